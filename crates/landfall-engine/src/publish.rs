@@ -159,6 +159,8 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
         Publish::Push { remote, .. } => PublishMode::Remote { name: remote.clone() },
         Publish::None => return Ok(Held::default()),
     };
+    // Also if there is nothing to publish: a crash may have come after the branch had moved.
+    site.store.recover_publishing(&site.repo)?;
     let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
     for _ in 0..TRIES_MAX {
         let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;

@@ -73,7 +73,6 @@ impl CheckoutUpdate {
         is_idle: impl Fn() -> Result<bool, GitError>,
     ) -> Result<Result<CheckoutUpdate, UpdateRefusal>, GitError> {
         let doing = || format!("update the checkout in `{}`", checkout.root.display());
-        file_swap::recover(&checkout.git_dir, &checkout.root).doing(doing)?;
         let index = checkout.git_dir.join("index");
         for _ in 0..INDEX_TRIES_MAX {
             let work = Work {
@@ -264,7 +263,7 @@ impl Work<'_> {
             .map(|(change, _)| change.path.as_slice())
             .collect();
 
-        let mut plan = SwapPlan::default();
+        let mut plan = SwapPlan { commit: new.as_str().to_owned(), ..SwapPlan::default() };
         let mut take = Vec::new();
         for (change, disk) in changes.iter().zip(&on_disk) {
             let path = change.path.as_slice();
@@ -595,8 +594,15 @@ impl Drop for IndexLock {
     }
 }
 
+/// Cleans up after an update of this checkout that a crash cut off.
+pub(crate) fn recover(checkout: &Checkout, is_published: impl Fn(&str) -> bool) -> std::io::Result<()> {
+    file_swap::recover(&checkout.git_dir, &checkout.root, is_published)?;
+    // Last: until then no git command of the user runs.
+    remove_stale_lock(&checkout.git_dir)
+}
+
 /// Removes an index lock of ours that a crash left behind.
-pub(crate) fn remove_stale_lock(git_dir: &Path) -> std::io::Result<()> {
+fn remove_stale_lock(git_dir: &Path) -> std::io::Result<()> {
     let folder = files::open_folder(git_dir)?;
     let path = git_dir.join("index.lock");
     let Ok(mut file) = files::open_file_beneath(folder.as_fd(), b"index.lock") else { return Ok(()) };

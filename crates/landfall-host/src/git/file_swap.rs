@@ -141,9 +141,19 @@ pub(crate) struct CheckedFile {
     pub fingerprint: Fingerprint,
 }
 
+/// What is written down before anything is moved, for the time after a crash.
+#[derive(Debug, Serialize, Deserialize)]
+struct SwapRecord {
+    /// The commit that the checkout is updated to. Once the branch has it, nothing is put back.
+    commit: String,
+    taken: Vec<CheckedFile>,
+}
+
 /// What an update does to the files, in this order.
 #[derive(Debug, Default)]
 pub(crate) struct SwapPlan {
+    /// The commit that the checkout is updated to.
+    pub commit: String,
     /// Files and links that are taken out of the checkout.
     pub take: Vec<CheckedFile>,
     /// Folders that are removed after that. Nothing but empty folders may be left in them.
@@ -203,10 +213,12 @@ impl FileSwap {
         let nowhere = |error| SwapError::Io(Vec::new(), error);
         let root = files::open_folder(root).map_err(nowhere)?;
         // What is taken out must be known after a crash, so the list is on disk before anything is moved.
-        let list = serde_json::to_vec(&plan.take).map_err(|error| nowhere(error.into()))?;
-        files::write_whole(&stage.file("taken.json"), &list).map_err(nowhere)?;
-        sync_new_files(&stage, &plan.put).map_err(nowhere)?;
-        let SwapPlan { take, clear, prune, make, put } = plan;
+        let SwapPlan { commit, take, clear, prune, make, put } = plan;
+        let record = SwapRecord { commit, taken: take };
+        let text = serde_json::to_vec(&record).map_err(|error| nowhere(error.into()))?;
+        files::write_whole(&stage.file("swap.json"), &text).map_err(nowhere)?;
+        sync_new_files(&stage, &put).map_err(nowhere)?;
+        let take = record.taken;
         let mut swap = FileSwap { root, stage, take, taken: 0, put: Vec::new(), made: Vec::new() };
         match swap.move_files(&clear, &prune, &make, put) {
             Ok(()) => Ok(swap),
@@ -354,7 +366,7 @@ impl FileSwap {
             remove_empty(self.root.as_fd(), folder);
         }
         let taken = self.take.iter().take(self.taken).cloned().collect::<Vec<_>>();
-        all_safe &= restore(self.root.as_fd(), &self.stage.old, &self.stage.name, &taken);
+        all_safe &= restore(self.root.as_fd(), &self.stage.old, &self.stage.name, &taken, true);
         if all_safe {
             drop(self.stage.remove()); // the next update removes it
         }
@@ -371,8 +383,9 @@ impl FileSwap {
     }
 }
 
-/// Puts back what an update that was cut off had taken out, and removes its staging folder.
-pub(crate) fn recover(git_dir: &Path, root: &Path) -> io::Result<()> {
+/// Puts back what an update that was cut off had taken out, unless `is_published` says of its commit that it went through,
+/// and removes its staging folder.
+pub(crate) fn recover(git_dir: &Path, root: &Path, is_published: impl Fn(&str) -> bool) -> io::Result<()> {
     for entry in std::fs::read_dir(git_dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let path = git_dir.join(&name);
@@ -384,11 +397,11 @@ pub(crate) fn recover(git_dir: &Path, root: &Path) -> io::Result<()> {
             continue; // its process lives
         }
         // Without a list nothing was taken out yet.
-        if let Ok(list) = std::fs::read(path.join("taken.json"))
-            && let Ok(taken) = serde_json::from_slice::<Vec<CheckedFile>>(&list)
+        if let Ok(text) = std::fs::read(path.join("swap.json"))
+            && let Ok(record) = serde_json::from_slice::<SwapRecord>(&text)
         {
             let (root, old) = (files::open_folder(root)?, files::open_folder(&path.join("old"))?);
-            if !restore(root.as_fd(), &old, &name, &taken) {
+            if !restore(root.as_fd(), &old, &name, &record.taken, !is_published(&record.commit)) {
                 continue; // what could not be put back stays where it is
             }
         }
@@ -397,21 +410,23 @@ pub(crate) fn recover(git_dir: &Path, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames files that were taken out back to where they were. If something is there by now, a file that is as it was
+/// Renames files that were taken out back to where they were, if they belong there. If they do not, or if something is there by now, a file that is as it was
 /// checked goes, because git has its content, and one that is not is kept beside it. Returns whether all are safe.
-fn restore(root: BorrowedFd<'_>, old: &OwnedFd, stage: &str, taken: &[CheckedFile]) -> bool {
+fn restore(root: BorrowedFd<'_>, old: &OwnedFd, stage: &str, taken: &[CheckedFile], belongs: bool) -> bool {
     let mut all_safe = true;
     for (number, file) in taken.iter().enumerate() {
         let Ok(Some((folder, aside))) = find_aside(root, old, stage, number, &file.path) else { continue };
-        let parent = parent_of(&file.path);
-        let made = parent.is_empty() || make_folder(root, parent, &mut Vec::new()).is_ok();
-        let back = match open_parent(root, &file.path) {
-            Ok((to, name)) if made => {
-                rename_new(folder.as_fd(), &aside, to.as_fd(), &name, &sibling_name(stage, usize::MAX))
-            }
-            Ok(_) | Err(_) => Err(Errno::NOTDIR.into()),
-        };
         let is_known = || matches!(Fingerprint::read_at(folder.as_fd(), &aside), Ok(Some(found)) if found == file.fingerprint);
+        let go_back = || -> io::Result<()> {
+            let parent = parent_of(&file.path);
+            if !parent.is_empty() {
+                make_folder(root, parent, &mut Vec::new())?;
+            }
+            let (to, name) = open_parent(root, &file.path)?;
+            rename_new(folder.as_fd(), &aside, to.as_fd(), &name, &sibling_name(stage, usize::MAX))
+        };
+        // A file that the user wrote goes back in any case.
+        let back = if belongs || !is_known() { go_back() } else { Err(Errno::EXIST.into()) };
         if back.is_ok() {
             continue;
         }

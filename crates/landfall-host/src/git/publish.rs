@@ -152,6 +152,23 @@ impl Store {
         }
     }
 
+    /// Cleans up in the user's checkouts after a publishing that a crash cut off: files that were taken out are put back,
+    /// unless their branch has moved on, and a lock of ours is removed.
+    pub fn recover_publishing(&self, repo: &Repo) -> Result<(), GitError> {
+        for checkout in repo.checkouts()?.into_iter().filter(|checkout| checkout.root.is_dir()) {
+            let is_published = |commit: &str| {
+                let head = repo.head_of(&checkout).ok().flatten();
+                let commit = commit.parse::<Oid>().ok();
+                head.zip(commit).is_some_and(|(head, commit)| {
+                    head == commit || self.is_ancestor(&commit, &head).unwrap_or(false)
+                })
+            };
+            checkout_update::recover(&checkout, is_published)
+                .doing(|| format!("clean up in the checkout `{}`", checkout.root.display()))?;
+        }
+        Ok(())
+    }
+
     fn publish_local(
         &self,
         repo: &Repo,
@@ -160,6 +177,7 @@ impl Store {
         beside: &[String],
         by: &Signature,
     ) -> Result<Published, GitError> {
+        self.recover_publishing(repo)?;
         match repo.branch_tip(branch)? {
             None => return Ok(Published::Held(HeldReason::BranchMissing)),
             Some(tip) if tip == *new => return Ok(Published::Already),
@@ -192,8 +210,6 @@ impl Store {
         if !checkout.root.is_dir() {
             return Ok(Published::Held(HeldReason::CheckedOutElsewhere { path: checkout.root.clone() }));
         }
-        let doing = || format!("look at the checkout in `{}`", checkout.root.display());
-        checkout_update::remove_stale_lock(&checkout.git_dir).doing(doing)?;
         if let Some(sign) = operation_sign(checkout, true) {
             return Ok(Published::Held(in_progress(checkout, sign)));
         }
@@ -219,6 +235,7 @@ impl Store {
         };
         crate::crash::point("git.publish.files");
         lock.commit()?;
+        crate::crash::point("git.publish.moved");
         update.finish()?;
         Ok(Published::Done(How::Checkout { path: checkout.root.clone() }))
     }

@@ -346,6 +346,17 @@ impl Repo {
         Ok(found)
     }
 
+    /// The commit that a checkout is on; `None` if it has none yet.
+    pub(crate) fn head_of(&self, checkout: &Checkout) -> Result<Option<Oid>, GitError> {
+        let said = self
+            .git
+            .call("read HEAD of a checkout")
+            .git_dir(&checkout.git_dir)
+            .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+            .run()?;
+        Ok(Oid::from_line(&said.stdout))
+    }
+
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }

@@ -701,13 +701,14 @@ fn an_index_lock_of_git_is_respected_and_one_of_a_dead_landfall_is_not() {
 }
 
 /// The staging folder of an update that was killed after it had taken `a.txt` out of the checkout, with `content` in it.
-fn plant_interrupted_update(root: &Path, content: &str) {
+fn plant_interrupted_update(root: &Path, content: &str, commit: &Oid) {
     let stage = ".git/landfall-publish-1-0";
     write(root, &format!("{stage}/old/0"), content);
     write(root, &format!("{stage}/new/a.txt"), "landed\n");
     let fingerprint = r#"{"is_link":false,"is_executable":false,"size":2,"hash":1}"#;
-    let list = format!(r#"[{{"path":[97,46,116,120,116],"fingerprint":{fingerprint}}}]"#);
-    write(root, &format!("{stage}/taken.json"), list);
+    let taken = format!(r#"[{{"path":[97,46,116,120,116],"fingerprint":{fingerprint}}}]"#);
+    let record = format!(r#"{{"commit":"{commit}","taken":{taken}}}"#);
+    write(root, &format!("{stage}/swap.json"), record);
     write(root, ".git/index.lock", "landfall 1\n");
 }
 
@@ -726,7 +727,7 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
     let (first, new) = scene();
     let root = first.root();
     remove(&root, "a.txt");
-    plant_interrupted_update(&root, "a\n");
+    plant_interrupted_update(&root, "a\n", &new);
     assert!(matches!(publish(&first, &new), Published::Done(_)));
     assert_eq!(read(&root, "a.txt"), "landed\n");
     assert_nothing_left(&root, "unchanged");
@@ -735,7 +736,7 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
     let (second, new) = scene();
     let root = second.root();
     remove(&root, "a.txt");
-    plant_interrupted_update(&root, "mine\n");
+    plant_interrupted_update(&root, "mine\n", &new);
     assert!(matches!(publish(&second, &new), Published::Held(HeldReason::Files { .. })));
     assert_eq!(read(&root, "a.txt"), "mine\n");
     assert_nothing_left(&root, "changed");
@@ -744,10 +745,36 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
     let (third, new) = scene();
     let root = third.root();
     write(&root, "a.txt", "landed\n");
-    plant_interrupted_update(&root, "mine\n");
+    plant_interrupted_update(&root, "mine\n", &new);
     assert!(matches!(publish(&third, &new), Published::Done(_)));
     assert_eq!(read(&root, "a.txt.landfall-saved-0"), "mine\n");
     assert_nothing_left(&root, "both");
+
+    // The branch had moved when the crash came: a file that the landing deletes does not come back, the lock goes.
+    let (fourth, new) = scene_of(&Case {
+        name: "deleted",
+        base: nothing,
+        landing: |root| remove(root, "a.txt"),
+        user: nothing,
+        blocked: &[],
+    });
+    let root = fourth.root();
+    assert!(matches!(publish(&fourth, &new), Published::Done(_)));
+    plant_interrupted_update(&root, "a\n", &new);
+    let hash_of_a = std::hash::DefaultHasher::new();
+    let hash_of_a = {
+        use std::hash::Hasher as _;
+        let mut hasher = hash_of_a;
+        hasher.write(b"a\n");
+        hasher.finish()
+    };
+    let record = read(&root, ".git/landfall-publish-1-0/swap.json");
+    let record = record.replace("\"hash\":1", &format!("\"hash\":{hash_of_a}"));
+    write(&root, ".git/landfall-publish-1-0/swap.json", record);
+    fourth.store.recover_publishing(&fourth.repo).expect("cleaned up");
+    assert!(!root.join("a.txt").exists());
+    assert_eq!(git(&root, ["status", "--porcelain"]), "");
+    assert_nothing_left(&root, "moved");
 }
 
 #[test]

@@ -67,6 +67,7 @@ mod tasks;
 mod terminal;
 mod tmux;
 mod top;
+mod user_files;
 mod verify;
 mod views;
 mod walks;
