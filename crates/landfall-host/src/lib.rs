@@ -11,3 +11,4 @@ pub mod lock;
 pub mod sandbox;
 pub mod sitter;
 pub mod user_file;
+pub mod wait;

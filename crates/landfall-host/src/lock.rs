@@ -1,12 +1,13 @@
 //! One engine per state folder: an exclusive lock that names its holder and dies with it.
 
 use crate::disk;
+use crate::wait::FolderWatch;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 const NAME: &str = "engine.lock";
@@ -162,9 +163,10 @@ fn write_holder(file: &mut File, about: &Holder) -> io::Result<()> {
 
 /// The holder writes its name just after it got the lock, so a newcomer may be a moment too early to read it.
 fn held(path: &Path, file: &mut File) -> LockError {
-    const TRIES: u32 = 20;
-    const PAUSE: Duration = Duration::from_millis(5);
-    for _ in 0..TRIES {
+    const SPAN: Duration = Duration::from_millis(100);
+    let deadline = Instant::now() + SPAN;
+    let watch = FolderWatch::new(path.parent().unwrap_or(path));
+    loop {
         let mut text = Vec::new();
         let read = file.rewind().and_then(|()| file.read_to_end(&mut text));
         if read.is_ok()
@@ -176,7 +178,10 @@ fn held(path: &Path, file: &mut File) -> LockError {
                 holder: Holder { pid, started, host, command, since_ms },
             };
         }
-        std::thread::sleep(PAUSE);
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return LockError::HeldByUnknown { path: path.to_owned() };
+        }
+        watch.wait(left);
     }
-    LockError::HeldByUnknown { path: path.to_owned() }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::run::{code_of, end};
+use crate::wait::wait_for_child;
 
 /// Why the tool gave no token.
 #[derive(Debug, Error)]
@@ -57,15 +58,8 @@ pub fn login(host: &str) -> Result<String, LoginError> {
     });
     let deadline = Instant::now() + TIME_MAX;
     let bytes = receive.recv_timeout(TIME_MAX);
-    let code = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Some(code_of(status)),
-            Ok(None) if bytes.is_ok() && Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Ok(None) | Err(_) => break None,
-        }
-    };
+    let until = if bytes.is_ok() { deadline } else { Instant::now() };
+    let code = wait_for_child(&mut child, until).ok().flatten().map(code_of);
     end(&mut child);
     match (bytes, code) {
         (Ok(bytes), Some(0)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),

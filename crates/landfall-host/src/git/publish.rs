@@ -20,10 +20,9 @@ use super::files;
 use super::names::{BranchName, Oid};
 use super::news::check_remote;
 use super::repo::{Checkout, Repo};
-use super::run::{
-    Doing as _, GitError, GitErrorKind, QUICK, SLOW, Signature, Trust, end, read_exact_until, wait_until,
-};
+use super::run::{Doing as _, GitError, GitErrorKind, QUICK, SLOW, Signature, Trust, end, read_exact_until};
 use super::store::Store;
+use crate::wait::wait_for_child;
 
 /// A push over a slow line to a busy host.
 const PUSH: Duration = Duration::from_secs(300);
@@ -398,7 +397,7 @@ impl Locked {
         let written = stdin.write_all(b"commit\0").is_ok();
         drop(stdin);
         let answered = written && self.expect(b"commit: ok\n");
-        let status = wait_until(&mut self.child, self.deadline).doing(|| doing.to_owned())?;
+        let status = wait_for_child(&mut self.child, self.deadline).doing(|| doing.to_owned())?;
         if answered && status.is_some_and(|status| status.success()) {
             return Ok(());
         }
@@ -417,7 +416,7 @@ impl Locked {
         use std::io::Read as _;
         drop(self.stdin.take());
         // It sees the end of its input and removes its lock; killing it first would leave the lock behind.
-        let in_time = wait_until(&mut self.child, Instant::now() + QUICK);
+        let in_time = wait_for_child(&mut self.child, Instant::now() + QUICK);
         let mut stderr = Vec::new();
         if let Ok(Some(_)) = in_time
             && let Some(pipe) = self.child.stderr.take()

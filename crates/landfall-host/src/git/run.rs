@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::wait::{poll_until, wait_for_child};
 use rustix::event::{PollFd, PollFlags};
 use thiserror::Error;
 
@@ -417,7 +418,7 @@ impl Call<'_> {
         if talk.cut {
             end(&mut child);
         }
-        let status = match wait_until(&mut child, deadline) {
+        let status = match wait_for_child(&mut child, deadline) {
             Ok(Some(status)) => status,
             Ok(None) => {
                 end(&mut child);
@@ -688,57 +689,6 @@ fn read_some(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
         match file.read(buffer) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             other => return other,
-        }
-    }
-}
-
-/// Waits until one of the descriptors is ready; `false` when the deadline has passed.
-pub(crate) fn poll_until(polled: &mut [PollFd<'_>], deadline: Instant) -> std::io::Result<bool> {
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(false);
-        }
-        let left = rustix::time::Timespec {
-            tv_sec: left.as_secs().min(3600) as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        match rustix::event::poll(polled, Some(&left)) {
-            Ok(0) => {}
-            Ok(_) => return Ok(true),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// Waits for the end of a child whose pipes are closed; `None` when the deadline has passed.
-pub(crate) fn wait_until(
-    child: &mut Child,
-    deadline: Instant,
-) -> std::io::Result<Option<std::process::ExitStatus>> {
-    if let Some(status) = child.try_wait()? {
-        return Ok(Some(status));
-    }
-    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    let pid = pid.expect("a child has a positive process id");
-    match rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
-        Ok(pidfd) => {
-            let mut polled = [PollFd::new(&pidfd, PollFlags::IN)];
-            if !poll_until(&mut polled, deadline)? {
-                return Ok(None);
-            }
-            child.wait().map(Some)
-        }
-        Err(_) => {
-            // A kernel without pidfd: look again every millisecond until the deadline.
-            while Instant::now() < deadline {
-                if let Some(status) = child.try_wait()? {
-                    return Ok(Some(status));
-                }
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            Ok(None)
         }
     }
 }

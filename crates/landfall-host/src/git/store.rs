@@ -19,8 +19,8 @@ use super::objects::{Commit, Difference, Objects};
 use super::repo::{ObjectFormat, Repo};
 use super::run::{
     Call, Doing as _, Git, GitError, GitErrorKind, QUICK, SLOW, Signature, code_of, end, read_exact_until,
-    wait_until,
 };
+use crate::wait::{FolderWatch, wait_for_child};
 
 /// The ref of the canonical base.
 pub const BASE_REF: &str = "refs/landfall/base";
@@ -893,7 +893,7 @@ pub(crate) fn transfer(
     if let Some(pipe) = child.stderr.take() {
         drop(pipe.take(16 << 10).read_to_end(&mut stderr)); // words only; the exit code decides
     }
-    match wait_until(&mut child, deadline) {
+    match wait_for_child(&mut child, deadline) {
         Ok(Some(status)) if status.success() => Ok(()),
         Ok(Some(status)) => {
             let stderr = String::from_utf8_lossy(&stderr).into_owned();
@@ -987,13 +987,18 @@ impl RefLock {
         path.push(".lock");
         let path = PathBuf::from(path);
         let deadline = Instant::now() + QUICK / 12;
+        let mut watch = None;
         loop {
             match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok(RefLock { of: of.to_owned(), path, file, held: true }),
                 Err(error)
                     if error.kind() == std::io::ErrorKind::AlreadyExists && Instant::now() < deadline =>
                 {
-                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    match &watch {
+                        // Tried once more after the watch began: what was removed before is not reported.
+                        None => watch = Some(FolderWatch::new(of.parent().unwrap_or(of))),
+                        Some(watch) => drop(watch.wait(deadline.saturating_duration_since(Instant::now()))), // tried again
+                    }
                 }
                 Err(error) => return Err(error),
             }

@@ -6,6 +6,7 @@ use super::identity;
 use super::sitting::{Sitting, SweepError};
 use super::sweep;
 use super::tree::Hunt;
+use crate::wait::{FolderWatch, retry};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -15,15 +16,20 @@ use std::time::{Duration, Instant};
 /// Ends whatever runs in `dir`, its sitter too, and sees to it that nothing ever will: a sitter that has not yet said who
 /// it is finds its place taken and leaves. Returns how many processes were swept; none is left without an error.
 pub fn abandon(dir: &Path, marker: &str) -> Result<u32, SweepError> {
-    const TRIES: u32 = 20; // a sitter writes its name right after it has made the file for it
-    const PAUSE: Duration = Duration::from_millis(1);
+    const SPAN: Duration = Duration::from_millis(20); // a sitter writes its name right after it has made the file for it
     if !is_barred(dir) {
-        for _ in 0..TRIES {
+        let deadline = Instant::now() + SPAN;
+        let watch = FolderWatch::new(dir);
+        loop {
             if let Ok(Identity::Known(sitting)) = find::identity(dir) {
                 kill(&sitting);
                 break;
             }
-            std::thread::sleep(PAUSE);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            watch.wait(left);
         }
     }
     sweep::sweep(marker)
@@ -41,11 +47,9 @@ fn kill(sitting: &Sitting) {
     const END_MS: i64 = 1_000; // what is killed and does not end is stuck in the kernel
     let Ok(Some(handle)) = sitting.open() else { return };
     pidfd_send_signal(&handle, Signal::STOP).ok(); // gone already is as good
-    let until = Instant::now() + HUNT;
     let mut hunt = Hunt::new(sitting.pid);
-    while hunt.round().is_ok_and(|left| left > 0) && Instant::now() < until {
-        std::thread::sleep(PAUSE);
-    }
+    let over = || (!hunt.round().is_ok_and(|left| left > 0)).then_some(());
+    let _ = retry(HUNT, PAUSE, over); // where it is not over, the sweep goes on from there
     pidfd_send_signal(&handle, Signal::KILL).ok(); // as above
     if identity::wait_ended(&handle, END_MS).is_ok_and(|ended| ended) {
         identity::collect(&handle);

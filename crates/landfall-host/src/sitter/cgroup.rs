@@ -1,5 +1,6 @@
 //! A control group of one run's own, where the system lets us make one: then the kernel kills the tree as a whole.
 
+use crate::wait::retry;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -118,20 +119,18 @@ fn kill(path: &Path) -> io::Result<()> {
 }
 
 fn remove(path: &Path) -> io::Result<()> {
-    const TRIES: u32 = 500; // half a second; in practice the first or second try does it
+    const SPAN: Duration = Duration::from_millis(500); // in practice the first or second try does it
     let mut last = Ok(());
-    for _ in 0..TRIES {
-        last = fs::remove_dir(path);
-        match &last {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(_) => {
-                remove_below(path);
-                std::thread::sleep(Duration::from_millis(1));
-            }
+    let removed = retry(SPAN, Duration::from_millis(1), || match fs::remove_dir(path) {
+        Ok(()) => Some(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(()),
+        Err(error) => {
+            remove_below(path);
+            last = Err(error);
+            None
         }
-    }
-    last
+    });
+    removed.map_or(last, Ok)
 }
 
 /// A child that was root may have made groups of its own inside ours.

@@ -7,7 +7,9 @@ use super::sitting::{FindError, Found, Sitting};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::wait::FolderWatch;
 
 /// Says what became of the sitter of `dir`.
 ///
@@ -16,20 +18,22 @@ use std::time::Duration;
 pub fn find(dir: &Path) -> Result<Found, FindError> {
     // What is in motion is looked at again: a sitter names itself within a millisecond, and a `start` that is about to be
     // refused holds the lock for less.
-    const TRIES: u32 = 20;
-    const PAUSE: Duration = Duration::from_millis(1);
-    let mut seen = look(dir)?;
-    for _ in 1..TRIES {
-        match seen {
-            Seen::AtRest(found) => return Ok(found),
-            Seen::InMotion(_) => {
-                std::thread::sleep(PAUSE);
-                seen = look(dir)?;
-            }
-        }
+    const SPAN: Duration = Duration::from_millis(20);
+    if let Seen::AtRest(found) = look(dir)? {
+        return Ok(found);
     }
-    match seen {
-        Seen::AtRest(found) | Seen::InMotion(found) => Ok(found),
+    let deadline = Instant::now() + SPAN;
+    let watch = FolderWatch::new(dir);
+    loop {
+        // Looked at once more after the watch began: what changed before is not reported.
+        let left = match look(dir)? {
+            Seen::AtRest(found) => return Ok(found),
+            Seen::InMotion(found) => match deadline.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => return Ok(found),
+                left => left,
+            },
+        };
+        watch.wait(left);
     }
 }
 

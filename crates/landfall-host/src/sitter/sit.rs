@@ -18,6 +18,7 @@ use super::{sweep, tree};
 use crate::clock::{Clock as _, SystemClock};
 use crate::crash;
 use crate::sandbox::{Level, Refusal, Setup};
+use crate::wait::retry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, WaitOptions, WaitStatus};
@@ -247,23 +248,25 @@ fn reserve_exit(dir: &Path) -> io::Result<File> {
 }
 
 fn write_exit(dir: &Path, file: File, ended: &Ended) -> io::Result<()> {
-    const TRIES: u32 = 300; // a minute: the engine frees space when the disk is full, and then we can still tell
+    const SPAN: Duration = Duration::from_secs(60); // the engine frees space when the disk is full, and then we can still tell
     const PAUSE: Duration = Duration::from_millis(200);
     use std::os::unix::fs::FileExt as _;
     let text = files::write_ended(ended);
     let mut last = Ok(());
-    for _ in 0..TRIES {
-        last = file
+    let written = retry(SPAN, PAUSE, || {
+        let written = file
             .write_all_at(&text, 0)
             .and_then(|()| file.set_len(text.len() as u64))
             .and_then(|()| fs::rename(dir.join(files::EXIT_TMP), dir.join(files::EXIT)));
-        match &last {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => break, // the folder was removed under us
-            Err(_) => std::thread::sleep(PAUSE),
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                last = Err(error);
+                None
+            }
+            done => Some(done), // written, or the folder was removed under us
         }
-    }
-    last
+    });
+    written.unwrap_or(last)
 }
 
 fn spawn(dir: &Path, spec: &mut Spec, nofile: Option<u64>, cgroup: Option<&Cgroup>) -> Result<Child, Exit> {

@@ -6,6 +6,7 @@ use super::identity::{self, Stat};
 use super::sitting::Sitting;
 use super::spec::{Spec, StartError};
 use crate::crash;
+use crate::wait::retry;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
 };
@@ -144,20 +145,19 @@ fn make_private(dir: &Path) -> io::Result<()> {
 
 fn take_lock(dir: &Path) -> Result<File, StartError> {
     // Somebody who calls `find` holds the lock for an instant; a sitter holds it for as long as it lives.
-    const TRIES: u32 = 20;
+    const SPAN: Duration = Duration::from_millis(20);
     const PAUSE: Duration = Duration::from_millis(1);
     let path = dir.join(files::LOCK);
     let failed = |source| StartError::Folder { path: path.clone(), source };
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = file.map_err(failed)?;
-    for _ in 0..TRIES {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-        }
-    }
-    Err(StartError::AlreadyStarted { dir: dir.to_owned() })
+    let taken = retry(SPAN, PAUSE, || match file.try_lock() {
+        Ok(()) => Some(Ok(())),
+        Err(TryLockError::WouldBlock) => None,
+        Err(TryLockError::Error(source)) => Some(Err(failed(source))),
+    });
+    taken.unwrap_or_else(|| Err(StartError::AlreadyStarted { dir: dir.to_owned() }))?;
+    Ok(file)
 }
 
 /// By rename, so that the sitter reads all or nothing; without a sync, as no sitter outlives a power cut.
