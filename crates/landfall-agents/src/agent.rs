@@ -121,6 +121,8 @@ pub struct Profile {
     pub env: BTreeMap<String, String>,
     /// Whether the agent is given Landfall's MCP server, where it can be told of one.
     pub mcp: bool,
+    /// The time between two looks at the agent's terminal, where it has one.
+    pub terminal_poll_ms: u64,
 }
 
 impl Default for Profile {
@@ -136,6 +138,7 @@ impl Default for Profile {
             flags: Vec::new(),
             env: BTreeMap::new(),
             mcp: true, // the surest way for a model to say a word, so it is there unless someone turns it off
+            terminal_poll_ms: crate::tmux::POLL_MS,
         }
     }
 }

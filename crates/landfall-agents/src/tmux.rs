@@ -18,7 +18,7 @@ pub use blocks::messages;
 pub use deny::destructive;
 pub use look::{Ask, Key, Seen, Why, look};
 pub use note::Note;
-pub use order::{NEXT, Next, Order, SOCKET, TERMINAL, Terminal};
+pub use order::{NEXT, Next, Order, POLL_MS, SOCKET, TERMINAL, Terminal};
 pub use screen::Screen;
 
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,7 @@ impl Agent for Tmux {
             name: format!("landfall-{}", brief.task),
             folder: brief.tmp.clone(),
             dispatched: brief.dispatched,
+            poll_ms: brief.profile.terminal_poll_ms,
             session: (cli == Cli::Claude)
                 .then(|| brief.resume.clone().unwrap_or_else(|| brief.session.clone())),
         };

@@ -1,43 +1,72 @@
 //! The bridge to agents that want a terminal: one prompt typed, what is asked answered by the table, one end.
 //!
-//! The terminal belongs to a tmux server of this run alone. A person may attach and type at any time; we look about once
-//! a second and press a key only when the table of `landfall-agents` names one, the same question has stood there
-//! for two looks, and nothing but the agent has the keyboard. Every key is told.
+//! The terminal belongs to a tmux server of this run alone. A person may attach and type at any time. We look at the screen in
+//! the interval of the order, and press a key only when the table of `landfall-agents` names one, the same question has
+//! stood there for two looks, and nothing but the agent has the keyboard. Every key is told.
 
 mod front;
 mod server;
+mod stop;
 mod watch;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use landfall_agents::tmux::{Cli, Key, NEXT, Next, Note, Order, Screen, Seen, look, messages};
+use landfall_agents::tmux::{Cli, Key, NEXT, Next, Note, Order, POLL_MS, Screen, Seen, look, messages};
 
 use crate::say;
 use front::{Front, front};
 use server::{Server, Shot};
+use stop::Stop;
 use watch::Watch;
 
-/// Between two looks while something happens.
-const LOOK: Duration = Duration::from_millis(700);
-/// Between two looks at a program that is not ready: doubled each time up to the second.
-const WAIT_MIN: Duration = Duration::from_secs(1);
-const WAIT_MAX: Duration = Duration::from_secs(30);
-/// How long is waited before the next look at what is not ready.
+/// The pauses of the bridge. They scale with the interval between two looks; limits on how long a program may take do not.
 #[derive(Debug, Clone, Copy)]
-struct BackOff(Duration);
+struct Pace {
+    look: Duration,
+}
 
-impl BackOff {
-    const fn new() -> Self {
-        Self(WAIT_MIN)
+impl Pace {
+    fn new(order: &Order) -> Self {
+        Self { look: Duration::from_millis(order.poll_ms.max(1)) }
     }
 
-    /// This time so long; the next time twice that.
+    /// A pause that is so long where the interval is the default.
+    fn scale(self, ms_at_default: u32) -> Duration {
+        self.look * ms_at_default / u32::try_from(POLL_MS).expect("less than a second")
+    }
+
+    /// Between a pasted text and Enter: without it some programs take Enter for a part of the text.
+    fn after_paste(self) -> Duration {
+        self.scale(500)
+    }
+
+    /// Between two keys that ask a program to leave.
+    fn between_keys(self) -> Duration {
+        self.scale(300)
+    }
+
+    /// Between two looks whether a program has left.
+    fn leaving(self) -> Duration {
+        self.scale(100)
+    }
+
+    fn backoff(self) -> BackOff {
+        BackOff { next: self.scale(1_000), max: self.scale(30_000) }
+    }
+}
+
+/// The pauses between looks at a program that is not ready: doubled each time up to a maximum.
+#[derive(Debug, Clone, Copy)]
+struct BackOff {
+    next: Duration,
+    max: Duration,
+}
+
+impl BackOff {
     fn next(&mut self) -> Duration {
-        let wait = self.0;
-        self.0 = (wait * 2).min(WAIT_MAX);
+        let wait = self.next;
+        self.next = (wait * 2).min(self.max);
         wait
     }
 }
@@ -46,14 +75,12 @@ impl BackOff {
 const READY_MAX: Duration = Duration::from_secs(300);
 /// In how many looks in a row a program must be idle before it is typed to: some draw their input before a dialog.
 const IDLE_LOOKS: u32 = 3;
-/// How long an idle screen must stay as it is before we believe that the work is done.
-const SETTLED: Duration = Duration::from_secs(3);
+/// In how many further looks an idle screen must be unchanged before we believe that the work is done.
+const SETTLED_LOOKS: u32 = 5;
 /// How long a program may go without a sign that it has taken the prompt before Enter is pressed again.
 const TAKEN: Duration = Duration::from_secs(15);
 /// How often Enter is pressed again.
 const ENTER_MAX: u32 = 2;
-/// Between a pasted text and Enter: without it some programs take Enter for a part of the text.
-const BREATH: Duration = Duration::from_millis(500);
 /// How long a program may take to leave when asked to.
 const LEAVE_MAX: Duration = Duration::from_secs(4);
 
@@ -67,13 +94,13 @@ pub fn run() -> u8 {
         Ok(order) => order,
         Err(code) => return code,
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
-        if let Err(error) = signal_hook::flag::register(signal, Arc::clone(&stop)) {
+    let stop = match Stop::listen() {
+        Ok(stop) => stop,
+        Err(error) => {
             eprintln!("listen for signals: {error}");
             return FAILED;
         }
-    }
+    };
     let mut server = match Server::start(&order) {
         Ok(server) => server,
         Err(problem) => {
@@ -82,7 +109,7 @@ pub fn run() -> u8 {
             return FAILED;
         }
     };
-    let end = Bridge::new(&order, &mut server, stop).drive();
+    let end = Bridge::new(&order, &mut server, &stop).drive();
     let code = match &end {
         End::Done => {
             note(&Note::Done);
@@ -97,7 +124,7 @@ pub fn run() -> u8 {
             FAILED
         }
     };
-    let how = leave(&order, &mut server, &end);
+    let how = leave(&order, &mut server, &stop, &end);
     server.kill();
     note(&Note::Ended { how });
     code
@@ -122,25 +149,28 @@ enum Phase {
     /// It is not ready to be typed to.
     Starting,
     /// The prompt is typed; nothing shows yet that it was taken.
-    Typed { at: Instant, enters: u32, typed: Screen },
+    Typed { at: Instant, enters: u32, before: Screen, typed: Screen },
     /// It works, or has worked.
     Working,
     /// It has done what it was told, and the next step is waited for: looked for again then, after this span.
     Between { due: Instant, wait: BackOff },
 }
 
-/// What was seen, on which screen, since when the screen is so, and in how many looks in a row.
+/// The last look.
 struct Last {
     seen: Seen,
     screen: Screen,
-    since: Instant,
+    /// In how many looks in a row the same was seen, this one included.
     times: u32,
+    /// In how many of them before this one the whole screen was the same.
+    unchanged: u32,
 }
 
 struct Bridge<'a> {
     order: &'a Order,
     server: &'a mut Server,
-    stop: Arc<AtomicBool>,
+    stop: &'a Stop,
+    pace: Pace,
     phase: Phase,
     /// How many commands were typed after the prompt.
     typed: u32,
@@ -153,7 +183,7 @@ struct Bridge<'a> {
 }
 
 impl<'a> Bridge<'a> {
-    fn new(order: &'a Order, server: &'a mut Server, stop: Arc<AtomicBool>) -> Self {
+    fn new(order: &'a Order, server: &'a mut Server, stop: &'a Stop) -> Self {
         note(&Note::Started {
             program: order.argv.first().cloned().unwrap_or_default(),
             pid: server.pane(),
@@ -163,6 +193,7 @@ impl<'a> Bridge<'a> {
             order,
             server,
             stop,
+            pace: Pace::new(order),
             phase: Phase::Starting,
             typed: 0,
             last: None,
@@ -173,15 +204,15 @@ impl<'a> Bridge<'a> {
     }
 
     fn drive(mut self) -> End {
-        let mut wait = BackOff::new();
+        let mut wait = self.pace.backoff();
         let mut ready_by = Instant::now() + READY_MAX;
         loop {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.stop.is_asked() {
                 return End::Stopped;
             }
             let shot = match self.server.look() {
                 Ok(shot) => shot,
-                Err(_) if self.stop.load(Ordering::Relaxed) => return End::Stopped,
+                Err(_) if self.stop.is_asked() => return End::Stopped,
                 Err(problem) => return End::Failed(problem),
             };
             let Shot { screen, dead } = shot;
@@ -210,7 +241,7 @@ impl<'a> Bridge<'a> {
                     }
                     // While a person is waited for, nobody is late.
                     ready_by = Instant::now() + READY_MAX;
-                    wait = BackOff::new();
+                    wait = self.pace.backoff();
                 }
                 Seen::Ask(_) | Seen::Login(_) | Seen::Idle | Seen::Busy | Seen::Unknown => {}
             }
@@ -220,9 +251,9 @@ impl<'a> Bridge<'a> {
                     Seen::Idle if times >= IDLE_LOOKS => {
                         let prompt = self.order.prompt.clone();
                         self.prompt(&prompt, &screen);
-                        LOOK
+                        self.pace.look
                     }
-                    Seen::Idle | Seen::Ask(_) | Seen::Login(_) => LOOK,
+                    Seen::Idle | Seen::Ask(_) | Seen::Login(_) => self.pace.look,
                     Seen::Unknown | Seen::Busy | Seen::Limit(_) => {
                         if now > ready_by {
                             return End::Failed(format!("not ready within {} s", READY_MAX.as_secs()));
@@ -230,13 +261,18 @@ impl<'a> Bridge<'a> {
                         wait.next()
                     }
                 },
-                Phase::Typed { at, enters, typed } => {
+                Phase::Typed { at, enters, before, typed } => {
                     let began = match self.order.cli {
                         Cli::Claude | Cli::Codex => {
                             matches!(seen, Seen::Busy | Seen::Ask(_)) || self.watch.has_heard()
                         }
-                        // What we do not know shows no work; only that it has done something.
-                        Cli::Other => screen != *typed || matches!(seen, Seen::Ask(_)),
+                        // What we do not know shows no work; only that it has done something. One that was done before we
+                        // looked has an empty input again, below something new.
+                        Cli::Other => {
+                            screen != *typed
+                                || matches!(seen, Seen::Ask(_))
+                                || (seen == Seen::Idle && screen != *before)
+                        }
                     };
                     if began {
                         self.phase = Phase::Working;
@@ -248,7 +284,7 @@ impl<'a> Bridge<'a> {
                         *at = now;
                         self.press(Key::Enter, "prompt");
                     }
-                    LOOK
+                    self.pace.look
                 }
                 Phase::Working => {
                     let ready = seen == Seen::Idle && settled;
@@ -258,9 +294,9 @@ impl<'a> Bridge<'a> {
                             return End::Done;
                         }
                         note(&Note::Waiting { count: self.typed });
-                        self.phase = Phase::Between { due: now, wait: BackOff::new() };
+                        self.phase = Phase::Between { due: now, wait: self.pace.backoff() };
                     }
-                    LOOK
+                    self.pace.look
                 }
                 Phase::Between { due, wait } => {
                     let (due, mut wait) = (*due, *wait);
@@ -275,10 +311,10 @@ impl<'a> Bridge<'a> {
                             self.phase = Phase::Between { due: now + wait.next(), wait };
                         }
                     }
-                    LOOK
+                    self.pace.look
                 }
             };
-            self.sleep(nap);
+            self.stop.wait(nap);
         }
     }
 
@@ -290,17 +326,18 @@ impl<'a> Bridge<'a> {
 
     /// Keeps the look. Says whether the screen has stood still for long, and how often the same was seen in a row.
     fn remember(&mut self, seen: &Seen, screen: &Screen) -> (bool, u32) {
-        let now = Instant::now();
-        let (since, times) = match &self.last {
-            Some(last) if last.seen == *seen && last.screen == *screen => (last.since, last.times + 1),
-            Some(last) if last.seen == *seen => (now, last.times + 1),
-            Some(_) | None => (now, 1),
+        let (unchanged, times) = match &self.last {
+            Some(last) if last.seen == *seen && last.screen == *screen => {
+                (last.unchanged + 1, last.times + 1)
+            }
+            Some(last) if last.seen == *seen => (0, last.times + 1),
+            Some(_) | None => (0, 1),
         };
         if self.last.as_ref().is_none_or(|last| last.seen.word() != seen.word()) {
             note(&Note::Screen { seen: seen.word().to_owned() });
         }
-        self.last = Some(Last { seen: seen.clone(), screen: screen.clone(), since, times });
-        (now.duration_since(since) >= SETTLED, times)
+        self.last = Some(Last { seen: seen.clone(), screen: screen.clone(), times, unchanged });
+        (unchanged >= SETTLED_LOOKS, times)
     }
 
     /// Whether it is the agent that reads what we type.
@@ -361,28 +398,20 @@ impl<'a> Bridge<'a> {
             note(&Note::Lines { lines: vec![problem] });
             return false;
         }
-        self.sleep(BREATH);
+        self.stop.wait(self.pace.after_paste());
         self.server.press("Enter");
-        self.sleep(BREATH);
+        self.stop.wait(self.pace.after_paste());
         note(&Note::Prompted);
         let typed = self.server.look().map(|shot| shot.screen).unwrap_or_default();
-        self.phase = Phase::Typed { at: Instant::now(), enters: 0, typed };
+        self.phase = Phase::Typed { at: Instant::now(), enters: 0, before: screen.clone(), typed };
         self.last = None;
         true
-    }
-
-    /// In small pieces, so that we hear at once when we are to stop.
-    fn sleep(&self, span: Duration) {
-        const PIECE: Duration = Duration::from_millis(50);
-        let until = Instant::now() + span;
-        while Instant::now() < until && !self.stop.load(Ordering::Relaxed) {
-            std::thread::sleep(PIECE.min(until.saturating_duration_since(Instant::now())));
-        }
     }
 }
 
 /// Lets the program leave by itself if it is in a state to. Says how its process ended.
-fn leave(order: &Order, server: &mut Server, end: &End) -> String {
+fn leave(order: &Order, server: &mut Server, stop: &Stop, end: &End) -> String {
+    let pace = Pace::new(order);
     let ended = |server: &mut Server| match server.look() {
         Ok(Shot { dead, .. }) => dead,
         Err(_) => Some("with its terminal".to_owned()),
@@ -399,14 +428,16 @@ fn leave(order: &Order, server: &mut Server, end: &End) -> String {
         for key in keys {
             note(&Note::Key { keys: (*key).to_owned(), why: "leave".to_owned() });
             server.press(key);
-            std::thread::sleep(Duration::from_millis(300));
+            stop.wait(pace.between_keys());
         }
         let until = Instant::now() + LEAVE_MAX;
         while Instant::now() < until {
             if let Some(how) = ended(server) {
                 return how;
             }
-            std::thread::sleep(Duration::from_millis(100));
+            if stop.wait(pace.leaving()) {
+                break; // the terminal is ended at once
+            }
         }
     }
     "with its terminal".to_owned()
@@ -414,12 +445,24 @@ fn leave(order: &Order, server: &mut Server, end: &End) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::BackOff;
+    use super::*;
 
     #[test]
     fn a_terminal_that_is_not_ready_is_looked_at_after_twice_as_long_each_time_up_to_half_a_minute() {
-        let mut wait = BackOff::new();
-        let waits: Vec<u64> = std::iter::repeat_with(|| wait.next().as_secs()).take(8).collect();
-        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
+        let check = |poll_ms: u64, expected: [u128; 7]| {
+            let mut wait = Pace { look: Duration::from_millis(poll_ms) }.backoff();
+            let waits: Vec<u128> = std::iter::repeat_with(|| wait.next().as_millis()).take(7).collect();
+            assert_eq!(waits, expected, "{poll_ms}");
+        };
+        check(POLL_MS, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+        check(70, [100, 200, 400, 800, 1_600, 3_000, 3_000]);
+    }
+
+    #[test]
+    fn the_default_pauses_suit_the_command_lines_that_we_know() {
+        let pace = Pace { look: Duration::from_millis(POLL_MS) };
+        let ms =
+            [pace.look, pace.after_paste(), pace.between_keys(), pace.leaving()].map(|it| it.as_millis());
+        assert_eq!(ms, [700, 500, 300, 100]);
     }
 }

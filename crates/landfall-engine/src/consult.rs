@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use landfall_agents::{Agent, Aside, Brief, Ear, Launch, Parse, registry};
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
-use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
+use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream, Watch};
 use landfall_model::{Budget, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge};
 
 use crate::confine::{self, Reach};
@@ -287,6 +287,11 @@ fn wait(
 ) -> Exit {
     let mut deadline = Instant::now() + question.limit + Duration::from_millis(spec.grace_ms) + MARGIN;
     let mut told: Option<Exit> = None;
+    let Ok(mut watch) = Watch::new() else {
+        abandon(dir, &spec.marker);
+        return Exit::Lost;
+    };
+    drop(watch.add(0, sitting)); // without it, its end is found by the next look
     loop {
         match sitter::find(dir) {
             Ok(Found::Ended(ended)) => {
@@ -311,7 +316,7 @@ fn wait(
                     deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
                     drop(sitter::stop(sitting, sitter::Stop::Gently)); // gone already is as good; else it is abandoned
                 }
-                std::thread::sleep(LOOK);
+                drop(watch.wait(Some(LOOK))); // its end is heard at once; what it writes is looked for
             }
             Ok(Found::Never | Found::Vanished | Found::Starting | Found::Running(_)) | Err(_) => {
                 abandon(dir, &spec.marker);

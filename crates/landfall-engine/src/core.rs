@@ -89,6 +89,8 @@ pub struct Rules {
     pub checkpoints: bool,
     /// How many parts of one large issue are worked on at once.
     pub parts_max: u32,
+    /// The time between two questions to a tracker, in milliseconds.
+    pub poll_ms: u64,
 }
 
 /// What a run is to be.
@@ -626,7 +628,14 @@ impl Core {
             Some(_) => Drive::Draining, // iterations end, and the next does not begin
             None => self.drive,
         };
-        Input { at: out.now(), drive, spent: out.spent(), attended: self.attended, news: news.clone() }
+        Input {
+            at: out.now(),
+            drive,
+            spent: out.spent(),
+            attended: self.attended,
+            poll_ms: self.rules.poll_ms,
+            news: news.clone(),
+        }
     }
 
     /// The news for one task, with the flow it would take if it is not bound to one yet.

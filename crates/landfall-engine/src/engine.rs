@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landfall_host::clock::{Clock, SystemClock};
 use landfall_host::crash;
 use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProblem, Store};
 use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
+use landfall_host::wait::FolderWatch;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::disk::Disk;
 use landfall_model::queue::{HoldWhy, QueuePolicy};
@@ -39,6 +39,7 @@ use crate::folders::{self, Folders};
 use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
+use crate::interrupt::Interrupt;
 use crate::land;
 use crate::papers;
 use crate::perform;
@@ -351,7 +352,8 @@ impl Engine {
             stops: Mutex::default(),
             view: Mutex::new(View::default()),
             checking: Mutex::default(),
-            interrupted: std::sync::atomic::AtomicBool::new(false),
+            check_over: std::sync::Condvar::new(),
+            interrupted: Interrupt::default(),
             tidying: std::sync::atomic::AtomicUsize::new(0),
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
@@ -361,7 +363,8 @@ impl Engine {
             afar: Mutex::default(),
             desk: Desk::default(),
             catalogue,
-            diagnosing: Mutex::new(()),
+            diagnosing: Mutex::new(false),
+            diagnosed: std::sync::Condvar::new(),
             abandoned: Mutex::default(),
             modules: Mutex::default(),
         });
@@ -518,7 +521,7 @@ impl Engine {
             if publish_in.is_none() {
                 publishing.go();
             }
-            if self.disk_is_full() && !self.site.interrupted.load(Ordering::SeqCst) {
+            if self.disk_is_full() && !self.site.interrupted.is_set() {
                 self.full = true;
                 self.stop(true, &mut why);
                 continue;
@@ -606,7 +609,7 @@ impl Engine {
 
     /// Whether nothing is under way and nothing will begin by itself.
     fn idle(&self) -> bool {
-        let interrupted = self.site.interrupted.load(Ordering::SeqCst);
+        let interrupted = self.site.interrupted.is_set();
         self.core.is_idle(&*self.site, interrupted) && !perform::tidying(&self.site)
     }
 
@@ -622,6 +625,10 @@ impl Engine {
         let pause = if low_disk { pause.min(DISK_PAUSE) } else { pause };
         let pause = if self.core.world().active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
         let pause = most.map_or(pause, |most| pause.min(most));
+        let pause = match self.core.waits_for_tracker() {
+            true => pause.min(Duration::from_millis(self.site.settings.tracker.poll_ms)),
+            false => pause,
+        };
         self.mail.recv_timeout(pause).ok()
     }
 
@@ -686,18 +693,26 @@ impl Engine {
     /// Has the folders of these tasks show them, and hears what a person changed there. Whoever is in the way for long has
     /// the folder shown by the next run.
     fn show_folders<'a>(&mut self, tasks: impl Iterator<Item = &'a TaskId>) -> Result<(), StoreError> {
-        const TRIES_MAX: u32 = 20;
-        const PAUSE: Duration = Duration::from_millis(100); // two seconds in all
+        const SPAN: Duration = Duration::from_secs(2); // an editor or another client writes for less
+        const PAUSE: Duration = Duration::from_millis(100); // for whatever changes without a trace in the folder
         let of_modules =
             tasks.filter(|id| self.core.world().get(**id).is_some_and(|it| is_shown(&self.core, it)));
         let of_modules: Vec<TaskId> = of_modules.copied().collect();
         for id in of_modules {
-            for _ in 0..TRIES_MAX {
+            let deadline = Instant::now() + SPAN;
+            let mut watch = None;
+            loop {
                 let (site, task) = (self.site.clone(), self.core.task(id));
-                if folders::look(&site, &task, &mut |ask| self.answer(ask)) == folders::Looked::Shown {
+                if folders::look(&site, &task, &mut |ask| self.answer(ask)) == folders::Looked::Shown
+                    || Instant::now() >= deadline
+                {
                     break;
                 }
-                std::thread::sleep(PAUSE);
+                let watch = watch.get_or_insert_with(|| {
+                    FolderWatch::new(&site.repo.root().join(folders::path_of(&task).unwrap_or_default()))
+                });
+                watch.wait(Duration::ZERO); // what the look itself changed there
+                watch.wait(PAUSE);
             }
         }
         self.commit_turn()?;
@@ -965,6 +980,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
         },
         review_tags: settings.review.tags.clone(),
         parts_max: settings.tracker.concurrent,
+        poll_ms: settings.tracker.poll_ms,
         queue: QueuePolicy {
             batch_max: settings.land.batch,
             speculate: settings.land.speculate,

@@ -137,20 +137,18 @@ struct Lost;
 fn wait(dir: &Path, sitting: &Sitting, errand: &Errand) -> Result<Ran, Lost> {
     let clock = SystemClock;
     let mut patience = Patience::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
-    let mut watch = Watch::new().ok();
-    if watch.as_mut().is_none_or(|watch| watch.add(0, sitting).is_err()) {
-        watch = None; // then we look every so often
-    }
+    let Ok(mut watch) = Watch::new() else {
+        abandon(dir, &marker(dir));
+        return Err(Lost);
+    };
+    let look = if watch.add(0, sitting).is_ok() { LOOK } else { LOOK_UNWATCHED };
     loop {
         match sitter::find(dir) {
             Ok(Found::Ended(ended)) => return Ok(came_of(dir, &ended)),
             Ok(Found::Running(_) | Found::Starting) => {}
             Ok(Found::Vanished | Found::Never) | Err(_) => break,
         }
-        match &mut watch {
-            Some(watch) => drop(watch.wait(Some(LOOK))), // looked at again either way
-            None => std::thread::sleep(Duration::from_millis(20)),
-        }
+        drop(watch.wait(Some(look))); // looked at again either way
         match patience.press(clock.mono_ms(), sitting) {
             Press::Wait | Press::Told => {}
             Press::Abandon => break,
@@ -169,6 +167,7 @@ fn full(error: &dyn std::error::Error) -> String {
 }
 
 const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this is for patience
+const LOOK_UNWATCHED: Duration = Duration::from_millis(20);
 
 /// Runs it in a folder of its own below `place`, and removes the folder.
 ///

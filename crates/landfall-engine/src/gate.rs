@@ -5,8 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landfall_host::crash;
 use landfall_host::git::{
@@ -45,22 +44,21 @@ pub(crate) fn check(site: &Arc<Site>, task: &Task, attempt: Attempt, head: Optio
 }
 
 fn is_interrupted(site: &Site) -> bool {
-    site.interrupted.load(Ordering::SeqCst)
+    site.interrupted.is_set()
 }
 
 /// Ends the checks under way without believing what they come to: they are done again by the next run.
 pub(crate) fn interrupt(site: &Site) {
-    site.interrupted.store(true, Ordering::SeqCst);
+    site.interrupted.set();
     let checking = || site.checking.lock().expect("no thread panics while it holds it").clone();
     for dir in checking() {
         end_check(site, &dir);
     }
     // A check that was just being started is ended by its own thread, which looks after the start. Once none is on
     // record none can begin, and the process may go. The bound is for a sitter that is stuck in the kernel.
-    let until = Instant::now() + INTERRUPT_MAX;
-    while !checking().is_empty() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let checking = site.checking.lock().expect("no thread panics while it holds it");
+    let waited = site.check_over.wait_timeout_while(checking, INTERRUPT_MAX, |checking| !checking.is_empty());
+    drop(waited.expect("no thread panics while it holds it"));
 }
 
 /// Ends the checks whose name begins so.
@@ -505,6 +503,7 @@ impl<'s> Noted<'s> {
 impl Drop for Noted<'_> {
     fn drop(&mut self) {
         self.site.checking.lock().expect("no thread panics while it holds it").remove(&self.dir);
+        self.site.check_over.notify_all();
         drop(std::fs::remove_file(&self.note)); // a note that stays names a check that has ended
     }
 }

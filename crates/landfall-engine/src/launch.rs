@@ -3,13 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landfall_agents::{Brief, Ear, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
+use landfall_host::wait::FolderWatch;
 use landfall_model::issue::Source;
 use landfall_model::objective::{Refinement, RefinementState};
 use landfall_model::proof::Proof;
@@ -93,15 +94,20 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
 
 /// What became of the sitter of `dir`, once it has had the time to say who it is.
 pub(crate) fn settled(dir: &Path) -> Result<Found, FindError> {
-    const TRIES: u32 = 400; // ten seconds: each look takes twenty milliseconds of its own
-    const PAUSE: Duration = Duration::from_millis(5);
-    for _ in 0..TRIES {
+    const SPAN: Duration = Duration::from_secs(10);
+    const PAUSE: Duration = Duration::from_millis(200); // for an end that leaves no trace in the folder
+    let deadline = Instant::now() + SPAN;
+    let mut watch = None;
+    loop {
         match sitter::find(dir)? {
-            Found::Starting => std::thread::sleep(PAUSE),
+            Found::Starting if Instant::now() < deadline => {}
             found => return Ok(found),
         }
+        match &watch {
+            None => watch = Some(FolderWatch::new(dir)), // looked at once more: what changed before is not reported
+            Some(watch) => drop(watch.wait(PAUSE)),      // looked at again either way
+        }
     }
-    Ok(Found::Starting)
 }
 
 fn failed(site: &Site, task: &Task, run: &Run, detail: String) {
@@ -292,6 +298,7 @@ pub fn agent_profile(profile: &crate::settings::Profile) -> Profile {
         effort: profile.effort.clone(),
         turns_max: profile.turns_max,
         mcp: profile.mcp,
+        terminal_poll_ms: profile.terminal_poll_ms,
         flags: profile.flags.clone(),
         env: profile.env.clone(),
     }

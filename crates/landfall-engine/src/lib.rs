@@ -27,6 +27,7 @@ mod handover;
 pub mod herald;
 mod hooks;
 pub mod improve;
+mod interrupt;
 mod land;
 mod launch;
 mod logfile;

@@ -4,8 +4,10 @@
 //! presses harder and harder, and never waits without an end.
 
 use std::path::Path;
+use std::time::Duration;
 
 use landfall_host::sitter::{self, Deadline, Sitting};
+use landfall_host::wait;
 
 /// What is left to try with a sitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,12 +81,10 @@ impl Patience {
 /// Ends whatever runs in `dir`, by force. Tried for a while: the machine may be short of what looking for processes takes,
 /// and what is told next may start other work in the same place.
 pub(crate) fn abandon(dir: &Path, marker: &str) {
-    const TRIES: u32 = 5;
-    const PAUSE: std::time::Duration = std::time::Duration::from_secs(1);
-    for _ in 0..TRIES {
-        match sitter::abandon(dir, marker) {
-            Ok(_) | Err(sitter::SweepError::Left { .. }) => return, // what cannot be killed is stuck in the kernel
-            Err(_) => std::thread::sleep(PAUSE),
-        }
-    }
+    const SPAN: Duration = Duration::from_secs(4);
+    const PAUSE: Duration = Duration::from_secs(1);
+    let _ = wait::retry(SPAN, PAUSE, || match sitter::abandon(dir, marker) {
+        Ok(_) | Err(sitter::SweepError::Left { .. }) => Some(()), // what cannot be killed is stuck in the kernel
+        Err(_) => None,
+    }); // the next run sweeps what is left
 }

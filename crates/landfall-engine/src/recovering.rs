@@ -2,8 +2,7 @@
 //! to the model, which says what follows; operations and the agent that looks are performed here when it says so.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use landfall_host::git::{CollectOptions, LostHead, Merge, Oid, Signature, Workspace};
@@ -109,7 +108,7 @@ pub(crate) fn recover(site: &Arc<Site>, task: &Task, attempt: Attempt) {
         (Some(Due::Ops(ops)), Some(_)) => perform(site, task, attempt, &ops),
         (Some(_), None) | (None, _) => Ok(left(open)),
     };
-    if site.interrupted.load(Ordering::SeqCst) {
+    if site.interrupted.is_set() {
         return; // the journal expects it, and the next run does it again
     }
     let recovered = recovered.unwrap_or_else(|why| Recovered::Failed { why });
@@ -126,19 +125,30 @@ fn left(open: Option<&Recovery>) -> Recovered {
     }
 }
 
+/// The turn of one task to have the recovery agent look.
+struct Diagnosing<'s>(&'s Site);
+
+impl Drop for Diagnosing<'_> {
+    fn drop(&mut self) {
+        *self.0.diagnosing.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.diagnosed.notify_one();
+    }
+}
+
 fn ask(site: &Arc<Site>, task: &Task, attempt: Attempt, open: &Recovery) -> Result<Recovered, String> {
     const PAUSE: Duration = Duration::from_millis(50);
-    let is_stopped = || site.interrupted.load(Ordering::SeqCst) || site.is_stopped(task.id, attempt);
-    let _alone = loop {
-        match site.diagnosing.try_lock() {
-            Ok(guard) => break guard,
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
-            Err(std::sync::TryLockError::WouldBlock) if is_stopped() => {
-                return Err("it was stopped before the recovery agent could look".to_owned());
-            }
-            Err(std::sync::TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+    let is_stopped = || site.interrupted.is_set() || site.is_stopped(task.id, attempt);
+    let mut busy = site.diagnosing.lock().unwrap_or_else(PoisonError::into_inner);
+    while *busy {
+        if is_stopped() {
+            return Err("it was stopped before the recovery agent could look".to_owned());
         }
-    };
+        // Woken when the agent is free; a stop is noticed after the pause.
+        (busy, _) = site.diagnosed.wait_timeout(busy, PAUSE).unwrap_or_else(PoisonError::into_inner);
+    }
+    *busy = true;
+    drop(busy);
+    let _alone = Diagnosing(site);
     let name = task.driving.as_ref().map_or("default", |driving| driving.profile.as_str());
     let profile = site.settings.agents.get(name).ok_or_else(|| format!("there is no agent `{name}`"))?;
     let symptoms = symptoms(site, task, open)?;

@@ -23,6 +23,7 @@ use crate::core::Outside;
 use crate::engine::Mail;
 use crate::exchange::Desk;
 use crate::folder::StateFolder;
+use crate::interrupt::Interrupt;
 use crate::meter::Meter;
 use crate::prompts::Prompts;
 use crate::settings::{Settings, Verify};
@@ -78,8 +79,10 @@ pub struct Site {
     pub view: Mutex<View>,
     /// The folders of checks that run now.
     pub(crate) checking: Mutex<BTreeSet<PathBuf>>,
+    /// Notified when one of them is over.
+    pub(crate) check_over: Condvar,
     /// The engine is stopping now: what a check came to no longer counts.
-    pub(crate) interrupted: std::sync::atomic::AtomicBool,
+    pub(crate) interrupted: Interrupt,
     /// Workspaces that are being given up.
     pub(crate) tidying: std::sync::atomic::AtomicUsize,
     /// Held by a landing. A check waits for it before it looks where the base is: what it merged with the base from
@@ -100,7 +103,9 @@ pub struct Site {
     /// What failures of a step look like, and what is done about them.
     pub(crate) catalogue: Vec<Pattern>,
     /// Held by the agent that looks at a failure: there is one at a time.
-    pub(crate) diagnosing: Mutex<()>,
+    pub(crate) diagnosing: Mutex<bool>,
+    /// Notified when the recovery agent is free again.
+    pub(crate) diagnosed: Condvar,
     /// What tasks landed as: whoever needs them begins with it.
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ pub struct Traces {
     line: Option<SyncSender<Note>>,
     lost: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
+    /// Closed when the thread has ended.
+    done: Receiver<()>,
 }
 
 impl Traces {
@@ -49,11 +51,15 @@ impl Traces {
             ground,
             kept: Vec::new(),
         };
+        let (done_to, done) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("traces".to_owned())
-            .spawn(move || post.work(&notes))
+            .spawn(move || {
+                let _done_to = done_to; // closed by the end of the thread, a panic included
+                post.work(&notes);
+            })
             .expect("one more thread can be had");
-        Self { line: Some(line), lost, thread: Some(thread) }
+        Self { line: Some(line), lost, thread: Some(thread), done }
     }
 
     /// Hears facts that are in the journal. Returns at once.
@@ -70,10 +76,8 @@ impl Traces {
     pub fn finish(&mut self, deadline: Instant) {
         drop(self.line.take());
         let Some(thread) = self.thread.take() else { return };
-        while !thread.is_finished() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        if thread.is_finished() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if self.done.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {
             drop(thread.join()); // a panic there was reported by the panic hook
         }
     }

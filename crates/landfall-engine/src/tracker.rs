@@ -134,7 +134,7 @@ fn find(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Found> {
         proxy: base.as_ref().and_then(|base| proxy_address(&|name| variable(around, name), base.rest())),
         token,
         size_field: settings.size_field.clone(),
-        patience: Patience::default(),
+        patience: Patience { write_gap_ms: settings.write_pause_ms, ..Patience::default() },
         clock: Arc::new(WallClock),
         base: base.clone(),
     };

@@ -6,7 +6,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, Found};
@@ -80,7 +79,7 @@ pub fn after_run(site: &Site, task: &Task, attempt: Attempt, iteration: u32) {
         return;
     }
     let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return };
-    if site.interrupted.load(Ordering::SeqCst) {
+    if site.interrupted.is_set() {
         return; // the engine is told to stop at once
     }
     let dir = beside(site, task, attempt, iteration, "after_run");

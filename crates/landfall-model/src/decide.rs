@@ -119,6 +119,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         drive: input.drive,
         spent: input.spent.clone(),
         attended: input.attended,
+        poll_ms: input.poll_ms,
         decision: Decision::default(),
     };
     match &input.news {
@@ -373,6 +374,7 @@ struct Draft {
     drive: Drive,
     spent: Option<Spent>,
     attended: bool,
+    poll_ms: u64,
     decision: Decision,
 }
 

@@ -31,9 +31,14 @@ pub struct Input {
     pub spent: Option<Spent>,
     /// Whether somebody is there: a conflict for a person is put aside at once where nobody is.
     pub attended: bool,
+    /// The time between two questions to a tracker about something that happens there, in milliseconds.
+    pub poll_ms: u64,
     /// The news.
     pub news: News,
 }
+
+/// The time between two questions to a tracker, unless the settings choose another.
+pub const POLL_MS: u64 = 60_000;
 
 /// Whether new work may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

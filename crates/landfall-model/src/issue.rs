@@ -386,14 +386,23 @@ const CHECKS_BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed alr
 /// Whether a forge that did not merge verified work when it was asked may yet do so by itself: it looks at the work, or was
 /// told of it only just now. Otherwise a person has to do something there.
 #[must_use]
-pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
-    let at_most = match checks {
-        Ci::Running(_) => CHECKS_END_MS,
-        Ci::Absent if base_has_some => CHECKS_BEGIN_MS,
-        Ci::Absent | Ci::Passed => FORGE_NOTICES_MS,
-        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => 0,
-    };
-    waited_ms < at_most
+pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited: MergeWait) -> bool {
+    match checks {
+        Ci::Running(_) => waited.total_ms < CHECKS_END_MS,
+        Ci::Absent if base_has_some => waited.total_ms < CHECKS_BEGIN_MS,
+        // Checks may have ended after the forge was asked to merge: it is asked again, some times.
+        Ci::Absent | Ci::Passed => waited.asked_since_running < FORGE_NOTICES_AFTER,
+        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => false,
+    }
+}
+
+/// How long a forge that does not merge was waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergeWait {
+    /// Since it was first asked, in milliseconds.
+    pub total_ms: u64,
+    /// How often it refused since its checks were last seen to run, or since it was first asked.
+    pub asked_since_running: u32,
 }
 
 /// How long to leave a forge alone that refused to merge so often, where nothing has changed since: a person has to do something
@@ -406,7 +415,7 @@ pub fn refused_rest_ms(times: u32) -> u64 {
 const REFUSED_MS: u64 = 60_000;
 const REFUSED_MAX_MS: u64 = 1_800_000;
 const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
-const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
+const FORGE_NOTICES_AFTER: u32 = 4; // questions until it knows of a push, and that checks are over
 
 /// How an issue was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -68,7 +68,9 @@ pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, S
 pub use filter::Filter;
 pub use flow::{Flow, Step, StepKind, Target};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
-pub use input::{Annotated, Drive, EndedRun, Exchanged, Input, News, Parting, Recovered, ReviewSaid};
+pub use input::{
+    Annotated, Drive, EndedRun, Exchanged, Input, News, POLL_MS, Parting, Recovered, ReviewSaid,
+};
 pub use judge::{Evidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;

@@ -31,8 +31,19 @@ pub struct Order {
     /// Whether more follows, in [`NEXT`], once the agent has done what it is asked.
     #[serde(default)]
     pub dispatched: bool,
+    /// The time between two looks at the screen, in milliseconds. The other pauses scale with it.
+    #[serde(default = "default_poll_ms")]
+    pub poll_ms: u64,
     /// The agent's session, where we choose its name.
     pub session: Option<String>,
+}
+
+/// The time between two looks at the screen, unless the profile chooses another.
+pub const POLL_MS: u64 = 700;
+
+/// For orders that were written before there was a choice.
+fn default_poll_ms() -> u64 {
+    POLL_MS
 }
 
 /// What is typed next, in the file [`NEXT`].

@@ -4,23 +4,26 @@
 //! folders lie deep. The server puts itself into the background; it stays in the sitter's tree, and we end it.
 
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landfall_agents::tmux::{Order, SOCKET, Screen};
-use rustix::process::{Pid, Signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// Narrow enough that no program puts a second column beside its words, high enough for most messages.
 const COLUMNS: &str = "120";
 const ROWS: &str = "60";
 /// How long the server may take to end.
-const END_MAX: Duration = Duration::from_secs(2);
+const END_MAX: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 pub(super) struct Server {
     folder: PathBuf,
     name: String,
-    server: Option<Pid>,
+    /// The server's process, and nobody who has its process id after it.
+    server: Option<OwnedFd>,
     pane: i32,
 }
 
@@ -68,7 +71,8 @@ impl Server {
         // A person who attaches with a smaller window sees a part, and the agent does not have to draw anew.
         it.tmux(&["resize-window", "-t", &order.name, "-x", COLUMNS, "-y", ROWS])?;
         let mut ids = told.split_whitespace().map(|id| id.parse().unwrap_or(0));
-        it.server = ids.next().and_then(Pid::from_raw);
+        let pid = ids.next().and_then(Pid::from_raw);
+        it.server = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         it.pane = ids.next().unwrap_or(0);
         Ok(it)
     }
@@ -82,14 +86,14 @@ impl Server {
     /// that has just started may miss that its child is gone; it is told, and then looks.
     pub(super) fn look(&self) -> Result<Shot, String> {
         const TRIES: u32 = 20;
-        const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+        const PAUSE: Duration = Duration::from_millis(50);
         for _ in 0..TRIES {
             let shot = self.look_once()?;
             if shot.dead.as_deref() != Some(UNTOLD) {
                 return Ok(shot);
             }
-            if let Some(server) = self.server {
-                rustix::process::kill_process(server, Signal::CHILD).ok(); // a server that is gone shows at the next look
+            if let Some(server) = &self.server {
+                pidfd_send_signal(server, Signal::CHILD).ok(); // a server that is gone shows at the next look
             }
             std::thread::sleep(PAUSE);
         }
@@ -146,14 +150,10 @@ impl Server {
     /// Ends the server with all that is in it.
     pub(super) fn kill(&mut self) {
         drop(self.tmux(&["kill-server"])); // it may have ended by itself
-        let Some(pid) = self.server.take() else { return };
-        let until = Instant::now() + END_MAX;
-        while is_tmux(pid) {
-            if Instant::now() > until {
-                rustix::process::kill_process(pid, Signal::KILL).ok(); // it has ended this moment
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        let Some(server) = self.server.take() else { return };
+        let ended = poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&END_MAX));
+        if ended.unwrap_or(0) == 0 {
+            pidfd_send_signal(&server, Signal::KILL).ok(); // it has ended this moment
         }
         drop(std::fs::remove_file(self.folder.join(SOCKET))); // gone with the server, mostly
     }
@@ -191,10 +191,4 @@ fn argument(word: &str) -> String {
         Some(rest) => format!("{rest}\\;"),
         None => word.to_owned(),
     }
-}
-
-/// Whether this is still our server, and not somebody who has its process id by now.
-fn is_tmux(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    stat.contains("(tmux") && !stat.contains(") Z ")
 }

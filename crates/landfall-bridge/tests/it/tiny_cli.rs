@@ -4,12 +4,15 @@ use std::io::{self, BufRead as _, Write as _};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+/// How long it works on a prompt: ten looks of the bridge in the tests.
+const WORK: Duration = Duration::from_millis(500);
+
 /// Talks on its terminal until it is left.
 pub fn main(ways: &[&str]) -> ExitCode {
     let is = |way: &str| ways.contains(&way);
     println!("tiny 1.0");
     if is("slow") {
-        std::thread::sleep(Duration::from_secs(4));
+        wait_for("ready.txt");
     }
     if is("welcome") {
         print("Press Enter to continue… ");
@@ -50,8 +53,17 @@ pub fn main(ways: &[&str]) -> ExitCode {
             let out = std::fs::File::create("cat.txt").expect("the workspace can be written");
             Command::new("cat").stdout(Stdio::from(out)).status().expect("cat");
         }
-        std::thread::sleep(Duration::from_millis(1500));
+        if !is("quick") {
+            std::thread::sleep(WORK);
+        }
         println!("all done");
+    }
+}
+
+/// Waits until the test has made this file.
+fn wait_for(name: &str) {
+    while !std::path::Path::new(name).exists() {
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -16,6 +16,8 @@ use tempfile::TempDir;
 use crate::PROBE;
 
 const PATIENCE: Duration = Duration::from_secs(90);
+/// The time between two looks at the screen.
+const POLL_MS: u64 = 50;
 
 struct Scene {
     folder: TempDir,
@@ -62,6 +64,7 @@ impl Scene {
             name: "landfall-T7".to_owned(),
             folder: self.tmp(),
             dispatched: false,
+            poll_ms: POLL_MS,
             session: None,
         };
         let mut child = Command::new(PROBE)
@@ -149,7 +152,10 @@ impl Drop for Run {
     fn drop(&mut self) {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             self.stop();
-            std::thread::sleep(Duration::from_secs(2));
+            let until = Instant::now() + PATIENCE;
+            while self.child.try_wait().is_ok_and(|ended| ended.is_none()) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(20));
+            }
             self.child.kill().ok(); // it has ended by itself
             self.child.wait().ok();
         }
@@ -167,6 +173,8 @@ fn finish_of(signals: &[Signal]) -> Finish {
 fn a_program_is_waited_for_typed_to_answered_and_left() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["slow", "welcome", "asks"]);
+    run.until("screen that is not ready", |note| matches!(note, Note::Screen { .. }));
+    std::fs::write(scene.work().join("ready.txt"), "").expect("ours");
     let (code, signals) = run.end();
     assert_eq!((code, finish_of(&signals)), (Some(0), Finish::Success), "{}", run.out);
     assert_eq!(
@@ -180,6 +188,16 @@ fn a_program_is_waited_for_typed_to_answered_and_left() {
     // Nothing is pressed for the look-alikes in its output.
     assert_eq!(why, ["continue", "prompt", "yes-no", "leave", "leave"], "{}", run.out);
     assert!(scene.server_is_gone());
+}
+
+#[test]
+fn a_program_that_is_done_before_the_next_look_has_taken_the_prompt() {
+    let Some(scene) = Scene::new() else { return };
+    let mut run = scene.start(&["quick"]);
+    let (code, signals) = run.end();
+    assert_eq!((code, finish_of(&signals)), (Some(0), Finish::Success), "{}", run.out);
+    let why: Vec<String> = run.keys().into_iter().map(|(_, why)| why).collect();
+    assert_eq!(why, ["prompt", "leave", "leave"], "Enter is not pressed again: {}", run.out);
 }
 
 #[test]
@@ -248,6 +266,7 @@ fn a_program_that_is_not_there_is_an_error() {
         name: "landfall-T7".to_owned(),
         folder: scene.tmp(),
         dispatched: false,
+        poll_ms: POLL_MS,
         session: None,
     };
     let mut child = Command::new(PROBE)
@@ -349,14 +368,19 @@ fn a_person_who_attaches_sees_the_terminal_and_runs_nothing_for_the_agent() {
         match trick {
             "lock" => {
                 as_agent(&scene, &["set-option", "-g", "lock-command", &evil]);
+                // The server holds the client as suspended until it has run the command.
                 as_agent(&scene, &["lock-server"]);
+                wait("the client is back", &|| {
+                    !as_agent(&scene, &["list-clients", "-F", "#{client_flags}"]).contains("suspended")
+                });
             }
             _ => {
                 as_agent(&scene, &["detach-client", "-a", "-s", "landfall-T7", "-E", &evil]);
                 as_agent(&scene, &["detach-client", "-s", "landfall-T7", "-E", &evil]);
+                // The command would run in place of the client: its pane closes after it.
+                wait("the client is gone", &|| person(&["list-panes", "-t", "me"]).is_empty());
             }
         }
-        std::thread::sleep(Duration::from_secs(1)); // time in which it would be there
         assert!(!marker.exists(), "{trick}: the agent has run a program as the person");
     }
     run.stop();

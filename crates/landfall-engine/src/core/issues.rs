@@ -123,10 +123,16 @@ impl Core {
         }
     }
 
+    /// Whether a task waits for something that only the tracker knows.
+    #[must_use]
+    pub fn waits_for_tracker(&self) -> bool {
+        !self.blocked.is_empty()
+    }
+
     /// Whether it is time to look at the issues that others wait for.
     #[must_use]
     pub fn wants_a_poll(&self, now: Timestamp, every_ms: u64) -> bool {
-        !self.blocked.is_empty() && now >= self.polled.plus_ms(every_ms)
+        self.waits_for_tracker() && now >= self.polled.plus_ms(every_ms)
     }
 
     /// Looks again at what the tracker may have changed: it was polled, or said so by itself.

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use landfall_host::git::Oid;
 use landfall_model::acceptance::{Criteria, Criterion, Handler, Mode, Occasion, VerifyOutcome, VerifyResult};
@@ -141,7 +140,7 @@ pub(super) fn hear(site: &Arc<Site>, at: &Desked, hearing: &Hearing<'_>) -> Resu
         checkout: Checkout::Of(&site.repo, &commit),
     };
     let settings = &site.settings.tracker;
-    let is_stopped = || site.interrupted.load(Ordering::SeqCst);
+    let is_stopped = || site.interrupted.is_set();
     let judge = site.settings.judge.as_deref().unwrap_or("default");
     let asking = site.settings.agents.get(judge).filter(|_| hearing.judges).map(|profile| Asking {
         settings: &site.settings,

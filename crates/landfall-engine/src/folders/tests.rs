@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use landfall_model::score::Checkpoint;
 use landfall_model::staged::{Judged, StagedEvent};
 use landfall_model::{
-    Attempt, Drive, EndKind, Ending, Event, Flow, Input, Opening, RunId, StepName, StepResult, TaskId,
-    TaskSpec,
+    Attempt, Drive, EndKind, Ending, Event, Flow, Input, Opening, POLL_MS, RunId, StepName, StepResult,
+    TaskId, TaskSpec,
 };
 
 use super::*;
@@ -72,7 +72,14 @@ impl World {
                 Ask::Tell(_, news) => *news,
                 other => panic!("{other:?}"),
             };
-            let input = Input { at: now, drive: Drive::Running, spent: None, attended: false, news };
+            let input = Input {
+                at: now,
+                drive: Drive::Running,
+                spent: None,
+                attended: false,
+                poll_ms: POLL_MS,
+                news,
+            };
             *task = Arc::new(landfall_model::step(task, &input)?.0);
             Ok(Reply::Tasks(vec![task.clone()]))
         })

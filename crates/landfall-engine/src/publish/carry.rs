@@ -4,12 +4,11 @@
 //! others bring there meanwhile are taken in and verified with it first; what falls into the moment of the merge itself
 //! is taken in afterwards, like any push of theirs.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landfall_host::crash;
 use landfall_host::git::{BranchName as GitBranch, LogEntry, LogRange, Oid};
-use landfall_model::issue::{Ci, may_merge_yet};
+use landfall_model::issue::{Ci, MergeWait, may_merge_yet};
 use landfall_trackers::tracker::{
     Answer, BranchName, ChecksSum, CommitSha, Merge, NewPullRequest, PrState, Title, Tracker, TrackerError,
     sum, unmarked,
@@ -23,8 +22,8 @@ use crate::site::Site;
 const LAND: &str = "landfall/land-";
 const COMMITS_MAX: u32 = 1_000;
 const SUBJECTS_MAX: usize = 50; // more than one landing brings together; a longer list is read by nobody
-const ASK_MS: u64 = 5_000; // whoever waits for checks of a forge waits for minutes
-const NAP: Duration = Duration::from_millis(100);
+/// The longest time between two questions whether the forge merges: its checks take minutes.
+const ASK_MS_MAX: u64 = 5_000;
 
 /// What came of it.
 pub(super) enum Carried {
@@ -75,6 +74,7 @@ pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Tr
         None => false,
     };
     let began = site.clock.mono_ms();
+    let mut asked_since_running = 0;
     let merge = Merge { expected: sha.clone(), subject: title, body: String::new(), landed: None };
     loop {
         // Landings that come meanwhile are for the next offer. What others brought is verified with this one first.
@@ -100,7 +100,9 @@ pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Tr
             Err(error) => return Err(error.into()),
         };
         let checks = checks(&*tracker, &sha)?;
-        if !may_merge_yet(&checks, base_has_some, site.clock.mono_ms().saturating_sub(began)) {
+        asked_since_running = if matches!(checks, Ci::Running(_)) { 0 } else { asked_since_running + 1 };
+        let total_ms = site.clock.mono_ms().saturating_sub(began);
+        if !may_merge_yet(&checks, base_has_some, MergeWait { total_ms, asked_since_running }) {
             return Err(Trouble::Refused(format!(
                 "pull request #{} brings landed work to `{}`, and is not merged{}: {no}; see {}",
                 pr.number.get(),
@@ -109,12 +111,9 @@ pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Tr
                 pr.url
             )));
         }
-        let until = site.clock.mono_ms().saturating_add(ASK_MS);
-        while site.clock.mono_ms() < until {
-            if site.interrupted.load(Ordering::SeqCst) {
-                return Ok(Carried::Interrupted);
-            }
-            std::thread::sleep(NAP);
+        let pause_ms = site.settings.tracker.poll_ms.min(ASK_MS_MAX);
+        if site.interrupted.wait(Duration::from_millis(pause_ms)) {
+            return Ok(Carried::Interrupted);
         }
     }
 }

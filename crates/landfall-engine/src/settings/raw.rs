@@ -10,6 +10,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use landfall_model::POLL_MS;
+use landfall_trackers::github::Patience;
+
 use super::units::{Bytes, DAY, Dollars, GIB, KIB, MIB, MINUTE, Millis, SECOND, TIB, Whole};
 
 /// Settings of a Landfall project. Every key has a default, so an empty file is valid.
@@ -90,8 +93,11 @@ pub struct RawTracker {
     pub folder: Option<PathBuf>,
     /// The field of projects that holds the size of an issue. It is believed before a `size/…` label; empty for none.
     pub size_field: String,
-    /// How often to look for what changed there.
-    pub poll: Millis<{ 5 * SECOND }, DAY>,
+    /// The time between two questions: what changed there, and whether the checks of a forge are over.
+    pub poll: Millis<100, DAY>,
+    /// The shortest time between two changes on a forge. GitHub asks for one second; choose a shorter time only for a server of
+    /// your own.
+    pub write_pause: Millis<0, MINUTE>,
     /// The folder of the files that say how an issue is to be done, in the repository.
     pub spec_path: String,
     /// Whether even small issues land by a pull request.
@@ -126,7 +132,8 @@ impl Default for RawTracker {
             webhook_secret_file: None,
             folder: None,
             size_field: "Size".to_owned(),
-            poll: Millis(MINUTE),
+            poll: Millis(POLL_MS),
+            write_pause: Millis(Patience::default().write_gap_ms),
             spec_path: "docs/spec".to_owned(),
             always_pr: false,
             file_proposals: false,
@@ -250,6 +257,10 @@ pub enum RawDimension {
 
 fn yes() -> bool {
     true
+}
+
+fn terminal_poll() -> Millis<10, { 10 * SECOND }> {
+    Millis(landfall_agents::tmux::POLL_MS)
 }
 
 /// How the engine drives agents.
@@ -396,6 +407,10 @@ pub struct RawProfile {
     /// Whether the agent gets Landfall's MCP tools (`signal`, `ask`, `discovery`, `follow_up`), where it can have any.
     #[serde(default = "yes")]
     pub mcp: bool,
+    /// The time between two looks at the agent's terminal, for agents of kind `tmux`. The pauses before keys are pressed scale
+    /// with it.
+    #[serde(default = "terminal_poll")]
+    pub terminal_poll: Millis<10, { 10 * SECOND }>,
     /// More arguments for the agent, as they are.
     #[serde(default)]
     pub flags: Vec<String>,

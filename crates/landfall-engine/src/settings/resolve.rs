@@ -187,6 +187,8 @@ pub struct Profile {
     pub sandbox: Confinement,
     /// Whether it gets our MCP tools.
     pub mcp: bool,
+    /// The time between two looks at its terminal, where it has one.
+    pub terminal_poll_ms: u64,
     /// Names of environment variables passed on to it alone.
     pub pass_env: Vec<String>,
     /// More arguments, as they are.
@@ -676,6 +678,7 @@ fn profile(name: String, raw: RawProfile, sandbox: Confinement) -> Result<Profil
         turns_max: raw.turns_max.map(|turns| turns.0),
         sandbox: raw.sandbox.map_or(sandbox, confinement),
         mcp: raw.mcp,
+        terminal_poll_ms: raw.terminal_poll.0,
         pass_env: raw.pass_env,
         flags: raw.flags,
         env: raw.env,

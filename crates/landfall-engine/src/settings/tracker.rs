@@ -29,8 +29,10 @@ pub struct TrackerSettings {
     pub folder: Option<PathBuf>,
     /// The field of projects that holds a size.
     pub size_field: Option<String>,
-    /// How often to look for what changed.
+    /// The time between two questions about changes and about the checks of a forge.
     pub poll_ms: u64,
+    /// The shortest time between two changes on a forge.
+    pub write_pause_ms: u64,
     /// The folder of specs, in the repository; without a slash at its end.
     pub spec_path: String,
     /// Whether even small issues land by a pull request.
@@ -97,6 +99,7 @@ pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, Fault> {
         folder: raw.folder,
         size_field: Some(raw.size_field.trim().to_owned()).filter(|field| !field.is_empty()),
         poll_ms: raw.poll.0,
+        write_pause_ms: raw.write_pause.0,
         spec_path: spec_path(&raw.spec_path)
             .map_err(|why| fault("spec_path", why).hint("such as `docs/spec`"))?,
         always_pr: raw.always_pr,

@@ -224,6 +224,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                     "Size",
                 ),
                 poll_ms: 60000,
+                write_pause_ms: 1000,
                 spec_path: "docs/spec",
                 always_pr: false,
                 file_proposals: false,

@@ -13,12 +13,10 @@ use crate::recovery::{Action, Climb, Climbed, Outcome, Tier};
 use crate::task::{Doing, EndCode, EndKind, Feedback, State, Stop};
 use crate::{Commit, StepName, Wait};
 
-/// How often is looked whether something outside has happened.
-const LOOK_MS: u64 = 60_000;
-/// How often is looked whether a landing can be seen from outside.
-const PUBLISHED_MS: u64 = 5_000;
-/// How soon a tracker that is away is asked again, at first.
-const OUTAGE_MS: u64 = 5_000;
+/// The longest time between two looks for a landing that is being published.
+const PUBLISHED_MS_MAX: u64 = 5_000;
+/// The longest first pause after a tracker did not answer.
+const OUTAGE_MS_MAX: u64 = 5_000;
 /// How long is waited between two looks, at most.
 const REST_MS: u64 = 10 * 60 * 1000;
 /// Looks in all; after that a person is told.
@@ -108,7 +106,7 @@ impl Draft {
                 self.end(EndKind::Blocked, EndCode::Tracker, detail.clone())
             }
             (_, Exchanged::Trouble { detail, until: None, hopeless: false }) => {
-                self.not_yet(detail, OUTAGE_MS, step)
+                self.not_yet(detail, self.poll_ms.min(OUTAGE_MS_MAX), step)
             }
             (_, Exchanged::Stuck(climbed)) => self.stuck(climbed, &step),
             (_, Exchanged::Closed(closed)) => self.closed_meanwhile(*closed),
@@ -137,7 +135,9 @@ impl Draft {
             (Some(Act::Reviewed | Act::Merged | Act::Close), Exchanged::Told) => {
                 self.leave(StepResult::Done, None)
             }
-            (Some(Act::Merged), Exchanged::NotYet { what }) => self.not_yet(what, PUBLISHED_MS, step),
+            (Some(Act::Merged), Exchanged::NotYet { what }) => {
+                self.not_yet(what, self.poll_ms.min(PUBLISHED_MS_MAX), step)
+            }
             (None, Exchanged::Parts(parts)) => self.parted(parts),
             (_, other) => {
                 let word = act.map_or("split", Act::word);
@@ -280,7 +280,7 @@ impl Draft {
                     return self.leave(StepResult::Pass, None);
                 }
                 let cause = format!("checks of the forge run: {}", names.join(", "));
-                self.back_off(Parting::NotYet, LOOK_MS, cause, step)
+                self.back_off(Parting::NotYet, self.poll_ms, cause, step)
             }
         }
     }
@@ -320,7 +320,8 @@ impl Draft {
                 self.leave(StepResult::Partial, None)
             }
             VerifyOutcome::Waiting => {
-                self.not_yet("checks that an acceptance criterion asks for are running", LOOK_MS, step)
+                let what = "checks that an acceptance criterion asks for are running";
+                self.not_yet(what, self.poll_ms, step)
             }
             VerifyOutcome::Reopen { .. } if self.routed().is_some_and(|routed| routed.way == Way::Split) => {
                 let detail =

@@ -11,8 +11,8 @@ use crate::recovery::{Action, Climb, Climbed, Outcome, PlanAction, RecoveryEvent
 use crate::task::{Doing, EndCode, EndKind, Feedback, State, Task};
 use crate::{Commit, StepName, Wait};
 
-/// How long is waited for what runs elsewhere, and for an agent that is busy.
-const LOOK_MS: u64 = 60_000;
+/// The pause before an agent that is busy is asked again.
+const BUSY_MS: u64 = 60_000;
 /// What is said of a step that an agent is to look at.
 const DIAGNOSE: &str = "diagnose";
 
@@ -92,7 +92,7 @@ impl Draft {
     pub(super) fn stuck(&mut self, climbed: &Climbed, step: &StepName) -> Result<(), Refusal> {
         match &climbed.climb {
             // It is asked again, which finds what is there.
-            Climb::Done => self.act(Action::Retry, LOOK_MS, climbed, None, step),
+            Climb::Done => self.act(Action::Retry, self.poll_ms, climbed, None, step),
             Climb::Act(action) => {
                 self.tried(climbed, Tier::Pattern, action.said(), step)?;
                 self.act(*action, 1_000, climbed, None, step)
@@ -112,7 +112,7 @@ impl Draft {
     ) -> Result<(), Refusal> {
         let pause_ms = match action {
             Action::RetryAfter(seconds) => pause_ms.max(seconds.saturating_mul(1_000)),
-            Action::WaitCi => LOOK_MS,
+            Action::WaitCi => self.poll_ms,
             Action::Retry
             | Action::Resume
             | Action::OpenPr
@@ -151,7 +151,7 @@ impl Draft {
         match &climbed.climb {
             Climb::Wait => {
                 self.yielded(Parting::Recovered, None)?;
-                self.pause(LOOK_MS, &climbed.symptom, step)
+                self.pause(BUSY_MS, &climbed.symptom, step)
             }
             Climb::Stop(why) if let Some(lack) = lack(&climbed.tail) => {
                 self.give_up_recovery(step, format!("{why}; {lack}"))

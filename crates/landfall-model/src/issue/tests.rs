@@ -204,19 +204,22 @@ fn only_what_is_on_the_base_as_far_as_can_be_seen_is_held_against_its_criteria()
 #[test]
 fn a_forge_that_would_not_merge_is_asked_again_while_it_looks_and_not_when_it_has_seen_enough() {
     let names = || vec!["ci".to_owned()];
+    let waited = |total_ms, asked_since_running| MergeWait { total_ms, asked_since_running };
     for (checks, base_has_some, at_most_ms) in [
         (Ci::Running(names()), true, 1_200_000),
         (Ci::Running(names()), false, 1_200_000),
         (Ci::Absent, true, 90_000),
-        (Ci::Absent, false, 15_000),
-        (Ci::Passed, true, 15_000),
-        (Ci::Passed, false, 15_000),
     ] {
-        assert!(may_merge_yet(&checks, base_has_some, at_most_ms - 1), "{checks:?}");
-        assert!(!may_merge_yet(&checks, base_has_some, at_most_ms), "{checks:?}");
+        assert!(may_merge_yet(&checks, base_has_some, waited(at_most_ms - 1, 9)), "{checks:?}");
+        assert!(!may_merge_yet(&checks, base_has_some, waited(at_most_ms, 0)), "{checks:?}");
+    }
+    // Checks that took an hour and have just passed: the forge may not know it yet.
+    for (checks, base_has_some) in [(Ci::Absent, false), (Ci::Passed, true), (Ci::Passed, false)] {
+        assert!(may_merge_yet(&checks, base_has_some, waited(3_600_000, 3)), "{checks:?}");
+        assert!(!may_merge_yet(&checks, base_has_some, waited(0, 4)), "{checks:?}");
     }
     for checks in [Ci::Failed(names()), Ci::PreExisting(names()), Ci::Broken(names())] {
-        assert!(!may_merge_yet(&checks, true, 0), "{checks:?}: a person has to look");
+        assert!(!may_merge_yet(&checks, true, waited(0, 0)), "{checks:?}: a person has to look");
     }
 }
 

@@ -19,10 +19,10 @@ use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
     Attempt, BatchId, Budget, Candidate, Commit, Concern, ConcernCode, Context, Counters, Day, Digest, Doing,
     Drive, Driving, Effect, EndKind, EndedRun, Ending, EngineEvent, Entry, Event, Evidence, Exit, Fact, Flow,
-    Input, Leave, Ledger, Limits, News, OwnLimits, Purse, QueueEffect, QueueEvent, QueueNews, Refusal,
-    ReviewSaid, Route, RunId, Said, Scope, SignOff, Signal, Spending, Spent, Standing, State, StepKind,
-    StepName, StepResult, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage,
-    Verdict, Wait, World, apply, expects, graph, plan, step,
+    Input, Leave, Ledger, Limits, News, OwnLimits, POLL_MS, Purse, QueueEffect, QueueEvent, QueueNews,
+    Refusal, ReviewSaid, Route, RunId, Said, Scope, SignOff, Signal, Spending, Spent, Standing, State,
+    StepKind, StepName, StepResult, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree,
+    Usage, Verdict, Wait, World, apply, expects, graph, plan, step,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, polishes, stages, takes_back, tries_once};
@@ -852,7 +852,14 @@ impl Sim {
     fn hear(&mut self, id: TaskId, news: News) -> bool {
         self.heard += 1;
         let task = self.world.get(id).expect("news is of tasks").clone();
-        let input = Input { at: self.now, drive: self.drive, spent: self.spent(), attended: true, news };
+        let input = Input {
+            at: self.now,
+            drive: self.drive,
+            spent: self.spent(),
+            attended: true,
+            poll_ms: POLL_MS,
+            news,
+        };
         let overruled = match &input.news {
             News::Retry { .. } => self.world.accounts().overruled(&task, self.now),
             _ => None,

@@ -10,7 +10,7 @@ use landfall_model::queue::{
     self, BatchDoing, Closed, HoldWhy, LeftOut, Member, Prefix, Queue, QueueDecision, QueuePolicy,
 };
 use landfall_model::{
-    Attempt, BatchId, Commit, Drive, Driving, EngineEvent, Entry, Event, Fact, Input, News, Opening,
+    Attempt, BatchId, Commit, Drive, Driving, EngineEvent, Entry, Event, Fact, Input, News, Opening, POLL_MS,
     QueueEffect, QueueEvent, QueueNews, RunId, State, StepName, Style, Task, TaskId, TaskLimits, TaskSpec,
     Timestamp, Tree, step,
 };
@@ -103,7 +103,8 @@ impl Stage {
 
     /// A task hears something. Says what came of it.
     pub fn hear_task(&mut self, id: TaskId, news: News) -> String {
-        let input = Input { at: self.at, drive: Drive::Running, spent: None, attended: true, news };
+        let input =
+            Input { at: self.at, drive: Drive::Running, spent: None, attended: true, poll_ms: POLL_MS, news };
         match step(&self.tasks[&id], &input) {
             Ok((_, decision)) => {
                 let word = decision.events.first().map_or("nothing", |event| event.name()).to_owned();

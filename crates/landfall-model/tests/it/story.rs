@@ -12,8 +12,8 @@ use landfall_model::flow::Act;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
     Attempt, BatchId, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event,
-    Evidence, Exit, Flow, Input, News, OwnLimits, Prices, ReviewSaid, RunId, Said, Signal, Spent, State,
-    Stop, Style, Talk, Tally, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply,
+    Evidence, Exit, Flow, Input, News, OwnLimits, POLL_MS, Prices, ReviewSaid, RunId, Said, Signal, Spent,
+    State, Stop, Style, Talk, Tally, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply,
     decide, step as take,
 };
 
@@ -88,7 +88,14 @@ impl Scene {
     /// Tells the task one piece of news.
     pub fn hear(&mut self, news: News) -> Result<(Vec<Event>, Vec<Effect>), String> {
         self.commits += 1;
-        let input = Input { at: self.at, drive: self.drive, spent: self.spent.clone(), attended: true, news };
+        let input = Input {
+            at: self.at,
+            drive: self.drive,
+            spent: self.spent.clone(),
+            attended: true,
+            poll_ms: POLL_MS,
+            news,
+        };
         let (task, decision) = take(&self.task, &input).map_err(|refusal| refusal.to_string())?;
         assert_eq!(decide(&self.task, &input), Ok(decision.clone()), "decide and step agree");
         let folded = decision.events.iter().fold(self.task.clone(), |task, event| {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use expect_test::expect;
 use landfall_model::{
     AccountState, Accounts, Doing, Drive, Driving, EndedRun, Evidence, Exit, Input, Leave, Limits, News,
-    Route, RunId, Said, Scope, Signal, Spent, Standing, State, StepName, Style, Talk, Task, TaskId,
+    POLL_MS, Route, RunId, Said, Scope, Signal, Spent, Standing, State, StepName, Style, Talk, Task, TaskId,
     TaskLimits, TaskSpec, Timestamp, Traces, Usage, Wait, World, apply, plan, step, why,
 };
 
@@ -67,7 +67,7 @@ impl Backlog {
             News::Retry { .. } => self.world.accounts().overruled(&task, at),
             _ => None,
         };
-        let input = Input { at, drive: Drive::Running, spent, attended: true, news };
+        let input = Input { at, drive: Drive::Running, spent, attended: true, poll_ms: POLL_MS, news };
         let (after, decision) = step(&task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         for event in &decision.events {
             let follows = self.world.accounts().follows(&task, at, event);

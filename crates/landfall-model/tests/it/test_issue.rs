@@ -11,9 +11,9 @@ use landfall_model::issue::{
 };
 use landfall_model::recovery::{Action, Known, Outcome, Pattern, Sample, Sign, checked, unmet};
 use landfall_model::{
-    Commit, Drive, Driving, Effect, EndCode, EndKind, Ending, Event, Exchanged, Flow, Input, News, Recovered,
-    RunId, Size, State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
-    Wait, expects, step,
+    Commit, Drive, Driving, Effect, EndCode, EndKind, Ending, Event, Exchanged, Flow, Input, News, POLL_MS,
+    Recovered, RunId, Size, State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec,
+    Timestamp, Wait, expects, step,
 };
 
 /// The part of the flow that talks to a tracker. What lies between is a report, which needs nothing.
@@ -59,14 +59,20 @@ struct Walk {
     effects: Vec<Effect>,
     /// How the last step that was left ended.
     result: &'static str,
+    poll_ms: u64,
 }
 
 impl Walk {
     fn new(wishes: Wishes) -> Self {
         let mut spec = TaskSpec::new("Fix the door").expect("a title");
         spec.source = "local:#7".to_owned();
-        let mut walk =
-            Self { task: Task::added(TaskId(1), spec, Timestamp(0)), at: 0, effects: Vec::new(), result: "" };
+        let mut walk = Self {
+            task: Task::added(TaskId(1), spec, Timestamp(0)),
+            at: 0,
+            effects: Vec::new(),
+            result: "",
+            poll_ms: POLL_MS,
+        };
         walk.hears(News::Wish(wishes));
         walk.granted();
         walk
@@ -83,8 +89,14 @@ impl Walk {
 
     fn hears(&mut self, news: News) {
         self.at += 1_000;
-        let input =
-            Input { at: Timestamp(self.at), drive: Drive::Running, spent: None, attended: false, news };
+        let input = Input {
+            at: Timestamp(self.at),
+            drive: Drive::Running,
+            spent: None,
+            attended: false,
+            poll_ms: self.poll_ms,
+            news,
+        };
         let (task, decision) = step(&self.task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         let left = decision.events.iter().rev().find_map(|event| match event {
             Event::Left { result, .. } => Some(result.word()),
@@ -204,6 +216,31 @@ fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
     walk.granted();
     walk.answers(Exchanged::Checks { ci: Ci::Running(names()), climbed: None });
     assert_eq!(walk.stands(), "ready for report by pass");
+}
+
+#[test]
+fn a_tracker_is_asked_again_after_the_poll_interval() {
+    // The answer, and the longest pause that it may lead to.
+    let names = || vec!["build".to_owned()];
+    let running = || Exchanged::Checks { ci: Ci::Running(names()), climbed: None };
+    let published = || Exchanged::NotYet { what: "it is not published".to_owned() };
+    let outage = || Exchanged::Trouble { detail: "no answer".to_owned(), until: None, hopeless: false };
+    let check = |act: Act, answer: Exchanged, poll_ms: u64, expected_ms: i64| {
+        let mut walk = Walk::at(act, seen(Some(Phase::Code), Some(Size::M)));
+        walk.poll_ms = poll_ms;
+        walk.answers(answer);
+        let State::Waiting { wait: Wait::Backoff { until, .. }, .. } = &walk.task.state else {
+            panic!("{act:?} does not wait: {:?}", walk.task.state);
+        };
+        let pause = until.0 - walk.at;
+        // Up to a tenth more, so that tasks do not ask all at once.
+        assert!((expected_ms..=expected_ms + expected_ms / 10).contains(&pause), "{act:?}: {pause} ms");
+    };
+    for (poll_ms, checks_ms, rest_ms) in [(POLL_MS, 60_000, 5_000), (7_000, 7_000, 5_000), (200, 200, 200)] {
+        check(Act::Checks, running(), poll_ms, checks_ms);
+        check(Act::Merged, published(), poll_ms, rest_ms);
+        check(Act::Checks, outage(), poll_ms, rest_ms);
+    }
 }
 
 /// The catalogue, as far as it is about the checks of a forge.
@@ -609,8 +646,13 @@ fn a_tracker_in_trouble_is_asked_again_and_one_that_says_no_is_told() {
 #[test]
 fn a_task_that_comes_from_no_issue_is_not_bound_to_the_flow_of_one() {
     let spec = TaskSpec::new("Fix the door").expect("a title");
-    let mut walk =
-        Walk { task: Task::added(TaskId(1), spec, Timestamp(0)), at: 0, effects: Vec::new(), result: "" };
+    let mut walk = Walk {
+        task: Task::added(TaskId(1), spec, Timestamp(0)),
+        at: 0,
+        effects: Vec::new(),
+        result: "",
+        poll_ms: POLL_MS,
+    };
     walk.granted();
     assert_eq!(walk.stands(), "Failed unsupported_step");
     assert_eq!(walk.task.flow, None);

@@ -11,8 +11,8 @@ use landfall_model::recovery::{
 use landfall_model::review::Opinion;
 use landfall_model::{
     Commit, Drive, Driving, Effect, EndCode, EndedRun, Ending, Event, Evidence, Exchanged, Exit, Flow, Input,
-    News, Recovered, RunId, Said, Signal, State, StepKind, StepName, StepResult, Style, Target, Task, TaskId,
-    TaskLimits, TaskSpec, Timestamp, Traces, Usage, Wait, expects, step,
+    News, POLL_MS, Recovered, RunId, Said, Signal, State, StepKind, StepName, StepResult, Style, Target,
+    Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Usage, Wait, expects, step,
 };
 
 fn edge(result: StepResult, to: &str) -> Edge {
@@ -113,8 +113,14 @@ impl Walk {
 
     fn hears(&mut self, news: News) {
         self.at += 1_000;
-        let input =
-            Input { at: Timestamp(self.at), drive: Drive::Running, spent: None, attended: false, news };
+        let input = Input {
+            at: Timestamp(self.at),
+            drive: Drive::Running,
+            spent: None,
+            attended: false,
+            poll_ms: POLL_MS,
+            news,
+        };
         let (task, decision) = step(&self.task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         // After any cut of the journal, something can be gone on with.
         let mut cut = self.task.clone();

@@ -2,8 +2,8 @@
 
 use landfall_model::liveness::{Case, Class, Course, Early, Farewell, early, farewell};
 use landfall_model::{
-    Attempt, Commit, Drive, Driving, Event, Input, News, Opening, RunId, Spending, StepName, StopReason,
-    Stride, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, apply, step,
+    Attempt, Commit, Drive, Driving, Event, Input, News, Opening, POLL_MS, RunId, Spending, StepName,
+    StopReason, Stride, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, apply, step,
 };
 
 use crate::flows_used::loops;
@@ -36,7 +36,14 @@ fn running(style: Style, limits: TaskLimits) -> Task {
 
 fn strode(task: &Task, attempt: u32, iteration: u32, stride: Stride) -> Result<Task, String> {
     let news = News::Strode { attempt: Attempt(attempt), iteration, stride };
-    let input = Input { at: Timestamp(5), drive: Drive::Running, spent: None, attended: true, news };
+    let input = Input {
+        at: Timestamp(5),
+        drive: Drive::Running,
+        spent: None,
+        attended: true,
+        poll_ms: POLL_MS,
+        news,
+    };
     step(task, &input).map(|(task, _)| task).map_err(|refusal| refusal.to_string())
 }
 

@@ -241,10 +241,11 @@ fn the_budget_is_one_for_all_threads() {
 }
 
 #[test]
-fn writes_keep_their_distance() {
+fn writes_keep_a_second_of_distance_unless_told_otherwise() {
     let fake = FakeGithub::start();
     let clock = TestClock::new();
-    let github = github(&fake, Arc::clone(&clock), Patience { write_gap_ms: 1_000, ..PATIENCE });
+    let write_gap_ms = Patience::default().write_gap_ms;
+    let github = github(&fake, Arc::clone(&clock), Patience { write_gap_ms, ..PATIENCE });
     let issue = make(&github, "an issue").number;
     let before = clock.waited();
     for index in 0..5 {

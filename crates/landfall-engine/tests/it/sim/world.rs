@@ -15,8 +15,8 @@ use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::sprint::{Goal, SprintPlan};
 use landfall_model::{
-    Area, Attempt, Budget, Caps, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, Purse, QueueEffect,
-    QueueNews, Route, RunEnd, RunId, Style, Task, TaskId, TaskLimits, Timestamp,
+    Area, Attempt, Budget, Caps, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, POLL_MS, Purse,
+    QueueEffect, QueueNews, Route, RunEnd, RunId, Style, Task, TaskId, TaskLimits, Timestamp,
 };
 use landfall_store::{Batch, Journal as _, Memory, Seq};
 
@@ -283,6 +283,7 @@ impl Scene {
         let profiles = profiles(rng);
         let rules = Rules {
             parts_max: 5,
+            poll_ms: POLL_MS,
             limits: Limits {
                 slots: 1 + rng.small(4),
                 lanes: 1 + rng.small(2),
