@@ -6,6 +6,7 @@
 mod blanked;
 mod github;
 mod http;
+mod loop_disk;
 mod model;
 mod processes;
 mod scratch;
@@ -16,6 +17,7 @@ pub use github::{
     FAKE_TOKEN, FakeCheck, FakeComment, FakeGithub, FakeIssue, FakeJob, FakePull, FakeReview, FakeStatus,
     Heard, Trouble, World,
 };
+pub use loop_disk::LoopDisk;
 pub use model::{Asked, Dialect, Gate, ModelServer, Play, Tokens, Turn};
 pub use processes::{Process, left_behind};
 pub use scratch::{Said, Scratch, Started};
