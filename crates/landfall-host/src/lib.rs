@@ -8,6 +8,7 @@ pub mod crash;
 pub mod disk;
 pub mod git;
 pub mod lock;
+pub mod mount;
 pub mod sandbox;
 pub mod sitter;
 pub mod user_file;

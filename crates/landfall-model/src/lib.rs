@@ -12,6 +12,7 @@ pub mod audit;
 pub mod auto;
 mod budget;
 mod caps;
+pub mod checkout;
 pub mod checkpoint;
 pub mod conflict;
 pub mod convergence;
