@@ -192,24 +192,9 @@ impl Store {
                 let (head, paths) = (agent_head, dirty.len() as u64);
                 return Err(CollectError::TooManyPaths { head, paths, paths_max: options.paths_max });
             }
-            room.note_tree(None)?;
-            self.take_files(workspace, folder.as_fd(), &dirty)?;
-            let bytes = room
-                .call(self, workspace.path(), "write the tree of the leftovers")
-                .arg("write-tree")
-                .output()?;
-            tree = Oid::from_line(&bytes)
-                .ok_or_else(|| GitError::output("write the tree of the leftovers", "no id"))?;
-            room.note_tree(Some(&tree))?;
+            tree = self.write_leftovers(workspace, folder.as_fd(), &dirty)?;
             if tree != head_tree {
-                let parents = [agent_head.clone()];
-                head = self.commit(
-                    &tree,
-                    &parents,
-                    &leftovers.message,
-                    &leftovers.signature,
-                    &leftovers.signature,
-                )?;
+                head = self.commit_on(&agent_head, &tree, leftovers)?;
             } else {
                 dirty.clear(); // touched, but the same in the end
             }
@@ -242,6 +227,50 @@ impl Store {
             changed_paths_count: changed.len(),
             nested,
         })
+    }
+
+    /// Commits what in the work tree differs from `head`, on top of it. None if nothing does. No ref is moved.
+    pub(crate) fn commit_leftovers(
+        &self,
+        workspace: &Workspace,
+        head: &Oid,
+        leftovers: &Leftovers,
+    ) -> Result<Option<Oid>, GitError> {
+        let folder = files::open_folder(workspace.path()).doing(|| "open a workspace".to_owned())?;
+        let head_tree = self.tree_of(head)?;
+        let index = self.index_to(workspace.room(), workspace.path(), &head_tree)?;
+        let Seen { mut dirty, nested_files, .. } = self.look(workspace, folder.as_fd(), &index)?;
+        dirty.extend(nested_files);
+        if dirty.is_empty() {
+            return Ok(None);
+        }
+        let tree = self.write_leftovers(workspace, folder.as_fd(), &dirty)?;
+        if tree == head_tree {
+            return Ok(None);
+        }
+        self.commit_on(head, &tree, leftovers).map(Some)
+    }
+
+    /// The tree of the room's index with these files as they are on disk.
+    fn write_leftovers(
+        &self,
+        workspace: &Workspace,
+        folder: BorrowedFd<'_>,
+        paths: &BTreeSet<Vec<u8>>,
+    ) -> Result<Oid, GitError> {
+        let room = workspace.room();
+        room.note_tree(None)?;
+        self.take_files(workspace, folder, paths)?;
+        let doing = "write the tree of the leftovers";
+        let bytes = room.call(self, workspace.path(), doing).arg("write-tree").output()?;
+        let tree = Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing, "no id"))?;
+        room.note_tree(Some(&tree))?;
+        Ok(tree)
+    }
+
+    fn commit_on(&self, parent: &Oid, tree: &Oid, leftovers: &Leftovers) -> Result<Oid, GitError> {
+        let Leftovers { message, signature } = leftovers;
+        self.commit(tree, std::slice::from_ref(parent), message, signature, signature)
     }
 
     /// Where the agent's HEAD stands, read from plain files; for progress only. No process.
@@ -546,6 +575,20 @@ pub(crate) fn read_head(folder: BorrowedFd<'_>, oid_bytes: usize) -> Result<Oid,
         name = target.to_vec();
     }
     Err(unreadable("a ref points to a ref, and so on".to_owned()))
+}
+
+/// Where HEAD of the `.git` folder below `folder` was, newest first, as its log says. Whatever cannot be read is left out.
+pub(crate) fn logged_heads(folder: BorrowedFd<'_>, oid_bytes: usize) -> Vec<Oid> {
+    let log = files::open_folder_beneath(folder, &[b".git"])
+        .and_then(|git_dir| files::read_beneath(git_dir.as_fd(), b"logs/HEAD", 16 << 20));
+    let mut heads: Vec<Oid> = log
+        .unwrap_or_default()
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| Oid::from_line(line.split(|byte| *byte == b' ').nth(1)?))
+        .filter(|oid| oid.as_str().len() == oid_bytes * 2 && !oid.is_zero())
+        .collect();
+    heads.reverse();
+    heads
 }
 
 fn packed_refs(git_dir: BorrowedFd<'_>, oid_bytes: usize) -> std::io::Result<Vec<(Vec<u8>, Oid)>> {

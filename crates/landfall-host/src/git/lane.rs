@@ -12,6 +12,7 @@ use super::names::Oid;
 use super::room::{DotGit, Room};
 use super::run::{Doing as _, GitError};
 use super::store::Store;
+use crate::mount::MountIdentity;
 
 /// What happens to ignored files of earlier verifications, such as build caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +44,43 @@ impl Lane {
     /// Opens the lane in `dir`: the checkout in `dir/tree`, our own files beside it.
     pub fn open(store: &Store, dir: &Path) -> Result<Lane, GitError> {
         let doing = || format!("open the lane `{}`", dir.display());
-        std::fs::create_dir_all(dir.join("room")).doing(doing)?;
+        let room = dir.join("room");
+        std::fs::create_dir_all(&room).doing(doing)?;
+        if MountIdentity::recorded_in(&room).is_none()
+            && let Ok(mount) = MountIdentity::of(&room)
+        {
+            mount.record_in(&room).doing(doing)?;
+        }
         let dir = dir.canonicalize().doing(doing)?;
         Ok(Lane { store: store.clone(), path: dir.join("tree"), room: Room::at(dir.join("room")) })
+    }
+
+    /// Deletes the lanes in `folder` that `may_keep` refuses, and records the mount for the others. Returns how many went. Only
+    /// for whoever knows that no check runs in them.
+    pub fn sort_out(
+        folder: &Path,
+        may_keep: &dyn Fn(Option<&MountIdentity>) -> bool,
+    ) -> Result<usize, GitError> {
+        let doing = || format!("sort out the lanes in `{}`", folder.display());
+        let current = MountIdentity::of(folder).ok();
+        let mut deleted = 0;
+        for entry in std::fs::read_dir(folder).doing(doing)? {
+            let lane = entry.doing(doing)?.path();
+            if !files::is_folder(&lane) {
+                continue;
+            }
+            let room = lane.join("room");
+            let recorded = MountIdentity::recorded_in(&room);
+            if !may_keep(recorded.as_ref()) {
+                files::remove(&lane).doing(doing)?;
+                deleted += 1;
+            } else if let Some(current) = &current
+                && recorded.as_ref() != Some(current)
+            {
+                current.record_in(&room).doing(doing)?;
+            }
+        }
+        Ok(deleted)
     }
 
     /// Where the checkout is.

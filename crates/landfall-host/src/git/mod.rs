@@ -26,6 +26,7 @@ mod nook;
 mod objects;
 mod pack;
 mod publish;
+mod rebuild;
 mod repo;
 mod room;
 mod run;
@@ -48,6 +49,7 @@ pub use nook::Nook;
 pub use pack::Loose;
 pub use publish::{BlockedFile, BlockedWhy, HeldReason, How, PublishMode, Published};
 pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
+pub use rebuild::RebuiltWorkspace;
 pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
     BASE_REF, Cas, Change, ChangedPath, DiffOptions, DiffText, Health, LogEntry, LogRange, Store,

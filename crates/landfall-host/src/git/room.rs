@@ -16,6 +16,16 @@ use super::names::Oid;
 use super::run::{Call, Doing as _, GitError, GitErrorKind, SLOW};
 use super::store::Store;
 
+/// What is to be done about an untrusted workspace; synced before anything is removed, so that a crash in between repeats
+/// it.
+pub(crate) const REBUILD_PLAN: &str = "rebuild";
+/// What was done about it. It stays until the workspace goes.
+pub(crate) const REBUILD_RESULT: &str = "rebuilt";
+/// Its agent was started since, and was told.
+pub(crate) const REBUILD_ANNOUNCED: &str = "rebuilt.announced";
+
+const REBUILD_FILES: [&str; 3] = [REBUILD_PLAN, REBUILD_RESULT, REBUILD_ANNOUNCED];
+
 /// The folder with the engine's index of one checkout.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
@@ -33,6 +43,14 @@ impl Room {
 
     pub fn index_path(&self) -> PathBuf {
         self.dir.join("index")
+    }
+
+    /// Forgets that a checkout was made again: that was about the work in it, which is done.
+    pub fn forget_rebuild(dir: &Path) -> std::io::Result<()> {
+        for file in REBUILD_FILES {
+            files::remove(&dir.join(file))?;
+        }
+        Ok(())
     }
 
     /// A call on the checkout `tree` with the store's objects and this room's index.

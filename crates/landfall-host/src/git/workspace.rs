@@ -61,6 +61,12 @@ impl Workspace {
     pub(crate) fn room(&self) -> &Room {
         &self.room
     }
+
+    /// Writes what [`Pool::existing`] reads. A new file each time: whoever noted the old one sees that it was made again.
+    pub(super) fn write_meta(&self) -> std::io::Result<()> {
+        let meta = format!("base {}\nbranch {}\n", self.base, self.branch);
+        files::write_whole(&self.room.dir().join("meta"), meta.as_bytes())
+    }
 }
 
 /// What was kept of a workspace before it was removed.
@@ -194,6 +200,7 @@ impl Pool {
         if !warm {
             std::fs::create_dir(room.dir()).doing(doing)?;
             std::fs::create_dir(&path).doing(doing)?;
+            self.record_mount_in(room.dir())?;
         }
         std::fs::write(room.dir().join("exclude"), &self.inner.exclude).doing(doing)?;
         crate::crash::point("git.prepare.checkout");
@@ -315,9 +322,9 @@ impl Pool {
     ) -> Result<Workspace, GitError> {
         let doing = || format!("prepare workspace {name}");
         crate::crash::point("git.prepare.ready");
-        let meta = format!("base {base}\nbranch {branch}\n");
-        files::write_whole(&room.dir().join("meta"), meta.as_bytes()).doing(doing)?;
-        Ok(Workspace { name: name.to_owned(), path, base, branch: branch.to_owned(), room })
+        let workspace = Workspace { name: name.to_owned(), path, base, branch: branch.to_owned(), room };
+        workspace.write_meta().doing(doing)?;
+        Ok(workspace)
     }
 
     /// Gives a checkout back to the pool. `collected` proves that its work is in the store: if the agent has
@@ -349,6 +356,7 @@ impl Pool {
         crate::crash::point("git.release.kept");
         let room = &workspace.room;
         files::remove(&room.dir().join("meta")).doing(doing)?;
+        Room::forget_rebuild(room.dir()).doing(doing)?;
         crate::crash::point("git.release.begin");
         let checkout = room.dir().join("checkout");
         files::remove(&checkout).doing(doing)?;
@@ -405,7 +413,7 @@ impl Pool {
 
     /// Keeps `head` and what the agent's branches, tags and stashes point to under `keep`, `keep-1` and so on, except
     /// what the base, the workspace's own base or one of `safe` reaches. Repeats safely: the order is always the same.
-    fn keep_refs(
+    pub(super) fn keep_refs(
         &self,
         workspace: &Workspace,
         head: Option<Oid>,
@@ -525,9 +533,22 @@ impl Pool {
     }
 
     /// A folder that is not ours to judge: kept, but out of the way.
-    fn move_aside(&self, path: &Path) -> std::io::Result<()> {
+    pub(super) fn move_aside(&self, path: &Path) -> std::io::Result<PathBuf> {
         let name = path.file_name().expect("a workspace has a name").to_string_lossy().into_owned();
-        std::fs::rename(path, free_name(&self.engine("attic"), &name))
+        let to = free_name(&self.engine("attic"), &name);
+        std::fs::rename(path, &to)?;
+        Ok(to)
+    }
+
+    /// The rooms of the checkouts in the pool.
+    pub(super) fn pooled(&self) -> std::io::Result<Vec<PathBuf>> {
+        let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        std::fs::read_dir(self.engine("warm"))?.map(|entry| entry.map(|entry| entry.path())).collect()
+    }
+
+    /// Patterns of files that are never an agent's work.
+    pub(super) fn exclude(&self) -> &str {
+        &self.inner.exclude
     }
 
     fn room(&self, name: &str) -> Room {
@@ -538,7 +559,7 @@ impl Pool {
         self.inner.dir.join(".engine").join(folder)
     }
 
-    fn hold(&self, name: &str) -> Held<'_> {
+    pub(super) fn hold(&self, name: &str) -> Held<'_> {
         let mut busy = self.inner.busy.lock().unwrap_or_else(PoisonError::into_inner);
         while !busy.insert(name.to_owned()) {
             busy = self.inner.freed.wait(busy).unwrap_or_else(PoisonError::into_inner);
@@ -547,7 +568,7 @@ impl Pool {
     }
 }
 
-struct Held<'p> {
+pub(super) struct Held<'p> {
     pool: &'p Pool,
     name: String,
 }

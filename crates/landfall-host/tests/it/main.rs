@@ -11,6 +11,7 @@ mod git_merge;
 mod git_news;
 mod git_publish;
 mod git_publish_files;
+mod git_rebuild;
 mod git_scene;
 mod git_store;
 mod git_workspace;
