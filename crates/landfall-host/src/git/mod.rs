@@ -31,6 +31,7 @@ mod repo;
 mod room;
 mod run;
 mod store;
+mod store_repair;
 mod threeway;
 mod tree;
 mod workspace;
@@ -48,11 +49,12 @@ pub use news::BranchNews;
 pub use nook::Nook;
 pub use pack::Loose;
 pub use publish::{BlockedFile, BlockedWhy, HeldReason, How, PublishMode, Published};
-pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
 pub use rebuild::RebuiltWorkspace;
+pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
 pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
     BASE_REF, Cas, Change, ChangedPath, DiffOptions, DiffText, Health, LogEntry, LogRange, Store,
 };
+pub use store_repair::StoredWork;
 pub use tree::{CommitTree, Kind};
 pub use workspace::{Kept, Pool, Spare, Workspace};

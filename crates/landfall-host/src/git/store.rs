@@ -21,6 +21,7 @@ use super::run::{
     Call, Doing as _, Git, GitError, GitErrorKind, QUICK, SLOW, Signature, code_of, end, read_exact_until,
 };
 use crate::wait::{FolderWatch, wait_for_child};
+use super::store_repair::{self, Damage, StoredWork};
 
 /// The ref of the canonical base.
 pub const BASE_REF: &str = "refs/landfall/base";
@@ -158,6 +159,7 @@ struct Inner {
     format: ObjectFormat,
     objects: Objects,
     lasting: Lasting,
+    repairs: Vec<String>,
     /// Where two commits part, as far as it was asked.
     parted: Mutex<HashMap<(Oid, Oid), Vec<Oid>>>,
 }
@@ -176,31 +178,54 @@ impl Store {
     pub fn open(git: &Git, dir: &Path, repo: &Repo) -> Result<Store, GitError> {
         let doing = || format!("open the store `{}`", dir.display());
         let format = repo.object_format();
-        if !files::exists(&dir.join("HEAD")) {
-            create(dir, format).doing(doing)?;
+        if !files::exists(dir) {
+            store_repair::create(dir, format).doing(doing)?;
         }
         let dir = dir.canonicalize().doing(doing)?;
-        let config = std::fs::read_to_string(dir.join("config")).doing(doing)?;
-        let stored =
-            if config.contains("objectformat = sha256") { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
+        let damage = store_repair::find_damage(&dir).doing(doing)?;
+        let config = std::fs::read_to_string(dir.join("config")).unwrap_or_default(); // damage, if it cannot be read
+        let stored = match config.contains("[core]") {
+            true if config.contains("objectformat = sha256") => ObjectFormat::Sha256,
+            true => ObjectFormat::Sha1,
+            false => store_repair::format_by_refs(&dir).unwrap_or(format),
+        };
         if stored != format {
             return Err(GitError::output(doing(), "its object format differs from the repository's"));
         }
+        store_repair::repair(&dir, format, &damage).doing(doing)?;
+        let repairs = damage.iter().map(Damage::sentence).collect();
         // Ours alone and small: written anew each time, so that nothing in it can grow old.
-        let wanted = config_text(format);
+        let wanted = store_repair::config_text(format);
         if config != wanted {
             files::write_whole(&dir.join("config"), wanted.as_bytes()).doing(doing)?;
         }
         let objects = Objects::new(git, &dir);
-        let (parted, lasting) = (Mutex::default(), Lasting::Kept);
-        Ok(Store { inner: Arc::new(Inner { git: git.clone(), dir, format, objects, lasting, parted }) })
+        let (parted, lasting, git) = (Mutex::default(), Lasting::Kept, git.clone());
+        Ok(Store { inner: Arc::new(Inner { git, dir, format, objects, lasting, parted, repairs }) })
+    }
+
+    /// What was wrong with the files around its objects and was mended when it was opened, a sentence each.
+    pub fn repairs(&self) -> &[String] {
+        &self.inner.repairs
+    }
+
+    /// The base of the store in `dir`, and the work of tasks that it does not have. Changes nothing.
+    pub fn list_work(git: &Git, dir: &Path) -> Result<Vec<StoredWork>, GitError> {
+        store_repair::list_work(git, dir)
+    }
+
+    /// What is wrong with the files around the objects of the store in `dir`, a sentence each. Changes nothing.
+    pub fn find_damage(dir: &Path) -> Result<Vec<String>, GitError> {
+        let damage =
+            store_repair::find_damage(dir).doing(|| format!("look at the store `{}`", dir.display()))?;
+        Ok(damage.iter().map(Damage::sentence).collect())
     }
 
     /// A new repository in `dir` that reads the objects of others and writes its own. For one question: nothing in it
     /// lasts, and its merges have less time.
     pub(crate) fn aside(&self, dir: &Path, borrowed: &[PathBuf]) -> Result<Store, GitError> {
         let doing = || format!("make a scratch repository `{}`", dir.display());
-        fill(dir, self.inner.format).doing(doing)?;
+        store_repair::fill(dir, self.inner.format).doing(doing)?;
         let alternates = borrowed.iter().flat_map(|path| [files::bytes_of(path), b"\n"]).collect::<Vec<_>>();
         std::fs::write(dir.join("objects/info/alternates"), alternates.concat()).doing(doing)?;
         let shallow = self.inner.dir.join("shallow");
@@ -210,7 +235,8 @@ impl Store {
         let git = self.inner.git.clone();
         let objects = Objects::new(&git, dir);
         let (parted, lasting, format) = (Mutex::default(), Lasting::ThrownAway, self.inner.format);
-        Ok(Store { inner: Arc::new(Inner { git, dir: dir.to_owned(), format, objects, lasting, parted }) })
+        let (dir, repairs) = (dir.to_owned(), Vec::new());
+        Ok(Store { inner: Arc::new(Inner { git, dir, format, objects, lasting, parted, repairs }) })
     }
 
     /// Where the store is.
@@ -920,37 +946,6 @@ pub(crate) fn quoted(path: &Path) -> OsString {
     }
     bytes.push(b'"');
     OsString::from_vec(bytes)
-}
-
-fn create(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
-    let parent = dir.parent().ok_or_else(|| std::io::Error::other("the store needs a folder around it"))?;
-    std::fs::create_dir_all(parent)?;
-    let mut draft = dir.as_os_str().to_owned();
-    draft.push(".new");
-    let draft = PathBuf::from(draft);
-    files::remove(&draft)?;
-    fill(&draft, format)?;
-    std::fs::rename(&draft, dir)?;
-    files::sync_folder(parent)
-}
-
-/// Writes what an empty repository needs.
-fn fill(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
-    for folder in ["objects/info", "objects/pack", "refs/heads", "info"] {
-        std::fs::create_dir_all(dir.join(folder))?;
-    }
-    // HEAD points to a branch that never exists: nothing may depend on it.
-    std::fs::write(dir.join("HEAD"), "ref: refs/heads/none\n")?;
-    std::fs::write(dir.join("config"), config_text(format))?;
-    // Whatever an attribute file says, no driver or filter applies in the store.
-    std::fs::write(dir.join("info/attributes"), "* !filter !merge !diff !conflict-marker-size\n")
-}
-
-fn config_text(format: ObjectFormat) -> String {
-    format!(
-        "{}\tbare = true\n\tfilemode = true\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n",
-        format.config()
-    )
 }
 
 /// Any branch name, as a ref in our alphabet.

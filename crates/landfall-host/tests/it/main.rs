@@ -14,6 +14,7 @@ mod git_publish_files;
 mod git_rebuild;
 mod git_scene;
 mod git_store;
+mod git_store_repair;
 mod git_workspace;
 mod lock;
 mod sandbox;
