@@ -41,6 +41,7 @@ use crate::gate;
 use crate::herald::{Ground, Herald};
 use crate::interrupt::Interrupt;
 use crate::land;
+use crate::logfile::LogFile;
 use crate::papers;
 use crate::perform;
 use crate::prompts::{PromptProblem, Prompts};
@@ -317,8 +318,15 @@ impl Engine {
         let prompts = Prompts::load(Some(&overrides.join("prompts")))?;
         let catalogue = catalogue::load(repo.root())?;
 
+        let log = LogFile::at(folder.repairs_log());
+        let tell = |about: &str, what: String| {
+            log.line(&serde_json::json!({ "at_ms": clock.now_ms(), "about": about, "what": what }));
+        };
         let (journal, _) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
         let store = Store::open(&git, &folder.store(), &repo)?;
+        for repair in store.repairs() {
+            tell("store", format!("repaired: {repair}"));
+        }
         store.heal_locks()?;
         let pool = Pool::open_with_exclude(&store, &folder.workspaces(), &[papers::PATTERN])?;
 
@@ -381,6 +389,7 @@ impl Engine {
             _lock: lock,
         };
         engine.replay()?;
+        recover::restore_refs(&engine.site, &engine.core)?;
         Ok(engine)
     }
 
@@ -470,8 +479,11 @@ impl Engine {
         self.herald.watched(watched);
         self.folders = Folders::start(self.site.clone());
         self.folders.hear(self.core.world().tasks().filter(|task| !task.is_over()));
-        let turn = self.commit_turn()?;
         recover::clear_lanes(&self.site);
+        for (task, feedback) in recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks()) {
+            self.core.hear(&*self.site, task, &News::Inform(feedback));
+        }
+        let turn = self.commit_turn()?;
         recover::clear_rooms(&self.site, self.core.world().tasks());
         let follower = Follower::start(self.site.clone());
         let mut publishing = publish::Publisher::new(self.site.clone());
@@ -562,6 +574,7 @@ impl Engine {
         self.folders.finish();
         self.show_folders(touched.iter())?;
         recover::clear_rooms(&self.site, self.core.world().tasks());
+        recover::mark_checkouts_clean(&self.site);
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end(&*self.site, run, why);

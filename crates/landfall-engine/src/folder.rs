@@ -212,6 +212,18 @@ impl StateFolder {
         self.root.join("notices.jsonl")
     }
 
+    /// What belonged to journals that are lost.
+    #[must_use]
+    pub fn older(&self) -> PathBuf {
+        self.root.join("older")
+    }
+
+    /// What was repaired or replaced at a start, a line each.
+    #[must_use]
+    pub fn repairs_log(&self) -> PathBuf {
+        self.root.join("repairs.jsonl")
+    }
+
     /// Which workspace has which ports.
     #[must_use]
     pub fn ports(&self) -> PathBuf {

@@ -93,6 +93,14 @@ fn try_check(
     let git = |error: GitError| error.full();
     let (head, leftovers) = match head {
         Some(head) => (site::oid(&head), false),
+        None if is_rebuilt(site, task) => {
+            // What this attempt has collected is whole. Anything else is less than what the agent called complete.
+            let pin = task_ref("tasks", task.id, &attempt.to_string());
+            match site.store.resolve(&pin).map_err(git)? {
+                Some(collected) => (collected, false),
+                None => return Ok(Some(News::WorkspaceRebuilt { attempt })),
+            }
+        }
         None => match collect(site, task, attempt) {
             Ok(collected) => collected,
             Err(error @ CollectError::TooManyPaths { .. }) => {
@@ -159,6 +167,12 @@ fn try_check(
         proofs,
         extent,
     }))
+}
+
+/// Whether the workspace was made again after an unclean end and no agent has been started in it since.
+pub(crate) fn is_rebuilt(site: &Site, task: &Task) -> bool {
+    let workspace = site.pool.existing(&task.id.to_string());
+    workspace.is_some_and(|workspace| workspace.unannounced_rebuild().is_some())
 }
 
 fn collect(site: &Site, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {

@@ -54,6 +54,11 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
     let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
     let marker = marker(site, &dir);
     let mut found = settled(&dir);
+    if !matches!(found, Ok(Found::Never)) && !reads(task) && gate::is_rebuilt(site, task) {
+        // Whatever this run called done was done in a folder that is no more.
+        abandon(&dir, &marker);
+        return ended(site, task, run, Exit::Lost);
+    }
     if matches!(found, Ok(Found::Never)) {
         if site.is_stopped(task.id, run.attempt) {
             return ended(site, task, run, Exit::Asked);
@@ -426,6 +431,8 @@ fn begin(
     if site.is_stopped(task.id, run.attempt) {
         return Err(Unlaunched::Stopped);
     }
+    // Before it is started: a run that is found later was told.
+    workspace.announce_rebuild().map_err(|error| Unlaunched::Machine(error.full()))?;
     crash::point("spawn.before");
     let sitting = match sitter::start(&site.program, dir, &spec) {
         Ok(sitting) => Some(sitting),

@@ -1,16 +1,24 @@
 //! After a start: what the journal expects to be under way is performed, adopted, or found to be lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use landfall_model::{State, Task};
+use landfall_host::git::{GitError, Lane, Oid, RebuiltWorkspace, RefName, Signature, Workspace};
+use landfall_host::mount::MountIdentity;
+use landfall_host::sitter::{self, Found};
+use landfall_model::checkout::{CheckoutEvidence, CheckoutFate, CheckoutKind, decide_checkout};
+use landfall_model::{Feedback, State, Task, TaskId};
+use serde_json::json;
 
+use crate::core::Core;
 use crate::gate;
-use crate::perform;
-use crate::site::Site;
+use crate::land;
+use crate::logfile::LogFile;
+use crate::perform::{self, task_ref};
+use crate::site::{self, Site};
 
 /// Ends the checks that an engine before us left running, so that the lanes are ours alone.
 pub(crate) fn clear_lanes(site: &Site) {
@@ -23,6 +31,213 @@ pub(crate) fn clear_lanes(site: &Site) {
         }
         drop(std::fs::remove_file(&note)); // a note that stays is read again next time
     }
+}
+
+/// Sets the refs again that the journal knows and a damaged store has lost.
+pub(crate) fn restore_refs(site: &Site, core: &Core) -> Result<(), GitError> {
+    if let Some(base) = core.base().map(site::oid)
+        && site.store.base()?.is_none()
+    {
+        match site.store.contains(&base)? {
+            true => {
+                site.store.set_base(&base, None)?;
+                tell(site, "store", &format!("the base is {base} again, as the journal says"));
+            }
+            false => {
+                tell(site, "store", &format!("the base {base} of the journal is not in the store any more"))
+            }
+        }
+    }
+    if site.store.repairs().is_empty() {
+        return Ok(());
+    }
+    for task in core.world().tasks().filter(|task| !task.is_over()) {
+        let Some(head) = task.head.as_ref().map(site::oid) else { continue };
+        // Not under an attempt: such a ref says that the attempt has collected all of its work.
+        if site.store.contains(&head)? {
+            site.store.pin(&task_ref("tasks", task.id, "restored"), &head)?;
+        }
+    }
+    for checkpoint in core.checkpoints().kept() {
+        let commit = site::oid(&checkpoint.commit);
+        if let Some(name) = land::checkpoint_ref(&checkpoint.name)
+            && site.store.contains(&commit)?
+        {
+            site.store.pin(&name, &commit)?;
+        }
+    }
+    Ok(())
+}
+
+/// Replaces every checkout whose content may have been lost in a power cut, before anything is done in one. Ends with what
+/// the agents must hear about it, by task: also of an earlier start that was cut short.
+pub(crate) fn replace_untrusted_checkouts<'a>(
+    site: &Site,
+    tasks: impl Iterator<Item = &'a Arc<Task>>,
+) -> Vec<(TaskId, Feedback)> {
+    let tasks: BTreeMap<TaskId, &Arc<Task>> = tasks.map(|task| (task.id, task)).collect();
+    let mut news = Vec::new();
+    replace_lanes(site);
+    let clean = MountIdentity::clean_mark_of(site.pool.dir());
+    let current = site.pool.current_mount();
+    let fate = |kind, recorded: Option<&MountIdentity>, is_occupied| {
+        let (current, clean) = (current.as_ref(), clean.as_ref());
+        decide_checkout(kind, &CheckoutEvidence { recorded, current, clean, is_occupied })
+    };
+    let may_keep =
+        |recorded: Option<&MountIdentity>| fate(CheckoutKind::Pooled, recorded, false) == CheckoutFate::Keep;
+    match site.pool.sort_out_pooled(&may_keep) {
+        Ok(0) => {}
+        Ok(count) => {
+            tell(site, "pooled checkouts", &format!("{count} deleted: not synced before the last end"))
+        }
+        Err(error) => tell(site, "pooled checkouts", &error.full()),
+    }
+    for name in site.pool.names().unwrap_or_default() {
+        let Some(workspace) = site.pool.existing(&name) else { continue };
+        let task = name.parse::<TaskId>().ok().and_then(|id| tasks.get(&id).copied());
+        let kind = if task.is_some() { CheckoutKind::TaskWorkspace } else { CheckoutKind::ReaderWorkspace };
+        let recorded = workspace.recorded_mount();
+        let fate = match fate(kind, recorded.as_ref(), false) {
+            CheckoutFate::Keep => CheckoutFate::Keep,
+            // Only now: looking for processes takes longer than all the rest.
+            _ => fate(kind, recorded.as_ref(), is_occupied(site, &name)),
+        };
+        match (fate, task) {
+            (CheckoutFate::Keep, _) if recorded == current => {}
+            (CheckoutFate::Keep, _) => drop(site.pool.record_mount(&workspace)), // without it the next start replaces it
+            (CheckoutFate::Rebuild, Some(task)) => rebuild(site, task, &workspace),
+            (CheckoutFate::Rebuild | CheckoutFate::Discard | CheckoutFate::Delete, _) => {
+                discard(site, &workspace)
+            }
+        }
+        if let Some(task) = task
+            && let Some(rebuilt) = site.pool.existing(&name).and_then(|it| it.unannounced_rebuild())
+        {
+            let feedback = rebuild_feedback(&rebuilt);
+            if !task.feedback.contains(&feedback) {
+                news.push((task.id, feedback));
+            }
+        }
+    }
+    // From here on the checkouts are written to, so the marks are no longer true.
+    for folder in [site.pool.dir(), &site.folder.lanes()] {
+        if let Err(error) = MountIdentity::clear_clean_mark(folder) {
+            tell(site, "clean mark", &format!("remove the mark in `{}`: {error}", folder.display()));
+        }
+    }
+    news
+}
+
+/// Syncs the checkouts and marks them as clean. Only when nobody works in them any more.
+pub(crate) fn mark_checkouts_clean(site: &Site) {
+    // Without the marks the checkouts are replaced after the next start of the machine, and nothing is lost.
+    drop(MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes()]));
+}
+
+fn replace_lanes(site: &Site) {
+    let folder = site.folder.lanes();
+    let (clean, current) = (MountIdentity::clean_mark_of(&folder), MountIdentity::of(&folder).ok());
+    let may_keep = |recorded: Option<&MountIdentity>| {
+        let (current, clean) = (current.as_ref(), clean.as_ref());
+        let evidence = CheckoutEvidence { recorded, current, clean, is_occupied: false };
+        decide_checkout(CheckoutKind::Lane, &evidence) == CheckoutFate::Keep
+    };
+    match Lane::sort_out(&folder, &may_keep) {
+        Ok(0) => {}
+        Ok(count) => tell(site, "lanes", &format!("{count} deleted: not synced before the last end")),
+        Err(error) => tell(site, "lanes", &error.full()),
+    }
+}
+
+/// Whether a process that was started for this workspace still runs.
+fn is_occupied(site: &Site, workspace: &str) -> bool {
+    let task = workspace.split('-').next().unwrap_or(workspace);
+    let prefix = format!("{task}-");
+    let runs = std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten();
+    runs.filter(|run| run.file_name().to_string_lossy().starts_with(&prefix))
+        .any(|run| matches!(sitter::find(&run.path()), Ok(Found::Running(_) | Found::Starting)))
+}
+
+fn rebuild(site: &Site, task: &Task, workspace: &Workspace) {
+    let keep = free_keep(site, task.id);
+    let by = Signature::landfall(site.clock.now_ms());
+    match site.pool.rebuild(workspace, last_collected(site, task).as_ref(), &keep, &by) {
+        Ok(rebuilt) => {
+            let kept = match &rebuilt.uncommitted {
+                Some(commit) => format!("what was not committed is {commit}, under {keep}"),
+                None => "nothing uncommitted was found".to_owned(),
+            };
+            tell(
+                site,
+                &format!("workspace {}", task.id),
+                &format!("made again from {}; {kept}", rebuilt.head),
+            );
+        }
+        Err(error) => set_aside(site, workspace, &perform::collect_detail(&error)),
+    }
+}
+
+fn discard(site: &Site, workspace: &Workspace) {
+    let name = workspace.name().to_ascii_lowercase();
+    let keep = RefName::new(&format!("refs/landfall/kept/{name}/unclean-end"))
+        .expect("a workspace has a plain name");
+    let by = Signature::landfall(site.clock.now_ms());
+    match site.pool.discard(workspace, &keep, &by) {
+        Ok(()) => {
+            tell(site, &format!("workspace {}", workspace.name()), "removed: not synced before the last end")
+        }
+        Err(error) => set_aside(site, workspace, &perform::collect_detail(&error)),
+    }
+}
+
+/// The last resort: the folder is moved, as it is, to where a person finds it. The task makes a new one.
+fn set_aside(site: &Site, workspace: &Workspace, why: &str) {
+    let what = match site.pool.set_aside(workspace) {
+        Ok(to) => format!("moved to `{}`, for it could not be made again: {why}", to.display()),
+        Err(error) => format!("could neither be made again ({why}) nor moved aside: {}", error.full()),
+    };
+    tell(site, &format!("workspace {}", workspace.name()), &what);
+}
+
+/// The newest commit of a task that a check has brought into the store. Refs of earlier attempts do not count: they may be of
+/// work that was given up, and the journal knows the others.
+fn last_collected(site: &Site, task: &Task) -> Option<Oid> {
+    let pin = task_ref("tasks", task.id, &task.attempt.to_string());
+    let pinned = site.store.resolve(&pin).ok().flatten();
+    let known = task.head.as_ref().map(site::oid);
+    [pinned, known].into_iter().flatten().find(|oid| site.store.contains(oid).unwrap_or(false))
+}
+
+/// A ref that keeps nothing yet. One per power cut.
+fn free_keep(site: &Site, task: TaskId) -> RefName {
+    (1_u32..)
+        .map(|number| task_ref("kept", task, &format!("unclean-end-{number}")))
+        .find(|name| site.store.resolve(name).is_ok_and(|kept| kept.is_none()))
+        .expect("there are more numbers than power cuts")
+}
+
+/// What the agent of a workspace that was made again has to know.
+fn rebuild_feedback(rebuilt: &RebuiltWorkspace) -> Feedback {
+    let head = rebuilt.head.short();
+    let about = "Your working folder was made again".to_owned();
+    let text = match &rebuilt.uncommitted {
+        Some(kept) => format!(
+            "The machine or its disk stopped while this task was under way. Your working folder was made again from commit \
+             {head}. What was not committed is kept as commit {kept}; files in it may be empty or cut short. Read them with \
+             `git diff {head} {kept}` or `git show {kept}:PATH`, and take over only what is whole."
+        ),
+        None => format!(
+            "The machine or its disk stopped while this task was under way. Your working folder was made again from commit \
+             {head}. Changes that were not committed may be missing: check what is there before you go on."
+        ),
+    };
+    Feedback { about, text }
+}
+
+fn tell(site: &Site, about: &str, what: &str) {
+    let line = json!({ "at_ms": site.now().0, "about": about, "what": what });
+    LogFile::at(site.folder.repairs_log()).line(&line);
 }
 
 /// Gives up the rooms of reviewers who are not at work: of a task that failed meanwhile, or whose engine was lost.

@@ -207,6 +207,15 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
                 draft.checking("nothing is being verified").or_else(|_| draft.queued().map(|_| None))?;
             draft.nothing_changed(stop)?;
         }
+        News::WorkspaceRebuilt { attempt } => {
+            fence(task, *attempt)?;
+            let stop = draft.checking("nothing is being verified")?;
+            let step = draft.current();
+            match stop {
+                Some(stop) => draft.stopped(stop, step)?,
+                None => draft.redirected(&step)?, // its agent looks what is missing
+            }
+        }
         News::Landed { attempt, commit, base_before, tree, proof } => {
             fence(task, *attempt)?;
             draft.landing().or_else(|_| draft.queued())?;

@@ -178,6 +178,11 @@ pub enum News {
         /// For this attempt.
         attempt: Attempt,
     },
+    /// Its workspace was made again after an unclean end, so not all that its agent called complete may be there.
+    WorkspaceRebuilt {
+        /// For this attempt.
+        attempt: Attempt,
+    },
     /// It is part of a batch that was verified, and the base is being moved there.
     LandingBegan {
         /// For this attempt.

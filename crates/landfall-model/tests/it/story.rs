@@ -339,6 +339,7 @@ pub fn late(news: Line) -> Line {
             | News::Checked { attempt, .. }
             | News::MergeConflict { attempt, .. }
             | News::NothingChanged { attempt }
+            | News::WorkspaceRebuilt { attempt }
             | News::LandingBegan { attempt, .. }
             | News::Ejected { attempt, .. }
             | News::Doubted { attempt, .. }
@@ -541,6 +542,11 @@ pub fn reviewed(said: ReviewSaid) -> Line {
     let name =
         format!("review {}", format!("{said:?}").split([' ', '{']).next().unwrap_or_default().to_lowercase());
     line(name, move |_| News::Review(said.clone()))
+}
+
+/// Its workspace was made again before the check could collect the work.
+pub fn rebuilt() -> Line {
+    line("rebuilt", |scene| News::WorkspaceRebuilt { attempt: scene.task.attempt })
 }
 
 pub fn changed_nothing() -> Line {

@@ -12,9 +12,9 @@ use crate::story::{
     checked, checked_as, checking_to_land, command, commit, conflicts, crashes, does_not_match, due, edit,
     fails, falls_silent, fruitless, granted, has_a_passing_error, hits_quota, hits_the_deadline, interrupt,
     is_ejected, is_killed, is_unsure, landing, landing_begins, lands, late, machine_fails, passes,
-    passes_with_concern, passes_with_leftovers, queued, ran, report, reported, reporting, retry, retry_fresh,
-    retry_with, says_blocked, says_complete, says_nothing, says_pending, stop, taking, usage, vanishes,
-    verifying, without_output, working, workspace, workspace_removed,
+    passes_with_concern, passes_with_leftovers, queued, ran, rebuilt, report, reported, reporting, retry,
+    retry_fresh, retry_with, says_blocked, says_complete, says_nothing, says_pending, stop, taking, usage,
+    vanishes, verifying, without_output, working, workspace, workspace_removed,
 };
 
 // ── the road to landed ───────────────────────────────────────────────────────────────────────────────────
@@ -856,6 +856,19 @@ fn a_conflict_tells_the_agent_what_to_merge() {
         The base has moved to commit newbase and your branch no longer merges into it.
         Files in conflict: a.txt (3 lines), b.txt (1 line)
         Run `git merge newbase` in your workspace, resolve the conflicts keeping what both sides meant, commit, and signal COMPLETE again."#]].assert_eq(&format!("{}\n{}", task.feedback[0].about, task.feedback[0].text));
+}
+
+#[test]
+fn work_of_a_rebuilt_workspace_goes_back_to_its_agent_and_counts_as_no_failure() {
+    let scene = Scene::new(loops());
+    let scene = scene.play_all([granted(), workspace(), says_complete(), granted(), rebuilt()]);
+    let State::Ready { next: Some(next), .. } = &scene.task.state else { panic!("{:?}", scene.task.state) };
+    assert_eq!(next.to_string(), "work");
+    let counters = &scene.task.counters;
+    assert_eq!((counters.empty_claims, counters.machine, counters.fruitless), (0, 0, 0));
+    // It lands like any other then.
+    let scene = scene.play_all([granted(), workspace(), says_complete(), granted(), passes()]);
+    assert!(scene.task.gate.as_ref().is_some_and(|gate| gate.outcome().is_green()), "{:?}", scene.task.state);
 }
 
 #[test]

@@ -53,6 +53,7 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
     if let Some(repo) = &repo {
         visit.store(place, repo);
     }
+    visit.repairs(place);
     Ok(Health { checks: visit.checks })
 }
 
@@ -494,6 +495,19 @@ impl Visit {
         }
     }
 
+    /// What was repaired or replaced at earlier starts, the latest of it.
+    fn repairs(&mut self, place: &Place) {
+        const SHOWN_MAX: usize = 5;
+        let log = std::fs::read_to_string(place.folder.repairs_log()).unwrap_or_default();
+        let lines: Vec<serde_json::Value> =
+            log.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).take(SHOWN_MAX).collect();
+        for line in lines.iter().rev() {
+            let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            let at = line["at_ms"].as_i64().unwrap_or_default();
+            self.ok("repaired earlier", format!("{} {}: {}", moment::when(at), text("about"), text("what")));
+        }
+    }
+
     fn published(&mut self, look: &Look<'_>, reader: &Reader) {
         let Ok(base) = look.base(reader) else { return };
         match base.held {
@@ -581,6 +595,17 @@ impl Visit {
         let dir = place.folder.store();
         if !dir.exists() {
             return;
+        }
+        match Store::find_damage(&dir) {
+            Ok(damage) if damage.is_empty() => {}
+            Ok(damage) => {
+                return self.bad(
+                    "store",
+                    damage.join("; "),
+                    "`landfall run` repairs it from the journal and the objects; what is damaged is kept in its folder `damaged`",
+                );
+            }
+            Err(error) => return self.problem("store", problem::git(&error)),
         }
         let checked =
             Git::find().and_then(|git| Store::open(&git, &dir, repo)).and_then(|store| store.fsck());

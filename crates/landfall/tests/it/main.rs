@@ -42,6 +42,7 @@ mod person;
 mod pipeline;
 mod player;
 mod plugin;
+mod power_cut;
 mod proofs;
 mod propose;
 mod protected;

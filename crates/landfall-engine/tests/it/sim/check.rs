@@ -1089,6 +1089,7 @@ pub fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Checked { attempt, .. }
         | News::MergeConflict { attempt, .. }
         | News::NothingChanged { attempt }
+        | News::WorkspaceRebuilt { attempt }
         | News::LandingBegan { attempt, .. }
         | News::Ejected { attempt, .. }
         | News::Doubted { attempt, .. }
