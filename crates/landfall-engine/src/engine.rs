@@ -19,6 +19,7 @@ use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_host::wait::FolderWatch;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::disk::Disk;
+use landfall_model::journal_claim::JournalClaim;
 use landfall_model::queue::{HoldWhy, QueuePolicy};
 use landfall_model::{
     Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, QueueNews, ReviewSaid, Route, RunEnd,
@@ -40,6 +41,7 @@ use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
 use crate::interrupt::Interrupt;
+use crate::journal_link;
 use crate::land;
 use crate::logfile::LogFile;
 use crate::papers;
@@ -139,6 +141,9 @@ pub enum OpenError {
     /// Another engine holds it.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// The journal is not the one that the state around it belongs to.
+    #[error("the journal `{}` is not the one that the state folder around it belongs to", .0.display())]
+    ForeignJournal(PathBuf),
     /// The journal cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -322,8 +327,20 @@ impl Engine {
         let tell = |about: &str, what: String| {
             log.line(&serde_json::json!({ "at_ms": clock.now_ms(), "about": about, "what": what }));
         };
-        let (journal, _) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
+        match journal_link::claim(&folder) {
+            JournalClaim::Open | JournalClaim::Adopt => {}
+            JournalClaim::SetAside => {
+                let to = journal_link::set_aside(&folder).map_err(in_folder)?;
+                folder.make().map_err(in_folder)?;
+                let to = to.display();
+                tell("journal", format!("missing or empty; what belonged to it is set aside in `{to}`"));
+            }
+            JournalClaim::Refuse => return Err(OpenError::ForeignJournal(folder.journal())),
+        }
+        let (journal, opened) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
+        journal_link::write_id(folder.root(), &opened.id).map_err(in_folder)?;
         let store = Store::open(&git, &folder.store(), &repo)?;
+        journal_link::write_id(store.dir(), &opened.id).map_err(in_folder)?;
         for repair in store.repairs() {
             tell("store", format!("repaired: {repair}"));
         }
@@ -345,6 +362,7 @@ impl Engine {
             settings,
             prompts,
             end: journal.end(),
+            journal_id: opened.id,
             clock,
             program: options.program.clone(),
             env,

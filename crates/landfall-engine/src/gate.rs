@@ -22,6 +22,7 @@ use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent,
 
 use crate::confine::{self, Reach};
 use crate::engine::Mail;
+use crate::journal_link;
 use crate::land;
 use crate::launch::{marker, settled, with};
 use crate::module;
@@ -666,6 +667,8 @@ impl Gate<'_> {
             out_cap: self.site.settings.run.output_cap,
             marker: marker(self.site, &dir),
         };
+        // Without the mark, or the folder, the sitter says what is wrong.
+        drop(std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id)));
         crash::point("verify.run.before");
         let _noted = Noted::check(self.site, self.lane, &dir);
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {

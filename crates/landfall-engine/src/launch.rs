@@ -25,6 +25,7 @@ use crate::follow::{Followed, Follower, missing_outputs};
 use crate::gate;
 use crate::guard::{self, Prints};
 use crate::handover;
+use crate::journal_link;
 use crate::module;
 use crate::papers;
 use crate::patience::abandon;
@@ -53,6 +54,9 @@ pub(crate) struct Run {
 pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, run: &Run) {
     let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
     let marker = marker(site, &dir);
+    if let Err(error) = journal_link::set_foreign_run_aside(&site.folder, &dir, &site.journal_id) {
+        return failed(site, task, run, format!("move a run of an older journal aside: {error}"));
+    }
     let mut found = settled(&dir);
     if !matches!(found, Ok(Found::Never)) && !reads(task) && gate::is_rebuilt(site, task) {
         // Whatever this run called done was done in a folder that is no more.
@@ -338,6 +342,7 @@ fn begin(
     let tag_key = agent.closes().then_some(key.as_str());
     let prompt = prompt(site, task, run, &workspace, tag_key).map_err(Unlaunched::Hopeless)?;
     std::fs::create_dir_all(dir).map_err(|error| io("make the folder of the run", error))?;
+    journal_link::mark_run(dir, &site.journal_id).map_err(|error| io("mark the folder of the run", error))?;
     let prompt_file = dir.join("prompt.md");
     write_private(&prompt_file, prompt.as_bytes()).map_err(|error| io("write the prompt", error))?;
     let tmp = confine::make_tmp(dir).map_err(|error| io("make a folder for temporary files", error))?;

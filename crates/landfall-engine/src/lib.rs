@@ -28,6 +28,7 @@ pub mod herald;
 mod hooks;
 pub mod improve;
 mod interrupt;
+pub mod journal_link;
 mod land;
 mod launch;
 mod logfile;

@@ -44,6 +44,8 @@ pub struct Site {
     pub settings: Settings,
     /// The prompt templates.
     pub prompts: Prompts,
+    /// The id of its journal, which every run folder carries.
+    pub journal_id: String,
     /// Where its journal ends.
     pub end: Arc<landfall_store::End>,
     /// The time.

@@ -33,6 +33,7 @@ pub mod haul;
 mod ids;
 mod input;
 pub mod issue;
+pub mod journal_claim;
 mod judge;
 pub mod liveness;
 pub mod objective;

@@ -110,6 +110,14 @@ impl Reader {
         self.conn.is_autocommit()
     }
 
+    /// The id of the journal. None until a version that gives ids has opened it to write.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn journal_id(&self) -> Result<Option<String>, StoreError> {
+        journal_id(&self.conn, &self.path)
+    }
+
     /// Where the journal ends.
     ///
     /// # Errors
@@ -658,6 +666,13 @@ pub(crate) fn stream(
         .doing(doing, path)?;
     check_head(at, said)?;
     Ok(Replayed { events, to: at })
+}
+
+/// The id of the journal, if it has one.
+pub(crate) fn journal_id(conn: &Connection, path: &Path) -> Result<Option<String>, StoreError> {
+    conn.query_row("SELECT value FROM meta WHERE key = 'journal_id'", [], |row| row.get(0))
+        .optional()
+        .doing("read the id of the journal", path)
 }
 
 /// The columns are `seq, at_ms, task, kind, body, hash`.

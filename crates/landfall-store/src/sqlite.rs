@@ -52,6 +52,8 @@ pub enum Check {
 /// What was found when a journal was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
+    /// Its id, which the state around it carries too.
+    pub id: String,
     /// Where it ends.
     pub head: Head,
     /// Whether it is new.

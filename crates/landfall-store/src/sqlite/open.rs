@@ -57,10 +57,27 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<(Connection, Opened
         }
     }
     let head: Head = reader::head(&conn, path)?;
+    let id = identify(&conn, path)?;
     if options.check == Check::Full {
         rebuild::compare(&conn, path)?;
     }
-    Ok((conn, Opened { head, created, unclean }))
+    Ok((conn, Opened { id, head, created, unclean }))
+}
+
+/// The id of the journal; given once. Older versions keep it and do not look at it.
+fn identify(conn: &Connection, path: &Path) -> Result<String, StoreError> {
+    if let Some(id) = reader::journal_id(conn, path)? {
+        return Ok(id);
+    }
+    conn.execute(
+        "INSERT OR IGNORE INTO meta (key, value) VALUES ('journal_id', lower(hex(randomblob(16))))",
+        [],
+    )
+    .doing("give the journal an id", path)?;
+    let id = reader::journal_id(conn, path)?;
+    id.ok_or_else(|| {
+        StoreError::corrupt(None, "the id of the journal is gone as soon as it is written".to_owned())
+    })
 }
 
 /// Makes the file if there is none: readable by its owner only, since prompts and answers are in it.

@@ -10,10 +10,11 @@ use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
 use landfall_engine::engine::load_settings;
 use landfall_engine::flows;
 use landfall_engine::host::disk;
-use landfall_engine::host::git::{BranchName, Git, Head, Oid, Repo, Store};
+use landfall_engine::host::git::{BranchName, Git, Head, Oid, Repo, Store, StoredWork};
 use landfall_engine::host::lock::{Holder, StateLock};
 use landfall_engine::host::sandbox::{self, Available};
 use landfall_engine::host::sitter::{self, Found};
+use landfall_engine::journal_link;
 use landfall_engine::model::TaskId;
 use landfall_engine::settings::{Confinement, Settings, Verify};
 use landfall_engine::store::{self, Reader, Seq, Sqlite};
@@ -47,10 +48,12 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
             visit.workspaces(place, &reader);
             visit.sitters(look, &reader);
         }
+        Ok(None) if journal_link::is_journal_lost(&place.folder) => visit.lost_journal(place),
         Ok(None) => visit.ok("journal", "not begun: no task was added yet"),
         Err(problem) => visit.damaged(problem),
     }
     if let Some(repo) = &repo {
+        visit.older_journals(place, repo);
         visit.store(place, repo);
     }
     visit.repairs(place);
@@ -492,6 +495,62 @@ impl Visit {
                     "`landfall doctor --rebuild` makes them again from the journal",
                 );
             }
+        }
+    }
+
+    /// A journal that is missing or empty, with state around it. Nothing of that is lost.
+    fn lost_journal(&mut self, place: &Place) {
+        let path = place.folder.journal();
+        let state = if path.exists() { "empty" } else { "missing" };
+        self.bad(
+            "journal",
+            format!("`{}` is {state}, but the state folder holds work of it", path.display()),
+            "put a copy of the journal back, if you have one. If not, go on with `landfall add`: it begins a new journal and \
+             keeps the old state in the folder `older`. Work that can be recovered is listed below",
+        );
+    }
+
+    /// The work of journals that are lost: in the store that is still in its place, and in those that were set aside.
+    fn older_journals(&mut self, place: &Place, repo: &Repo) {
+        let mut stores = Vec::new();
+        if journal_link::is_journal_lost(&place.folder) {
+            stores.push(place.folder.store());
+        }
+        stores.extend(journal_link::older_states(&place.folder).iter().map(|state| state.join("store.git")));
+        for dir in stores.iter().filter(|dir| dir.exists()) {
+            match Git::find().and_then(|git| Store::list_work(&git, dir)) {
+                Ok(work) => self.recoverable(repo, dir, &work),
+                Err(error) => self.problem("recovery", problem::git(&error)),
+            }
+        }
+    }
+
+    fn recoverable(&mut self, repo: &Repo, dir: &Path, work: &[StoredWork]) {
+        const LISTED_MAX: usize = 50; // more than a person looks at
+        let name = "recovery";
+        let missing = |work: &&StoredWork| !repo.has_commit(&work.commit).unwrap_or(false);
+        let mut seen = BTreeSet::new();
+        let wanted: Vec<&StoredWork> =
+            work.iter().filter(missing).filter(|work| seen.insert(&work.commit)).collect();
+        for StoredWork { name: kept, commit, subject } in wanted.iter().take(LISTED_MAX) {
+            let branch = kept.strip_prefix("refs/landfall/").unwrap_or(kept).replace('/', "-");
+            self.warn(
+                name,
+                format!("{}: {subject} ({kept} of `{}`)", commit.short(), dir.display()),
+                format!(
+                    "`git fetch '{}' {kept}:refs/heads/recovered/{branch}` makes a branch of it",
+                    dir.display()
+                ),
+            );
+        }
+        match wanted.len() {
+            0 => self.ok(name, format!("your repository has all the work of `{}`", dir.display())),
+            count if count > LISTED_MAX => self.warn(
+                name,
+                format!("{} more in `{}`", count - LISTED_MAX, dir.display()),
+                format!("`git --git-dir='{}' for-each-ref` lists all of it", dir.display()),
+            ),
+            _ => {}
         }
     }
 

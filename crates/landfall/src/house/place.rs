@@ -89,7 +89,11 @@ impl Place {
 
     /// The tables; none before the first task was added.
     pub fn reader(&self) -> Result<Option<Tables>, Problem> {
-        match Tables::open(&self.folder.journal()) {
+        let journal = self.folder.journal();
+        if std::fs::metadata(&journal).is_ok_and(|meta| meta.len() == 0) {
+            return Ok(None); // it holds no more than one that is missing
+        }
+        match Tables::open(&journal) {
             Ok(reader) => Ok(Some(reader)),
             Err(StoreError::Missing { .. }) => Ok(None),
             Err(error) => Err(problem::store(&error)),

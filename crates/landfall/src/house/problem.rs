@@ -57,6 +57,8 @@ pub(super) fn open(error: &OpenError) -> Problem {
                 _ => problem.hint(RIGHTS),
             }
         }
+        OpenError::ForeignJournal(_) => Problem::new(ProblemCode::Corrupt, error.to_string())
+            .hint("put the journal back that was there before; `landfall doctor` shows what the state folder holds"),
         OpenError::NetworkFolder(_) => Problem::new(ProblemCode::ReadOnly, error.to_string())
             .hint("set LANDFALL_STATE to a folder on a local disk"),
         OpenError::Lock(error) => lock(error),

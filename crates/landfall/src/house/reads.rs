@@ -13,7 +13,7 @@ use landfall_engine::model::{
 };
 use landfall_engine::settings::Publish;
 use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
-use landfall_engine::{Live, View};
+use landfall_engine::{Live, View, journal_link};
 
 use super::engine_at::EngineAt;
 use super::holds::Holds;
@@ -239,7 +239,10 @@ impl Look<'_> {
                 spending: Vec::new(),
                 budgets: Vec::new(),
                 base: api::Base { branch, commit, published: true, held: None, unpublished: None },
-                warnings: disk_warnings(self.place, disk.as_ref()),
+                warnings: lost_journal(self.place)
+                    .into_iter()
+                    .chain(disk_warnings(self.place, disk.as_ref()))
+                    .collect(),
                 disk,
             }));
         };
@@ -276,6 +279,7 @@ impl Look<'_> {
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
         }
+        warnings.extend(older_journals(self.place));
         warnings.extend(self.orphaned(reader)?);
         warnings.extend(ended_paused(reader)?);
         warnings.extend(disk_warnings(self.place, disk.as_ref()));
@@ -1006,6 +1010,29 @@ pub(super) fn disk_state(place: &Place) -> Option<api::DiskState> {
 }
 
 const PLENTY_BYTES: u64 = 10_000_000_000; // settings are read only when a threshold may be near
+
+/// That the journal is missing, where there was one.
+fn lost_journal(place: &Place) -> Option<String> {
+    let journal = place.folder.journal();
+    let state = if journal.exists() { "empty" } else { "missing" };
+    journal_link::is_journal_lost(&place.folder).then(|| {
+        format!(
+            "the journal `{}` is {state}, but the state folder holds work of it; `landfall doctor` shows what can be recovered",
+            journal.display()
+        )
+    })
+}
+
+/// That an earlier journal was lost.
+fn older_journals(place: &Place) -> Option<String> {
+    let older = journal_link::older_states(&place.folder);
+    (!older.is_empty()).then(|| {
+        format!(
+            "an earlier journal was lost; its state is set aside in `{}`; `landfall doctor` shows what can be recovered",
+            place.folder.older().display()
+        )
+    })
+}
 
 fn disk_warnings(place: &Place, state: Option<&api::DiskState>) -> Vec<String> {
     let Some(state) = state.filter(|state| state.free_bytes < PLENTY_BYTES) else { return Vec::new() };

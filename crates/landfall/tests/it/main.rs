@@ -32,6 +32,7 @@ mod killed;
 mod ladder;
 mod landing;
 mod lifecycle;
+mod lost_journal;
 mod mcp;
 mod misbehave;
 mod modules;

@@ -1,0 +1,169 @@
+//! The tie between a journal and the state around it: the state folder, the store and every run folder carry its id.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use landfall_host::disk;
+use landfall_host::sitter::{self, Found};
+use landfall_model::journal_claim::{JournalClaim, JournalFound, StateTraces, decide_journal};
+use landfall_store::{Reader, Seq, StoreError};
+
+use crate::folder::StateFolder;
+
+/// The file that holds the id, in the state folder, the store and each run folder.
+const ID_FILE: &str = "journal-id";
+
+/// What belongs to the tasks of one journal. The rest of a state folder belongs to the project or the machine.
+const PARTS: [&str; 10] = [
+    "journal.db",
+    "journal.db-wal",
+    "journal.db-shm",
+    "workspaces",
+    "lanes",
+    "attempts",
+    "papers",
+    "modules",
+    "errands",
+    "store.git",
+];
+
+/// How long processes of an older journal may take to end.
+const END_MAX: Duration = Duration::from_secs(30);
+
+/// What is at the place of the journal, without changing it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct JournalSeen {
+    id: Option<String>,
+    has_facts: bool,
+}
+
+/// None: it cannot be read. Whoever opens it to write says why, or brings it up to date.
+fn look_at_journal(folder: &StateFolder) -> Option<JournalSeen> {
+    let path = folder.journal();
+    let is_empty = std::fs::metadata(&path).map_or(true, |meta| meta.len() == 0);
+    if is_empty {
+        return Some(JournalSeen { id: None, has_facts: false });
+    }
+    match Reader::open(&path).and_then(|reader| Ok((reader.journal_id()?, reader.head()?))) {
+        Ok((id, head)) => Some(JournalSeen { id, has_facts: head.seq >= Seq::FIRST }),
+        Err(StoreError::Missing { .. }) => Some(JournalSeen { id: None, has_facts: false }),
+        Err(_) => None,
+    }
+}
+
+/// The id that the state around the journal carries, if it carries one.
+fn id_of_state(folder: &StateFolder) -> Option<String> {
+    let runs = std::fs::read_dir(folder.attempts()).into_iter().flatten().flatten().map(|run| run.path());
+    [folder.root().to_owned(), folder.store()].into_iter().chain(runs).find_map(|place| read_id(&place))
+}
+
+fn read_id(place: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(place.join(ID_FILE)).ok()?;
+    let id = text.trim_end();
+    (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| id.to_owned())
+}
+
+/// Whether tasks have left anything in the state folder.
+fn has_traces(folder: &StateFolder) -> bool {
+    let has_entries =
+        |path: PathBuf| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    let workspaces = folder.workspaces();
+    folder.store().exists() || has_entries(folder.attempts()) || has_entries(workspaces.join(".engine/rooms"))
+}
+
+/// Whether the journal and the state around it belong together.
+pub(crate) fn claim(folder: &StateFolder) -> JournalClaim {
+    let Some(journal) = look_at_journal(folder) else { return JournalClaim::Open };
+    let id = id_of_state(folder);
+    let traces = match &id {
+        Some(id) => StateTraces::Of(id),
+        None if has_traces(folder) => StateTraces::Unnamed,
+        None => StateTraces::None,
+    };
+    decide_journal(JournalFound { id: journal.id.as_deref(), has_facts: journal.has_facts }, traces)
+}
+
+/// Whether the state folder holds work whose journal is missing or empty.
+#[must_use]
+pub fn is_journal_lost(folder: &StateFolder) -> bool {
+    claim(folder) == JournalClaim::SetAside
+}
+
+/// The state of older journals that was set aside, oldest first.
+#[must_use]
+pub fn older_states(folder: &StateFolder) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.older()).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    found.sort();
+    found
+}
+
+/// Moves everything that belongs to the tasks of a lost journal aside, as it is, and ends the processes that still work for
+/// them. Repeats safely: what is left moves the next time.
+pub(crate) fn set_aside(folder: &StateFolder) -> std::io::Result<PathBuf> {
+    end_runs(&folder.attempts());
+    let id = id_of_state(folder);
+    let name = id.as_deref().map_or("unnamed", |id| &id[..12]);
+    let to = (1_u32..)
+        .map(|number| folder.older().join(format!("{name}-{number}")))
+        .find(|path| !path.exists())
+        .expect("there are more numbers than folders");
+    std::fs::create_dir_all(&to)?;
+    // The id last: until it is gone, the rest is known to be of a lost journal.
+    for part in PARTS.iter().chain([&ID_FILE]) {
+        match std::fs::rename(folder.root().join(part), to.join(part)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    disk::sync_dir(&to)?;
+    disk::sync_dir(folder.root())?;
+    Ok(to)
+}
+
+/// Ends whatever runs in the folders of runs: nobody can make use of its work any more.
+fn end_runs(attempts: &Path) {
+    let runs = || std::fs::read_dir(attempts).into_iter().flatten().flatten().map(|run| run.path());
+    let running = |dir: &PathBuf| match sitter::find(dir) {
+        Ok(Found::Running(sitting)) => Some(sitting),
+        Ok(_) | Err(_) => None,
+    };
+    let until = Instant::now() + END_MAX;
+    let mut left: Vec<PathBuf> = runs().collect();
+    for sitting in left.iter().filter_map(running) {
+        drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
+    }
+    while Instant::now() < until {
+        left.retain(|dir| running(dir).is_some());
+        if left.is_empty() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Has the state folder, or the store, carry the id of its journal.
+pub(crate) fn write_id(place: &Path, id: &str) -> std::io::Result<()> {
+    match read_id(place).as_deref() == Some(id) {
+        true => Ok(()),
+        false => disk::write_atomic(&place.join(ID_FILE), format!("{id}\n").as_bytes()),
+    }
+}
+
+/// Has a run folder carry the id. Not synced: a run does not outlive a power cut.
+pub(crate) fn mark_run(dir: &Path, id: &str) -> std::io::Result<()> {
+    std::fs::write(dir.join(ID_FILE), format!("{id}\n"))
+}
+
+/// Moves a run folder aside that belongs to another journal than this one. One without an id was made by an older version.
+pub(crate) fn set_foreign_run_aside(folder: &StateFolder, dir: &Path, id: &str) -> std::io::Result<()> {
+    let Some(other) = read_id(dir).filter(|other| other != id) else { return Ok(()) };
+    let aside = folder.older().join(format!("{}-runs", &other[..12]));
+    std::fs::create_dir_all(&aside)?;
+    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let to = (1_u32..)
+        .map(|number| aside.join(format!("{name}.{number}")))
+        .find(|path| !path.exists())
+        .expect("there are more numbers than folders");
+    std::fs::rename(dir, to)
+}
