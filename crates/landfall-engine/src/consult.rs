@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use landfall_agents::{Agent, Aside, Brief, Ear, Launch, Parse, registry};
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
-use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream, Watch};
+use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::{Budget, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge};
 
 use crate::confine::{self, Reach};

@@ -164,6 +164,11 @@ pub struct Core {
     /// A landing that did not check out: nothing more is landed or published until a person has looked.
     mismatch: Option<TaskId>,
     low_disk: bool,
+    /// Whether a check passed since the last look: a gate that could not be trusted may work again.
+    gate_works: bool,
+    /// When a task that waits for the gate is verified again, and how many were in vain.
+    gate_retry: Option<Timestamp>,
+    gate_retries: u32,
     filter: Filter,
     /// When the engine before this one last wrote something.
     last_sign: Timestamp,
@@ -210,6 +215,9 @@ impl Core {
             base: None,
             mismatch: None,
             low_disk: false,
+            gate_works: false,
+            gate_retry: None,
+            gate_retries: 0,
             filter: Filter::default(),
             last_sign: Timestamp::default(),
             turn: Turn::default(),
@@ -391,6 +399,7 @@ impl Core {
         self.flakes.note(at, report);
         if report.outcome().is_green() && !report.is_empty() {
             out.passed(report);
+            self.gate_works |= !report.reused;
         }
     }
 
@@ -500,6 +509,7 @@ impl Core {
                 self.hear(out, id, &News::Due); // whoever was given time for it is not there
             }
         }
+        self.retry_holds(out);
         // Who asked for one step by hand asked for nothing after it in that run; this is another.
         let rested = |task: &&Arc<Task>| task.hold.as_ref().is_some_and(|hold| hold.this_run);
         for id in self.world.tasks().filter(rested).map(|task| task.id).collect::<Vec<_>>() {
@@ -792,6 +802,39 @@ impl Core {
         }
     }
 
+    /// Ends the holds that no person has to end: what failed may work again.
+    fn retry_holds(&mut self, out: &dyn Outside) {
+        self.gate_works = false;
+        self.gate_retry = None;
+        self.gate_retries = 0;
+        self.base_advanced(out);
+        if self.queue.hold().is_some() {
+            self.hear_queue(out, &QueueNews::Retry);
+        }
+    }
+
+    /// Tries a gate again that could not be trusted. After a pass everybody who waits for it goes on; otherwise one
+    /// task at a time tries it, less and less often.
+    fn consider_gate(&mut self, out: &dyn Outside) {
+        if self.drive == Drive::Draining {
+            return;
+        }
+        if self.gate_works {
+            return self.retry_holds(out);
+        }
+        let Some(first) = self.world.gate_waits().first().copied() else { return };
+        let now = out.now();
+        match self.gate_retry {
+            Some(due) if due > now => {}
+            Some(_) => {
+                self.gate_retries += 1;
+                self.gate_retry = None;
+                self.hear(out, first, &News::BaseAdvanced);
+            }
+            None => self.gate_retry = Some(now.plus_ms(course::gate_pause_ms(self.gate_retries))),
+        }
+    }
+
     /// Everything that follows by itself: what is due, pauses, goals, checkpoints, grants, and the queue.
     pub fn look(&mut self, out: &dyn Outside, low_disk: bool) {
         self.low_disk = low_disk;
@@ -799,6 +842,7 @@ impl Core {
             self.drain();
         }
         self.due(out);
+        self.consider_gate(out);
         self.consider_pause(out);
         self.consider_sprint(out);
         self.consider_mode(out);
@@ -1046,7 +1090,7 @@ impl Core {
             (Coming::Due, self.world.next_due().is_some()),
             (Coming::Account, self.world.next_opening(out.now()).is_some()),
             (Coming::Room, self.low_disk),
-            (Coming::Landing, !self.queue.batches().is_empty() || self.queue.due().is_some() || moves()),
+            (Coming::Landing, !self.queue.batches().is_empty() || self.queue.resumes_soon() || moves()),
         ];
         Scene {
             drive: self.drive,
@@ -1086,7 +1130,8 @@ impl Core {
         let due = self.world.next_due().map(|(at, _)| at).filter(|_| running);
         let sprint = self.sprint().and_then(|sprint| sprint.due(now));
         let queue = self.queue.due().filter(|_| running && self.mismatch.is_none());
-        [due, self.world.next_opening(now), queue, sprint].into_iter().flatten().min()
+        let gate = self.gate_retry.filter(|_| running && !self.world.gate_waits().is_empty());
+        [due, self.world.next_opening(now), queue, sprint, gate].into_iter().flatten().min()
     }
 
     /// Nothing new begins until a person, or whoever, lets it go on.

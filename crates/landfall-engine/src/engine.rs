@@ -371,6 +371,7 @@ impl Engine {
             mail: mail_to,
             passes: Mutex::default(),
             baseline: Mutex::new(HashMap::new()),
+            base_lane: Mutex::new(()),
             sections: Mutex::default(),
             bases: Mutex::default(),
             lanes: Mutex::new(lanes),

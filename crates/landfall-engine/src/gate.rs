@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use landfall_host::crash;
@@ -12,7 +12,7 @@ use landfall_host::git::{
     Change, ChangedPath, CollectError, CollectOptions, ConflictedPath, DiffOptions, GitError, Ignored, Lane,
     Leftovers, LostHead, Merge, Oid, Signature,
 };
-use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
+use landfall_host::sitter::{self, Cause, Found, Spec, StartError, Watch};
 use landfall_model::audit::Extent;
 use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
@@ -31,7 +31,7 @@ use crate::patience::{Patience, Press, abandon};
 use crate::perform::{collect_detail, task_ref};
 use crate::queue::{self, Settled};
 use crate::settings::{Verify, VerifyCommand};
-use crate::site::{self, Site};
+use crate::site::{self, Measured, Site};
 
 /// Brings the work in, merges it and verifies the result. Each part repeats safely: objects are added, refs of ours are
 /// moved, a lane is made clean before it is used.
@@ -306,7 +306,8 @@ pub(crate) fn verify(
         return Ok(Some(report));
     }
     let began = site.clock.mono_ms();
-    let lane = Borrowed::lane(site)?;
+    // The base is checked out where no candidate ever was: what one leaves behind must not make the base red.
+    let lane = if base == merged { Borrowed::base_lane(site)? } else { Borrowed::lane(site)? };
     let gate = Gate { site, name, lane: &lane.lane, section: &section, base, merged, config: &report.config };
     for (place, command) in section.commands.iter().enumerate() {
         let Some(result) = gate.command(place, command)? else { return Ok(None) };
@@ -462,9 +463,16 @@ fn unreadable(problem: &str) -> CommandResult {
 
 /// A lane that is ours until it is dropped.
 struct Borrowed<'s> {
-    site: &'s Site,
-    number: usize,
     lane: Lane,
+    _hold: LaneHold<'s>,
+}
+
+/// What keeps others out of a lane.
+enum LaneHold<'s> {
+    /// One of the lanes for candidates, by its number.
+    Numbered { site: &'s Site, number: usize },
+    /// The lane of the base.
+    Base { _guard: MutexGuard<'s, ()> },
 }
 
 impl<'s> Borrowed<'s> {
@@ -477,25 +485,30 @@ impl<'s> Borrowed<'s> {
             .expect("no thread panics while it holds the lanes");
         let number = lanes.pop().expect("waited for");
         drop(lanes);
-        match Lane::open(&site.store, &site.folder.lanes().join(number.to_string())) {
-            Ok(lane) => Ok(Self { site, number, lane }),
-            Err(error) => {
-                give_back(site, number);
-                Err(error)
+        let hold = LaneHold::Numbered { site, number };
+        let lane = Lane::open(&site.store, &site.folder.lanes().join(number.to_string()))?;
+        Ok(Self { lane, _hold: hold })
+    }
+
+    /// The lane in which only the base is ever checked out. Whoever comes second waits, and then finds what the first
+    /// one measured.
+    fn base_lane(site: &'s Site) -> Result<Self, GitError> {
+        let guard = site.base_lane.lock().expect("no thread panics while it holds the lane of the base");
+        let lane = Lane::open(&site.store, &site.folder.lanes().join("base"))?;
+        Ok(Self { lane, _hold: LaneHold::Base { _guard: guard } })
+    }
+}
+
+impl Drop for LaneHold<'_> {
+    fn drop(&mut self) {
+        match self {
+            Self::Numbered { site, number } => {
+                site.lanes.lock().expect("no thread panics while it holds the lanes").push(*number);
+                site.lane_free.notify_one();
             }
+            Self::Base { .. } => {}
         }
     }
-}
-
-impl Drop for Borrowed<'_> {
-    fn drop(&mut self) {
-        give_back(self.site, self.number);
-    }
-}
-
-fn give_back(site: &Site, number: usize) {
-    site.lanes.lock().expect("no thread panics while it holds the lanes").push(number);
-    site.lane_free.notify_one();
 }
 
 /// A check that runs in a lane, on record while it does: an engine that comes after a crash ends it before it uses the
@@ -528,6 +541,7 @@ fn note_of(lane: &Lane) -> PathBuf {
 }
 
 /// One verification at work.
+#[derive(Clone, Copy)]
 struct Gate<'a> {
     site: &'a Site,
     name: &'a str,
@@ -547,23 +561,23 @@ struct Shown {
 
 impl Gate<'_> {
     fn command(&self, place: usize, command: &VerifyCommand) -> Result<Option<CommandResult>, GitError> {
-        // What earlier work left in ignored folders could turn this green. What the commands of this verification leave
-        // there stays: one installs, the next one tests.
-        let ignored = if place == 0 && !self.section.keep_ignored { Ignored::Remove } else { Ignored::Keep };
+        let ignored = self.ignored_at(place);
         let Some(first) = self.run(self.merged, ignored, command, &format!("{}-v{place}", self.name))? else {
             return Ok(None);
         };
-        let failed = !matches!(weigh(&first.seen, None, None), Outcome::Pass | Outcome::Broken);
+        let failed = weigh(&first.seen, None, None) != Outcome::Pass;
         let mut again = None;
         let mut on_base = None;
         if failed && self.site.store.tree_of(self.base)? != self.site.store.tree_of(self.merged)? {
-            let Some(seen) = self.on_base(place, command)? else { return Ok(None) };
+            let Some(seen) = self.on_base(place)? else { return Ok(None) };
             on_base = Some(seen);
-            let base_is_red = weigh(&first.seen, None, on_base.as_ref()) == Outcome::PreExisting;
-            for try_ in 0..self.section.retries {
-                if base_is_red {
-                    break;
-                }
+            let alone = weigh(&first.seen, None, on_base.as_ref());
+            // Where the base is to blame, another run of the work shows nothing more.
+            let retries = match alone {
+                Outcome::Fail | Outcome::Timeout => self.section.retries,
+                Outcome::Pass | Outcome::Flaky | Outcome::PreExisting | Outcome::Broken => 0,
+            };
+            for try_ in 0..retries {
                 let name = format!("{}-v{place}-again{try_}", self.name);
                 let Some(shown) = self.run(self.merged, Ignored::Keep, command, &name)? else {
                     return Ok(None);
@@ -599,31 +613,59 @@ impl Gate<'_> {
         }))
     }
 
-    /// The same command on the base itself, measured once for each base.
-    fn on_base(&self, place: usize, command: &VerifyCommand) -> Result<Option<Seen>, GitError> {
+    /// The same command on the base itself, in a lane that no candidate ever touched.
+    fn on_base(&self, place: usize) -> Result<Option<Seen>, GitError> {
         let tree = Tree::new(self.site.store.tree_of(self.base)?.as_str());
-        let key = (tree, self.config.clone(), command.run.clone());
-        let known = self.site.baseline.lock().expect("no thread panics while it holds it").get(&key).cloned();
-        if let Some(seen) = known {
+        let key = |command: &VerifyCommand| (tree.clone(), self.config.clone(), command.run.clone());
+        let wanted = key(&self.section.commands[place]);
+        if let Some(seen) = self.known_on_base(&wanted) {
             return Ok(Some(seen));
         }
-        let name = format!("{}-v{place}-base", self.name);
-        let Some(mut shown) = self.run(self.base, Ignored::Keep, command, &name)? else { return Ok(None) };
-        if weigh(&shown.seen, None, None) != Outcome::Pass {
-            // A base that is red holds everybody up: it is believed only twice.
-            let again = self.run(self.base, Ignored::Keep, command, &format!("{name}-again"))?;
-            let Some(again) = again else { return Ok(None) };
-            shown = again;
+        let lane = Borrowed::base_lane(self.site)?;
+        if let Some(seen) = self.known_on_base(&wanted) {
+            return Ok(Some(seen)); // measured by whoever had the lane before
         }
-        let mut baseline = self.site.baseline.lock().expect("no thread panics while it holds it");
-        if baseline.len() >= BASELINE_MAX {
-            baseline.clear();
+        let gate = Gate { lane: &lane.lane, ..*self };
+        let mut last = None;
+        // The commands before it come first: one installs, the next one tests.
+        for (number, command) in self.section.commands.iter().enumerate().take(place + 1) {
+            let ignored = gate.ignored_at(number);
+            let name = format!("{}-v{number}-base", self.name);
+            let Some(mut shown) = gate.run(self.base, ignored, command, &name)? else { return Ok(None) };
+            if weigh(&shown.seen, None, None) != Outcome::Pass {
+                // A base that is red holds everybody up: it is believed only twice.
+                let again = gate.run(self.base, Ignored::Keep, command, &format!("{name}-again"))?;
+                let Some(again) = again else { return Ok(None) };
+                shown = again;
+            }
+            let measured = Measured { seen: shown.seen.clone(), at_ms: self.site.clock.mono_ms() };
+            let mut baseline = self.site.baseline.lock().expect("no thread panics while it holds it");
+            if baseline.len() >= BASELINE_MAX {
+                baseline.clear();
+            }
+            baseline.insert(key(command), measured);
+            last = Some(shown.seen);
         }
-        baseline.insert(key, shown.seen.clone());
-        Ok(Some(shown.seen))
+        Ok(last)
     }
 
-    /// Runs a command on a clean checkout of `commit`, through a sitter. None: the engine was told to stop.
+    /// What was seen of a command on the base. What was not a pass is believed only for a while: its cause may be gone.
+    fn known_on_base(&self, key: &(Tree, Digest, String)) -> Option<Seen> {
+        let baseline = self.site.baseline.lock().expect("no thread panics while it holds it");
+        let Measured { seen, at_ms } = baseline.get(key)?;
+        let age_ms = self.site.clock.mono_ms().saturating_sub(*at_ms);
+        let fresh = weigh(seen, None, None) == Outcome::Pass || age_ms < RED_BASE_MS;
+        fresh.then(|| seen.clone())
+    }
+
+    /// What earlier work left in ignored folders could turn a check green. What the commands of this verification leave
+    /// there stays: one installs, the next one tests.
+    fn ignored_at(&self, place: usize) -> Ignored {
+        if place == 0 && !self.section.keep_ignored { Ignored::Remove } else { Ignored::Keep }
+    }
+
+    /// Runs a command on a clean checkout of `commit`. A check whose sitter was killed has shown nothing and is started
+    /// again. None: the engine was told to stop.
     fn run(
         &self,
         commit: &Oid,
@@ -631,17 +673,34 @@ impl Gate<'_> {
         command: &VerifyCommand,
         name: &str,
     ) -> Result<Option<Shown>, GitError> {
+        let mut restarts = 0;
+        loop {
+            match self.run_once(commit, ignored, command, name)? {
+                RunEnd::Interrupted => return Ok(None),
+                RunEnd::Shown(shown) => return Ok(Some(shown)),
+                RunEnd::SitterKilled if restarts < SITTER_RESTARTS_MAX => restarts += 1,
+                RunEnd::SitterKilled => {
+                    let seen = Seen { exit: None, timed_out: false, tests: None };
+                    let excerpt = format!("the check was killed {} times from outside", restarts + 1);
+                    return Ok(Some(Shown { seen, took_ms: 0, excerpt }));
+                }
+            }
+        }
+    }
+
+    /// Runs a command once, through a sitter.
+    fn run_once(
+        &self,
+        commit: &Oid,
+        ignored: Ignored,
+        command: &VerifyCommand,
+        name: &str,
+    ) -> Result<RunEnd, GitError> {
         let checkout = self.lane.checkout(commit, ignored)?;
         crash::point("verify.checked-out");
         let dir = free_folder(self.site, name);
-        let tmp = match confine::make_tmp(&dir) {
-            Ok(tmp) => tmp,
-            Err(error) => {
-                let seen = Seen { exit: None, timed_out: false, tests: None };
-                let excerpt = format!("make a folder for temporary files: {error}");
-                return Ok(Some(Shown { seen, took_ms: 0, excerpt }));
-            }
-        };
+        let tmp = confine::make_tmp(&dir)
+            .map_err(|error| GitError::io("make a folder for temporary files of a check", error))?;
         let _tmp = TmpFolder(&dir);
         let reach = Reach {
             confinement: self.site.settings.run.sandbox,
@@ -672,7 +731,7 @@ impl Gate<'_> {
         crash::point("verify.run.before");
         let _noted = Noted::check(self.site, self.lane, &dir);
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
-            return Ok(None);
+            return Ok(RunEnd::Interrupted);
         }
         let ended = match sitter::start(&self.site.program, &dir, &spec) {
             Ok(sitting) => {
@@ -686,22 +745,21 @@ impl Gate<'_> {
                 };
                 wait(self.site, &dir, &sitting, patience)
             }
-            Err(error) => {
-                let seen = Seen { exit: None, timed_out: false, tests: None };
-                return Ok(Some(Shown { seen, took_ms: 0, excerpt: error.to_string() }));
-            }
+            // Nothing was seen of the work: this machine could not start the check.
+            Err(error) => return Err(not_started(error)),
         };
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
-            return Ok(None); // what it came to may be our own doing
+            return Ok(RunEnd::Interrupted); // what it came to may be our own doing
         }
         crash::point("verify.run.after");
         let (out, err) = (tail(&dir.join("out.log"), TESTS_TAIL), tail(&dir.join("err.log"), TESTS_TAIL));
         let (ended, overdue) = match ended {
             Waited::Ended { ended, overdue } => (ended, overdue),
-            Waited::Lost { overdue } => {
-                let seen = Seen { exit: None, timed_out: overdue, tests: None };
-                let excerpt = "the check was killed from outside".to_owned();
-                return Ok(Some(Shown { seen, took_ms: 0, excerpt }));
+            Waited::Lost { overdue: false } => return Ok(RunEnd::SitterKilled),
+            Waited::Lost { overdue: true } => {
+                let seen = Seen { exit: None, timed_out: true, tests: None };
+                let excerpt = "the check did not end when it was told to".to_owned();
+                return Ok(RunEnd::Shown(Shown { seen, took_ms: 0, excerpt }));
             }
         };
         let exit = match &ended.exit {
@@ -715,10 +773,33 @@ impl Gate<'_> {
         };
         let seen = Seen { exit, timed_out: overdue || ended.cause == Cause::Deadline, tests };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-        Ok(Some(Shown { seen, took_ms, excerpt: excerpt(&out, &err) }))
+        Ok(RunEnd::Shown(Shown { seen, took_ms, excerpt: excerpt(&out, &err) }))
     }
 }
 
+/// Why this machine could not start a check.
+fn not_started(error: StartError) -> GitError {
+    let doing = format!("start a check: {error}");
+    match error {
+        StartError::Folder { source, .. } | StartError::Spawn { source, .. } => GitError::io(doing, source),
+        StartError::AlreadyStarted { .. } | StartError::Spec { .. } => {
+            GitError::io(doing, std::io::Error::other("it cannot be started like this"))
+        }
+    }
+}
+
+/// How one run of a check ended.
+enum RunEnd {
+    /// It ran to its end, or to its limit.
+    Shown(Shown),
+    /// Its sitter was killed, and with it the check: nothing was seen.
+    SitterKilled,
+    /// The engine was told to stop, or nobody waits for the check.
+    Interrupted,
+}
+
+const SITTER_RESTARTS_MAX: u32 = 4; // whoever kills that many in a row kills the next one, too
+const RED_BASE_MS: u64 = 20_000; // long enough for the tasks that fail together, short enough to see a mended machine
 const BASELINE_MAX: usize = 256; // what tasks at work still ask for; the rest is measured again
 const TESTS_TAIL: u64 = 1 << 20; // runners say how many tests ran at the end
 const EXCERPT_MAX: usize = 4_000; // what an agent can use of a failure; the whole log is in the folder of the run
@@ -734,16 +815,14 @@ enum Waited {
 /// Waits for a sitter, no longer than there is patience with it.
 fn wait(site: &Site, dir: &Path, sitting: &sitter::Sitting, mut patience: Patience) -> Waited {
     const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this is for patience
-    let mut watch = Watch::new().ok();
-    let watched = watch.as_mut().is_some_and(|watch| watch.add(0, sitting).is_ok());
     let mut overdue = false;
-    while let (Some(watch), true) = (&mut watch, watched) {
+    let mut watch = None;
+    loop {
         match sitter::find(dir) {
             Ok(Found::Ended(ended)) => return Waited::Ended { ended, overdue },
-            Ok(Found::Vanished | Found::Never) | Err(_) => break,
-            Ok(Found::Running(_) | Found::Starting) => {
-                drop(watch.wait(Some(LOOK))); // looked at again either way
-            }
+            Ok(Found::Vanished | Found::Never) => break,
+            // A folder that cannot be read right now, for want of descriptors perhaps, says nothing about the check.
+            Ok(Found::Running(_) | Found::Starting) | Err(_) => wait_for_end(&mut watch, sitting, LOOK),
         }
         match patience.press(site.clock.mono_ms(), sitting) {
             Press::Wait => {}
@@ -753,6 +832,22 @@ fn wait(site: &Site, dir: &Path, sitting: &sitter::Sitting, mut patience: Patien
     }
     abandon(dir, &marker(site, dir)); // the lane is for the next one
     Waited::Lost { overdue }
+}
+
+/// Waits until a sitter ends, at most so long. While it cannot be watched, for want of descriptors perhaps, the time passes.
+fn wait_for_end(watch: &mut Option<Watch>, sitting: &sitter::Sitting, most: Duration) {
+    let make = || -> std::io::Result<Watch> {
+        let mut watch = Watch::new()?;
+        watch.add(0, sitting)?;
+        Ok(watch)
+    };
+    if watch.is_none() {
+        *watch = make().ok();
+    }
+    match watch.as_mut().map(|watch| watch.wait(Some(most))) {
+        Some(Ok(_)) => {}
+        Some(Err(_)) | None => std::thread::sleep(most),
+    }
 }
 
 /// A folder for a run of a check that no earlier run has used: after a crash the same check is run anew.

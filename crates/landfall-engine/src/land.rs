@@ -97,7 +97,10 @@ const DEAF_MS: u64 = 300_000; // a remote that did not answer is left alone so m
 /// holds the landing queue.
 pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
     let mut near = look(site)?;
-    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(near) };
+    let Publish::Push { remote, .. } = &site.settings.land.publish else {
+        tell_restored(site, &near);
+        return Ok(near);
+    };
     if near.trouble.is_some() {
         return Ok(near);
     }
@@ -116,7 +119,16 @@ pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
         afar.asked_ms = Some(site.clock.mono_ms().saturating_add(DEAF_MS));
         return Ok(near);
     };
-    heard(site, near, afar, (remote, news))
+    let look = heard(site, near, afar, (remote, news))?;
+    tell_restored(site, &look);
+    Ok(look)
+}
+
+/// A hold for a branch that was rewritten or deleted ends once the branch is where it was.
+fn tell_restored(site: &Site, look: &Look) {
+    if look.trouble.is_none() {
+        site.tell_queue(QueueNews::BranchRestored);
+    }
 }
 
 /// Like [`look_far`], for whoever must know how it is now: the remote is asked, and if it does not answer nothing is known.

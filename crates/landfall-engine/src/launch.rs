@@ -335,6 +335,8 @@ fn begin(
             .existing(&workspace_name(task))
             .ok_or_else(|| Unlaunched::Machine("the workspace is gone".to_owned()))?,
     };
+    // Whoever worked here before has ended, perhaps in the middle of a git command.
+    workspace.heal_locks().map_err(|error| io("remove stale locks of the workspace", error))?;
     let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
     let agent = registry::find(&profile.kind)
         .map_err(|error| Unlaunched::Hopeless(format!("{error} ({})", error.hint())))?

@@ -63,7 +63,9 @@ pub struct Site {
     /// Trees that passed, with what was seen.
     pub(crate) passes: Mutex<Passes>,
     /// What single checks showed on the base, by tree, section and command.
-    pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), Seen>>,
+    pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), Measured>>,
+    /// Held by whoever checks the base out in its own lane.
+    pub(crate) base_lane: Mutex<()>,
     /// Verify sections by the base they were read from: a commit never changes.
     pub(crate) sections: Mutex<HashMap<Oid, Result<Verify, String>>>,
     /// Every place the base was moved to, by us or by the person: anywhere else it was put by a stranger.
@@ -112,6 +114,13 @@ pub struct Site {
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.
     pub(crate) modules: Mutex<std::collections::BTreeSet<String>>,
+}
+
+/// What a check showed on the base, and when by the clock that never goes back.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    pub seen: Seen,
+    pub at_ms: u64,
 }
 
 /// How an agent is to end that a person wants to end.

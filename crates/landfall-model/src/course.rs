@@ -98,6 +98,14 @@ pub fn is_deferred(task: &Task) -> bool {
     }
 }
 
+/// How long to wait before a gate that could not be trusted is tried again, after so many tries in vain.
+#[must_use]
+pub fn gate_pause_ms(tries: u32) -> u64 {
+    const PAUSE_MS: u64 = 15_000; // a check costs minutes of this machine
+    const DOUBLINGS_MAX: u32 = 5; // eight minutes
+    PAUSE_MS << tries.min(DOUBLINGS_MAX)
+}
+
 /// So many tasks of a run that nobody attends may be put aside; with more, it has failed as a whole.
 pub const DEFERRED_MAX: usize = 10;
 

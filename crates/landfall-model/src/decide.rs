@@ -1571,6 +1571,10 @@ fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
             (Outcome::Timeout, _) => {
                 format!("TIMEOUT ({}s / {}s)", command.took_ms / 1000, command.limit_ms / 1000)
             }
+            (_, Some(0)) if command.tests == Some(0) => "ran no test, but runs tests on the base".to_owned(),
+            (_, Some(code @ (126 | 127))) => {
+                format!("exit code {code}: could not be run on your work, but passes on the base")
+            }
             (_, Some(code)) => format!("exit code {code}"),
             (_, None) => "killed".to_owned(),
         };

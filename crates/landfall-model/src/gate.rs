@@ -78,16 +78,21 @@ impl Seen {
 
 /// What a command came to, from its run on the work, the same again, and its run on the base.
 ///
-/// A command that could not run is broken whatever the others say. A failure is the work's own unless a second
-/// run passes or the base fails too. A base on which the command could not run at all says nothing about the
-/// work: the first tests of a project fail on their own account.
+/// A command that cannot run on the work and passes on the base fails: this machine can run it, so the work broke it.
+/// Otherwise it would hold up every other task. A command that cannot run on the base either is broken. A failure is the
+/// work's own unless a second run passes or the base fails too. A base on which the command could not run at all says
+/// nothing about the work: the first tests of a project fail on their own account.
 #[must_use]
 pub fn weigh(on_work: &Seen, again: Option<&Seen>, on_base: Option<&Seen>) -> Outcome {
     let first = on_work.alone();
+    let passes = |seen: Option<&Seen>| seen.is_some_and(|seen| seen.alone() == Outcome::Pass);
     match first {
-        Outcome::Pass | Outcome::Broken | Outcome::Flaky | Outcome::PreExisting => first,
+        Outcome::Pass | Outcome::Flaky | Outcome::PreExisting => first,
+        Outcome::Broken if !passes(on_base) => Outcome::Broken,
+        Outcome::Broken if passes(again) => Outcome::Flaky,
+        Outcome::Broken => Outcome::Fail,
         Outcome::Fail | Outcome::Timeout => {
-            if again.is_some_and(|seen| seen.alone() == Outcome::Pass) {
+            if passes(again) {
                 Outcome::Flaky
             } else if on_base.is_some_and(|seen| matches!(seen.alone(), Outcome::Fail | Outcome::Timeout)) {
                 Outcome::PreExisting
@@ -197,6 +202,7 @@ impl GateReport {
         let one = |command: &CommandResult| {
             let how = match (command.outcome, command.exit) {
                 (Outcome::Timeout, _) => format!("no end after {}s", command.limit_ms / 1000),
+                (_, Some(0)) if command.tests == Some(0) => "ran no test".to_owned(),
                 (_, Some(code)) => format!("exit {code}"),
                 (_, None) => "killed".to_owned(),
             };

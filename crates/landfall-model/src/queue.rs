@@ -130,7 +130,7 @@ pub struct Hold {
 /// The kinds of hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HoldWhy {
-    /// The gate cannot be trusted: it says nothing about the work. A new base may mend it.
+    /// The gate cannot be trusted: it says nothing about the work. A new base may mend it; it is tried again by itself.
     Gate,
     /// Many verifications, and nothing landed.
     Runaway,
@@ -385,6 +385,10 @@ pub enum QueueNews {
     },
     /// It may move again.
     Resume,
+    /// What failed may work again: a new run began, or a check passed. Only holds that no person has to end do end.
+    Retry,
+    /// The person's branch is where it should be.
+    BranchRestored,
 }
 
 /// How the queue works.
@@ -432,6 +436,8 @@ pub struct Queue {
     trials: u32,
     /// Troubles of this machine in a row.
     troubles: u32,
+    /// Holds for a gate that could not be trusted, in a row.
+    gate_holds: u32,
     /// The latest that are over.
     past: VecDeque<(Batch, Closed, Timestamp)>,
     standing: BTreeMap<TaskId, Standing>,
@@ -446,7 +452,7 @@ pub struct Queue {
 /// Two are the same with the same order of the line, whatever its places are numbered.
 impl PartialEq for Queue {
     fn eq(&self, other: &Self) -> bool {
-        let parts = |it: &Self| (it.last, it.trials, it.troubles);
+        let parts = |it: &Self| (it.last, it.trials, it.troubles, it.gate_holds);
         let stands = |it: &Self| {
             let one = |(id, it): (&TaskId, &Standing)| {
                 let (priority, _, since, _) = it.place;
@@ -485,7 +491,7 @@ pub struct QueueDecision {
 
 const PAST_MAX: usize = 32; // what a person looks back at; the journal has them all
 const TESTS_MAX: usize = 64; // a base is asked about soon after it was verified
-const TROUBLES_MAX: u32 = 3; // a full disk or a broken git does not mend itself in seconds
+const TROUBLES_MAX: u32 = 3; // a run does not wait longer for a broken git to mend itself
 
 impl Queue {
     /// The batches on their way, in the order they land.
@@ -553,6 +559,18 @@ impl Queue {
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         self.hold.as_ref().and_then(|hold| hold.until)
+    }
+
+    /// Whether a run waits for the end of a hold. A gate is tried again while a run has other work, and by the next run.
+    #[must_use]
+    pub fn resumes_soon(&self) -> bool {
+        let soon = |hold: &Hold| match hold.why {
+            HoldWhy::Machine => hold.until.is_some() && self.troubles < TROUBLES_MAX,
+            HoldWhy::Gate | HoldWhy::Runaway | HoldWhy::Person | HoldWhy::Rewritten | HoldWhy::Deleted => {
+                false
+            }
+        };
+        self.hold.as_ref().is_some_and(soon)
     }
 
     /// Notes that a fact brings its task into the line. The order of facts is the order of the line.
@@ -742,6 +760,9 @@ impl Queue {
                 if !report.reused {
                     self.trials += 1;
                     self.troubles = 0;
+                    if !matches!(outcome, Outcome::Broken | Outcome::PreExisting) {
+                        self.gate_holds = 0;
+                    }
                 }
                 self.seen(report);
             }
@@ -793,14 +814,18 @@ impl Queue {
                 self.past.push_back((over, how.clone(), at));
             }
             QueueEvent::Held { why, reason, until } => {
-                if *why == HoldWhy::Machine {
-                    self.troubles += 1;
+                match why {
+                    HoldWhy::Machine => self.troubles += 1,
+                    HoldWhy::Gate => self.gate_holds += 1,
+                    HoldWhy::Runaway | HoldWhy::Person | HoldWhy::Rewritten | HoldWhy::Deleted => {}
                 }
                 self.hold = Some(Hold { why: *why, reason: reason.clone(), since: at, until: *until });
             }
             QueueEvent::Resumed => {
-                if self.hold.take().is_some_and(|hold| hold.until.is_none()) {
-                    self.troubles = 0; // whoever lets it go on has seen to it
+                // Ended before its time: whoever lets it go on has seen to the cause.
+                if self.hold.take().is_some_and(|hold| hold.until.is_none_or(|until| at < until)) {
+                    self.troubles = 0;
+                    self.gate_holds = 0;
                 }
                 self.trials = 0;
             }
@@ -895,6 +920,16 @@ impl Draft<'_> {
                     self.event(QueueEvent::Resumed);
                 }
             }
+            QueueNews::Retry => self.resume_if(|why| matches!(why, HoldWhy::Gate | HoldWhy::Machine)),
+            QueueNews::BranchRestored => {
+                self.resume_if(|why| matches!(why, HoldWhy::Rewritten | HoldWhy::Deleted));
+            }
+        }
+    }
+
+    fn resume_if(&mut self, ends: impl Fn(HoldWhy) -> bool) {
+        if self.queue.hold.as_ref().is_some_and(|hold| ends(hold.why)) {
+            self.event(QueueEvent::Resumed);
         }
     }
 
@@ -983,7 +1018,8 @@ impl Draft<'_> {
         self.over(id, reason.clone());
         // What stands on a batch that is red itself is no measure of the gate.
         if !speculates {
-            self.hold(HoldWhy::Gate, reason, None);
+            let pause_ms = crate::course::gate_pause_ms(self.queue.gate_holds);
+            self.hold(HoldWhy::Gate, reason, Some(self.at.plus_ms(pause_ms)));
         }
     }
 
@@ -1031,8 +1067,7 @@ impl Draft<'_> {
         self.over(id, detail.to_owned());
         let tries = self.queue.troubles + 1;
         let pause_ms = 1_000_u64 << tries.min(6);
-        let until = (tries < TROUBLES_MAX).then(|| self.at.plus_ms(pause_ms));
-        self.hold(HoldWhy::Machine, detail.to_owned(), until);
+        self.hold(HoldWhy::Machine, detail.to_owned(), Some(self.at.plus_ms(pause_ms)));
     }
 
     fn base_moved(&mut self, to: &Commit) {
@@ -1045,9 +1080,7 @@ impl Draft<'_> {
             let id = front.id;
             self.over(id, format!("the base moved to {}", to.short()));
         }
-        if self.queue.hold.as_ref().is_some_and(|hold| hold.why == HoldWhy::Gate) {
-            self.event(QueueEvent::Resumed); // the gate may be whole on the new base
-        }
+        self.resume_if(|why| why == HoldWhy::Gate); // it may be whole on the new base
     }
 
     /// Ends a batch of which nobody lands, and whatever stands on it.

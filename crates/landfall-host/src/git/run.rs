@@ -86,7 +86,8 @@ impl GitError {
         GitError { doing: doing.into(), kind: GitErrorKind::Output(why.into()) }
     }
 
-    pub(crate) fn io(doing: impl Into<String>, error: impl Into<std::io::Error>) -> GitError {
+    /// A file or process of ours failed while `doing` something.
+    pub fn io(doing: impl Into<String>, error: impl Into<std::io::Error>) -> GitError {
         GitError { doing: doing.into(), kind: GitErrorKind::Io(error.into()) }
     }
 

@@ -20,8 +20,8 @@ use super::repo::{ObjectFormat, Repo};
 use super::run::{
     Call, Doing as _, Git, GitError, GitErrorKind, QUICK, SLOW, Signature, code_of, end, read_exact_until,
 };
-use crate::wait::{FolderWatch, wait_for_child};
 use super::store_repair::{self, Damage, StoredWork};
+use crate::wait::{FolderWatch, wait_for_child};
 
 /// The ref of the canonical base.
 pub const BASE_REF: &str = "refs/landfall/base";
@@ -819,7 +819,8 @@ impl Store {
     }
 }
 
-fn heal(folder: &Path, depth: u32, healed: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// Removes the lock files below a git folder. No live process may hold one.
+pub(crate) fn heal(folder: &Path, depth: u32, healed: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;

@@ -18,7 +18,7 @@ use super::files;
 use super::names::{Oid, RefName};
 use super::room::{DotGit, Room};
 use super::run::{Doing as _, GitError, Signature};
-use super::store::{PATHS_MAX, Store};
+use super::store::{PATHS_MAX, Store, heal};
 
 /// How many clean checkouts wait for the next task; beyond, disk is worth more than time.
 const WARM_MAX: usize = 16;
@@ -66,6 +66,16 @@ impl Workspace {
     pub(super) fn write_meta(&self) -> std::io::Result<()> {
         let meta = format!("base {}\nbranch {}\n", self.base, self.branch);
         files::write_whole(&self.room.dir().join("meta"), meta.as_bytes())
+    }
+
+    /// Removes the lock files that a killed git left in it: the next agent could not commit. Only while nobody works in it.
+    pub fn heal_locks(&self) -> std::io::Result<Vec<PathBuf>> {
+        let mut healed = Vec::new();
+        let git_dir = self.path.join(".git");
+        if files::is_folder(&git_dir) {
+            heal(&git_dir, 0, &mut healed)?;
+        }
+        Ok(healed)
     }
 }
 

@@ -57,14 +57,22 @@ fn a_command_weighs_its_run_on_the_work_then_again_then_on_the_base() {
             timeout · timeout · pre-existing · pre-existing · timeout · timeout · timeout · timeout
         timed out; again exit 0:
             flaky · flaky · flaky · flaky · flaky · flaky · flaky · flaky
-        exit 126; again -, exit 0, exit 1, timed out, exit 126, exit 127, no test, killed:
-            broken · broken · broken · broken · broken · broken · broken · broken
-        exit 127; again -, exit 0, exit 1, timed out, exit 126, exit 127, no test, killed:
-            broken · broken · broken · broken · broken · broken · broken · broken
-        no test; again -, exit 0, exit 1, timed out, exit 126, exit 127, no test, killed:
-            broken · broken · broken · broken · broken · broken · broken · broken
-        killed; again -, exit 0, exit 1, timed out, exit 126, exit 127, no test, killed:
-            broken · broken · broken · broken · broken · broken · broken · broken
+        exit 126; again -, exit 1, timed out, exit 126, exit 127, no test, killed:
+            broken · fail · broken · broken · broken · broken · broken · broken
+        exit 126; again exit 0:
+            broken · flaky · broken · broken · broken · broken · broken · broken
+        exit 127; again -, exit 1, timed out, exit 126, exit 127, no test, killed:
+            broken · fail · broken · broken · broken · broken · broken · broken
+        exit 127; again exit 0:
+            broken · flaky · broken · broken · broken · broken · broken · broken
+        no test; again -, exit 1, timed out, exit 126, exit 127, no test, killed:
+            broken · fail · broken · broken · broken · broken · broken · broken
+        no test; again exit 0:
+            broken · flaky · broken · broken · broken · broken · broken · broken
+        killed; again -, exit 1, timed out, exit 126, exit 127, no test, killed:
+            broken · fail · broken · broken · broken · broken · broken · broken
+        killed; again exit 0:
+            broken · flaky · broken · broken · broken · broken · broken · broken
     "#]]
     .assert_eq(&table);
 }

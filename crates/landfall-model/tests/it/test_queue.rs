@@ -474,7 +474,7 @@ fn a_broken_gate_holds_the_queue_and_a_new_base_releases_it() {
     stage.checked(1, Outcome::Broken);
     stage.push("mended");
     stage.tells(expect![[r#"
-        B1/1 broken → B1/1 is broken, B1 over: the check `tests` cannot be trusted: `run tests` was not found (exit code 127), held (gate): the check `tests` cannot be trusted: `run tests` was not found (exit code 127)
+        B1/1 broken → B1/1 is broken, B1 over: the check `tests` cannot be trusted: `run tests` was not found (exit code 127), held (gate) until 16001: the check `tests` cannot be trusted: `run tests` was not found (exit code 127)
         push mended → resumed, B2 of T1 ! build B2
     "#]]);
 }
@@ -582,7 +582,7 @@ fn when_nothing_new_is_to_begin_what_is_on_its_way_is_finished() {
 }
 
 #[test]
-fn a_trouble_of_the_machine_backs_off_and_then_holds() {
+fn a_trouble_of_the_machine_backs_off_and_a_run_does_not_wait_for_the_third() {
     let mut stage = line(1);
     stage.look();
     stage.fails(1);
@@ -593,8 +593,10 @@ fn a_trouble_of_the_machine_backs_off_and_then_holds() {
     stage.built(2);
     stage.fails(2);
     stage.wait(60_000);
+    assert!(stage.queue.resumes_soon());
     stage.look();
     stage.fails(3);
+    assert!(!stage.queue.resumes_soon() && stage.queue.due().is_some());
     stage.wait(600_000);
     stage.look();
     stage.tells(expect![[r#"
@@ -605,13 +607,12 @@ fn a_trouble_of_the_machine_backs_off_and_then_holds() {
         B2 merged → B2 is T1 on root, checking B2/1 ! check B2/1
         B2 failed → B2 over: no room on the disk, held (machine) until 7001: no room on the disk ! abandon B2
         look → resumed, B3 of T1 ! build B3
-        B3 failed → B3 over: no room on the disk, held (machine): no room on the disk ! abandon B3
-        look → nothing
+        B3 failed → B3 over: no room on the disk, held (machine) until 71001: no room on the disk ! abandon B3
+        look → resumed, B4 of T1 ! build B4
     "#]]);
-    assert_eq!((stage.queue.due(), stage.queue.len()), (None, 1));
-    stage.resume();
     stage.run(&green);
     assert_eq!(stage.landed(), [1]);
+    assert_eq!(stage.queue.hold(), None);
 }
 
 #[test]
@@ -626,10 +627,46 @@ fn a_landing_that_fails_again_and_again_holds_however_often_its_pass_is_taken_ov
             stage.reused(batch)
         }
         stage.fails(batch);
+        assert_eq!(stage.queue.resumes_soon(), batch < 3, "{:?}", stage.queue.hold());
         stage.wait(600_000);
     }
-    stage.look();
-    assert_eq!(stage.queue.hold().map(|hold| hold.until), Some(None), "{:?}", stage.queue.hold());
+}
+
+#[test]
+fn a_hold_that_no_person_has_to_end_ends_by_itself() {
+    // By the clock, less and less often.
+    let mut stage = line(1);
+    let mut pauses = Vec::new();
+    for batch in 1..=3 {
+        stage.look();
+        stage.built(batch);
+        stage.checked(batch, Outcome::Broken);
+        let hold = stage.queue.hold().expect("the gate is broken").clone();
+        assert!(hold.why == HoldWhy::Gate && !stage.queue.resumes_soon(), "a run does not wait for it");
+        let pause = hold.until.expect("it ends by itself").0 - hold.since.0;
+        pauses.push(pause);
+        stage.wait(u64::try_from(pause).expect("later"));
+    }
+    assert_eq!(pauses, [15_000, 30_000, 60_000]);
+    stage.run(&green);
+    assert_eq!((stage.landed(), stage.queue.hold()), (vec![1], None));
+
+    // By a new run, or a check that passed: what a person has to end stays.
+    for (why, retry, restored) in [
+        (HoldWhy::Gate, true, false),
+        (HoldWhy::Machine, true, false),
+        (HoldWhy::Rewritten, false, true),
+        (HoldWhy::Deleted, false, true),
+        (HoldWhy::Person, false, false),
+        (HoldWhy::Runaway, false, false),
+    ] {
+        for (news, ends) in [(QueueNews::Retry, retry), (QueueNews::BranchRestored, restored)] {
+            let mut stage = line(1);
+            stage.hold(why, "because");
+            stage.hear("news", &news);
+            assert_eq!(stage.queue.hold().is_none(), ends, "{why:?} {news:?}");
+        }
+    }
 }
 
 #[test]

@@ -130,7 +130,12 @@ fn work_that_deletes_the_check_does_not_pass_by_that() {
     )
     .expect("a file of ours");
     scratch.commit("executable");
-    holds(&scratch, &["check 1", "exit code 127"]);
+    let before = scratch.git(&["rev-parse", "main"]);
+    scratch.landfall(&["run"]);
+    assert_ne!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    let prompt = scratch.prompts("T1")[1].clone();
+    assert!(prompt.contains("exit code 127"), "{prompt}");
+    assert_eq!(scratch.git(&["rev-parse", "main"]), before, "nothing landed");
 }
 
 #[test]

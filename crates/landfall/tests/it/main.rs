@@ -69,6 +69,7 @@ mod tasks;
 mod terminal;
 mod tmux;
 mod top;
+mod unblocked;
 mod user_files;
 mod verify;
 mod views;

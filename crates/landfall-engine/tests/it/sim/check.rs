@@ -1059,7 +1059,12 @@ fn batch_in(news: &landfall_model::QueueNews) -> Option<BatchId> {
         | News::LandMoved { batch, .. }
         | News::LandMismatch { batch, .. }
         | News::Failed { batch, .. } => Some(*batch),
-        News::Look | News::BaseMoved { .. } | News::Hold { .. } | News::Resume => None,
+        News::Look
+        | News::BaseMoved { .. }
+        | News::Hold { .. }
+        | News::Resume
+        | News::Retry
+        | News::BranchRestored => None,
     }
 }
 
