@@ -68,14 +68,24 @@ impl FolderWatch {
     /// Watches the entries of this folder, but not the folders below it.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
+        let changes = WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::MODIFY
+            | WatchFlags::CLOSE_WRITE; // also the end of a process that held a lock file open
+        Self::watch(folder, changes)
+    }
+
+    /// Watches only what is written to files of this folder: whoever reads them there does not wake itself by that.
+    #[must_use]
+    pub fn of_writes(folder: &Path) -> Self {
+        Self::watch(folder, WatchFlags::MODIFY)
+    }
+
+    fn watch(folder: &Path, changes: WatchFlags) -> Self {
         let watch = || -> io::Result<OwnedFd> {
             let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-            let changes = WatchFlags::CREATE
-                | WatchFlags::DELETE
-                | WatchFlags::MOVED_TO
-                | WatchFlags::MOVED_FROM
-                | WatchFlags::MODIFY
-                | WatchFlags::CLOSE_WRITE; // also the end of a process that held a lock file open
             inotify::add_watch(&inotify, folder, changes)?;
             Ok(inotify)
         };

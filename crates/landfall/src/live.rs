@@ -1,8 +1,7 @@
 //! A run on the screen: live on a terminal, plain lines otherwise, a table at the end. And what Ctrl-C means.
 
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,9 +18,22 @@ use crate::table::Table;
 const FRAME_EVERY: Duration = Duration::from_millis(125); // eight a second: alive, and not a load
 const WORD_EVERY: Duration = Duration::from_secs(30); // without a terminal: silence for longer reads as a hang
 
+/// A number that can be waited for.
+#[derive(Default)]
+struct Count {
+    number: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Count {
+    fn number(&self) -> MutexGuard<'_, usize> {
+        self.number.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Counts how often the person asked to stop: Ctrl-C, or SIGTERM.
 pub struct Interrupts {
-    count: Arc<AtomicUsize>,
+    count: Arc<Count>,
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
@@ -33,13 +45,16 @@ impl Interrupts {
             |error: std::io::Error| Failure::new(Exit::Internal, format!("listen for signals: {error}"));
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
         let handle = signals.handle();
-        let count = Arc::new(AtomicUsize::new(0));
+        let count = Arc::new(Count::default());
         let counted = Arc::clone(&count);
         let thread = thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 for _ in &mut signals {
-                    if counted.fetch_add(1, Ordering::SeqCst) + 1 >= 3 {
+                    let mut number = counted.number();
+                    *number += 1;
+                    counted.changed.notify_all();
+                    if *number >= 3 {
                         talk("\nleft at once; agents that still work are adopted by the next `landfall run`");
                         std::process::exit(Exit::Interrupted.number().into());
                     }
@@ -51,7 +66,14 @@ impl Interrupts {
 
     /// How many there were.
     pub fn seen(&self) -> usize {
-        self.count.load(Ordering::SeqCst)
+        *self.count.number()
+    }
+
+    /// Waits until there were more than `seen`, at most for `span`.
+    pub fn wait_past(&self, seen: usize, span: Duration) {
+        let waited =
+            self.count.changed.wait_timeout_while(self.count.number(), span, |number| *number <= seen);
+        drop(waited); // whoever waited looks again anyway
     }
 }
 

@@ -197,7 +197,7 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
             if deaf >= DEAF_MAX {
                 return Err(failure);
             }
-            std::thread::sleep(DEAF_PAUSE);
+            interrupts.wait_past(0, DEAF_PAUSE);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use landfall_api::{Ask, LogAsked, LogEntry, Output, OutputAsked, OutputOf, Said, TaskId};
+use landfall_api::{
+    Ask, LogAsked, LogEntry, Mark, Output, OutputAsked, OutputOf, Said, TaskId,
+};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -67,7 +69,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             print(&page.entries.iter().map(line).collect::<String>())?;
         }
         if !page.more {
-            std::thread::sleep(LOOK_EVERY);
+            context.service()?.wait_past(Mark::default(), LOOK_EVERY);
         }
         asked = LogAsked { after: Some(page.next), last: false, ..asked };
         page = context.service()?.log(asked.clone())?;
@@ -111,7 +113,7 @@ fn output(
     let key = page.output.key.clone();
     while page.output.grows || !page.last {
         if page.last {
-            std::thread::sleep(LOOK_EVERY);
+            service.wait_past(Mark::default(), LOOK_EVERY);
         }
         let of = OutputOf { key: Some(key.clone()), ..asked.of.clone() };
         page = service.output(OutputAsked { of, at: Some(page.next), backward: false, ..asked.clone() })?;

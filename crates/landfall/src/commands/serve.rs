@@ -75,7 +75,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     }
     let mut told = 0;
     loop {
-        std::thread::sleep(LOOK);
+        interrupts.wait_past(told, LOOK);
         match (interrupts.seen(), serve.is_running()) {
             (0, _) => serve.tend(),
             (_, false) => break,

@@ -16,6 +16,7 @@ use landfall_api::{
     AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed, Problem, ProblemCode, nearest,
 };
 use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
+use landfall_engine::host::wait::wait_for_child;
 use landfall_engine::model::Verdict;
 use landfall_engine::secrets::is_secret;
 use landfall_engine::settings::{Profile, Settings};
@@ -128,9 +129,9 @@ fn version(program: &Path, args: &[&str]) -> Result<String, String> {
         drop(send.send(text)); // nobody waits any more
     });
     let text = receive.recv_timeout(VERSION_TIME_MAX);
-    let deadline = Instant::now() + Duration::from_secs(1);
-    while text.is_ok() && matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(5));
+    if text.is_ok() {
+        let deadline = Instant::now() + Duration::from_secs(1);
+        drop(wait_for_child(&mut child, deadline)); // it is killed in a moment
     }
     rustix::process::kill_process_group(group, Signal::KILL).ok(); // gone already is as good
     drop(child.wait()); // it was killed

@@ -11,6 +11,7 @@ use landfall_api::{
 };
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
+use landfall_engine::host::wait::FolderWatch;
 use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
 use landfall_trackers::github::webhook::Deliveries;
 
@@ -197,7 +198,9 @@ impl Desk {
                 (Hand::Kept(_), Err(problem))
                     if problem::is_ending(&problem) && Instant::now() < deadline =>
                 {
-                    std::thread::sleep(PAUSE);
+                    if let Hand::Kept(keeper) = &self.hand {
+                        keeper.wait_for_rest(PAUSE);
+                    }
                 }
                 (_, answer) => return answer,
             }
@@ -331,7 +334,9 @@ impl Service for Desk {
     fn wait_past(&self, mark: Mark, at_most: Duration) {
         match &self.hand {
             Hand::Kept(keeper) => keeper.wait_past(mark, at_most),
-            Hand::Running(_) | Hand::Door => std::thread::sleep(at_most),
+            Hand::Running(_) | Hand::Door => {
+                FolderWatch::of_writes(self.place.folder.root()).wait(at_most);
+            }
         }
     }
 
@@ -502,8 +507,26 @@ fn busy_with_run() -> Problem {
         .hint("wait until the run is over, or stop it with `landfall stop`")
 }
 
-const PATIENCE: Duration = Duration::from_secs(5); // another command writes for milliseconds; an engine opens its door in seconds
+pub(super) const PATIENCE: Duration = Duration::from_secs(5); // another command writes for milliseconds; an engine opens its door in seconds
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Waits a moment for whoever holds the project. A lock reports nothing, and a watch of its folder would be woken by our own
+/// tries.
+pub(super) fn wait_for_holder() {
+    std::thread::sleep(PAUSE);
+}
+
+/// Whether the lock is held only for a moment: by a command that writes, or by a child of a process that was killed.
+pub(super) fn is_passing(error: &LockError) -> bool {
+    match error {
+        LockError::Held { holder, .. } => {
+            !["landfall run", "landfall serve"].contains(&holder.command.as_str())
+                || !Path::new(&format!("/proc/{}", holder.pid)).exists()
+        }
+        LockError::HeldByUnknown { .. } => true,
+        _ => false,
+    }
+}
 
 /// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
 fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem> {
@@ -529,7 +552,7 @@ fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem
                 Ok(response) => return Ok(response),
             },
         }
-        std::thread::sleep(PAUSE);
+        wait_for_holder();
     }
 }
 
@@ -613,20 +636,12 @@ pub(super) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
         match open(place, "landfall run") {
             Ok(engine) => return Ok(engine),
             Err(error) => {
-                let passing = match &error {
-                    // A child of a run that was killed may hold the lock until it is itself: for a moment.
-                    OpenError::Lock(LockError::Held { holder, .. }) => {
-                        !["landfall run", "landfall serve"].contains(&holder.command.as_str())
-                            || !Path::new(&format!("/proc/{}", holder.pid)).exists()
-                    }
-                    OpenError::Lock(LockError::HeldByUnknown { .. }) => true,
-                    _ => false,
-                };
+                let passing = matches!(&error, OpenError::Lock(error) if is_passing(error));
                 if !passing || Instant::now() >= deadline {
                     return Err(problem::open(&error));
                 }
             }
         }
-        std::thread::sleep(PAUSE);
+        wait_for_holder();
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
 use landfall_api::{Ask as _, Nothing, Problem, ProblemCode, RunAsked, RunId};
+use landfall_engine::host::wait::wait_for_child;
 use serde::Serialize;
 
 use super::place::Place;
@@ -73,7 +74,7 @@ fn own_process(place: &Place, asked: &RunAsked) -> Result<Detached, Problem> {
     let mut child = command.spawn().map_err(unable)?;
     let until = Instant::now() + PATIENCE;
     loop {
-        if let Some(status) = child.try_wait().map_err(unable)? {
+        if let Some(status) = wait_for_child(&mut child, Instant::now() + LOOK).map_err(unable)? {
             let mut text = String::new();
             drop(log.seek(SeekFrom::Start(0))); // then there is nothing to read
             drop((&log).take(HEARD_MAX).read_to_string(&mut text)); // as much as can be read
@@ -94,7 +95,6 @@ fn own_process(place: &Place, asked: &RunAsked) -> Result<Detached, Problem> {
             let hint = format!("`landfall status` shows when it does; what it says is in {}", path.display());
             return Err(Problem::new(ProblemCode::Internal, what).hint(hint));
         }
-        std::thread::sleep(LOOK);
     }
 }
 

@@ -7,6 +7,7 @@ use landfall_api::client::Client;
 use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::parts_at_rest;
+use landfall_engine::host::wait::FolderWatch;
 use landfall_engine::model::haul::{self, Chosen, Fate, Haul, HaulId, Live};
 use landfall_engine::model::issue::{self, Depth, Phase, Progress, Source, Way, Wishes};
 use landfall_engine::model::{EndKind, Ending, Event, Fact, Size, State, Task};
@@ -556,6 +557,7 @@ pub(super) fn watch(
     let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(false) };
     let Ok(view) = client.run_now(api::RunNowAsked { after: None }) else { return Ok(false) };
     let mut shown = view.head;
+    let watch = FolderWatch::of_writes(place.folder.root()); // the journal is there
     let is_over = |task: &Option<Task>| task.as_ref().is_none_or(Task::is_over);
     loop {
         // Whether they are over is asked first: what happened until then is still told.
@@ -573,7 +575,7 @@ pub(super) fn watch(
         if !tell(&news) || over || ended {
             return Ok(true);
         }
-        std::thread::sleep(LOOK);
+        watch.wait(LOOK);
     }
 }
 

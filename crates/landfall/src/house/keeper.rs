@@ -1,8 +1,8 @@
 //! Keeps a project: holds its lock for as long as the process lives, writes while nothing runs, and drives when asked to.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use landfall_api::{self as api, Mark, Problem, ProblemCode, Request, Response};
@@ -11,7 +11,7 @@ use landfall_engine::host::lock::{Holder, StateLock};
 use landfall_engine::model::{EngineEvent, Fact, RunEnd};
 use landfall_engine::store::Seq;
 
-use super::desk::{open, write_at_rest};
+use super::desk::{PATIENCE, is_passing, open, wait_for_holder, write_at_rest};
 use super::engine_at::EngineAt;
 use super::place::Place;
 use super::proposals::Proposals;
@@ -31,7 +31,9 @@ pub(super) struct Keeper {
     /// What was done about loops that nobody drives.
     minding: Mutex<Minding>,
     /// What may have changed something: requests that are done, and runs that begin and end.
-    writes: AtomicU64,
+    writes: Mutex<u64>,
+    /// Notified when that grows.
+    written: Condvar,
 }
 
 /// What is done with it.
@@ -70,7 +72,14 @@ impl Keeper {
         place.folder.make().map_err(in_folder)?;
         let since_ms = moment::now_ms();
         let me = Holder::this_process("landfall serve", since_ms);
-        let lock = StateLock::acquire(place.folder.root(), &me).map_err(|error| problem::lock(&error))?;
+        let deadline = Instant::now() + PATIENCE;
+        let lock = loop {
+            match StateLock::acquire(place.folder.root(), &me) {
+                Ok(lock) => break lock,
+                Err(error) if is_passing(&error) && Instant::now() < deadline => wait_for_holder(),
+                Err(error) => return Err(problem::lock(&error)),
+            }
+        };
         place.lock = Some(Arc::new(lock));
         // What is wrong with the project is better heard now than at the first request.
         let engine = open(&place, "landfall serve").map_err(|error| problem::open(&error))?;
@@ -84,7 +93,8 @@ impl Keeper {
             proposals: Proposals::default(),
             ending: AtomicBool::new(false),
             minding: Mutex::default(),
-            writes: AtomicU64::new(0),
+            writes: Mutex::new(0),
+            written: Condvar::new(),
         })
     }
 
@@ -111,7 +121,7 @@ impl Keeper {
     /// How far things have come. Nobody else writes while the project is kept.
     pub fn mark(&self) -> Mark {
         // The count first: what is written in between belongs to a later mark, and is looked for again.
-        let writes = self.writes.load(Ordering::SeqCst);
+        let writes = self.writes();
         let seq = self.running().map_or(0, |run| run.site.end.head().seq.0);
         Mark { writes, seq }
     }
@@ -125,13 +135,23 @@ impl Keeper {
     pub fn wait_past(&self, mark: Mark, at_most: Duration) {
         match self.running() {
             Some(run) => run.site.end.wait_past(Seq(mark.seq), at_most),
-            None => std::thread::sleep(at_most),
+            None => {
+                let writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+                let waited =
+                    self.written.wait_timeout_while(writes, at_most, |writes| *writes <= mark.writes);
+                drop(waited); // whoever waited looks again anyway
+            }
         }
     }
 
     /// Something may have changed: whatever was made before this is made anew for whoever asks.
     pub fn note_write(&self) {
-        self.writes.fetch_add(1, Ordering::SeqCst);
+        *self.writes.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.written.notify_all();
+    }
+
+    fn writes(&self) -> u64 {
+        *self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a run is under way. Whoever asks regularly lets a run that is over be noticed.
@@ -183,7 +203,7 @@ impl Keeper {
         if self.is_ending() || self.is_running() {
             return;
         }
-        let writes = self.writes.load(Ordering::SeqCst);
+        let writes = self.writes();
         let looked = self.minding.lock().unwrap_or_else(PoisonError::into_inner).looked.replace(writes);
         if looked == Some(writes) {
             return; // nobody else writes here
@@ -238,8 +258,7 @@ impl Keeper {
                 return Err(Problem::new(ProblemCode::EngineBusy, "a run has just begun").hint("ask again"));
             }
             drop(state);
-            std::thread::sleep(Duration::from_millis(20));
-            state = self.look();
+            state = self.look_within(END_LOOK);
         }
         let Keep::Rest { engine, .. } = &mut *state else { unreachable!("waited for") };
         let stamp = Stamp::of(&self.place);
@@ -277,11 +296,28 @@ impl Keeper {
         }
     }
 
+    /// Waits for the end of the run under way, at most for `span`. Returns whether nothing runs.
+    pub fn wait_for_rest(&self, span: Duration) -> bool {
+        let deadline = Instant::now() + span;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let rests = !matches!(*self.look_within(left.min(END_LOOK)), Keep::Running(_));
+            if rests || left.is_zero() {
+                return rests;
+            }
+        }
+    }
+
     /// The state, once a run that is over was put away.
     fn look(&self) -> MutexGuard<'_, Keep> {
+        self.look_within(Duration::ZERO)
+    }
+
+    /// The same, after a run under way had so long to end.
+    fn look_within(&self, span: Duration) -> MutexGuard<'_, Keep> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Keep::Running(run) = &mut *state {
-            let ended = catch_unwind(AssertUnwindSafe(|| run.wait(Duration::ZERO)));
+            let ended = catch_unwind(AssertUnwindSafe(|| run.wait(span)));
             let outcome = match ended {
                 Ok(ended) => ended,
                 Err(_) => Some(api::RunOutcome::broken(
@@ -320,6 +356,8 @@ const NO_RUN: api::RunId = api::RunId(0);
 
 /// How long a run that ends is waited for by whoever writes.
 const ENDING_MAX: Duration = Duration::from_secs(2);
+/// How long the state is held at once for that: others want to look at it.
+const END_LOOK: Duration = Duration::from_millis(20);
 
 const FILES_MAX: usize = 1_000; // nobody has so many flows
 

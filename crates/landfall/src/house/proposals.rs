@@ -1,7 +1,8 @@
 //! Proposals that the server was asked for: each in a thread of its own, kept while the server runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use landfall_api::{
     Ask as _, NewTasks, Problem, ProblemCode, ProposalList, ProposalOutcome, ProposeStart, Proposing, Service,
@@ -21,6 +22,8 @@ const TASKS_MAX: u32 = 50;
 #[derive(Default, Clone)]
 pub(super) struct Proposals {
     all: Arc<Mutex<Vec<Proposing>>>,
+    /// Notified when one of them changes.
+    changed: Arc<Condvar>,
     stopped: Arc<AtomicBool>,
 }
 
@@ -81,9 +84,11 @@ impl Proposals {
         self.stopped.store(true, Ordering::SeqCst);
     }
 
-    /// Whether any is on its way.
-    pub fn is_busy(&self) -> bool {
-        self.lock().iter().any(|it| it.proposal.is_none() && it.problem.is_none())
+    /// Waits until none is on its way, at most for `span`.
+    pub fn wait_for_rest(&self, span: Duration) {
+        let is_busy =
+            |all: &mut Vec<Proposing>| all.iter().any(|it| it.proposal.is_none() && it.problem.is_none());
+        drop(self.changed.wait_timeout_while(self.lock(), span, is_busy)); // the server ends either way
     }
 
     /// All of them, newest first.
@@ -125,6 +130,7 @@ impl Proposals {
         if let Some(it) = self.lock().iter_mut().find(|it| it.place == place) {
             change(it);
         }
+        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Proposing>> {

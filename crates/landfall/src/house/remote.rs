@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use landfall_api::client::Client;
 use landfall_api::{Ask as _, Problem, ProblemCode, RunNowAsked, RunOutcome, StopAsked};
+use landfall_engine::host::wait::FolderWatch;
 
 use super::place::Place;
 use crate::running::{RunAsked, RunHandle, RunMode, RunView};
@@ -16,6 +17,8 @@ pub(super) struct Remote {
     view: RunView,
     /// Since when the server does not answer.
     lost: Option<Instant>,
+    /// The folder of the journal, which the server writes.
+    watch: FolderWatch,
 }
 
 /// How long a server that does not answer is waited for.
@@ -31,6 +34,7 @@ pub(super) fn start(place: &Place, asked: &RunAsked) -> Result<Option<Remote>, P
             mode: RunMode::Running,
             view: RunView::default(),
             lost: None,
+            watch: FolderWatch::of_writes(place.folder.root()),
         })),
         // An engine that drives by itself: whoever wants its lock says whose it is.
         Err(problem) if problem.code == ProblemCode::EngineBusy => Ok(None),
@@ -111,7 +115,7 @@ impl RunHandle for Remote {
             if left.is_zero() {
                 return None;
             }
-            std::thread::sleep(left.min(LOOK));
+            self.watch.wait(left.min(LOOK));
         }
     }
 }

@@ -120,9 +120,8 @@ impl Serve {
     pub fn end(mut self, patience: Duration) {
         let until = Instant::now() + patience;
         self.keeper.proposals().stop();
-        while (self.is_running() || self.keeper.proposals().is_busy()) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        self.keeper.wait_for_rest(patience);
+        self.keeper.proposals().wait_for_rest(until.saturating_duration_since(Instant::now()));
         drop(self.door.take());
     }
 }
