@@ -1,5 +1,6 @@
 //! Idempotency keys: asking twice is asking once.
 
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
@@ -84,14 +85,29 @@ fn a_problem_is_not_kept_for_its_key() {
     assert_eq!(stop(&place, "k1", "{}").send().status, 200);
 }
 
+/// Whether this process still has the server's end of a connection.
+fn has_connection(server: SocketAddr, client: SocketAddr) -> bool {
+    const ESTABLISHED: &str = "01";
+    const CLOSE_WAIT: &str = "08";
+    let table = std::fs::read_to_string("/proc/self/net/tcp").expect("the kernel's table of connections");
+    let port = |text: &str| u16::from_str_radix(text.rsplit(':').next()?, 16).ok();
+    table.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, local, remote, state, ..] = fields[..] else { return false };
+        (port(local), port(remote)) == (Some(server.port()), Some(client.port()))
+            && [ESTABLISHED, CLOSE_WAIT].contains(&state)
+    })
+}
+
 #[test]
 fn who_hangs_up_and_asks_again_has_one_effect() {
     let place = Place::new();
     *place.toy.takes.lock().expect("no panic while it is held") = Duration::from_millis(700);
     let first = stop(&place, "k1", r#"{"now":true}"#).open();
     until("it is under way", || place.toy.has_asked("stop"));
+    let client = first.local_addr().expect("connected");
     drop(first); // the connection is lost before the answer
-    thread::sleep(Duration::from_millis(200)); // the server hears of it
+    until("the server has closed its end", || !has_connection(place.at, client));
     let again = stop(&place, "k1", r#"{"now":true}"#).send();
     assert_eq!(again.status, 200, "{again:?}");
     assert_eq!(place.toy.asked().len(), 1, "it was done once, and the second one is told what came of it");

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use landfall_testkit::Turn;
 use serde_json::{Value, json};
@@ -131,7 +130,6 @@ fn what_auto_began_outlives_the_assistant_and_auto_stop_ends_it() {
     stage.server.play(PERSON, [Turn::shell("landfall run --detach"), Turn::say("It runs.")]);
     claude(&stage, "/landfall:auto --start", &[]);
     stage.until_asked(1);
-    std::thread::sleep(Duration::from_millis(500)); // whatever the assistant takes along is gone by now
     let status = stage.scratch.landfall(&["--json", "status"]).json();
     assert_eq!(status["run"]["run"], "R1", "{status}\n{}", stage.story());
     stage.server.play(PERSON, [Turn::shell("landfall stop --now"), Turn::say("It stops.")]);

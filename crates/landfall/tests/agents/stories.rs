@@ -309,8 +309,12 @@ pub fn is_started_again_after_sigterm(kind: Kind) {
     for pid in &agents {
         drop(Command::new("kill").args(["-TERM", &pid.to_string()]).status()); // its parent may have ended it
     }
-    // One of them does not listen while it waits for its model: whoever meant it would use more force.
-    std::thread::sleep(Duration::from_secs(2));
+    // One of them does not listen while it waits for its model: whoever meant it would use more force after a while.
+    let patience = Instant::now() + Duration::from_secs(2);
+    let is_there = |pid: &i32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    while agents.iter().any(is_there) && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     for pid in &agents {
         drop(
             Command::new("kill")

@@ -1,12 +1,13 @@
 //! `landfall auto`: issues from the tracker onto the base, alone and as batches, by the scripted agent.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landfall_testkit::{Said, Scratch};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
 use crate::both::{World, on_both};
+use crate::hold::Hold;
 use crate::serve::Served;
 
 const LIMIT: Duration = Duration::from_secs(180); // GitHub lets a client change one thing a second
@@ -108,16 +109,14 @@ fn behaviour_28_the_size_says_the_way_and_flags_win(world: &World) {
 }
 
 fn behaviour_28_an_issue_that_turns_out_smaller_while_its_spec_is_written_takes_another_way(world: &World) {
-    let slow = good(1, "one.txt").replacen("[[step.spec]]\n", "[[step.spec]]\nsleep = \"8s\"\n", 1);
-    issue(world, "Big", "", &slow, &["--size", "L"]);
+    let hold = Hold::new(world, "spec");
+    issue(world, "Big", "", &hold.in_step("spec", &good(1, "one.txt")), &["--size", "L"]);
     let mut started = world.start(&["auto", "1"]);
-    let labels = || world.landfall(&["issue", "show", "1"]).ok();
-    let began = Instant::now();
-    while !labels().contains("phase/spec") {
-        assert!(began.elapsed() < LIMIT, "its spec was not begun");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    world.eventually("its spec is begun", || {
+        world.landfall(&["issue", "show", "1"]).ok().contains("phase/spec")
+    });
     world.landfall(&["issue", "size", "1", "S"]).ok();
+    hold.release();
     assert_eq!(started.wait(LIMIT), Some(0));
     let said = std::fs::read_to_string(world.root().join("started.log")).expect("what it said");
     assert!(said.contains("#1 its way changes: L → S: patch, spec first"), "{said}");
@@ -336,10 +335,8 @@ fn reconcile_says_what_can_be_seen_of_a_phase() {
 #[test]
 fn a_batch_that_was_killed_goes_on_where_it_was_and_does_nothing_twice() {
     let scratch = Scratch::new(LANDFALL);
-    let slow = |number: u64| {
-        let script = good(number, &format!("{number}.txt"));
-        script.replacen("[[step.code]]\n", "[[step.code]]\nsleep = \"3s\"\n", 1)
-    };
+    let hold = Hold::new(&scratch, "code");
+    let slow = |number: u64| hold.in_step("code", &good(number, &format!("{number}.txt")));
     issue(&scratch, "One", "", &good(1, "1.txt"), &["--size", "XS"]);
     issue(&scratch, "Two", "", &slow(2), &["--size", "M"]);
     issue(&scratch, "Three", "", &slow(3), &["--size", "S"]);
@@ -351,6 +348,7 @@ fn a_batch_that_was_killed_goes_on_where_it_was_and_does_nothing_twice() {
         of(1)["state"] == "done" && labels
     });
     started.kill();
+    hold.release();
     let list = scratch.landfall(&["--json", "auto", "--list"]).json();
     assert_eq!(list["batches"][0]["completed"], json!([1]), "{list}");
     let done = report(&scratch, &["--batch", "--resume"]);
@@ -401,11 +399,13 @@ fn a_server_that_keeps_the_project_drives_what_is_asked_for() {
 fn a_run_that_is_under_way_takes_up_what_is_asked_for() {
     let scratch = Scratch::new(LANDFALL);
     issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "XS"]);
-    let long = "sleep = \"4s\"\nsignal = \"complete\"\n[[write]]\npath = \"long.txt\"\ntext = \"x\\n\"\n";
-    let first = scratch.task("Long", long, &[]);
+    let hold = Hold::new(&scratch, "long");
+    let writes = "signal = \"complete\"\n[[write]]\npath = \"long.txt\"\ntext = \"x\\n\"\n";
+    let first = scratch.task("Long", &format!("{}{writes}", hold.line()), &[]);
     let mut run = scratch.start(&["run", &first]);
     scratch.eventually("it is at work", || scratch.status(&first) == "active");
     let said = auto(&scratch, &["1"]);
+    hold.release();
     assert!(said.err.contains("a run is under way already, and takes them up"), "{}", said.err);
     assert_eq!(run.wait(LIMIT), Some(0));
     assert_eq!(scratch.git(&["show", "main:one.txt"]), "x");

@@ -1,6 +1,7 @@
 //! Work that lands on another branch than the base of the project: `--base`.
 
 use crate::both::{World, on_both};
+use crate::hold::Hold;
 use crate::lifecycle::{says, works};
 use crate::pipeline::{issue, script, there, writes};
 
@@ -122,12 +123,14 @@ fn a_run_on_another_base_goes_on_without_whoever_began_it_beside_one_of_the_proj
     world.change_settings(|settings| settings + "[workspace]\nports = \"23400-23459\"\nports_each = 10\n");
     released(&world);
     let writes = |file: &str| format!("signal = \"complete\"\n[[write]]\npath = {file:?}\ntext = \"x\\n\"\n");
-    world.task("Slow on main", &format!("sleep = \"3s\"\n{}", writes("slow.txt")), &[]);
+    let hold = Hold::new(&world, "main");
+    world.task("Slow on main", &format!("{}{}", hold.line(), writes("slow.txt")), &[]);
     world.task("On the side", &writes("side.txt"), &["--base", BASE]);
     let mut run = world.start(&["run"]);
     world.landfall(&["run", "--base", BASE, "--detach"]).ok();
     let side = || world.git(&["ls-tree", "--name-only", BASE]);
     world.eventually("the work of the side to land", || side().contains("side.txt"));
+    hold.release();
     assert_eq!(run.wait(std::time::Duration::from_secs(120)), Some(0));
     let main = world.git(&["ls-tree", "--name-only", "main"]);
     assert!(main.contains("slow.txt") && !main.contains("side.txt") && !side().contains("slow.txt"));
@@ -166,11 +169,12 @@ fn what_waits_for_a_person_on_one_base_is_not_begun_on_another_and_every_hint_sa
 
 #[test]
 fn an_issue_is_followed_on_one_base_at_a_time() {
-    let slow = "[[step.code]]\nsleep = \"4s\"\nsignal = \"complete\"\n".to_owned();
-    let body = format!("{}\n{}", there("slow.txt"), script(&[slow]));
     for (first, then, said) in [(BASE, "main", "`release/1.2`"), ("main", BASE, "the base of the project")] {
         let world = World::local();
         released(&world);
+        let hold = Hold::new(&world, "code");
+        let slow = hold.in_step("code", "[[step.code]]\nsignal = \"complete\"\n");
+        let body = format!("{}\n{}", there("slow.txt"), script(&[slow]));
         let number = issue(&world, "Slow", &body, &["--size", "XS", "--label", "triaged"]).to_string();
         let mut run = world.start(&["auto", &number, "--base", first]);
         let taken = || world.landfall(&["--json", "--base", first, "list"]).out.contains("Slow");
@@ -181,6 +185,7 @@ fn an_issue_is_followed_on_one_base_at_a_time() {
         let way = format!("`landfall --base {first} why '#1'`");
         assert!(refused.err.contains(&way), "the other one is named, whichever is meant: {}", refused.err);
         run.signal("INT");
+        hold.release();
         run.wait(std::time::Duration::from_secs(60));
     }
 }

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::LANDFALL;
 
+/// Keys of `[tracker]` for a forge of ours: nobody has to be spared there.
+pub const SHORT_WAITS: &str = "poll = \"200ms\"\nwrite_pause = \"0s\"\n";
+
 /// A project and its tracker.
 pub struct World {
     /// What the settings call the tracker.
@@ -45,11 +48,11 @@ impl World {
         scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
         scratch.git(&["remote", "add", "origin", bare_text]);
         scratch.more_settings(&format!(
-            "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n[land]\npublish = \"push\"\n",
+            "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n{SHORT_WAITS}[land]\npublish = \"push\"\n",
             github.url()
         ));
         scratch.git(&["push", "--quiet", "origin", "main"]);
-        scratch.be_patient(Duration::from_secs(300)); // changes go one at a time there, with a second between them
+        scratch.be_patient(Duration::from_secs(300));
         scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
         github.world(|world| world.kept = Some(bare));
         Self { tracker: "github", scratch, github: Some(github) }

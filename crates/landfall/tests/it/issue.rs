@@ -6,12 +6,15 @@ use landfall_testkit::{FAKE_TOKEN, FakeGithub, Said, Scratch};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
+use crate::both::SHORT_WAITS;
 use crate::serve::Served;
 
 fn with_github(fake: &FakeGithub) -> Scratch {
     let mut scratch = Scratch::new(LANDFALL);
-    scratch
-        .settings(&format!("[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n", fake.url()));
+    scratch.settings(&format!(
+        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n{SHORT_WAITS}",
+        fake.url()
+    ));
     scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
     scratch
 }
@@ -213,8 +216,10 @@ fn a_token_that_is_not_taken_is_said_and_shown_nowhere() {
     fs::write(&file, FAKE_TOKEN).expect("written");
     issue(&scratch, &["list"]).ok();
     // Nobody has one: where to put it is said.
-    scratch
-        .settings(&format!("[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n", fake.url()));
+    scratch.settings(&format!(
+        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n{SHORT_WAITS}",
+        fake.url()
+    ));
     scratch.unset("GH_ENTERPRISE_TOKEN");
     let none = issue(&scratch, &["list"]);
     assert!(none.code == Some(6) && none.err.contains("GH_ENTERPRISE_TOKEN"), "{}", none.err);

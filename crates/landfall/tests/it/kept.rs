@@ -7,6 +7,7 @@ use landfall_testkit::Scratch;
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
+use crate::hold::Hold;
 use crate::sandbox::open;
 use crate::serve::{Served, outcome, writes};
 
@@ -134,7 +135,8 @@ fn a_served_project_is_cleaned_and_rebuilt_and_written_to_afterwards() {
     scratch.landfall(&["add", "After the rebuilding"]).ok();
     assert_eq!(titles(&scratch), ["Blocked", "After the cleaning", "After the rebuilding"]);
     // While a run is under way, neither is done.
-    let slow = format!("sleep = \"2s\"\n{}", writes("c.txt"));
+    let hold = Hold::new(&scratch, "slow");
+    let slow = format!("{}{}", hold.line(), writes("c.txt"));
     scratch.task("Slow", &slow, &["--priority", "1"]);
     let (status, said) = served.post("/api/v1/runs", "{}");
     assert_eq!(status, 200, "{said}");
@@ -142,6 +144,7 @@ fn a_served_project_is_cleaned_and_rebuilt_and_written_to_afterwards() {
         let (status, said) = served.post(target, "{}");
         assert!(status == 409 && said.contains("a run is under way"), "{target}: {status} {said}");
     }
+    hold.release();
     scratch.eventually("it lands", || scratch.status("T4") == "done");
     served.end();
     assert_eq!(scratch.left_behind(), []);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use landfall_testkit::{FakeCheck, FakeJob, Said, Scratch, Started};
 
 use crate::both::{World, on_both};
+use crate::hold::Hold;
 use crate::lifecycle::{says, works};
 
 /// The agent of a project, asked about a failure, says this.
@@ -271,10 +272,12 @@ fn wants_the_base(world: &World) {
 fn a_base_that_moved_elsewhere_is_taken_into_the_work_and_the_offer_goes_on() {
     let world = World::github();
     wants_the_base(&world);
-    let code = works("code", "done.txt", "\"complete\"").replacen("\n", "\nsleep = \"3s\"\n", 1);
+    let hold = Hold::new(&world, "code");
+    let code = hold.in_step("code", &works("code", "done.txt", "\"complete\""));
     let mut started = begin(&world, "Behind", &by_pull_request(&[code]), "M");
     at_work(&world);
     someone_pushes(&world, "theirs.txt", "theirs\n");
+    hold.release();
     let code = started.wait(LIMIT);
     let log = log(&world, "T1");
     assert_eq!(code, Some(0), "{}\n{log}", world.heard());
@@ -286,7 +289,8 @@ fn a_base_that_moved_elsewhere_is_taken_into_the_work_and_the_offer_goes_on() {
 #[test]
 fn a_base_that_is_in_dispute_with_the_work_goes_back_to_its_agent_and_nothing_is_lost() {
     let world = World::github();
-    let first = works("code", "done.txt", "\"complete\"").replacen("\n", "\nsleep = \"3s\"\n", 1);
+    let hold = Hold::new(&world, "code");
+    let first = hold.in_step("code", &works("code", "done.txt", "\"complete\""));
     let forge = world.root().join("forge.git");
     let merges = format!(
         "git merge -q $(git -C {} rev-parse main); printf 'both\\n' > done.txt; git add --all; \
@@ -298,6 +302,7 @@ fn a_base_that_is_in_dispute_with_the_work_goes_back_to_its_agent_and_nothing_is
     let mut started = begin(&world, "Dispute", &turns, "M");
     at_work(&world);
     someone_pushes(&world, "done.txt", "theirs\n");
+    hold.release();
     let code = started.wait(LIMIT);
     let log = log(&world, "T1");
     assert_eq!(code, Some(0), "{}\n{log}", world.heard());

@@ -22,6 +22,7 @@ mod faces;
 mod folders;
 mod gate;
 mod handed_on;
+mod hold;
 mod import;
 mod init;
 mod intervene;

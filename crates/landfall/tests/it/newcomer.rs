@@ -6,6 +6,7 @@ use landfall_testkit::{Said, Scratch};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
+use crate::hold::Hold;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -182,15 +183,14 @@ fn an_issue_that_cannot_be_read_is_named_wherever_it_is_left_out() {
 #[test]
 fn issues_that_are_asked_for_during_a_run_are_watched_there() {
     let scratch = Scratch::new(LANDFALL);
-    let slow = |step: &str, file: &str, time: &str| {
-        writes(step, file, "x\n").replacen('\n', &format!("\nsleep = \"{time}\"\n"), 1)
-    };
+    let (long, short) = (Hold::new(&scratch, "long"), Hold::new(&scratch, "short"));
     let more = ["--size", "XS", "--label", "triaged"];
-    issue(&scratch, "Long", "", &slow("code", "one.txt", "4s"), &more);
-    issue(&scratch, "Short", "", &slow("code", "two.txt", "1s"), &more);
+    issue(&scratch, "Long", "", &long.in_step("code", &writes("code", "one.txt", "x\n")), &more);
+    issue(&scratch, "Short", "", &short.in_step("code", &writes("code", "two.txt", "x\n")), &more);
     issue(&scratch, "Hopeless", "", "signal = \"blocked:no idea\"\n", &more);
     let mut started = scratch.start(&["auto", "1"]);
     scratch.eventually("the first run is under way", || has_label(&scratch, 1, "phase/code"));
+    short.release();
     let second = auto(&scratch, &["2"]);
     assert_eq!(second.code, Some(0), "{}", second.err);
     assert!(second.err.contains("a run is under way already"), "{}", second.err);
@@ -200,6 +200,7 @@ fn issues_that_are_asked_for_during_a_run_are_watched_there() {
     let third = auto(&scratch, &["3"]);
     assert_eq!(third.code, Some(8), "{} {}", third.out, third.err);
     assert!(third.out.contains("auto #3 stopped at code"), "{}", third.out);
+    long.release();
     assert!(matches!(started.wait(LIMIT), Some(0 | 8)), "whoever drove ends as before");
     assert_eq!(scratch.git(&["show", "main:one.txt"]), "x");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use landfall_testkit::{Said, Scratch, Trouble, World as Forge};
 
 use crate::both::{World, labels, on_both};
+use crate::hold::Hold;
 use crate::lifecycle::{says, works};
 use crate::sandbox::open;
 
@@ -143,9 +144,8 @@ fn an_issue_that_a_person_closes_on_the_way_stops_keeps_its_work_and_goes_on_whe
         let spec = format!("docs/spec/issue-{number}-x.md");
         let turns =
             [writes("spec", &spec, "# X\n"), works("code", &file, "\"complete\""), says("review", FINE)];
-        let slow = turns.map(|turn| {
-            turn.replacen(&format!("[[step.{step}]]\n"), &format!("[[step.{step}]]\nsleep = \"6s\"\n"), 1)
-        });
+        let hold = Hold::new(world, step);
+        let slow = [hold.in_step(step, &turns.concat())];
         let made =
             issue(world, &format!("Issue {number}"), &script(&slow), &["--size", size, "--label", "triaged"]);
         let (made, task) = (made.to_string(), format!("T{number}"));
@@ -153,6 +153,7 @@ fn an_issue_that_a_person_closes_on_the_way_stops_keeps_its_work_and_goes_on_whe
         let asked = if step == "code" { 1 } else { 3 };
         world.eventually("its agent is at work", || world.prompts(&task).len() == asked);
         world.landfall(&["issue", "close", &made, "--not-planned"]).ok();
+        hold.release();
         assert_ne!(run.wait(Duration::from_secs(180)), Some(0), "{}", world.heard());
         assert_eq!(world.status(&task), "blocked");
         let why = world.why(&task);
@@ -222,7 +223,7 @@ fn stays_closed(world: &World, number: u64) {
 #[test]
 fn an_issue_of_files_that_nobody_wants_any_more_is_not_opened_again_by_what_landed() {
     let world = World::local();
-    let slow = "- [ ] <!-- verify: command \"touch ~/open/began; sleep 4; false\" --> it holds\n";
+    let slow = "- [ ] <!-- verify: command \"touch ~/open/began; until [ -e ~/open/go ]; do sleep 0.02; done; false\" --> it holds\n";
     let body = format!("{slow}\n{}", script(&[works("code", "done.txt", "\"complete\"")]));
     let number = issue(&world, "Landed", &body, &["--size", "XS", "--label", "triaged"]);
     open(&world);
@@ -230,6 +231,7 @@ fn an_issue_of_files_that_nobody_wants_any_more_is_not_opened_again_by_what_land
     let began = world.root().join("home/open/began");
     world.eventually("its criterion is looked at", || began.exists());
     world.landfall(&["issue", "close", &number.to_string(), "--not-planned"]).ok();
+    Hold::at(&world.root().join("home/open/go")).release();
     assert_ne!(run.wait(Duration::from_secs(120)), Some(0), "{}", world.heard());
     stays_closed(&world, number);
 }
@@ -356,16 +358,17 @@ fn a_night_of_twelve_issues_killed_five_times_ends_where_the_tables_say_and_says
     let numbers: Vec<String> = all.iter().map(ToString::to_string).collect();
     let mut args: Vec<&str> = vec!["auto", "--batch"];
     args.extend(numbers.iter().map(String::as_str));
-    for kill in 0..5_u64 {
-        let mut run = match kill {
-            0 => scratch.start(&args),
-            _ => scratch.start(&["auto", "--batch", "--resume"]),
+    // Later each time, before or after what it writes down.
+    let instants = ["before:5", "after:14", "before:23", "after:37", "after:52"];
+    for (place, instant) in instants.into_iter().enumerate() {
+        scratch.set("LANDFALL_CRASH", &format!("journal.append.{instant}"));
+        let said = match place {
+            0 => scratch.landfall(&args),
+            _ => scratch.landfall(&["auto", "--batch", "--resume"]),
         };
-        // Later each time, and never in step with anything.
-        std::thread::sleep(Duration::from_millis(700 + 613 * kill));
-        run.kill();
-        drop(run);
+        assert_eq!(said.code, None, "it is killed at {instant}: {}\n{}", said.out, said.err);
     }
+    scratch.unset("LANDFALL_CRASH");
     scratch.landfall(&["auto", "--batch", "--resume"]);
     for number in &done {
         let shown = scratch.shown(*number);

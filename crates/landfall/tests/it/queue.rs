@@ -104,11 +104,7 @@ fn works_under_way_that_do_not_fit_together_are_shown() {
     scratch.task("Other", &both("other"), &[]);
     let mut run = scratch.start(&["run"]);
     let status = || scratch.landfall(&["--json", "status"]).json()["clashes"][0].clone();
-    // A look at work under way is taken every quarter of a minute.
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(90);
-    while status().is_null() && std::time::Instant::now() < until {
-        std::thread::sleep(std::time::Duration::from_millis(500));
-    }
+    scratch.eventually("a look at the work under way", || !status().is_null());
     let clash = status();
     assert_eq!(
         (&clash["task"], &clash["with"], &clash["files"][0]),

@@ -7,6 +7,7 @@ use landfall_testkit::FakeIssue;
 use serde_json::{Value, json};
 
 use crate::both::{World, on_both};
+use crate::hold::Hold;
 use crate::lifecycle::works;
 use crate::pipeline::{auto, issue, script, there};
 use crate::serve::Served;
@@ -219,11 +220,13 @@ fn an_issue_that_waits_in_a_circle_is_refused_alone_too_and_the_circle_is_named(
 #[test]
 fn after_somebody_closed_an_issue_what_comes_next_is_what_works() {
     let world = World::local();
-    let slow = works("code", "1.txt", "\"complete\"").replacen('\n', "\nsleep = \"4s\"\n", 1);
+    let hold = Hold::new(&world, "code");
+    let slow = hold.in_step("code", &works("code", "1.txt", "\"complete\""));
     issue(&world, "Slow", &script(&[slow]), &SMALL);
     let mut run = world.start(&["auto", "1"]);
     world.eventually("its agent is at work", || world.prompts("T1").len() == 1);
     world.landfall(&["issue", "close", "1", "--not-planned"]).ok();
+    hold.release();
     assert_ne!(run.wait(Duration::from_secs(60)), Some(0), "{}", world.heard());
     let (said, why) = (world.heard(), world.landfall(&["why", "T1"]).ok());
     for text in [&said, &why] {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use landfall_testkit::Scratch;
 use serde_json::{Value, json};
 
+use crate::hold::Hold;
 use crate::lifecycle::{plans, says, works};
 use crate::serve::Served;
 use crate::styles::{Style, in_styles};
@@ -23,6 +24,14 @@ fn with_module_in(style: Style, name: &str, script: &[String]) -> Scratch {
     scratch
 }
 
+/// A project with a module whose planning is held up.
+fn with_slow_module(style: Style, name: &str, file: &str) -> (Scratch, Hold) {
+    let scratch = style.scratch();
+    let hold = Hold::new(&scratch, name);
+    module(&scratch, name, &[&[style.script("")], &slow_script(&hold, file)[..]].concat());
+    (scratch, hold)
+}
+
 fn module(scratch: &Scratch, name: &str, script: &[String]) {
     let index = json!({ "title": format!("Module {name}"), "status": "draft" });
     scratch.file(&format!("AiTasks/{name}/.index.json"), &index.to_string());
@@ -34,11 +43,19 @@ fn module(scratch: &Scratch, name: &str, script: &[String]) {
     scratch.commit(&format!("module {name}"));
 }
 
-/// A script that plans, is judged, works and is judged; planning takes so long.
-fn script(plan: &str, file: &str) -> Vec<String> {
-    let planning = plans("plan", "one", 1, "");
-    let planning = planning.replacen("signal =", &format!("sleep = \"{plan}\"\nsignal ="), 1);
-    vec![planning, says("check-plan", GOOD), works("exec", file, "\"complete\""), says("check-exec", GOOD)]
+/// A script that plans, is judged, works and is judged.
+fn script(file: &str) -> Vec<String> {
+    vec![
+        plans("plan", "one", 1, ""),
+        says("check-plan", GOOD),
+        works("exec", file, "\"complete\""),
+        says("check-exec", GOOD),
+    ]
+}
+
+/// The same, but planning goes on until the test says otherwise.
+fn slow_script(hold: &Hold, file: &str) -> Vec<String> {
+    vec![hold.in_step("plan", &script(file).concat())]
 }
 
 fn dir(scratch: &Scratch, name: &str) -> String {
@@ -102,7 +119,7 @@ impl Client<'_> {
 }
 
 fn behaviour_01_a_second_start_is_refused_naming_the_holder(style: Style) {
-    let scratch = with_module_in(style, "auth", &script("3s", "done.txt"));
+    let (scratch, hold) = with_slow_module(style, "auth", "done.txt");
     let dir = dir(&scratch, "auth");
     let served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -125,6 +142,7 @@ fn behaviour_01_a_second_start_is_refused_naming_the_holder(style: Style) {
     assert_eq!(client.lookup(&dir), (200, json!({ "session_name": "main", "status": "running" })));
     assert_eq!(client.get("other").0, 404, "whoever was refused has none");
     // Whoever asked has hung up long ago; the server goes on.
+    hold.release();
     let row = client.until_status("main", "stopped");
     assert_eq!((&row["stop_reason"], &row["current_step"]), (&json!("complete"), &json!("")), "{row}");
     assert_eq!(row["iteration_count"], 4, "planning, judging, working and judging: {row}");
@@ -143,7 +161,7 @@ in_styles!(behaviour_01_a_second_start_is_refused_naming_the_holder: fresh, sess
 
 #[test]
 fn bodies_that_make_no_sense_and_folders_that_are_none_begin_nothing() {
-    let scratch = with_module("auth", &script("10ms", "done.txt"));
+    let scratch = with_module("auth", &script("done.txt"));
     scratch.file("AiTasks/empty/.target.md", "# Objective\n\n");
     scratch.file("AiTasks/nothing/readme.txt", "no module");
     scratch.file("src/lib.rs", "");
@@ -194,7 +212,7 @@ fn bodies_that_make_no_sense_and_folders_that_are_none_begin_nothing() {
 }
 
 fn behaviour_16_edge_3_a_stop_finishes_the_step_and_nobody_else_begins_meanwhile(style: Style) {
-    let scratch = with_module_in(style, "auth", &script("4s", "done.txt"));
+    let (scratch, hold) = with_slow_module(style, "auth", "done.txt");
     let dir = dir(&scratch, "auth");
     let served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -211,6 +229,7 @@ fn behaviour_16_edge_3_a_stop_finishes_the_step_and_nobody_else_begins_meanwhile
     let (status, refused) = client.post("other", &json!({ "taskDir": dir }));
     assert_eq!((status, &refused["holder"], &refused["status"]), (409, &json!("main"), &json!("stopping")));
     assert_eq!(client.lookup(&dir).1["status"], "stopping");
+    hold.release();
     let row = client.until_status("main", "stopped");
     assert_eq!((&row["stop_reason"], &row["iteration_count"]), (&json!("user_stop"), &json!(1)), "{row}");
     assert_eq!(client.lookup(&dir).0, 404);
@@ -231,7 +250,7 @@ in_styles!(behaviour_16_edge_3_a_stop_finishes_the_step_and_nobody_else_begins_m
 
 #[test]
 fn edge_4_a_persons_stop_outlives_a_server_that_was_killed() {
-    let scratch = with_module("auth", &script("4s", "done.txt"));
+    let (scratch, hold) = with_slow_module(Style::Fresh, "auth", "done.txt");
     let dir = dir(&scratch, "auth");
     let mut served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -241,9 +260,13 @@ fn edge_4_a_persons_stop_outlives_a_server_that_was_killed() {
     served.process.kill();
     let served = Served::start(&scratch, &[]);
     let client = Client(&served);
+    hold.release();
     let row = client.until_status("main", "stopped");
     assert_eq!((&row["stop_reason"], &row["iteration_count"]), (&json!("user_stop"), &json!(1)), "{row}");
-    std::thread::sleep(Duration::from_millis(500));
+    scratch.eventually("the run is over", || {
+        let (_, now) = served.get("/api/v1/status");
+        serde_json::from_str::<Value>(&now).is_ok_and(|now| now["run"].is_null())
+    });
     assert_eq!(client.get("main").1["iteration_count"], 1, "it stays stopped");
     assert_eq!(scratch.status("T1"), "waiting");
     served.end();
@@ -251,7 +274,8 @@ fn edge_4_a_persons_stop_outlives_a_server_that_was_killed() {
 
 #[test]
 fn edge_9_a_loop_goes_on_by_itself_after_an_outage_that_takes_none_of_its_time() {
-    let scratch = with_module("auth", &script("2s", "done.txt"));
+    let slow = script("done.txt").concat().replacen("signal =", "sleep = \"1s\"\nsignal =", 1);
+    let scratch = with_module("auth", &[slow]);
     let dir = dir(&scratch, "auth");
     let mut served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -262,7 +286,8 @@ fn edge_9_a_loop_goes_on_by_itself_after_an_outage_that_takes_none_of_its_time()
     for process in landfall_testkit::left_behind(scratch.root()) {
         drop(std::process::Command::new("kill").args(["-9", &process.pid.to_string()]).status()); // it is over
     }
-    let outage = Duration::from_secs(5);
+    // Times are told in whole seconds: two of them would be seen if they counted.
+    let outage = Duration::from_secs(2);
     std::thread::sleep(outage);
     let served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -270,7 +295,7 @@ fn edge_9_a_loop_goes_on_by_itself_after_an_outage_that_takes_none_of_its_time()
     assert_eq!(row["stop_reason"], "complete", "{row}");
     let elapsed = Duration::from_secs(row["elapsed_seconds"].as_u64().expect("a number"));
     let most = began.elapsed() - outage;
-    assert!(elapsed <= most && elapsed >= Duration::from_secs(2), "{elapsed:?}, at most {most:?}: {row}");
+    assert!(elapsed <= most && elapsed >= Duration::from_secs(1), "{elapsed:?}, at most {most:?}: {row}");
     let (_, loops) = served.get("/api/v1/loops");
     let loops: Value = serde_json::from_str(&loops).expect("json");
     assert_eq!(loops["loops"].as_array().map(Vec::len), Some(1), "it is the same loop: {loops}");
@@ -279,7 +304,7 @@ fn edge_9_a_loop_goes_on_by_itself_after_an_outage_that_takes_none_of_its_time()
 
 #[test]
 fn c15_a_loop_stops_when_as_many_iterations_are_completed_as_there_may_be() {
-    let scratch = with_module("auth", &script("10ms", "done.txt"));
+    let scratch = with_module("auth", &script("done.txt"));
     let dir = dir(&scratch, "auth");
     let served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -320,8 +345,8 @@ fn c42_a_loop_whose_agent_keeps_crashing_is_failed_and_kept_until_it_was_seen() 
 
 #[test]
 fn loops_of_two_sessions_go_on_side_by_side() {
-    let scratch = with_module("one", &script("3s", "one.txt"));
-    module(&scratch, "two", &script("3s", "two.txt"));
+    let (scratch, hold) = with_slow_module(Style::Fresh, "one", "one.txt");
+    module(&scratch, "two", &slow_script(&hold, "two.txt"));
     let other = scratch.task("Nobody asked for it", "signal = \"complete\"\n", &[]);
     let served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -333,6 +358,7 @@ fn loops_of_two_sessions_go_on_side_by_side() {
         let now: Value = serde_json::from_str(&now).unwrap_or_default();
         now["active"].as_array().is_some_and(|it| it.len() == 2)
     });
+    hold.release();
     for session in ["a", "b"] {
         assert_eq!(client.until_status(session, "stopped")["stop_reason"], "complete");
     }

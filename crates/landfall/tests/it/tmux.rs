@@ -2,24 +2,23 @@
 //! where tmux is not installed.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use landfall_testkit::has_tmux;
 use serde_json::Value;
 
 use crate::LANDFALL;
-use crate::support::{TIME_MAX, TestEnvironment, until};
+use crate::support::{TestEnvironment, until};
 
-/// Reads what is pasted, waits for leave, does the work, says so by `landfall signal`, and prompts again.
+/// Reads what is pasted to its last line, waits for leave, does the work, says so by `landfall signal`, and prompts again.
 const TINY: &str = r#"#!/bin/bash
 echo tiny 1.0
 while true; do
   printf '> '
-  IFS= read -r first || exit 0
-  while IFS= read -r -t 1 more; do :; done
+  until [[ $line == *'There is nobody to give it.' ]]; do IFS= read -r line || exit 0; done
+  line=
   echo 'a look-alike: continue? (y/n)'
   echo 'and >'
-  until [ -e "$GO" ]; do sleep 0.1; done
+  until [ -e "$GO" ]; do sleep 0.02; done
   echo hello >hello.txt
   git add hello.txt
   git -c user.name=Tiny -c user.email=tiny@example.invalid commit --quiet --message hello
@@ -41,7 +40,7 @@ fn an_interactive_program_lands_its_work_and_a_person_can_attach() {
         "landfall.toml",
         &format!(
             "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
-             [agent.default]\nkind = \"tmux\"\nrun = \"bash {}\"\nenv = {{ GO = \"{}\", OUR_BIN = \"{LANDFALL}\" }}\n",
+             [agent.default]\nkind = \"tmux\"\nterminal_poll = \"50ms\"\nrun = \"bash {}\"\nenv = {{ GO = \"{}\", OUR_BIN = \"{LANDFALL}\" }}\n",
             tiny.display(),
             go.display()
         ),
@@ -54,22 +53,18 @@ fn an_interactive_program_lands_its_work_and_a_person_can_attach() {
     assert!(early.err.contains("no agent runs for T1"), "{early:?}");
 
     let running = environment.start(&["run"]);
-    let deadline = Instant::now() + TIME_MAX;
-    let terminal: Value = loop {
-        let said = environment.landfall(&["--json", "attach", "T1"]);
-        if said.code == Some(0) {
-            break serde_json::from_str(&said.out).expect("JSON");
-        }
-        assert!(Instant::now() < deadline, "no terminal: {said:?}");
-        std::thread::sleep(Duration::from_millis(200));
-    };
+    until("there is a terminal", || environment.landfall(&["attach", "--json", "T1"]).code == Some(0));
+    let terminal: Value =
+        serde_json::from_str(&environment.landfall(&["--json", "attach", "T1"]).out).expect("JSON");
     let field = |name: &str| terminal[name].as_str().expect("a text").to_owned();
-    let seen = Command::new("tmux")
-        .args(["-S", &field("socket"), "capture-pane", "-p", "-t", &field("name")])
-        .current_dir(field("folder"))
-        .output()
-        .expect("tmux");
-    assert!(String::from_utf8_lossy(&seen.stdout).contains("tiny 1.0"), "{seen:?}");
+    until("the program is seen there", || {
+        let seen = Command::new("tmux")
+            .args(["-S", &field("socket"), "capture-pane", "-p", "-t", &field("name")])
+            .current_dir(field("folder"))
+            .output()
+            .expect("tmux");
+        String::from_utf8_lossy(&seen.stdout).contains("tiny 1.0")
+    });
     let piped = environment.landfall(&["attach", "T1"]);
     assert!(piped.err.contains("needs a terminal"), "{piped:?}");
 
@@ -105,15 +100,18 @@ fn c40_an_agent_without_a_terminal_is_followed_in_the_log() {
     running.end();
 }
 
-/// Reads a command, notes it, runs a child below what looks like a prompt, and says by its signal what comes next.
+/// Reads a command to its last line, notes it, runs a child below what looks like a prompt, and says by its signal what comes
+/// next. The child takes longer than a screen must be unchanged to be believed.
 const STEPPER: &str = r#"#!/bin/bash
 echo stepper 1.0
 n=0
 while true; do
   printf '> '
-  IFS= read -r first || exit 0
-  all="$first"
-  while IFS= read -r -t 1 more; do all="$all $more"; done
+  IFS= read -r all || exit 0
+  until [[ $all == *'and only that.' || $all == *'and stop.' ]]; do
+    IFS= read -r more || exit 0
+    all="$all $more"
+  done
   case "$all" in
     *'step `plan`'*) said=plan next=check result='(generated)' ;;
     *': `check`'*) said=check next=exec result=PASS ;;
@@ -122,7 +120,7 @@ while true; do
     *) said=other next= ;;
   esac
   echo "$said $$" >> steps.txt
-  if [ "$said" = check ]; then printf '$ '; sleep 4.5; echo; fi
+  if [ "$said" = check ]; then printf '$ '; sleep 1; echo; fi
   if [ "$said" = exec ]; then
     echo hello >hello.txt
     git add hello.txt steps.txt
@@ -148,7 +146,7 @@ fn edge_05_each_next_step_is_typed_into_the_same_terminal_when_it_is_ready() {
         "landfall.toml",
         &format!(
             "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
-             [agent.default]\nkind = \"tmux\"\nrun = \"bash {}\"\nstyle = \"dispatch\"\n",
+             [agent.default]\nkind = \"tmux\"\nterminal_poll = \"50ms\"\nrun = \"bash {}\"\nstyle = \"dispatch\"\n",
             stepper.display(),
         ),
     );

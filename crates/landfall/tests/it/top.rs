@@ -339,11 +339,11 @@ fn a_large_backlog_at_rest_costs_next_to_nothing() {
         let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
         fields[11].parse::<u64>().expect("a number") + fields[12].parse::<u64>().expect("a number")
     };
+    // What it costs can only be seen over a time: three seconds, in which it asks for everything at least twice.
     let before = ticks();
-    std::thread::sleep(Duration::from_secs(10));
+    std::thread::sleep(Duration::from_secs(3));
     let spent = ticks() - before;
-    eprintln!("{spent} ticks of 1000 in ten seconds at rest");
-    assert!(spent <= 50, "{spent} ticks, a hundredth of a second each, in ten seconds at rest");
+    assert!(spent <= 15, "{spent} ticks, a hundredth of a second each, in three seconds at rest");
     terminal.types("q");
     terminal.is_restored(0);
 }

@@ -3,6 +3,7 @@
 use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
+use crate::hold::Hold;
 use crate::lifecycle::works;
 use crate::pipeline::{script, there};
 
@@ -275,10 +276,12 @@ fn what_is_closed_as_not_planned_is_left_alone_and_goes_on_with_its_work_when_op
     assert_eq!(stands(&scratch, 1), ("not-planned".to_owned(), String::new()));
     assert_eq!(scratch.landfall(&["list"]).ok(), "", "nobody begins it");
 
-    small(&scratch, "", "two.txt", "sleep = \"3s\"\n");
+    let hold = Hold::new(&scratch, "code");
+    small(&scratch, "", "two.txt", &hold.line());
     let mut run = scratch.start(&["auto", "2"]);
     scratch.eventually("its agent is at work", || scratch.prompts("T1").len() == 1);
     scratch.landfall(&["issue", "close", "2", "--not-planned"]).ok();
+    hold.release();
     assert_ne!(run.wait(std::time::Duration::from_secs(60)), Some(0), "{}", scratch.heard());
     assert_eq!(scratch.status("T1"), "blocked");
     // Tried again while it is closed, by whatever command, it is not over.

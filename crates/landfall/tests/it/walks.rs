@@ -69,28 +69,33 @@ until [ -e $M/.auto-stop ] && cp $M/.auto-stop "$OUT/stop"; do
 done
 "#;
 
-/// Takes a step for each command that is typed, and notes the command.
+/// Takes a step for each command that is typed, and notes the command. What a step puts into `AFTER` is done after its signal.
 const WHEN_TOLD: &str = r#"
 DIE='kill -9 $$'
 echo walker 1.0
 while true; do
   printf '> '
   IFS= read -r all || exit 0
-  while IFS= read -r -t 1 more; do all="$all $more"; done
+  until [[ $all == *'and only that.' || $all == *'and stop.' ]]; do
+    IFS= read -r more || exit 0
+    all="$all $more"
+  done
   printf '%s\n' "$all" >> "$OUT/typed"
+  AFTER=
   walk
+  eval "$AFTER"
   echo done
 done
 "#;
 
 /// A step of a play: its name, what it comes to, what follows, and what the shell does in it.
-type Step = (&'static str, &'static str, &'static str, &'static str);
+type Step<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 const MODULE: &str = "AiTasks/auth";
 
 impl Walker {
     /// A task whose agent walks through this play; none where that cannot be.
-    fn task(self, settings: &str, play: &[Step]) -> Option<Scratch> {
+    fn task(self, settings: &str, play: &[Step<'_>]) -> Option<Scratch> {
         let scratch = self.scratch(settings)?;
         self.play(&scratch, play);
         let shell = self.shell(".landfall/task");
@@ -99,7 +104,7 @@ impl Walker {
     }
 
     /// The same for a module of the project.
-    fn module(self, settings: &str, play: &[Step]) -> Option<Scratch> {
+    fn module(self, settings: &str, play: &[Step<'_>]) -> Option<Scratch> {
         let scratch = self.scratch(settings)?;
         self.play(&scratch, play);
         let script = Self::script(&self.shell(MODULE));
@@ -120,7 +125,8 @@ impl Walker {
         let mut scratch = Scratch::new(LANDFALL);
         scratch.be_patient(Duration::from_secs(170)); // a terminal is looked at before it is believed
         if self == Self::Dispatch {
-            let agent = "kind = \"tmux\"\nrun = \"bash walker.sh\"\nstyle = \"dispatch\"\n";
+            let agent =
+                "kind = \"tmux\"\nterminal_poll = \"50ms\"\nrun = \"bash walker.sh\"\nstyle = \"dispatch\"\n";
             let path = scratch.project().join("landfall.toml");
             let before = std::fs::read_to_string(path).expect("the settings can be read");
             scratch.settings(&before.replacen("kind = \"script\"\n", agent, 1));
@@ -130,7 +136,7 @@ impl Walker {
         Some(scratch)
     }
 
-    fn play(self, scratch: &Scratch, play: &[Step]) {
+    fn play(self, scratch: &Scratch, play: &[Step<'_>]) {
         let lines = play.iter().map(|(step, result, next, does)| format!("{step}|{result}|{next}|{does}\n"));
         std::fs::write(open_folder(scratch).join("play"), lines.collect::<String>()).expect("ours");
     }
@@ -185,11 +191,11 @@ fn doing(scratch: &Scratch) -> String {
     status["active"][0]["doing"].as_str().unwrap_or_default().to_owned()
 }
 
-const PLAN: Step = ("plan", "(generated)", "check", "status planning");
-const PASS: Step = ("check", "PASS", "exec", "status review");
-const EXEC: Step = ("exec", "(done)", "check", "status executing; work whole");
-const ACCEPT: Step = ("check", "ACCEPT", "report", "");
-const REPORT: Step = ("report", "(done)", "(stop)", "status complete");
+const PLAN: Step<'static> = ("plan", "(generated)", "check", "status planning");
+const PASS: Step<'static> = ("check", "PASS", "exec", "status review");
+const EXEC: Step<'static> = ("exec", "(done)", "check", "status executing; work whole");
+const ACCEPT: Step<'static> = ("check", "ACCEPT", "report", "");
+const REPORT: Step<'static> = ("report", "(done)", "(stop)", "status complete");
 
 fn behaviour_02_a_module_without_a_target_is_not_walked(walker: Walker) {
     let Some(scratch) = walker.scratch("slots = 1") else { return };
@@ -407,12 +413,17 @@ in_styles!(behaviour_16_a_stop_lets_a_walk_finish_its_step_and_shows_as_stopping
 #[test]
 fn behaviour_14_dispatch_a_step_is_typed_only_from_the_state_it_was_named_in() {
     let walker = Walker::Dispatch;
-    // The change comes after the signal, within the time that a terminal must stand still before it is believed.
-    let later = ("check", "PASS", "exec", "status review; (sleep 1.5; status re-planning) &");
+    // The change comes after the signal was seen, and before the terminal shows its prompt again.
+    let wait = "until [ -e \"$OUT/seen\" ]; do sleep 0.02; done; status re-planning";
+    let later = format!("status review; AFTER='{wait}'");
+    let later: Step<'_> = ("check", "PASS", "exec", &later);
     let play = [PLAN, later, PLAN, PASS, EXEC, ACCEPT, REPORT];
     let Some(scratch) = walker.task("slots = 1", &play) else { return };
     walker.begin(&scratch, ".landfall/task");
-    scratch.landfall(&["run"]).ok();
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the second step is a fact", || strode(&scratch).len() == 2);
+    std::fs::write(open_folder(&scratch).join("seen"), "").expect("ours");
+    assert_eq!(run.wait(Duration::from_secs(170)), Some(0), "{}", scratch.heard());
     assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
     walker.was_told(&scratch, &["plan", "check", "plan", "check", "exec", "check", "report"]);
     let typed = noted(&scratch, "typed");
