@@ -2,6 +2,7 @@
 
 mod agents;
 mod changed;
+mod chaos;
 mod dependencies;
 mod github;
 mod load;
@@ -29,6 +30,12 @@ enum Command {
     Web { names: Vec<String> },
     /// Let the simulation find every seeded bug, or the one named
     SeededBugs { bug: Option<String> },
+    /// Inject faults into real projects and judge the result from outside
+    #[command(disable_help_flag = true, override_usage = "cargo xtask chaos [--rounds N] [--seed S] [--kinds a,b] [--resume]")]
+    Chaos {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Measure floors and product in the same run, and print ratios
     #[command(disable_help_flag = true)]
     Bench {
@@ -53,6 +60,7 @@ fn run(command: Command) -> Result<()> {
         Command::Agents => test::run(&TestArgs::agents_alone()),
         Command::Web { names } => web::run_alone(&names),
         Command::SeededBugs { bug } => test::find_seeded_bugs(bug.as_deref()),
+        Command::Chaos { args } => chaos::run(&args.iter().map(String::as_str).collect::<Vec<_>>()),
         Command::Bench { args } => {
             let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);
             bench.args(args);

@@ -1,0 +1,167 @@
+//! File systems for a round: a plain folder, a small one in memory, or an ext4 on a loop device that can lose its power.
+
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Kind;
+
+/// What a round works on. Unmounted when dropped.
+pub struct Mount {
+    path: PathBuf,
+    image: Option<PathBuf>,
+    is_mounted: bool,
+}
+
+const SMALL_BYTES: u64 = 160 << 20; // a run of these tasks takes about a third of it
+const SMALL_INODES: u64 = 12_000;
+const IMAGE_BYTES: u64 = 512 << 20;
+
+impl Mount {
+    /// The file system for a round of this kind.
+    pub fn for_kind(folder: &Path, kind: Kind) -> Result<Self> {
+        let path = folder.join("disk");
+        std::fs::create_dir_all(&path)?;
+        match kind {
+            Kind::Power => {
+                let image = folder.join("image");
+                make_image(&image)?;
+                mount_image(&image, &path)?;
+                Ok(Self { path, image: Some(image), is_mounted: true })
+            }
+            Kind::Disk | Kind::Inodes => {
+                mount_small(&path)?;
+                Ok(Self { path, image: None, is_mounted: true })
+            }
+            Kind::Engine
+            | Kind::Sitter
+            | Kind::CheckSitter
+            | Kind::Both
+            | Kind::Stop
+            | Kind::Pids
+            | Kind::Files
+            | Kind::Clock => Ok(Self { path, image: None, is_mounted: false }),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Everything that was not synced is lost, and nothing more is written, as if the power were cut.
+    pub fn cut_power(&self) -> Result<()> {
+        const NO_LOG_FLUSH: u32 = 2;
+        /// `EXT4_IOC_SHUTDOWN`: `_IOR('X', 125, __u32)`.
+        const SHUTDOWN: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<u32>(b'X', 125);
+        let folder = std::fs::File::open(&self.path).context("open the file system")?;
+        let mut how = NO_LOG_FLUSH;
+        // SAFETY: the kernel reads one `u32` through the pointer, which outlives the call.
+        unsafe {
+            let order = rustix::ioctl::Updater::<SHUTDOWN, u32>::new(&mut how);
+            rustix::ioctl::ioctl(folder.as_fd(), order).context("shut the file system down")
+        }
+    }
+
+    /// Mounts it again after a cut. Nothing may use it.
+    pub fn restore_power(&self) -> Result<()> {
+        let image = self.image.as_ref().context("only a loop device loses its power")?;
+        unmount(&self.path)?;
+        mount_image(image, &self.path)
+    }
+
+    /// Leaves it as it is, to be looked at.
+    pub fn keep(mut self) -> PathBuf {
+        self.is_mounted = false;
+        self.path.clone()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.is_mounted
+            && let Err(error) = unmount(&self.path)
+        {
+            eprintln!("xtask: {error:#}");
+        }
+    }
+}
+
+fn call(program: &str, args: &[&str]) -> Result<()> {
+    let done = Command::new(program).args(args).output().with_context(|| format!("start {program}"))?;
+    ensure!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr).trim());
+    Ok(())
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("a path of ours is text")
+}
+
+fn make_image(image: &Path) -> Result<()> {
+    std::fs::File::create(image)?.set_len(IMAGE_BYTES)?;
+    call("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=1,lazy_journal_init=1", text(image)?])
+}
+
+fn mount_image(image: &Path, path: &Path) -> Result<()> {
+    call("mount", &["-o", "loop", text(image)?, text(path)?])
+}
+
+fn mount_small(path: &Path) -> Result<()> {
+    let options = format!("size={SMALL_BYTES},nr_inodes={SMALL_INODES},mode=0755");
+    call("mount", &["-t", "tmpfs", "-o", &options, "landfall-chaos", text(path)?])
+}
+
+/// Unmounts it. Whoever ended just now may hold it for a moment.
+fn unmount(path: &Path) -> Result<()> {
+    const TRIES_MAX: u32 = 100;
+    let mut done = call("umount", &[text(path)?]);
+    for _ in 0..TRIES_MAX {
+        if done.is_ok() {
+            return done;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        done = call("umount", &[text(path)?]);
+    }
+    done.with_context(|| format!("unmount {}", path.display()))
+}
+
+fn is_mounted(path: &Path) -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    mounts.lines().any(|line| line.split(' ').nth(1).is_some_and(|at| Path::new(at) == path))
+}
+
+/// Removes the folder of a round, mounted or not.
+pub fn clear(folder: &Path) -> Result<()> {
+    let disk = folder.join("disk");
+    if is_mounted(&disk) {
+        unmount(&disk)?;
+    }
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", folder.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Whether a loop device with an ext4 can be had.
+pub fn try_loop(folder: &Path) -> Result<()> {
+    let trial = folder.join("trial");
+    clear(&trial)?;
+    std::fs::create_dir_all(&trial)?;
+    let tried = Mount::for_kind(&trial, Kind::Power).and_then(|mount| mount.cut_power());
+    clear(&trial)?;
+    tried
+}
+
+/// Whether a small file system can be had.
+pub fn try_small(folder: &Path) -> Result<()> {
+    let trial = folder.join("trial");
+    clear(&trial)?;
+    std::fs::create_dir_all(&trial)?;
+    let tried = Mount::for_kind(&trial, Kind::Disk).map(drop);
+    clear(&trial)?;
+    tried
+}
