@@ -117,18 +117,44 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
     shared.stopping = Some(stopping.clone());
     let links = shared.links.clone();
     let shared = Arc::new(shared);
+    try_threads(THREADS_FIRST)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_MAX)
+        // One that waits for the engine or the disk stays for good: where no more threads can be had, requests are
+        // answered by it, one after the other.
+        .thread_keep_alive(std::time::Duration::from_secs(u64::from(u32::MAX)))
         .thread_name("server")
         .enable_all()
         .build()?;
+    drop(runtime.spawn_blocking(|| {})); // that one
     let guests = runtime.block_on(async { listen::Guests::new(options.socket, options.addresses) })?;
     let thread = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
         runtime.block_on(listen::listen(guests, shared, stopping));
         runtime.shutdown_timeout(LAST_WORDS);
     })?;
     Ok(Serving { stop: Some(stop), thread: Some(thread), addresses, links })
+}
+
+/// The threads that serving begins with.
+const THREADS_FIRST: usize = 4;
+
+/// Finds out whether so many threads can be had: the runtime panics where one of its first cannot be.
+fn try_threads(count: usize) -> io::Result<()> {
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = Arc::new(std::sync::Mutex::new(held));
+    let start = |_| {
+        let held = held.clone();
+        std::thread::Builder::new().spawn(move || {
+            drop(held.lock().map(|held| held.recv())); // until all have started
+        })
+    };
+    let started: Vec<io::Result<std::thread::JoinHandle<()>>> = (0..count).map(start).collect();
+    drop(hold);
+    for thread in started {
+        drop(thread?.join()); // it only waited
+    }
+    Ok(())
 }
 
 /// Requests that wait for the engine or the disk at once: the engine answers one after the other anyway.
