@@ -17,12 +17,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use self::project::Project;
+use self::project::ChaosProject;
 use self::random::Random;
 
 /// What is done to a project in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum FaultKind {
     /// The engine is killed.
     Engine,
     /// The sitter of an agent is killed.
@@ -47,7 +47,7 @@ pub enum Kind {
     Clock,
 }
 
-impl Kind {
+impl FaultKind {
     const ALL: [Self; 11] = [
         Self::Engine,
         Self::Sitter,
@@ -85,7 +85,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
@@ -96,13 +96,13 @@ impl fmt::Display for Kind {
 struct Args {
     rounds: u64,
     seed: u64,
-    kinds: Vec<Kind>,
+    kinds: Vec<FaultKind>,
     resume: bool,
 }
 
 impl Args {
     fn parse(words: &[&str]) -> Result<Self> {
-        let mut args = Self { rounds: 20, seed: 1, kinds: Kind::ALL.to_vec(), resume: false };
+        let mut args = Self { rounds: 20, seed: 1, kinds: FaultKind::ALL.to_vec(), resume: false };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
@@ -110,7 +110,9 @@ impl Args {
             match *word {
                 "--rounds" => args.rounds = number(value()?)?,
                 "--seed" => args.seed = number(value()?)?,
-                "--kinds" => args.kinds = value()?.split(',').map(Kind::from_word).collect::<Result<_>>()?,
+                "--kinds" => {
+                    args.kinds = value()?.split(',').map(FaultKind::from_word).collect::<Result<_>>()?
+                }
                 "--resume" => args.resume = true,
                 other => bail!("unknown argument `{other}`; expected --rounds, --seed, --kinds or --resume"),
             }
@@ -121,7 +123,7 @@ impl Args {
 }
 
 /// What every round needs.
-pub struct Lab {
+pub struct ChaosLab {
     /// The program under test, as the workspace builds it.
     landfall: PathBuf,
     /// The folder of all rounds.
@@ -130,40 +132,48 @@ pub struct Lab {
     clock: Option<PathBuf>,
 }
 
-impl Lab {
+impl ChaosLab {
     fn open() -> Result<Self> {
+        let me = std::env::current_exe().context("find our own program")?;
+        let target = me.ancestors().nth(2).context("our program is in the target folder")?.to_owned();
+        let folder = target.join("chaos");
+        std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        let clock = build_clock(&folder).ok();
+        if let Some(program) = std::env::var_os("LANDFALL_CHAOS_PROGRAM") {
+            return Ok(Self { landfall: PathBuf::from(program), folder, clock }); // another build, to compare with
+        }
         let mut cargo =
             std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args(["build", "--quiet", "--package", "landfall", "--bin", "landfall"]);
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let built = cargo.current_dir(root).status().context("start cargo build")?;
         ensure!(built.success(), "cargo build ended with {built}");
-        let me = std::env::current_exe().context("find our own program")?;
-        let target = me.ancestors().nth(2).context("our program is in the target folder")?.to_owned();
         let landfall = target.join("debug/landfall");
-        ensure!(landfall.is_file(), "{} is not there; run `cargo build` first", landfall.display());
-        let folder = target.join("chaos");
-        std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-        let clock = build_clock(&folder).ok();
+        ensure!(landfall.is_file(), "{} is not there after `cargo build`", landfall.display());
         Ok(Self { landfall, folder, clock })
     }
 
     /// Why a kind cannot be had on this machine.
-    fn missing(&self, kind: Kind) -> Option<String> {
+    fn missing(&self, kind: FaultKind) -> Option<String> {
         match kind {
-            Kind::Engine | Kind::Sitter | Kind::CheckSitter | Kind::Both | Kind::Stop | Kind::Files => None,
-            Kind::Power => mounts::try_loop(&self.folder)
+            FaultKind::Engine
+            | FaultKind::Sitter
+            | FaultKind::CheckSitter
+            | FaultKind::Both
+            | FaultKind::Stop
+            | FaultKind::Files => None,
+            FaultKind::Power => mounts::try_loop(&self.folder)
                 .err()
                 .map(|error| format!("power cuts need root and a loop device: {error:#}")),
-            Kind::Disk | Kind::Inodes => {
+            FaultKind::Disk | FaultKind::Inodes => {
                 let missing = mounts::try_small(&self.folder).err();
                 missing.map(|error| format!("a small file system needs the right to mount: {error:#}"))
             }
-            Kind::Pids => faults::pids_missing(),
-            Kind::Clock if self.clock.is_none() => {
+            FaultKind::Pids => faults::pids_missing(),
+            FaultKind::Clock if self.clock.is_none() => {
                 Some("the library that moves the clock could not be built".to_owned())
             }
-            Kind::Clock => None,
+            FaultKind::Clock => None,
         }
     }
 }
@@ -179,16 +189,16 @@ fn build_clock(folder: &Path) -> Result<PathBuf> {
 }
 
 /// How far an earlier call came, so that `--resume` continues there.
-struct Progress {
+struct RoundProgress {
     path: PathBuf,
     done: u64,
     findings: u64,
 }
 
-impl Progress {
+impl RoundProgress {
     fn open(folder: &Path, args: &Args) -> Self {
         let kinds = args.kinds.iter().map(|kind| kind.word()).collect::<Vec<_>>().join("-");
-        let kinds = if args.kinds.len() == Kind::ALL.len() { "all".to_owned() } else { kinds };
+        let kinds = if args.kinds.len() == FaultKind::ALL.len() { "all".to_owned() } else { kinds };
         let path = folder.join(format!("progress-{}-{kinds}", args.seed));
         let text =
             if args.resume { std::fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
@@ -207,7 +217,7 @@ impl Progress {
 /// Runs the rounds and prints a line for each. Findings are an error.
 pub fn run(words: &[&str]) -> Result<()> {
     let args = Args::parse(words)?;
-    let lab = Lab::open()?;
+    let lab = ChaosLab::open()?;
     let mut kinds = Vec::new();
     for kind in &args.kinds {
         match lab.missing(*kind) {
@@ -217,8 +227,8 @@ pub fn run(words: &[&str]) -> Result<()> {
     }
     ensure!(!kinds.is_empty(), "none of these kinds of faults can be had on this machine");
     Random::new(args.seed).shuffle(&mut kinds);
-    let mut progress = Progress::open(&lab.folder, &args);
-    let mut by_kind: BTreeMap<Kind, (u64, u64)> = BTreeMap::new();
+    let mut progress = RoundProgress::open(&lab.folder, &args);
+    let mut by_kind: BTreeMap<FaultKind, (u64, u64)> = BTreeMap::new();
     while progress.done < args.rounds {
         let round = progress.done;
         let kind = kinds[usize::try_from(round).unwrap_or(0) % kinds.len()];
@@ -248,13 +258,13 @@ pub fn run(words: &[&str]) -> Result<()> {
 }
 
 /// One round: a project, a fault, a recovery, a judgement. The folder of a round with findings is kept.
-fn one_round(lab: &Lab, kind: Kind, seed: u64) -> Result<(String, Vec<String>)> {
+fn one_round(lab: &ChaosLab, kind: FaultKind, seed: u64) -> Result<(String, Vec<String>)> {
     let mut random = Random::new(seed);
     let folder = lab.folder.join(format!("round-{seed}-{kind}"));
     mounts::clear(&folder)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
-    let mount = mounts::Mount::for_kind(&folder, kind)?;
-    let mut project = Project::make(lab, mount.path(), kind, &mut random)?;
+    let mount = mounts::RoundMount::for_kind(&folder, kind)?;
+    let mut project = ChaosProject::make(lab, mount.path(), kind, &mut random)?;
     let mut findings = Vec::new();
     let what = faults::inject(&mut project, &mount, kind, &mut random, &mut findings)?;
     faults::recover(&mut project, &mut findings)?;

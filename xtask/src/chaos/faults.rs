@@ -1,37 +1,38 @@
 //! The faults, and the recovery from them.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-use super::Kind;
-use super::mounts::Mount;
-use super::project::{Project, describe, fill_bytes, signal};
+use super::FaultKind;
+use super::mounts::RoundMount;
+use super::project::{ChaosProject, describe, fill_bytes, signal};
 use super::random::Random;
 
 /// Injects the fault of the round while the engine drives the project, and takes it back. Returns what was done.
 pub fn inject(
-    project: &mut Project,
-    mount: &Mount,
-    kind: Kind,
+    project: &mut ChaosProject,
+    mount: &RoundMount,
+    kind: FaultKind,
     random: &mut Random,
     findings: &mut Vec<String>,
 ) -> Result<String> {
     project.start_engine()?;
     let what = match kind {
-        Kind::Engine => kill_engine(project, random, false)?,
-        Kind::Both => kill_engine(project, random, true)?,
-        Kind::Sitter => kill_sitters(project, random, |name| name.contains("-i"))?,
-        Kind::CheckSitter => kill_sitters(project, random, |name| name.contains("-v"))?,
-        Kind::Stop => stop_and_continue(project, random)?,
-        Kind::Power => cut_power(project, mount, random)?,
-        Kind::Disk => fill_disk(project, random)?,
-        Kind::Inodes => fill_inodes(project, random)?,
-        Kind::Pids => exhaust_pids(project, random)?,
-        Kind::Files => exhaust_files(project, random)?,
-        Kind::Clock => move_clock(project, random)?,
+        FaultKind::Engine => kill_engine(project, random, false)?,
+        FaultKind::Both => kill_engine(project, random, true)?,
+        FaultKind::Sitter => kill_sitters(project, random, |name| name.contains("-i"))?,
+        FaultKind::CheckSitter => kill_sitters(project, random, |name| name.contains("-v"))?,
+        FaultKind::Stop => stop_and_continue(project, random)?,
+        FaultKind::Power => cut_power(project, mount, random)?,
+        FaultKind::Disk => fill_disk(project, random)?,
+        FaultKind::Inodes => fill_inodes(project, random)?,
+        FaultKind::Pids => exhaust_pids(project, random)?,
+        FaultKind::Files => exhaust_files(project, random)?,
+        FaultKind::Clock => move_clock(project, random)?,
     };
     // What is added once the fault is over must be acknowledged.
     project.start_engine()?;
@@ -42,7 +43,7 @@ pub fn inject(
 }
 
 /// Lets Landfall finish: the engine is started as often as it ends with something left to do.
-pub fn recover(project: &mut Project, findings: &mut Vec<String>) -> Result<()> {
+pub fn recover(project: &mut ChaosProject, findings: &mut Vec<String>) -> Result<()> {
     const RUNS_MAX: u32 = 4;
     const RUN_MAX: Duration = Duration::from_secs(150); // on a machine with ten times its load
     for _ in 0..RUNS_MAX {
@@ -62,7 +63,7 @@ pub fn recover(project: &mut Project, findings: &mut Vec<String>) -> Result<()> 
     Ok(())
 }
 
-fn is_all_done(project: &Project) -> Result<bool> {
+fn is_all_done(project: &ChaosProject) -> Result<bool> {
     for task in &project.acknowledged {
         if project.ask(&["why", &task.id])?["status"] != "done" {
             return Ok(false);
@@ -72,14 +73,14 @@ fn is_all_done(project: &Project) -> Result<bool> {
 }
 
 /// Adds a task in the middle of things; it counts only if it was acknowledged.
-fn add_meanwhile(project: &mut Project, random: &mut Random) -> Result<()> {
+fn add_meanwhile(project: &mut ChaosProject, random: &mut Random) -> Result<()> {
     if random.number(0, 1) == 0 {
         project.add_task(random)?;
     }
     Ok(())
 }
 
-fn kill_engine(project: &mut Project, random: &mut Random, sitters: bool) -> Result<String> {
+fn kill_engine(project: &mut ChaosProject, random: &mut Random, sitters: bool) -> Result<String> {
     let count = random.number(1, 3);
     for _ in 0..count {
         std::thread::sleep(random.millis(20, 1_500));
@@ -96,7 +97,7 @@ fn kill_engine(project: &mut Project, random: &mut Random, sitters: bool) -> Res
 }
 
 fn kill_sitters(
-    project: &mut Project,
+    project: &mut ChaosProject,
     random: &mut Random,
     is_victim: impl Fn(&str) -> bool,
 ) -> Result<String> {
@@ -119,7 +120,7 @@ fn kill_sitters(
     Ok(format!("{killed} kills"))
 }
 
-fn stop_and_continue(project: &mut Project, random: &mut Random) -> Result<String> {
+fn stop_and_continue(project: &mut ChaosProject, random: &mut Random) -> Result<String> {
     let count = random.number(1, 2);
     let mut stopped = Vec::new();
     for _ in 0..count {
@@ -139,7 +140,7 @@ fn stop_and_continue(project: &mut Project, random: &mut Random) -> Result<Strin
     Ok(format!("stopped {}", stopped.join(" and ")))
 }
 
-fn cut_power(project: &mut Project, mount: &Mount, random: &mut Random) -> Result<String> {
+fn cut_power(project: &mut ChaosProject, mount: &RoundMount, random: &mut Random) -> Result<String> {
     let count = random.number(1, 2);
     for _ in 0..count {
         std::thread::sleep(random.millis(50, 3_000));
@@ -152,7 +153,7 @@ fn cut_power(project: &mut Project, mount: &Mount, random: &mut Random) -> Resul
     Ok(format!("{count} power cuts"))
 }
 
-fn fill_disk(project: &mut Project, random: &mut Random) -> Result<String> {
+fn fill_disk(project: &mut ChaosProject, random: &mut Random) -> Result<String> {
     std::thread::sleep(random.millis(20, 1_500));
     let ballast = project.root().join("ballast");
     let bytes = fill_bytes(&ballast)?;
@@ -161,7 +162,7 @@ fn fill_disk(project: &mut Project, random: &mut Random) -> Result<String> {
     Ok(format!("{} MB of ballast", bytes >> 20))
 }
 
-fn fill_inodes(project: &mut Project, random: &mut Random) -> Result<String> {
+fn fill_inodes(project: &mut ChaosProject, random: &mut Random) -> Result<String> {
     std::thread::sleep(random.millis(20, 1_500));
     let ballast = project.root().join("ballast");
     std::fs::create_dir(&ballast).context("make a folder for the ballast")?;
@@ -175,7 +176,7 @@ fn fill_inodes(project: &mut Project, random: &mut Random) -> Result<String> {
 }
 
 /// The fault stays for a while, during which somebody adds a task. That may be refused.
-fn wait_with_fault(project: &mut Project, random: &mut Random) -> Result<()> {
+fn wait_with_fault(project: &mut ChaosProject, random: &mut Random) -> Result<()> {
     std::thread::sleep(random.millis(200, 1_500));
     add_meanwhile(project, random)?;
     std::thread::sleep(random.millis(200, 1_500));
@@ -209,7 +210,10 @@ impl PidsGroup {
             Some(point.join(own))
         };
         let parent = version_1.or_else(version_2).context("no control group for processes is mounted")?;
-        let path = parent.join(format!("landfall-chaos-{}", std::process::id()));
+        // The group of an earlier round may still be there: its last process is being counted out.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("landfall-chaos-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).with_context(|| format!("make {}", path.display()))?;
         let group = Self { path };
         std::fs::metadata(group.path.join("pids.max")).context("it does not limit processes")?;
@@ -233,7 +237,12 @@ impl Drop for PidsGroup {
         for pid in members.lines() {
             drop(std::fs::write(&parent, pid)); // it has just ended
         }
-        drop(std::fs::remove_dir(&self.path)); // an empty group that stays does no harm
+        for _ in 0..40 {
+            if std::fs::remove_dir(&self.path).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 
@@ -245,7 +254,7 @@ pub fn pids_missing() -> Option<String> {
     PidsGroup::make().err().map(|error| format!("no control group limits processes: {error:#}"))
 }
 
-fn exhaust_pids(project: &mut Project, random: &mut Random) -> Result<String> {
+fn exhaust_pids(project: &mut ChaosProject, random: &mut Random) -> Result<String> {
     let Some(engine) = project.engine_pid() else { return Ok("the run was over".to_owned()) };
     let extra = random.number(0, 6);
     if !rustix::process::geteuid().is_root() {
@@ -264,7 +273,7 @@ fn exhaust_pids(project: &mut Project, random: &mut Random) -> Result<String> {
     Ok(format!("{extra} processes were left"))
 }
 
-fn exhaust_files(project: &mut Project, random: &mut Random) -> Result<String> {
+fn exhaust_files(project: &mut ChaosProject, random: &mut Random) -> Result<String> {
     std::thread::sleep(random.millis(20, 1_000));
     let Some(engine) = project.engine_pid() else { return Ok("the run was over".to_owned()) };
     let open = std::fs::read_dir(format!("/proc/{engine}/fd")).map_or(0, Iterator::count) as u64;
@@ -288,7 +297,7 @@ fn restore_limit(engine: u32, resource: Resource, old: Rlimit) {
     prlimit(pid, resource, old).ok(); // the engine has ended: the next one has its own limits
 }
 
-fn move_clock(project: &mut Project, random: &mut Random) -> Result<String> {
+fn move_clock(project: &mut ChaosProject, random: &mut Random) -> Result<String> {
     const JUMPS: [i64; 6] = [90, -90, 3_600, -3_600, 315_360_000, -315_360_000];
     let mut jumps = Vec::new();
     for _ in 0..random.number(1, 3) {

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::Kind;
-use super::project::Project;
+use super::FaultKind;
+use super::project::ChaosProject;
 
 /// Adds what does not hold to the findings.
-pub fn judge(project: &Project, kind: Kind, findings: &mut Vec<String>) -> Result<()> {
+pub fn judge(project: &ChaosProject, kind: FaultKind, findings: &mut Vec<String>) -> Result<()> {
     judge_tasks(project, findings);
     judge_history(project, kind, findings)?;
     judge_user_files(project, findings)?;
@@ -25,7 +25,7 @@ pub fn judge(project: &Project, kind: Kind, findings: &mut Vec<String>) -> Resul
 }
 
 /// Every acknowledged task is there and done; the journal has no gap.
-fn judge_tasks(project: &Project, findings: &mut Vec<String>) {
+fn judge_tasks(project: &ChaosProject, findings: &mut Vec<String>) {
     for task in &project.acknowledged {
         match project.ask(&["why", &task.id]) {
             Ok(why) if why["status"] == "done" => {}
@@ -53,7 +53,7 @@ fn judge_tasks(project: &Project, findings: &mut Vec<String>) {
 }
 
 /// Each task landed once, with the files it was to bring; each landed commit is green in a clean checkout.
-fn judge_history(project: &Project, kind: Kind, findings: &mut Vec<String>) -> Result<()> {
+fn judge_history(project: &ChaosProject, kind: FaultKind, findings: &mut Vec<String>) -> Result<()> {
     let store = project.state().join("store.git");
     let base = match project.git_in(&store, &["rev-parse", "refs/landfall/base"]) {
         Ok(base) => base,
@@ -69,7 +69,7 @@ fn judge_history(project: &Project, kind: Kind, findings: &mut Vec<String>) -> R
     }
     let main = project.git(&["rev-parse", "main"])?;
     // After a power cut the user may have to look at the checkout first. What landed is in the store all the same.
-    if main != base && kind != Kind::Power && !project.has_own_change {
+    if main != base && kind != FaultKind::Power && !project.has_own_change {
         findings.push(format!("main is at {main}, the landed work at {base}"));
     }
     if project.git(&["merge-base", "--is-ancestor", &project.begin, "main"]).is_err()
@@ -111,7 +111,12 @@ fn judge_history(project: &Project, kind: Kind, findings: &mut Vec<String>) -> R
     Ok(())
 }
 
-fn judge_commit(project: &Project, checkout: &Path, commit: &str, findings: &mut Vec<String>) -> Result<()> {
+fn judge_commit(
+    project: &ChaosProject,
+    checkout: &Path,
+    commit: &str,
+    findings: &mut Vec<String>,
+) -> Result<()> {
     if let Err(error) = project.git_in(checkout, &["checkout", "--quiet", "--detach", commit]) {
         findings.push(format!("{commit} cannot be checked out: {error:#}"));
         return Ok(());
@@ -126,7 +131,7 @@ fn judge_commit(project: &Project, checkout: &Path, commit: &str, findings: &mut
 }
 
 /// What the user had is byte for byte what it was; nothing else of theirs changed.
-fn judge_user_files(project: &Project, findings: &mut Vec<String>) -> Result<()> {
+fn judge_user_files(project: &ChaosProject, findings: &mut Vec<String>) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     for (path, (bytes, mode)) in &project.user_files {
         let at = project.project().join(path);
@@ -142,7 +147,7 @@ fn judge_user_files(project: &Project, findings: &mut Vec<String>) -> Result<()>
                 .push(format!("the user's file `{}` has mode {mode_now:o}, it had {mode:o}", path.display()));
         }
     }
-    if project.kind == Kind::Power {
+    if project.kind == FaultKind::Power {
         return Ok(()); // what was checked out shortly before a cut may be damaged; Landfall says so, and changes nothing
     }
     let status = project.git(&["status", "--porcelain", "--untracked-files=all"])?;
@@ -157,7 +162,7 @@ fn judge_user_files(project: &Project, findings: &mut Vec<String>) -> Result<()>
 }
 
 /// Nothing runs once the run is over.
-fn judge_processes(project: &Project, findings: &mut Vec<String>) {
+fn judge_processes(project: &ChaosProject, findings: &mut Vec<String>) {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
         let left = project.processes();

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::Kind;
+use super::FaultKind;
 
 /// What a round works on. Unmounted when dropped.
-pub struct Mount {
+pub struct RoundMount {
     path: PathBuf,
     image: Option<PathBuf>,
     is_mounted: bool,
@@ -19,30 +19,30 @@ const SMALL_BYTES: u64 = 160 << 20; // a run of these tasks takes about a third 
 const SMALL_INODES: u64 = 12_000;
 const IMAGE_BYTES: u64 = 512 << 20;
 
-impl Mount {
+impl RoundMount {
     /// The file system for a round of this kind.
-    pub fn for_kind(folder: &Path, kind: Kind) -> Result<Self> {
+    pub fn for_kind(folder: &Path, kind: FaultKind) -> Result<Self> {
         let path = folder.join("disk");
         std::fs::create_dir_all(&path)?;
         match kind {
-            Kind::Power => {
+            FaultKind::Power => {
                 let image = folder.join("image");
                 make_image(&image)?;
                 mount_image(&image, &path)?;
                 Ok(Self { path, image: Some(image), is_mounted: true })
             }
-            Kind::Disk | Kind::Inodes => {
+            FaultKind::Disk | FaultKind::Inodes => {
                 mount_small(&path)?;
                 Ok(Self { path, image: None, is_mounted: true })
             }
-            Kind::Engine
-            | Kind::Sitter
-            | Kind::CheckSitter
-            | Kind::Both
-            | Kind::Stop
-            | Kind::Pids
-            | Kind::Files
-            | Kind::Clock => Ok(Self { path, image: None, is_mounted: false }),
+            FaultKind::Engine
+            | FaultKind::Sitter
+            | FaultKind::CheckSitter
+            | FaultKind::Both
+            | FaultKind::Stop
+            | FaultKind::Pids
+            | FaultKind::Files
+            | FaultKind::Clock => Ok(Self { path, image: None, is_mounted: false }),
         }
     }
 
@@ -79,7 +79,7 @@ impl Mount {
     }
 }
 
-impl Drop for Mount {
+impl Drop for RoundMount {
     fn drop(&mut self) {
         if self.is_mounted
             && let Err(error) = unmount(&self.path)
@@ -151,7 +151,7 @@ pub fn try_loop(folder: &Path) -> Result<()> {
     let trial = folder.join("trial");
     clear(&trial)?;
     std::fs::create_dir_all(&trial)?;
-    let tried = Mount::for_kind(&trial, Kind::Power).and_then(|mount| mount.cut_power());
+    let tried = RoundMount::for_kind(&trial, FaultKind::Power).and_then(|mount| mount.cut_power());
     clear(&trial)?;
     tried
 }
@@ -161,7 +161,7 @@ pub fn try_small(folder: &Path) -> Result<()> {
     let trial = folder.join("trial");
     clear(&trial)?;
     std::fs::create_dir_all(&trial)?;
-    let tried = Mount::for_kind(&trial, Kind::Disk).map(drop);
+    let tried = RoundMount::for_kind(&trial, FaultKind::Disk).map(drop);
     clear(&trial)?;
     tried
 }

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::random::Random;
-use super::{Kind, Lab};
+use super::{ChaosLab, FaultKind};
 
 /// A file of the user: what it holds, and its mode.
 pub type UserFile = (Vec<u8>, u32);
@@ -25,11 +25,11 @@ pub struct Acknowledged {
 }
 
 /// The project of a round.
-pub struct Project {
+pub struct ChaosProject {
     root: PathBuf,
     landfall: PathBuf,
     env: Vec<(&'static str, PathBuf)>,
-    pub kind: Kind,
+    pub kind: FaultKind,
     pub acknowledged: Vec<Acknowledged>,
     /// Files that git does not track, or that the user has changed: they must stay as they are.
     pub user_files: BTreeMap<PathBuf, UserFile>,
@@ -57,9 +57,9 @@ echo "$passed passed, $failed failed"
 
 const COMMAND_MAX: Duration = Duration::from_secs(60); // a command that takes longer hangs
 
-impl Project {
+impl ChaosProject {
     /// Makes the repository, the files of its user and the first tasks.
-    pub fn make(lab: &Lab, root: &Path, kind: Kind, random: &mut Random) -> Result<Self> {
+    pub fn make(lab: &ChaosLab, root: &Path, kind: FaultKind, random: &mut Random) -> Result<Self> {
         let mut project = Self {
             root: root.to_owned(),
             landfall: lab.landfall.clone(),
@@ -76,14 +76,14 @@ impl Project {
         for part in ["project", "home", "tmp"] {
             std::fs::create_dir_all(root.join(part))?;
         }
-        if let (Kind::Clock, Some(library)) = (kind, &lab.clock) {
+        if let (FaultKind::Clock, Some(library)) = (kind, &lab.clock) {
             std::fs::write(project.clock_file(), "0")?;
             project.env.push(("LD_PRELOAD", library.clone()));
             project.env.push(("LANDFALL_CHAOS_CLOCK", project.clock_file()));
         }
         let disk = match kind {
             // With thresholds the engine waits in time; without them it meets the full disk itself.
-            Kind::Disk | Kind::Inodes if random.number(0, 1) == 0 => {
+            FaultKind::Disk | FaultKind::Inodes if random.number(0, 1) == 0 => {
                 "warn = \"24MB\"\npause = \"16MB\"\nstop = \"4MB\"\n"
             }
             _ => "warn = \"0MB\"\npause = \"0MB\"\nstop = \"0MB\"\n",
@@ -360,7 +360,7 @@ impl Project {
     }
 }
 
-impl Drop for Project {
+impl Drop for ChaosProject {
     fn drop(&mut self) {
         self.end_processes();
     }
