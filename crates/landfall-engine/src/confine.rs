@@ -74,7 +74,11 @@ pub(crate) fn around(
     read.extend(reach.read.iter().cloned());
     // The program's own state may be where secrets are; what it may write it may read.
     let own = |path: &PathBuf| !write.contains(path);
-    let mut hide: Vec<PathBuf> = vec![folder.project().to_owned(), tmp_root()];
+    let mut hide: Vec<PathBuf> = vec![folder.project().to_owned()];
+    // Only those of ours: what somebody else put there may be a link to anywhere.
+    hide.extend(
+        tmp_roots().filter(|root| std::fs::symlink_metadata(root).is_ok_and(|meta| is_private(&meta))),
+    );
     // The states of other projects stand beside this one.
     let beside = folder.project().parent().filter(|parent| parent.ends_with("landfall"));
     hide.extend(beside.map(Path::to_owned));
@@ -118,47 +122,114 @@ pub(crate) fn expand(home: Option<&Path>, path: &str) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
-/// Where the folders for temporary files of all runs are: one for each person, hidden from every run but for its own
-/// part.
-pub(crate) fn tmp_root() -> PathBuf {
-    use std::os::unix::fs::MetadataExt as _;
-    let uid = std::fs::metadata("/proc/self").map(|it| it.uid()).unwrap_or_default();
-    std::env::temp_dir().join(format!("landfall-{uid}"))
+/// How many other names are tried where somebody else has taken the usual one.
+const TMP_ROOTS_MORE: u32 = 8;
+
+/// Where the folders for temporary files of all runs can be: one for each person, hidden from every run but for its own
+/// part. The usual place comes first. It is known to everyone, so somebody else may have taken it.
+fn tmp_roots() -> impl Iterator<Item = PathBuf> {
+    let name = format!("landfall-{}", rustix::process::getuid().as_raw());
+    let folder = std::env::temp_dir();
+    let usual = folder.join(&name);
+    let others = (1..=TMP_ROOTS_MORE).map(move |number| folder.join(format!("{name}-{number}")));
+    std::iter::once(usual).chain(others)
 }
 
-/// The folder for temporary files of the run in `dir`: short, because programs put sockets into it, and its own.
-pub(crate) fn private_tmp(dir: &Path) -> PathBuf {
+/// The first of these folders that is ours alone; it is made if need be.
+pub(crate) fn make_tmp_root(roots: impl Iterator<Item = PathBuf>) -> std::io::Result<PathBuf> {
+    use std::io::ErrorKind::{AlreadyExists, NotFound, PermissionDenied, ReadOnlyFilesystem};
+    let mut last = std::io::Error::from(NotFound);
+    for root in roots {
+        match make_own(&root) {
+            Ok(()) => return Ok(root),
+            // This place is not to be had. Whatever else fails, such as a full disk, fails in the next one as well.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    AlreadyExists | NotFound | PermissionDenied | ReadOnlyFilesystem
+                ) =>
+            {
+                last = error;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// The folder for temporary files of what is no run.
+pub(crate) fn tmp_root() -> std::io::Result<PathBuf> {
+    make_tmp_root(tmp_roots())
+}
+
+/// Why the usual folder for temporary files cannot be used, and which one is used instead. None: it can be used.
+#[must_use]
+pub fn tmp_problem() -> Option<(String, Option<PathBuf>)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let usual = tmp_roots().next().expect("the usual one comes first");
+    let what = match std::fs::symlink_metadata(&usual) {
+        Ok(meta) if meta.is_symlink() => "is a symbolic link".to_owned(),
+        Ok(meta) if !meta.is_dir() => "is not a folder".to_owned(),
+        Ok(meta) if meta.uid() != rustix::process::getuid().as_raw() => {
+            format!("belongs to user {}", meta.uid())
+        }
+        Ok(meta) if meta.mode() & 0o077 != 0 => {
+            format!("has mode {:o}, so others may use it", meta.mode() & 0o777)
+        }
+        Ok(_) => return None,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None, // made when it is needed
+        Err(error) => format!("cannot be read: {error}"),
+    };
+    Some((format!("`{}` {what}", usual.display()), tmp_root().ok()))
+}
+
+/// The folders that the temporary files of the run in `dir` can be in: short, because programs put sockets into them. The
+/// last one is in the state folder, which nobody else can write.
+fn tmp_places(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let state = dir.parent().and_then(Path::parent).map(|state| state.join("tmp"));
+    tmp_roots().chain(state)
+}
+
+fn tmp_name(dir: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
-    let name = blake3::hash(dir.as_os_str().as_bytes()).to_hex();
-    tmp_root().join(&name.as_str()[..16])
+    blake3::hash(dir.as_os_str().as_bytes()).to_hex().as_str()[..16].to_owned()
+}
+
+/// The folder for temporary files of the run in `dir`, if there is one.
+pub(crate) fn private_tmp(dir: &Path) -> Option<PathBuf> {
+    let name = tmp_name(dir);
+    let is_own = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| is_private(&meta));
+    tmp_places(dir).filter(is_own).map(|root| root.join(&name)).find(is_own)
+}
+
+/// Whether it is a folder of ours that nobody else may read.
+fn is_private(meta: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o077 == 0
 }
 
 /// Makes a folder for nobody else to read. One that stands already must be our own: the place is known to everyone.
 pub(crate) fn make_own(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+    use std::os::unix::fs::DirBuilderExt as _;
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let meta = std::fs::symlink_metadata(folder)?;
-            let own = std::fs::metadata("/proc/self").map(|it| it.uid()).ok() == Some(meta.uid());
-            if meta.is_dir() && own && meta.mode() & 0o077 == 0 { Ok(()) } else { Err(error) }
+            if is_private(&std::fs::symlink_metadata(folder)?) { Ok(()) } else { Err(error) }
         }
         Err(error) => Err(error),
     }
 }
 
-/// Makes it.
+/// Makes the folder for temporary files of the run in `dir`.
 pub(crate) fn make_tmp(dir: &Path) -> std::io::Result<PathBuf> {
-    make_own(&tmp_root())?;
-    let tmp = private_tmp(dir);
+    let tmp = make_tmp_root(tmp_places(dir))?.join(tmp_name(dir));
     make_own(&tmp)?;
     Ok(tmp)
 }
 
 /// Gives it up.
 pub(crate) fn remove_tmp(dir: &Path) {
-    let tmp = private_tmp(dir);
-    if std::fs::symlink_metadata(&tmp).is_ok_and(|meta| meta.is_dir()) {
+    if let Some(tmp) = private_tmp(dir) {
         drop(std::fs::remove_dir_all(&tmp)); // what is left is in the folder for temporary files
     }
 }

@@ -119,8 +119,7 @@ impl Scratch {
     pub(crate) fn make() -> std::io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         let (name, _) = key_and_session()?;
-        confine::make_own(&confine::tmp_root())?;
-        let folder = confine::tmp_root().join(&name[..16]);
+        let folder = confine::tmp_root()?.join(&name[..16]);
         let make = |path: &Path| std::fs::DirBuilder::new().mode(0o700).create(path);
         make(&folder)?;
         let scratch = Self(folder);

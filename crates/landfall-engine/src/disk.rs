@@ -104,10 +104,9 @@ impl Inventory<'_> {
             if !is_over(&path) {
                 continue;
             }
-            let tmp = confine::private_tmp(&path);
             // One whose sitter vanished may have left someone behind whom the engine has yet to end.
             let ended = matches!(sitter::find(&path), Ok(Found::Ended(_)));
-            if ended && tmp.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            if ended && let Some(tmp) = confine::private_tmp(&path) {
                 let why_safe = "the run they belong to has ended, and nobody else can see them".to_owned();
                 items.push(item(Kind::Temporary, tmp, why_safe));
             }

@@ -449,6 +449,14 @@ impl Visit {
                 self.warn(name, format!("its file system could not be looked at: {error}"), "check the mount")
             }
         }
+        if let Some((problem, instead)) = landfall_engine::tmp_problem() {
+            let instead = instead.map_or_else(
+                || "the state folder is used instead".to_owned(),
+                |folder| format!("`{}` is used instead", folder.display()),
+            );
+            let hint = "nothing has to be done; whoever made it can tell what it is for";
+            self.warn("temporary files", format!("{problem}; {instead}"), hint);
+        }
         let Ok(free) = disk::free_bytes(existing) else { return };
         let left = format!("{} are left", moment::bytes(free));
         let hint = "`landfall reclaim --dry-run` shows what can be given back";

@@ -68,6 +68,7 @@ mod support;
 mod task_auto;
 mod tasks;
 mod terminal;
+mod tmp_folder;
 mod tmux;
 mod top;
 mod unblocked;
