@@ -222,18 +222,22 @@ fn drawn(batch: &Batch) -> String {
 pub(super) fn hold(hold: &Hold) -> api::HoldLine {
     let hint = match hold.why {
         HoldWhy::Gate => {
-            "mend the check on the base branch: a new commit there lets it move, and so does `landfall queue resume`"
+            "mend the check; Landfall tries it again by itself, and at once with `landfall queue resume`"
         }
         HoldWhy::Runaway => {
             "look at what the checks say (`landfall queue`, `landfall log`), then `landfall queue resume`"
         }
-        HoldWhy::Machine => "`landfall doctor` looks at git and the disk; then `landfall queue resume`",
+        HoldWhy::Machine => {
+            "`landfall doctor` checks git and the disk; Landfall tries again by itself, and at once with `landfall queue resume`"
+        }
         HoldWhy::Person => "`landfall queue resume` lets it move again",
         HoldWhy::Rewritten => {
             "`landfall queue resume` takes your branch as it is now and verifies waiting work on it; \
              `landfall queue resume --keep-landed` brings it together with what landed"
         }
-        HoldWhy::Deleted => "make the branch again, then `landfall queue resume`",
+        HoldWhy::Deleted => {
+            "make the branch again; Landfall continues by itself, or at once with `landfall queue resume`"
+        }
     };
     api::HoldLine {
         why: hold.why.word().to_owned(),
