@@ -22,6 +22,7 @@ use landfall_model::issue::IssueEvent;
 use landfall_model::pilot::{Mode, PauseWhy, Pilot, PilotEvent};
 use landfall_model::queue::{self, Batch, HoldWhy, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::recovery::RecoveryEvent;
+use landfall_model::resource::MachineResource;
 use landfall_model::review::ReviewMode;
 use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
@@ -164,6 +165,8 @@ pub struct Core {
     /// A landing that did not check out: nothing more is landed or published until a person has looked.
     mismatch: Option<TaskId>,
     low_disk: bool,
+    /// What this machine has run out of.
+    short: Option<MachineResource>,
     /// Whether a check passed since the last look: a gate that could not be trusted may work again.
     gate_works: bool,
     /// When a task that waits for the gate is verified again, and how many were in vain.
@@ -215,6 +218,7 @@ impl Core {
             base: None,
             mismatch: None,
             low_disk: false,
+            short: None,
             gate_works: false,
             gate_retry: None,
             gate_retries: 0,
@@ -751,11 +755,14 @@ impl Core {
         if self.mismatch.is_some() && !of_a_person {
             return;
         }
+        if matches!(news, QueueNews::Exhausted { .. }) {
+            self.short.get_or_insert(MachineResource::Processes); // the next look knows what is missing, or that it is back
+        }
         let world = &self.world;
         let is_met = |id: TaskId| {
             self.filter.lets_go_on(id) && world.get(id).is_some_and(|task| world.unmet(task).is_empty())
         };
-        let forms = self.drive == Drive::Running && self.mismatch.is_none();
+        let forms = self.drive == Drive::Running && self.mismatch.is_none() && self.short.is_none();
         let policy = QueuePolicy { forms, ..self.rules.queue };
         let decision = queue::decide(&self.queue, &policy, out.now(), news, &is_met);
         for (task, news) in decision.tells {
@@ -860,6 +867,11 @@ impl Core {
         self.grant(out, &Limits { lanes, ..limits });
     }
 
+    /// What this machine has run out of: until it is back nothing is started.
+    pub fn set_short(&mut self, resource: Option<MachineResource>) {
+        self.short = resource;
+    }
+
     /// How many workspaces should stand ready before anybody asks for one.
     #[must_use]
     pub fn spares(&self, out: &dyn Outside) -> usize {
@@ -956,6 +968,9 @@ impl Core {
     pub fn limits(&self, out: &dyn Outside) -> Limits {
         let limits = Limits { now: out.now(), spent: out.spent(), ..self.rules.limits.clone() };
         let paused = self.pilot.pause().is_some();
+        if self.short.is_some() {
+            return Limits { slots: 0, lanes: 0, ..limits };
+        }
         match self.low_disk || paused {
             true => Limits { slots: 0, ..limits },
             false => limits,
@@ -1090,6 +1105,7 @@ impl Core {
             (Coming::Due, self.world.next_due().is_some()),
             (Coming::Account, self.world.next_opening(out.now()).is_some()),
             (Coming::Room, self.low_disk),
+            (Coming::Resource, self.short.is_some() && self.wants_something()),
             (Coming::Landing, !self.queue.batches().is_empty() || self.queue.resumes_soon() || moves()),
         ];
         Scene {
@@ -1103,6 +1119,12 @@ impl Core {
             coming: coming.into_iter().filter(|(_, comes)| *comes).map(|(what, _)| what).collect(),
             sprint: self.sprint().map(|sprint| sprint.phase.clone()),
         }
+    }
+
+    /// Whether somebody waits for a slot, a lane or their landing.
+    fn wants_something(&self) -> bool {
+        let waiting = self.world.waiting_for(Standing::Slot) + self.world.waiting_for(Standing::Lane);
+        waiting + self.queue.len() > 0
     }
 
     /// Whether a person could pick a task.

@@ -18,6 +18,7 @@ use crate::folder::StateFolder;
 use crate::occasions::{Heard, Occasion, Topic};
 use crate::perform::{go, lower, tidying};
 use crate::settings::{self, Keep};
+use crate::shortage;
 use crate::site::Site;
 use crate::workspace;
 
@@ -252,9 +253,14 @@ pub struct Looked {
     pub disk: Disk,
     /// What is free, on the fuller of the two disks that agents can fill.
     pub free_bytes: u64,
+    /// How many files can still be made there, if those are too few.
+    pub few_inodes: Option<u64>,
     /// What people should be told, if it got worse.
     pub news: Option<Heard>,
 }
+
+/// A checkout of a large project has some thousand files; below this the next one may not fit.
+pub const INODES_WANTED: u64 = 1_000;
 
 const CLEAN_AGAIN: Duration = Duration::from_secs(300); // looking at everything takes a while, and little has changed
 
@@ -265,13 +271,22 @@ impl Governor {
         let free_bytes = free_bytes(site);
         let before = self.disk;
         self.disk = govern(before, free_bytes, &thresholds(&site.settings.disk));
+        // Inodes run out while there is room: agents wait until there are some again.
+        let few_inodes = shortage::free_inodes(site).filter(|free| *free < INODES_WANTED);
+        if few_inodes.is_some() {
+            self.disk = self.disk.max(Disk::Pause);
+        }
         let rested = self.cleaned.is_none_or(|at| at.elapsed() > CLEAN_AGAIN);
         if self.disk >= Disk::Pause && rested && !self.cleaning.swap(true, Ordering::SeqCst) {
             self.cleaned = Some(Instant::now());
             clean(site, world, self.cleaning.clone());
         }
-        let news = (self.disk > before).then(|| heard(site, self.disk, free_bytes));
-        Looked { disk: self.disk, free_bytes, news }
+        let left = match few_inodes {
+            Some(free) => format!("{free} inodes are free, {INODES_WANTED} are wanted"),
+            None => format!("{} MB are free", free_bytes / 1_000_000),
+        };
+        let news = (self.disk > before).then(|| heard(site, self.disk, left));
+        Looked { disk: self.disk, free_bytes, few_inodes, news }
     }
 
     /// How the disk stood when it was looked at last.
@@ -298,7 +313,7 @@ fn thresholds(disk: &settings::Disk) -> Thresholds {
     Thresholds { warn: disk.warn_bytes, pause: disk.pause_bytes, stop: disk.stop_bytes }
 }
 
-fn heard(site: &Site, disk: Disk, free: u64) -> Heard {
+fn heard(site: &Site, disk: Disk, left: String) -> Heard {
     let (hook, topic, what) = match disk {
         Disk::Fine | Disk::Warn => (None, Topic::Held, "the disk is filling up"),
         Disk::Pause => {
@@ -315,7 +330,7 @@ fn heard(site: &Site, disk: Disk, free: u64) -> Heard {
         status: String::new(),
         commit: None,
         what: what.to_owned(),
-        reason: format!("{} MB are free", free / 1_000_000),
+        reason: left,
     }
 }
 

@@ -32,7 +32,7 @@ use thiserror::Error;
 use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
 use crate::catalogue::{self, CatalogueError};
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
-use crate::disk::{Governor, Looked};
+use crate::disk::{Governor, INODES_WANTED, Looked};
 use crate::exchange::Desk;
 use crate::flows;
 use crate::folder::StateFolder;
@@ -51,6 +51,7 @@ use crate::publish;
 use crate::recover;
 use crate::scout::Scout;
 use crate::settings::{Settings, SettingsProblem, WHOLEWORK, WHOLEWORK_BYTES_MAX};
+use crate::shortage::{self, Reserve};
 use crate::site::{self, Site, View};
 use crate::spare::Spares;
 use crate::tracker::nudges;
@@ -186,6 +187,8 @@ pub struct Engine {
     mail: Receiver<Mail>,
     /// The run was stopped because the disk was full.
     full: bool,
+    /// The room of the reserve was given back, because the journal could not be written.
+    reserve_is_used: bool,
     replies: Vec<(Sender<Answer>, Answer)>,
     herald: Herald,
     governor: Governor,
@@ -394,6 +397,7 @@ impl Engine {
             diagnosed: std::sync::Condvar::new(),
             abandoned: Mutex::default(),
             modules: Mutex::default(),
+            shortages: shortage::Shortages::default(),
         });
         let mut engine = Self {
             core: Core::new(flows, &site.settings.project.flow, rules),
@@ -401,6 +405,7 @@ impl Engine {
             journal,
             mail,
             full: false,
+            reserve_is_used: false,
             replies: Vec::new(),
             herald: Herald::default(),
             governor: Governor::default(),
@@ -409,6 +414,7 @@ impl Engine {
         };
         engine.replay()?;
         recover::restore_refs(&engine.site, &engine.core)?;
+        Reserve::of(engine.site.folder.root()).make();
         Ok(engine)
     }
 
@@ -475,14 +481,14 @@ impl Engine {
         let handle = Handle { mail: self.site.mail.clone() };
         let site = self.site.clone();
         let (done_to, done) = mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("engine".to_owned())
-            .spawn(move || {
-                let outcome = self.drive(run, options.attended);
-                drop(done_to);
-                outcome
-            })
-            .expect("one more thread can be had");
+        // No fact of the run is written yet: without the thread nothing has changed.
+        let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
+            let outcome = self.drive(run, options.attended);
+            drop(done_to);
+            outcome
+        });
+        let thread =
+            thread.map_err(|error| AskError::Machine(format!("start the thread of the engine: {error}")))?;
         Ok(Running { handle, site, thread: Some(thread), done })
     }
 
@@ -529,6 +535,7 @@ impl Engine {
             }
             self.look_at_tracker();
             let low_disk = self.look_at_disk();
+            let is_short = self.look_at_shortage();
             self.core.look(&*self.site, low_disk);
             let turn = self.commit_turn()?;
             touched.extend(turn.touched.keys());
@@ -552,18 +559,19 @@ impl Engine {
             if publish_in.is_none() {
                 publishing.go();
             }
-            if self.disk_is_full() && !self.site.interrupted.is_set() {
+            let must_end = self.disk_is_full() || self.reserve_is_used;
+            if must_end && !self.site.interrupted.is_set() {
                 self.full = true;
                 self.stop(true, &mut why);
                 continue;
             }
             let at_work = self.core.world().active().map(|task| task.id);
             scout.look(at_work.chain(self.core.queue().line()));
-            let wanted = if low_disk { 0 } else { self.core.spares(&*self.site) };
+            let wanted = if low_disk || is_short { 0 } else { self.core.spares(&*self.site) };
             spares.look(wanted, self.core.base());
             let look_out_in = publishing.look_out_in();
             let most = publish_in.into_iter().chain(look_out_in).chain(scout.pause()).min();
-            let first = self.next_mail(most, low_disk); // none: it is time for whatever is due
+            let first = self.next_mail(most, low_disk || is_short); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
                     Mail::News(task, news) => self.core.hear(&*self.site, task, &news),
@@ -601,6 +609,11 @@ impl Engine {
         self.herald.finish(HERALD_LAST);
         let tasks = touched.iter().filter_map(|id| self.core.world().get(*id)).cloned().collect();
         let held = match self.core.mismatch() {
+            None if self.reserve_is_used => Some(
+                "the disk is full: the journal could not be written, so the agents were ended; their work is kept, \
+                 and `landfall run` continues once there is room"
+                    .to_owned(),
+            ),
             None if self.full => Some(
                 "the disk has less room than `disk.stop` wants, so the agents were stopped; their work is kept"
                     .to_owned(),
@@ -646,7 +659,7 @@ impl Engine {
     }
 
     /// The next news; none when it is time for something else, at the latest after `most`.
-    fn next_mail(&self, most: Option<Duration>, low_disk: bool) -> Option<Mail> {
+    fn next_mail(&self, most: Option<Duration>, is_short: bool) -> Option<Mail> {
         let pause = match self.core.wake(&*self.site) {
             Some(at) => {
                 let ms = u64::try_from(at.0 - self.site.now().0).unwrap_or(0);
@@ -654,7 +667,7 @@ impl Engine {
             }
             None => Duration::from_secs(60),
         };
-        let pause = if low_disk { pause.min(DISK_PAUSE) } else { pause };
+        let pause = if is_short { pause.min(DISK_PAUSE) } else { pause };
         let pause = if self.core.world().active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
         let pause = most.map_or(pause, |most| pause.min(most));
         let pause = match self.core.waits_for_tracker() {
@@ -676,7 +689,8 @@ impl Engine {
 
     /// Whether there is too little room for an agent to start, and what a person sees of that and of the rest.
     fn look_at_disk(&mut self) -> bool {
-        let Looked { disk, free_bytes: free, news } = self.governor.look(&self.site, self.core.world());
+        let Looked { disk, free_bytes: free, few_inodes, news } =
+            self.governor.look(&self.site, self.core.world());
         if let Some(news) = news {
             self.herald.tell(news);
         }
@@ -685,8 +699,11 @@ impl Engine {
         let in_the_way = low && self.core.world().waiting_for(Standing::Slot) > 0;
         let shut = self.core.world().accounts().shut();
         let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
-        view.low_disk = in_the_way
-            .then(|| format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000));
+        let left = match few_inodes {
+            Some(free) => format!("{free} inodes are free, {INODES_WANTED} are wanted"),
+            None => format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000),
+        };
+        view.low_disk = in_the_way.then_some(left);
         view.shut = shut.map(|(name, state)| (name.clone(), state.clone())).collect();
         view.queue = self.core.queue().clone();
         view.pilot = self.core.pilot().clone();
@@ -696,6 +713,19 @@ impl Engine {
         let spent = Outside::spent(&*self.site);
         self.site.view.lock().expect("no thread panics while it holds the view").spent = spent;
         low
+    }
+
+    /// Whether this machine is out of something, so that nothing may be started. What could not be started meanwhile is
+    /// started once it is back.
+    fn look_at_shortage(&mut self) -> bool {
+        let shortage = shortage::look(&self.site);
+        let resource = shortage.as_ref().map(|shortage| shortage.resource);
+        self.core.set_short(resource);
+        self.site.view.lock().expect("no thread panics while it holds the view").shortage = shortage;
+        if resource.is_none() {
+            shortage::start_postponed(&self.site);
+        }
+        resource.is_some()
     }
 
     /// Whether there is so little room that agents at work must end before they lose what they write.
@@ -711,7 +741,7 @@ impl Engine {
             let tasks = turn.touched.values().cloned().collect();
             let entries = std::mem::take(&mut turn.entries);
             let heard = if self.herald.is_idle() { Vec::new() } else { entries.clone() };
-            self.journal.append(Batch { entries, tasks })?;
+            self.append(Batch { entries, tasks })?;
             self.herald.hear(&heard, self.core.world());
             self.folders.hear(turn.touched.values());
             crash::point("journal.append.after");
@@ -720,6 +750,21 @@ impl Engine {
             drop(to.send(reply)); // the asker has left, nobody to tell
         }
         Ok(turn)
+    }
+
+    /// Writes facts. On a full disk the agents are ended first, so that they do not take the room that the reserve
+    /// gives back; then there is enough to write down how the run ends.
+    fn append(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let again = Batch { entries: batch.entries.clone(), tasks: batch.tasks.clone() };
+        match self.journal.append(batch) {
+            Err(StoreError::Full) => {
+                perform::end_agents(&self.site);
+                Reserve::of(self.site.folder.root()).release();
+                self.reserve_is_used = true;
+                self.journal.append(again).map(drop)
+            }
+            written => written.map(drop),
+        }
     }
 
     /// Has the folders of these tasks show them, and hears what a person changed there. Whoever is in the way for long has

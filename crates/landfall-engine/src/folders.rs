@@ -96,9 +96,7 @@ impl Folders {
         self.line.bell.notify_one();
         if self.thread.is_none() {
             let (site, line) = (site.clone(), self.line.clone());
-            let thread = std::thread::Builder::new().name("folders".to_owned());
-            let thread = thread.spawn(move || watch(&site, &line)).expect("one more thread can be had");
-            self.thread = Some(thread);
+            self.thread = Some(crate::shortage::wait_for_thread("folders", move || watch(&site, &line)));
         }
     }
 

@@ -34,6 +34,7 @@ use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, end_reading, go, reads};
 use crate::recovering;
 use crate::settings::Confinement;
+use crate::shortage::wait_for_thread;
 use crate::site::{Allowance, Live, Manner, Site};
 
 /// An agent to follow.
@@ -81,13 +82,10 @@ impl Follower {
         let (orders, inbox) = mpsc::channel();
         let watch = Watch::new().expect("the kernel gives an epoll");
         let waker = watch.waker();
-        let thread = std::thread::Builder::new()
-            .name("follow".to_owned())
-            .spawn(move || {
-                let _fuse = Fuse;
-                Desk { site, watch, inbox, next: 0, open: HashMap::new() }.run();
-            })
-            .expect("one more thread can be had");
+        let thread = wait_for_thread("follow", move || {
+            let _fuse = Fuse;
+            Desk { site, watch, inbox, next: 0, open: HashMap::new() }.run();
+        });
         Self { orders, waker, thread: Arc::new(Mutex::new(Some(thread))) }
     }
 

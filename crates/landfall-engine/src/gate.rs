@@ -18,6 +18,7 @@ use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
 use landfall_model::issue::{self, IssueKind, Source};
 use landfall_model::proof;
+use landfall_model::resource::{MachineResource, named_in};
 use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent, News, Task, Tree};
 
 use crate::confine::{self, Reach};
@@ -31,7 +32,8 @@ use crate::patience::{Patience, Press, abandon};
 use crate::perform::{collect_detail, task_ref};
 use crate::queue::{self, Settled};
 use crate::settings::{Verify, VerifyCommand};
-use crate::site::{self, Measured, Site};
+use crate::shortage;
+use crate::site::{self, BaselineEntry, Site};
 
 /// Brings the work in, merges it and verifies the result. Each part repeats safely: objects are added, refs of ours are
 /// moved, a lane is made clean before it is used.
@@ -638,7 +640,7 @@ impl Gate<'_> {
                 let Some(again) = again else { return Ok(None) };
                 shown = again;
             }
-            let measured = Measured { seen: shown.seen.clone(), at_ms: self.site.clock.mono_ms() };
+            let measured = BaselineEntry { seen: shown.seen.clone(), at_ms: self.site.clock.mono_ms() };
             let mut baseline = self.site.baseline.lock().expect("no thread panics while it holds it");
             if baseline.len() >= BASELINE_MAX {
                 baseline.clear();
@@ -652,7 +654,7 @@ impl Gate<'_> {
     /// What was seen of a command on the base. What was not a pass is believed only for a while: its cause may be gone.
     fn known_on_base(&self, key: &(Tree, Digest, String)) -> Option<Seen> {
         let baseline = self.site.baseline.lock().expect("no thread panics while it holds it");
-        let Measured { seen, at_ms } = baseline.get(key)?;
+        let BaselineEntry { seen, at_ms } = baseline.get(key)?;
         let age_ms = self.site.clock.mono_ms().saturating_sub(*at_ms);
         let fresh = weigh(seen, None, None) == Outcome::Pass || age_ms < RED_BASE_MS;
         fresh.then(|| seen.clone())
@@ -676,10 +678,10 @@ impl Gate<'_> {
         let mut restarts = 0;
         loop {
             match self.run_once(commit, ignored, command, name)? {
-                RunEnd::Interrupted => return Ok(None),
-                RunEnd::Shown(shown) => return Ok(Some(shown)),
-                RunEnd::SitterKilled if restarts < SITTER_RESTARTS_MAX => restarts += 1,
-                RunEnd::SitterKilled => {
+                CheckEnd::Interrupted => return Ok(None),
+                CheckEnd::Shown(shown) => return Ok(Some(shown)),
+                CheckEnd::SitterKilled if restarts < SITTER_RESTARTS_MAX => restarts += 1,
+                CheckEnd::SitterKilled => {
                     let seen = Seen { exit: None, timed_out: false, tests: None };
                     let excerpt = format!("the check was killed {} times from outside", restarts + 1);
                     return Ok(Some(Shown { seen, took_ms: 0, excerpt }));
@@ -695,7 +697,7 @@ impl Gate<'_> {
         ignored: Ignored,
         command: &VerifyCommand,
         name: &str,
-    ) -> Result<RunEnd, GitError> {
+    ) -> Result<CheckEnd, GitError> {
         let checkout = self.lane.checkout(commit, ignored)?;
         crash::point("verify.checked-out");
         let dir = free_folder(self.site, name);
@@ -731,7 +733,7 @@ impl Gate<'_> {
         crash::point("verify.run.before");
         let _noted = Noted::check(self.site, self.lane, &dir);
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
-            return Ok(RunEnd::Interrupted);
+            return Ok(CheckEnd::Interrupted);
         }
         let ended = match sitter::start(&self.site.program, &dir, &spec) {
             Ok(sitting) => {
@@ -749,22 +751,33 @@ impl Gate<'_> {
             Err(error) => return Err(not_started(error)),
         };
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
-            return Ok(RunEnd::Interrupted); // what it came to may be our own doing
+            return Ok(CheckEnd::Interrupted); // what it came to may be our own doing
         }
         crash::point("verify.run.after");
+        if let Waited::Ended { ended, .. } = &ended
+            && [ended.out, ended.err].iter().any(|spool| spool.left_out > 0 && spool.bytes <= spec.out_cap)
+        {
+            // Its output is not whole, so neither is what it says of its tests.
+            let full = shortage::error_of(MachineResource::Disk);
+            return Err(GitError::io("keep the output of a check", full));
+        }
         let (out, err) = (tail(&dir.join("out.log"), TESTS_TAIL), tail(&dir.join("err.log"), TESTS_TAIL));
         let (ended, overdue) = match ended {
             Waited::Ended { ended, overdue } => (ended, overdue),
-            Waited::Lost { overdue: false } => return Ok(RunEnd::SitterKilled),
+            Waited::Lost { overdue: false } => return Ok(CheckEnd::SitterKilled),
             Waited::Lost { overdue: true } => {
                 let seen = Seen { exit: None, timed_out: true, tests: None };
                 let excerpt = "the check did not end when it was told to".to_owned();
-                return Ok(RunEnd::Shown(Shown { seen, took_ms: 0, excerpt }));
+                return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt }));
             }
         };
         let exit = match &ended.exit {
             sitter::Exit::Code(code) => Some(*code),
             sitter::Exit::Signal(signal) => Some(128 + *signal), // as a shell would say it: the work's own crash
+            sitter::Exit::NotStarted { errno, message, .. } if resource_of(*errno).is_some() => {
+                let doing = format!("start a check: {message}");
+                return Err(GitError::io(doing, std::io::Error::from_raw_os_error(*errno)));
+            }
             sitter::Exit::NotStarted { .. } => Some(127),
         };
         let tests = match (count_tests(&out), count_tests(&err)) {
@@ -773,8 +786,20 @@ impl Gate<'_> {
         };
         let seen = Seen { exit, timed_out: overdue || ended.cause == Cause::Deadline, tests };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-        Ok(RunEnd::Shown(Shown { seen, took_ms, excerpt: excerpt(&out, &err) }))
+        // A check that fails while this machine is out of something says nothing about the work.
+        if weigh(&seen, None, None) != Outcome::Pass
+            && let Some(resource) = shortage::find(self.site)
+        {
+            let doing = format!("run a check while this machine is out of {resource}");
+            return Err(GitError::io(doing, shortage::error_of(resource)));
+        }
+        Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt: excerpt(&out, &err) }))
     }
+}
+
+/// The resource that a system error is about.
+fn resource_of(errno: i32) -> Option<MachineResource> {
+    named_in(&std::io::Error::from_raw_os_error(errno).to_string())
 }
 
 /// Why this machine could not start a check.
@@ -789,7 +814,7 @@ fn not_started(error: StartError) -> GitError {
 }
 
 /// How one run of a check ended.
-enum RunEnd {
+enum CheckEnd {
     /// It ran to its end, or to its limit.
     Shown(Shown),
     /// Its sitter was killed, and with it the check: nothing was seen.

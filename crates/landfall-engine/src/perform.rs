@@ -14,7 +14,9 @@ use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, Stop, Task, Tas
 use crate::engine::Mail;
 use crate::follow::Follower;
 use crate::site::{self, Manner, Site};
-use crate::{exchange, gate, land, launch, module, papers, queue, recovering, report, spare, workspace};
+use crate::{
+    exchange, gate, land, launch, module, papers, queue, recovering, report, shortage, spare, workspace,
+};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
 pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
@@ -84,16 +86,24 @@ impl Drop for Fuse {
     }
 }
 
-/// Runs `work` in a thread.
+/// Runs `work` in a thread, as soon as one can be had.
 pub(crate) fn go(site: &Arc<Site>, what: &'static str, work: impl FnOnce(&Arc<Site>) + Send + 'static) {
-    let site = site.clone();
-    let spawned = std::thread::Builder::new().name(what.to_owned()).spawn(move || {
+    let work = move |site: &Arc<Site>| {
         let _fuse = Fuse;
         crash::point(&format!("effect.{what}.before"));
-        work(&site);
+        work(site);
         crash::point(&format!("effect.{what}.after"));
-    });
-    spawned.expect("one more thread can be had");
+    };
+    shortage::start(site, what, Box::new(work));
+}
+
+/// Ends every agent and check that runs, at once. What they come to is told as always, or found by the next run.
+pub(crate) fn end_agents(site: &Site) {
+    for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
+        if let Ok(sitter::Found::Running(sitting)) = sitter::find(&entry.path()) {
+            drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
+        }
+    }
 }
 
 /// The name of a task's workspace and of its refs.

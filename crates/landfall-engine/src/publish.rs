@@ -114,7 +114,7 @@ impl Publisher {
         self.busy = true;
         self.began_ms = Some(self.site.clock.mono_ms());
         let (site, held) = (self.site.clone(), self.held.clone());
-        let thread = std::thread::Builder::new().name("publish".to_owned()).spawn(move || {
+        crate::shortage::wait_for_thread("publish", move || {
             let _fuse = crate::perform::Fuse;
             crash::point("effect.publish.before");
             let before = held.lock().expect("no thread panics while it holds it").clone();
@@ -135,7 +135,6 @@ impl Publisher {
             *held.lock().expect("no thread panics while it holds it") = now;
             drop(site.mail.send(Mail::PublishOver)); // the engine has left
         });
-        thread.expect("one more thread can be had");
     }
 }
 

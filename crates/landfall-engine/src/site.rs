@@ -15,8 +15,8 @@ use landfall_model::queue::{Queue, QueueNews};
 use landfall_model::recovery::Pattern;
 use landfall_model::sprint::Sprint;
 use landfall_model::{
-    AccountState, Attempt, BatchId, Commit, Digest, Event, News, Spending, Spent, TaskId, Timestamp, Tree,
-    Usage, Wait,
+    AccountState, Attempt, BatchId, Commit, Digest, Event, Exit, News, Spending, Spent, TaskId, Timestamp,
+    Tree, Usage, Wait,
 };
 
 use crate::core::Outside;
@@ -27,6 +27,7 @@ use crate::interrupt::Interrupt;
 use crate::meter::Meter;
 use crate::prompts::Prompts;
 use crate::settings::{Settings, Verify};
+use crate::shortage::{self, Shortage, Shortages};
 
 /// Everything that performing an effect may need. One per engine, behind an `Arc`.
 pub struct Site {
@@ -63,7 +64,7 @@ pub struct Site {
     /// Trees that passed, with what was seen.
     pub(crate) passes: Mutex<Passes>,
     /// What single checks showed on the base, by tree, section and command.
-    pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), Measured>>,
+    pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), BaselineEntry>>,
     /// Held by whoever checks the base out in its own lane.
     pub(crate) base_lane: Mutex<()>,
     /// Verify sections by the base they were read from: a commit never changes.
@@ -112,13 +113,15 @@ pub struct Site {
     pub(crate) diagnosed: Condvar,
     /// What tasks landed as: whoever needs them begins with it.
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
+    /// What this machine has run out of, and what waits for it.
+    pub(crate) shortages: Shortages,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.
     pub(crate) modules: Mutex<std::collections::BTreeSet<String>>,
 }
 
 /// What a check showed on the base, and when by the clock that never goes back.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct BaselineEntry {
     pub seen: Seen,
     pub at_ms: u64,
 }
@@ -180,6 +183,8 @@ pub struct View {
     pub live: BTreeMap<TaskId, Live>,
     /// Why no agent is started, if the disk has too little room.
     pub low_disk: Option<String>,
+    /// What this machine has run out of: nothing is started meanwhile.
+    pub shortage: Option<Shortage>,
     /// Those at the front of the line whose turn it is not, and why.
     pub turns: BTreeMap<TaskId, Wait>,
     /// Whether the engine was told to stop.
@@ -293,11 +298,30 @@ impl Site {
 
     /// Sends news of the landing queue to the engine.
     pub(crate) fn tell_queue(&self, news: QueueNews) {
+        let news = match news {
+            QueueNews::Failed { batch, detail } if shortage::note(self, &detail).is_some() => {
+                QueueNews::Exhausted { batch, detail }
+            }
+            news => news,
+        };
         drop(self.mail.send(Mail::Queue(Box::new(news)))); // the engine has left: recovery finds it out again
     }
 
     /// Sends news of a task to the engine.
     pub(crate) fn tell(&self, task: TaskId, news: News) {
+        let news = match news {
+            News::MachineFailed { attempt, detail, hopeless: false } => match shortage::note(self, &detail) {
+                Some(resource) => News::Exhausted { attempt, resource, detail },
+                None => News::MachineFailed { attempt, detail, hopeless: false },
+            },
+            News::AgentEnded(run) => {
+                if let Exit::NotStarted { detail, hopeless: false } = &run.exit {
+                    shortage::note(self, detail);
+                }
+                News::AgentEnded(run)
+            }
+            news => news,
+        };
         drop(self.mail.send(Mail::News(task, Box::new(news)))); // the engine has left: recovery finds it out again
     }
 }

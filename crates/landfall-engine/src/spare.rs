@@ -50,7 +50,7 @@ impl Spares {
                 }
             }
         });
-        self.thread = Some(thread.expect("one more thread can be had"));
+        self.thread = thread.ok(); // without it workspaces are made when they are needed
     }
 
     /// Waits for what is being made.

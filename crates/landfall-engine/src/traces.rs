@@ -52,13 +52,10 @@ impl Traces {
             kept: Vec::new(),
         };
         let (done_to, done) = mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("traces".to_owned())
-            .spawn(move || {
-                let _done_to = done_to; // closed by the end of the thread, a panic included
-                post.work(&notes);
-            })
-            .expect("one more thread can be had");
+        let thread = crate::shortage::wait_for_thread("traces", move || {
+            let _done_to = done_to; // closed by the end of the thread, a panic included
+            post.work(&notes);
+        });
         Self { line: Some(line), lost, thread: Some(thread), done }
     }
 

@@ -13,6 +13,29 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
+/// Files that this user may still make on the file system that holds `path`. None where it does not count them.
+pub fn free_inodes(path: &Path) -> io::Result<Option<u64>> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok((stat.f_files > 0).then_some(stat.f_favail))
+}
+
+/// Makes a file of so many bytes that the file system has really set aside.
+pub fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+        Ok(()) => {}
+        // Not every file system can; then the bytes are written.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+            let chunk = vec![0; 1 << 16];
+            for _ in 0..bytes.div_ceil(1 << 16) {
+                file.write_all(&chunk)?;
+            }
+        }
+        Err(error) => return Err(error.into()),
+    }
+    file.sync_all()
+}
+
 /// Replaces `path` by `bytes`, durably: after a power cut it holds the old bytes or the new ones. Mode 0600.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_of(path)?;

@@ -150,6 +150,8 @@ pub enum Coming {
     Account,
     /// Room on the disk.
     Room,
+    /// Something this machine has run out of, and that somebody waits for.
+    Resource,
     /// The landing queue goes on.
     Landing,
 }
@@ -175,7 +177,7 @@ impl Scene {
         // What only waits for tomorrow's budget is waited for.
         let money = self.wants_slot && self.spent.as_ref().is_some_and(|spent| spent.until.is_some());
         let comes = |coming: &Coming| match coming {
-            Coming::Landing => true,
+            Coming::Landing | Coming::Resource => true,
             Coming::Due | Coming::Account => !paused,
             Coming::Room => !paused && self.wants_slot,
         };

@@ -28,6 +28,7 @@ use crate::liveness::ECHOES_MAX;
 use crate::proof;
 use crate::recover::{check, exchange, may_land};
 use crate::recovery::{Outcome as Came, is_climbed};
+use crate::resource::MachineResource;
 use crate::review::{self, Finding, Redo, ReviewMode};
 use crate::score::Checkpoint;
 use crate::seeded_bugs::{self, SeededBug};
@@ -172,6 +173,10 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::MachineFailed { attempt, detail, hopeless } => {
             fence(task, *attempt)?;
             draft.machine_failed(detail, *hopeless)?;
+        }
+        News::Exhausted { attempt, resource, detail } => {
+            fence(task, *attempt)?;
+            draft.exhausted(*resource, detail)?;
         }
         News::AgentEnded(run) => draft.agent_ended(run)?,
         News::Strode { attempt, iteration, stride } => {
@@ -1098,7 +1103,31 @@ impl Draft {
         self.leave(if lands { StepResult::Red } else { StepResult::Fail }, Some(feedback))
     }
 
+    /// What is missing comes back, so the task waits however long that takes: it never fails for it.
+    fn exhausted(&mut self, resource: MachineResource, detail: &str) -> Result<(), Refusal> {
+        const PAUSE_MS: u64 = 1_000; // nothing is started before the resource is back, whoever is due
+        let step = match self.machine_trouble()? {
+            MachineTrouble::Stopped => return Ok(()),
+            MachineTrouble::At(step) => step,
+        };
+        let cause = format!("this machine is out of {resource}: {detail}");
+        self.back_off(Parting::NotYet, PAUSE_MS, cause, step)
+    }
+
     fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), Refusal> {
+        let step = match self.machine_trouble()? {
+            MachineTrouble::Stopped => return Ok(()),
+            MachineTrouble::At(step) => step,
+        };
+        if hopeless || self.task.counters.machine >= MACHINE_TRIES_MAX {
+            return self.end(EndKind::Failed, EndCode::Machine, detail.to_owned());
+        }
+        let pause = backoff_ms(self.task.counters.machine + 1, 1_000, 60_000);
+        self.back_off(Parting::Machine, pause, detail.to_owned(), step)
+    }
+
+    /// The step that an effect failed in, unless a person had asked the task to stop: that is what happens then.
+    fn machine_trouble(&mut self) -> Result<MachineTrouble, Refusal> {
         let Some(step) = self.task.step().cloned() else {
             return Err(not_now(&self.task, "nothing is under way"));
         };
@@ -1113,14 +1142,10 @@ impl Draft {
             | Doing::Recovering { stop } => stop.clone(),
             Doing::Queued { .. } | Doing::Landing | Doing::Reporting => None,
         };
-        if let Some(stop) = stop {
-            return self.stopped(stop, step);
+        match stop {
+            Some(stop) => self.stopped(stop, step).map(|()| MachineTrouble::Stopped),
+            None => Ok(MachineTrouble::At(step)),
         }
-        if hopeless || self.task.counters.machine >= MACHINE_TRIES_MAX {
-            return self.end(EndKind::Failed, EndCode::Machine, detail.to_owned());
-        }
-        let pause = backoff_ms(self.task.counters.machine + 1, 1_000, 60_000);
-        self.back_off(Parting::Machine, pause, detail.to_owned(), step)
     }
 
     fn answered(&mut self, text: &str) -> Result<(), Refusal> {
@@ -1469,6 +1494,14 @@ fn is_own_failure(verdict: &Verdict) -> bool {
 
 const QUOTA_WAIT_MAX_MS: u64 = 8 * 24 * 60 * 60 * 1000; // no plan resets later than in a week; a wrong clock might
 const MACHINE_TRIES_MAX: u32 = 3; // a full disk or a broken git does not mend itself in seconds
+
+/// What an effect that failed means for its task.
+enum MachineTrouble {
+    /// It stops, as a person asked.
+    Stopped,
+    /// It is in this step.
+    At(StepName),
+}
 
 /// What a person says to a review.
 enum Review {

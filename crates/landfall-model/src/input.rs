@@ -14,6 +14,7 @@ use crate::plan::Outline;
 use crate::proof;
 use crate::queue::BatchId;
 use crate::recovery::{Climbed, Op, PlanAction};
+use crate::resource::MachineResource;
 use crate::review::Redo;
 use crate::score::Checkpoint;
 use crate::signal::{Signal, Usage};
@@ -133,6 +134,15 @@ pub enum News {
         detail: String,
         /// Whether trying again could help.
         hopeless: bool,
+    },
+    /// The machine ran out of something while an effect was performed. It comes back, so no try is counted.
+    Exhausted {
+        /// Of this attempt.
+        attempt: Attempt,
+        /// What there is none of.
+        resource: MachineResource,
+        /// What failed for want of it.
+        detail: String,
     },
     /// A run of the agent ended.
     AgentEnded(EndedRun),

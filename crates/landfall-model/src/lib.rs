@@ -44,6 +44,7 @@ pub mod proposal;
 pub mod queue;
 mod recover;
 pub mod recovery;
+pub mod resource;
 pub mod review;
 mod schedule;
 pub mod score;

@@ -371,6 +371,13 @@ pub enum QueueNews {
         /// What and why.
         detail: String,
     },
+    /// The machine ran out of something. The batch is dropped and formed again once that is back; nothing is held.
+    Exhausted {
+        /// For this batch.
+        batch: BatchId,
+        /// What and why.
+        detail: String,
+    },
     /// A person moved the base: what stands on the old one is of no use.
     BaseMoved {
         /// To here.
@@ -913,6 +920,7 @@ impl Draft<'_> {
                 });
             }
             QueueNews::Failed { batch, detail } => self.failed(*batch, detail),
+            QueueNews::Exhausted { batch, detail } => drop(self.give_up(*batch, detail)),
             QueueNews::BaseMoved { to } => self.base_moved(to),
             QueueNews::Hold { why, reason } => self.hold(*why, reason.clone(), None),
             QueueNews::Resume => {
@@ -1058,16 +1066,24 @@ impl Draft<'_> {
 
     /// Something on this machine failed. What the base holds may be unknown then; building the next batch finds out.
     fn failed(&mut self, id: BatchId, detail: &str) {
-        let Some(batch) = self.find(id, |doing| doing != BatchDoing::Resting) else { return };
+        if self.give_up(id, detail).is_none() {
+            return;
+        }
+        let tries = self.queue.troubles + 1;
+        let pause_ms = 1_000_u64 << tries.min(6);
+        self.hold(HoldWhy::Machine, detail.to_owned(), Some(self.at.plus_ms(pause_ms)));
+    }
+
+    /// Ends a batch in the middle of what is done about it. None: nothing is.
+    fn give_up(&mut self, id: BatchId, detail: &str) -> Option<BatchId> {
+        let batch = self.find(id, |doing| doing != BatchDoing::Resting)?;
         if let BatchDoing::Landing(count) = batch.doing {
             for member in &batch.members[..count] {
                 self.tell(member.task, News::LandUnsure { attempt: member.attempt });
             }
         }
         self.over(id, detail.to_owned());
-        let tries = self.queue.troubles + 1;
-        let pause_ms = 1_000_u64 << tries.min(6);
-        self.hold(HoldWhy::Machine, detail.to_owned(), Some(self.at.plus_ms(pause_ms)));
+        Some(id)
     }
 
     fn base_moved(&mut self, to: &Commit) {

@@ -53,7 +53,10 @@ impl Cgroup {
             Ok(folder)
         });
         match folder {
-            Ok(folder) => Ok(Cgroup { path, folder }),
+            Ok(folder) => {
+                limit_processes(parent, &path);
+                Ok(Cgroup { path, folder })
+            }
             Err(error) => {
                 drop(fs::remove_dir(&path)); // nothing was in it
                 Err(error)
@@ -80,6 +83,22 @@ impl Cgroup {
     pub(super) fn remove(self) {
         drop(remove(&self.path)); // it stays behind empty; `sweep` looks again
     }
+}
+
+/// Limits the processes of a run, where the hierarchy counts them. Without that the limit of the user remains.
+fn limit_processes(parent: &Path, path: &Path) {
+    let Ok(outer) = fs::read_to_string(parent.join("pids.max")) else { return };
+    if path.join("pids.max").exists() {
+        drop(fs::write(path.join("pids.max"), processes_max(&outer).to_string())); // as good as no such file
+    }
+}
+
+/// How many processes one run may have, by the limit of the group around it: the engine and the other runs need theirs.
+fn processes_max(outer: &str) -> u64 {
+    const MOST: u64 = 32_768;
+    const LEAST: u64 = 16; // less is no agent
+    let outer = outer.trim().parse::<u64>().map_or(MOST, |outer| outer / 2);
+    outer.clamp(LEAST, MOST)
 }
 
 /// Finds the groups that sitters with this marker left behind, kills what is in them and removes them. Returns how many
@@ -154,6 +173,13 @@ fn prefix(marker: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_may_have_half_of_the_processes_of_the_group_around_it() {
+        for (outer, expected) in [("max\n", 32_768), ("1000\n", 500), ("10\n", 16), ("9999999\n", 32_768)] {
+            assert_eq!(processes_max(outer), expected, "{outer}");
+        }
+    }
 
     #[test]
     fn our_group_is_found_in_every_kind_of_mount() {

@@ -2077,6 +2077,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
     match news {
         News::WorkspaceReady { attempt, .. }
         | News::MachineFailed { attempt, .. }
+        | News::Exhausted { attempt, .. }
         | News::AgentEnded(EndedRun { attempt, .. })
         | News::Checked { attempt, .. }
         | News::MergeConflict { attempt, .. }

@@ -335,6 +335,7 @@ pub fn late(news: Line) -> Line {
         match &mut news {
             News::WorkspaceReady { attempt, .. }
             | News::MachineFailed { attempt, .. }
+            | News::Exhausted { attempt, .. }
             | News::AgentEnded(EndedRun { attempt, .. })
             | News::Checked { attempt, .. }
             | News::MergeConflict { attempt, .. }

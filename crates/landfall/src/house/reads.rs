@@ -280,6 +280,12 @@ impl Look<'_> {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
         }
         warnings.extend(older_journals(self.place));
+        if let Some(shortage) = self.engine.view(|view| view.shortage.clone()).flatten() {
+            let (resource, detail) = (shortage.resource, shortage.detail);
+            warnings.push(format!(
+                "nothing is started: this machine is out of {resource} ({detail}); Landfall continues by itself"
+            ));
+        }
         warnings.extend(self.orphaned(reader)?);
         warnings.extend(ended_paused(reader)?);
         warnings.extend(disk_warnings(self.place, disk.as_ref()));
@@ -609,6 +615,12 @@ fn not_begun(task: &Task, view: &View) -> Option<String> {
     }
     if pilot.mode() == Mode::SemiAuto && pilot.assigned() != Some(id) {
         return Some(format!("is ready, and you pick what is next: `landfall next {id}` takes it."));
+    }
+    if let Some(shortage) = &view.shortage {
+        return Some(format!(
+            "is ready, but nothing is started: this machine is out of {}; Landfall continues by itself.",
+            shortage.resource
+        ));
     }
     let sprint = view.sprint.as_ref()?;
     match &sprint.phase {

@@ -18,6 +18,7 @@ mod by_hand;
 mod checkpoint;
 mod conflicts;
 mod crash;
+mod exhausted;
 mod faces;
 mod folders;
 mod gate;

@@ -1058,7 +1058,8 @@ fn batch_in(news: &landfall_model::QueueNews) -> Option<BatchId> {
         | News::Landed { batch, .. }
         | News::LandMoved { batch, .. }
         | News::LandMismatch { batch, .. }
-        | News::Failed { batch, .. } => Some(*batch),
+        | News::Failed { batch, .. }
+        | News::Exhausted { batch, .. } => Some(*batch),
         News::Look
         | News::BaseMoved { .. }
         | News::Hold { .. }
@@ -1090,6 +1091,7 @@ pub fn attempt_in(news: &News) -> Option<Attempt> {
     match news {
         News::WorkspaceReady { attempt, .. }
         | News::MachineFailed { attempt, .. }
+        | News::Exhausted { attempt, .. }
         | News::AgentEnded(EndedRun { attempt, .. })
         | News::Checked { attempt, .. }
         | News::MergeConflict { attempt, .. }

@@ -1,0 +1,223 @@
+//! Running out of processes, descriptors, memory, disk space or inodes: what is missing is noted once, nothing new is
+//! started, and a look every few seconds finds out whether it is back. Work that could not be started is kept for then.
+
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use landfall_model::resource::{MachineResource, named_in};
+use rustix::io::Errno;
+
+use crate::site::Site;
+
+/// What is missing, and the failure that showed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortage {
+    /// What there is none of.
+    pub resource: MachineResource,
+    /// The failure.
+    pub detail: String,
+}
+
+/// Work of a thread that could not be started.
+pub(crate) struct Postponed {
+    what: &'static str,
+    work: PostponedWork,
+}
+
+type PostponedWork = Box<dyn FnOnce(&Arc<Site>) + Send>;
+
+const PROBE_AGAIN: Duration = Duration::from_secs(1); // a try takes the very thing that others miss
+
+/// What is noted about shortages.
+#[derive(Default)]
+pub(crate) struct Shortages {
+    current: Mutex<Option<Shortage>>,
+    /// When it was last tried whether the resource is back.
+    probed: Mutex<Option<Instant>>,
+    postponed: Mutex<Vec<Postponed>>,
+}
+
+/// Notes the resource that a failure is about. None: it is about something else.
+pub(crate) fn note(site: &Site, detail: &str) -> Option<MachineResource> {
+    let resource = match named_in(detail)? {
+        MachineResource::Disk if has_no_inodes(site) => MachineResource::Inodes,
+        named => named,
+    };
+    let mut current = site.shortages.current.lock().expect("no thread panics while it holds it");
+    // The first failure stays: those that follow come from the same shortage.
+    current.get_or_insert_with(|| Shortage { resource, detail: detail.to_owned() });
+    Some(resource)
+}
+
+/// What is missing now. What was missing and can be had again is not named any more.
+pub(crate) fn look(site: &Site) -> Option<Shortage> {
+    let current = || site.shortages.current.lock().expect("no thread panics while it holds it");
+    let shortage = current().clone()?;
+    let mut probed = site.shortages.probed.lock().expect("no thread panics while it holds it");
+    if probed.is_some_and(|at| at.elapsed() < PROBE_AGAIN) {
+        return Some(shortage);
+    }
+    *probed = Some(Instant::now());
+    if !is_back(shortage.resource, site.folder.root()) {
+        return Some(shortage);
+    }
+    *current() = None;
+    None
+}
+
+/// What is missing right now, found out by trying to have it.
+pub(crate) fn find(site: &Site) -> Option<MachineResource> {
+    MachineResource::ALL.into_iter().find(|resource| !is_back(*resource, site.folder.root()))
+}
+
+/// The system error that names a resource.
+pub(crate) fn error_of(resource: MachineResource) -> std::io::Error {
+    let errno = match resource {
+        MachineResource::Processes => Errno::AGAIN,
+        MachineResource::Descriptors => Errno::MFILE,
+        MachineResource::Memory => Errno::NOMEM,
+        MachineResource::Disk | MachineResource::Inodes => Errno::NOSPC,
+    };
+    errno.into()
+}
+
+/// Starts a thread. If none can be had, its work is kept until [`start_postponed`].
+pub(crate) fn start(site: &Arc<Site>, what: &'static str, work: PostponedWork) {
+    // The closure of a thread that did not start is lost: the work is handed over beside it.
+    let slot = Arc::new(Mutex::new(Some(work)));
+    let (theirs, handed) = (site.clone(), slot.clone());
+    let take = |slot: &Mutex<Option<PostponedWork>>| slot.lock().expect("held only to take it").take();
+    let started = std::thread::Builder::new().name(what.to_owned()).spawn(move || {
+        if let Some(work) = take(&handed) {
+            work(&theirs);
+        }
+    });
+    if let Err(error) = started
+        && let Some(work) = take(&slot)
+    {
+        note(site, &format!("start a thread: {error}"));
+        let mut postponed = site.shortages.postponed.lock().expect("no thread panics while it holds it");
+        postponed.push(Postponed { what, work });
+    }
+}
+
+/// Starts the work that was postponed.
+pub(crate) fn start_postponed(site: &Arc<Site>) {
+    let postponed: Vec<Postponed> =
+        std::mem::take(&mut *site.shortages.postponed.lock().expect("no thread panics while it holds it"));
+    for Postponed { what, work } in postponed {
+        start(site, what, work);
+    }
+}
+
+/// Starts a thread of the engine's own, as soon as one can be had.
+pub(crate) fn wait_for_thread<T: Send + 'static>(
+    what: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    const PAUSE: Duration = Duration::from_millis(200);
+    let slot = Arc::new(Mutex::new(Some(work)));
+    loop {
+        let handed = slot.clone();
+        let started = std::thread::Builder::new().name(what.to_owned()).spawn(move || {
+            let work = handed.lock().expect("held only to take it").take();
+            work.expect("taken by the one thread that started")()
+        });
+        match started {
+            Ok(thread) => return thread,
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn has_no_inodes(site: &Site) -> bool {
+    const NONE: u64 = 16; // a few may be freed between the failure and the look
+    free_inodes(site).is_some_and(|free| free < NONE)
+}
+
+/// Files that can still be made, on the fuller of the two disks that agents can fill. None where inodes are not counted.
+pub(crate) fn free_inodes(site: &Site) -> Option<u64> {
+    let places = [site.folder.root().to_owned(), std::env::temp_dir()];
+    places.iter().filter_map(|place| landfall_host::disk::free_inodes(place).ok().flatten()).min()
+}
+
+/// Whether so much of a resource can be had that the start of an agent or a check may succeed.
+fn is_back(resource: MachineResource, folder: &Path) -> bool {
+    const THREADS: usize = 8; // a sitter, its agent, and what git starts
+    const FILES: usize = 24;
+    const BYTES: usize = 8 << 20;
+    match resource {
+        MachineResource::Processes => {
+            let (hold, held) = std::sync::mpsc::channel::<()>();
+            let held = Arc::new(Mutex::new(held));
+            let start = |_| {
+                let held = held.clone();
+                std::thread::Builder::new().spawn(move || {
+                    drop(held.lock().map(|held| held.recv())); // until all have started
+                })
+            };
+            let started: Vec<_> = (0..THREADS).map(start).collect();
+            drop(hold);
+            let all = started.iter().all(Result::is_ok);
+            for thread in started.into_iter().flatten() {
+                drop(thread.join()); // they only wait
+            }
+            all
+        }
+        MachineResource::Descriptors => {
+            let open = |_| std::fs::File::open("/dev/null");
+            (0..FILES).map(open).collect::<Vec<_>>().iter().all(Result::is_ok)
+        }
+        MachineResource::Memory => Vec::<u8>::new().try_reserve_exact(BYTES).is_ok(),
+        MachineResource::Disk | MachineResource::Inodes => can_write(folder, FILES, BYTES / FILES),
+    }
+}
+
+/// Whether so many files of so many bytes can be written; they are removed again.
+fn can_write(folder: &Path, files: usize, bytes: usize) -> bool {
+    use std::io::Write as _;
+    let name = |place: usize| folder.join(format!(".probe-{}-{place}", std::process::id()));
+    let chunk = vec![0; bytes];
+    let write = |place: usize| -> std::io::Result<()> {
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(name(place))?;
+        file.write_all(&chunk)
+    };
+    let all = (0..files).all(|place| write(place).is_ok());
+    for place in 0..files {
+        drop(std::fs::remove_file(name(place))); // it may not have come to be
+    }
+    all
+}
+
+/// A file that takes room of the state folder, so that there is some to write down the end of a run on a full disk.
+pub(crate) struct Reserve {
+    path: std::path::PathBuf,
+}
+
+impl Reserve {
+    const BYTES: u64 = 4 << 20; // the last facts of a few hundred tasks
+
+    /// The reserve of a state folder.
+    pub fn of(folder: &Path) -> Self {
+        Self { path: folder.join("reserve") }
+    }
+
+    /// Makes it, if it is not there and the disk has plenty of room.
+    pub fn make(&self) {
+        let is_there = std::fs::metadata(&self.path).is_ok_and(|meta| meta.len() == Self::BYTES);
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let plenty = || landfall_host::disk::free_bytes(folder).is_ok_and(|free| free > 4 * Self::BYTES);
+        if !is_there && plenty() && landfall_host::disk::allocate(&self.path, Self::BYTES).is_err() {
+            self.release(); // a part of it helps nobody
+        }
+    }
+
+    /// Gives its room back.
+    pub fn release(&self) {
+        drop(std::fs::remove_file(&self.path)); // it was not there
+    }
+}

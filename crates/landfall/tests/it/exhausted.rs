@@ -1,0 +1,260 @@
+//! Exhausted resources: the engine does not panic, starts nothing new, names the resource, loses nothing, and continues by
+//! itself once the resource is back.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use landfall_testkit::{Scratch, Started};
+
+use crate::LANDFALL;
+use crate::sandbox::open;
+
+const SETTINGS: &str = "[agent.default]\nkind = \"script\"\n[disk]\nwarn = \"0MB\"\npause = \"0MB\"\nstop = \"0MB\"\n\
+    [[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\ntimeout = \"60s\"\n";
+
+fn writes(name: &str) -> String {
+    format!("signal = \"complete\"\n[[write]]\npath = \"{name}.txt\"\ntext = \"{name}\\n\"\n")
+}
+
+/// The first task waits for a file, so that the fault comes while the engine is at work.
+fn waits(folder: &Path, name: &str) -> String {
+    let (began, go) = (folder.join("began"), folder.join("go"));
+    let wait = format!("touch {}; while [ ! -e {} ]; do sleep 0.02; done", began.display(), go.display());
+    format!("run = [\"sh\", \"-c\", {wait:?}]\n{}", writes(name))
+}
+
+/// A small file system in memory; unmounted when dropped.
+struct SmallDisk {
+    folder: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    fn mount(options: &str) -> Option<Self> {
+        let folder =
+            tempfile::Builder::new().prefix("landfall-small-").tempdir().expect("a folder can be made");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "landfall-test"]).arg(folder.path());
+        let mounted = mount.output().is_ok_and(|done| done.status.success());
+        if !mounted {
+            eprintln!("landfall-skip: a small file system needs the right to mount");
+        }
+        mounted.then_some(Self { folder })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("-l").arg(self.path()).status()); // it is in memory, and gone with the last user
+    }
+}
+
+/// A control group that limits the processes of whoever is put into it; gone when dropped.
+struct PidsLimit {
+    path: PathBuf,
+}
+
+impl PidsLimit {
+    fn make() -> Option<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let point = mounts.lines().find_map(|line| {
+            let (mount, source) = line.split_once(" - ")?;
+            let is_pids =
+                source.starts_with("cgroup ") && source.split([' ', ',']).any(|word| word == "pids");
+            is_pids.then(|| PathBuf::from(mount.split(' ').nth(4).unwrap_or_default()))
+        });
+        let path = point.map(|point| point.join(format!("landfall-test-{}", std::process::id())));
+        let made = path.filter(|path| std::fs::create_dir(path).is_ok()).map(|path| Self { path });
+        if made.is_none() {
+            eprintln!("landfall-skip: limiting processes needs root and a control group");
+        }
+        made
+    }
+
+    fn set(&self, limit: &str) {
+        std::fs::write(self.path.join("pids.max"), limit).expect("a group of ours");
+    }
+
+    fn take(&self, pid: i32) {
+        std::fs::write(self.path.join("cgroup.procs"), pid.to_string()).expect("a group of ours");
+    }
+
+    fn count(&self) -> u64 {
+        let text = std::fs::read_to_string(self.path.join("pids.current")).expect("a group of ours");
+        text.trim().parse().expect("a number")
+    }
+}
+
+impl Drop for PidsLimit {
+    fn drop(&mut self) {
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.path).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50)); // its last process is being counted out
+        }
+    }
+}
+
+/// Waits until the status names what is missing.
+#[track_caller]
+fn names(scratch: &Scratch, run: &mut Started, words: &str) {
+    let mut last = String::new();
+    scratch.eventually(&format!("`{words}` in the status"), || {
+        assert!(!run.is_over(), "the engine ended: {}", scratch.heard());
+        last = scratch.landfall(&["--json", "status"]).out;
+        last.contains(words)
+    });
+}
+
+/// The run ends well, every task landed once, and nothing panicked.
+#[track_caller]
+fn all_landed(scratch: &Scratch, run: &mut Started, tasks: &[&str]) {
+    let code = run.wait(Duration::from_secs(120));
+    for task in tasks {
+        assert_eq!(scratch.status(task), "done", "{}\n{}", scratch.why(task), scratch.heard());
+        assert_eq!(scratch.facts(task, "landed").len(), 1, "{task}");
+    }
+    assert_eq!(code, Some(0), "{}", scratch.heard());
+    assert!(!scratch.heard().contains("panicked"), "{}", scratch.heard());
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn without_processes_nothing_is_started_and_the_run_continues_when_they_are_back() {
+    let Some(group) = PidsLimit::make() else { return };
+    // None is left, or a few: enough for a thread, not for an agent.
+    for left in [0, 2] {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.settings(&format!("{SETTINGS}[run]\nslots = 1\n"));
+        let folder = open(&scratch);
+        scratch.task("First", &waits(&folder, "one"), &[]);
+        scratch.task("Second", &writes("two"), &[]);
+        let mut run = scratch.start(&["run"]);
+        scratch.eventually("the first agent", || folder.join("began").exists());
+        group.take(run.pid());
+        group.set(&(group.count() + left).to_string());
+        // Its agent ends: the check cannot be started, nor can the next agent.
+        std::fs::write(folder.join("go"), "").expect("ours");
+        names(&scratch, &mut run, "out of processes");
+        scratch.task("Third", &writes("three"), &[]); // what is asked of the engine is answered all the same
+        group.set("max");
+        all_landed(&scratch, &mut run, &["T1", "T2", "T3"]);
+        for task in ["T2", "T3"] {
+            assert_eq!(scratch.detail(task)["iterations"], 1, "no try was counted");
+        }
+    }
+}
+
+#[test]
+fn without_open_files_nothing_is_started_and_the_run_continues_when_they_are_back() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(SETTINGS);
+    let folder = open(&scratch);
+    scratch.task("First", &waits(&folder, "one"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the first agent", || folder.join("began").exists());
+    let pid = run.pid().to_string();
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).expect("ours");
+    let usual = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("it is limited");
+    let usual = usual.split_whitespace().next().expect("a number").to_owned();
+    let limit = |soft: &str| {
+        let set = format!("--nofile={soft}:");
+        let done = Command::new("prlimit").args(["--pid", &pid, &set]).output();
+        done.map_or_else(|error| error.to_string(), |done| String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    scratch.task("Second", &writes("two"), &["--draft"]);
+    // One connection of a client needs a descriptor; an agent needs many.
+    let open_now = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("ours").count();
+    let problem = limit(&(open_now + 3).to_string());
+    if !problem.is_empty() {
+        eprintln!("landfall-skip: open files cannot be limited: {}", problem.trim());
+        return;
+    }
+    scratch.landfall(&["edit", "T2", "--ready"]);
+    std::thread::sleep(Duration::from_millis(1_500)); // the engine meets the limit, in one place or another
+    assert_eq!(limit(&usual), "", "{}", scratch.heard());
+    scratch.landfall(&["edit", "T2", "--ready"]); // it was refused, or is so already
+    std::fs::write(folder.join("go"), "").expect("ours");
+    all_landed(&scratch, &mut run, &["T1", "T2"]);
+}
+
+/// A project on a small file system, whose first agent waits while `fill` takes what is left.
+fn fills_up(small: &SmallDisk, fill: impl Fn(&Path) -> PathBuf, words: &str) {
+    let scratch = Scratch::within(small.path(), LANDFALL);
+    scratch.settings(SETTINGS);
+    let folder = open(&scratch);
+    scratch.task("First", &waits(&folder, "one"), &[]);
+    scratch.task("Second", &waits(&folder, "two"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the first agent", || folder.join("began").exists());
+    std::fs::write(folder.join("go"), "").expect("ours");
+    let ballast = fill(small.path());
+    // It waits, or it ends in good order because not even the journal has room; then it says why.
+    let mut over = false;
+    scratch.eventually("the shortage to be named", || {
+        over = run.is_over();
+        over || scratch.landfall(&["--json", "status"]).out.contains(words)
+    });
+    let heard = scratch.heard();
+    assert!(!heard.contains("panicked"), "{heard}");
+    assert!(!over || heard.contains("disk"), "{heard}");
+    if over {
+        assert_eq!(scratch.left_behind(), [], "its agents were ended first");
+    }
+    if ballast.is_dir() {
+        std::fs::remove_dir_all(&ballast).expect("ours");
+    } else {
+        std::fs::remove_file(&ballast).expect("ours");
+    }
+    // A run that was about to end for want of room does end; the next one continues.
+    if run.wait(Duration::from_secs(120)) != Some(0) {
+        run = scratch.start(&["run"]);
+    }
+    all_landed(&scratch, &mut run, &["T1", "T2"]);
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_the_work_continues_when_there_is_room() {
+    let Some(small) = SmallDisk::mount("size=96m,nr_inodes=20000") else { return };
+    let fill = |folder: &Path| {
+        let path = folder.join("ballast");
+        let mut file = std::fs::File::create(&path).expect("there is room for a name");
+        for size in [1 << 20, 1 << 12] {
+            while file.write_all(&vec![0; size]).is_ok() {}
+        }
+        path
+    };
+    fills_up(&small, fill, "out of disk space");
+}
+
+#[test]
+fn exhausted_inodes_are_a_wait_and_not_a_failure() {
+    let Some(small) = SmallDisk::mount("size=256m,nr_inodes=8000") else { return };
+    let fill = |folder: &Path| {
+        let path = folder.join("ballast");
+        std::fs::create_dir(&path).expect("there is an inode for it");
+        let mut count = 0;
+        while std::fs::File::create(path.join(count.to_string())).is_ok() {
+            count += 1;
+        }
+        path
+    };
+    fills_up(&small, fill, "inodes");
+}
+
+#[test]
+fn the_state_folder_holds_a_reserve_for_the_end_of_a_run() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.task("One", &writes("one"), &[]);
+    scratch.landfall(&["run"]).ok();
+    use std::os::unix::fs::MetadataExt as _;
+    let reserve = std::fs::metadata(scratch.state().join("reserve")).expect("it is made");
+    assert_eq!(reserve.len(), 4 << 20);
+    assert!(reserve.blocks() * 512 >= 4 << 20, "its room is really set aside");
+}
