@@ -31,7 +31,10 @@ enum Command {
     /// Let the simulation find every seeded bug, or the one named
     SeededBugs { bug: Option<String> },
     /// Inject faults into real projects and judge the result from outside
-    #[command(disable_help_flag = true, override_usage = "cargo xtask chaos [--rounds N] [--seed S] [--kinds a,b] [--resume]")]
+    #[command(
+        disable_help_flag = true,
+        override_usage = "cargo xtask chaos [--rounds N] [--seed S] [--kinds a,b] [--resume]"
+    )]
     Chaos {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,

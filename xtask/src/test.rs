@@ -158,6 +158,9 @@ pub fn run(args: &TestArgs) -> Result<()> {
     if is_built {
         steps.run("tests", "tests", || run_tests(args, filter.as_deref(), &tools, !only_tests, &mut report));
     }
+    if is_built && !only_tests {
+        steps.run("tests", "chaos", run_chaos_rounds);
+    }
     if !only_tests {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
         // A comment may link to a private item, for readers of the source.
@@ -206,6 +209,14 @@ fn run_tests(
         bail!("browser tests failed");
     }
     Ok(())
+}
+
+/// A few rounds of `cargo xtask chaos` with the program that was just tested, each with another kind of fault.
+fn run_chaos_rounds() -> Result<()> {
+    let mut chaos = Command::new(std::env::current_exe().context("find our own program")?);
+    chaos.args(["chaos", "--rounds", "5", "--seed", "7"]);
+    chaos.env("LANDFALL_CHAOS_PROGRAM", target_folder()?.join("landfall"));
+    run_step("chaos", chaos)
 }
 
 /// Lets the simulation look for every seeded bug, or for one.
