@@ -6,7 +6,7 @@
 
 mod front;
 mod server;
-mod stop;
+mod stop_signal;
 mod watch;
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use landfall_agents::tmux::{Cli, Key, NEXT, Next, Note, Order, POLL_MS, Screen, 
 use crate::say;
 use front::{Front, front};
 use server::{Server, Shot};
-use stop::Stop;
+use stop_signal::StopSignal;
 use watch::Watch;
 
 /// The pauses of the bridge. They scale with the interval between two looks; limits on how long a program may take do not.
@@ -94,7 +94,7 @@ pub fn run() -> u8 {
         Ok(order) => order,
         Err(code) => return code,
     };
-    let stop = match Stop::listen() {
+    let stop = match StopSignal::listen() {
         Ok(stop) => stop,
         Err(error) => {
             eprintln!("listen for signals: {error}");
@@ -169,7 +169,7 @@ struct Last {
 struct Bridge<'a> {
     order: &'a Order,
     server: &'a mut Server,
-    stop: &'a Stop,
+    stop: &'a StopSignal,
     pace: Pace,
     phase: Phase,
     /// How many commands were typed after the prompt.
@@ -183,7 +183,7 @@ struct Bridge<'a> {
 }
 
 impl<'a> Bridge<'a> {
-    fn new(order: &'a Order, server: &'a mut Server, stop: &'a Stop) -> Self {
+    fn new(order: &'a Order, server: &'a mut Server, stop: &'a StopSignal) -> Self {
         note(&Note::Started {
             program: order.argv.first().cloned().unwrap_or_default(),
             pid: server.pane(),
@@ -410,7 +410,7 @@ impl<'a> Bridge<'a> {
 }
 
 /// Lets the program leave by itself if it is in a state to. Says how its process ended.
-fn leave(order: &Order, server: &mut Server, stop: &Stop, end: &End) -> String {
+fn leave(order: &Order, server: &mut Server, stop: &StopSignal, end: &End) -> String {
     let pace = Pace::new(order);
     let ended = |server: &mut Server| match server.look() {
         Ok(Shot { dead, .. }) => dead,

@@ -126,9 +126,9 @@ fn left(open: Option<&Recovery>) -> Recovered {
 }
 
 /// The turn of one task to have the recovery agent look.
-struct Diagnosing<'s>(&'s Site);
+struct RecoveryTurn<'s>(&'s Site);
 
-impl Drop for Diagnosing<'_> {
+impl Drop for RecoveryTurn<'_> {
     fn drop(&mut self) {
         *self.0.diagnosing.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.0.diagnosed.notify_one();
@@ -148,7 +148,7 @@ fn ask(site: &Arc<Site>, task: &Task, attempt: Attempt, open: &Recovery) -> Resu
     }
     *busy = true;
     drop(busy);
-    let _alone = Diagnosing(site);
+    let _alone = RecoveryTurn(site);
     let name = task.driving.as_ref().map_or("default", |driving| driving.profile.as_str());
     let profile = site.settings.agents.get(name).ok_or_else(|| format!("there is no agent `{name}`"))?;
     let symptoms = symptoms(site, task, open)?;

@@ -20,12 +20,12 @@ const WORD_EVERY: Duration = Duration::from_secs(30); // without a terminal: sil
 
 /// A number that can be waited for.
 #[derive(Default)]
-struct Count {
+struct InterruptCount {
     number: Mutex<usize>,
     changed: Condvar,
 }
 
-impl Count {
+impl InterruptCount {
     fn number(&self) -> MutexGuard<'_, usize> {
         self.number.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -33,7 +33,7 @@ impl Count {
 
 /// Counts how often the person asked to stop: Ctrl-C, or SIGTERM.
 pub struct Interrupts {
-    count: Arc<Count>,
+    count: Arc<InterruptCount>,
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
@@ -45,7 +45,7 @@ impl Interrupts {
             |error: std::io::Error| Failure::new(Exit::Internal, format!("listen for signals: {error}"));
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
         let handle = signals.handle();
-        let count = Arc::new(Count::default());
+        let count = Arc::new(InterruptCount::default());
         let counted = Arc::clone(&count);
         let thread = thread::Builder::new()
             .name("signals".to_owned())

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::LANDFALL;
 use crate::both::{World, on_both};
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::serve::Served;
 
 const LIMIT: Duration = Duration::from_secs(180); // GitHub lets a client change one thing a second
@@ -109,7 +109,7 @@ fn behaviour_28_the_size_says_the_way_and_flags_win(world: &World) {
 }
 
 fn behaviour_28_an_issue_that_turns_out_smaller_while_its_spec_is_written_takes_another_way(world: &World) {
-    let hold = Hold::new(world, "spec");
+    let hold = HoldFile::new(world, "spec");
     issue(world, "Big", "", &hold.in_step("spec", &good(1, "one.txt")), &["--size", "L"]);
     let mut started = world.start(&["auto", "1"]);
     world.eventually("its spec is begun", || {
@@ -335,7 +335,7 @@ fn reconcile_says_what_can_be_seen_of_a_phase() {
 #[test]
 fn a_batch_that_was_killed_goes_on_where_it_was_and_does_nothing_twice() {
     let scratch = Scratch::new(LANDFALL);
-    let hold = Hold::new(&scratch, "code");
+    let hold = HoldFile::new(&scratch, "code");
     let slow = |number: u64| hold.in_step("code", &good(number, &format!("{number}.txt")));
     issue(&scratch, "One", "", &good(1, "1.txt"), &["--size", "XS"]);
     issue(&scratch, "Two", "", &slow(2), &["--size", "M"]);
@@ -399,7 +399,7 @@ fn a_server_that_keeps_the_project_drives_what_is_asked_for() {
 fn a_run_that_is_under_way_takes_up_what_is_asked_for() {
     let scratch = Scratch::new(LANDFALL);
     issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "XS"]);
-    let hold = Hold::new(&scratch, "long");
+    let hold = HoldFile::new(&scratch, "long");
     let writes = "signal = \"complete\"\n[[write]]\npath = \"long.txt\"\ntext = \"x\\n\"\n";
     let first = scratch.task("Long", &format!("{}{writes}", hold.line()), &[]);
     let mut run = scratch.start(&["run", &first]);

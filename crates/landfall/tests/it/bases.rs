@@ -1,7 +1,7 @@
 //! Work that lands on another branch than the base of the project: `--base`.
 
 use crate::both::{World, on_both};
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::lifecycle::{says, works};
 use crate::pipeline::{issue, script, there, writes};
 
@@ -123,7 +123,7 @@ fn a_run_on_another_base_goes_on_without_whoever_began_it_beside_one_of_the_proj
     world.change_settings(|settings| settings + "[workspace]\nports = \"23400-23459\"\nports_each = 10\n");
     released(&world);
     let writes = |file: &str| format!("signal = \"complete\"\n[[write]]\npath = {file:?}\ntext = \"x\\n\"\n");
-    let hold = Hold::new(&world, "main");
+    let hold = HoldFile::new(&world, "main");
     world.task("Slow on main", &format!("{}{}", hold.line(), writes("slow.txt")), &[]);
     world.task("On the side", &writes("side.txt"), &["--base", BASE]);
     let mut run = world.start(&["run"]);
@@ -172,7 +172,7 @@ fn an_issue_is_followed_on_one_base_at_a_time() {
     for (first, then, said) in [(BASE, "main", "`release/1.2`"), ("main", BASE, "the base of the project")] {
         let world = World::local();
         released(&world);
-        let hold = Hold::new(&world, "code");
+        let hold = HoldFile::new(&world, "code");
         let slow = hold.in_step("code", "[[step.code]]\nsignal = \"complete\"\n");
         let body = format!("{}\n{}", there("slow.txt"), script(&[slow]));
         let number = issue(&world, "Slow", &body, &["--size", "XS", "--label", "triaged"]).to_string();

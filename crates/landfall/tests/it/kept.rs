@@ -7,7 +7,7 @@ use landfall_testkit::Scratch;
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::sandbox::open;
 use crate::serve::{Served, outcome, writes};
 
@@ -135,7 +135,7 @@ fn a_served_project_is_cleaned_and_rebuilt_and_written_to_afterwards() {
     scratch.landfall(&["add", "After the rebuilding"]).ok();
     assert_eq!(titles(&scratch), ["Blocked", "After the cleaning", "After the rebuilding"]);
     // While a run is under way, neither is done.
-    let hold = Hold::new(&scratch, "slow");
+    let hold = HoldFile::new(&scratch, "slow");
     let slow = format!("{}{}", hold.line(), writes("c.txt"));
     scratch.task("Slow", &slow, &["--priority", "1"]);
     let (status, said) = served.post("/api/v1/runs", "{}");

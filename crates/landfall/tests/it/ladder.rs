@@ -7,7 +7,7 @@ use std::time::Duration;
 use landfall_testkit::{FakeCheck, FakeJob, Said, Scratch, Started};
 
 use crate::both::{World, on_both};
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::lifecycle::{says, works};
 
 /// The agent of a project, asked about a failure, says this.
@@ -272,7 +272,7 @@ fn wants_the_base(world: &World) {
 fn a_base_that_moved_elsewhere_is_taken_into_the_work_and_the_offer_goes_on() {
     let world = World::github();
     wants_the_base(&world);
-    let hold = Hold::new(&world, "code");
+    let hold = HoldFile::new(&world, "code");
     let code = hold.in_step("code", &works("code", "done.txt", "\"complete\""));
     let mut started = begin(&world, "Behind", &by_pull_request(&[code]), "M");
     at_work(&world);
@@ -289,7 +289,7 @@ fn a_base_that_moved_elsewhere_is_taken_into_the_work_and_the_offer_goes_on() {
 #[test]
 fn a_base_that_is_in_dispute_with_the_work_goes_back_to_its_agent_and_nothing_is_lost() {
     let world = World::github();
-    let hold = Hold::new(&world, "code");
+    let hold = HoldFile::new(&world, "code");
     let first = hold.in_step("code", &works("code", "done.txt", "\"complete\""));
     let forge = world.root().join("forge.git");
     let merges = format!(

@@ -23,7 +23,7 @@ mod faces;
 mod folders;
 mod gate;
 mod handed_on;
-mod hold;
+mod hold_file;
 mod import;
 mod init;
 mod intervene;

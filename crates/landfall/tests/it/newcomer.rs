@@ -6,7 +6,7 @@ use landfall_testkit::{Said, Scratch};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -183,7 +183,7 @@ fn an_issue_that_cannot_be_read_is_named_wherever_it_is_left_out() {
 #[test]
 fn issues_that_are_asked_for_during_a_run_are_watched_there() {
     let scratch = Scratch::new(LANDFALL);
-    let (long, short) = (Hold::new(&scratch, "long"), Hold::new(&scratch, "short"));
+    let (long, short) = (HoldFile::new(&scratch, "long"), HoldFile::new(&scratch, "short"));
     let more = ["--size", "XS", "--label", "triaged"];
     issue(&scratch, "Long", "", &long.in_step("code", &writes("code", "one.txt", "x\n")), &more);
     issue(&scratch, "Short", "", &short.in_step("code", &writes("code", "two.txt", "x\n")), &more);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use landfall_testkit::{Said, Scratch, Trouble, World as Forge};
 
 use crate::both::{World, labels, on_both};
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::lifecycle::{says, works};
 use crate::sandbox::open;
 
@@ -144,7 +144,7 @@ fn an_issue_that_a_person_closes_on_the_way_stops_keeps_its_work_and_goes_on_whe
         let spec = format!("docs/spec/issue-{number}-x.md");
         let turns =
             [writes("spec", &spec, "# X\n"), works("code", &file, "\"complete\""), says("review", FINE)];
-        let hold = Hold::new(world, step);
+        let hold = HoldFile::new(world, step);
         let slow = [hold.in_step(step, &turns.concat())];
         let made =
             issue(world, &format!("Issue {number}"), &script(&slow), &["--size", size, "--label", "triaged"]);
@@ -231,7 +231,7 @@ fn an_issue_of_files_that_nobody_wants_any_more_is_not_opened_again_by_what_land
     let began = world.root().join("home/open/began");
     world.eventually("its criterion is looked at", || began.exists());
     world.landfall(&["issue", "close", &number.to_string(), "--not-planned"]).ok();
-    Hold::at(&world.root().join("home/open/go")).release();
+    HoldFile::at(&world.root().join("home/open/go")).release();
     assert_ne!(run.wait(Duration::from_secs(120)), Some(0), "{}", world.heard());
     stays_closed(&world, number);
 }

@@ -3,7 +3,7 @@
 use landfall_api::{RunEnded, RunOutcome, Status, TaskDetail, TaskPage, Why};
 use rustix::process::Signal;
 
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::support::{TestEnvironment, finish, until};
 
 fn script(text: &str) -> String {
@@ -68,7 +68,7 @@ fn a_question_is_shown_answered_and_goes_on() {
 fn one_interrupt_finishes_the_iteration_and_two_stop_now() {
     for interrupts in [1, 2] {
         let place = TestEnvironment::with_script_agent("true");
-        let hold = Hold::at(&place.path("go"));
+        let hold = HoldFile::at(&place.path("go"));
         let body = script(&format!("{}signal = \"progress:10\"", hold.line()));
         place.add(&["slow", "--body", &body]);
         let run = place.start(&["run"]);
@@ -93,7 +93,7 @@ fn one_interrupt_finishes_the_iteration_and_two_stop_now() {
 #[test]
 fn a_third_interrupt_leaves_at_once_and_the_agent_is_adopted() {
     let place = TestEnvironment::with_script_agent("true");
-    let hold = Hold::at(&place.path("go"));
+    let hold = HoldFile::at(&place.path("go"));
     let body =
         script(&format!("{}signal = \"complete\"\n[[write]]\npath = \"a\"\ntext = \"a\"", hold.line()));
     place.add(&["slow", "--body", &body]);

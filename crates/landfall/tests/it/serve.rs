@@ -18,7 +18,7 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use serde_json::Value;
 
 use crate::LANDFALL;
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::lifecycle::works;
 use crate::pipeline::{script, there};
 use crate::sandbox::open;
@@ -267,7 +267,7 @@ fn a_lock_that_outlives_its_killed_holder_for_a_moment_is_waited_for() {
 fn behaviour_14_a_killed_server_loses_nothing_and_the_next_one_adopts_its_agents(style: Style) {
     let scratch = style.scratch();
     let count = open(&scratch).join("runs");
-    let hold = Hold::new(&scratch, "slow");
+    let hold = HoldFile::new(&scratch, "slow");
     let script = format!(
         "run = [\"sh\", \"-c\", \"echo one >> {}; {}\"]\n{}",
         count.display(),
@@ -295,7 +295,7 @@ in_styles!(behaviour_14_a_killed_server_loses_nothing_and_the_next_one_adopts_it
 fn an_interrupt_finishes_what_is_under_way_and_a_second_one_stops_now() {
     for interrupts in [1, 2] {
         let scratch = Scratch::new(LANDFALL);
-        let hold = Hold::new(&scratch, "slow");
+        let hold = HoldFile::new(&scratch, "slow");
         scratch.task("Slow", &format!("{}signal = \"progress:10\"\n", hold.line()), &[]);
         let mut served = Served::start(&scratch, &["--run"]);
         scratch.eventually("the agent is at work", || scratch.why("T1").contains("iteration 1"));
@@ -363,7 +363,7 @@ fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
 #[test]
 fn a4_the_token_is_in_its_file_and_nowhere_else() {
     let scratch = Scratch::new(LANDFALL);
-    let hold = Hold::new(&scratch, "slow");
+    let hold = HoldFile::new(&scratch, "slow");
     let slow = format!("{}{}", hold.line(), writes("b.txt"));
     scratch.task("Slow", &slow, &[]);
     let served = Served::start(&scratch, &["--run"]);

@@ -7,7 +7,7 @@ use landfall_testkit::FakeIssue;
 use serde_json::{Value, json};
 
 use crate::both::{World, on_both};
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::lifecycle::works;
 use crate::pipeline::{auto, issue, script, there};
 use crate::serve::Served;
@@ -220,7 +220,7 @@ fn an_issue_that_waits_in_a_circle_is_refused_alone_too_and_the_circle_is_named(
 #[test]
 fn after_somebody_closed_an_issue_what_comes_next_is_what_works() {
     let world = World::local();
-    let hold = Hold::new(&world, "code");
+    let hold = HoldFile::new(&world, "code");
     let slow = hold.in_step("code", &works("code", "1.txt", "\"complete\""));
     issue(&world, "Slow", &script(&[slow]), &SMALL);
     let mut run = world.start(&["auto", "1"]);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use landfall_testkit::Scratch;
 use serde_json::{Value, json};
 
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::lifecycle::{plans, says, works};
 use crate::serve::Served;
 use crate::styles::{Style, in_styles};
@@ -25,9 +25,9 @@ fn with_module_in(style: Style, name: &str, script: &[String]) -> Scratch {
 }
 
 /// A project with a module whose planning is held up.
-fn with_slow_module(style: Style, name: &str, file: &str) -> (Scratch, Hold) {
+fn with_slow_module(style: Style, name: &str, file: &str) -> (Scratch, HoldFile) {
     let scratch = style.scratch();
-    let hold = Hold::new(&scratch, name);
+    let hold = HoldFile::new(&scratch, name);
     module(&scratch, name, &[&[style.script("")], &slow_script(&hold, file)[..]].concat());
     (scratch, hold)
 }
@@ -54,7 +54,7 @@ fn script(file: &str) -> Vec<String> {
 }
 
 /// The same, but planning goes on until the test says otherwise.
-fn slow_script(hold: &Hold, file: &str) -> Vec<String> {
+fn slow_script(hold: &HoldFile, file: &str) -> Vec<String> {
     vec![hold.in_step("plan", &script(file).concat())]
 }
 

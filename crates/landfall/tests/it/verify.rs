@@ -3,7 +3,7 @@
 use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
-use crate::hold::Hold;
+use crate::hold_file::HoldFile;
 use crate::lifecycle::works;
 use crate::pipeline::{script, there};
 
@@ -276,7 +276,7 @@ fn what_is_closed_as_not_planned_is_left_alone_and_goes_on_with_its_work_when_op
     assert_eq!(stands(&scratch, 1), ("not-planned".to_owned(), String::new()));
     assert_eq!(scratch.landfall(&["list"]).ok(), "", "nobody begins it");
 
-    let hold = Hold::new(&scratch, "code");
+    let hold = HoldFile::new(&scratch, "code");
     small(&scratch, "", "two.txt", &hold.line());
     let mut run = scratch.start(&["auto", "2"]);
     scratch.eventually("its agent is at work", || scratch.prompts("T1").len() == 1);

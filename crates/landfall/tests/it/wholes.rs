@@ -4,6 +4,7 @@
 use landfall_testkit::Scratch;
 
 use crate::both::{World, labels, on_both, show};
+use crate::hold_file::HoldFile;
 use crate::lifecycle::works;
 use crate::pipeline::{auto, issue, script, there};
 
@@ -49,13 +50,18 @@ fn what_a_whole_promises_is_looked_at_level_by_level_and_only_told(scratch: &Wor
     let whole = whole(scratch, &there("second.txt"));
     let body = script(&[works("code", "first.txt", "\"complete\"")]);
     let first = part(scratch, whole, "First", &body, None);
-    // The key is there the second time.
+    // The key is there the second time. It begins once the first has landed, and must not be over before that is.
+    let hold = HoldFile::new(scratch, "second");
     let turns = [
-        "[[step.code]]\nsignal = \"blocked:no key\"\ncommit = false\n".to_owned(),
+        hold.in_step("code", "[[step.code]]\nsignal = \"blocked:no key\"\ncommit = false\n"),
         works("code", "second.txt", "\"complete\""),
     ];
     let second = part(scratch, whole, "Second", &script(&turns), Some(first));
-    auto(scratch, &[&whole.to_string()]);
+    let mut run = scratch.start(&["auto", &whole.to_string()]);
+    let told = || scratch.landfall(&["log", "T1"]).out.contains("(1 levels), and others go on");
+    scratch.eventually("the first level is over", told);
+    hold.release();
+    assert_ne!(run.wait(std::time::Duration::from_secs(120)), Some(0), "{}", scratch.heard());
     let log = scratch.landfall(&["log", "T1"]).out;
     // After the first level it does not hold: that is told, and nothing else comes of it.
     assert!(log.contains(&format!("of its issues #{first} are over (1 levels), and others go on")), "{log}");

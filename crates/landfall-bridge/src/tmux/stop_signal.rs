@@ -8,11 +8,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Readable once a signal has asked the bridge to end. Nobody reads it, so it stays readable.
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     asked: UnixStream,
 }
 
-impl Stop {
+impl StopSignal {
     /// Listens for SIGTERM, SIGINT and SIGHUP.
     pub(super) fn listen() -> io::Result<Self> {
         let (asked, ask) = UnixStream::pair()?;

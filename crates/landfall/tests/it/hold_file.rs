@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use landfall_testkit::Scratch;
 
 /// A file that agents wait for.
-pub struct Hold {
+pub struct HoldFile {
     file: PathBuf,
 }
 
-impl Hold {
+impl HoldFile {
     /// One that several stories of a scratch may have, each with its own name.
     pub fn new(scratch: &Scratch, name: &str) -> Self {
         Self::at(&scratch.root().join(format!("go-{name}")))
