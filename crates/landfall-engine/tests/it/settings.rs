@@ -164,6 +164,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
             land: Land {
                 publish: Checkout,
                 commit_leftovers: true,
+                paths_max: 200000,
                 batch: 4,
                 speculate: 1,
                 runaway: 20,
