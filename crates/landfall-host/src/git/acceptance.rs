@@ -22,7 +22,9 @@ impl Store {
     ///
     /// A fault that the tree of `base` has as well is no reason: it is in the project already.
     pub fn remote_refusal(&self, commit: &Oid, base: &Oid) -> Result<Option<String>, GitError> {
-        let Some(complaint) = self.check_as_remote(commit, &[base.clone()], &[])? else { return Ok(None) };
+        let Some(complaint) = self.check_as_remote(commit, std::slice::from_ref(base), &[])? else {
+            return Ok(None);
+        };
         // Without the contents of files: those that matter are found in the store.
         let filter = ["--filter=blob:none"];
         let tree = self.tree_of(base)?;

@@ -194,7 +194,7 @@ pub(crate) struct FileSwap {
 struct FileIdentity {
     inode: u64,
     size: i64,
-    modified: (i64, u64),
+    modified: (i128, i128),
 }
 
 impl FileIdentity {
@@ -202,7 +202,7 @@ impl FileIdentity {
         FileIdentity {
             inode: stat.st_ino,
             size: stat.st_size,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as u64),
+            modified: (i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec)),
         }
     }
 }
@@ -327,7 +327,7 @@ impl FileSwap {
         Fingerprint::read_at(folder.as_fd(), &name)
     }
 
-    /// Whether git may write into the staging folder: its index is there.
+    /// The staging folder, where the new index is.
     pub fn stage(&self) -> &StageFolder {
         &self.stage
     }
@@ -607,9 +607,9 @@ fn sync_new_files(stage: &StageFolder, put: &[Vec<u8>]) -> io::Result<()> {
         return Ok(rustix::fs::syncfs(&stage.new)?);
     }
     for path in put {
-        match files::open_file_beneath(stage.new.as_fd(), path) {
-            Ok(file) => file.sync_data()?,
-            Err(_) => {} // a link: its target is in the inode
+        // A link cannot be opened so; its target is in the inode.
+        if let Ok(file) = files::open_file_beneath(stage.new.as_fd(), path) {
+            file.sync_data()?;
         }
     }
     Ok(())

@@ -91,7 +91,7 @@ fn commits_that_a_checking_remote_refuses_are_refused_with_the_reason() {
         ),
     ];
     let commit = |tree: &Oid| {
-        scene.store.commit(tree, &[scene.base.clone()], "work", &sig(), &sig()).expect("commits")
+        scene.store.commit(tree, std::slice::from_ref(&scene.base), "work", &sig(), &sig()).expect("commits")
     };
     for (name, tree, fault) in &cases {
         let refusal = scene.store.remote_refusal(&commit(tree), &scene.base).expect("git runs");
@@ -112,7 +112,8 @@ fn commits_that_a_checking_remote_refuses_are_refused_with_the_reason() {
     let modules = scene.store.read_blob(&old, b".gitmodules", 1000).expect("read").expect("there");
     let modules = feed(&store, &["hash-object", "-w", "--stdin"], &modules);
     let more = raw_tree(&store, &[("100644", ".gitmodules", &modules), ("100644", "x", &a)]);
-    let next = scene.store.commit(&more, &[old.clone()], "next", &sig(), &sig()).expect("commits");
+    let next =
+        scene.store.commit(&more, std::slice::from_ref(&old), "next", &sig(), &sig()).expect("commits");
     assert_eq!(scene.store.remote_refusal(&next, &old).expect("git runs"), None);
     let left = std::fs::read_dir(&store).expect("readable").filter_map(Result::ok);
     assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().starts_with("quarantine")).count(), 0);
