@@ -4,7 +4,8 @@
 //! the real agent CLIs and the browser. The tools that need a download are installed while it is compiled. The steps go on
 //! after a failure, so that one run shows everything that is wrong; the summary comes last.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -150,7 +151,8 @@ pub fn run(args: &TestArgs) -> Result<()> {
     }
     let is_built = steps.run("build", "build", || run_step("build", nextest(&["--no-run"])?));
     if !only_tests {
-        let clippy = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        let clippy =
+            &["clippy", "--workspace", "--all-targets", "--features", SEEDED_BUGS, "--", "-D", "warnings"];
         steps.run("lints", "lints", || run_step("lints", cargo(clippy)));
     }
     let tools = installing.join().expect("the installer does not panic")?;
@@ -232,7 +234,11 @@ pub fn find_seeded_bugs(bug: Option<&str>) -> Result<()> {
 fn nextest(args: &[&str]) -> Result<Command> {
     let mut command = match find_program(&["cargo-nextest"]) {
         Some(_) => cargo(&[]),
-        None => Command::new(install_nextest()?),
+        None => {
+            let mut command = cargo(&[]);
+            command.env("PATH", path_with(&install_nextest()?)?);
+            command
+        }
     };
     command
         .args(["nextest", "run", "--profile", "xtask", "--workspace", "--features", SEEDED_BUGS])
@@ -240,16 +246,23 @@ fn nextest(args: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// Compiles nextest into the cache folder, once.
+/// Compiles nextest into the cache folder, once. Returns the folder of the program.
 fn install_nextest() -> Result<PathBuf> {
     let root = agents::cache_folder().join("nextest");
-    let program = root.join("bin/cargo-nextest");
-    if !program.exists() {
+    let folder = root.join("bin");
+    if !folder.join("cargo-nextest").exists() {
         let mut install = cargo(&["install", "cargo-nextest", "--locked", "--root"]);
         install.arg(&root);
         run_step("install cargo-nextest", install)?;
     }
-    Ok(program)
+    Ok(folder)
+}
+
+/// `PATH` with one more folder: cargo finds its subcommands there.
+fn path_with(folder: &Path) -> Result<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).context("a folder with a colon in its name")
 }
 
 /// The folder of the programs that were built together with this one.
@@ -260,6 +273,16 @@ pub fn target_folder() -> Result<PathBuf> {
 
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // `cargo run` describes this package to us. Build scripts that look at these variables would run again, and what
+    // depends on them would be compiled again, whenever somebody calls cargo without us.
+    for (name, _) in std::env::vars_os() {
+        let is_about_us = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_BIN_NAME"
+        });
+        if is_about_us {
+            command.env_remove(name);
+        }
+    }
     command.args(args);
     command
 }

@@ -289,7 +289,7 @@ fn limit_engine(engine: u32, resource: Resource, limit: u64) -> Result<Rlimit> {
     let old = rustix::process::getrlimit(resource);
     // The upper limit stays, so that the lower one can be raised again.
     let new = Rlimit { current: Some(limit), maximum: old.maximum };
-    Ok(prlimit(pid, resource, new).context("limit the engine")?)
+    prlimit(pid, resource, new).context("limit the engine")
 }
 
 fn restore_limit(engine: u32, resource: Resource, old: Rlimit) {
