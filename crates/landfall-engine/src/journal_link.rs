@@ -1,10 +1,11 @@
 //! The tie between a journal and the state around it: the state folder, the store and every run folder carry its id.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landfall_host::disk;
 use landfall_host::sitter::{self, Found};
+use landfall_host::wait;
 use landfall_model::journal_claim::{JournalClaim, JournalFound, StateTraces, decide_journal};
 use landfall_store::{Reader, Seq, StoreError};
 
@@ -128,18 +129,15 @@ fn end_runs(attempts: &Path) {
         Ok(Found::Running(sitting)) => Some(sitting),
         Ok(_) | Err(_) => None,
     };
-    let until = Instant::now() + END_MAX;
     let mut left: Vec<PathBuf> = runs().collect();
     for sitting in left.iter().filter_map(running) {
         drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
     }
-    while Instant::now() < until {
+    // One that does not end in time keeps the folder it works in, which is moved as it is.
+    wait::retry(END_MAX, Duration::from_millis(10), || {
         left.retain(|dir| running(dir).is_some());
-        if left.is_empty() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        left.is_empty().then_some(())
+    });
 }
 
 /// Has the state folder, or the store, carry the id of its journal.

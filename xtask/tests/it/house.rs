@@ -160,6 +160,43 @@ fn only_git_spawns_git_and_only_the_sitter_spawns_agents() {
     );
 }
 
+/// Sleeping polls. Whoever waits is woken by an event; these places have none, each for its reason.
+#[test]
+fn production_code_sleeps_only_where_no_event_can_wake_it() {
+    let known = [
+        "crates/landfall-api/src/operation.rs", // the default of a client that cannot be told of news
+        "crates/landfall-bridge/src/acp.rs",    // an agent's last words after it was asked to end
+        "crates/landfall-bridge/src/tmux/server.rs", // tmux tells nobody that it has collected its child
+        "crates/landfall-engine/src/gate.rs",   // no descriptor is left to wait on
+        "crates/landfall-engine/src/shortage.rs", // no thread can be started
+        "crates/landfall-engine/src/tracker.rs", // the pace that a forge asks for
+        "crates/landfall-host/src/sitter/sweep.rs", // a process tree that keeps forking
+        "crates/landfall-host/src/wait.rs",     // the one loop for conditions without an event
+        "crates/landfall-server/src/kept.rs",   // the pace of answers that many ask for
+        "crates/landfall-server/src/listen.rs", // a listener that is out of descriptors
+        "crates/landfall-trackers/src/modules/lock.rs", // a lock file of another program
+        "crates/landfall/src/house/desk.rs",    // an engine that is about to open its socket
+        "crates/landfall/src/player",           // the scripted agent: scripts ask it to sleep
+        "crates/landfall-testkit",
+    ];
+    let is_sleep = |line: &str| {
+        // As an arm of `select!` it is a timeout, and something else wakes the wait.
+        (line.contains("thread::sleep(") || line.contains("time::sleep("))
+            && !line.contains("() = tokio::time::sleep(")
+    };
+    let mut sleeps = Vec::new();
+    for entry in std::fs::read_dir(root().join("crates")).expect("the crates are there") {
+        for (path, code) in sources(&entry.expect("readable").path().join("src")) {
+            let name = path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+            let count = code.lines().filter(|line| is_sleep(line)).count();
+            if count > 0 && !known.iter().any(|known| name.starts_with(known)) {
+                sleeps.push(format!("{name}: {count}"));
+            }
+        }
+    }
+    assert_eq!(sleeps, [] as [&str; 0], "wait for an event, or say here why there is none");
+}
+
 #[test]
 fn no_shell_is_used_except_for_commands_a_person_wrote() {
     for folder in ["model", "agents", "host", "store", "api"] {

@@ -196,7 +196,10 @@ fn issues_that_are_asked_for_during_a_run_are_watched_there() {
     assert!(second.err.contains("a run is under way already"), "{}", second.err);
     assert!(second.err.contains("#2 [1/2] code → done"), "the same lines: {}", second.err);
     assert!(second.out.starts_with("auto #2 complete\n"), "the same banner: {}", second.out);
-    assert_eq!(scratch.git(&["show", "main:two.txt"]), "x");
+    // The engine of the first command publishes after the landing; the second command does not wait for that.
+    scratch.eventually("the work is published", || {
+        scratch.git(&["ls-tree", "--name-only", "main"]).contains("two.txt")
+    });
     let third = auto(&scratch, &["3"]);
     assert_eq!(third.code, Some(8), "{} {}", third.out, third.err);
     assert!(third.out.contains("auto #3 stopped at code"), "{}", third.out);
