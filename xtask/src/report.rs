@@ -10,7 +10,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus};
 
 /// A test that cannot run here prints a line that begins with this and returns.
 /// `landfall_testkit::skip_test` writes it.
-const SKIP_MARK: &str = "landfall-skip: ";
+pub const SKIP_MARK: &str = "landfall-skip: ";
 
 const SLOWEST_SHOWN: usize = 10;
 

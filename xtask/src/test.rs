@@ -5,14 +5,15 @@
 //! after a failure, so that one run shows everything that is wrong; the summary comes last.
 
 use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::load::Load;
-use crate::report::TestReport;
+use crate::report::{SKIP_MARK, TestReport};
 use crate::tools::{self, TestTools, Tool, find_program};
 use crate::{agents, changed, dependencies, web};
 
@@ -161,7 +162,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
         steps.run("tests", "tests", || run_tests(args, filter.as_deref(), &tools, !only_tests, &mut report));
     }
     if is_built && !only_tests {
-        steps.run("tests", "chaos", run_chaos_rounds);
+        steps.run("tests", "chaos", || run_chaos_rounds(&mut report));
     }
     if !only_tests {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
@@ -198,11 +199,13 @@ fn run_tests(
     if args.repeat > 1 {
         command.arg(format!("--stress-count={}", args.repeat));
     }
+    let junit = target_folder()?.join("../nextest/xtask/junit.xml");
+    drop(std::fs::remove_file(&junit)); // that of an earlier run, if there was one
     let load = args.load.map(Load::start);
     let tested = run_step("tests", command);
     drop(load);
     let browsed = browser.map(web::BrowserRun::finish).transpose()?;
-    report.add_junit(&target_folder()?.join("../nextest/xtask/junit.xml"))?;
+    report.add_junit(&junit)?;
     let Some(browsed) = browsed else { return tested };
     report.add_junit(&browsed.junit)?;
     report.add_flaky(browsed.flaky);
@@ -214,11 +217,24 @@ fn run_tests(
 }
 
 /// A few rounds of `cargo xtask chaos` with the program that was just tested, each with another kind of fault.
-fn run_chaos_rounds() -> Result<()> {
+fn run_chaos_rounds(report: &mut TestReport) -> Result<()> {
     let mut chaos = Command::new(std::env::current_exe().context("find our own program")?);
     chaos.args(["chaos", "--rounds", "5", "--seed", "7"]);
     chaos.env("LANDFALL_CHAOS_PROGRAM", target_folder()?.join("landfall"));
-    run_step("chaos", chaos)
+    eprintln!("── chaos");
+    let mut child = chaos.stderr(Stdio::piped()).spawn().context("start chaos")?;
+    let stderr = child.stderr.take().context("its stderr is piped")?;
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        eprintln!("{line}");
+        if let Some(reason) = line.strip_prefix(SKIP_MARK) {
+            report.add_missing_tool(reason);
+        }
+    }
+    let status = child.wait().context("wait for chaos")?;
+    if !status.success() {
+        bail!("chaos failed ({status})");
+    }
+    Ok(())
 }
 
 /// Lets the simulation look for every seeded bug, or for one.

@@ -758,6 +758,11 @@ impl Gate<'_> {
             && [ended.out, ended.err].iter().any(|spool| spool.left_out > 0 && spool.bytes <= spec.out_cap)
         {
             // Its output is not whole, so neither is what it says of its tests.
+            if self.caused_shortage(commit, &dir) {
+                let seen = Seen { exit: Some(1), timed_out: false, tests: None };
+                let excerpt = "the check filled the disk until its output was cut".to_owned();
+                return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt }));
+            }
             let full = shortage::error_of(MachineResource::Disk);
             return Err(GitError::io("keep the output of a check", full));
         }
@@ -786,14 +791,24 @@ impl Gate<'_> {
         };
         let seen = Seen { exit, timed_out: overdue || ended.cause == Cause::Deadline, tests };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-        // A check that fails while this machine is out of something says nothing about the work.
+        // A check that fails while this machine is out of something says nothing about the work, unless the check itself
+        // used it up: then it fails, because nothing else would ever end the shortage.
         if weigh(&seen, None, None) != Outcome::Pass
             && let Some(resource) = shortage::find(self.site)
+            && !self.caused_shortage(commit, &dir)
         {
             let doing = format!("run a check while this machine is out of {resource}");
             return Err(GitError::io(doing, shortage::error_of(resource)));
         }
         Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt: excerpt(&out, &err) }))
+    }
+
+    /// Removes what a check wrote. True if that ended a shortage.
+    fn caused_shortage(&self, commit: &Oid, dir: &Path) -> bool {
+        let was_short = shortage::find(self.site).is_some();
+        drop(self.lane.checkout(commit, Ignored::Remove)); // if it fails, the shortage is still there
+        confine::remove_tmp(dir);
+        was_short && shortage::find(self.site).is_none()
     }
 }
 

@@ -69,7 +69,18 @@ fn has_traces(folder: &StateFolder) -> bool {
     let has_entries =
         |path: PathBuf| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     let workspaces = folder.workspaces();
-    folder.store().exists() || has_entries(folder.attempts()) || has_entries(workspaces.join(".engine/rooms"))
+    has_task_refs(&folder.store())
+        || has_entries(folder.attempts())
+        || has_entries(workspaces.join(".engine/rooms"))
+}
+
+/// Whether work of tasks, or a base, was ever brought into the store. Every version makes an empty store when it opens.
+fn has_task_refs(store: &Path) -> bool {
+    let packed = std::fs::read_to_string(store.join("packed-refs")).unwrap_or_default();
+    packed.contains("refs/landfall/")
+        || ["base", "tasks", "kept", "done"]
+            .iter()
+            .any(|name| store.join("refs/landfall").join(name).exists())
 }
 
 /// Whether the journal and the state around it belong together.

@@ -294,6 +294,10 @@ fn sentence(reason: &HeldReason) -> String {
         HeldReason::CheckedOutElsewhere { path } => {
             format!("the branch is checked out in {} as well; check out another branch there", path.display())
         }
+        HeldReason::OperationInProgress { path, sign } if sign.ends_with(".lock") => format!(
+            "another git command is running in {} ({sign}); Landfall tries again when it ends",
+            path.display()
+        ),
         HeldReason::OperationInProgress { path, sign } => {
             format!(
                 "a git operation is in progress in {path} ({sign}); `git -C {path} status` shows it",
@@ -321,21 +325,23 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
         let of_kind = files.iter().filter(|file| file.why == why);
         of_kind.map(|file| String::from_utf8_lossy(&file.path).into_owned()).collect::<Vec<_>>()
     };
+    let in_checkout = |path: &str| checkout.join(path).to_string_lossy().into_owned();
     let mut parts = Vec::new();
     let changed = named(BlockedWhy::Changed);
     if !changed.is_empty() {
         parts.push(format!(
-            "changes that are not committed: {} (commit them, or put them aside with `git stash`)",
-            changed.join(", ")
+            "changes that are not committed: {} (commit them, or put them aside with `git -C {} stash`)",
+            changed.join(", "),
+            quote_for_shell(&checkout.to_string_lossy())
         ));
     }
     let untracked = named(BlockedWhy::Untracked);
     if let Some(first) = untracked.first() {
         parts.push(format!(
-            "not tracked by git, and landed files have these names: {} (move them away, for example with `mv {} {}`)",
+            "not tracked by git, and landed files have these names: {} (move them away, for example with `mv -n {} {}`)",
             untracked.join(", "),
-            quote_for_shell(first),
-            quote_for_shell(&format!("{first}.mine"))
+            quote_for_shell(&in_checkout(first)),
+            quote_for_shell(&in_checkout(&format!("{first}.mine")))
         ));
     }
     let submodules = named(BlockedWhy::Submodule);
@@ -349,8 +355,9 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     let damaged = named(BlockedWhy::Damaged);
     if let Some(first) = damaged.first() {
         parts.push(format!(
-            "damaged, empty on disk but not in git, as after a power cut: {} (compare with `git diff -- {}`)",
+            "damaged, empty on disk but not in git, as after a power cut: {} (compare with `git -C {} diff -- {}`)",
             damaged.join(", "),
+            quote_for_shell(&checkout.to_string_lossy()),
             quote_for_shell(first)
         ));
     }
@@ -367,5 +374,6 @@ fn quote_for_shell(path: &str) -> String {
     if path.chars().all(is_plain) && !path.starts_with('-') {
         return path.to_owned();
     }
-    format!("'./{}'", path.replace('\'', "'\\''"))
+    let prefix = if path.starts_with('/') { "" } else { "./" };
+    format!("'{prefix}{}'", path.replace('\'', "'\\''"))
 }

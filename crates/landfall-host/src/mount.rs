@@ -112,7 +112,11 @@ impl MountIdentity {
     pub fn clear_clean_mark(folder: &Path) -> io::Result<()> {
         match std::fs::remove_file(folder.join(CLEAN_MARK)) {
             Ok(()) => disk::sync_dir(folder),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            // Whoever removed it may have been killed before the sync.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match folder.is_dir() {
+                true => disk::sync_dir(folder),
+                false => Ok(()),
+            },
             Err(error) => Err(error),
         }
     }

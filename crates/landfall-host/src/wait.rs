@@ -37,7 +37,11 @@ pub fn wait_for_child(child: &mut Child, deadline: Instant) -> io::Result<Option
     if let Some(status) = child.try_wait()? {
         return Ok(Some(status));
     }
-    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let Ok(pidfd) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) else {
+        // No descriptor is left to wait on. Whoever is told of an error would kill a child that is well.
+        let span = deadline.saturating_duration_since(Instant::now());
+        return retry(span, Duration::from_millis(20), || child.try_wait().transpose()).transpose();
+    };
     if !poll_until(&mut [PollFd::new(&pidfd, PollFlags::IN)], deadline)? {
         return Ok(None);
     }

@@ -41,7 +41,9 @@ pub enum JournalClaim {
 pub fn decide_journal(journal: JournalFound<'_>, traces: StateTraces<'_>) -> JournalClaim {
     match (journal.has_facts, journal.id, traces) {
         (_, Some(id), StateTraces::Of(other)) if id == other => JournalClaim::Open,
-        (true, _, StateTraces::Of(_)) => JournalClaim::Refuse,
+        (true, Some(_), StateTraces::Of(_)) => JournalClaim::Refuse,
+        // Only an older version writes facts without an id: a backup that the user has put back.
+        (true, None, StateTraces::Of(_)) => JournalClaim::Adopt,
         (true, _, StateTraces::None | StateTraces::Unnamed) => JournalClaim::Adopt,
         (false, _, StateTraces::None) => JournalClaim::Adopt,
         (false, _, StateTraces::Unnamed | StateTraces::Of(_)) => JournalClaim::SetAside,
@@ -75,7 +77,8 @@ mod tests {
             (false, Some("b"), Of("a"), SetAside),
             // A journal with facts of other state.
             (true, Some("b"), Of("a"), Refuse),
-            (true, None, Of("a"), Refuse),
+            // A backup from before journals had an id.
+            (true, None, Of("a"), Adopt),
         ];
         for (has_facts, id, traces, claim) in table {
             assert_eq!(
@@ -93,7 +96,7 @@ mod tests {
                 for traces in [StateTraces::Unnamed, StateTraces::Of("a")] {
                     let claim = decide_journal(JournalFound { id, has_facts }, traces);
                     let belongs = traces == StateTraces::Of("a") && id == Some("a");
-                    let is_old_version = traces == StateTraces::Unnamed && has_facts;
+                    let is_old_version = has_facts && (id.is_none() || traces == StateTraces::Unnamed);
                     let opens = matches!(claim, JournalClaim::Open | JournalClaim::Adopt);
                     assert_eq!(opens, belongs || is_old_version, "{id:?} {has_facts} {traces:?}");
                 }

@@ -116,6 +116,7 @@ struct StatusLine {
     path: Vec<u8>,
     is_submodule: bool,
     is_intent_to_add: bool,
+    is_modified_on_disk: bool,
     index_has_content: bool,
 }
 
@@ -258,6 +259,14 @@ impl Work<'_> {
         let is_as_new = |change: &Difference| {
             is_blob(&change.new) && !is_as_old(change) && !not_as_new.contains(&change.path)
         };
+        // A clean filter may drop what makes them differ, and git has no other copy of that.
+        for line in status.iter().filter(|line| line.is_modified_on_disk) {
+            if let Some(change) = changing.get(line.path.as_slice())
+                && !is_as_new(change)
+            {
+                blocked.add(&line.path, BlockedWhy::Changed);
+            }
+        }
         let leaving: HashSet<&[u8]> = present()
             .filter(|(change, _)| !is_blob(&change.new) && is_as_old(change))
             .map(|(change, _)| change.path.as_slice())
@@ -382,7 +391,9 @@ impl Work<'_> {
             .args(["status", "--porcelain=v2", "-z", "--untracked-files=no"])
             .args(["--ignore-submodules=dirty", "--no-renames"])
             .output()?;
-        let records = bytes.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        // Lines that begin with `#` are about the branch and the stash, if the user's settings ask for them.
+        let is_file = |record: &&[u8]| record.first().is_some_and(|first| *first != b'#');
+        let records = bytes.split(|byte| *byte == 0).filter(is_file);
         records
             .map(|record| {
                 parse_status(record).ok_or_else(|| {
@@ -425,6 +436,7 @@ impl Work<'_> {
                 .work_tree(&self.checkout.root)
                 .env("GIT_INDEX_FILE", &index)
                 .config("core.sparseCheckout=false")
+                .config("core.ignoreStat=false") // it would have git look at no file
         };
         git().args(["update-index", "-z", "--index-info"]).input(list).output()?;
         // It ends with 1 if anything differs, which is what we ask next.
@@ -570,15 +582,16 @@ impl IndexLock {
     /// `None` if somebody else has it.
     fn take(git_dir: &Path) -> std::io::Result<Option<IndexLock>> {
         let path = git_dir.join("index.lock");
-        let mut file = match File::options().write(true).create_new(true).open(&path) {
+        let file = match File::options().write(true).create_new(true).open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(None),
             Err(error) => return Err(error),
         };
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        let lock = IndexLock { path, file: file.try_clone()? };
-        file.write_all(LOCK_TEXT)?;
-        file.sync_data()?; // after a power cut it must say whose it was
+        // From here on it is removed with this value, whatever fails.
+        let lock = IndexLock { path, file };
+        rustix::fs::flock(&lock.file, FlockOperation::NonBlockingLockExclusive)?;
+        (&lock.file).write_all(LOCK_TEXT)?;
+        lock.file.sync_data()?; // after a power cut it must say whose it was
         Ok(Some(lock))
     }
 }
@@ -676,6 +689,7 @@ fn parse_status(record: &[u8]) -> Option<StatusLine> {
         path,
         is_submodule: fields[2].first() == Some(&b'S'),
         is_intent_to_add: fields[1] == b".A",
+        is_modified_on_disk: fields[1].get(1) == Some(&b'M'),
         index_has_content: fields[0] == b"1" && !is_empty_blob && !is_zero,
     })
 }

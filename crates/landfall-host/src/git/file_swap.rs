@@ -372,14 +372,13 @@ impl FileSwap {
         }
     }
 
-    /// Forgets the files that were taken out: they were compared and are as git has them.
+    /// Removes the files that were taken out. One that a program wrote to meanwhile, through a descriptor it had open, is kept
+    /// beside the new file.
     pub fn finish(self) -> io::Result<()> {
-        for number in 0..self.take.len() {
-            if let Ok((folder, name)) = self.aside(number) {
-                rustix::fs::unlinkat(&folder, &name, AtFlags::empty())?;
-            }
+        match restore(self.root.as_fd(), &self.stage.old, &self.stage.name, &self.take, false) {
+            true => self.stage.remove(),
+            false => Ok(()), // the next update tries again
         }
-        self.stage.remove()
     }
 }
 
@@ -396,13 +395,17 @@ pub(crate) fn recover(git_dir: &Path, root: &Path, is_published: impl Fn(&str) -
         if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             continue; // its process lives
         }
-        // Without a list nothing was taken out yet.
-        if let Ok(text) = std::fs::read(path.join("swap.json"))
-            && let Ok(record) = serde_json::from_slice::<SwapRecord>(&text)
-        {
-            let (root, old) = (files::open_folder(root)?, files::open_folder(&path.join("old"))?);
-            if !restore(root.as_fd(), &old, &name, &record.taken, !is_published(&record.commit)) {
-                continue; // what could not be put back stays where it is
+        match std::fs::read(path.join("swap.json")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {} // nothing was taken out yet
+            Err(error) => return Err(error),
+            Ok(text) => {
+                let Ok(record) = serde_json::from_slice::<SwapRecord>(&text) else {
+                    continue; // written by another version: what is in it stays
+                };
+                let (root, old) = (files::open_folder(root)?, files::open_folder(&path.join("old"))?);
+                if !restore(root.as_fd(), &old, &name, &record.taken, !is_published(&record.commit)) {
+                    continue; // what could not be put back stays where it is
+                }
             }
         }
         files::remove(&path)?;
@@ -410,12 +413,20 @@ pub(crate) fn recover(git_dir: &Path, root: &Path, is_published: impl Fn(&str) -
     Ok(())
 }
 
-/// Renames files that were taken out back to where they were, if they belong there. If they do not, or if something is there by now, a file that is as it was
-/// checked goes, because git has its content, and one that is not is kept beside it. Returns whether all are safe.
+/// Renames files that were taken out back to where they were, if they belong there. If they do not, or if something is
+/// there by now, a file that is as it was checked goes, because git has its content, and one that is not is kept beside
+/// it. Returns whether all are safe.
 fn restore(root: BorrowedFd<'_>, old: &OwnedFd, stage: &str, taken: &[CheckedFile], belongs: bool) -> bool {
     let mut all_safe = true;
     for (number, file) in taken.iter().enumerate() {
-        let Ok(Some((folder, aside))) = find_aside(root, old, stage, number, &file.path) else { continue };
+        let (folder, aside) = match find_aside(root, old, stage, number, &file.path) {
+            Ok(Some(found)) => found,
+            Ok(None) => continue, // it was not taken out, or is back already
+            Err(_) => {
+                all_safe = false;
+                continue;
+            }
+        };
         let is_known = || matches!(Fingerprint::read_at(folder.as_fd(), &aside), Ok(Some(found)) if found == file.fingerprint);
         let go_back = || -> io::Result<()> {
             let parent = parent_of(&file.path);
@@ -466,16 +477,22 @@ fn find_aside(
     number: usize,
     path: &[u8],
 ) -> io::Result<Option<(OwnedFd, CString)>> {
-    let exists = |folder: &OwnedFd, name: &CString| {
-        rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    let exists = |folder: &OwnedFd, name: &CString| match rustix::fs::statat(
+        folder,
+        name,
+        AtFlags::SYMLINK_NOFOLLOW,
+    ) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(io::Error::from(error)),
     };
     let name = CString::new(number.to_string()).expect("no NUL in it");
-    if exists(old, &name) {
+    if exists(old, &name)? {
         return Ok(Some((old.try_clone()?, name)));
     }
     let Ok((parent, _)) = open_parent(root, path) else { return Ok(None) };
     let sibling = sibling_name(stage, number);
-    Ok(exists(&parent, &sibling).then_some((parent, sibling)))
+    Ok(exists(&parent, &sibling)?.then_some((parent, sibling)))
 }
 
 /// The folder that holds a path, opened without following a link, and the last part.

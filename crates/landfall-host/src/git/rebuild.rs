@@ -163,6 +163,8 @@ impl Pool {
         workspace.write_meta().doing(doing)?;
         // The record is the last word: until it is there, the workspace is not trusted and all this is done again.
         files::remove(&plan_file).doing(doing)?;
+        // A plan that came back after a power cut would have the next rebuild delete what the agent has done since.
+        files::sync_folder(room.dir()).doing(doing)?;
         self.record_mount(workspace)?;
         Ok(plan)
     }
@@ -229,7 +231,9 @@ impl Pool {
         let uncommitted = store.commit_leftovers(workspace, &head, &leftovers)?;
         let top = uncommitted.clone().unwrap_or_else(|| head.clone());
         self.keep_refs(workspace, Some(top), Vec::new(), keep)?;
-        Ok(RebuiltWorkspace { head, uncommitted })
+        // What an earlier rebuild kept, and no agent was told of, is still the news.
+        let unannounced = workspace.unannounced_rebuild().and_then(|rebuilt| rebuilt.uncommitted);
+        Ok(RebuiltWorkspace { head, uncommitted: uncommitted.or(unannounced) })
     }
 }
 

@@ -426,7 +426,10 @@ impl Call<'_> {
                 let kind = GitErrorKind::Timeout { after_s: self.timeout.as_secs() };
                 return Err(GitError { doing: self.doing, kind });
             }
-            Err(error) => return Err(GitError { doing: self.doing, kind: GitErrorKind::Io(error) }),
+            Err(error) => {
+                end(&mut child);
+                return Err(GitError { doing: self.doing, kind: GitErrorKind::Io(error) });
+            }
         };
         let code = if talk.cut { 0 } else { code_of(status) };
         Ok(Said { doing: self.doing, code, stdout: talk.stdout, stderr: talk.stderr, cut: talk.cut })

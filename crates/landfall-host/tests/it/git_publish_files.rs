@@ -247,6 +247,40 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
             blocked: &[("a.txt", BlockedWhy::Changed)],
         },
         Case {
+            name: "core.ignoreStat, edited",
+            base: nothing,
+            landing: edit,
+            user: |root| {
+                git(root, ["config", "core.ignoreStat", "true"]);
+                write(root, "a.txt", "mine\n");
+            },
+            blocked: &[("a.txt", BlockedWhy::Changed)],
+        },
+        Case {
+            name: "a clean filter that drops what the user wrote",
+            base: |root| {
+                write(root, ".gitattributes", "*.nb filter=strip\n");
+                write(root, "a.nb", "code\n");
+            },
+            landing: |root| write(root, "a.nb", "landed\n"),
+            user: |root| {
+                git(root, ["config", "filter.strip.clean", "grep -v ^output || true"]);
+                write(root, "a.nb", "code\noutput 42\n");
+            },
+            blocked: &[("a.nb", BlockedWhy::Changed)],
+        },
+        Case {
+            name: "a stash that git status is told to count",
+            base: nothing,
+            landing: edit,
+            user: |root| {
+                git(root, ["config", "status.showStash", "true"]);
+                write(root, "d/b.txt", "mine\n");
+                git(root, ["stash", "--quiet"]);
+            },
+            blocked: &[],
+        },
+        Case {
             name: "skip-worktree, edited",
             base: nothing,
             landing: edit,
