@@ -93,7 +93,11 @@ impl GitError {
 
     /// The whole chain as one line, for a report.
     pub fn full(&self) -> String {
-        format!("{self}: {}", self.kind)
+        match &self.kind {
+            // The system's reason says which resource is missing, and nothing else does.
+            GitErrorKind::Spawn(reason) => format!("{self}: {}: {reason}", self.kind),
+            kind => format!("{self}: {kind}"),
+        }
     }
 }
 
