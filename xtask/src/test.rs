@@ -218,7 +218,8 @@ fn run_tests(
 
 /// A few rounds of `cargo xtask chaos` with the program that was just tested, each with another kind of fault.
 fn run_chaos_rounds(report: &mut TestReport) -> Result<()> {
-    let mut chaos = Command::new(std::env::current_exe().context("find our own program")?);
+    // The build has replaced the program that runs now, so it is named by its place.
+    let mut chaos = Command::new(target_folder()?.join("xtask"));
     chaos.args(["chaos", "--rounds", "5", "--seed", "7"]);
     chaos.env("LANDFALL_CHAOS_PROGRAM", target_folder()?.join("landfall"));
     eprintln!("── chaos");
