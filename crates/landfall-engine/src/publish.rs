@@ -159,7 +159,8 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
         Publish::None => return Ok(Held::default()),
     };
     // Also if there is nothing to publish: a crash may have come after the branch had moved.
-    site.store.recover_publishing(&site.repo)?;
+    // A checkout that cannot be cleaned up does not stand in the way of others; the one to be published is tried again.
+    drop(site.store.recover_publishing(&site.repo));
     let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
     for _ in 0..TRIES_MAX {
         let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
@@ -320,6 +321,16 @@ fn sentence(reason: &HeldReason) -> String {
 }
 
 /// Names the files in the way, and for each kind what to do about it.
+/// The first names of a list, and how many there are besides.
+fn name_some(names: &[String]) -> String {
+    const NAMED_MAX: usize = 20; // more does not fit on a screen
+    let named = names.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     let named = |why: BlockedWhy| {
         let of_kind = files.iter().filter(|file| file.why == why);
@@ -331,7 +342,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     if !changed.is_empty() {
         parts.push(format!(
             "changes that are not committed: {} (commit them, or put them aside with `git -C {} stash`)",
-            changed.join(", "),
+            name_some(&changed),
             quote_for_shell(&checkout.to_string_lossy())
         ));
     }
@@ -339,7 +350,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     if let Some(first) = untracked.first() {
         parts.push(format!(
             "not tracked by git, and landed files have these names: {} (move them away, for example with `mv -n {} {}`)",
-            untracked.join(", "),
+            name_some(&untracked),
             quote_for_shell(&in_checkout(first)),
             quote_for_shell(&in_checkout(&format!("{first}.mine")))
         ));
@@ -349,14 +360,14 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
         parts.push(format!(
             "a submodule or another repository, which Landfall never changes: {} (commit your work there, then move the \
              folder away)",
-            submodules.join(", ")
+            name_some(&submodules)
         ));
     }
     let damaged = named(BlockedWhy::Damaged);
     if let Some(first) = damaged.first() {
         parts.push(format!(
             "damaged, empty on disk but not in git, as after a power cut: {} (compare with `git -C {} diff -- {}`)",
-            damaged.join(", "),
+            name_some(&damaged),
             quote_for_shell(&checkout.to_string_lossy()),
             quote_for_shell(first)
         ));

@@ -10,8 +10,8 @@
 //! their write, which the user's own smudge filter can do. So git makes the new files in a staging folder and computes the
 //! new index there, and `file_swap` moves the files.
 //!
-//! Order: stage, lock the index, check, swap the files, replace the index. The caller moves the branch and then calls
-//! `finish`, which unlocks the index.
+//! Order: stage, lock the branch, lock the index, check, swap the files, replace the index. The caller moves the branch and
+//! then calls `finish`, which unlocks the index.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -20,10 +20,11 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, FlockOperation};
+use rustix::fs::{CWD, FileType, FlockOperation, RenameFlags};
+use rustix::io::Errno;
 
 use super::file_swap::{
-    self, CheckedFile, FileSwap, Fingerprint, StageFolder, SwapError, SwapPlan, parent_of,
+    self, CheckedFile, FileSwap, Fingerprint, StageFolder, SwapError, SwapPlan, SwapTarget, parent_of,
 };
 use super::files;
 use super::names::Oid;
@@ -35,8 +36,8 @@ use super::run::{Call, Doing as _, GitError, SLOW, Trust};
 /// How often the index may change while new files are made; somebody who stages that often is at work.
 const INDEX_TRIES_MAX: u32 = 3;
 
-/// How many files are named.
-const BLOCKED_NAMED_MAX: usize = 20;
+/// How many files are listed. A folder in the way may hold very many.
+const BLOCKED_LISTED_MAX: usize = 200;
 
 /// How much of a file is read to see whether a power cut left nothing but zeros.
 const ZEROS_READ_MAX: usize = 1 << 20;
@@ -48,9 +49,11 @@ const MODE_GITLINK: u32 = 0o160_000;
 
 /// A checkout whose files and index are those of the new commit. Its index is locked until `finish`.
 #[derive(Debug)]
-pub(crate) struct CheckoutUpdate {
+pub(crate) struct CheckoutUpdate<L> {
     swap: FileSwap,
     _lock: IndexLock,
+    /// The lock of the branch, for the caller.
+    branch: L,
 }
 
 /// Why a checkout was not updated. Nothing is changed then.
@@ -60,18 +63,32 @@ pub(crate) enum UpdateRefusal {
     Files(Vec<BlockedFile>),
     /// The index is locked, or the user began something meanwhile.
     Busy,
+    /// The branch has moved to this commit, or is gone.
+    BranchMoved(Option<Oid>),
 }
 
-impl CheckoutUpdate {
-    /// Updates files and index. `is_idle` is asked again once nobody else can begin anything.
+/// What an update is about.
+pub(crate) struct UpdateRequest<'r> {
+    pub repo: &'r Repo,
+    pub checkout: &'r Checkout,
+    /// The full name of the branch that moves with the checkout.
+    pub branch: String,
+    pub old: &'r Oid,
+    pub new: &'r Oid,
+    pub changes: &'r [Difference],
+    /// Folders in which changes of the user do not matter.
+    pub beside: &'r [String],
+}
+
+impl<L> CheckoutUpdate<L> {
+    /// Updates files and index. `lock_branch` is called when the new files are made: the user's filters may take long, and
+    /// their git must not wait for them. `is_idle` is asked once nobody else can begin anything.
     pub fn perform(
-        repo: &Repo,
-        checkout: &Checkout,
-        (old, new): (&Oid, &Oid),
-        changes: &[Difference],
-        beside: &[String],
+        request: &UpdateRequest<'_>,
+        lock_branch: impl Fn() -> Result<Result<L, Option<Oid>>, GitError>,
         is_idle: impl Fn() -> Result<bool, GitError>,
-    ) -> Result<Result<CheckoutUpdate, UpdateRefusal>, GitError> {
+    ) -> Result<Result<CheckoutUpdate<L>, UpdateRefusal>, GitError> {
+        let UpdateRequest { repo, checkout, .. } = *request;
         let doing = || format!("update the checkout in `{}`", checkout.root.display());
         let index = checkout.git_dir.join("index");
         for _ in 0..INDEX_TRIES_MAX {
@@ -81,7 +98,7 @@ impl CheckoutUpdate {
                 stage: StageFolder::create(&checkout.git_dir).doing(doing)?,
                 root: files::open_folder(&checkout.root).doing(doing)?,
             };
-            let result = work.update(&index, (old, new), changes, beside, &is_idle);
+            let result = work.update(&index, request, &lock_branch, &is_idle);
             match result {
                 Ok(Step::IndexChanged(stage)) => stage.remove().doing(doing)?,
                 Ok(Step::Over(result)) => return Ok(*result),
@@ -91,16 +108,18 @@ impl CheckoutUpdate {
         Ok(Err(UpdateRefusal::Busy))
     }
 
-    /// The branch has moved: unlocks the index and forgets the old files.
-    pub fn finish(self) -> Result<(), GitError> {
+    /// Moves the branch with `commit`, then unlocks the index and forgets the old files.
+    pub fn finish(self, commit: impl FnOnce(L) -> Result<(), GitError>) -> Result<(), GitError> {
+        commit(self.branch)?;
+        crate::crash::point("git.publish.moved");
         self.swap.finish().doing(|| "remove the files that were replaced".to_owned())
     }
 }
 
-enum Step {
+enum Step<L> {
     /// Somebody changed the index while the new files were made.
     IndexChanged(StageFolder),
-    Over(Box<Result<CheckoutUpdate, UpdateRefusal>>),
+    Over(Box<Result<CheckoutUpdate<L>, UpdateRefusal>>),
 }
 
 /// One try.
@@ -133,19 +152,32 @@ enum OnDisk {
 }
 
 impl Work<'_> {
-    fn update(
+    fn update<L>(
         self,
         index: &Path,
-        (old, new): (&Oid, &Oid),
-        changes: &[Difference],
-        beside: &[String],
+        request: &UpdateRequest<'_>,
+        lock_branch: &impl Fn() -> Result<Result<L, Option<Oid>>, GitError>,
         is_idle: &impl Fn() -> Result<bool, GitError>,
-    ) -> Result<Step, GitError> {
+    ) -> Result<Step<L>, GitError> {
+        let UpdateRequest { old, new, .. } = *request;
         let doing = || format!("update the checkout in `{}`", self.checkout.root.display());
         let index_before = read_if_there(index).doing(doing)?;
-        // Without the lock, because the user's filters may take long and their git must not wait for them.
+        // Without a lock, because the user's filters may take long and their git must not wait for them.
         let staged = self.stage_new_files(index_before.as_deref(), old, new)?;
-        let Some(lock) = IndexLock::take(&self.checkout.git_dir).doing(doing)? else {
+        crate::crash::point("git.publish.staged");
+        let branch = match lock_branch() {
+            Ok(Ok(branch)) => branch,
+            Ok(Err(actual)) => {
+                self.stage.remove().doing(doing)?;
+                return Ok(Step::Over(Box::new(Err(UpdateRefusal::BranchMoved(actual)))));
+            }
+            Err(error) => {
+                drop(self.stage.remove()); // the error that counts is the first one
+                return Err(error);
+            }
+        };
+        crate::crash::point("git.publish.locked");
+        let Some(lock) = IndexLock::take(&self.checkout.git_dir, &self.stage).doing(doing)? else {
             self.stage.remove().doing(doing)?;
             return Ok(Step::Over(Box::new(Err(UpdateRefusal::Busy))));
         };
@@ -156,7 +188,7 @@ impl Work<'_> {
             self.stage.remove().doing(doing)?;
             return Ok(Step::Over(Box::new(Err(UpdateRefusal::Busy))));
         }
-        let plan = match self.plan((old, new), changes, beside) {
+        let plan = match self.plan(request) {
             Ok(Ok(plan)) => plan,
             Ok(Err(blocked)) => {
                 self.stage.remove().doing(doing)?;
@@ -193,7 +225,7 @@ impl Work<'_> {
             return Err(error);
         }
         crate::crash::point("git.publish.index");
-        Ok(Step::Over(Box::new(Ok(CheckoutUpdate { swap, _lock: lock }))))
+        Ok(Step::Over(Box::new(Ok(CheckoutUpdate { swap, _lock: lock, branch }))))
     }
 
     /// Makes the files that the new commit changes, and the new index, both in the staging folder. The user's filters,
@@ -220,12 +252,8 @@ impl Work<'_> {
     }
 
     /// What is to be done to the files, or which of them are in the way.
-    fn plan(
-        &self,
-        (old, new): (&Oid, &Oid),
-        changes: &[Difference],
-        beside: &[String],
-    ) -> Result<Result<SwapPlan, Vec<BlockedFile>>, GitError> {
+    fn plan(&self, request: &UpdateRequest<'_>) -> Result<Result<SwapPlan, Vec<BlockedFile>>, GitError> {
+        let UpdateRequest { old, new, changes, beside, .. } = *request;
         let doing = || format!("look at the files in `{}`", self.checkout.root.display());
         let mut blocked = BlockedFiles::default();
         let status = self.status()?;
@@ -272,7 +300,8 @@ impl Work<'_> {
             .map(|(change, _)| change.path.as_slice())
             .collect();
 
-        let mut plan = SwapPlan { commit: new.as_str().to_owned(), ..SwapPlan::default() };
+        let target = SwapTarget { commit: new.as_str().to_owned(), branch: request.branch.clone() };
+        let mut plan = SwapPlan { target, ..SwapPlan::default() };
         let mut take = Vec::new();
         for (change, disk) in changes.iter().zip(&on_disk) {
             let path = change.path.as_slice();
@@ -559,13 +588,12 @@ impl BlockedFiles {
         self.0.entry(path.to_vec()).or_insert(why);
     }
 
-    /// A folder may hold very many files; a few more than are named are enough.
     fn is_full(&self) -> bool {
-        self.0.len() > 10 * BLOCKED_NAMED_MAX
+        self.0.len() >= BLOCKED_LISTED_MAX
     }
 
     fn list(self) -> Vec<BlockedFile> {
-        self.0.into_iter().take(BLOCKED_NAMED_MAX).map(|(path, why)| BlockedFile { path, why }).collect()
+        self.0.into_iter().take(BLOCKED_LISTED_MAX).map(|(path, why)| BlockedFile { path, why }).collect()
     }
 }
 
@@ -579,20 +607,27 @@ struct IndexLock {
 }
 
 impl IndexLock {
-    /// `None` if somebody else has it.
-    fn take(git_dir: &Path) -> std::io::Result<Option<IndexLock>> {
-        let path = git_dir.join("index.lock");
-        let file = match File::options().write(true).create_new(true).open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        // From here on it is removed with this value, whatever fails.
-        let lock = IndexLock { path, file };
-        rustix::fs::flock(&lock.file, FlockOperation::NonBlockingLockExclusive)?;
-        (&lock.file).write_all(LOCK_TEXT)?;
-        lock.file.sync_data()?; // after a power cut it must say whose it was
-        Ok(Some(lock))
+    /// `None` if somebody else has it. It is written in the staging folder and moved: a crash at any moment leaves no lock, or
+    /// one that says whose it is.
+    fn take(git_dir: &Path, stage: &StageFolder) -> std::io::Result<Option<IndexLock>> {
+        let (draft, path) = (stage.file("index-lock"), git_dir.join("index.lock"));
+        let mut file = File::options().write(true).create_new(true).open(&draft)?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        file.write_all(LOCK_TEXT)?;
+        file.sync_data()?;
+        let moved = rustix::fs::renameat_with(CWD, &draft, CWD, &path, RenameFlags::NOREPLACE);
+        match moved {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(None),
+            // A file system that cannot rename without replacing can still link.
+            Err(Errno::INVAL | Errno::NOSYS) => match std::fs::hard_link(&draft, &path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(None),
+                Err(error) => return Err(error),
+            },
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Some(IndexLock { path, file }))
     }
 }
 
@@ -608,7 +643,10 @@ impl Drop for IndexLock {
 }
 
 /// Cleans up after an update of this checkout that a crash cut off.
-pub(crate) fn recover(checkout: &Checkout, is_published: impl Fn(&str) -> bool) -> std::io::Result<()> {
+pub(crate) fn recover(
+    checkout: &Checkout,
+    is_published: impl Fn(&SwapTarget) -> std::io::Result<bool>,
+) -> std::io::Result<()> {
     file_swap::recover(&checkout.git_dir, &checkout.root, is_published)?;
     // Last: until then no git command of the user runs.
     remove_stale_lock(&checkout.git_dir)
@@ -643,7 +681,8 @@ fn replace_index(repo: &Repo, checkout: &Checkout, swap: &FileSwap, index: &Path
             std::fs::set_permissions(&staged, meta.permissions())?;
         }
         File::open(&staged)?.sync_data()?;
-        std::fs::rename(&staged, index)
+        std::fs::rename(&staged, index)?;
+        File::open(&checkout.git_dir)?.sync_all()
     };
     replace().doing(|| format!("replace `{}`", index.display()))
 }

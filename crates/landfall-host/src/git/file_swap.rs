@@ -144,16 +144,33 @@ pub(crate) struct CheckedFile {
 /// What is written down before anything is moved, for the time after a crash.
 #[derive(Debug, Serialize, Deserialize)]
 struct SwapRecord {
-    /// The commit that the checkout is updated to. Once the branch has it, nothing is put back.
-    commit: String,
+    /// The format. A record of a later one is left alone, with the files that it is about.
+    #[serde(default = "first_version")]
+    version: u32,
+    #[serde(flatten)]
+    target: SwapTarget,
     taken: Vec<CheckedFile>,
+}
+
+const RECORD_VERSION: u32 = 1;
+
+fn first_version() -> u32 {
+    1 // before the field was written
+}
+
+/// What a checkout is updated to. Once the branch has the commit, nothing is put back.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct SwapTarget {
+    pub commit: String,
+    /// The full name of the branch; empty in records of earlier versions.
+    #[serde(default)]
+    pub branch: String,
 }
 
 /// What an update does to the files, in this order.
 #[derive(Debug, Default)]
 pub(crate) struct SwapPlan {
-    /// The commit that the checkout is updated to.
-    pub commit: String,
+    pub target: SwapTarget,
     /// Files and links that are taken out of the checkout.
     pub take: Vec<CheckedFile>,
     /// Folders that are removed after that. Nothing but empty folders may be left in them.
@@ -213,8 +230,8 @@ impl FileSwap {
         let nowhere = |error| SwapError::Io(Vec::new(), error);
         let root = files::open_folder(root).map_err(nowhere)?;
         // What is taken out must be known after a crash, so the list is on disk before anything is moved.
-        let SwapPlan { commit, take, clear, prune, make, put } = plan;
-        let record = SwapRecord { commit, taken: take };
+        let SwapPlan { target, take, clear, prune, make, put } = plan;
+        let record = SwapRecord { version: RECORD_VERSION, target, taken: take };
         let text = serde_json::to_vec(&record).map_err(|error| nowhere(error.into()))?;
         files::write_whole(&stage.file("swap.json"), &text).map_err(nowhere)?;
         sync_new_files(&stage, &put).map_err(nowhere)?;
@@ -264,7 +281,8 @@ impl FileSwap {
                 Err(error) => return Err(SwapError::Io(path.clone(), error)),
             }
         }
-        Ok(())
+        // The names of the new files are on disk before the branch says that they are there.
+        rustix::fs::syncfs(&self.root).map_err(|error| SwapError::Io(Vec::new(), error.into()))
     }
 
     fn take_out(&self, number: usize) -> Result<(), SwapError> {
@@ -384,7 +402,11 @@ impl FileSwap {
 
 /// Puts back what an update that was cut off had taken out, unless `is_published` says of its commit that it went through,
 /// and removes its staging folder.
-pub(crate) fn recover(git_dir: &Path, root: &Path, is_published: impl Fn(&str) -> bool) -> io::Result<()> {
+pub(crate) fn recover(
+    git_dir: &Path,
+    root: &Path,
+    is_published: impl Fn(&SwapTarget) -> io::Result<bool>,
+) -> io::Result<()> {
     for entry in std::fs::read_dir(git_dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let path = git_dir.join(&name);
@@ -399,11 +421,13 @@ pub(crate) fn recover(git_dir: &Path, root: &Path, is_published: impl Fn(&str) -
             Err(error) if error.kind() == io::ErrorKind::NotFound => {} // nothing was taken out yet
             Err(error) => return Err(error),
             Ok(text) => {
-                let Ok(record) = serde_json::from_slice::<SwapRecord>(&text) else {
-                    continue; // written by another version: what is in it stays
+                let record = match serde_json::from_slice::<SwapRecord>(&text) {
+                    Ok(record) if record.version == RECORD_VERSION => record,
+                    Ok(_) | Err(_) => continue, // written by another version: what is in it stays
                 };
+                let belongs = !is_published(&record.target)?;
                 let (root, old) = (files::open_folder(root)?, files::open_folder(&path.join("old"))?);
-                if !restore(root.as_fd(), &old, &name, &record.taken, !is_published(&record.commit)) {
+                if !restore(root.as_fd(), &old, &name, &record.taken, belongs) {
                     continue; // what could not be put back stays where it is
                 }
             }

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use super::checkout_update::{self, CheckoutUpdate, UpdateRefusal};
+use super::checkout_update::{self, CheckoutUpdate, UpdateRefusal, UpdateRequest};
+use super::file_swap::SwapTarget;
 use super::files;
 use super::names::{BranchName, Oid};
 use super::news::check_remote;
@@ -153,19 +154,35 @@ impl Store {
 
     /// Cleans up in the user's checkouts after a publishing that a crash cut off: files that were taken out are put back,
     /// unless their branch has moved on, and a lock of ours is removed.
+    ///
+    /// # Errors
+    /// The first one. Every other checkout is cleaned up all the same.
     pub fn recover_publishing(&self, repo: &Repo) -> Result<(), GitError> {
-        for checkout in repo.checkouts()?.into_iter().filter(|checkout| checkout.root.is_dir()) {
-            let is_published = |commit: &str| {
-                let head = repo.head_of(&checkout).ok().flatten();
-                let commit = commit.parse::<Oid>().ok();
-                head.zip(commit).is_some_and(|(head, commit)| {
-                    head == commit || self.is_ancestor(&commit, &head).unwrap_or(false)
-                })
-            };
-            checkout_update::recover(&checkout, is_published)
-                .doing(|| format!("clean up in the checkout `{}`", checkout.root.display()))?;
+        let mut first_error = Ok(());
+        for checkout in repo.checkouts()? {
+            let recovered = self.recover_checkout(repo, &checkout);
+            first_error = first_error.and(recovered);
         }
-        Ok(())
+        first_error
+    }
+
+    fn recover_checkout(&self, repo: &Repo, checkout: &Checkout) -> Result<(), GitError> {
+        if !checkout.root.is_dir() {
+            return Ok(());
+        }
+        // Whether it was published is known or an error: a guess could put old files back over new ones.
+        let is_published = |target: &SwapTarget| -> Result<bool, GitError> {
+            let Ok(commit) = target.commit.parse::<Oid>() else { return Ok(false) };
+            let tip = match target.branch.strip_prefix("refs/heads/").map(BranchName::new) {
+                Some(Ok(branch)) => repo.branch_tip(&branch)?,
+                Some(Err(_)) | None => repo.head_of(checkout)?,
+            };
+            let Some(tip) = tip else { return Ok(false) };
+            // Asked of the user's repository: the store need not have what they committed since.
+            Ok(tip == commit || repo.has_ancestor(&tip, &commit)?)
+        };
+        checkout_update::recover(checkout, |target| is_published(target).map_err(std::io::Error::other))
+            .doing(|| format!("clean up in the checkout `{}`", checkout.root.display()))
     }
 
     fn publish_local(
@@ -176,7 +193,12 @@ impl Store {
         beside: &[String],
         by: &Signature,
     ) -> Result<Published, GitError> {
-        self.recover_publishing(repo)?;
+        // Another checkout that cannot be cleaned up does not stand in the way of this one.
+        for checkout in repo.checkouts()? {
+            if is_on(repo, &checkout, &branch.full())? {
+                self.recover_checkout(repo, &checkout)?;
+            }
+        }
         match repo.branch_tip(branch)? {
             None => return Ok(Published::Held(HeldReason::BranchMissing)),
             Some(tip) if tip == *new => return Ok(Published::Already),
@@ -212,30 +234,32 @@ impl Store {
         if let Some(sign) = operation_sign(checkout, true) {
             return Ok(Published::Held(in_progress(checkout, sign)));
         }
-        let lock = match Locked::take(repo, &checkout.git_dir, branch, new, expected_old, by)? {
-            Ok(lock) => lock,
-            Err(actual) => return Ok(Published::Held(moved_or_missing(actual))),
-        };
-        crate::crash::point("git.publish.locked");
         let changes = self.differences(&self.tree_of(expected_old)?, &self.tree_of(new)?)?;
         let is_idle =
             || Ok(operation_sign(checkout, false).is_none() && is_on(repo, checkout, &branch.full())?);
-        let update = CheckoutUpdate::perform(repo, checkout, (expected_old, new), &changes, beside, is_idle)?;
-        let update = match update {
+        let lock_branch = || Locked::take(repo, &checkout.git_dir, branch, new, expected_old, by);
+        let request = UpdateRequest {
+            repo,
+            checkout,
+            branch: branch.full(),
+            old: expected_old,
+            new,
+            changes: &changes,
+            beside,
+        };
+        let update = match CheckoutUpdate::perform(&request, lock_branch, is_idle)? {
             Ok(update) => update,
             Err(refusal) => {
-                lock.abort();
                 let path = checkout.root.clone();
                 return Ok(Published::Held(match refusal {
                     UpdateRefusal::Files(files) => HeldReason::Files { path, files },
                     UpdateRefusal::Busy => in_progress(checkout, "index.lock"),
+                    UpdateRefusal::BranchMoved(actual) => moved_or_missing(actual),
                 }));
             }
         };
         crate::crash::point("git.publish.files");
-        lock.commit()?;
-        crate::crash::point("git.publish.moved");
-        update.finish()?;
+        update.finish(Locked::commit)?;
         Ok(Published::Done(How::Checkout { path: checkout.root.clone() }))
     }
 
@@ -405,10 +429,6 @@ impl Locked {
             doing: doing.to_owned(),
             kind: GitErrorKind::Failed { code: 128, stderr: self.give_up() },
         })
-    }
-
-    fn abort(mut self) {
-        self.give_up();
     }
 
     /// Lets go of the lock and returns the complaint.

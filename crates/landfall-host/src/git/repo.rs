@@ -357,6 +357,24 @@ impl Repo {
         Ok(Oid::from_line(&said.stdout))
     }
 
+    /// Whether `ancestor` leads to `commit`. A commit that the repository does not have leads to nothing.
+    pub(crate) fn has_ancestor(&self, commit: &Oid, ancestor: &Oid) -> Result<bool, GitError> {
+        let ask = |args: &[&str]| {
+            let call = self.git.call(format!("ask whether {ancestor} leads to {commit}"));
+            call.git_dir(&self.common_dir).args(args).run()
+        };
+        let object = format!("{ancestor}^{{commit}}");
+        if ask(&["cat-file", "-e", &object])?.code != 0 {
+            return Ok(false);
+        }
+        let said = ask(&["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()])?;
+        match said.code {
+            0 => Ok(true),
+            1 => Ok(false),
+            _ => said.ok().map(|_| false),
+        }
+    }
+
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }

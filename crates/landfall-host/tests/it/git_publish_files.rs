@@ -641,6 +641,28 @@ fn a_file_that_changes_while_files_are_written_survives() {
 }
 
 #[test]
+fn no_ref_is_locked_while_the_filters_of_the_user_run() {
+    let (scene, new) = scene_of(&Case {
+        name: "slow filter",
+        base: |root| write(root, ".gitattributes", "a.txt filter=slow\n"),
+        landing: |root| write(root, "a.txt", "landed\n"),
+        user: nothing,
+        blocked: &[],
+    });
+    let root = scene.root();
+    let list = root.join("../locks-seen");
+    let script = format!(
+        "find '{}' -name '*.lock' -not -path '*/landfall-publish-*' > '{}'; cat",
+        root.join(".git").display(),
+        list.display()
+    );
+    git(&root, ["config", "filter.slow.smudge", &script]);
+    assert!(matches!(publish(&scene, &new), Published::Done(_)));
+    assert_eq!(std::fs::read_to_string(list).expect("the filter ran"), "");
+    assert_nothing_left(&root, "slow filter");
+}
+
+#[test]
 fn a_user_who_saves_all_the_time_loses_nothing() {
     // An editor replaces the file by rename, as fast as it can, with a new text each time. Whatever is published
     // meanwhile, the last text that was saved is on disk afterwards.
@@ -805,7 +827,13 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
     let record = read(&root, ".git/landfall-publish-1-0/swap.json");
     let record = record.replace("\"hash\":1", &format!("\"hash\":{hash_of_a}"));
     write(&root, ".git/landfall-publish-1-0/swap.json", record);
+    // What counts is the branch that was published, not what HEAD has become since.
+    let record = read(&root, ".git/landfall-publish-1-0/swap.json");
+    let record = record.replacen('{', "{\"branch\":\"refs/heads/main\",", 1);
+    write(&root, ".git/landfall-publish-1-0/swap.json", record);
+    git(&root, ["symbolic-ref", "HEAD", "refs/heads/unborn"]);
     fourth.store.recover_publishing(&fourth.repo).expect("cleaned up");
+    git(&root, ["symbolic-ref", "HEAD", "refs/heads/main"]);
     assert!(!root.join("a.txt").exists());
     assert_eq!(git(&root, ["status", "--porcelain"]), "");
     assert_nothing_left(&root, "moved");
