@@ -17,6 +17,7 @@ use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProble
 use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_host::wait::FolderWatch;
+use landfall_model::Feedback;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::disk::Disk;
 use landfall_model::journal_claim::JournalClaim;
@@ -477,13 +478,17 @@ impl Engine {
         if options.sprint.is_some() {
             self.find_base()?; // a checkpoint is made before it
         }
+        recover::clear_lanes(&self.site);
+        drop(self.site.store.remove_quarantines()); // what stays takes room, and is tried again next time
+        let rebuilt = recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks())
+            .map_err(AskError::Machine)?;
         let run = self.core.start(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
         let handle = Handle { mail: self.site.mail.clone() };
         let site = self.site.clone();
         let (done_to, done) = mpsc::channel();
         // No fact of the run is written yet: without the thread nothing has changed.
         let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
-            let outcome = self.drive(run, options.attended);
+            let outcome = self.drive(run, options.attended, rebuilt);
             drop(done_to);
             outcome
         });
@@ -492,7 +497,12 @@ impl Engine {
         Ok(Running { handle, site, thread: Some(thread), done })
     }
 
-    fn drive(&mut self, run: RunId, watched: bool) -> Result<RunOutcome, StoreError> {
+    fn drive(
+        &mut self,
+        run: RunId,
+        watched: bool,
+        rebuilt: Vec<(TaskId, Feedback)>,
+    ) -> Result<RunOutcome, StoreError> {
         let ground = Ground {
             program: self.site.program.clone(),
             root: self.site.repo.root().to_owned(),
@@ -504,8 +514,7 @@ impl Engine {
         self.herald.watched(watched);
         self.folders = Folders::start(self.site.clone());
         self.folders.hear(self.core.world().tasks().filter(|task| !task.is_over()));
-        recover::clear_lanes(&self.site);
-        for (task, feedback) in recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks()) {
+        for (task, feedback) in rebuilt {
             self.core.hear(&*self.site, task, &News::Inform(feedback));
         }
         let turn = self.commit_turn()?;

@@ -71,13 +71,16 @@ pub(crate) fn restore_refs(site: &Site, core: &Core) -> Result<(), GitError> {
 
 /// Replaces every checkout whose content may have been lost in a power cut, before anything is done in one. Ends with what
 /// the agents must hear about it, by task: also of an earlier start that was cut short.
+///
+/// # Errors
+/// A checkout could be neither replaced nor moved. Nothing may be done while it is there.
 pub(crate) fn replace_untrusted_checkouts<'a>(
     site: &Site,
     tasks: impl Iterator<Item = &'a Arc<Task>>,
-) -> Vec<(TaskId, Feedback)> {
+) -> Result<Vec<(TaskId, Feedback)>, String> {
     let tasks: BTreeMap<TaskId, &Arc<Task>> = tasks.map(|task| (task.id, task)).collect();
     let mut news = Vec::new();
-    replace_lanes(site);
+    replace_lanes(site)?;
     let clean = MountIdentity::clean_mark_of(site.pool.dir());
     let current = site.pool.current_mount();
     let fate = |kind, recorded: Option<&MountIdentity>, is_occupied| {
@@ -91,9 +94,10 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
         Ok(count) => {
             tell(site, "pooled checkouts", &format!("{count} deleted: not synced before the last end"))
         }
-        Err(error) => tell(site, "pooled checkouts", &error.full()),
+        Err(error) => return Err(untrusted(&site.folder.workspaces(), &error.full())),
     }
-    for name in site.pool.names().unwrap_or_default() {
+    let names = site.pool.names().map_err(|error| untrusted(&site.folder.workspaces(), &error.full()))?;
+    for name in names {
         let Some(workspace) = site.pool.existing(&name) else { continue };
         let task = name.parse::<TaskId>().ok().and_then(|id| tasks.get(&id).copied());
         let kind = if task.is_some() { CheckoutKind::TaskWorkspace } else { CheckoutKind::ReaderWorkspace };
@@ -106,9 +110,9 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
         match (fate, task) {
             (CheckoutFate::Keep, _) if recorded == current => {}
             (CheckoutFate::Keep, _) => drop(site.pool.record_mount(&workspace)), // without it the next start replaces it
-            (CheckoutFate::Rebuild, Some(task)) => rebuild(site, task, &workspace),
+            (CheckoutFate::Rebuild, Some(task)) => rebuild(site, task, &workspace)?,
             (CheckoutFate::Rebuild | CheckoutFate::Discard | CheckoutFate::Delete, _) => {
-                discard(site, &workspace)
+                discard(site, &workspace)?
             }
         }
         if let Some(task) = task
@@ -126,7 +130,16 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
             tell(site, "clean mark", &format!("remove the mark in `{}`: {error}", folder.display()));
         }
     }
-    news
+    Ok(news)
+}
+
+/// Why no work can begin: a checkout that may have lost content is still in its place.
+fn untrusted(path: &Path, why: &str) -> String {
+    format!(
+        "`{}` may have lost content when this machine or its disk stopped, and Landfall can neither replace nor move it: \
+         {why}; check the permissions and the free space of that folder, then run `landfall doctor`",
+        path.display()
+    )
 }
 
 /// Syncs the checkouts and marks them as clean. Only when nobody works in them any more.
@@ -135,7 +148,7 @@ pub(crate) fn mark_checkouts_clean(site: &Site) {
     drop(MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes()]));
 }
 
-fn replace_lanes(site: &Site) {
+fn replace_lanes(site: &Site) -> Result<(), String> {
     let folder = site.folder.lanes();
     let (clean, current) = (MountIdentity::clean_mark_of(&folder), MountIdentity::of(&folder).ok());
     let may_keep = |recorded: Option<&MountIdentity>| {
@@ -146,8 +159,9 @@ fn replace_lanes(site: &Site) {
     match Lane::sort_out(&folder, &may_keep) {
         Ok(0) => {}
         Ok(count) => tell(site, "lanes", &format!("{count} deleted: not synced before the last end")),
-        Err(error) => tell(site, "lanes", &error.full()),
+        Err(error) => return Err(untrusted(&folder, &error.full())),
     }
+    Ok(())
 }
 
 /// Whether a process that was started for this workspace still runs.
@@ -159,7 +173,7 @@ fn is_occupied(site: &Site, workspace: &str) -> bool {
         .any(|run| matches!(sitter::find(&run.path()), Ok(Found::Running(_) | Found::Starting)))
 }
 
-fn rebuild(site: &Site, task: &Task, workspace: &Workspace) {
+fn rebuild(site: &Site, task: &Task, workspace: &Workspace) -> Result<(), String> {
     let keep = free_keep(site, task.id);
     let by = Signature::landfall(site.clock.now_ms());
     match site.pool.rebuild(workspace, last_collected(site, task).as_ref(), &keep, &by) {
@@ -168,36 +182,41 @@ fn rebuild(site: &Site, task: &Task, workspace: &Workspace) {
                 Some(commit) => format!("what was not committed is {commit}, under {keep}"),
                 None => "nothing uncommitted was found".to_owned(),
             };
-            tell(
-                site,
-                &format!("workspace {}", task.id),
-                &format!("made again from {}; {kept}", rebuilt.head),
-            );
+            tell(site, &format!("workspace {}", task.id), &format!("rebuilt from {}; {kept}", rebuilt.head));
+            Ok(())
         }
         Err(error) => set_aside(site, workspace, &perform::collect_detail(&error)),
     }
 }
 
-fn discard(site: &Site, workspace: &Workspace) {
+fn discard(site: &Site, workspace: &Workspace) -> Result<(), String> {
     let name = workspace.name().to_ascii_lowercase();
     let keep = RefName::new(&format!("refs/landfall/kept/{name}/unclean-end"))
         .expect("a workspace has a plain name");
     let by = Signature::landfall(site.clock.now_ms());
     match site.pool.discard(workspace, &keep, &by) {
         Ok(()) => {
-            tell(site, &format!("workspace {}", workspace.name()), "removed: not synced before the last end")
+            tell(site, &format!("workspace {}", workspace.name()), "removed: not synced before the last end");
+            Ok(())
         }
         Err(error) => set_aside(site, workspace, &perform::collect_detail(&error)),
     }
 }
 
 /// The last resort: the folder is moved, as it is, to where a person finds it. The task makes a new one.
-fn set_aside(site: &Site, workspace: &Workspace, why: &str) {
-    let what = match site.pool.set_aside(workspace) {
-        Ok(to) => format!("moved to `{}`, for it could not be made again: {why}", to.display()),
-        Err(error) => format!("could neither be made again ({why}) nor moved aside: {}", error.full()),
-    };
-    tell(site, &format!("workspace {}", workspace.name()), &what);
+fn set_aside(site: &Site, workspace: &Workspace, why: &str) -> Result<(), String> {
+    let about = format!("workspace {}", workspace.name());
+    match site.pool.set_aside(workspace) {
+        Ok(to) => {
+            tell(site, &about, &format!("moved to `{}`: it could not be rebuilt: {why}", to.display()));
+            Ok(())
+        }
+        Err(error) => {
+            let why = format!("{why}; move it: {}", error.full());
+            tell(site, &about, &why);
+            Err(untrusted(workspace.path(), &why))
+        }
+    }
 }
 
 /// The newest commit of a task that a check has brought into the store. Refs of earlier attempts do not count: they may be of
@@ -217,19 +236,19 @@ fn free_keep(site: &Site, task: TaskId) -> RefName {
         .expect("there are more numbers than power cuts")
 }
 
-/// What the agent of a workspace that was made again has to know.
+/// What the agent of a rebuilt workspace has to know.
 fn rebuild_feedback(rebuilt: &RebuiltWorkspace) -> Feedback {
     let head = rebuilt.head.short();
-    let about = "Your working folder was made again".to_owned();
+    let about = "Landfall rebuilt your working folder".to_owned();
     let text = match &rebuilt.uncommitted {
         Some(kept) => format!(
-            "The machine or its disk stopped while this task was under way. Your working folder was made again from commit \
-             {head}. What was not committed is kept as commit {kept}; files in it may be empty or cut short. Read them with \
-             `git diff {head} {kept}` or `git show {kept}:PATH`, and take over only what is whole."
+            "The machine or its disk stopped while you worked on this task. Landfall rebuilt your working folder from commit \
+             {head}. It kept your uncommitted changes as commit {kept}; files in it may be empty or incomplete. Read them with \
+             `git diff {head} {kept}` or `git show {kept}:PATH`, and copy only complete files."
         ),
         None => format!(
-            "The machine or its disk stopped while this task was under way. Your working folder was made again from commit \
-             {head}. Changes that were not committed may be missing: check what is there before you go on."
+            "The machine or its disk stopped while you worked on this task. Landfall rebuilt your working folder from commit \
+             {head}. Uncommitted changes may be missing: check the files before you continue."
         ),
     };
     Feedback { about, text }

@@ -14,6 +14,9 @@ use super::names::Oid;
 use super::run::{Doing as _, GitError, GitErrorKind, SLOW};
 use super::store::{Check, Store, quoted, transfer};
 
+/// How the names of folders begin that received objects are checked in.
+const QUARANTINE: &str = "quarantine-";
+
 /// How much of the complaint is kept.
 const REASON_MAX: usize = 2_000;
 
@@ -40,6 +43,17 @@ impl Store {
         Ok(Some(text.chars().take(REASON_MAX).collect()))
     }
 
+    /// Removes what checks left behind whose engine was killed. Only for the owner of the store, before it checks anything.
+    pub fn remove_quarantines(&self) -> std::io::Result<()> {
+        for entry in std::fs::read_dir(self.dir())? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with(QUARANTINE) {
+                files::remove(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// What git says on receiving `want` without what `have` reaches; `None` if it finds no fault.
     fn check_as_remote(
         &self,
@@ -49,7 +63,7 @@ impl Store {
     ) -> Result<Option<String>, GitError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0); // a name for a folder, not state
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder: PathBuf = self.dir().join(format!("quarantine-{}-{number}", std::process::id()));
+        let folder: PathBuf = self.dir().join(format!("{QUARANTINE}{}-{number}", std::process::id()));
         let doing = || format!("check the objects of {want}");
         std::fs::create_dir_all(&folder).doing(doing)?;
         let pack = self.call(doing());

@@ -64,7 +64,11 @@ impl Lane {
         let doing = || format!("sort out the lanes in `{}`", folder.display());
         let current = MountIdentity::of(folder).ok();
         let mut deleted = 0;
-        for entry in std::fs::read_dir(folder).doing(doing)? {
+        let entries = match std::fs::read_dir(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+            entries => entries.doing(doing)?,
+        };
+        for entry in entries {
             let lane = entry.doing(doing)?.path();
             if !files::is_folder(&lane) {
                 continue;

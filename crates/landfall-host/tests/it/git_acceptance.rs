@@ -108,6 +108,12 @@ fn commits_that_a_checking_remote_refuses_are_refused_with_the_reason() {
     let fine =
         raw_tree(&store, &[("100644", ".gitmodules", &blob("[submodule \"x\"]\n\tpath = x\n\turl = ./x\n"))]);
     assert_eq!(scene.store.remote_refusal(&commit(&fine), &scene.base).expect("git runs"), None);
+
+    // A killed engine leaves the folder of its check behind.
+    let left = scene.store.dir().join("quarantine-1-0");
+    std::fs::create_dir(&left).expect("made");
+    scene.store.remove_quarantines().expect("removed");
+    assert!(!left.exists() && scene.store.dir().join("objects").exists());
     let old = commit(bad);
     let modules = scene.store.read_blob(&old, b".gitmodules", 1000).expect("read").expect("there");
     let modules = feed(&store, &["hash-object", "-w", "--stdin"], &modules);

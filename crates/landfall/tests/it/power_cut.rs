@@ -60,9 +60,9 @@ fn a_power_cut_before_work_is_collected_lands_no_emptied_file() {
     let Some((_disk, scratch)) = cut_at("effect.check.before") else { return };
     let prompts = scratch.prompts("T2");
     let last = prompts.last().expect("it was run again");
-    assert!(last.contains("Your working folder was made again"), "its agent was told: {last}");
+    assert!(last.contains("Landfall rebuilt your working folder"), "its agent was told: {last}");
     let told = scratch.landfall(&["doctor"]).out;
-    assert!(told.contains("workspace T2: made again from"), "{told}");
+    assert!(told.contains("workspace T2: rebuilt from"), "{told}");
     let leftovers = scratch.log().iter().filter(|it| it["kind"] == "collected" && it["task"] == "T2").count();
     assert_eq!(leftovers, 1, "only what the second run left was collected");
 }
@@ -118,7 +118,7 @@ run = ["sh", "-c", "git log --format=%s -1; for n in $(seq 11 20); do seq 1000 >
     let kept = scratch.store(&["for-each-ref", "--format=%(refname)", "refs/landfall/kept"]).expect("listed");
     assert!(kept.contains("refs/landfall/kept/t2/unclean-end-1"), "{kept}");
     let prompt = scratch.prompts("T2").last().cloned().expect("it was run again");
-    assert!(prompt.contains("is kept as commit"), "{prompt}");
+    assert!(prompt.contains("kept your uncommitted changes as commit"), "{prompt}");
 }
 
 #[test]
