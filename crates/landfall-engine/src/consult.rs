@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use landfall_agents::{Agent, Aside, Brief, Ear, Launch, Parse, registry};
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
-use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream, Watch};
+use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::{Budget, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge};
 
 use crate::confine::{self, Reach};
 use crate::folder::StateFolder;
 use crate::launch::{agent_profile, key_and_session, safe_environment, with, write_private};
-use crate::patience::abandon;
+use crate::patience::{abandon, wait_for_end};
 use crate::settings::{Profile, Settings};
 
 /// What to ask, and where.
@@ -286,11 +286,7 @@ fn wait(
 ) -> Exit {
     let mut deadline = Instant::now() + question.limit + Duration::from_millis(spec.grace_ms) + MARGIN;
     let mut told: Option<Exit> = None;
-    let Ok(mut watch) = Watch::new() else {
-        abandon(dir, &spec.marker);
-        return Exit::Lost;
-    };
-    drop(watch.add(0, sitting)); // without it, its end is found by the next look
+    let mut watch = None;
     loop {
         match sitter::find(dir) {
             Ok(Found::Ended(ended)) => {
@@ -315,7 +311,11 @@ fn wait(
                     deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
                     drop(sitter::stop(sitting, sitter::Stop::Gently)); // gone already is as good; else it is abandoned
                 }
-                drop(watch.wait(Some(LOOK))); // its end is heard at once; what it writes is looked for
+                wait_for_end(&mut watch, sitting, LOOK); // its end is heard at once; what it writes is looked for
+            }
+            // A folder that cannot be read right now says nothing about the agent.
+            Err(error) if error.is_shortage() && Instant::now() < deadline => {
+                wait_for_end(&mut watch, sitting, LOOK);
             }
             Ok(Found::Never | Found::Vanished | Found::Starting | Found::Running(_)) | Err(_) => {
                 abandon(dir, &spec.marker);

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::sandbox::Sandbox;
-use landfall_host::sitter::{self, Cause, Found, Sitting, Spec, Watch};
+use landfall_host::sitter::{self, Cause, Found, Sitting, Spec};
 
-use crate::patience::{Patience, Press, abandon};
+use crate::patience::{Patience, Press, abandon, wait_for_end};
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -98,7 +98,7 @@ pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
 /// The same, with so many bytes of each output kept in the folder: `out.log` and `err.log`.
 pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: u64) -> Result<Ran, String> {
     let lost = |_| "it was killed from outside".to_owned();
-    match crate::launch::settled(dir).map_err(|error| full(&error))? {
+    match crate::launch::settled(dir).map_err(|error| error_chain(&error))? {
         Found::Never => {}
         Found::Running(sitting) => return wait(dir, &sitting, errand).map_err(lost),
         Found::Ended(ended) => return Ok(came_of(dir, &ended)),
@@ -126,7 +126,7 @@ pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: 
         sandbox: errand.sandbox.clone(),
         signal: None,
     };
-    let sitting = sitter::start(program, dir, &spec).map_err(|error| full(&error))?;
+    let sitting = sitter::start(program, dir, &spec).map_err(|error| error_chain(&error))?;
     wait(dir, &sitting, errand).map_err(lost)
 }
 
@@ -137,18 +137,14 @@ struct Lost;
 fn wait(dir: &Path, sitting: &Sitting, errand: &Errand) -> Result<Ran, Lost> {
     let clock = SystemClock;
     let mut patience = Patience::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
-    let Ok(mut watch) = Watch::new() else {
-        abandon(dir, &marker(dir));
-        return Err(Lost);
-    };
-    let look = if watch.add(0, sitting).is_ok() { LOOK } else { LOOK_UNWATCHED };
+    let mut watch = None;
     loop {
         match sitter::find(dir) {
             Ok(Found::Ended(ended)) => return Ok(came_of(dir, &ended)),
-            Ok(Found::Running(_) | Found::Starting) => {}
-            Ok(Found::Vanished | Found::Never) | Err(_) => break,
+            Ok(Found::Vanished | Found::Never) => break,
+            // A folder that cannot be read right now, for want of descriptors perhaps, says nothing about the command.
+            Ok(Found::Running(_) | Found::Starting) | Err(_) => wait_for_end(&mut watch, sitting, LOOK),
         }
-        drop(watch.wait(Some(look))); // looked at again either way
         match patience.press(clock.mono_ms(), sitting) {
             Press::Wait | Press::Told => {}
             Press::Abandon => break,
@@ -159,7 +155,7 @@ fn wait(dir: &Path, sitting: &Sitting, errand: &Errand) -> Result<Ran, Lost> {
 }
 
 /// An error with its cause.
-fn full(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
@@ -167,7 +163,6 @@ fn full(error: &dyn std::error::Error) -> String {
 }
 
 const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this is for patience
-const LOOK_UNWATCHED: Duration = Duration::from_millis(20);
 
 /// Runs it in a folder of its own below `place`, and removes the folder.
 ///

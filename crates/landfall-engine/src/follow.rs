@@ -9,7 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_agents::{Agent, Aside, Parse, Profile};
-use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
+use landfall_host::sitter::{
+    self, Cause, FindError, Follow, Found, Sitting, Stream, Waker, Watch, is_shortage,
+};
+use landfall_host::wait;
 use landfall_model::acceptance::Observed;
 use landfall_model::issue::Source;
 use landfall_model::liveness::{self, Case, Course, Early, Echo, Farewell, Pulse};
@@ -24,6 +27,7 @@ use crate::channel::Channel;
 use crate::confine;
 use crate::dispatch::Dispatch;
 use crate::engine::Mail;
+use crate::errand::error_chain;
 use crate::exchange::{self, SPEC, is_spec, spec_of};
 use crate::guard::{self, Prints};
 use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
@@ -34,7 +38,7 @@ use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, end_reading, go, reads};
 use crate::recovering;
 use crate::settings::Confinement;
-use crate::shortage::wait_for_thread;
+use crate::shortage::{self, wait_for_thread};
 use crate::site::{Allowance, Live, Manner, Site};
 
 /// An agent to follow.
@@ -80,11 +84,11 @@ impl Follower {
     /// Starts the thread.
     pub fn start(site: Arc<Site>) -> Self {
         let (orders, inbox) = mpsc::channel();
-        let watch = Watch::new().expect("the kernel gives an epoll");
+        let watch = new_watch();
         let waker = watch.waker();
         let thread = wait_for_thread("follow", move || {
             let _fuse = Fuse;
-            Desk { site, watch, inbox, next: 0, open: HashMap::new() }.run();
+            Desk { site, watch, inbox, next: 0, open: HashMap::new(), unread: Vec::new() }.run();
         });
         Self { orders, waker, thread: Arc::new(Mutex::new(Some(thread))) }
     }
@@ -104,6 +108,13 @@ impl Follower {
             drop(thread.join()); // a panic there has ended the process
         }
     }
+}
+
+/// The engine cannot follow anybody without it, so it waits until the machine has the descriptors for it.
+fn new_watch() -> Watch {
+    const SPAN: Duration = Duration::from_secs(3600); // a machine without descriptors for so long needs a person
+    const PAUSE: Duration = Duration::from_millis(200);
+    wait::retry(SPAN, PAUSE, || Watch::new().ok()).expect("the kernel gives an epoll within an hour")
 }
 
 struct Open {
@@ -281,6 +292,14 @@ struct Desk {
     inbox: Receiver<Order>,
     next: u64,
     open: HashMap<u64, Open>,
+    /// Runs that could not be looked at for lack of a resource, or whose end could not be read. They are tried again.
+    unread: Vec<Unread>,
+}
+
+/// What is to be tried again.
+enum Unread {
+    Start(Box<Followed>),
+    End(u64),
 }
 
 const TICK: Duration = Duration::from_millis(120); // often enough for a person's eye
@@ -296,10 +315,16 @@ const ASIDE_MAX: u64 = 4 << 20; // the end of a file an agent keeps: the last ev
 impl Desk {
     fn run(mut self) {
         loop {
-            let pause = if self.open.is_empty() { None } else { Some(TICK) };
+            let pause = if self.open.is_empty() && self.unread.is_empty() { None } else { Some(TICK) };
             let ended = self.watch.wait(pause).unwrap_or_default();
             for id in ended {
                 self.end(id);
+            }
+            for unread in std::mem::take(&mut self.unread) {
+                match unread {
+                    Unread::Start(followed) => self.take(*followed),
+                    Unread::End(id) => self.end(id),
+                }
             }
             loop {
                 match self.inbox.try_recv() {
@@ -320,8 +345,21 @@ impl Desk {
             Some(sitting) => Some(sitting.clone()),
             None => match sitter::find(&followed.dir) {
                 Ok(Found::Running(sitting)) => Some(sitting),
-                _ => None,
+                // It may well run: what cannot be looked at is not given up.
+                Err(error) if error.is_shortage() => {
+                    shortage::note(&self.site, &error_chain(&error));
+                    return self.unread.push(Unread::Start(Box::new(followed)));
+                }
+                Ok(Found::Never | Found::Starting | Found::Ended(_) | Found::Vanished) | Err(_) => None,
             },
+        };
+        let is_watched = match sitting.as_ref().map(|sitting| self.watch.add(id, sitting)) {
+            Some(Err(error)) if is_shortage(&error) => {
+                shortage::note(&self.site, &format!("watch a run: {error}"));
+                return self.unread.push(Unread::Start(Box::new(followed)));
+            }
+            Some(Ok(())) => true,
+            Some(Err(_)) | None => false,
         };
         let out = Follow::new(&followed.dir, Stream::Out, 0);
         let err = Follow::new(&followed.dir, Stream::Err, 0);
@@ -350,7 +388,7 @@ impl Desk {
             err,
             said,
             channel: Channel::default(),
-            sitting: sitting.clone(),
+            sitting,
             seen: VecDeque::new(),
             answered: false,
             tally,
@@ -364,9 +402,8 @@ impl Desk {
             walk,
         };
         self.open.insert(id, open);
-        let watched = sitting.is_some_and(|sitting| self.watch.add(id, &sitting).is_ok());
-        if !watched {
-            self.end(id);
+        if !is_watched {
+            self.end(id); // it has ended: its folder says how
         }
     }
 
@@ -384,7 +421,7 @@ impl Desk {
         }
         for open in self.open.values_mut() {
             let before = open.answered;
-            open.read(READ_MAX, now);
+            drop(open.read(READ_MAX, now)); // what cannot be read now is read next time
             open.scan(site, now);
             open.dispatch(site, now);
             if open.answered && !before {
@@ -411,7 +448,18 @@ impl Desk {
         self.watch.remove(id);
         let Some(mut open) = self.open.remove(&id) else { return };
         let now = self.site.clock.mono_ms();
-        while open.read(READ_MAX, now) > 0 {}
+        // All of its output and its end are read before anything is concluded from them.
+        let ended = match open.read_to_end(now) {
+            Ok(()) => sitter::find(&open.followed.dir),
+            Err(error) => Err(FindError::in_folder(&open.followed.dir, error)),
+        };
+        if let Err(error) = &ended
+            && error.is_shortage()
+        {
+            shortage::note(&self.site, &error_chain(error));
+            self.open.insert(id, open);
+            return self.unread.push(Unread::End(id));
+        }
         let site = &self.site;
         open.read_aside(site);
         let rest = open.followed.parser.finish();
@@ -424,7 +472,7 @@ impl Desk {
             .expect("no thread panics while it holds the view")
             .live
             .remove(&open.followed.task.id);
-        let (exit, took_ms, began_ms) = match sitter::find(&open.followed.dir) {
+        let (exit, took_ms, began_ms) = match ended {
             Ok(Found::Ended(ended)) => {
                 let took = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
                 (exit_of(&ended, open.asked.clone()), took, ended.began_ms)
@@ -521,7 +569,13 @@ const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 
 impl Open {
     /// Reads what is new; how many bytes that was.
-    fn read(&mut self, max: usize, now: u64) -> usize {
+    /// Reads all that is left. An error: it cannot be read now.
+    fn read_to_end(&mut self, now: u64) -> std::io::Result<()> {
+        while self.read(READ_MAX, now)? > 0 {}
+        Ok(())
+    }
+
+    fn read(&mut self, max: usize, now: u64) -> std::io::Result<usize> {
         let mut read = 0;
         for stream in [Stream::Out, Stream::Err, Stream::Signals] {
             let follow = match stream {
@@ -529,7 +583,7 @@ impl Open {
                 Stream::Err => &mut self.err,
                 Stream::Signals => &mut self.said,
             };
-            let bytes = follow.read(max).unwrap_or_default();
+            let bytes = follow.read(max)?;
             if bytes.is_empty() {
                 continue;
             }
@@ -548,7 +602,7 @@ impl Open {
             self.hear(signals);
         }
         self.live.bytes += read as u64;
-        read
+        Ok(read)
     }
 
     /// Looks at the files of its own loop.

@@ -12,7 +12,7 @@ use landfall_host::git::{
     Change, ChangedPath, CollectError, CollectOptions, ConflictedPath, DiffOptions, GitError, Ignored, Lane,
     Leftovers, LostHead, Merge, Oid, Signature,
 };
-use landfall_host::sitter::{self, Cause, Found, Spec, StartError, Watch};
+use landfall_host::sitter::{self, Cause, Found, Spec, StartError};
 use landfall_model::audit::Extent;
 use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
@@ -28,7 +28,7 @@ use crate::land;
 use crate::launch::{marker, settled, with};
 use crate::module;
 use crate::papers;
-use crate::patience::{Patience, Press, abandon};
+use crate::patience::{Patience, Press, abandon, wait_for_end};
 use crate::perform::{collect_detail, task_ref};
 use crate::queue::{self, Settled};
 use crate::settings::{Verify, VerifyCommand};
@@ -872,22 +872,6 @@ fn wait(site: &Site, dir: &Path, sitting: &sitter::Sitting, mut patience: Patien
     }
     abandon(dir, &marker(site, dir)); // the lane is for the next one
     Waited::Lost { overdue }
-}
-
-/// Waits until a sitter ends, at most so long. While it cannot be watched, for want of descriptors perhaps, the time passes.
-fn wait_for_end(watch: &mut Option<Watch>, sitting: &sitter::Sitting, most: Duration) {
-    let make = || -> std::io::Result<Watch> {
-        let mut watch = Watch::new()?;
-        watch.add(0, sitting)?;
-        Ok(watch)
-    };
-    if watch.is_none() {
-        *watch = make().ok();
-    }
-    match watch.as_mut().map(|watch| watch.wait(Some(most))) {
-        Some(Ok(_)) => {}
-        Some(Err(_)) | None => std::thread::sleep(most),
-    }
 }
 
 /// A folder for a run of a check that no earlier run has used: after a crash the same check is run anew.

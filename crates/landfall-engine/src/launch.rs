@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use landfall_agents::{Brief, Ear, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
-use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
+use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError, is_shortage};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_host::wait::FolderWatch;
 use landfall_model::issue::Source;
@@ -20,6 +20,7 @@ use landfall_model::{
 };
 
 use crate::confine::{self, Reach};
+use crate::errand::error_chain;
 use crate::exchange::{SPEC, spec_of};
 use crate::follow::{Followed, Follower, missing_outputs};
 use crate::gate;
@@ -34,6 +35,7 @@ use crate::ports;
 use crate::prompts::PromptContext;
 use crate::recovering;
 use crate::settings::Confinement;
+use crate::shortage;
 use crate::site::{self, Site};
 
 /// One run of an agent.
@@ -57,7 +59,7 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
     if let Err(error) = journal_link::set_foreign_run_aside(&site.folder, &dir, &site.journal_id) {
         return failed(site, task, run, format!("move a run of an older journal aside: {error}"));
     }
-    let mut found = settled(&dir);
+    let Some(mut found) = settled_when_readable(site, &dir) else { return }; // the engine ends: the next one looks again
     if !matches!(found, Ok(Found::Never)) && !reads(task) && gate::is_rebuilt(site, task) {
         // Whatever this run called done was done in a folder that is no more.
         abandon(&dir, &marker);
@@ -70,9 +72,12 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
         match begin(site, task, run, &dir, &marker) {
             Ok(Some(sitting)) => {
                 crash::point("spawn.found");
-                return follower.follow(followed(site, task, run, &dir, Some(sitting)));
+                return follow_when_readable(site, follower, task, run, &dir, Some(sitting));
             }
-            Ok(None) => found = settled(&dir),
+            Ok(None) => match settled_when_readable(site, &dir) {
+                Some(settled) => found = settled,
+                None => return, // as above
+            },
             Err(Unlaunched::Hopeless(detail)) => {
                 return ended(site, task, run, Exit::NotStarted { detail, hopeless: true });
             }
@@ -87,7 +92,7 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
     match found {
         Ok(Found::Running(_) | Found::Ended(_)) => {
             crash::point("spawn.found");
-            follower.follow(followed(site, task, run, &dir, None));
+            follow_when_readable(site, follower, task, run, &dir, None);
         }
         Ok(Found::Never | Found::Starting | Found::Vanished) => {
             abandon(&dir, &marker);
@@ -96,7 +101,7 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
         Err(error) => {
             // The next attempt works in the same workspace, so whoever is in this folder must not go on.
             abandon(&dir, &marker);
-            failed(site, task, run, error.to_string());
+            failed(site, task, run, error_chain(&error));
         }
     }
 }
@@ -118,6 +123,50 @@ pub(crate) fn settled(dir: &Path) -> Result<Found, FindError> {
         }
     }
 }
+
+/// [`settled`], asked again while this process is short of what looking takes. A run that cannot be looked at is not gone:
+/// to give it up would end a live agent. None: the engine ends before it can look.
+fn settled_when_readable(site: &Site, dir: &Path) -> Option<Result<Found, FindError>> {
+    loop {
+        match settled(dir) {
+            Err(error) if error.is_shortage() => {
+                shortage::note(site, &error_chain(&error));
+                if site.interrupted.wait(SHORTAGE_PAUSE) {
+                    return None;
+                }
+            }
+            settled => return Some(settled),
+        }
+    }
+}
+
+/// Follows a run as soon as its record can be read. Without the record its signals would not be understood.
+fn follow_when_readable(
+    site: &Site,
+    follower: &Follower,
+    task: &Arc<Task>,
+    run: &Run,
+    dir: &Path,
+    sitting: Option<Sitting>,
+) {
+    loop {
+        match Record::read(dir) {
+            Err(error) if is_shortage(&error) => {
+                shortage::note(site, &format!("read the record of a run: {error}"));
+                if site.interrupted.wait(SHORTAGE_PAUSE) {
+                    return; // the engine ends: the next one adopts the run
+                }
+            }
+            record => {
+                let record = record.ok().flatten();
+                return follower.follow(followed(site, task, run, dir, sitting, record));
+            }
+        }
+    }
+}
+
+/// How long to wait before a run is looked at again that could not be looked at for lack of a resource.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(200);
 
 fn failed(site: &Site, task: &Task, run: &Run, detail: String) {
     confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
@@ -151,9 +200,15 @@ pub(crate) fn head_of(site: &Site, task: &Task) -> Option<landfall_model::Commit
     site.store.workspace_head(&workspace).map(|oid| site::commit(&oid))
 }
 
-fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path, sitting: Option<Sitting>) -> Followed {
+fn followed(
+    site: &Site,
+    task: &Arc<Task>,
+    run: &Run,
+    dir: &Path,
+    sitting: Option<Sitting>,
+    record: Option<Record>,
+) -> Followed {
     let profile = profile_of(site, task).unwrap_or_default();
-    let record = Record::read(dir);
     let known = record.is_some();
     let Record { kind, ear, sandbox, mut guard } = record.unwrap_or_else(|| Record {
         kind: profile.kind.clone(),
@@ -216,9 +271,17 @@ impl Record {
         write_private(&dir.join(RECORD), record.to_string().as_bytes())
     }
 
-    fn read(dir: &Path) -> Option<Self> {
-        let text = std::fs::read_to_string(dir.join(RECORD)).ok()?;
-        let record: serde_json::Value = serde_json::from_str(&text).ok()?;
+    /// None: there is no record that can be understood. An error: it cannot be read now.
+    fn read(dir: &Path) -> std::io::Result<Option<Self>> {
+        match std::fs::read_to_string(dir.join(RECORD)) {
+            Ok(text) => Ok(Self::parse(&text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let record: serde_json::Value = serde_json::from_str(text).ok()?;
         let figure = |name: &str| record["before"][name].as_u64().unwrap_or(0);
         let sandbox = [Confinement::Strict, Confinement::Write, Confinement::Off];
         Some(Self {

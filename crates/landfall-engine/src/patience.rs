@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use landfall_host::sitter::{self, Deadline, Sitting};
+use landfall_host::sitter::{self, Deadline, Sitting, Watch};
 use landfall_host::wait;
 
 /// What is left to try with a sitter.
@@ -75,6 +75,22 @@ impl Patience {
             }
             Next::Nothing => Press::Wait,
         }
+    }
+}
+
+/// Waits until a sitter ends, at most so long. While it cannot be watched, for want of descriptors perhaps, the time passes.
+pub(crate) fn wait_for_end(watch: &mut Option<Watch>, sitting: &Sitting, most: Duration) {
+    let make = || -> std::io::Result<Watch> {
+        let mut watch = Watch::new()?;
+        watch.add(0, sitting)?;
+        Ok(watch)
+    };
+    if watch.is_none() {
+        *watch = make().ok();
+    }
+    match watch.as_mut().map(|watch| watch.wait(Some(most))) {
+        Some(Ok(_)) => {}
+        Some(Err(_)) | None => std::thread::sleep(most),
     }
 }
 

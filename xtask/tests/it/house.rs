@@ -167,7 +167,7 @@ fn production_code_sleeps_only_where_no_event_can_wake_it() {
         "crates/landfall-api/src/operation.rs", // the default of a client that cannot be told of news
         "crates/landfall-bridge/src/acp.rs",    // an agent's last words after it was asked to end
         "crates/landfall-bridge/src/tmux/server.rs", // tmux tells nobody that it has collected its child
-        "crates/landfall-engine/src/gate.rs",   // no descriptor is left to wait on
+        "crates/landfall-engine/src/patience.rs", // no descriptor is left to wait on
         "crates/landfall-engine/src/shortage.rs", // no thread can be started
         "crates/landfall-engine/src/tracker.rs", // the pace that a forge asks for
         "crates/landfall-host/src/sitter/sweep.rs", // a process tree that keeps forking

@@ -10,9 +10,15 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::OnceLock;
 
-/// When process `pid` was started, in the kernel's ticks since boot; none if there is no such process.
+/// Whether a read below `/proc` failed because the process ended after the file was opened.
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+/// When process `pid` was started, in the kernel's ticks since boot; none if there is no such process, or
+/// none can be looked at.
 pub fn started_of(pid: i32) -> Option<u64> {
-    Stat::of(pid).map(|stat| stat.started)
+    Stat::of(pid).ok().flatten().map(|stat| stat.started)
 }
 
 /// The boot id, read once: it cannot change under a running process.
@@ -37,10 +43,15 @@ pub(super) struct Stat {
 }
 
 impl Stat {
-    pub(super) fn of(pid: i32) -> Option<Stat> {
+    /// None: there is no such process. An error says nothing about it: this process may only be short of descriptors.
+    pub(super) fn of(pid: i32) -> io::Result<Option<Stat>> {
         let mut text = [0; 1024]; // at most some 400 bytes: a short name and fifty numbers
-        let read = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut text).ok()?;
-        Stat::parse(&text[..read])
+        let read = File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut text));
+        match read {
+            Ok(read) => Ok(Stat::parse(&text[..read])),
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The program's name comes second, in brackets, and may itself hold brackets and blanks: so from the last one on.
@@ -71,7 +82,7 @@ pub(super) fn open(pid: i32, started: u64) -> io::Result<Option<OwnedFd>> {
         Err(rustix::io::Errno::SRCH | rustix::io::Errno::INVAL) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    match Stat::of(pid.as_raw_nonzero().get()) {
+    match Stat::of(pid.as_raw_nonzero().get())? {
         Some(stat) if stat.started == started => Ok(Some(handle)),
         Some(_) | None => Ok(None),
     }
@@ -136,7 +147,7 @@ mod tests {
     #[test]
     fn we_find_ourselves_and_not_our_double() {
         let me = i32::try_from(std::process::id()).expect("small");
-        let stat = Stat::of(me).expect("we run");
+        let stat = Stat::of(me).expect("can look").expect("we run");
         assert!(open(me, stat.started).expect("can look").is_some());
         assert!(open(me, stat.started + 1).expect("can look").is_none());
         assert!(open(-1, stat.started).expect("can look").is_none());

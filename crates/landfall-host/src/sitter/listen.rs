@@ -82,7 +82,7 @@ impl Ear {
         let listener = bind(&spec.socket)?;
         listener.set_nonblocking(true)?;
         let book = Book { dir: dir.to_owned(), file, len, seq: 0, key: spec.key.clone() };
-        let own = Stat::of(within::own_pid()).ok_or_else(|| io::Error::other("read our own start time"))?;
+        let own = Stat::of(within::own_pid())?.ok_or_else(|| io::Error::other("read our own start time"))?;
         Ok(Ear { listener, socket: spec.socket.clone(), book, own })
     }
 

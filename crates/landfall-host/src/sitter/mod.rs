@@ -65,7 +65,7 @@ pub use deadline::Deadline;
 pub use effort::{Pulse, cpu_ticks, pulse, pulses};
 pub use ended::{Cause, Containment, Ended, Exit, Spool};
 pub use follow::{Cut, Follow, Stream};
-pub use sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError};
+pub use sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError, is_shortage};
 pub use spec::{SignalSpec, Spec, StartError};
 
 #[cfg(target_os = "linux")]

@@ -214,7 +214,7 @@ fn close_inherited() {
 
 /// Writes `sitter.json`, which must not exist: the second fence after the lock. False: it does.
 fn say_who(dir: &Path, pid: i32, sandbox: Option<Level>) -> io::Result<bool> {
-    let started = Stat::of(pid).ok_or_else(|| io::Error::other("read our own start time"))?.started;
+    let started = Stat::of(pid)?.ok_or_else(|| io::Error::other("read our own start time"))?.started;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(dir.join(files::SITTER));
     let mut file = match file {
         Ok(file) => file,
@@ -552,7 +552,7 @@ impl<'a> Watching<'a> {
     }
 
     fn count_left(&self) -> u32 {
-        let all: Vec<Stat> = tree::processes().map(Iterator::collect).unwrap_or_default();
+        let all: Vec<Stat> = tree::processes().and_then(Iterator::collect).unwrap_or_default();
         u32::try_from(tree::descendants(&all, &[self.pid]).len()).unwrap_or(u32::MAX).max(1)
     }
 

@@ -3,7 +3,7 @@
 use super::ended::Ended;
 use crate::sandbox::Level;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// One sitter, told apart from every other process that ever had its id.
@@ -41,6 +41,28 @@ pub struct FindError {
     pub(super) path: PathBuf,
     #[source]
     pub(super) source: io::Error,
+}
+
+impl FindError {
+    /// Another failure to read what is in the folder of a sitter.
+    #[must_use]
+    pub fn in_folder(dir: &Path, source: io::Error) -> Self {
+        Self { path: dir.to_owned(), source }
+    }
+
+    /// Whether only this process is short of something: then the error says nothing about the sitter.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        is_shortage(&self.source)
+    }
+}
+
+/// Whether a call failed for lack of descriptors or memory: it says nothing about what was looked at.
+#[must_use]
+pub fn is_shortage(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE, Errno::NOMEM].iter().any(|shortage| errno == Some(shortage.raw_os_error()))
 }
 
 /// How to stop.

@@ -59,13 +59,17 @@ pub fn start(exe: &Path, dir: &Path, spec: &Spec) -> Result<Sitting, StartError>
     crash::point("sitter.start.spawned");
     // It is our child and we have not collected it, so the id is still its own even if it has already ended.
     match Stat::of(pid) {
-        Some(stat) => {
+        Ok(Some(stat)) => {
             let sandbox = spec.sandbox.as_ref().map(|sandbox| sandbox.level);
             Ok(Sitting { pid, started: stat.started, boot, sandbox })
         }
-        None => {
+        Ok(None) => {
             take_back(pid);
             Err(failed(io::Error::other("read its start time")))
+        }
+        Err(error) => {
+            take_back(pid);
+            Err(failed(error))
         }
     }
 }

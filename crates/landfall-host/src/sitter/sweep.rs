@@ -2,11 +2,12 @@
 
 use super::cgroup;
 use super::identity::{self, Stat};
-use super::sitting::SweepError;
+use super::sitting::{SweepError, is_shortage};
 use super::tree;
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
@@ -35,11 +36,14 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
     let until = Instant::now() + SPAN;
     loop {
-        let all: Vec<Stat> = tree::processes()?.collect();
-        let is_marked = |stat: &&Stat| {
-            stat.pid != spared && !stat.is_dead() && is_ours(stat.pid, user) && carries(stat.pid, &entry)
-        };
-        let mut found: Vec<Stat> = all.iter().filter(is_marked).copied().collect();
+        let all: Vec<Stat> = tree::processes()?.collect::<io::Result<_>>()?;
+        let mut found: Vec<Stat> = Vec::new();
+        for stat in &all {
+            if stat.pid != spared && !stat.is_dead() && is_ours(stat.pid, user) && carries(stat.pid, &entry)?
+            {
+                found.push(*stat);
+            }
+        }
         let roots: Vec<i32> = found.iter().map(|stat| stat.pid).collect();
         found.extend(tree::descendants(&all, &roots).into_iter().filter(|stat| stat.pid != spared));
         if found.is_empty() {
@@ -69,7 +73,12 @@ fn is_ours(pid: i32, user: u32) -> bool {
     fs::metadata(format!("/proc/{pid}")).is_ok_and(|meta| meta.uid() == user)
 }
 
-fn carries(pid: i32, entry: &[u8]) -> bool {
-    let env = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    env.split(|byte| *byte == 0).any(|it| it == entry)
+/// Whether the environment of a process has this entry. An error: the machine is short of what reading it takes. A
+/// process that ended, or that the kernel does not let us read, has none.
+fn carries(pid: i32, entry: &[u8]) -> io::Result<bool> {
+    match fs::read(format!("/proc/{pid}/environ")) {
+        Ok(env) => Ok(env.split(|byte| *byte == 0).any(|found| found == entry)),
+        Err(error) if is_shortage(&error) => Err(error),
+        Err(_) => Ok(false),
+    }
 }

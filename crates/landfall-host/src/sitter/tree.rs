@@ -6,9 +6,13 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 
-/// Everything that runs, as the kernel lists it: by rising id. What ends while we look is left out.
-pub(super) fn processes() -> io::Result<impl Iterator<Item = Stat>> {
-    Ok(fs::read_dir("/proc")?.filter_map(|entry| Stat::of(entry.ok()?.file_name().to_str()?.parse().ok()?)))
+/// Everything that runs, as the kernel lists it: by rising id. What ends while we look is left out. What cannot be
+/// looked at is an error: a caller that hunts processes must not take it for gone.
+pub(super) fn processes() -> io::Result<impl Iterator<Item = io::Result<Stat>>> {
+    Ok(fs::read_dir("/proc")?.filter_map(|entry| {
+        let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        Stat::of(pid).transpose()
+    }))
 }
 
 /// All living processes below `roots`, the roots left out. A parent is only believed if it is in the same look, so an id
@@ -34,7 +38,7 @@ pub(super) fn descendants(all: &[Stat], roots: &[i32]) -> Vec<Stat> {
 
 /// Asks every descendant of `root` to end; a stopped one is woken so that it can hear it.
 pub(super) fn ask(root: i32) -> io::Result<()> {
-    let all: Vec<Stat> = processes()?.collect();
+    let all: Vec<Stat> = processes()?.collect::<io::Result<_>>()?;
     for stat in descendants(&all, &[root]) {
         identity::signal(stat.pid, stat.started, Signal::TERM);
         identity::signal(stat.pid, stat.started, Signal::CONT);
@@ -70,12 +74,15 @@ impl Hunt {
         };
         let root = self.root;
         let all: Vec<Stat> = processes()?
-            .inspect(|stat| {
-                if stat.parent == root && !stat.is_dead() {
+            .inspect(|seen| {
+                if let Ok(stat) = seen
+                    && stat.parent == root
+                    && !stat.is_dead()
+                {
                     stop(stat)
                 }
             })
-            .collect();
+            .collect::<io::Result<_>>()?;
         let found = descendants(&all, &[root]);
         found.iter().for_each(&mut stop);
         self.rounds += 1;

@@ -63,7 +63,8 @@ fn line(pid: i32) -> impl Iterator<Item = Option<Stat>> {
         let pid = next.take()?;
         depth += 1;
         // A parent is never younger. One that is only has the number of the one that was meant.
-        let stat = Stat::of(pid).filter(|stat| stat.started <= child_started && depth <= DEPTH_MAX);
+        let stat =
+            Stat::of(pid).ok().flatten().filter(|stat| stat.started <= child_started && depth <= DEPTH_MAX);
         if let Some(stat) = stat {
             child_started = stat.started;
             next = Some(stat.parent).filter(|parent| *parent != 0);
@@ -82,7 +83,7 @@ fn is_sitter(stat: &Stat) -> Option<bool> {
         return Some(true);
     }
     // A dead one has no words any more, and those of another with its number say nothing about it.
-    let now = Stat::of(stat.pid)?;
+    let now = Stat::of(stat.pid).ok()??;
     (now.started == stat.started && !now.is_dead()).then_some(false)
 }
 

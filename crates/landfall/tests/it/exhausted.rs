@@ -160,31 +160,65 @@ fn without_open_files_nothing_is_started_and_the_run_continues_when_they_are_bac
     let mut run = scratch.start(&["run"]);
     scratch.eventually("the first agent", || folder.join("began").exists());
     let pid = run.pid().to_string();
-    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).expect("ours");
-    let usual = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("it is limited");
-    let usual = usual.split_whitespace().next().expect("a number").to_owned();
-    let limit = |soft: &str| {
-        let set = format!("--nofile={soft}:");
-        let done = Command::new("prlimit").args(["--pid", &pid, &set]).output();
-        done.map_or_else(|error| error.to_string(), |done| String::from_utf8_lossy(&done.stderr).into_owned())
-    };
+    let usual = files_limit(&pid);
     scratch.task("Second", &writes("two"), &["--draft"]);
     // One connection of a client needs a descriptor; an agent needs many.
     let open_now = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("ours").count();
-    let problem = limit(&(open_now + 3).to_string());
-    if !problem.is_empty() {
-        eprintln!("landfall-skip: open files cannot be limited: {}", problem.trim());
+    if limit_files(&pid, &(open_now + 3).to_string()).is_none() {
         return;
     }
     scratch.landfall(&["edit", "T2", "--ready"]);
     std::thread::sleep(Duration::from_millis(1_500)); // the engine meets the limit, in one place or another
-    assert_eq!(limit(&usual), "", "{}", scratch.heard());
+    limit_files(&pid, &usual).expect("raised again");
     scratch.landfall(&["edit", "T2", "--ready"]); // it was refused, or is so already
     std::fs::write(folder.join("go"), "").expect("ours");
     all_landed(&scratch, &mut run, &["T1", "T2"]);
 }
 
 /// A project on a small file system, whose first agent waits while `fill` takes what is left.
+/// Sets the soft limit on open files of a process. None: that cannot be done here.
+fn limit_files(pid: &str, soft: &str) -> Option<()> {
+    let set = format!("--nofile={soft}:");
+    let done = Command::new("prlimit").args(["--pid", pid, &set]).output();
+    let problem = match done {
+        Ok(done) if done.status.success() => return Some(()),
+        Ok(done) => String::from_utf8_lossy(&done.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    eprintln!("landfall-skip: open files cannot be limited: {}", problem.trim());
+    None
+}
+
+/// The soft limit on open files of a process.
+fn files_limit(pid: &str) -> String {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).expect("ours");
+    let usual = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("it is limited");
+    usual.split_whitespace().next().expect("a number").to_owned()
+}
+
+#[test]
+fn an_agent_that_ends_while_no_file_can_be_opened_is_not_lost() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(SETTINGS);
+    let folder = open(&scratch);
+    scratch.task("First", &waits(&folder, "one"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the first agent", || folder.join("began").exists());
+    let pid = run.pid().to_string();
+    let usual = files_limit(&pid);
+    // Fewer than are open: whatever the engine tries to open, it cannot.
+    if limit_files(&pid, "8").is_none() {
+        return;
+    }
+    std::fs::write(folder.join("go"), "").expect("ours");
+    let ended = scratch.state().join("attempts/T1-a1-i1/exit.json");
+    scratch.eventually("the end of the agent", || ended.exists());
+    std::thread::sleep(Duration::from_millis(1_500)); // the engine tries to read the end of the agent
+    limit_files(&pid, &usual).expect("raised again");
+    all_landed(&scratch, &mut run, &["T1"]);
+    assert_eq!(scratch.prompts("T1").len(), 1, "one run of the agent: {}", scratch.heard());
+}
+
 fn fills_up(small: &SmallDisk, fill: impl Fn(&Path) -> PathBuf, words: &str) {
     let scratch = Scratch::within(small.path(), LANDFALL);
     scratch.settings(SETTINGS);
