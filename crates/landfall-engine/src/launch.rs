@@ -108,7 +108,7 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
 
 /// What became of the sitter of `dir`, once it has had the time to say who it is.
 pub(crate) fn settled(dir: &Path) -> Result<Found, FindError> {
-    const SPAN: Duration = Duration::from_secs(10);
+    const SPAN: Duration = Duration::from_secs(60); // on a busy machine; a sitter that dies lets go of the lock at once
     const PAUSE: Duration = Duration::from_millis(200); // for an end that leaves no trace in the folder
     let deadline = Instant::now() + SPAN;
     let mut watch = None;

@@ -148,19 +148,26 @@ fn make_private(dir: &Path) -> io::Result<()> {
 }
 
 fn take_lock(dir: &Path) -> Result<File, StartError> {
-    // Somebody who calls `find` holds the lock for an instant; a sitter holds it for as long as it lives.
-    const SPAN: Duration = Duration::from_millis(20);
+    // `find` holds the lock shared, for an instant; under load that instant can last until the reader runs again. A sitter
+    // holds it exclusively for as long as it lives, and so does another `start`.
+    const READERS_MAX: Duration = Duration::from_secs(10);
     const PAUSE: Duration = Duration::from_millis(1);
     let path = dir.join(files::LOCK);
     let failed = |source| StartError::Folder { path: path.clone(), source };
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = file.map_err(failed)?;
-    let taken = retry(SPAN, PAUSE, || match file.try_lock() {
+    let taken_by_another = || StartError::AlreadyStarted { dir: dir.to_owned() };
+    let taken = retry(READERS_MAX, PAUSE, || match file.try_lock() {
         Ok(()) => Some(Ok(())),
-        Err(TryLockError::WouldBlock) => None,
+        // If the lock can be shared, only readers hold it.
+        Err(TryLockError::WouldBlock) => match file.try_lock_shared() {
+            Ok(()) => file.unlock().err().map(|source| Err(failed(source))),
+            Err(TryLockError::WouldBlock) => Some(Err(taken_by_another())),
+            Err(TryLockError::Error(source)) => Some(Err(failed(source))),
+        },
         Err(TryLockError::Error(source)) => Some(Err(failed(source))),
     });
-    taken.unwrap_or_else(|| Err(StartError::AlreadyStarted { dir: dir.to_owned() }))?;
+    taken.unwrap_or_else(|| Err(taken_by_another()))?;
     Ok(file)
 }
 

@@ -581,6 +581,24 @@ fn a_sitter_that_dies_at_any_step_leaves_a_folder_that_can_be_judged() {
 }
 
 #[test]
+fn a_reader_that_stops_while_it_holds_the_lock_does_not_prevent_a_start() {
+    let scene = Scene::new(Way::AsItCan);
+    std::fs::create_dir_all(&scene.dir).expect("ours");
+    let lock = std::fs::File::create(scene.dir.join("lock")).expect("ours");
+    lock.try_lock_shared().expect("nobody holds it");
+    std::thread::scope(|scope| {
+        let started = scope.spawn(|| scene.try_start(&scene.spec(&["say", "once"])));
+        // A reader that lost its processor: much longer than an instant, much shorter than the bound.
+        std::thread::sleep(Duration::from_millis(300));
+        lock.unlock().expect("ours");
+        let sitting = started.join().expect("no panic").expect("it starts when the reader is done");
+        scene.end_of(&sitting);
+    });
+    assert_eq!(scene.out(), "once");
+    scene.assert_nothing_left();
+}
+
+#[test]
 fn a_second_start_in_a_folder_is_refused_at_every_moment() {
     let scene = Scene::new(Way::AsItCan);
     let spec = scene.spec(&["hang"]);
