@@ -40,8 +40,15 @@ pub(crate) struct Shortages {
     postponed: Mutex<Vec<Postponed>>,
 }
 
+/// What a failure says about a resource.
+pub(crate) struct Noted {
+    pub resource: MachineResource,
+    /// Whether there is still none of it, found out by trying.
+    pub is_missing: bool,
+}
+
 /// Notes the resource that a failure is about. None: it is about something else.
-pub(crate) fn note(site: &Site, detail: &str) -> Option<MachineResource> {
+pub(crate) fn note(site: &Site, detail: &str) -> Option<Noted> {
     let resource = match named_in(detail)? {
         MachineResource::Disk if has_no_inodes(site) => MachineResource::Inodes,
         named => named,
@@ -49,7 +56,8 @@ pub(crate) fn note(site: &Site, detail: &str) -> Option<MachineResource> {
     let mut current = site.shortages.current.lock().expect("no thread panics while it holds it");
     // The first failure stays: those that follow come from the same shortage.
     current.get_or_insert_with(|| Shortage { resource, detail: detail.to_owned() });
-    Some(resource)
+    drop(current);
+    Some(Noted { resource, is_missing: !is_back(resource, site.folder.root()) })
 }
 
 /// What is missing now. What was missing and can be had again is not named any more.

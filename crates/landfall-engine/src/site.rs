@@ -27,7 +27,7 @@ use crate::interrupt::Interrupt;
 use crate::meter::Meter;
 use crate::prompts::Prompts;
 use crate::settings::{Settings, Verify};
-use crate::shortage::{self, Shortage, Shortages};
+use crate::shortage::{self, Noted, Shortage, Shortages};
 
 /// Everything that performing an effect may need. One per engine, behind an `Arc`.
 pub struct Site {
@@ -299,9 +299,10 @@ impl Site {
     /// Sends news of the landing queue to the engine.
     pub(crate) fn tell_queue(&self, news: QueueNews) {
         let news = match news {
-            QueueNews::Failed { batch, detail } if shortage::note(self, &detail).is_some() => {
-                QueueNews::Exhausted { batch, detail }
-            }
+            QueueNews::Failed { batch, detail } => match shortage::note(self, &detail) {
+                Some(Noted { is_missing: true, .. }) => QueueNews::Exhausted { batch, detail },
+                Some(_) | None => QueueNews::Failed { batch, detail },
+            },
             news => news,
         };
         drop(self.mail.send(Mail::Queue(Box::new(news)))); // the engine has left: recovery finds it out again
@@ -311,15 +312,22 @@ impl Site {
     pub(crate) fn tell(&self, task: TaskId, news: News) {
         let news = match news {
             News::MachineFailed { attempt, detail, hopeless: false } => match shortage::note(self, &detail) {
-                Some(resource) => News::Exhausted { attempt, resource, detail },
+                Some(Noted { resource, is_missing }) => {
+                    News::Exhausted { attempt, resource, is_missing, detail }
+                }
                 None => News::MachineFailed { attempt, detail, hopeless: false },
             },
-            News::AgentEnded(run) => {
-                if let Exit::NotStarted { detail, hopeless: false } = &run.exit {
-                    shortage::note(self, detail);
-                }
-                News::AgentEnded(run)
-            }
+            // An agent that could not be started for lack of a resource has not run: this is no end of a run.
+            News::AgentEnded(run) => match &run.exit {
+                Exit::NotStarted { detail, hopeless: false } => match shortage::note(self, detail) {
+                    Some(Noted { resource, is_missing }) => {
+                        let (attempt, detail) = (run.attempt, detail.clone());
+                        News::Exhausted { attempt, resource, is_missing, detail }
+                    }
+                    None => News::AgentEnded(run),
+                },
+                _ => News::AgentEnded(run),
+            },
             news => news,
         };
         drop(self.mail.send(Mail::News(task, Box::new(news)))); // the engine has left: recovery finds it out again

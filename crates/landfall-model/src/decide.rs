@@ -174,9 +174,9 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             fence(task, *attempt)?;
             draft.machine_failed(detail, *hopeless)?;
         }
-        News::Exhausted { attempt, resource, detail } => {
+        News::Exhausted { attempt, resource, is_missing, detail } => {
             fence(task, *attempt)?;
-            draft.exhausted(*resource, detail)?;
+            draft.exhausted(*resource, *is_missing, detail)?;
         }
         News::AgentEnded(run) => draft.agent_ended(run)?,
         News::Strode { attempt, iteration, stride } => {
@@ -1103,15 +1103,28 @@ impl Draft {
         self.leave(if lands { StepResult::Red } else { StepResult::Fail }, Some(feedback))
     }
 
-    /// What is missing comes back, so the task waits however long that takes: it never fails for it.
-    fn exhausted(&mut self, resource: MachineResource, detail: &str) -> Result<(), Refusal> {
+    /// A task waits for a resource that is missing, however long that takes: it never fails for it. If the resource can
+    /// be had and the effect fails all the same, the effect needs more of it than there is, so the tries are bounded.
+    fn exhausted(
+        &mut self,
+        resource: MachineResource,
+        is_missing: bool,
+        detail: &str,
+    ) -> Result<(), Refusal> {
         const PAUSE_MS: u64 = 1_000; // nothing is started before the resource is back, whoever is due
         let step = match self.machine_trouble()? {
             MachineTrouble::Stopped => return Ok(()),
             MachineTrouble::At(step) => step,
         };
         let cause = format!("this machine is out of {resource}: {detail}");
-        self.back_off(Parting::NotYet, PAUSE_MS, cause, step)
+        if is_missing {
+            return self.back_off(Parting::NotYet, PAUSE_MS, cause, step);
+        }
+        if self.task.counters.machine >= SHORTAGE_TRIES_MAX {
+            return self.end(EndKind::Failed, EndCode::Machine, cause);
+        }
+        let pause = backoff_ms(self.task.counters.machine + 1, PAUSE_MS, 60_000);
+        self.back_off(Parting::Machine, pause, cause, step)
     }
 
     fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), Refusal> {
@@ -1493,6 +1506,7 @@ fn is_own_failure(verdict: &Verdict) -> bool {
 }
 
 const QUOTA_WAIT_MAX_MS: u64 = 8 * 24 * 60 * 60 * 1000; // no plan resets later than in a week; a wrong clock might
+const SHORTAGE_TRIES_MAX: u32 = 20; // a quarter of an hour: a shortage that comes and goes is over by then
 const MACHINE_TRIES_MAX: u32 = 3; // a full disk or a broken git does not mend itself in seconds
 
 /// What an effect that failed means for its task.

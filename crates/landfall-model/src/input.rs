@@ -135,12 +135,14 @@ pub enum News {
         /// Whether trying again could help.
         hopeless: bool,
     },
-    /// The machine ran out of something while an effect was performed. It comes back, so no try is counted.
+    /// The machine ran out of something while an effect was performed. If it is still missing, no try is counted.
     Exhausted {
         /// Of this attempt.
         attempt: Attempt,
-        /// What there is none of.
+        /// What there was none of.
         resource: MachineResource,
+        /// Whether it was still missing right after the failure.
+        is_missing: bool,
         /// What failed for want of it.
         detail: String,
     },

@@ -10,6 +10,7 @@ use expect_test::Expect;
 use landfall_model::conflict::{Clash, ClashKind};
 use landfall_model::flow::Act;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::resource::MachineResource;
 use landfall_model::{
     Attempt, BatchId, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event,
     Evidence, Exit, Flow, Input, News, OwnLimits, POLL_MS, Prices, ReviewSaid, RunId, Said, Signal, Spent,
@@ -250,6 +251,16 @@ pub fn machine_fails(hopeless: bool) -> Line {
             detail: "no room on the disk".to_owned(),
             hopeless,
         }
+    })
+}
+
+/// An effect failed for lack of memory; whether there was still none right afterwards.
+pub fn out_of_memory(is_missing: bool) -> Line {
+    line("out of memory", move |scene| News::Exhausted {
+        attempt: scene.task.attempt,
+        resource: MachineResource::Memory,
+        is_missing,
+        detail: "git: out of memory".to_owned(),
     })
 }
 

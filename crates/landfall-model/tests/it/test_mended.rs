@@ -9,9 +9,9 @@ use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
     checking_to_land, command, commit, concern, conflicts, conflicts_badly, crashes, due, fails,
     falls_silent, fruitless, granted, has_a_passing_error, hits_quota, interrupt, is_ejected, is_killed,
-    is_unsure, landing, landing_begins, lands, late, machine_fails, passes, passes_with_concern,
-    passes_with_leftovers, queued, report, reported, reporting, retry, retry_fresh, says_complete,
-    says_nothing, stop, vanishes, verifying, working, workspace, workspace_removed,
+    is_unsure, landing, landing_begins, lands, late, machine_fails, out_of_memory, passes,
+    passes_with_concern, passes_with_leftovers, queued, report, reported, reporting, retry, retry_fresh,
+    says_complete, says_nothing, stop, vanishes, verifying, working, workspace, workspace_removed,
 };
 
 #[test]
@@ -590,4 +590,31 @@ fn what_does_not_merge_has_not_landed_and_is_no_longer_in_doubt() {
         cancel → Cancelled(person: no longer wanted) [ended]
     "#]],
     );
+}
+
+// ── a resource of the machine that is missing ────────────────────────────────────────────────────────────
+
+#[test]
+fn a_missing_resource_is_waited_for_without_an_end() {
+    let mut scene = Scene::new(loops()).play_all([granted()]);
+    for _ in 0..100 {
+        scene = scene.play_all([out_of_memory(true), Line::Wait(60_000), due(), granted()]);
+    }
+    assert_eq!(scene.task.step().map(ToString::to_string).as_deref(), Some("work"), "{:?}", scene.task.state);
+    assert_eq!(scene.task.counters.machine, 0);
+}
+
+#[test]
+fn an_effect_that_needs_more_than_the_machine_has_fails_in_the_end() {
+    let mut scene = Scene::new(loops()).play_all([granted()]);
+    let mut tries = 0;
+    while !matches!(scene.task.state, State::Ended(_)) {
+        tries += 1;
+        assert!(tries < 100, "there is no bound");
+        scene.play(&out_of_memory(false));
+        if !matches!(scene.task.state, State::Ended(_)) {
+            scene = scene.play_all([Line::Wait(600_000), due(), granted()]);
+        }
+    }
+    assert_eq!(tries, 21);
 }

@@ -268,6 +268,25 @@ fn a_full_disk_loses_nothing_and_the_work_continues_when_there_is_room() {
 }
 
 #[test]
+fn a_check_that_fills_the_disk_is_red_and_does_not_stop_the_other_tasks() {
+    let Some(small) = SmallDisk::mount("size=96m,nr_inodes=20000") else { return };
+    let scratch = Scratch::within(small.path(), LANDFALL);
+    scratch.file("test.sh", "[ ! -e fill.txt ] || dd if=/dev/zero of=big bs=1M\n");
+    scratch.commit("check");
+    scratch.settings(SETTINGS);
+    // Its second run removes the file that makes the check fill the disk.
+    let script = "[[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"fill.txt\"\ntext = \"fill\\n\"\n\
+        [[iteration]]\nsignal = \"complete\"\nrun = [\"rm\", \"fill.txt\"]\n\
+        [[iteration.write]]\npath = \"one.txt\"\ntext = \"one\\n\"\n";
+    scratch.task("Fills the disk", script, &[]);
+    scratch.task("Other", &writes("two"), &[]);
+    let mut run = scratch.start(&["run"]);
+    all_landed(&scratch, &mut run, &["T1", "T2"]);
+    let verified = scratch.facts("T1", "verified");
+    assert!(verified.len() >= 2, "the first verification was red: {verified:?}");
+}
+
+#[test]
 fn exhausted_inodes_are_a_wait_and_not_a_failure() {
     let Some(small) = SmallDisk::mount("size=256m,nr_inodes=8000") else { return };
     let fill = |folder: &Path| {
