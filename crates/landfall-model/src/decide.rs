@@ -218,7 +218,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             let step = draft.current();
             match stop {
                 Some(stop) => draft.stopped(stop, step)?,
-                None => draft.redirected(&step)?, // its agent looks what is missing
+                None => draft.work_again(&step)?,
             }
         }
         News::Landed { attempt, commit, base_before, tree, proof } => {

@@ -82,6 +82,25 @@ impl Draft {
         self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
     }
 
+    /// The work of this step is gone and has to be done again: the agent gets the task back. If the flow has no edge back,
+    /// it is the last agent step before this one; the step itself cannot succeed without the work.
+    pub(super) fn work_again(&mut self, step: &StepName) -> Result<(), Refusal> {
+        let is_work = |kind: &StepKind| matches!(kind, StepKind::Agent { .. });
+        let has_edge_back = [StepResult::Fail, StepResult::Red, StepResult::Changes].into_iter().any(
+            |result| matches!(self.edge(step, result), Some(edge) if matches!(edge.to, Target::Step(_))),
+        );
+        if has_edge_back || is_work(&self.flow_step(step).kind) {
+            return self.redirected(step);
+        }
+        let steps = self.task.flow.as_ref().map(|flow| flow.steps.as_slice()).unwrap_or_default();
+        let before = steps.iter().take_while(|earlier| earlier.name != *step);
+        let worker = before.filter(|earlier| is_work(&earlier.kind)).last().map(|worker| worker.name.clone());
+        let Some(worker) = worker else { return self.redirected(step) }; // a flow without an agent has no work to lose
+        let (attempt, step) = (self.task.attempt, step.clone());
+        let to = Target::Step(worker);
+        self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
+    }
+
     /// The same step again, first in line for the slot it leaves; nothing is counted.
     pub(super) fn go_on(&mut self) -> Result<(), Refusal> {
         self.yielded(Parting::Redirected, None)

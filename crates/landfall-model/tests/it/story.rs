@@ -264,6 +264,10 @@ pub fn out_of_memory(is_missing: bool) -> Line {
     })
 }
 
+pub fn workspace_rebuilt() -> Line {
+    line("workspace rebuilt", |scene| News::WorkspaceRebuilt { attempt: scene.task.attempt })
+}
+
 /// A run of the agent that took a second, left a commit, and ended so.
 pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
     let seen = seen.to_vec();

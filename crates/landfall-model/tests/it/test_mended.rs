@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 use landfall_model::gate::Outcome;
-use landfall_model::{Doing, Event, State, Status, StepKind, Warning};
+use landfall_model::{Doing, Event, Flow, State, Status, StepKind, StepResult, Warning};
+use std::sync::Arc;
 
 use crate::flows_used::{loops, polishes, takes_back, with_kind};
 use crate::story::{
@@ -11,7 +12,8 @@ use crate::story::{
     falls_silent, fruitless, granted, has_a_passing_error, hits_quota, interrupt, is_ejected, is_killed,
     is_unsure, landing, landing_begins, lands, late, machine_fails, out_of_memory, passes,
     passes_with_concern, passes_with_leftovers, queued, report, reported, reporting, retry, retry_fresh,
-    says_complete, says_nothing, stop, vanishes, verifying, working, workspace, workspace_removed,
+    says_complete, says_nothing, stop, vanishes, verifying, working, workspace, workspace_rebuilt,
+    workspace_removed,
 };
 
 #[test]
@@ -617,4 +619,16 @@ fn an_effect_that_needs_more_than_the_machine_has_fails_in_the_end() {
         }
     }
     assert_eq!(tries, 21);
+}
+
+#[test]
+fn work_that_is_lost_before_a_verification_is_done_again_in_a_flow_without_an_edge_back() {
+    let mut flow = Flow::clone(&loops());
+    for step in &mut flow.steps {
+        step.on
+            .retain(|edge| !matches!(edge.result, StepResult::Fail | StepResult::Red | StepResult::Changes));
+    }
+    let scene = Scene::new(Arc::new(flow)).play_all([granted(), workspace(), says_complete(), granted()]);
+    let scene = scene.play_all([workspace_rebuilt()]);
+    assert_eq!(scene.task.step().map(ToString::to_string).as_deref(), Some("work"), "{:?}", scene.task.state);
 }
