@@ -38,6 +38,7 @@ mod proposal;
 mod rollup;
 mod run;
 mod running;
+pub mod secret_file;
 mod settings;
 pub mod socket;
 mod staged;

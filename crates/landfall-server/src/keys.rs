@@ -3,19 +3,17 @@
 //! The token is a file for its owner alone. Of everything else only a hash is kept, so that whoever reads the folder
 //! cannot come in with it. Nothing here is ever logged.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use landfall_api::secret_file::{SecretFileError, random_hex, read_secret_file, write_secret_file};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 use tokio::sync::watch;
 
 const SECRET_BYTES: usize = 32; // 256 bits: nobody guesses it
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const SESSIONS_MAX: usize = 200;
 const SESSION_MS: i64 = 30 * 24 * 3600 * 1000; // a month on a phone
 const PAIRING_MS: i64 = 10 * 60 * 1000; // long enough to find the phone
@@ -85,26 +83,9 @@ pub(crate) enum Known {
 /// Why keys cannot be used.
 #[derive(Debug, Error)]
 pub enum KeysProblem {
-    /// A file cannot be read or written.
-    #[error("use the key file `{}`", path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// A file could be read by others, or is no key file.
-    #[error("the key file `{}` {what}", path.display())]
-    Unsafe {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// The machine has no random numbers.
-    #[error("make a key: {0}")]
-    Random(String),
+    /// A file of theirs cannot be used.
+    #[error(transparent)]
+    File(#[from] SecretFileError),
     /// More are let in than anybody can look through.
     #[error("{SESSIONS_MAX} browsers and agents are let in already")]
     Full,
@@ -120,15 +101,13 @@ impl Keys {
         let stamp = stamp(&token_file); // before it is read: what is written after is read again
         let token = hash(&Self::token(folder)?);
         let file = folder.join("sessions.json");
-        let kept = match read(&file)? {
+        let kept = match read_secret_file(&file)? {
             None => Kept::default(),
             Some(text) => match serde_json::from_str::<Kept>(&text) {
                 Ok(kept) => kept,
                 Err(_) => {
-                    return Err(KeysProblem::Unsafe {
-                        path: file,
-                        what: "cannot be understood; move it aside to begin anew",
-                    });
+                    let what = "cannot be understood; move it aside to begin anew";
+                    return Err(SecretFileError::Unsafe { path: file, what }.into());
                 }
             },
         };
@@ -146,17 +125,18 @@ impl Keys {
     /// As [`Self::open`].
     pub fn token(folder: &Path) -> Result<String, KeysProblem> {
         let path = folder.join("token");
-        if let Some(text) = read(&path)? {
+        if let Some(text) = read_secret_file(&path)? {
             let text = text.trim_end().to_owned();
             let plain = text.len() == SECRET_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
             return if plain {
                 Ok(text)
             } else {
-                Err(KeysProblem::Unsafe { path, what: "holds no token; move it aside to get a new one" })
+                let what = "holds no token; move it aside to get a new one";
+                Err(SecretFileError::Unsafe { path, what }.into())
             };
         }
         let token = secret()?;
-        write(&path, &format!("{token}\n"))?;
+        write_secret_file(&path, &format!("{token}\n"))?;
         Ok(token)
     }
 
@@ -167,7 +147,7 @@ impl Keys {
     /// As [`Self::open`].
     pub fn renew(folder: &Path) -> Result<String, KeysProblem> {
         let token = secret()?;
-        write(&folder.join("token"), &format!("{token}\n"))?;
+        write_secret_file(&folder.join("token"), &format!("{token}\n"))?;
         Ok(token)
     }
 
@@ -319,7 +299,7 @@ impl Keys {
     fn keep(&self, state: &State) -> Result<(), KeysProblem> {
         let kept = Kept { v: 1, token: hex(&state.token), sessions: state.sessions.clone() };
         let text = serde_json::to_string(&kept).unwrap_or_default(); // words and numbers always can be written
-        write(&self.file, &text)
+        Ok(write_secret_file(&self.file, &text)?)
     }
 }
 
@@ -341,58 +321,12 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
-fn secret() -> Result<String, KeysProblem> {
-    random::<SECRET_BYTES>()
+fn secret() -> Result<String, SecretFileError> {
+    random_hex::<SECRET_BYTES>()
 }
 
-fn secret_part() -> Result<String, KeysProblem> {
-    random::<8>()
-}
-
-fn random<const N: usize>() -> Result<String, KeysProblem> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| KeysProblem::Random(error.to_string()))?;
-    Ok(hex(&bytes))
-}
-
-/// The text of a key file, if it is there, ours, and ours alone.
-fn read(path: &Path) -> Result<Option<String>, KeysProblem> {
-    let io = |source| KeysProblem::Io { path: path.to_owned(), source };
-    let flags =
-        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-    let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io(error)),
-    };
-    let is = file.metadata().map_err(io)?;
-    let refuse = |what| Err(KeysProblem::Unsafe { path: path.to_owned(), what });
-    if !is.is_file() || is.len() > FILE_BYTES_MAX {
-        return refuse("is no key file");
-    }
-    if is.mode() & 0o077 != 0 {
-        return refuse("can be read by others; make it readable for its owner alone");
-    }
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(io)?;
-    Ok(Some(text))
-}
-
-/// Writes a key file aside, for its owner alone, and moves it into place.
-fn write(path: &Path, text: &str) -> Result<(), KeysProblem> {
-    let io = |source| KeysProblem::Io { path: path.to_owned(), source };
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{}", std::process::id()));
-    let aside = PathBuf::from(aside);
-    match std::fs::remove_file(&aside) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(io(error)),
-    }
-    let mut file: File =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside).map_err(io)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
-    std::fs::rename(&aside, path).map_err(io)
+fn secret_part() -> Result<String, SecretFileError> {
+    random_hex::<8>()
 }
 
 #[cfg(test)]

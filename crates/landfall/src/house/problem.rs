@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io::ErrorKind;
 
+use landfall_api::secret_file::SecretFileError;
 use landfall_api::{Problem, ProblemCode, nearest};
 use landfall_engine::host::git::{GitError, GitErrorKind, RepoProblem};
 use landfall_engine::host::lock::LockError;
@@ -213,8 +214,8 @@ pub(super) fn serve(error: &landfall_server::ServeError) -> Problem {
 /// Why the token or the sessions cannot be used.
 pub(super) fn keys(error: &landfall_server::KeysProblem) -> Problem {
     match error {
-        landfall_server::KeysProblem::Io { path, source } => io("use", path, source),
-        landfall_server::KeysProblem::Unsafe { .. } | landfall_server::KeysProblem::Random(_) => {
+        landfall_server::KeysProblem::File(SecretFileError::Io { path, source }) => io("use", path, source),
+        landfall_server::KeysProblem::File(SecretFileError::Unsafe { .. } | SecretFileError::Random(_)) => {
             Problem::new(ProblemCode::Corrupt, error.to_string())
         }
         landfall_server::KeysProblem::Full => Problem::new(ProblemCode::TooMany, error.to_string()),
