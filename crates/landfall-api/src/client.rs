@@ -17,7 +17,8 @@ use thiserror::Error;
 use tokio::runtime::Runtime;
 
 use crate::http::{self, ProblemBody, Written};
-use crate::{Problem, ProblemCode, Request, Response, Service, VERSION, socket};
+use crate::secret_file::SecretFileError;
+use crate::{Problem, ProblemCode, Request, Response, Service, SocketKey, VERSION, socket};
 
 /// The longest answer, in bytes: a diff of a large change fits, a flood does not.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -27,7 +28,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(600); // a rebuild of a lo
 /// Where an engine is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A socket on this machine: who asks is known by its user.
+    /// A socket on this machine: the key beside it proves who asks.
     Socket(PathBuf),
     /// A server, and the token that opens it.
     Server {
@@ -46,7 +47,15 @@ pub struct Client {
     address: Address,
     engine: Greeting,
     runtime: Runtime,
-    line: Mutex<Option<SendRequest<Full<Bytes>>>>,
+    line: Mutex<Option<KeptConnection>>,
+}
+
+/// A connection that is kept, and what proves who we are on it.
+#[derive(Debug)]
+struct KeptConnection {
+    sender: SendRequest<Full<Bytes>>,
+    /// None by an address, where a token does, and for an engine that made no key.
+    key: Option<SocketKey>,
 }
 
 /// Who answers.
@@ -109,10 +118,13 @@ impl Client {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
         let mut line = match runtime.block_on(open(&address)) {
             Ok(line) => line,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            Err(OpenFailed::Io(error))
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+            {
                 return Err(ConnectError::Nobody(place));
             }
-            Err(error) => return Err(broken(error)),
+            Err(OpenFailed::Io(error)) => return Err(broken(error)),
+            Err(OpenFailed::Key(error)) => return Err(ConnectError::Refused(key_problem(&error))),
         };
         let hello =
             Written { method: crate::Method::Get, target: format!("{}/hello", http::ROOT), body: None };
@@ -166,7 +178,7 @@ impl Service for Client {
         }
         let mut kept = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = self.runtime.block_on(async {
-            let mut line = match kept.take().filter(|line| !line.is_closed()) {
+            let mut line = match kept.take().filter(|line| !line.sender.is_closed()) {
                 Some(line) => line,
                 None => open(&self.address).await.map_err(|error| error.to_string())?,
             };
@@ -215,14 +227,49 @@ impl Answer {
     }
 }
 
-async fn open(address: &Address) -> io::Result<SendRequest<Full<Bytes>>> {
+/// Why there is no connection.
+#[derive(Debug, Error)]
+enum OpenFailed {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Key(#[from] SecretFileError),
+}
+
+/// What to do about a key that cannot be used.
+fn key_problem(error: &SecretFileError) -> Problem {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    let hint = match error {
+        SecretFileError::Io { path, .. } => format!("`ls -l {}` shows who may read it", path.display()),
+        SecretFileError::Unsafe { path, .. } => format!(
+            "it must be a regular file of yours with mode 600 (`ls -l {}` shows it); the next engine makes a new one",
+            path.display()
+        ),
+        SecretFileError::Random(_) => "look at the system's log".to_owned(),
+    };
+    Problem::new(ProblemCode::Unauthorized, format!("{error}{cause}")).hint(hint)
+}
+
+async fn open(address: &Address) -> Result<KeptConnection, OpenFailed> {
     match address {
         Address::Socket(path) => {
             let stream = socket::connect(path)?;
+            // After the connection, so that it is the key of the engine on the other side. Who may not read it asks without: the
+            // engine knows its agents, and says why it refuses them.
+            let key = match SocketKey::read(path) {
+                Err(SecretFileError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+                    None
+                }
+                key => key?,
+            };
             stream.set_nonblocking(true)?;
-            shake(TokioIo::new(tokio::net::UnixStream::from_std(stream)?)).await
+            let sender = shake(TokioIo::new(tokio::net::UnixStream::from_std(stream)?)).await?;
+            Ok(KeptConnection { sender, key })
         }
-        Address::Server { at, .. } => shake(TokioIo::new(tokio::net::TcpStream::connect(at).await?)).await,
+        Address::Server { at, .. } => {
+            let sender = shake(TokioIo::new(tokio::net::TcpStream::connect(at).await?)).await?;
+            Ok(KeptConnection { sender, key: None })
+        }
     }
 }
 
@@ -237,22 +284,24 @@ where
     Ok(line)
 }
 
-async fn exchange(
-    line: &mut SendRequest<Full<Bytes>>,
-    address: &Address,
-    written: &Written,
-) -> Result<Answer, String> {
+async fn exchange(line: &mut KeptConnection, address: &Address, written: &Written) -> Result<Answer, String> {
     let text = |error: hyper::Error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
     };
-    line.ready().await.map_err(text)?;
+    line.sender.ready().await.map_err(text)?;
     let mut request = hyper::Request::builder()
         .method(written.method.word())
         .uri(&written.target)
         .header(http::VERSION_HEADER, VERSION);
     request = match address {
-        Address::Socket(_) => request.header(hyper::header::HOST, http::SOCKET_HOST),
+        Address::Socket(_) => {
+            let request = request.header(hyper::header::HOST, http::SOCKET_HOST);
+            match &line.key {
+                Some(key) => request.header(http::KEY_HEADER, key.expose()),
+                None => request,
+            }
+        }
         Address::Server { host, token, .. } => request
             .header(hyper::header::HOST, host)
             .header(hyper::header::AUTHORIZATION, format!("Bearer {token}")),
@@ -262,7 +311,7 @@ async fn exchange(
     }
     let body = Full::new(Bytes::from(written.body.clone().unwrap_or_default()));
     let request = request.body(body).map_err(|error| error.to_string())?;
-    let (parts, body) = line.send_request(request).await.map_err(text)?.into_parts();
+    let (parts, body) = line.sender.send_request(request).await.map_err(text)?.into_parts();
     let body =
         Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| error.to_string())?.to_bytes();
     Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })

@@ -19,6 +19,8 @@ pub const VERSION_HEADER: &str = "landfall-wire";
 pub const PID_HEADER: &str = "landfall-pid";
 /// The header by which the engine tells its own version.
 pub const ENGINE_HEADER: &str = "landfall-version";
+/// The header by which a client on the socket proves that it can read the state folder.
+pub const KEY_HEADER: &str = "landfall-key";
 /// The header that makes asking twice the same as asking once.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// What the body of a problem is.

@@ -41,6 +41,7 @@ mod running;
 pub mod secret_file;
 mod settings;
 pub mod socket;
+mod socket_key;
 mod staged;
 mod stats;
 mod task;
@@ -112,6 +113,7 @@ pub use run::{
 };
 pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
+pub use socket_key::SocketKey;
 pub use staged::{
     Annotate, Annotated, DoAsked, ExclusionLine, FlowCheckpoint, JudgeAgreement, JudgementLine, Note,
     NoteKind, Paper, PaperAsked, PaperLine, PaperList, PhaseMark, PhaseState, PlanStepLine, Progress,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::socket::PeerProcess;
 use crate::{
     Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Annotate, Annotated, Answer, AutoAsked,
     Block, Board, BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail,
@@ -32,11 +33,12 @@ pub trait Service {
     /// The problem, for programs and for people.
     fn call(&self, request: Request) -> Result<Response, Problem>;
 
-    /// Whether the process `pid`, of the same user, may ask at all.
+    /// Whether a process that has connected to the socket may ask at all. Who the user is, the key of the socket decides; this
+    /// keeps out the agents that are known as such.
     ///
     /// # Errors
     /// Why it may not.
-    fn admit(&self, _pid: i32) -> Result<(), Problem> {
+    fn admit(&self, _peer: &PeerProcess) -> Result<(), Problem> {
         Ok(())
     }
 

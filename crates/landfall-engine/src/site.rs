@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
-use landfall_host::sitter;
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
 use landfall_model::pilot::Pilot;
@@ -255,13 +254,6 @@ impl Site {
         let live = meter.live.values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
         let today = meter.ledger.since(crate::meter::day(self.now()).from);
         (meter.ledger.run().plus(live), today.plus(live))
-    }
-
-    /// Whether a process belongs to an agent or a check, of this engine or of any other. Where that cannot be told it
-    /// does.
-    #[must_use]
-    pub fn is_confined(&self, pid: i32) -> bool {
-        sitter::is_confined(pid).unwrap_or(true)
     }
 
     fn meter(&self) -> std::sync::MutexGuard<'_, Meter> {

@@ -6,11 +6,13 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
-use landfall_api::http::{SOCKET_HOST, VERSION_HEADER};
-use landfall_api::{Access, Problem, ProblemCode, Service};
+use landfall_api::http::{KEY_HEADER, SOCKET_HOST, VERSION_HEADER};
+use landfall_api::socket::PeerProcess;
+use landfall_api::{Access, Problem, ProblemCode, Service, SocketKey};
 use tokio::sync::watch;
 
 use crate::events::Feed;
@@ -22,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) service: Arc<dyn Service + Send + Sync>,
     /// None when only the socket is served.
     pub(crate) keys: Option<Keys>,
+    /// What clients on the socket prove themselves with; none when there is no socket.
+    pub(crate) socket_key: Option<SocketKey>,
     /// The names by which we are asked, and no others.
     names: Vec<Name>,
     /// Where the pages are: one link per address.
@@ -81,6 +85,7 @@ impl Shared {
         Self {
             service,
             keys,
+            socket_key: None,
             names,
             links,
             project,
@@ -161,9 +166,54 @@ pub fn is_origin(text: &str) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) enum Peer {
     /// A process of the same user, by the socket.
-    Local(i32),
+    Local(Arc<PeerProcess>),
     /// Anybody who can reach the address.
     Remote,
+}
+
+/// What a request on the socket proves about who sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyProof {
+    /// It carries the key, and the process that connected still runs.
+    Holds,
+    /// It carries no key, as a client from before there was one.
+    Missing,
+    /// It carries another key, or more than one.
+    Wrong,
+    /// The process that connected has ended: somebody else writes on its connection.
+    Ended,
+}
+
+/// Who asks on the socket. Only the key makes one the user.
+fn judge_proof(proof: KeyProof) -> Result<Who, Problem> {
+    let refuse = |what: &str, hint: &str| Err(Problem::new(ProblemCode::Unauthorized, what).hint(hint));
+    match proof {
+        KeyProof::Holds => Ok(Who::Owner),
+        KeyProof::Missing => refuse(
+            "the request does not carry the key of the engine's socket",
+            "use the `landfall` that started the engine: it reads the key in the state folder. An agent says \
+             `landfall signal` instead",
+        ),
+        KeyProof::Wrong => refuse(
+            "the request carries another key than that of the engine's socket",
+            "ask again: a client reads the key in the state folder each time it connects",
+        ),
+        KeyProof::Ended => {
+            refuse("the process that made this connection has ended", "ask on a connection of your own")
+        }
+    }
+}
+
+fn proof_of(key: Option<&SocketKey>, process: &PeerProcess, headers: &HeaderMap) -> KeyProof {
+    if process.has_ended() {
+        return KeyProof::Ended;
+    }
+    let mut given = headers.get_all(KEY_HEADER).iter();
+    match (given.next(), given.next(), key) {
+        (None, _, _) => KeyProof::Missing,
+        (Some(given), None, Some(key)) if key.matches(given.as_bytes()) => KeyProof::Holds,
+        (Some(_), _, _) => KeyProof::Wrong,
+    }
 }
 
 /// Who asks.
@@ -225,12 +275,20 @@ pub(crate) fn wants_page(request: &Request<Body>) -> bool {
     path != "/metrics" && !for_programs.iter().any(|it| path.starts_with(it))
 }
 
+/// How long it may take to find out whose process a peer is. A process can make others wait for what they read about it.
+const ADMIT_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// Whether a process of the same user may ask at all: an agent at work may not.
-pub(crate) async fn admit(shared: &Arc<Shared>, peer: &Peer) -> Result<(), Problem> {
-    let Peer::Local(pid) = *peer else { return Ok(()) };
-    let service = Arc::clone(&shared.service);
-    let admitted = tokio::task::spawn_blocking(move || service.admit(pid)).await;
-    admitted.unwrap_or_else(|_| Err(Problem::new(ProblemCode::Internal, "the door is broken")))
+pub(crate) async fn admit(shared: &Arc<Shared>, process: &Arc<PeerProcess>) -> Result<(), Problem> {
+    let (service, process) = (Arc::clone(&shared.service), Arc::clone(process));
+    let admitted = tokio::task::spawn_blocking(move || service.admit(&process));
+    match tokio::time::timeout(ADMIT_TIME_MAX, admitted).await {
+        Ok(Ok(admitted)) => admitted,
+        Ok(Err(_)) | Err(_) => {
+            Err(Problem::new(ProblemCode::Forbidden, "the engine cannot tell whose process this is")
+                .hint("ask again in a moment"))
+        }
+    }
 }
 
 /// Lets a request in, and says who it is.
@@ -238,7 +296,9 @@ pub(crate) fn check(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Re
     check_host(shared, peer, request.uri(), request.headers())?;
     check_version(request.headers())?;
     let who = match peer {
-        Peer::Local(_) => Who::Owner,
+        Peer::Local(process) => {
+            judge_proof(proof_of(shared.socket_key.as_ref(), process, request.headers()))?
+        }
         Peer::Remote => {
             check_origin(shared, request)?;
             identify(shared, request)?

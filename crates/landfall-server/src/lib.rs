@@ -31,12 +31,12 @@ mod tricks;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use landfall_api::Service;
+use landfall_api::socket::EngineSocket;
 
 pub use api::OPENAPI;
 pub use door::is_origin;
@@ -46,8 +46,8 @@ pub use router::{Guard, Served, served};
 
 /// What is served, and where.
 pub struct Options {
-    /// The socket of the engine, for processes of the same user.
-    pub socket: Option<UnixListener>,
+    /// The socket of the engine, for processes that know its key.
+    pub socket: Option<EngineSocket>,
     /// Addresses for browsers and other programs; each asks for a token.
     pub addresses: Vec<TcpListener>,
     /// Names by which browsers may come, besides the addresses themselves: `build-box:7878`.
@@ -108,12 +108,17 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
     let addresses: Vec<SocketAddr> =
         options.addresses.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
     let keys = match addresses.is_empty() {
-        true => None, // only the socket: there who asks is known by its user
+        true => None, // only the socket, which has a key of its own
         false => Some(Keys::open(&options.folder)?),
     };
     let (stop, stopping) = tokio::sync::watch::channel(false);
+    let (listener, socket_key) = match options.socket {
+        Some(socket) => (Some(socket.listener), Some(socket.key)),
+        None => (None, None),
+    };
     let mut shared =
         door::Shared::new(service, keys, &addresses, options.hosts, &options.origins, options.project);
+    shared.socket_key = socket_key;
     shared.stopping = Some(stopping.clone());
     let links = shared.links.clone();
     let shared = Arc::new(shared);
@@ -128,7 +133,7 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         .enable_all()
         .build()?;
     drop(runtime.spawn_blocking(|| {})); // that one
-    let guests = runtime.block_on(async { listen::Guests::new(options.socket, options.addresses) })?;
+    let guests = runtime.block_on(async { listen::Guests::new(listener, options.addresses) })?;
     let thread = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
         runtime.block_on(listen::listen(guests, shared, stopping));
         runtime.shutdown_timeout(LAST_WORDS);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
+use landfall_api::socket::PeerProcess;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 
@@ -86,8 +87,13 @@ impl Listener for Local {
 
     async fn next(&self) -> io::Result<Option<(Self::Stream, Peer)>> {
         let (stream, _) = self.0.accept().await?;
-        let peer = landfall_api::socket::check_peer(&stream).ok().map(Peer::Local);
-        Ok(peer.map(|peer| (stream, peer)))
+        // A handle, not an id: whoever connected may have ended, and its id be another's. Where the kernel gives no handle,
+        // nobody is talked to.
+        let Ok(process) = PeerProcess::of(&stream) else { return Ok(None) };
+        if process.has_ended() {
+            return Ok(None);
+        }
+        Ok(Some((stream, Peer::Local(Arc::new(process)))))
     }
 }
 

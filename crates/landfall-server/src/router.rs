@@ -156,9 +156,9 @@ pub(crate) async fn answer(
     let is_asset = request.uri().path().starts_with("/assets/");
     let elsewhere = door::elsewhere(shared, peer, &request);
     let checked = door::check(shared, peer, &request);
-    let checked = match checked {
-        Ok(who) => door::admit(shared, peer).await.map(|()| who),
-        Err(problem) => Err(problem),
+    let checked = match (checked, peer) {
+        (Ok(who), Peer::Local(process)) => door::admit(shared, process).await.map(|()| who),
+        (checked, Peer::Local(_) | Peer::Remote) => checked,
     };
     let mut answer = match checked {
         Ok(_) | Err(Problem { code: ProblemCode::Unauthorized, .. }) if elsewhere.is_some() => {

@@ -30,7 +30,7 @@ fn greeted_with(answer: &'static str) -> ConnectError {
     let path = folder.path().join("engine.sock");
     let listener = socket::bind(&path).expect("bind");
     let greeter = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a client");
+        let (mut stream, _) = listener.listener.accept().expect("a client");
         let mut asked = [0; 1024];
         let length = stream.read(&mut asked).expect("a greeting");
         assert!(asked[..length].starts_with(b"GET /api/v1/hello HTTP/1.1\r\n"));
@@ -63,4 +63,40 @@ fn what_is_no_engine_is_not_taken_for_one() {
         let error = greeted_with(answer);
         assert!(matches!(error, ConnectError::Broken { .. }), "{answer:?}: {error:?}");
     }
+}
+
+#[test]
+fn an_engine_from_before_there_were_keys_is_asked_without_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("engine.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("bind");
+    let greeter = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut asked = [0; 1024];
+        let length = stream.read(&mut asked).expect("a greeting");
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nlandfall-wire: 1\r\nlandfall-version: 0.0.1\r\ncontent-length: 2\r\n\r\n{}")
+            .expect("greet");
+        String::from_utf8_lossy(&asked[..length]).into_owned()
+    });
+    let client = Client::connect(&path).expect("it is an engine of ours");
+    assert_eq!(client.engine().engine, "0.0.1");
+    assert!(!greeter.join().expect("greeted").contains("landfall-key"));
+}
+
+#[test]
+fn the_key_is_new_with_every_engine_and_shown_by_nobody() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("engine.sock");
+    let first = socket::bind(&path).expect("bind").key;
+    let second = socket::bind(&path).expect("bind again").key;
+    assert_ne!(first.expose(), second.expose());
+    assert!(second.matches(second.expose().as_bytes()) && !second.matches(first.expose().as_bytes()));
+    assert!(!second.matches(b"") && !second.matches(&second.expose().as_bytes()[1..]));
+    let file = landfall_api::SocketKey::path_of(&path);
+    assert_eq!(std::fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
+    assert!(!format!("{second:?}").contains(second.expose()));
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).expect("ours").flatten().map(|it| it.file_name()).collect();
+    assert_eq!(left.len(), 2, "nothing is left beside them: {left:?}");
 }

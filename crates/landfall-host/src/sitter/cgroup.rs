@@ -13,7 +13,7 @@ pub(super) fn own() -> Option<PathBuf> {
 }
 
 fn own_in(mounts: &str, groups: &str) -> Option<PathBuf> {
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let group = group_in(groups)?;
     mounts.lines().find_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
         if source.split(' ').next()? != "cgroup2" {
@@ -25,6 +25,34 @@ fn own_in(mounts: &str, groups: &str) -> Option<PathBuf> {
         let below = Path::new(group).strip_prefix(root).ok()?;
         Some(Path::new(point).join(below))
     })
+}
+
+/// The control group (v2) of a process, by its `/proc/PID/cgroup`.
+pub(super) fn group_in(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| line.strip_prefix("0::"))
+}
+
+/// Whether a process in the group `theirs` is in the group of a run, as seen from a process in the group `own`. A group that
+/// both are in does not count.
+pub(super) fn is_of_run(own: &str, theirs: &str) -> bool {
+    let (mut own, mut theirs) = (own.split('/').peekable(), theirs.split('/').peekable());
+    while own.peek().is_some() && own.peek() == theirs.peek() {
+        own.next();
+        theirs.next();
+    }
+    theirs.any(is_name_of_run)
+}
+
+/// Whether a group has the name that [`Cgroup::make`] gives.
+fn is_name_of_run(name: &str) -> bool {
+    let mut parts = name.split('.');
+    let (first, hash, sitter) = (parts.next(), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+    first == Some("landfall")
+        && hash.len() == 16
+        && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && !sitter.is_empty()
+        && sitter.bytes().all(|byte| byte.is_ascii_digit())
+        && parts.next().is_none()
 }
 
 /// A control group for one child's tree. Made empty, emptied by `kill`, removed by `remove`.
@@ -196,6 +224,31 @@ mod tests {
         assert_eq!(own_in(part, "0::/elsewhere\n"), None);
         assert_eq!(own_in("", "0::/\n"), None);
         assert_eq!(own_in(unified, "2:cpu:/x\n"), None);
+    }
+
+    #[test]
+    fn the_groups_of_other_runs_are_known_and_our_own_is_not_one() {
+        let (run, other) = (format!("{}7", prefix("T1")), format!("{}8", prefix("T2")));
+        let check = |own: &str, theirs: &str, expected: bool| {
+            assert_eq!(is_of_run(own, theirs), expected, "{theirs} as seen from {own}");
+        };
+        check("/", "/", false);
+        check("/a/b", "/a", false);
+        check("/", &format!("/{run}"), true);
+        check("/user/a", &format!("/user/b/{run}"), true);
+        check("/", &format!("/{run}/made/by/the/agent"), true);
+        check(&format!("/{run}"), &format!("/{run}"), false); // an engine inside an agent
+        check(&format!("/{run}"), &format!("/{run}/{other}"), true);
+        check(&format!("/{run}"), &format!("/{other}"), true);
+        for name in [
+            "landfall",
+            "landfall.service",
+            "landfall.0123456789abcdef.",
+            "landfall.0123456789abcdef.x",
+            "landfall.0123.7",
+        ] {
+            check("/", &format!("/{name}"), false);
+        }
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! Whose child a process is: for a service that must not be used by the agents it serves, and for one that is there for
 //! a single agent.
 //!
-//! No process gets out of its tree while its sitter lives: whoever loses its parent becomes the sitter's own child.
+//! No process gets out of its tree while its sitter lives: whoever loses its parent becomes the sitter's own child. If the
+//! sitter is killed, the control group of the run still says whose its processes are, where there is one.
+//!
+//! Processes are meant by handles of the kernel, because ids are used again: what is read by an id counts only if the
+//! handle's process still runs after it was read.
 
-use super::identity::Stat;
+use super::cgroup;
+use super::identity::{Stat, has_ended};
 use super::sitting::Sitting;
 use super::start::WORD;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read as _;
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 /// Whether the process `pid` belongs to the tree of one of these sitters, or is one of them. None if there is no such
 /// process, or its line is cut by one that ends as we look: then nothing can be said, and nothing should be allowed.
@@ -18,22 +24,36 @@ pub fn is_within(sittings: &[Sitting], pid: i32) -> Option<bool> {
     is_below(&sitters, pid)
 }
 
-/// Whether the process `pid` belongs to the tree of any sitter, or is one: of whatever project, and whoever started it.
-/// A sitter that we belong to ourselves does not count, so that an agent may use a Landfall of its own. None if it cannot
-/// be told, as above; then too nothing should be allowed.
-pub fn is_confined(pid: i32) -> Option<bool> {
-    let own: HashSet<(i32, u64)> =
-        line(own_pid()).map(|stat| stat.map(|stat| (stat.pid, stat.started))).collect::<Option<_>>()?;
-    for stat in line(pid) {
-        let stat = stat?;
-        if own.contains(&(stat.pid, stat.started)) {
+/// Whether the process behind a handle belongs to the tree of any sitter, is one, or is in the control group of a run: of
+/// whatever project, and whoever started it. A sitter or a group that we belong to ourselves does not count, so that an
+/// agent may use a Landfall of its own. None if the process has ended or it cannot be told; then nothing should be allowed.
+pub fn is_confined(process: impl AsFd) -> Option<bool> {
+    let process = RunningProcess::of(process.as_fd().try_clone_to_owned().ok()?)?;
+    let own: HashSet<(i32, u64)> = line(own_process()?)
+        .map(|process| process.map(|process| (process.stat.pid, process.stat.started)))
+        .collect::<Option<_>>()?;
+    if is_in_group_of_run(&process)? {
+        return Some(true);
+    }
+    for process in line(process) {
+        let process = process?;
+        if own.contains(&(process.stat.pid, process.stat.started)) {
             return Some(false); // from here on up its line is ours
         }
-        if is_sitter(&stat)? {
+        if is_sitter(&process)? {
             return Some(true);
         }
     }
     Some(false)
+}
+
+fn is_in_group_of_run(process: &RunningProcess) -> Option<bool> {
+    let group = |of: &str| {
+        let groups = std::fs::read_to_string(format!("/proc/{of}/cgroup")).ok()?;
+        Some(cgroup::group_in(&groups).unwrap_or("/").to_owned())
+    };
+    let (own, theirs) = (group("self")?, group(&process.stat.pid.to_string())?);
+    process.still_runs().then(|| cgroup::is_of_run(&own, &theirs))
 }
 
 /// Whether who made this connection belongs to the tree of `root`. None as above.
@@ -46,45 +66,105 @@ pub(super) fn own_pid() -> i32 {
 }
 
 fn is_below(roots: &HashSet<(i32, u64)>, pid: i32) -> Option<bool> {
-    for stat in line(pid) {
-        let stat = stat?;
-        if roots.contains(&(stat.pid, stat.started)) {
+    for process in line(RunningProcess::of_id(pid)?) {
+        let process = process?;
+        if roots.contains(&(process.stat.pid, process.stat.started)) {
             return Some(true);
         }
     }
     Some(false)
 }
 
-/// The process and its forebears, itself first. A last item of none: the line goes on, but we cannot follow it.
-fn line(pid: i32) -> impl Iterator<Item = Option<Stat>> {
-    const DEPTH_MAX: u32 = 512; // nobody is so deep by chance, and looking at who is shall not keep us busy
-    let (mut next, mut child_started, mut depth) = (Some(pid), u64::MAX, 0);
-    std::iter::from_fn(move || {
-        let pid = next.take()?;
-        depth += 1;
-        // A parent is never younger. One that is only has the number of the one that was meant.
-        let stat =
-            Stat::of(pid).ok().flatten().filter(|stat| stat.started <= child_started && depth <= DEPTH_MAX);
-        if let Some(stat) = stat {
-            child_started = stat.started;
-            next = Some(stat.parent).filter(|parent| *parent != 0);
+fn own_process() -> Option<RunningProcess> {
+    RunningProcess::of_id(own_pid())
+}
+
+/// A process that ran when its line in `/proc` was read.
+struct RunningProcess {
+    handle: OwnedFd,
+    stat: Stat,
+}
+
+impl RunningProcess {
+    /// The process behind a handle; none if it has ended.
+    fn of(handle: OwnedFd) -> Option<Self> {
+        let stat = Stat::of(pid_of(&handle)?).ok()??;
+        let process = Self { handle, stat };
+        process.still_runs().then_some(process) // so the id was its own while we read
+    }
+
+    fn of_id(pid: i32) -> Option<Self> {
+        Self::of(open_id(pid)?)
+    }
+
+    fn still_runs(&self) -> bool {
+        has_ended(&self.handle).is_ok_and(|ended| !ended)
+    }
+
+    /// Its parent: some of none where it has none, none where it cannot be told.
+    fn parent(&self) -> Option<Option<RunningProcess>> {
+        const TRIES: u32 = 16; // each parent that ends meanwhile costs one, and nobody loses many in a moment
+        for _ in 0..TRIES {
+            let parent = Stat::of(self.stat.pid).ok()??.parent;
+            if !self.still_runs() {
+                return None;
+            }
+            if parent == 0 {
+                return Some(None);
+            }
+            let Some(handle) = open_id(parent) else { continue };
+            // Still its parent after the handle was made: so the handle is on the parent, and not on one with its number.
+            let same = Stat::of(self.stat.pid).ok()??.parent == parent && self.still_runs();
+            if let (true, Some(parent)) = (same, Self::of(handle)) {
+                return Some(Some(parent));
+            }
         }
-        Some(stat)
+        None
+    }
+}
+
+fn open_id(pid: i32) -> Option<OwnedFd> {
+    let pid = (pid > 0).then(|| Pid::from_raw(pid)).flatten()?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// The id of the process behind a handle; none if it has ended, or is not of our world.
+fn pid_of(handle: &OwnedFd) -> Option<i32> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", handle.as_raw_fd())).ok()?;
+    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
+    (pid > 0).then_some(pid)
+}
+
+/// The process and its forebears, itself first. A last item of none: the line goes on, but we cannot follow it.
+fn line(process: RunningProcess) -> impl Iterator<Item = Option<RunningProcess>> {
+    const DEPTH_MAX: u32 = 512; // nobody is so deep by chance, and looking at who is shall not keep us busy
+    let (mut next, mut depth) = (Some(Some(process)), 0);
+    std::iter::from_fn(move || {
+        let Some(process) = next.take()? else { return Some(None) };
+        depth += 1;
+        if depth > DEPTH_MAX {
+            return Some(None);
+        }
+        next = match process.parent() {
+            Some(None) => None,
+            Some(Some(parent)) => Some(Some(parent)),
+            None => Some(None),
+        };
+        Some(Some(process))
     })
 }
 
 /// Whether a process is a sitter, by the words it was started with: nobody but itself can change them, and it does not.
-fn is_sitter(stat: &Stat) -> Option<bool> {
+fn is_sitter(process: &RunningProcess) -> Option<bool> {
     const WORDS_MAX: u64 = 16 << 10; // a path has at most 4 KiB
     let mut words = Vec::new();
-    let file = File::open(format!("/proc/{}/cmdline", stat.pid)).ok()?;
+    let file = File::open(format!("/proc/{}/cmdline", process.stat.pid)).ok()?;
     file.take(WORDS_MAX).read_to_end(&mut words).ok()?;
     if is_order(&words) {
         return Some(true);
     }
     // A dead one has no words any more, and those of another with its number say nothing about it.
-    let now = Stat::of(stat.pid).ok()??;
-    (now.started == stat.started && !now.is_dead()).then_some(false)
+    process.still_runs().then_some(false)
 }
 
 /// Whether these are the words that `start` starts a sitter with: a name, the command, and a folder's full path.
@@ -142,14 +222,33 @@ mod tests {
 
     #[test]
     fn a_line_begins_with_oneself_and_ends() {
-        let own: Vec<Option<Stat>> = line(own_pid()).collect();
+        let own: Vec<Option<Stat>> =
+            line(own_process().expect("we run")).map(|it| it.map(|process| process.stat)).collect();
         assert_eq!(own[0].expect("we run").pid, own_pid());
         assert!(
             own.iter().all(Option::is_some) && own.last().is_some_and(|it| it.expect("some").parent == 0)
         );
         for nobody in [i32::MAX, 0, -1, i32::MIN] {
-            assert_eq!(line(nobody).collect::<Vec<_>>(), [None], "{nobody}");
-            assert_eq!(is_confined(nobody), None);
+            assert!(RunningProcess::of_id(nobody).is_none(), "{nobody}");
         }
+    }
+
+    #[test]
+    fn a_handle_on_a_process_that_has_ended_is_nobody() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("runs");
+        let handle = open_id(i32::try_from(child.id()).expect("small")).expect("it runs");
+        assert_eq!(is_confined(&handle), Some(false));
+        child.kill().expect("ours");
+        // Dead and not collected, and then collected.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !has_ended(&handle).expect("can look") {
+            assert!(std::time::Instant::now() < until, "it does not end");
+            std::thread::yield_now();
+        }
+        assert_eq!(is_confined(&handle), None);
+        child.wait().expect("ours");
+        assert_eq!(is_confined(&handle), None);
+        // What is no handle on a process is nobody, too.
+        assert_eq!(is_confined(std::fs::File::open("/dev/null").expect("there")), None);
     }
 }

@@ -131,7 +131,12 @@ fn judge(dir: &Path, stranger: i32) {
     let small = |pid: u32| i32::try_from(pid).expect("small");
     let (own, child) = (small(std::process::id()), small(ordinary.id()));
     let outer = rustix::process::getppid().expect("our sitter").as_raw_nonzero().get();
-    let judged = [own, child, outer, agent, sitting.pid, stranger].map(sitter::is_confined);
+    let judged = [own, child, outer, agent, sitting.pid, stranger].map(|pid| {
+        let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
+        sitter::is_confined(
+            rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).expect("it runs"),
+        )
+    });
     println!("{judged:?}");
     println!("{own} {child} {agent}.");
     hang();

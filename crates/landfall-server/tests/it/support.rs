@@ -144,7 +144,7 @@ impl Service for Toy {
         self.secrets.lock().expect("no panic while it is held").clone()
     }
 
-    fn admit(&self, _pid: i32) -> Result<(), Problem> {
+    fn admit(&self, _peer: &landfall_api::socket::PeerProcess) -> Result<(), Problem> {
         match *self.shut.lock().expect("no panic while it is held") {
             true => Err(Problem::new(ProblemCode::Forbidden, "an agent at work does not steer")),
             false => Ok(()),

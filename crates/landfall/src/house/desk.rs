@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
+use landfall_api::socket::PeerProcess;
 use landfall_api::{
     self as api, Access, Ask as _, Hook, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response,
     Service,
@@ -290,10 +291,10 @@ fn no_server(what: &str) -> Problem {
 
 impl Service for Desk {
     /// An agent, or a check, may not ask the engine for anything: it says what it has to say by its own socket.
-    fn admit(&self, pid: i32) -> Result<(), Problem> {
+    fn admit(&self, peer: &PeerProcess) -> Result<(), Problem> {
         match self.hand {
             // Agents work while nothing runs, too: for proposals and probes, and those that outlived an engine.
-            Hand::Running(_) | Hand::Kept(_) if is_confined(pid).unwrap_or(true) => {
+            Hand::Running(_) | Hand::Kept(_) if is_confined(peer.handle()).unwrap_or(true) => {
                 let what = "an agent at work may not ask the engine";
                 Err(Problem::new(ProblemCode::NotNow, what).hint("`landfall signal` says where you stand"))
             }

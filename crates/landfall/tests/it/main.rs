@@ -62,6 +62,7 @@ mod services;
 mod shares;
 mod signal;
 mod signs;
+mod socket_identity;
 mod sprint;
 mod standing;
 mod styles;
