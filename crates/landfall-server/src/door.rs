@@ -15,6 +15,7 @@ use landfall_api::socket::PeerProcess;
 use landfall_api::{Access, Problem, ProblemCode, Service, SocketKey};
 use tokio::sync::watch;
 
+use crate::connections::Source;
 use crate::events::Feed;
 use crate::forms::Flashes;
 use crate::keys::{Keys, Known};
@@ -167,8 +168,10 @@ pub fn is_origin(text: &str) -> bool {
 pub(crate) enum Peer {
     /// A process of the same user, by the socket.
     Local(Arc<PeerProcess>),
+    /// A process of the same user that may not ask, and why.
+    Barred(Problem),
     /// Anybody who can reach the address.
-    Remote,
+    Remote(Source),
 }
 
 /// What a request on the socket proves about who sent it.
@@ -299,7 +302,8 @@ pub(crate) fn check(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Re
         Peer::Local(process) => {
             judge_proof(proof_of(shared.socket_key.as_ref(), process, request.headers()))?
         }
-        Peer::Remote => {
+        Peer::Barred(problem) => return Err(problem.clone()),
+        Peer::Remote(_) => {
             check_origin(shared, request)?;
             identify(shared, request)?
         }
@@ -312,7 +316,7 @@ pub(crate) fn check(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Re
 
 /// Where a page is that was asked for by a bare name of this machine. Programs with a token are answered by any name.
 pub(crate) fn elsewhere(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Option<String> {
-    let (Peer::Remote, true) = (peer, wants_page(request)) else { return None };
+    let (Peer::Remote(_), true) = (peer, wants_page(request)) else { return None };
     let looks = [Method::GET, Method::HEAD].contains(request.method());
     if !looks || request.headers().contains_key(header::AUTHORIZATION) {
         return None;
@@ -347,8 +351,8 @@ fn check_host(shared: &Shared, peer: &Peer, uri: &Uri, headers: &HeaderMap) -> R
     };
     let host = host.as_bytes();
     let known = match peer {
-        Peer::Local(_) => host == SOCKET_HOST.as_bytes(),
-        Peer::Remote => shared.names.iter().any(|name| name.host.as_bytes() == host),
+        Peer::Local(_) | Peer::Barred(_) => host == SOCKET_HOST.as_bytes(),
+        Peer::Remote(_) => shared.names.iter().any(|name| name.host.as_bytes() == host),
     };
     if known { Ok(()) } else { refuse("this is another host than the request names") }
 }

@@ -11,6 +11,7 @@ mod answer;
 mod api;
 mod assets;
 mod comments;
+mod connections;
 mod door;
 mod downloads;
 mod events;

@@ -10,18 +10,22 @@ use std::time::Duration;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use landfall_api::socket::PeerProcess;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
-use crate::door::{Peer, Shared};
+use crate::connections::{ConnectionLimits, Connections, Source, Taken};
+use crate::door::{self, Peer, Shared};
 use crate::patient::Patient;
 use crate::{LAST_WORDS, events, kept, router};
 
 /// Where `landfall serve` listens unless told otherwise.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
 
-/// How many connections are held at once: each viewer holds one or two.
-const CONNECTIONS_MAX: usize = 1024;
-const SOCKET_CONNECTIONS_MAX: usize = 128;
+/// How many connections are held at once: each viewer holds one or two. All viewers may come by one proxy, so one address may
+/// have all of them; those that have shown no token yet are at most half, as many may come at once after a restart.
+const ADDRESS_LIMITS: ConnectionLimits =
+    ConnectionLimits { total_max: 1024, source_max: 1024, unproven_max: 512 };
+/// The same for the socket, where a source is a process.
+const SOCKET_LIMITS: ConnectionLimits = ConnectionLimits { total_max: 128, source_max: 64, unproven_max: 32 };
 /// How long the head of a request may take to arrive.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long the other side may take nothing of an answer.
@@ -59,11 +63,11 @@ pub(crate) async fn listen(guests: Guests, shared: Arc<Shared>, stopping: watch:
     let host = Host { shared, router, stopping };
     if let Some(listener) = guests.socket {
         // A room of its own: however many browsers come, `landfall stop` gets in.
-        let room = Arc::new(Semaphore::new(SOCKET_CONNECTIONS_MAX));
+        let room = Connections::new(SOCKET_LIMITS);
         let host = host.clone();
         tasks.spawn(async move { take(&Local(listener), &room, &host).await });
     }
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let room = Connections::new(ADDRESS_LIMITS);
     for listener in guests.addresses {
         let (room, host) = (Arc::clone(&room), host.clone());
         tasks.spawn(async move { take(&Remote(listener), &room, &host).await });
@@ -76,7 +80,7 @@ trait Listener {
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
     /// The next connection; none where whoever came is nobody we talk to.
-    async fn next(&self) -> io::Result<Option<(Self::Stream, Peer)>>;
+    async fn next(&self) -> io::Result<Option<(Self::Stream, Source, Peer)>>;
 }
 
 struct Local(tokio::net::UnixListener);
@@ -85,7 +89,7 @@ struct Remote(tokio::net::TcpListener);
 impl Listener for Local {
     type Stream = tokio::net::UnixStream;
 
-    async fn next(&self) -> io::Result<Option<(Self::Stream, Peer)>> {
+    async fn next(&self) -> io::Result<Option<(Self::Stream, Source, Peer)>> {
         let (stream, _) = self.0.accept().await?;
         // A handle, not an id: whoever connected may have ended, and its id be another's. Where the kernel gives no handle,
         // nobody is talked to.
@@ -93,22 +97,23 @@ impl Listener for Local {
         if process.has_ended() {
             return Ok(None);
         }
-        Ok(Some((stream, Peer::Local(Arc::new(process)))))
+        Ok(Some((stream, Source::Process(process.id()), Peer::Local(Arc::new(process)))))
     }
 }
 
 impl Listener for Remote {
     type Stream = tokio::net::TcpStream;
 
-    async fn next(&self) -> io::Result<Option<(Self::Stream, Peer)>> {
-        let (stream, _) = self.0.accept().await?;
+    async fn next(&self) -> io::Result<Option<(Self::Stream, Source, Peer)>> {
+        let (stream, address) = self.0.accept().await?;
         drop(stream.set_nodelay(true)); // it is only slower without
-        Ok(Some((stream, Peer::Remote)))
+        let source = Source::of_address(address.ip());
+        Ok(Some((stream, source, Peer::Remote(source))))
     }
 }
 
-/// Takes connections of one listener, as many as there is room for.
-async fn take<L: Listener>(listener: &L, room: &Arc<Semaphore>, host: &Host) {
+/// Takes connections of one listener. Nobody waits for room: who is there without proof gives way, or who comes is turned away.
+async fn take<L: Listener>(listener: &L, room: &Arc<Connections>, host: &Host) {
     let mut guests = tokio::task::JoinSet::new();
     loop {
         let mut over = host.stopping.clone();
@@ -116,7 +121,7 @@ async fn take<L: Listener>(listener: &L, room: &Arc<Semaphore>, host: &Host) {
             taken = listener.next() => taken,
             _ = over.changed() => break,
         };
-        let (stream, peer) = match taken {
+        let (stream, source, peer) = match taken {
             Ok(Some(guest)) => guest,
             Ok(None) => continue,
             Err(_) => {
@@ -124,11 +129,11 @@ async fn take<L: Listener>(listener: &L, room: &Arc<Semaphore>, host: &Host) {
                 continue;
             }
         };
-        let Ok(permit) = Arc::clone(room).acquire_owned().await else { break };
-        let guest = host.clone().serve(TokioIo::new(Patient::new(stream, STALL_MAX)), peer);
+        let Some(taken) = room.take(source) else { continue };
+        let host = host.clone();
         guests.spawn(async move {
-            guest.await;
-            drop(permit)
+            let Some(peer) = host.admit(&taken, peer).await else { return };
+            host.serve(TokioIo::new(Patient::new(stream, STALL_MAX)), peer, &taken).await;
         });
         while guests.try_join_next().is_some() {}
     }
@@ -149,18 +154,28 @@ struct Host {
 }
 
 impl Host {
+    /// Finds out whether the process on the other side is an agent's. It is told so, if there is room for one more of them.
+    async fn admit(&self, taken: &Taken, peer: Peer) -> Option<Peer> {
+        let Peer::Local(process) = &peer else { return Some(peer) };
+        match door::admit(&self.shared, process).await {
+            Ok(()) => Some(peer),
+            Err(problem) => taken.confine().then_some(Peer::Barred(problem)),
+        }
+    }
+
     /// Serves one connection.
-    async fn serve<S>(self, stream: S, peer: Peer)
+    async fn serve<S>(self, stream: S, peer: Peer, taken: &Taken)
     where
         S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
     {
         let Self { shared, router, mut stopping } = self;
+        let connection = Arc::clone(&taken.connection);
         let answer = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
             let (shared, router, peer) = (Arc::clone(&shared), router.clone(), peer.clone());
+            let connection = Arc::clone(&connection);
             async move {
-                Ok::<_, Infallible>(
-                    router::answer(&shared, &peer, router, request.map(axum::body::Body::new)).await,
-                )
+                let request = request.map(axum::body::Body::new);
+                Ok::<_, Infallible>(router::answer(&shared, &peer, &connection, router, request).await)
             }
         });
         let connection = hyper::server::conn::http1::Builder::new()
@@ -172,6 +187,7 @@ impl Host {
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
             ended = connection.as_mut() => drop(ended), // it has left, or said something that is no HTTP
+            () = taken.connection.closed() => {} // it gives way to another one
             _ = stopping.changed() => {
                 connection.as_mut().graceful_shutdown();
                 // The same; and who sends a request for ever does not keep the server from ending.

@@ -15,6 +15,7 @@ use landfall_api::{Access, Problem, ProblemCode};
 use tower::Service as _;
 
 use crate::answer::{self, Answer};
+use crate::connections::Connection;
 use crate::door::{self, Peer, Shared, Who};
 use crate::mask::Masked;
 use crate::{
@@ -148,6 +149,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
 pub(crate) async fn answer(
     shared: &Arc<Shared>,
     peer: &Peer,
+    connection: &Connection,
     mut router: Router,
     mut request: Request<Body>,
 ) -> Answer {
@@ -156,10 +158,13 @@ pub(crate) async fn answer(
     let is_asset = request.uri().path().starts_with("/assets/");
     let elsewhere = door::elsewhere(shared, peer, &request);
     let checked = door::check(shared, peer, &request);
-    let checked = match (checked, peer) {
-        (Ok(who), Peer::Local(process)) => door::admit(shared, process).await.map(|()| who),
-        (checked, Peer::Local(_) | Peer::Remote) => checked,
-    };
+    match &checked {
+        Ok(Who::Nobody) | Err(_) => {}
+        Ok(Who::Owner | Who::Token | Who::Browser { .. } | Who::Agent { .. }) => connection.prove(),
+    }
+    if let Peer::Remote(source) = peer {
+        request.extensions_mut().insert(*source);
+    }
     let mut answer = match checked {
         Ok(_) | Err(Problem { code: ProblemCode::Unauthorized, .. }) if elsewhere.is_some() => {
             answer::see(&elsewhere.unwrap_or_default())
@@ -175,7 +180,7 @@ pub(crate) async fn answer(
         Err(problem) => answer::problem(&problem),
     };
     answer::seal(&mut answer);
-    if let (Peer::Remote, false) = (peer, is_asset)
+    if let (Peer::Remote(_), false) = (peer, is_asset)
         && let Some(mask) = shared.masks.now(&*shared.service)
     {
         answer = answer.map(|body| Body::new(Masked::new(body, mask)));

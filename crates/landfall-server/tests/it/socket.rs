@@ -263,3 +263,25 @@ fn a_connection_that_was_handed_on_is_worth_nothing() {
     let ours = UnixStream::connect(place.socket()).expect("somebody listens");
     assert_eq!(raw_on(ours, STATUS).status, 401);
 }
+
+#[test]
+fn whoever_opens_many_connections_does_not_keep_the_user_out() {
+    let place = Place::new();
+    let kept = Client::connect(&place.socket()).expect("connect");
+    let silent: Vec<UnixStream> = (0..400).filter_map(|_| UnixStream::connect(place.socket()).ok()).collect();
+    assert!(silent.len() > 100, "{}", silent.len());
+    for _ in 0..5 {
+        let client = Client::connect(&place.socket()).expect("there is room for the user");
+        assert!(client.stop(StopAsked { task: None, now: false }).is_ok());
+    }
+    assert!(kept.runs(Nothing {}).is_ok(), "whoever has shown the key keeps their place");
+    // An agent at work, which is told so, as often as it comes.
+    *place.toy.shut.lock().expect("no panic while it is held") = true;
+    let agents: Vec<UnixStream> = (0..400).filter_map(|_| UnixStream::connect(place.socket()).ok()).collect();
+    assert!(agents.len() > 100, "{}", agents.len());
+    let answer = raw(&place, &format!("{STATUS}landfall-key: {}\r\n", key(&place)));
+    assert_eq!(answer.status, 403, "even one that got hold of the key");
+    *place.toy.shut.lock().expect("no panic while it is held") = false;
+    assert!(Client::connect(&place.socket()).expect("there is room").status(Nothing {}).is_ok());
+    drop((silent, agents));
+}
