@@ -1,6 +1,7 @@
 //! Who is let in: the operations about sessions that the server answers itself, and the pages that let a browser in.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -10,8 +11,9 @@ use landfall_api::{
 };
 
 use crate::answer::{self, Answer};
-use crate::api::read_short;
+use crate::connections::Source;
 use crate::door::{Pages, Shared, Who};
+use crate::guess_limit::GuessLimit;
 use crate::keys::{Keys, KeysProblem, Known, now_ms};
 use crate::pages;
 use crate::router::{Guard, Routes};
@@ -103,7 +105,11 @@ async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Ans
     if let Err(problem) = from_form(&parts.headers) {
         return pages::problem(&problem);
     }
-    let body = match read_short(body, LOGIN_BYTES_MAX).await {
+    let source = parts.extensions.get::<Source>().copied();
+    if let Err(problem) = check_guesses(&shared.login_guesses, source) {
+        return refuse_guess(&shared, &problem);
+    }
+    let body = match shared.login_bodies.read(source, body, LOGIN_BYTES_MAX).await {
         Ok(body) => body,
         Err(problem) => return pages::problem(&problem),
     };
@@ -113,6 +119,7 @@ async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Ans
     match keys.known(token) {
         Some(Known::Owner) => enter(&shared, keys, &parts.headers, ""),
         Some(Known::Agent(_) | Known::Browser(_)) | None => {
+            note_wrong_guess(&shared.login_guesses, source);
             pages::login(&shared, Some("This is not the token of this project."))
         }
     }
@@ -123,18 +130,47 @@ async fn pair_page(State(shared): State<Arc<Shared>>) -> Answer {
     pages::pair(&shared)
 }
 
-async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, headers: HeaderMap) -> Answer {
-    if let Err(problem) = from_form(&headers) {
+async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, request: Request<Body>) -> Answer {
+    let headers = request.headers();
+    if let Err(problem) = from_form(headers) {
         return pages::problem(&problem);
     }
+    let source = request.extensions().get::<Source>().copied();
     let Some(keys) = &shared.keys else { return answer::see("/login") };
     match keys.redeem(&code, now_ms()) {
-        Some(label) => enter(&shared, keys, &headers, &label),
-        None => pages::login(
-            &shared,
-            Some("This link was used already, or is too old. `landfall pair` makes a new one."),
-        ),
+        // Before the limit: nobody guesses 128 bits, and others at the same address must not keep the user out.
+        Some(label) => enter(&shared, keys, headers, &label),
+        None => {
+            if let Err(problem) = check_guesses(&shared.link_guesses, source) {
+                return refuse_guess(&shared, &problem);
+            }
+            note_wrong_guess(&shared.link_guesses, source);
+            pages::login(
+                &shared,
+                Some("This link was used already, or is too old. `landfall pair` makes a new one."),
+            )
+        }
     }
+}
+
+/// Whether one more guess of a source is looked at. Who comes by the socket has its key, and guesses nothing.
+fn check_guesses(guesses: &GuessLimit, source: Option<Source>) -> Result<(), Problem> {
+    let Some(wait) = source.and_then(|source| guesses.wait(source, Instant::now())) else { return Ok(()) };
+    let seconds = wait.as_secs() + 1;
+    Err(Problem::new(ProblemCode::TooMany, "too many wrong guesses came from this address")
+        .hint(format!("try again in {seconds} s; `landfall pair` makes a link that lets a browser in")))
+}
+
+fn note_wrong_guess(guesses: &GuessLimit, source: Option<Source>) {
+    if let Some(source) = source {
+        guesses.note_wrong(source, Instant::now());
+    }
+}
+
+fn refuse_guess(shared: &Shared, problem: &Problem) -> Answer {
+    let mut answer = pages::refused(shared, problem);
+    answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+    answer
 }
 
 /// Only a form of ours may sign somebody in: otherwise another page could sign them in as somebody else.

@@ -1,7 +1,7 @@
 //! The operations as routes: one for each line of the table, none written by hand.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access;
 use crate::answer::{self, Answer};
+use crate::connections::Source;
 use crate::door::{Shared, Who};
 use crate::router::{Guard, Routes};
 use crate::tricks::harmless;
@@ -282,13 +283,70 @@ pub(crate) fn check_json(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// A body, within its bounds.
 pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, Problem> {
-    read_short(body, BODY_BYTES_MAX).await
+    read_within(body, BODY_BYTES_MAX, BODY_TIME_MAX).await
 }
 
-/// A body of at most so many bytes.
-pub(crate) async fn read_short(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+/// The bodies of one open route that are being read, by their source. Anybody can send one, as slowly as they like, so few of
+/// a source are read at once and the others are refused right away: nobody else waits for them.
+#[derive(Default)]
+pub(crate) struct OpenBodies(Mutex<BTreeMap<Option<Source>, usize>>);
+
+const OPEN_BODIES_MAX: usize = 128; // each takes milliseconds, unless it is sent slowly on purpose
+const OPEN_BODIES_SOURCE_MAX: usize = 8; // a browser sends one
+/// How long the body of a stranger may take to arrive.
+const OPEN_BODY_TIME_MAX: Duration = Duration::from_secs(10);
+
+impl OpenBodies {
+    /// A body of at most so many bytes, from anybody.
+    pub(crate) async fn read(
+        &self,
+        source: Option<Source>,
+        body: Body,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, Problem> {
+        let Some(_body) = self.begin(source) else {
+            return Err(Problem::new(ProblemCode::TooMany, "too many requests of this kind arrive at once")
+                .hint("ask again in a moment"));
+        };
+        read_within(body, bytes_max, OPEN_BODY_TIME_MAX).await
+    }
+
+    fn begin(&self, source: Option<Source>) -> Option<OpenBody<'_>> {
+        let mut counts = self.counts();
+        let of_source = counts.get(&source).copied().unwrap_or(0);
+        if of_source >= OPEN_BODIES_SOURCE_MAX || counts.values().sum::<usize>() >= OPEN_BODIES_MAX {
+            return None;
+        }
+        counts.insert(source, of_source + 1);
+        Some(OpenBody { all: self, source })
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<Option<Source>, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A body that is being read.
+struct OpenBody<'a> {
+    all: &'a OpenBodies,
+    source: Option<Source>,
+}
+
+impl Drop for OpenBody<'_> {
+    fn drop(&mut self) {
+        let mut counts = self.all.counts();
+        if let Some(count) = counts.get_mut(&self.source) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.source);
+            }
+        }
+    }
+}
+
+async fn read_within(body: Body, bytes_max: usize, time_max: Duration) -> Result<Vec<u8>, Problem> {
     let read = Limited::new(body, bytes_max).collect();
-    match tokio::time::timeout(BODY_TIME_MAX, read).await {
+    match tokio::time::timeout(time_max, read).await {
         Ok(Ok(read)) => Ok(read.to_bytes().to_vec()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Problem::new(ProblemCode::TooLarge, format!("a request has at most {bytes_max} bytes")))
@@ -403,5 +461,24 @@ impl DoneKept {
             self.slots.remove(&oldest);
             self.bytes -= bytes;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_bodies_of_one_address_leave_room_for_others() {
+        let address = |last: u8| Some(Source::of_address([127, 0, 0, last].into()));
+        let bodies = OpenBodies::default();
+        let taken: Vec<_> = (0..100).map_while(|_| bodies.begin(address(9))).collect();
+        assert_eq!(taken.len(), OPEN_BODIES_SOURCE_MAX);
+        assert!(bodies.begin(address(2)).is_some());
+        drop(taken);
+        assert!(bodies.begin(address(9)).is_some());
+        assert!(bodies.counts().is_empty(), "nothing is kept of those that have ended");
+        let all: Vec<_> = (0..=255).map_while(|last| bodies.begin(address(last))).collect();
+        assert_eq!(all.len(), OPEN_BODIES_MAX);
     }
 }

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use crate::connections::Source;
 use crate::events::Feed;
 use crate::forms::Flashes;
+use crate::guess_limit::GuessLimit;
 use crate::keys::{Keys, Known};
 
 /// What all requests share.
@@ -27,6 +28,13 @@ pub(crate) struct Shared {
     pub(crate) keys: Option<Keys>,
     /// What clients on the socket prove themselves with; none when there is no socket.
     pub(crate) socket_key: Option<SocketKey>,
+    /// What strangers send to the login, and to the webhooks.
+    pub(crate) login_bodies: crate::api::OpenBodies,
+    pub(crate) hook_bodies: crate::api::OpenBodies,
+    /// Wrong tokens at the login.
+    pub(crate) login_guesses: GuessLimit,
+    /// Wrong links. Apart from the login, so that whoever guesses tokens does not keep a person with a link out.
+    pub(crate) link_guesses: GuessLimit,
     /// The names by which we are asked, and no others.
     names: Vec<Name>,
     /// Where the pages are: one link per address.
@@ -87,6 +95,10 @@ impl Shared {
             service,
             keys,
             socket_key: None,
+            login_bodies: crate::api::OpenBodies::default(),
+            hook_bodies: crate::api::OpenBodies::default(),
+            login_guesses: GuessLimit::default(),
+            link_guesses: GuessLimit::default(),
             names,
             links,
             project,

@@ -8,7 +8,8 @@ use axum::http::Request;
 use landfall_api::{Hook, Problem, ProblemCode};
 
 use crate::answer::{self, Answer};
-use crate::api::{check_json, read_short};
+use crate::api::check_json;
+use crate::connections::Source;
 use crate::door::Shared;
 use crate::router::{Guard, Routes};
 
@@ -30,7 +31,8 @@ async fn hear(
     if let Err(problem) = check_json(&parts.headers) {
         return answer::problem(&problem);
     }
-    let body = match read_short(body, HOOK_BYTES_MAX).await {
+    let source = parts.extensions.get::<Source>().copied();
+    let body = match shared.hook_bodies.read(source, body, HOOK_BYTES_MAX).await {
         Ok(body) => body,
         Err(problem) => return answer::problem(&problem),
     };

@@ -16,6 +16,7 @@ mod door;
 mod downloads;
 mod events;
 mod forms;
+mod guess_limit;
 mod hooks;
 mod kept;
 mod keys;

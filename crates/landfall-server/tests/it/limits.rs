@@ -120,3 +120,60 @@ fn idempotency_keys_are_short_and_plain() {
     }
     assert_eq!(place.toy.asked(), []);
 }
+
+#[test]
+fn a_thousand_slow_bodies_of_strangers_keep_nobody_out() {
+    let place = Place::new();
+    let viewer = place.sign_in();
+    let mut slow = Vec::new();
+    for at in 0..1_040 {
+        let (target, kind) = match at % 3 {
+            0 => ("/login", "application/x-www-form-urlencoded"),
+            1 => ("/hooks/github", "application/json"),
+            _ => ("/api/v1/stop", "application/json"),
+        };
+        let asking = place
+            .ask("POST", target)
+            .with("Origin", &format!("http://{}", place.host()))
+            .with("Content-Type", kind)
+            .with("Content-Length", "1000");
+        slow.push(asking.open());
+    }
+    let began = Instant::now();
+    for _ in 0..10 {
+        assert_eq!(place.owner("GET", "/api/v1/hello").send().status, 200);
+        assert_eq!(place.ask("GET", "/").with("Cookie", &viewer).send().status, 200);
+        assert_eq!(place.ask("GET", "/login").send().status, 200, "a stranger too");
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    drop(slow);
+}
+
+#[test]
+fn ten_wrong_tokens_a_minute_are_looked_at() {
+    let place = Place::new();
+    let guess = |token: &str| {
+        let asking = place.ask("POST", "/login").with("Origin", &format!("http://{}", place.host()));
+        asking.form(&format!("token={token}")).send()
+    };
+    let statuses: Vec<u16> = (0..20).map(|at| guess(&format!("{at:064x}")).status).collect();
+    assert_eq!(statuses[..10], [403; 10]);
+    assert_eq!(statuses[10..], [429; 10]);
+    let refused = guess(&place.token);
+    assert_eq!(refused.status, 429, "nor is the right one looked at now");
+    assert!(refused.header("retry-after").is_some() && refused.body.contains("landfall pair"), "{refused:?}");
+    // Whoever has a link, a token or a session is not held up by others at the same address.
+    let link = place.owner("POST", "/api/v1/pairings").json("{}").send();
+    let link = link.value()["links"][0].as_str().expect("a link").to_owned();
+    let path = link.split_once(&place.host()).expect("at our name").1.to_owned();
+    let paired = place.ask("POST", &path).with("Origin", &format!("http://{}", place.host())).form("").send();
+    assert_eq!(paired.status, 303, "{paired:?}");
+    assert_eq!(place.owner("GET", "/api/v1/status").send().status, 200);
+    // Links are not guessed either.
+    let wrong = |at: u32| {
+        let asking = place.ask("POST", &format!("/pair/{at:032x}"));
+        asking.with("Origin", &format!("http://{}", place.host())).form("").send().status
+    };
+    let statuses: Vec<u16> = (0..12).map(wrong).collect();
+    assert_eq!((&statuses[..10], &statuses[10..]), (&[403; 10][..], &[429; 2][..]));
+}
