@@ -393,9 +393,13 @@ fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem>
     if origins.next().is_some() {
         return refuse();
     }
-    let ours =
-        |origin: &HeaderValue| shared.names.iter().any(|name| name.origin.as_bytes() == origin.as_bytes());
-    if origin.is_some_and(|origin| !ours(origin)) {
+    // A page of ours asks the very name it is at. One at a bare name of this machine, which other servers have as well, is not
+    // taken for a page at the name that has the cookie.
+    let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
+    let is_own_page = |name: &Name, origin: &HeaderValue| {
+        name.origin.as_bytes() == origin.as_bytes() && Some(name.host.as_bytes()) == host
+    };
+    if origin.is_some_and(|origin| !shared.names.iter().any(|name| is_own_page(name, origin))) {
         return refuse();
     }
     let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());

@@ -73,7 +73,7 @@ fn a6_an_agent_cannot_make_or_end_tokens() {
     for token in [&agent, &other] {
         let answer = place
             .ask("POST", "/login")
-            .with("Origin", &format!("http://{}", place.at))
+            .with("Origin", &format!("http://{}", place.host()))
             .form(&format!("token={token}"))
             .send();
         assert_eq!(answer.header("set-cookie"), None, "{answer:?}");

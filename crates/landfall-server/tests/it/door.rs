@@ -101,7 +101,7 @@ fn with_the_token_every_route_answers() {
     for route in served().iter().filter(|it| ends(it)) {
         let mut asking = right(&place, &samples, route)
             .with("Authorization", &format!("Bearer {}", place.token))
-            .with("Origin", &format!("http://{}", place.at));
+            .with("Origin", &format!("http://{}", place.host()));
         asking.target = asking.target.replace("/assets/x", "/assets/style.css");
         let answer = asking.send();
         let fine = match route.path.as_str() {
@@ -171,8 +171,11 @@ fn a1_only_our_own_names_are_answered_on_every_route() {
 
 /// Headers that pages of others, or none, come with.
 fn foreign(place: &Place) -> Vec<Vec<(&'static str, String)>> {
-    let ours = format!("http://{}", place.at);
+    let ours = format!("http://{}", place.host());
     vec![
+        // The bare names of this machine, at our own port: another name than that of the cookie.
+        vec![("Origin", format!("http://localhost:{}", place.at.port()))],
+        vec![("Origin", format!("http://{}", place.at))],
         vec![("Origin", "null".to_owned())],
         vec![("Origin", "http://evil.example".to_owned())],
         vec![("Origin", format!("https://{}", place.at))],
@@ -213,7 +216,7 @@ fn a2_nothing_is_changed_by_a_page_of_others() {
             continue; // it has no body, and a page of others has to ask first: `OPTIONS` is refused
         }
         // What a page may send without asking first is none of the kinds that operations take.
-        let ours = browser.with("Origin", &format!("http://{}", place.at));
+        let ours = browser.with("Origin", &format!("http://{}", place.host()));
         for kind in ["text/plain", "multipart/form-data; boundary=x", "application/octet-stream", "text/json"]
         {
             let answer = ours.clone().kind(kind, "{}").send();

@@ -7,7 +7,7 @@ use crate::support::{Answer, Place};
 fn post(place: &Place, operation: &str, fields: &str) -> Answer {
     place
         .owner("POST", &format!("/do/{operation}"))
-        .with("Origin", &format!("http://{}", place.at))
+        .with("Origin", &format!("http://{}", place.host()))
         .form(fields)
         .send()
 }
@@ -74,7 +74,7 @@ fn a_form_that_makes_no_sense_changes_nothing_and_says_so() {
     ] {
         let scripted = place
             .owner("POST", &format!("/do/{operation}"))
-            .with("Origin", &format!("http://{}", place.at))
+            .with("Origin", &format!("http://{}", place.host()))
             .with("HX-Request", "true")
             .form(fields)
             .send();
@@ -124,7 +124,7 @@ fn what_became_of_a_form_is_told_once_and_to_nobody_else() {
     let answer = place
         .ask("POST", "/do/edit")
         .with("Cookie", &mine)
-        .with("Origin", &format!("http://{}", place.at))
+        .with("Origin", &format!("http://{}", place.host()))
         .form("task=canary-of-mine")
         .send();
     assert_eq!(answer.status, 303, "{answer:?}");

@@ -48,7 +48,7 @@ fn everybody_has_keys_of_their_own() {
     let browser = place
         .ask("POST", "/api/v1/tasks")
         .with("Cookie", &cookie)
-        .with("Origin", &format!("http://{}", place.at));
+        .with("Origin", &format!("http://{}", place.host()));
     assert_eq!(add(browser).status, 200);
     for agent in agents {
         let asking = place.ask("POST", "/api/v1/tasks").with("Authorization", &format!("Bearer {agent}"));

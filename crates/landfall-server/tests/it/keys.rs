@@ -6,7 +6,7 @@ use crate::support::{Answer, Place, raw};
 
 fn sign_in_by(place: &Place, link: &str) -> Answer {
     let path = link.split_once("/pair/").map(|(_, code)| format!("/pair/{code}")).expect("a link of ours");
-    place.ask("POST", &path).with("Origin", &format!("http://{}", place.at)).form("").send()
+    place.ask("POST", &path).with("Origin", &format!("http://{}", place.host())).form("").send()
 }
 
 fn link(place: &Place) -> String {
@@ -110,7 +110,7 @@ fn signing_out_ends_the_session_and_takes_the_cookie_away() {
     let answer = place
         .ask("POST", "/logout")
         .with("Cookie", &cookie)
-        .with("Origin", &format!("http://{}", place.at))
+        .with("Origin", &format!("http://{}", place.host()))
         .form("")
         .send();
     assert_eq!((answer.status, answer.header("location")), (303, Some("/login")), "{answer:?}");

@@ -234,7 +234,7 @@ impl Place {
     pub fn sign_in(&self) -> String {
         let answer = self
             .ask("POST", "/login")
-            .with("Origin", &format!("http://{}", self.at))
+            .with("Origin", &format!("http://{}", self.host()))
             .form(&format!("token={}", self.token))
             .send();
         assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{answer:?}");
