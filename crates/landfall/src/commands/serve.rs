@@ -1,5 +1,6 @@
 //! `landfall serve`: keeps the project, with its web pages and its API.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use landfall_api::RunAsked;
@@ -22,7 +23,8 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
     listen: String,
 
-    /// A further address, which other machines can reach. Everything travels unencrypted there.
+    /// Listen on a further address. If it is not of this machine alone, other machines can reach it, and everything travels
+    /// unencrypted there.
     #[arg(long, value_name = "ADDRESS")]
     bind: Vec<String>,
 
@@ -48,7 +50,6 @@ struct Served {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
-    let open = !args.bind.is_empty();
     let asked = ServeAsked {
         listen: args.listen,
         bind: args.bind,
@@ -67,10 +68,12 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         talk(
             "the link works once, for ten minutes; `landfall pair` makes another, `landfall token` prints the token",
         );
-        if open {
-            talk(
-                "other machines can reach it, and everything travels unencrypted: only on a network you trust",
-            );
+        let open = reachable(serve.addresses());
+        if !open.is_empty() {
+            talk(&format!(
+                "other machines can reach {}, and everything travels unencrypted there: only on a network you trust",
+                open.join(", ")
+            ));
         }
     }
     let mut told = 0;
@@ -97,6 +100,29 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// The addresses that other machines can reach.
+fn reachable(addresses: &[SocketAddr]) -> Vec<String> {
+    let open = addresses.iter().filter(|at| !at.ip().to_canonical().is_loopback());
+    open.map(ToString::to_string).collect()
+}
+
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a run may take to end once nobody waits for it any more.
 const LAST: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::reachable;
+
+    #[test]
+    fn only_addresses_beyond_this_machine_are_called_reachable() {
+        let of = |list: &[&str]| {
+            reachable(&list.iter().map(|at| at.parse().expect("an address")).collect::<Vec<_>>())
+        };
+        assert!(of(&["127.0.0.1:1", "127.0.0.2:1", "[::1]:1", "[::ffff:127.0.0.1]:1"]).is_empty());
+        assert_eq!(
+            of(&["127.0.0.1:1", "192.0.2.7:1", "0.0.0.0:1", "[::]:1", "[2001:db8::1]:1"]),
+            ["192.0.2.7:1", "0.0.0.0:1", "[::]:1", "[2001:db8::1]:1"]
+        );
+    }
+}
