@@ -102,9 +102,9 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Bytes that someone else made: as they are for a program, clean for a terminal.
-pub fn print_foreign(bytes: &[u8]) -> Result<(), Failure> {
-    if io::stdout().is_terminal() {
+/// Bytes that someone else made: as they are for a program, clean for a terminal and for whoever wants them safe.
+pub fn print_foreign(bytes: &[u8], safe: bool) -> Result<(), Failure> {
+    if safe || io::stdout().is_terminal() {
         return print_bytes(clean_block(&String::from_utf8_lossy(bytes)).as_bytes());
     }
     print_bytes(bytes)

@@ -7,6 +7,9 @@ use crate::exit::{Exit, Failure};
 use crate::say::{print_foreign, print_json, talk};
 
 /// Shows what a task changes, as a unified diff against the base.
+///
+/// On a terminal, characters that a terminal obeys are shown by their number. Into a pipe or a file the diff goes as it is, so
+/// that `git apply` takes it: read it with `--safe` if a program shows it on a terminal.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which task, such as T7.
@@ -15,6 +18,10 @@ pub struct Args {
     /// Only its work since this commit of it.
     #[arg(long, value_name = "COMMIT")]
     since: Option<String>,
+
+    /// Show characters that a terminal obeys by their number, into a pipe too
+    #[arg(long)]
+    safe: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
@@ -28,6 +35,6 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if bytes.is_empty() {
         talk(&format!("{} changes nothing yet", diff.task));
     }
-    print_foreign(&bytes)?;
+    print_foreign(&bytes, args.safe)?;
     Ok(Exit::Ok)
 }

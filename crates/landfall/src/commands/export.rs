@@ -11,7 +11,8 @@ use crate::say::{clean, print_foreign, print_json, talk};
 
 /// Writes tasks as files that `landfall add -f` reads.
 ///
-/// To stdout, or one each into a folder.
+/// To stdout, or one each into a folder. On a terminal, characters that a terminal obeys are shown by their number. Into a pipe
+/// or a file tasks go as they are, so that `landfall add -f` reads the same: use `--safe` if a program shows them on a terminal.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which tasks; all of them when left out.
@@ -21,6 +22,10 @@ pub struct Args {
     /// Writes a file for each task into this folder. Files that are there already are left as they are.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+
+    /// Show characters that a terminal obeys by their number, into a pipe too
+    #[arg(long, conflicts_with = "dir")]
+    safe: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
@@ -32,7 +37,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         print_json(&exported)?;
     } else {
         let text: String = exported.files.iter().map(|file| file.text.as_str()).collect();
-        print_foreign(text.as_bytes())?;
+        print_foreign(text.as_bytes(), args.safe)?;
     }
     Ok(Exit::Ok)
 }

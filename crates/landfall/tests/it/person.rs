@@ -725,3 +725,23 @@ fn a_full_disk_ends_the_agents_at_work_and_keeps_what_they_did() {
     assert!(written.exists(), "the work is kept");
     assert_eq!(scratch.left_behind(), []);
 }
+
+#[test]
+fn what_others_wrote_is_safe_in_a_pipe_where_somebody_asks_for_that() {
+    let scratch = Scratch::new(LANDFALL);
+    let tricks = "\u{1b}[31mred\u{7} \u{202e}turned";
+    let script =
+        format!("signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = {:?}\n", format!("{tricks}\n"));
+    let script =
+        script.replace("\\u{1b}", "\\u001b").replace("\\u{7}", "\\u0007").replace("\\u{202e}", "\\u202e");
+    scratch.task(&format!("A title {tricks}").replace(['\u{1b}', '\u{7}'], ""), &script, &[]);
+    scratch.landfall(&["run"]);
+    let is_trick = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || c == '\u{202e}';
+    for command in [&["diff", "T1"][..], &["export", "T1"]] {
+        let raw = scratch.landfall(command);
+        assert!(raw.code == Some(0) && raw.out.contains('\u{202e}'), "as it is, for programs: {raw:?}");
+        let safe = scratch.landfall(&[command, &["--safe"]].concat());
+        assert!(safe.code == Some(0) && !safe.out.contains(is_trick), "{safe:?}");
+        assert!(safe.out.contains("turned"), "{safe:?}");
+    }
+}
