@@ -62,6 +62,19 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_ioperm,
 ];
 
+/// Refused for any process but the caller, who is 0 as their first argument: when others run, and where their memory lies.
+const OWN_ONLY: &[libc::c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+
+/// `IOPRIO_WHO_USER` of the kernel: all processes of a user.
+const IO_PRIORITY_OF_USER: u32 = 3;
+
 /// Typing into a terminal as if the person did, and pasting on a console.
 const TERMINAL_TRICKS: [u32; 2] = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
 
@@ -120,19 +133,28 @@ pub(super) fn filter(level: Level) -> Option<Vec<sock_filter>> {
             op(RETURN, ALLOW),
         ],
     );
-    // The priority of others: of any other process, or of all the person's processes at once.
-    when(
-        &mut code,
-        libc::SYS_setpriority,
-        &[
-            op(LOAD, low(1)),
-            jump(IF_EQUAL, 0, 0, 2),
-            op(LOAD, low(0)),
-            jump(IF_EQUAL, libc::PRIO_USER, 0, 1),
-            op(RETURN, REFUSE),
-            op(RETURN, ALLOW),
-        ],
-    );
+    // The priority of others, of the processor and of the disk: of any other process, or of all the person's processes at
+    // once.
+    for (number, of_user) in
+        [(libc::SYS_setpriority, libc::PRIO_USER), (libc::SYS_ioprio_set, IO_PRIORITY_OF_USER)]
+    {
+        when(
+            &mut code,
+            number,
+            &[
+                op(LOAD, low(1)),
+                jump(IF_EQUAL, 0, 0, 2),
+                op(LOAD, low(0)),
+                jump(IF_EQUAL, of_user, 0, 1),
+                op(RETURN, REFUSE),
+                op(RETURN, ALLOW),
+            ],
+        );
+    }
+    for number in OWN_ONLY {
+        let then = [op(LOAD, low(0)), jump(IF_EQUAL, 0, 1, 0), op(RETURN, REFUSE), op(RETURN, ALLOW)];
+        when(&mut code, *number, &then);
+    }
     when(
         &mut code,
         libc::SYS_ioctl,
@@ -249,6 +271,13 @@ mod tests {
         let renice = |which, who| call_of(libc::SYS_setpriority, [which, who, 5, 0, 0, 0]);
         assert_eq!((renice(0, 0), renice(1, 0)), (ALLOW, ALLOW));
         assert_eq!((renice(0, 7), renice(2, 0), renice(2, 7)), (REFUSE, REFUSE, REFUSE));
+        let disk = |which, who| call_of(libc::SYS_ioprio_set, [which, who, 5, 0, 0, 0]);
+        assert_eq!((disk(1, 0), disk(2, 0)), (ALLOW, ALLOW));
+        assert_eq!((disk(1, 7), disk(3, 0), disk(3, 7)), (REFUSE, REFUSE, REFUSE));
+        for number in OWN_ONLY {
+            let scheduled = |pid| call_of(*number, [pid, 0, 0, 0, 0, 0]);
+            assert_eq!((scheduled(0), scheduled(7)), (ALLOW, REFUSE), "{number}");
+        }
         let ioctl = |what| call_of(libc::SYS_ioctl, [0, what, 0, 0, 0, 0]);
         assert_eq!((ioctl(0x5401), ioctl(0x5412), ioctl(0x541c)), (ALLOW, REFUSE, REFUSE));
         // The kernel looks at the low half of the number only, and so do we.

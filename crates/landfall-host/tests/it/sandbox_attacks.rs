@@ -113,6 +113,9 @@ pub fn all(home: &Path, engine: i32, port: u16) {
         "renice.engine",
         call(unsafe { libc::setpriority(libc::PRIO_PROCESS, engine.unsigned_abs(), 5) }.into()),
     );
+    for (name, result) in schedule(engine) {
+        tell(name, result);
+    }
     tell("proc.environ", read(Path::new(&format!("/proc/{engine}/environ"))));
     tell("proc.root", read(Path::new(&format!("/proc/{sitter}/root/etc/passwd"))));
     tell("proc.mem", File::open(format!("/proc/{sitter}/mem")));
@@ -229,6 +232,45 @@ fn limit(pid: i32) -> io::Result<()> {
         let mut limit: libc::rlimit = std::mem::zeroed();
         call(libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &raw mut limit).into())?;
         call(libc::prlimit(pid, libc::RLIMIT_CORE, &raw const limit, std::ptr::null_mut()).into())
+    }
+}
+
+/// Every call that changes when another process runs, or when it reads the disk. Each sets what is set already.
+fn schedule(pid: i32) -> [(&'static str, io::Result<()>); 5] {
+    const IO_PROCESS: libc::c_int = 1;
+    const IO_BEST_EFFORT: libc::c_int = 2 << 13 | 4;
+    /// As in the kernel's `sched/types.h`, in its first version.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    // SAFETY: every structure outlives the call that reads or fills it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &raw mut set);
+        let affinity = libc::sched_setaffinity(pid, size_of::<libc::cpu_set_t>(), &raw const set);
+        let affinity = call(affinity.into());
+        let parameter = libc::sched_param { sched_priority: 0 };
+        let policy = call(libc::sched_setscheduler(pid, libc::SCHED_OTHER, &raw const parameter).into());
+        let parameter = call(libc::sched_setparam(pid, &raw const parameter).into());
+        let attributes = Attributes { size: 48, nice: 19, ..Attributes::default() };
+        let attributes = call(libc::syscall(libc::SYS_sched_setattr, pid, &raw const attributes, 0));
+        let disk = call(libc::syscall(libc::SYS_ioprio_set, IO_PROCESS, pid, IO_BEST_EFFORT));
+        [
+            ("sched.affinity", affinity),
+            ("sched.policy", policy),
+            ("sched.parameter", parameter),
+            ("sched.attributes", attributes),
+            ("sched.disk", disk),
+        ]
     }
 }
 
