@@ -86,7 +86,7 @@ pub(crate) fn around(
     hide.extend(secrets);
     hide.extend(home.as_ref().map(|home| home.join(".local/state/landfall")));
     hide.extend(settings.sandbox_hide.iter().filter_map(at_home));
-    Some(Sandbox { level, write, hide, read, limits: Limits::default() })
+    Some(Sandbox { level, write, hide, read, private: Vec::new(), limits: Limits::default() })
 }
 
 /// Makes the folders an agent keeps its own state in: the sandbox opens only what is there, and some agents give up

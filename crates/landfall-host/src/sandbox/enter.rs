@@ -48,8 +48,8 @@ impl Step {
         *Step::ALL.get(usize::from(byte)).unwrap_or(&Step::Landlock)
     }
 
-    /// What the machine has not got if the strict level cannot get past this step.
-    pub(super) fn wanting(self, errno: i32) -> Missing {
+    /// What the machine has not got if a level with mounts of its own cannot get past this step.
+    pub(super) fn wanting(self, level: Level, errno: i32) -> Missing {
         let error = std::io::Error::from_raw_os_error(errno);
         let what =
             if self == Step::Mounts { "a read-only view of the machine" } else { "namespaces of its own" };
@@ -57,11 +57,11 @@ impl Step {
             "{what}: {error} (for an ordinary user they may be switched off: see `sysctl user.max_user_namespaces \
              kernel.apparmor_restrict_unprivileged_userns`; a container may forbid them too)"
         );
-        Missing { level: Level::Strict, feature }
+        Missing { level, feature }
     }
 
     /// What to tell the person about a child that did not get past this step.
-    pub(crate) fn explain(self, errno: i32) -> String {
+    pub(crate) fn explain(self, level: Level, errno: i32) -> String {
         let error = std::io::Error::from_raw_os_error(errno);
         let set_up = |what: &str| format!("set up the sandbox: {what}: {error}");
         let leaks = |what: &str| {
@@ -73,7 +73,7 @@ impl Step {
         match self {
             Step::Limits => set_up("bound what it uses"),
             Step::Namespaces | Step::Mounts => {
-                let missing = self.wanting(errno);
+                let missing = self.wanting(level, errno);
                 format!("{missing}; {}", missing.hint())
             }
             Step::Privileges => set_up("give up privileges"),
@@ -153,6 +153,10 @@ impl Setup {
             if self.broken != Some(Broken::Landlock) {
                 let entered = libc::syscall(libc::SYS_landlock_restrict_self, self.rules.as_raw_fd(), 0);
                 went_well(Step::Landlock, entered)?;
+                if let Some(rules) = &self.socket_rules {
+                    let entered = libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0);
+                    went_well(Step::Landlock, entered)?;
+                }
             }
             if self.broken != Some(Broken::Seccomp) {
                 let program = libc::sock_fprog {

@@ -1,17 +1,19 @@
 //! A sandbox around an agent's process tree: put up by its sitter between fork and exec, or the agent does not start.
 //!
-//! | | `write` | `strict` |
-//! |---|---|---|
-//! | change files | only in the places named, by Landlock | the same, and the rest of the machine is mounted read-only |
-//! | change owners, rights and times of other files | as its user may | refused |
-//! | read files | all but what is hidden, by Landlock | the same, and an empty folder stands in place of each hidden one |
-//! | names of hidden files | can be seen: Landlock does not look at names | cannot |
-//! | signals, tracing | only within the tree, by Landlock and seccomp | the same |
-//! | network | open | none: a network namespace of its own, without even a loopback |
-//! | sockets of local services | open by path, closed if abstract | those that listen at the start are covered up |
-//! | devices | the harmless ones; others only if named as places to write | the same |
-//! | terminals, shared memory | the user's | its own |
-//! | kernel surface | seccomp, no new privileges, fewer capabilities for root | the same |
+//! | | `write` | `isolated` | `strict` |
+//! |---|---|---|---|
+//! | change files | only in the places named, by Landlock | the same, and the rest of the machine is mounted read-only | as `isolated` |
+//! | change owners, rights and times of other files | as its user may | refused | refused |
+//! | read files | all but what is hidden, by Landlock | the same, and an empty folder stands in place of each hidden one | as `isolated` |
+//! | names of hidden files | can be seen: Landlock does not look at names | cannot | cannot |
+//! | folders for everybody's temporary files | can be read | its own | its own |
+//! | signals, tracing, scheduling of others | only within the tree, by Landlock and seccomp | the same | the same |
+//! | network | open | open | none: a network namespace of its own, without even a loopback |
+//! | sockets of local services | open by path before Landlock 9, closed if abstract | those in hidden and private folders, and those that listen at the start, are covered up | as `isolated` |
+//! | devices | the harmless ones; others only if named as places to write | the same | the same |
+//! | terminals | none | its own | its own |
+//! | shared memory | the user's | its own | its own |
+//! | kernel surface | seccomp, no new privileges, fewer capabilities for root | the same | the same |
 //!
 //! The sitter stays outside. It prepares everything (`setup`) so that the child needs only system calls
 //! (`enter`), and the child, once inside, tries what must fail (`trial`). Whatever cannot be set up, or does not hold,
@@ -26,8 +28,11 @@
 //! has to collect orphans; the tree is held by its sitter already, and Landlock keeps its signals inside. User
 //! namespaces are not refused: inside Landlock nobody can mount anything with them.
 
+mod machine;
 mod words;
 
+#[cfg(target_os = "linux")]
+mod aliases;
 #[cfg(target_os = "linux")]
 mod enter;
 #[cfg(target_os = "linux")]
@@ -45,8 +50,11 @@ mod setup;
 #[cfg(target_os = "linux")]
 mod trial;
 
+pub use machine::{can_isolate, needed_runtime_files, probed, runtime_folders, shared_temporary_folders};
 pub use words::{Available, Level, Limits, Missing, Sandbox};
 
+#[cfg(target_os = "linux")]
+use probe::is_isolation_supported;
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 #[cfg(target_os = "linux")]
@@ -54,6 +62,11 @@ pub(crate) use {
     enter::Step,
     setup::{Refusal, Setup},
 };
+
+#[cfg(not(target_os = "linux"))]
+fn is_isolation_supported() -> bool {
+    false
+}
 
 /// Says what of the sandbox this machine has: nothing, so far only Linux has what it takes.
 #[cfg(not(target_os = "linux"))]

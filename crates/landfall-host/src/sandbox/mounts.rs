@@ -1,38 +1,59 @@
-//! A world apart, for the strict level: namespaces of its own, and in them the machine read-only, without what is hidden
-//! and without the services that listen on it.
+//! A world apart, for the levels with namespaces: in them the machine is read-only, without what is hidden, and without the
+//! services that listen on it.
 //!
-//! Landlock cannot do these: it does not look at the change of owners, rights and times, nor at names, nor at sockets that
-//! have a path. It still applies, so each part would have to fail in both.
+//! Landlock cannot do these: it does not look at the change of owners, rights and times, nor at names, nor (before its
+//! version 9) at sockets that have a path. It still applies, so each part would have to fail in both.
 
 use super::enter::{Halt, Step, halt, went_well};
-use super::places::{Places, real};
-use super::rules;
+use super::places::{Access, Places, real};
+use super::rules::{self, Beneath};
 use super::setup::{Refusal, raw};
 use std::cell::Cell;
+use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+/// Whether the child keeps the machine's network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Network {
+    Open,
+    None,
+}
+
 /// What the child does to its own view of the machine.
 pub(super) struct Apart {
+    network: Network,
     user_map: CString,
     group_map: CString,
-    /// Places that stay as they are: taken aside first, put back when all else is done.
-    keeps: Vec<Keep>,
-    /// What is hidden and exists.
-    masks: Vec<Spot>,
-    /// Where kept places below a mask are put back: made in the mask, from the top down.
-    points: Vec<Spot>,
+    /// What all mounts of the run are called: by it a process is known that has nothing else to be known by.
+    source: CString,
+    /// From the top down, as what lies below is put into what lies above.
+    layers: Vec<Layer>,
     /// Sockets that someone listens on.
     sockets: Vec<CString>,
 }
 
-struct Keep {
+/// One place that the child sees otherwise than we do.
+struct Layer {
     path: CString,
-    is_read_only: bool,
-    /// Taken aside, once it is.
-    tree: Cell<RawFd>,
+    what: LayerKind,
+    /// Folders, and last the place itself, to be made in the empty folder around it.
+    points: Vec<Spot>,
+}
+
+enum LayerKind {
+    /// An empty folder that nobody can write.
+    Empty,
+    /// An empty folder of the child's own.
+    Private,
+    /// Nothing in place of a file.
+    Covered,
+    /// The place as it is: taken aside before all else, and put back.
+    Kept { is_read_only: bool, tree: Cell<RawFd> },
 }
 
 struct Spot {
@@ -40,43 +61,34 @@ struct Spot {
     is_folder: bool,
 }
 
+/// Of a private folder. Large files belong in the folder for temporary files that each run has on disk.
+const PRIVATE: &CStr = c"mode=1777,size=1g";
+
 impl Apart {
-    pub(super) fn new(places: &Places, socket: Option<&Path>) -> Result<Apart, Refusal> {
-        let masked: Vec<&PathBuf> = places
-            .hide
-            .iter()
-            .filter(|path| !places.hide.iter().any(|above| above != *path && path.starts_with(above)))
-            .collect();
-        let below_mask = |path: &Path| masked.iter().find(|mask| path.starts_with(mask)).copied();
+    pub(super) fn new(
+        places: &Places,
+        socket: Option<&Path>,
+        run_name: &str,
+        network: Network,
+    ) -> Result<Apart, Refusal> {
         let socket = socket.map(real);
-        let mut keeps = Vec::new();
-        let mut points = Vec::new();
-        let kept = places.write.iter().map(|path| (path, false));
-        let kept = kept.chain(places.read.iter().chain(&socket).map(|path| (path, true)));
-        for (path, is_read_only) in kept {
-            match below_mask(path) {
-                Some(mask) => {
-                    let above: Vec<&Path> = path.ancestors().take_while(|above| *above != mask).collect();
-                    for (at, above) in above.iter().enumerate().rev() {
-                        points.push(Spot { path: raw(above)?, is_folder: at > 0 || path.is_dir() });
-                    }
-                }
-                None if is_read_only => continue, // as all the rest
-                None => {}
-            }
-            keeps.push(Keep { path: raw(path)?, is_read_only, tree: Cell::new(-1) });
+        let socket_entry = socket.as_ref().map(|socket| (socket, Access::Read));
+        let mut entries: Vec<(&PathBuf, Access)> = places.entries().chain(socket_entry).collect();
+        // Of two entries for the same path, the one that opens more counts, as in `Places::access`.
+        entries.sort_by_key(|(path, access)| (path.components().count(), *path, Reverse(*access)));
+        entries.dedup_by_key(|(path, _)| *path);
+        let mut layers = Vec::new();
+        for (path, access) in entries {
+            layers.extend(Layer::new(places, path, access)?);
         }
-        let masks = masked
-            .iter()
-            .filter(|path| path.exists())
-            .map(|path| Ok(Spot { path: raw(path)?, is_folder: path.is_dir() }))
-            .collect::<Result<_, Refusal>>()?;
         let stays = |path: &Path| {
-            places.write.iter().any(|open| path.starts_with(open))
-                || Some(path) == socket.as_deref()
-                || below_mask(path).is_some()
+            Some(path) == socket.as_deref()
+                || matches!(places.access(path), Some(Access::Hidden | Access::Private | Access::Write))
         };
-        let sockets = listening(&std::fs::read_to_string("/proc/net/unix").unwrap_or_default())
+        // As bytes: anybody can bind a socket whose name is not UTF-8. A list that cannot be read covers nothing.
+        let list = std::fs::read("/proc/net/unix")
+            .map_err(|error| Refusal::Places(format!("read the list of sockets: {error}")))?;
+        let sockets = listening(&list)
             // One that was bound by a relative path, or is gone by now, is not to be found under its name.
             .filter(|path| std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_socket()))
             .map(|path| real(&path))
@@ -85,11 +97,11 @@ impl Apart {
             .collect::<Result<_, _>>()?;
         let map = |id: u32| CString::new(format!("{id} {id} 1")).expect("digits");
         Ok(Apart {
+            network,
             user_map: map(rustix::process::geteuid().as_raw()),
             group_map: map(rustix::process::getegid().as_raw()),
-            keeps,
-            masks,
-            points,
+            source: CString::new(run_name).expect("letters and digits"),
+            layers,
             sockets,
         })
     }
@@ -110,45 +122,52 @@ impl Apart {
             };
             let everywhere = libc::AT_RECURSIVE as libc::c_uint;
             set(libc::AT_FDCWD, c"/", everywhere, &attributes(0, libc::MS_PRIVATE))?;
-            for keep in &self.keeps {
-                keep.tree.set(take(&keep.path)?);
+            for layer in &self.layers {
+                if let LayerKind::Kept { tree, .. } = &layer.what {
+                    tree.set(take(&layer.path)?);
+                }
             }
             let read_only = attributes(libc::MOUNT_ATTR_RDONLY, 0);
             set(libc::AT_FDCWD, c"/", everywhere, &read_only)?;
-            for mask in &self.masks {
-                if mask.is_folder {
-                    empty(&mask.path, c"mode=0755,size=1m")?;
-                } else {
-                    cover(&mask.path)?;
+            for layer in &self.layers {
+                for point in &layer.points {
+                    point.make()?;
+                }
+                match &layer.what {
+                    LayerKind::Empty => empty(&self.source, &layer.path, c"mode=0755,size=1m")?,
+                    LayerKind::Private => {
+                        empty(&self.source, &layer.path, PRIVATE)?;
+                        allow(rules, &layer.path)?;
+                    }
+                    LayerKind::Covered => cover(&layer.path)?,
+                    LayerKind::Kept { is_read_only, tree } => {
+                        if *is_read_only {
+                            let flags = everywhere | libc::AT_EMPTY_PATH as libc::c_uint;
+                            set(tree.get(), c"", flags, &read_only)?;
+                        }
+                        put(tree.get(), &layer.path)?;
+                    }
                 }
             }
-            for point in &self.points {
-                point.make()?;
-            }
-            for keep in &self.keeps {
-                if keep.is_read_only {
-                    let flags = everywhere | libc::AT_EMPTY_PATH as libc::c_uint;
-                    set(keep.tree.get(), c"", flags, &read_only)?;
-                }
-                put(keep.tree.get(), &keep.path)?;
-            }
-            for mask in self.masks.iter().filter(|mask| mask.is_folder) {
-                match set(libc::AT_FDCWD, &mask.path, 0, &read_only) {
+            // Only now: until here the places below were made in them.
+            for layer in self.layers.iter().filter(|layer| matches!(layer.what, LayerKind::Empty)) {
+                match set(libc::AT_FDCWD, &layer.path, 0, &read_only) {
                     // Never mounted, see `empty`: not within the agent's reach either.
-                    Err(Halt { errno: libc::EACCES, .. }) => {}
+                    Err(Halt { errno: libc::EACCES | libc::ENOENT, .. }) => {}
                     other => other?,
                 }
             }
             for socket in &self.sockets {
                 cover(socket)?;
             }
-            own_devices(rules)
+            own_devices(&self.source, rules)
         }
     }
 
     /// Root has the right to; anyone else has it in a user namespace of their own, where they are who they were.
     unsafe fn unshare(&self, keeps_network: bool) -> Result<(), Halt> {
-        let network = if keeps_network { 0 } else { libc::CLONE_NEWNET };
+        let is_open = keeps_network || self.network == Network::Open;
+        let network = if is_open { 0 } else { libc::CLONE_NEWNET };
         let flags = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | network;
         // SAFETY: a child with one thread may leave its namespaces; the texts outlive the calls.
         unsafe {
@@ -160,6 +179,46 @@ impl Apart {
             write(c"/proc/self/uid_map", &self.user_map)?;
             write(c"/proc/self/gid_map", &self.group_map)
         }
+    }
+}
+
+impl Layer {
+    /// None if the place looks as it should already.
+    fn new(places: &Places, path: &Path, access: Access) -> Result<Option<Layer>, Refusal> {
+        let around = places.access_around(path);
+        let is_folder = path.is_dir();
+        let what = match (access, around.map(|(_, access)| access)) {
+            // In a private folder everything could be written, so what is open there needs something closed around it.
+            (Access::Hidden, Some(Access::Private)) if is_folder && places.has_open_below(path) => {
+                LayerKind::Empty
+            }
+            // It lies in something that is empty anyway.
+            (Access::Hidden | Access::Private, Some(Access::Hidden | Access::Private)) => return Ok(None),
+            (Access::Hidden | Access::Private, _) if !path.exists() => return Ok(None),
+            (Access::Hidden, _) if is_folder => LayerKind::Empty,
+            (Access::Hidden, _) => LayerKind::Covered,
+            (Access::Private, _) => LayerKind::Private,
+            // As all the rest.
+            (Access::Read, None | Some(Access::Read)) => return Ok(None),
+            (Access::Read, Some(_)) => LayerKind::Kept { is_read_only: true, tree: Cell::new(-1) },
+            (Access::Write, Some(Access::Write)) => return Ok(None),
+            (Access::Write, _) => LayerKind::Kept { is_read_only: false, tree: Cell::new(-1) },
+        };
+        let mut points = Vec::new();
+        if let Some((mut empty, mut kind @ (Access::Hidden | Access::Private))) = around {
+            // What is empty may itself lie in something empty, and has no mount of its own then.
+            while let Some((above, above_kind @ (Access::Hidden | Access::Private))) =
+                places.access_around(empty)
+                && (kind, above_kind) != (Access::Hidden, Access::Private)
+            {
+                (empty, kind) = (above, above_kind);
+            }
+            let above: Vec<&Path> = path.ancestors().take_while(|above| *above != empty).collect();
+            for (at, above) in above.iter().enumerate().rev() {
+                points.push(Spot { path: raw(above)?, is_folder: at > 0 || is_folder });
+            }
+        }
+        Ok(Some(Layer { path: raw(path)?, what, points }))
     }
 }
 
@@ -225,11 +284,11 @@ unsafe fn put(tree: RawFd, path: &CStr) -> Result<(), Halt> {
 }
 
 /// Mounts an empty folder on one. What we may not even enter, the agent may not either, and what is gone is gone.
-unsafe fn empty(path: &CStr, options: &CStr) -> Result<(), Halt> {
+unsafe fn empty(source: &CStr, path: &CStr, options: &CStr) -> Result<(), Halt> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
     // SAFETY: all texts outlive the call.
     let mounted = unsafe {
-        libc::mount(c"landfall".as_ptr(), path.as_ptr(), c"tmpfs".as_ptr(), flags, options.as_ptr().cast())
+        libc::mount(source.as_ptr(), path.as_ptr(), c"tmpfs".as_ptr(), flags, options.as_ptr().cast())
     };
     match mounted {
         -1 if matches!(last(), libc::EACCES | libc::ENOENT) => Ok(()),
@@ -250,11 +309,11 @@ unsafe fn cover(path: &CStr) -> Result<(), Halt> {
 }
 
 /// Terminals and shared memory of its own, where the machine has such folders.
-unsafe fn own_devices(rules: RawFd) -> Result<(), Halt> {
+unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), Halt> {
     // SAFETY: all texts outlive the calls.
     unsafe {
         if libc::access(c"/dev/shm".as_ptr(), libc::F_OK) == 0 {
-            empty(c"/dev/shm", c"mode=1777")?;
+            empty(source, c"/dev/shm", c"mode=1777")?;
             allow(rules, c"/dev/shm")?;
         }
         if libc::access(c"/dev/pts/ptmx".as_ptr(), libc::F_OK) == 0 {
@@ -276,13 +335,6 @@ unsafe fn own_devices(rules: RawFd) -> Result<(), Halt> {
 
 /// Adds a rule for a mount that was not there when the rules were made.
 unsafe fn allow(rules: RawFd, path: &CStr) -> Result<(), Halt> {
-    /// As in the kernel's `landlock.h`: eight bytes and four, without a gap behind.
-    #[repr(C, packed)]
-    struct Beneath {
-        access: u64,
-        folder: RawFd,
-    }
-    const PATH_BENEATH: libc::c_long = 1;
     // SAFETY: the rule outlives the call, the folder is ours and closed once.
     unsafe {
         let folder = libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
@@ -290,14 +342,7 @@ unsafe fn allow(rules: RawFd, path: &CStr) -> Result<(), Halt> {
             return halt(Step::Mounts);
         }
         let rule = Beneath { access: rules::change_bits(), folder };
-        let added = libc::syscall(
-            libc::SYS_landlock_add_rule,
-            rules,
-            PATH_BENEATH,
-            &raw const rule,
-            0 as libc::c_long,
-        );
-        went_well(Step::Mounts, added)?;
+        went_well(Step::Mounts, rule.add(rules))?;
         went_well(Step::Mounts, libc::close(folder).into())
     }
 }
@@ -317,16 +362,16 @@ unsafe fn write(path: &CStr, text: &CStr) -> Result<(), Halt> {
 }
 
 /// The paths in the kernel's list of sockets that can be spoken to: those that listen, and those that take datagrams.
-fn listening(list: &str) -> impl Iterator<Item = PathBuf> {
-    list.lines().skip(1).filter_map(|line| {
+fn listening(list: &[u8]) -> impl Iterator<Item = PathBuf> {
+    list.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
         // Num RefCount Protocol Flags Type St Inode Path; the path may hold blanks.
-        let mut fields = line.split(' ').filter(|field| !field.is_empty());
-        let flags = u32::from_str_radix(fields.nth(3)?, 16).ok()?;
+        let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
+        let flags = u32::from_str_radix(str::from_utf8(fields.nth(3)?).ok()?, 16).ok()?;
         let kind = fields.next()?;
         const LISTENS: u32 = 1 << 16;
-        const DATAGRAM: &str = "0002";
-        let path = &line[line.find(" /")? + 1..];
-        (flags & LISTENS != 0 || kind == DATAGRAM).then(|| PathBuf::from(path))
+        const DATAGRAM: &[u8] = b"0002";
+        let path = &line[line.windows(2).position(|pair| pair == b" /")? + 1..];
+        (flags & LISTENS != 0 || kind == DATAGRAM).then(|| PathBuf::from(OsStr::from_bytes(path)))
     })
 }
 
@@ -336,7 +381,8 @@ mod tests {
 
     #[test]
     fn sockets_that_can_be_spoken_to_are_found() {
-        let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+        let list = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 18302 @\xff\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 18303 /run/a b.sock\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 18304 @/abstract\n\
             0000000000000000: 00000003 00000000 00000000 0001 03 18305 /run/connected\n\

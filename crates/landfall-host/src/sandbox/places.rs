@@ -1,23 +1,42 @@
 //! Where the lists of a sandbox lead: real paths, checked against each other.
 
+use super::aliases::{MountList, is_same_file};
 use super::setup::Refusal;
-use super::words::Sandbox;
+use super::words::{Level, Sandbox};
 use std::path::{Path, PathBuf};
 
-/// The lists with every link followed. `write` and `read` exist; what is hidden need not.
+/// The lists with every link followed. What is in none of them can be read and not changed; what is in several goes by the
+/// nearest entry above it. All exist, but what is hidden need not.
+#[derive(Default)]
 pub(super) struct Places {
     pub(super) write: Vec<PathBuf>,
     pub(super) read: Vec<PathBuf>,
     pub(super) hide: Vec<PathBuf>,
+    pub(super) private: Vec<PathBuf>,
+}
+
+/// What the lists say about a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Access {
+    /// Its content cannot be seen.
+    Hidden,
+    /// It is replaced by an empty folder of the run's own.
+    Private,
+    /// It can be read.
+    Read,
+    /// It can be changed.
+    Write,
 }
 
 impl Places {
-    /// Refuses lists that contradict each other: a rule cannot take back part of what another one gives.
+    /// Refuses lists that contradict each other.
     pub(super) fn new(sandbox: &Sandbox, run: &Path) -> Result<Places, Refusal> {
-        let hide: Vec<PathBuf> = sandbox.hide.iter().map(|path| real(path)).collect();
+        let mut hide: Vec<PathBuf> = sandbox.hide.iter().map(|path| real(path)).collect();
         let is_hidden =
             |path: &Path, hidden: &[PathBuf]| hidden.iter().any(|hidden| path.starts_with(hidden));
-        let open = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, Refusal> {
+        // Without mounts a rule cannot take back part of what another one gives.
+        let has_mounts = sandbox.level.has_mounts();
+        let open = |paths: &[PathBuf], can_be_changed: bool| -> Result<Vec<PathBuf>, Refusal> {
             let mut found = Vec::with_capacity(paths.len());
             for named in paths {
                 let Ok(path) = named.canonicalize() else { continue };
@@ -30,7 +49,8 @@ impl Places {
                         path.display()
                     )));
                 }
-                if let Some(hidden) = hide.iter().find(|hidden| hidden.starts_with(&path)) {
+                let below = hide.iter().find(|hidden| hidden.starts_with(&path));
+                if let Some(hidden) = below.filter(|_| can_be_changed && !has_mounts) {
                     return Err(Refusal::Places(format!(
                         "`{}` is hidden and cannot be, as `{}` is open to the agent",
                         hidden.display(),
@@ -41,7 +61,9 @@ impl Places {
             }
             Ok(found)
         };
-        let (write, read) = (open(&sandbox.write)?, open(&sandbox.read)?);
+        let (write, read) = (open(&sandbox.write, true)?, open(&sandbox.read, false)?);
+        // A place that is both is open: whoever made the lists named it on purpose.
+        hide.retain(|path| !write.contains(path) && !read.contains(path));
         let run = real(run);
         if let Some(path) = write.iter().find(|path| run.starts_with(path)) {
             return Err(Refusal::Places(format!(
@@ -50,7 +72,59 @@ impl Places {
                 path.display()
             )));
         }
-        Ok(Places { write, read, hide })
+        let mounts = MountList::read()
+            .map_err(|error| Refusal::Places(format!("read the list of mounts: {error}")))?;
+        let aliases: Vec<PathBuf> = hide.iter().flat_map(|path| mounts.aliases(path)).collect();
+        // One that is opened under its other name is open under this one as well.
+        let is_open = |alias: &PathBuf| write.iter().chain(&read).any(|open| is_same_file(open, alias));
+        hide.extend(aliases.into_iter().filter(|alias| !is_open(alias)));
+        hide.sort();
+        hide.dedup();
+        let private = if has_mounts { &sandbox.private[..] } else { &[] };
+        let private = private.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        Ok(Places { write, read, hide, private })
+    }
+
+    /// Every entry with what it says.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&PathBuf, Access)> {
+        let of = |paths, access| std::iter::zip(paths, std::iter::repeat(access));
+        let (hide, private) = (of(&self.hide, Access::Hidden), of(&self.private, Access::Private));
+        hide.chain(private).chain(of(&self.read, Access::Read)).chain(of(&self.write, Access::Write))
+    }
+
+    /// What holds at `path`; none if nothing is said about it.
+    pub(super) fn access(&self, path: &Path) -> Option<Access> {
+        nearest(self.entries(), path).map(|(_, access)| access)
+    }
+
+    /// Whether something below `path` is open.
+    pub(super) fn has_open_below(&self, path: &Path) -> bool {
+        self.read.iter().chain(&self.write).any(|open| open.starts_with(path))
+    }
+
+    /// What holds around `path`, its own entry aside.
+    pub(super) fn access_around(&self, path: &Path) -> Option<(&Path, Access)> {
+        let others = self.entries().filter(|(entry, _)| entry.as_path() != path);
+        nearest(others, path).map(|(entry, access)| (entry.as_path(), access))
+    }
+}
+
+/// The entry nearest to `path`; of two with the same path, the one that opens more.
+fn nearest<'a>(
+    entries: impl Iterator<Item = (&'a PathBuf, Access)>,
+    path: &Path,
+) -> Option<(&'a PathBuf, Access)> {
+    let above = entries.filter(|(entry, _)| path.starts_with(entry));
+    above.max_by_key(|(entry, access)| (entry.components().count(), *access))
+}
+
+impl Level {
+    /// Whether the level has a view of the files of its own.
+    pub(super) fn has_mounts(self) -> bool {
+        match self {
+            Level::Write => false,
+            Level::Isolated | Level::Strict => true,
+        }
     }
 }
 
@@ -68,15 +142,16 @@ pub(super) fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::{Level, Limits};
+    use crate::sandbox::Limits;
 
-    fn places(write: &[&Path], hide: &[&Path], run: &Path) -> Result<Places, String> {
+    fn places_at(level: Level, write: &[&Path], hide: &[&Path], run: &Path) -> Result<Places, String> {
         let list = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
         let sandbox = Sandbox {
-            level: Level::Write,
+            level,
             write: list(write),
             hide: list(hide),
             read: vec![],
+            private: vec![],
             limits: Limits::default(),
         };
         Places::new(&sandbox, run).map_err(|refusal| refusal.to_string())
@@ -90,8 +165,9 @@ mod tests {
         for path in [&work, &run] {
             std::fs::create_dir_all(path).expect("writable");
         }
-        assert_eq!(places(&[&work], &[&state], &run).expect("sound").write, std::slice::from_ref(&work));
-        let refused = |write: &Path, hide: &Path| places(&[write], &[hide], &run).err().expect("refused");
+        let places = |write: &[&Path], hide: &[&Path]| places_at(Level::Write, write, hide, &run);
+        assert_eq!(places(&[&work], &[&state]).expect("sound").write, std::slice::from_ref(&work));
+        let refused = |write: &Path, hide: &Path| places(&[write], &[hide]).err().expect("refused");
         assert!(refused(&top, &state).contains("cannot be"), "hidden below writable");
         assert!(
             refused(&top.join("state/runs"), &top.join("x")).contains("own folder"),
@@ -100,7 +176,28 @@ mod tests {
         let link = top.join("link");
         std::os::unix::fs::symlink(&work, &link).expect("writable");
         assert!(refused(&link, &state).contains("leads to"), "a link into what is hidden");
-        let gone = places(&[&top.join("gone")], &[&top.join("later/secret")], &run).expect("sound");
+        let gone = places(&[&top.join("gone")], &[&top.join("later/secret")]).expect("sound");
         assert_eq!((gone.write, gone.hide), (vec![], vec![top.join("later/secret")]));
+        let mounted = places_at(Level::Isolated, &[&work], &[&work.join("secret")], &run).expect("sound");
+        assert_eq!(mounted.access(&work.join("secret")), Some(Access::Hidden));
+    }
+
+    #[test]
+    fn the_nearest_entry_decides() {
+        let list = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+        let places = Places {
+            write: list(&["/home/me/.cargo/registry", "/tmp/run/tmp"]),
+            read: list(&["/home/me/.cargo"]),
+            hide: list(&["/home/me", "/home/me/.cargo/credentials.toml"]),
+            private: list(&["/tmp"]),
+        };
+        let of = |path: &str| places.access(Path::new(path));
+        assert_eq!(of("/usr/bin"), None);
+        assert_eq!(of("/home/me/.ssh/id"), Some(Access::Hidden));
+        assert_eq!(of("/home/me/.cargo/bin/cargo"), Some(Access::Read));
+        assert_eq!(of("/home/me/.cargo/credentials.toml"), Some(Access::Hidden));
+        assert_eq!(of("/home/me/.cargo/registry/x"), Some(Access::Write));
+        assert_eq!(of("/tmp/other"), Some(Access::Private));
+        assert_eq!(of("/tmp/run/tmp/x"), Some(Access::Write));
     }
 }

@@ -16,9 +16,10 @@ use std::path::{Path, PathBuf};
 /// The oldest version with everything we ask for: the sixth keeps signals inside.
 const NEEDED: ABI = ABI::V6;
 
-/// The devices that every program expects, to read and to write. Terminals are among them, as agents run commands on one.
+/// The devices that every program expects, to read and to write. The folder of the terminals is none of them: what is typed
+/// on a terminal could be read there. A level with mounts of its own has another such folder, with a rule for that.
 /// No other: on the disk's own device root would find what is hidden, and there are cameras and keyboards.
-const DEVICES: [&str; 9] = [
+const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -26,7 +27,6 @@ const DEVICES: [&str; 9] = [
     "/dev/urandom",
     "/dev/tty",
     "/dev/ptmx",
-    "/dev/pts",
     "/dev/shm",
 ];
 
@@ -85,17 +85,83 @@ pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, 
         .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket))
         .and_then(|ruleset| ruleset.create())
         .map_err(|error| failed(&error))?;
-    let hide = places.hide.iter().map(|path| path.as_path()).chain([Path::new("/dev")]).collect();
+    let hide = places.hide.iter().chain(&places.private).map(|path| path.as_path());
+    let hide = hide.chain([Path::new("/dev")]).collect();
     let mut rules = Rules { ruleset, hide };
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?; // names are not kept from anyone, see the module
     rules.reveal(Path::new("/"))?;
     for path in &places.read {
-        rules.allow(path, look())?;
+        rules.reveal(path)?;
     }
     for path in places.write.iter().map(|path| path.as_path()).chain(DEVICES.map(Path::new)) {
         rules.allow(path, change())?;
     }
     Option::<OwnedFd>::from(rules.ruleset).ok_or_else(|| failed(&"the kernel gave none"))
+}
+
+/// The right to speak to a socket by its path, and the first version with it. The kernel asks about servers outside of the
+/// tree only.
+const RESOLVE_UNIX: u64 = 1 << 16;
+const RESOLVE_UNIX_SINCE: u32 = 9;
+/// The right to move files between folders, which each layer has to give again.
+const REFER: u64 = 1 << 13;
+
+/// Which sockets may be spoken to: `socket`, and those in places to write. None if the kernel cannot tell sockets apart.
+pub(super) fn socket_rules(places: &Places, socket: Option<&Path>) -> Result<Option<OwnedFd>, Refusal> {
+    use std::os::fd::{AsRawFd as _, FromRawFd as _};
+    if version() < RESOLVE_UNIX_SINCE {
+        return Ok(None);
+    }
+    let failed = |doing: &str| Refusal::Failed {
+        doing: format!("make the Landlock rules for sockets: {doing}"),
+        errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
+    };
+    let handled = RESOLVE_UNIX | REFER;
+    // SAFETY: the kernel reads the one number that it is given the length of.
+    let made = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            &raw const handled,
+            size_of::<u64>(),
+            0 as libc::c_long,
+        )
+    };
+    let made = i32::try_from(made).ok().filter(|made| *made >= 0).ok_or_else(|| failed("create them"))?;
+    // SAFETY: the kernel has just given it to us.
+    let rules = unsafe { OwnedFd::from_raw_fd(made) };
+    let places = places.write.iter().map(|path| (path.as_path(), RESOLVE_UNIX));
+    let places = places.chain(socket.map(|socket| (socket, RESOLVE_UNIX)));
+    for (path, access) in places.chain([(Path::new("/"), REFER)]) {
+        let Ok(file) = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
+            continue;
+        };
+        let rule = Beneath { access, folder: file.as_raw_fd() };
+        // SAFETY: the rule outlives the call.
+        if unsafe { rule.add(rules.as_raw_fd()) } < 0 {
+            return Err(failed(&format!("add `{}`", path.display())));
+        }
+    }
+    Ok(Some(rules))
+}
+
+/// A rule as in the kernel's `landlock.h`: eight bytes and four, without a gap behind.
+#[repr(C, packed)]
+pub(super) struct Beneath {
+    pub(super) access: u64,
+    pub(super) folder: i32,
+}
+
+impl Beneath {
+    /// Adds it, and says what the kernel said.
+    ///
+    /// # Safety
+    /// Allocates nothing, so a freshly forked child may call it.
+    pub(super) unsafe fn add(&self, rules: i32) -> libc::c_long {
+        const PATH_BENEATH: libc::c_long = 1;
+        let rule = std::ptr::from_ref(self);
+        // SAFETY: the rule outlives the call.
+        unsafe { libc::syscall(libc::SYS_landlock_add_rule, rules, PATH_BENEATH, rule, 0 as libc::c_long) }
+    }
 }
 
 struct Rules<'a> {

@@ -1,7 +1,7 @@
 //! Preparing a sandbox: everything that needs memory or may fail for a reason worth telling, done before the fork.
 
 use super::filter::filter;
-use super::mounts::Apart;
+use super::mounts::{Apart, Network};
 use super::places::Places;
 use super::rules;
 use super::trial::Trial;
@@ -15,6 +15,8 @@ use thiserror::Error;
 /// A sandbox ready to be entered by a child.
 pub(crate) struct Setup {
     pub(super) rules: OwnedFd,
+    /// A second layer, where the kernel knows it: which sockets may be spoken to.
+    pub(super) socket_rules: Option<OwnedFd>,
     pub(super) filter: Vec<libc::sock_filter>,
     pub(super) limits: Limits,
     pub(super) apart: Option<Apart>,
@@ -41,38 +43,64 @@ pub(super) enum Broken {
     Seccomp,
     Privileges,
     Network,
+    Hidden,
+    Namespaces,
 }
 
 impl Broken {
-    fn asked_for() -> Option<Broken> {
+    /// What a machine without namespaces says.
+    pub(super) const NO_NAMESPACES: &str = "namespaces of its own: taken away for a test";
+
+    pub(super) fn asked_for() -> Option<Broken> {
         match std::env::var("LANDFALL_SANDBOX_BREAK").ok()?.as_str() {
             "landlock" => Some(Broken::Landlock),
             "signals" => Some(Broken::Signals),
             "seccomp" => Some(Broken::Seccomp),
             "privileges" => Some(Broken::Privileges),
             "network" => Some(Broken::Network),
+            "hidden" => Some(Broken::Hidden),
+            "namespaces" => Some(Broken::Namespaces),
             _ => None,
         }
     }
 }
 
 impl Setup {
-    /// Prepares `sandbox` for a child of ours, whose run is kept in `run` and who may speak to us on `socket`.
-    pub(crate) fn new(sandbox: &Sandbox, run: &Path, socket: Option<&Path>) -> Result<Setup, Refusal> {
+    /// Prepares `sandbox` for a child of ours, whose run is kept in `run` and who may speak to us on `socket`. The mounts of
+    /// the run are called `run_name`.
+    pub(crate) fn new(
+        sandbox: &Sandbox,
+        run: &Path,
+        socket: Option<&Path>,
+        run_name: &str,
+    ) -> Result<Setup, Refusal> {
         rules::check()?;
         let filter = filter(sandbox.level).ok_or_else(|| Missing {
             level: sandbox.level,
             feature: "the system calls of this processor are not known".to_owned(),
         })?;
         let broken = Broken::asked_for();
+        if broken == Some(Broken::Namespaces) && sandbox.level.has_mounts() {
+            return Err(Missing { level: sandbox.level, feature: Broken::NO_NAMESPACES.to_owned() }.into());
+        }
+        let mut sandbox = sandbox.clone();
+        // The tree speaks to us with our own program, which may lie below the home folder.
+        sandbox.read.extend(std::env::current_exe());
+        let sandbox = &sandbox;
         let places = Places::new(sandbox, run)?;
+        let trial = Trial::new(&places, run, sandbox.level)?;
+        let places = match broken {
+            Some(Broken::Hidden) => Places { hide: vec![], private: vec![], ..places },
+            _ => places,
+        };
         let rules = rules::rules(&places, broken)?;
+        let socket_rules = rules::socket_rules(&places, socket)?;
         let apart = match sandbox.level {
             Level::Write => None,
-            Level::Strict => Some(Apart::new(&places, socket)?),
+            Level::Isolated => Some(Apart::new(&places, socket, run_name, Network::Open)?),
+            Level::Strict => Some(Apart::new(&places, socket, run_name, Network::None)?),
         };
-        let trial = Trial::new(&places, run, apart.is_some())?;
-        Ok(Setup { rules, filter, limits: sandbox.limits, apart, trial, broken })
+        Ok(Setup { rules, socket_rules, filter, limits: sandbox.limits, apart, trial, broken })
     }
 }
 

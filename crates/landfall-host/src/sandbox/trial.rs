@@ -2,45 +2,69 @@
 //! error and does not hold is the worst of all: everybody trusts it.
 
 use super::enter::{Halt, SYS_ADMIN, Step, halt, went_well};
-use super::places::{Places, real};
+use super::places::{Access, Places, real};
 use super::setup::{Refusal, raw};
+use super::words::Level;
 use std::ffi::CString;
-use std::path::Path;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 /// What is tried.
 pub(super) struct Trial {
     /// Files that must not come to be.
     write: Vec<CString>,
-    /// A file that is there for us, and must not be for the agent. None if nothing is hidden that we could read.
-    read: Option<CString>,
+    /// Files that we can read, and the agent must not: one for each hidden place that has any.
+    read: Vec<HiddenFile>,
     /// Us: the same user, so only the sandbox stands between.
     sitter: libc::pid_t,
-    /// Whether there must be no network, and hidden folders may look empty.
-    is_apart: bool,
+    /// What is hidden may not be there at all, and nothing stands for it either.
+    has_mounts: bool,
+    has_network: bool,
 }
 
+struct HiddenFile {
+    path: CString,
+    /// Which file it is: something else in its place is fine.
+    device: libc::dev_t,
+    inode: libc::ino_t,
+}
+
+/// How many entries of a hidden folder are looked through for a file to try, and how deep. A folder without one near its top
+/// is not tried: it is the rule about the folder that is tried, not each file.
+const ENTRIES_MAX: usize = 64;
+const DEPTH_MAX: usize = 3;
+
 impl Trial {
-    pub(super) fn new(places: &Places, run: &Path, is_apart: bool) -> Result<Trial, Refusal> {
+    pub(super) fn new(places: &Places, run: &Path, level: Level) -> Result<Trial, Refusal> {
         // A name that nobody has put there before us, to be refused for that instead.
         let name = format!(".landfall-trial-{}", std::process::id());
-        let may_write = |path: &Path| places.write.iter().any(|open| path.starts_with(open));
-        let is_open = |path: &Path| {
-            let is_hidden = places.hide.iter().any(|hidden| path.starts_with(hidden));
-            !is_hidden || may_write(path) || places.read.iter().any(|open| path.starts_with(open))
-        };
         let run = real(run);
         // The run's own folder is ours to write, so only the sandbox can refuse it; so is, mostly, what lies beside the
         // first place that is open.
-        let beside = places.write.first().and_then(|path| path.parent()).filter(|path| !may_write(path));
+        let is_open = |path: &Path| matches!(places.access(path), Some(Access::Write | Access::Private));
+        let beside = places.write.first().and_then(|path| path.parent()).filter(|path| !is_open(path));
         let write =
             [Some(run.as_path()), beside].into_iter().flatten().map(|folder| raw(&folder.join(&name)));
-        let hidden = [run.join("spec.json")].into_iter().chain(places.hide.iter().cloned());
-        let read = hidden
-            .filter(|path| !is_open(path) && path.is_file() && std::fs::File::open(path).is_ok())
-            .map(|path| raw(&path))
-            .next();
+        let mut left = ENTRIES_MAX;
+        let spec = run.join("spec.json");
+        let own = hidden_file(places, &spec, 0, &mut left);
+        let read = places.hide.iter().filter_map(|path| {
+            let mut left = ENTRIES_MAX;
+            hidden_file(places, path, DEPTH_MAX, &mut left)
+        });
+        let read = own
+            .into_iter()
+            .chain(read)
+            .map(|(path, meta)| Ok(HiddenFile { path: raw(&path)?, device: meta.dev(), inode: meta.ino() }));
         let sitter = libc::pid_t::try_from(std::process::id()).expect("process ids are small");
-        Ok(Trial { write: write.collect::<Result<_, _>>()?, read: read.transpose()?, sitter, is_apart })
+        Ok(Trial {
+            write: write.collect::<Result<_, _>>()?,
+            read: read.collect::<Result<_, Refusal>>()?,
+            sitter,
+            has_mounts: level.has_mounts(),
+            has_network: level != Level::Strict,
+        })
     }
 
     /// Tries it all.
@@ -60,17 +84,27 @@ impl Trial {
                 }
                 match errno() {
                     libc::EACCES | libc::EROFS | libc::EPERM => {}
-                    libc::ENOENT if self.is_apart => {}
+                    libc::ENOENT if self.has_mounts => {}
                     other => return halted(Step::TrialWrite, other), // refused for another reason: nothing is shown
                 }
             }
-            if let Some(path) = &self.read {
-                if libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) != -1 {
+            for hidden in &self.read {
+                let file =
+                    libc::open(hidden.path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK);
+                if file != -1 {
+                    let mut stat: libc::stat = std::mem::zeroed();
+                    let is_known = libc::fstat(file, &raw mut stat) == 0;
+                    libc::close(file);
+                    // Nothing may stand for it, as the mounts see to it; but never the file itself.
+                    let is_other = is_known && (stat.st_dev, stat.st_ino) != (hidden.device, hidden.inode);
+                    if self.has_mounts && is_other {
+                        continue;
+                    }
                     return halted(Step::TrialRead, 0);
                 }
                 match errno() {
                     libc::EACCES | libc::EPERM => {}
-                    libc::ENOENT if self.is_apart => {}
+                    libc::ENOENT => {} // not there for the agent, or gone meanwhile
                     other => return halted(Step::TrialRead, other),
                 }
             }
@@ -91,9 +125,26 @@ impl Trial {
             {
                 return halted(Step::TrialPrivileges, 0);
             }
-            if self.is_apart { no_network() } else { Ok(()) }
+            if self.has_network { Ok(()) } else { no_network() }
         }
     }
+}
+
+/// A plain file at or below a hidden place that we can read and the agent must not.
+fn hidden_file(places: &Places, path: &Path, depth: usize, left: &mut usize) -> Option<(PathBuf, Metadata)> {
+    if *left == 0 || places.access(path) != Some(Access::Hidden) {
+        return None;
+    }
+    *left -= 1;
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    if meta.is_file() {
+        return std::fs::File::open(path).is_ok().then(|| (path.to_owned(), meta));
+    }
+    if !meta.is_dir() || depth == 0 {
+        return None;
+    }
+    let entries = std::fs::read_dir(path).ok()?.flatten();
+    entries.take(ENTRIES_MAX).find_map(|entry| hidden_file(places, &entry.path(), depth - 1, left))
 }
 
 /// Sends nothing: to connect a datagram socket is only to look for a way there.

@@ -17,6 +17,9 @@ pub struct Sandbox {
     pub hide: Vec<PathBuf>,
     /// Folders and files that it may read although they lie below a hidden one. One that does not exist is skipped.
     pub read: Vec<PathBuf>,
+    /// Folders in whose place it gets an empty one of its own, which it may change: those for everybody's temporary files.
+    /// Only a level with mounts of its own can do that. One that does not exist is skipped.
+    pub private: Vec<PathBuf>,
     /// Bounds on what it uses up.
     pub limits: Limits,
 }
@@ -27,7 +30,10 @@ pub enum Level {
     /// Changes only where allowed, no look at what is hidden, no signal to and no tracing of anyone outside. The network
     /// is open, and so are the sockets of local services.
     Write,
-    /// As `Write`, and no network, no local services, and names and attributes outside cannot be changed either. Needs
+    /// As `Write`, and the machine is read-only, without what is hidden, with folders for temporary files, terminals and
+    /// shared memory of its own. The network is open. Needs namespaces.
+    Isolated,
+    /// As `Isolated`, and no network, no local services, and names and attributes outside cannot be changed either. Needs
     /// namespaces.
     Strict,
 }
@@ -37,6 +43,7 @@ impl Level {
     pub fn name(self) -> &'static str {
         match self {
             Level::Write => "write",
+            Level::Isolated => "isolated",
             Level::Strict => "strict",
         }
     }
@@ -65,6 +72,8 @@ impl Default for Limits {
 pub struct Available {
     /// The version of Landlock in the kernel.
     pub landlock: u32,
+    /// What is wanting for [`Level::Isolated`]; none if it can be had too.
+    pub isolated: Option<Missing>,
     /// What is wanting for [`Level::Strict`]; none if it can be had too.
     pub strict: Option<Missing>,
 }
@@ -85,6 +94,9 @@ impl Missing {
         match self.level {
             Level::Write => {
                 "agents run without a sandbox only if you say so: `sandbox = \"off\"` under [run], or in the agent's profile"
+            }
+            Level::Isolated => {
+                "`sandbox = \"write\"` leaves the sockets of local services open, `sandbox = \"off\"` leaves everything open: under [run], or in the agent's profile"
             }
             Level::Strict => {
                 "`sandbox = \"write\"` leaves the network open, `sandbox = \"off\"` leaves everything open: under [run], or in the agent's profile"

@@ -189,13 +189,9 @@ fn remove_below(path: &Path) {
     }
 }
 
-/// What the groups of one marker are called, up to the sitter's id. A marker may hold anything, so it is hashed
-/// (FNV-1a: names need to differ, not to be secret).
+/// What the groups of one marker are called, up to the sitter's id.
 fn prefix(marker: &str) -> String {
-    let hash = marker
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("landfall.{hash:016x}.")
+    format!("{}.", super::identity::run_name(marker))
 }
 
 #[cfg(test)]

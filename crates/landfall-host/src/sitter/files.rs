@@ -77,6 +77,8 @@ struct SandboxWords {
     write: Vec<Text>,
     hide: Vec<Text>,
     read: Vec<Text>,
+    #[serde(default)]
+    private: Vec<Text>,
     processes: u64,
     files: u64,
     file_bytes: u64,
@@ -86,6 +88,7 @@ struct SandboxWords {
 #[serde(rename_all = "snake_case")]
 enum LevelWord {
     Write,
+    Isolated,
     Strict,
 }
 
@@ -93,6 +96,7 @@ impl From<Level> for LevelWord {
     fn from(level: Level) -> LevelWord {
         match level {
             Level::Write => LevelWord::Write,
+            Level::Isolated => LevelWord::Isolated,
             Level::Strict => LevelWord::Strict,
         }
     }
@@ -102,6 +106,7 @@ impl From<LevelWord> for Level {
     fn from(word: LevelWord) -> Level {
         match word {
             LevelWord::Write => Level::Write,
+            LevelWord::Isolated => Level::Isolated,
             LevelWord::Strict => Level::Strict,
         }
     }
@@ -114,13 +119,15 @@ struct SignalWords {
 }
 
 fn sandbox_out(sandbox: &Sandbox) -> SandboxWords {
-    let Sandbox { level, write, hide, read, limits: Limits { processes, files, file_bytes } } = sandbox;
+    let Sandbox { level, write, hide, read, private, limits: Limits { processes, files, file_bytes } } =
+        sandbox;
     let texts = |paths: &[PathBuf]| paths.iter().map(|path| path.as_os_str().into()).collect();
     SandboxWords {
         level: (*level).into(),
         write: texts(write),
         hide: texts(hide),
         read: texts(read),
+        private: texts(private),
         processes: *processes,
         files: *files,
         file_bytes: *file_bytes,
@@ -128,13 +135,14 @@ fn sandbox_out(sandbox: &Sandbox) -> SandboxWords {
 }
 
 fn sandbox_in(words: SandboxWords) -> Sandbox {
-    let SandboxWords { level, write, hide, read, processes, files, file_bytes } = words;
+    let SandboxWords { level, write, hide, read, private, processes, files, file_bytes } = words;
     let paths = |texts: Vec<Text>| texts.into_iter().map(|text| OsString::from(text).into()).collect();
     Sandbox {
         level: level.into(),
         write: paths(write),
         hide: paths(hide),
         read: paths(read),
+        private: paths(private),
         limits: Limits { processes, files, file_bytes },
     }
 }
@@ -373,6 +381,7 @@ mod tests {
                     write: vec!["/w".into()],
                     hide: vec!["/h".into()],
                     read: vec!["/r".into()],
+                    private: vec!["/p".into()],
                     limits: Limits { processes: 1, files: 2, file_bytes: 3 },
                 }),
                 signal: Some(SignalSpec { socket: "/s".into(), key: "k".into() }),

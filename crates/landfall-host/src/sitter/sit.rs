@@ -280,7 +280,8 @@ fn spawn(dir: &Path, spec: &mut Spec, nofile: Option<u64>, cgroup: Option<&Cgrou
     env.retain(|(key, _)| key != sweep::MARK);
     env.push((sweep::MARK.into(), (&spec.marker).into()));
     let socket = spec.signal.as_ref().map(|signal| signal.socket.as_path());
-    let sandbox = spec.sandbox.as_ref().map(|sandbox| Setup::new(sandbox, dir, socket));
+    let run_name = identity::run_name(&spec.marker);
+    let sandbox = spec.sandbox.as_ref().map(|sandbox| Setup::new(sandbox, dir, socket, &run_name));
     let sandbox = sandbox.transpose().map_err(|refusal| no_sandbox(&refusal))?;
     let plan = Plan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile, sandbox)
         .map_err(|error| refused("prepare the arguments", &error.into()))?;
@@ -323,7 +324,8 @@ fn explain(spec: &Spec, failure: Failure) -> Exit {
         Stage::Streams => "connect its streams".to_owned(),
         Stage::Exec => "run the program, or the interpreter it names".to_owned(),
         Stage::Sandbox(step) => {
-            let message = short(step.explain(errno));
+            let level = spec.sandbox.as_ref().map_or(Level::Write, |sandbox| sandbox.level);
+            let message = short(step.explain(level, errno));
             return Exit::NotStarted { message, missing: false, denied: !may_pass(errno), errno };
         }
     };

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The variable that marks every process of a run.
@@ -17,7 +18,8 @@ pub(super) const MARK: &str = "LANDFALL_MARK";
 /// Kills all processes of our user whose environment carries `marker`, with everything below them, and the control
 /// groups made for it. Returns how many there were. None is left when it returns without an error.
 ///
-/// What it cannot find, without a control group and with its sitter killed: an orphan that threw its environment away.
+/// An orphan that threw its environment away is known by its control group, and in a sandbox with mounts of its own by
+/// those. Without either it cannot be found, if its sitter was killed as well.
 pub fn sweep(marker: &str) -> Result<u32, SweepError> {
     let own = i32::try_from(std::process::id()).expect("process ids are small");
     let in_groups = if marker.is_empty() { 0 } else { cgroup::sweep(marker) };
@@ -33,13 +35,17 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
     }
     let entry = format!("{MARK}={marker}").into_bytes();
     let user = rustix::process::getuid().as_raw();
+    let mounts = OwnMounts::of_run(marker);
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
     let until = Instant::now() + SPAN;
     loop {
         let all: Vec<Stat> = tree::processes()?.collect::<io::Result<_>>()?;
         let mut found: Vec<Stat> = Vec::new();
         for stat in &all {
-            if stat.pid != spared && !stat.is_dead() && is_ours(stat.pid, user) && carries(stat.pid, &entry)?
+            if stat.pid != spared
+                && !stat.is_dead()
+                && is_ours(stat.pid, user)
+                && (carries(stat.pid, &entry)? || mounts.are_those_of(stat.pid))
             {
                 found.push(*stat);
             }
@@ -65,6 +71,31 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
                 identity::signal(stat.pid, stat.started, Signal::KILL);
             }
             std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// How a process in a mount namespace of a run's own is known: nobody inside can take the run's mounts away.
+struct OwnMounts {
+    /// The namespace that we are in, and most others with us.
+    outside: Option<PathBuf>,
+    /// How a line of the list of mounts goes on after its separator.
+    line_end: String,
+}
+
+impl OwnMounts {
+    fn of_run(marker: &str) -> OwnMounts {
+        let outside = fs::read_link("/proc/self/ns/mnt").ok();
+        OwnMounts { outside, line_end: format!(" - tmpfs {} ", identity::run_name(marker)) }
+    }
+
+    fn are_those_of(&self, pid: i32) -> bool {
+        match fs::read_link(format!("/proc/{pid}/ns/mnt")) {
+            Ok(namespace) if Some(&namespace) != self.outside.as_ref() => {
+                let list = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+                list.lines().any(|line| line.contains(&self.line_end))
+            }
+            _ => false,
         }
     }
 }

@@ -53,6 +53,8 @@ pub fn all(home: &Path, engine: i32, port: u16) {
     let shared = format!("/dev/shm/landfall-{}", std::process::id());
     tell("dev.shm", fs::write(&shared, "x").and_then(|()| fs::remove_file(&shared)));
     tell("dev.pty", pty());
+    tell("dev.pty-peer", pty_peer());
+    tell("tmp.shared", fs::write(home.join("shared/new"), "x"));
     tell("run.program", std::process::Command::new("/bin/true").status());
     tell("kill.own", kill_child());
 
@@ -135,7 +137,7 @@ pub fn all(home: &Path, engine: i32, port: u16) {
     }
     tell("userns.mount", in_user_namespace(&work));
 
-    // What only the strict level closes.
+    // What one of the levels closes, and another does not.
     tell("repo.chmod", fs::set_permissions(repo.join("k"), fs::Permissions::from_mode(0o600)));
     tell(
         "hidden.list",
@@ -149,6 +151,27 @@ pub fn all(home: &Path, engine: i32, port: u16) {
         call(unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW, 0) }.into()).and_then(|()| vsock()),
     );
     tell("net.service", UnixStream::connect(home.join("service.sock")));
+    println!("done");
+}
+
+/// Speaks to these sockets, once the test has said that all of them are there.
+pub fn connect(go: &Path, sockets: &[&str]) {
+    println!("waiting");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !go.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    for socket in sockets {
+        tell(socket, UnixStream::connect(socket));
+    }
+    println!("done");
+}
+
+/// Reads each of these files.
+pub fn read_all(files: &[&str]) {
+    for file in files {
+        tell(file, read(Path::new(file)));
+    }
     println!("done");
 }
 
@@ -218,6 +241,15 @@ fn pty() -> io::Result<()> {
     let name = rustix::pty::ptsname(&master, Vec::new())?;
     let mut slave = OpenOptions::new().write(true).open(name.to_str().expect("plain"))?;
     slave.write_all(b"x")
+}
+
+/// The other end of a terminal, without its name.
+fn pty_peer() -> io::Result<()> {
+    let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
+    let master = rustix::pty::openpt(flags)?;
+    rustix::pty::unlockpt(&master)?;
+    rustix::pty::ioctl_tiocgptpeer(&master, flags)?;
+    Ok(())
 }
 
 fn kill_child() -> io::Result<()> {

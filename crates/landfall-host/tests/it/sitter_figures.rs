@@ -84,7 +84,7 @@ fn figures() {
 #[ignore = "measures; run it in release and by name"]
 fn figures_of_the_sandbox() {
     const RUNS: usize = 300;
-    let levels = [None, Some(Level::Write), Some(Level::Strict)];
+    let levels = [None, Some(Level::Write), Some(Level::Isolated), Some(Level::Strict)];
     let mut times = levels.map(|_| Vec::new());
     let mut watch = Watch::new().expect("a watch");
     let secrets =
@@ -106,6 +106,7 @@ fn figures_of_the_sandbox() {
                 write: vec![home.join("folder-1"), home.join("folder-2")],
                 hide: secrets.map(|name| home.join(name)).to_vec(),
                 read: vec![],
+                private: vec![],
                 limits: Limits::default(),
             });
             let began = Instant::now();

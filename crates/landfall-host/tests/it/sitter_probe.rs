@@ -51,7 +51,8 @@ fn main() -> ExitCode {
         ["polite", file] => polite(Path::new(file)),
         ["escape"] => escape(true),
         ["escape-and-stay"] => escape(false),
-        ["bare-escape"] => bare_escape(),
+        ["bare-escape"] => bare_escape(None),
+        ["bare-escape", name] => bare_escape(Some(name)),
         ["bomb"] => bomb(),
         ["chain"] => chain(),
         ["leave-child"] => leave_child(),
@@ -66,6 +67,8 @@ fn main() -> ExitCode {
         ["judge", dir, stranger] => judge(Path::new(dir), stranger.parse().expect("a pid")),
         ["nested", folder, level] => nested(Path::new(folder), level),
         ["later", home] => attacks::later(Path::new(home)),
+        ["connect", go, sockets @ ..] => attacks::connect(Path::new(go), sockets),
+        ["read", files @ ..] => attacks::read_all(files),
         ["slip", name] => attacks::slip(name),
         ["busy"] => busy(),
         ["speak", lines @ ..] => speak::each(lines),
@@ -169,6 +172,7 @@ fn nested(folder: &Path, level: &str) {
             write: vec![work],
             hide: vec![],
             read: vec![],
+            private: vec![],
             limits: Limits::default(),
         }),
         signal: None,
@@ -320,13 +324,13 @@ fn escape(leave: bool) {
 }
 
 /// The same, without an environment to be known by.
-fn bare_escape() {
+fn bare_escape(name: Option<&str>) {
     if fork() == 0 {
         rustix::process::setsid().ok();
         if fork() == 0 {
             use std::os::unix::process::CommandExt as _;
             let exe = std::env::current_exe().expect("we run");
-            drop(std::process::Command::new(exe).arg("deaf").env_clear().exec());
+            drop(std::process::Command::new(exe).arg("deaf").args(name).env_clear().exec());
         }
         std::process::exit(0);
     }

@@ -261,7 +261,7 @@ impl Visit {
                 self.bad(name, missing.to_string(), missing.hint());
             }
             Err(missing) => self.warn(name, format!("off; {missing}"), missing.hint()),
-            Ok(Available { landlock, strict }) => {
+            Ok(Available { landlock, strict, .. }) => {
                 let more = match strict {
                     None => "`strict` can be had too".to_owned(),
                     Some(missing) => format!("`strict` cannot be had: {}", missing.feature),

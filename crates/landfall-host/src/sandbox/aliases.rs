@@ -1,0 +1,123 @@
+//! Second names of hidden places: a file system that is mounted twice, or a part of it that is mounted elsewhere, shows the
+//! same files under another path. Landlock looks at paths, so each of these paths has to be hidden too.
+
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// One line of the kernel's list of mounts.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    device: Vec<u8>,
+    /// Which folder of the file system is mounted.
+    root: PathBuf,
+    /// Where.
+    point: PathBuf,
+}
+
+/// The mounts that this process sees, by which aliases are found.
+pub(super) struct MountList(Vec<Mount>);
+
+impl MountList {
+    /// As bytes: a mount point need not be UTF-8.
+    pub(super) fn read() -> std::io::Result<MountList> {
+        std::fs::read("/proc/self/mountinfo").map(|list| MountList::parse(&list))
+    }
+
+    fn parse(list: &[u8]) -> MountList {
+        // Id, parent, device, root, mount point, options; the rest does not matter here.
+        let mount = |line: &[u8]| {
+            let mut fields = line.split(|byte| *byte == b' ').skip(2);
+            let device = fields.next()?.to_owned();
+            Some(Mount { device, root: unescape(fields.next()?), point: unescape(fields.next()?) })
+        };
+        MountList(list.split(|byte| *byte == b'\n').filter_map(mount).collect())
+    }
+
+    /// The other paths under which what is at `path` can be reached, whole or in part.
+    pub(super) fn aliases(&self, path: &Path) -> Vec<PathBuf> {
+        // Later mounts cover earlier ones, so of two with the same point the last one counts.
+        let holders = self.0.iter().filter(|mount| path.starts_with(&mount.point));
+        let Some(holder) = holders.max_by_key(|mount| mount.point.components().count()) else {
+            return Vec::new();
+        };
+        let below = path.strip_prefix(&holder.point).expect("its holder");
+        let inside = holder.root.join(below);
+        let alias = |mount: &Mount| -> Option<PathBuf> {
+            if mount.device != holder.device {
+                return None;
+            }
+            let alias = match (inside.strip_prefix(&mount.root), mount.root.strip_prefix(&inside)) {
+                (Ok(below), _) => mount.point.join(below),
+                (Err(_), Ok(_)) => mount.point.clone(),
+                (Err(_), Err(_)) => return None,
+            };
+            (!alias.starts_with(path) && alias != Path::new("/")).then_some(alias)
+        };
+        let mut found: Vec<PathBuf> = self.0.iter().filter_map(alias).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+}
+
+/// Whether two paths lead to the same file.
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| std::fs::metadata(path).map(|meta| (meta.dev(), meta.ino()));
+    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// The kernel writes blanks, tabs, line ends and backslashes as three octal digits.
+fn unescape(bytes: &[u8]) -> PathBuf {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = bytes.get(at + 1..at + 4).filter(|_| bytes[at] == b'\\');
+        let code = code.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        out.push(code.unwrap_or(bytes[at]));
+        at += if code.is_some() { 4 } else { 1 };
+    }
+    std::ffi::OsString::from_vec(out).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(mounts: &[&str], path: &str, expected: &[&str]) {
+        let lines: Vec<String> = mounts
+            .iter()
+            .enumerate()
+            .map(|(at, mount)| format!("{at} 1 {mount} rw - ext4 /dev/x rw"))
+            .collect();
+        let found = MountList::parse(lines.join("\n").as_bytes()).aliases(Path::new(path));
+        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(found, expected, "{mounts:?}");
+    }
+
+    #[test]
+    fn a_second_mount_of_or_above_or_below_a_place_is_an_alias() {
+        let disk = "8:1 / /";
+        check(&[disk], "/home/me", &[]);
+        check(&[disk, "8:1 /home/me /mnt/me"], "/home/me", &["/mnt/me"]);
+        check(&[disk, "8:1 / /mnt/all"], "/home/me", &["/mnt/all/home/me"]);
+        check(&[disk, "8:1 /home /mnt/h\\040x"], "/home/me", &["/mnt/h x/me"]);
+        check(&[disk, "8:1 /home/me/.ssh /srv/keys"], "/home/me", &["/srv/keys"]);
+        check(&[disk, "8:2 / /home", "8:2 /me /mnt/me"], "/home/me", &["/mnt/me"]);
+    }
+
+    #[test]
+    fn a_mount_point_that_is_not_utf_8_hides_no_other_mount() {
+        let list = b"1 1 8:1 / / rw\n2 1 8:2 / /mnt/x\xe9 rw\n3 1 8:1 /home/me /mnt/me rw\n";
+        assert_eq!(MountList::parse(list).aliases(Path::new("/home/me")), [PathBuf::from("/mnt/me")]);
+    }
+
+    #[test]
+    fn what_lies_elsewhere_or_below_the_place_itself_is_none() {
+        let disk = "8:1 / /";
+        check(&[disk, "8:2 /home/me /mnt/me"], "/home/me", &[]);
+        check(&[disk, "8:1 /home/you /mnt/you"], "/home/me", &[]);
+        check(&[disk, "8:1 /home/me/a /home/me/b"], "/home/me", &[]);
+        check(&[disk, "8:1 / /", "8:1 /home/me /"], "/home/me", &[]);
+    }
+}
