@@ -28,6 +28,14 @@ pub(crate) fn state(words: &[String], profile: &Profile) -> Vec<String> {
     state
 }
 
+/// Where agents keep their login, below the home folder.
+pub const LOGINS: [&str; 4] = [
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".local/share/opencode/auth.json",
+];
+
 /// What in an agent's own state decides about code that it runs: a change there outlives the run and its sandbox, because
 /// it takes effect when a person starts the agent. Names below its state folders.
 pub const GUARDED: [&str; 9] = [

@@ -69,7 +69,7 @@ pub struct AgentProfile {
     /// The profile that takes over while the account is shut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failover: Option<String>,
-    /// How it is confined: `strict`, `write` or `off`.
+    /// How it is confined: `strict`, `isolated`, `write` or `off`.
     pub sandbox: String,
     /// Where its program is; none when it is not installed, or is part of Landfall.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -288,7 +288,7 @@ pub struct AgentRun {
     pub session: Option<String>,
     /// Whether it went on with an earlier session.
     pub resumed: bool,
-    /// How it was confined: `strict`, `write` or `off`.
+    /// How it was confined: `strict`, `isolated`, `write` or `off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
     /// How full its context was at last, in per cent.

@@ -18,6 +18,12 @@ pub struct InitFound {
     /// Folders that its tools keep their caches in, which the sandbox leaves open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caches: Vec<String>,
+    /// The level of the sandbox that agents and checks run in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sandbox: String,
+    /// What that level leaves open, a phrase each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandbox_leaves_open: Vec<String>,
     /// The file that holds the settings.
     pub file: String,
     /// Whether this call wrote it. An existing one is left as it is.

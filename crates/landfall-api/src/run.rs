@@ -151,7 +151,7 @@ pub struct AgentAtWork {
     /// The model it uses, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How it is confined: `strict`, `write` or `off`.
+    /// How it is confined: `strict`, `isolated`, `write` or `off`.
     pub sandbox: String,
     /// What it is at: `working`, `in a tool`, `waiting for the model`, `waiting for a person`, `looping`, `dead`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,40 +1,14 @@
 //! How agents and checks are confined: which folders the sandbox opens and hides. The host puts it up.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use landfall_host::sandbox::{Level, Limits, Sandbox};
+use landfall_host::sandbox::{self, Level, Limits, Sandbox};
+use landfall_model::home;
 
 use crate::folder::StateFolder;
 use crate::settings::{Confinement, Run};
 use crate::site::Site;
-
-/// Where people and programs keep secrets, below the home folder.
-const SECRETS: [&str; 24] = [
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".kube",
-    ".docker",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".password-store",
-    ".local/share/keyrings",
-    ".config/git/credentials",
-    ".cargo/credentials.toml",
-    ".cargo/credentials",
-    ".vault-token",
-    ".bash_history",
-    ".zsh_history",
-    ".mozilla",
-    ".config/google-chrome",
-    ".config/chromium",
-];
 
 /// What one run may touch.
 pub(crate) struct Reach {
@@ -52,28 +26,22 @@ pub(crate) struct Reach {
 
 /// The sandbox for it; none if the person switched it off.
 pub(crate) fn sandbox(site: &Site, reach: &Reach) -> Option<Sandbox> {
-    around(&site.settings.run, &site.folder, home(site).as_deref(), reach)
+    around(&site.settings.run, &site.folder, &site.env, reach)
 }
 
-/// The sandbox for it, as these settings say.
+/// The sandbox for it, as these settings say, for a program with this environment.
 pub(crate) fn around(
     settings: &Run,
     folder: &StateFolder,
-    home: Option<&Path>,
+    env: &[(OsString, OsString)],
     reach: &Reach,
 ) -> Option<Sandbox> {
-    let level = match reach.confinement {
-        Confinement::Off => return None,
-        Confinement::Write => Level::Write,
-        Confinement::Strict => Level::Strict,
-    };
+    let level = level_of(reach.confinement)?;
+    let home = home_of(env);
+    let home = home.as_deref();
     let at_home = |path: &String| expand(home, path);
     let mut write = vec![reach.work.clone(), reach.tmp.clone()];
     write.extend(reach.own.iter().chain(&settings.sandbox_write).filter_map(at_home));
-    let mut read = vec![folder.store().join("objects")];
-    read.extend(reach.read.iter().cloned());
-    // The program's own state may be where secrets are; what it may write it may read.
-    let own = |path: &PathBuf| !write.contains(path);
     let mut hide: Vec<PathBuf> = vec![folder.project().to_owned()];
     // Only those of ours: what somebody else put there may be a link to anywhere.
     hide.extend(
@@ -82,11 +50,113 @@ pub(crate) fn around(
     // The states of other projects stand beside this one.
     let beside = folder.project().parent().filter(|parent| parent.ends_with("landfall"));
     hide.extend(beside.map(Path::to_owned));
-    let secrets = SECRETS.iter().filter_map(|name| Some(home.as_ref()?.join(name))).filter(own);
-    hide.extend(secrets);
-    hide.extend(home.as_ref().map(|home| home.join(".local/state/landfall")));
     hide.extend(settings.sandbox_hide.iter().filter_map(at_home));
-    Some(Sandbox { level, write, hide, read, private: Vec::new(), limits: Limits::default() })
+    // The program's own state may be where secrets are; what it may write it may read.
+    let is_own = |path: &PathBuf| reach.own.iter().filter_map(at_home).any(|own| path.starts_with(own));
+    hide.extend(home.into_iter().flat_map(hidden_at_home).filter(|path| !is_own(path)));
+    let mut read = vec![folder.store().join("objects")];
+    read.extend(reach.read.iter().cloned());
+    read.extend(settings.sandbox_read.iter().filter_map(at_home));
+    let mut private = Vec::new();
+    if level != Level::Write {
+        hide.extend(sandbox::runtime_folders());
+        read.extend(sandbox::needed_runtime_files());
+        private = sandbox::shared_temporary_folders();
+    }
+    let tools = without_links_to(&hide, home, tools(home, env, hide.iter().chain(&private)));
+    // What the person opened for writing stays so, also where a toolchain or a cache is kept.
+    read.extend(tools.into_iter().filter(|tool| !write.iter().any(|open| tool.starts_with(open))));
+    Some(Sandbox { level, write, hide, read, private, limits: Limits::default() })
+}
+
+/// The level of the host for what the settings say; none for no sandbox.
+fn level_of(confinement: Confinement) -> Option<Level> {
+    match confinement {
+        Confinement::Off => None,
+        Confinement::Write => Some(Level::Write),
+        Confinement::Isolated => Some(Level::Isolated),
+        Confinement::Strict => Some(Level::Strict),
+    }
+}
+
+/// The home folder, unless it is one that programs cannot do without, and every usual place of a secret: those lie in the home
+/// folder, but also below what is opened there.
+fn hidden_at_home(home: &Path) -> Vec<PathBuf> {
+    const SHARED: [&str; 9] = ["/", "/bin", "/etc", "/home", "/lib", "/opt", "/srv", "/usr", "/var"];
+    let is_shared = SHARED.iter().any(|shared| home == Path::new(shared));
+    let whole = (!is_shared).then(|| home.to_owned());
+    let secrets = secret_places().map(|place| home.join(place));
+    whole.into_iter().chain(secrets).chain([home.join(".local/state/landfall")]).collect()
+}
+
+/// The usual places of secrets below the home folder, the logins of agents included.
+pub fn secret_places() -> impl Iterator<Item = &'static str> {
+    home::SECRETS.into_iter().chain(landfall_agents::LOGINS)
+}
+
+/// What builds need of hidden places: toolchains at home, and what the environment names.
+fn tools<'a>(
+    home: Option<&Path>,
+    env: &[(OsString, OsString)],
+    hidden: impl Iterator<Item = &'a PathBuf> + Clone,
+) -> Vec<PathBuf> {
+    /// Variables that name a toolchain or a cache of one.
+    const NAMED_BY: [&str; 6] = ["CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOCACHE", "JAVA_HOME", "NODE_PATH"];
+    let is_hidden = |path: &Path| hidden.clone().any(|hidden| path.starts_with(hidden) && path != hidden);
+    let mut found: Vec<PathBuf> =
+        home.into_iter().flat_map(|home| home::TOOLS.map(|place| home.join(place))).collect();
+    for (name, value) in env {
+        let is_named = name.to_str().is_some_and(|name| NAMED_BY.contains(&name));
+        if is_named || name == "PATH" {
+            found.extend(std::env::split_paths(value).filter(|path| path.is_absolute() && is_hidden(path)));
+        }
+        if name == "PATH" {
+            let folders = std::env::split_paths(value).filter(|path| is_hidden(path));
+            found.extend(folders.flat_map(|folder| programs_behind(home, &folder)));
+        }
+    }
+    found
+}
+
+/// These places without those that lead to a hidden one other than the home folder itself. The person asked for none of them,
+/// and an agent of an earlier run may have put a link in the place of one.
+fn without_links_to(hide: &[PathBuf], home: Option<&Path>, mut places: Vec<PathBuf>) -> Vec<PathBuf> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let hidden = hide.iter().filter(|hidden| Some(hidden.as_path()) != home);
+    let hidden: Vec<PathBuf> = hidden.flat_map(|hidden| [hidden.clone(), real(hidden)]).collect();
+    let leads_to_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
+    places.retain(|path| !leads_to_hidden(path) && !leads_to_hidden(&real(path)));
+    places
+}
+
+/// How many programs of one folder are looked at.
+const PROGRAMS_MAX: usize = 1_000;
+
+/// What the programs in a folder of `PATH` consist of, where it holds only links to them, or is part of a toolchain.
+fn programs_behind(home: Option<&Path>, folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = toolchain_of(home, folder).into_iter().collect();
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(PROGRAMS_MAX);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    for target in links.filter_map(|link| link.path().canonicalize().ok()) {
+        let is_at_home = home.is_some_and(|home| target.starts_with(home));
+        if let Some(parent) = target.parent().filter(|_| is_at_home) {
+            found.extend(toolchain_of(home, parent).or_else(|| {
+                let is_home = home.is_some_and(|home| home.starts_with(parent));
+                Some(if is_home { target.clone() } else { parent.to_owned() })
+            }));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The toolchain whose programs are in `folder`, such as `~/sdk/go` for `~/sdk/go/bin`.
+fn toolchain_of(home: Option<&Path>, folder: &Path) -> Option<PathBuf> {
+    let root = folder.parent().filter(|_| folder.ends_with("bin"))?;
+    let is_too_much = home.is_some_and(|home| home.starts_with(root) || root == home.join(".local"));
+    let has_libraries = ["lib", "lib64", "libexec", "pkg"].iter().any(|name| root.join(name).is_dir());
+    (!is_too_much && has_libraries).then(|| root.to_owned())
 }
 
 /// Makes the folders an agent keeps its own state in: the sandbox opens only what is there, and some agents give up
@@ -109,7 +179,13 @@ pub(crate) fn own_state(site: &Site, own: &[String]) -> Vec<PathBuf> {
 
 /// The home folder agents get.
 pub(crate) fn home(site: &Site) -> Option<PathBuf> {
-    site.env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home))
+    home_of(&site.env)
+}
+
+fn home_of(env: &[(OsString, OsString)]) -> Option<PathBuf> {
+    // Without the variable, as under cron, the home folder of the account is still there to be hidden.
+    let named = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
+    named.or_else(std::env::home_dir)
 }
 
 /// The path with its `~` filled in; none when there is no home folder or the path is not a full one.
@@ -231,5 +307,95 @@ pub(crate) fn make_tmp(dir: &Path) -> std::io::Result<PathBuf> {
 pub(crate) fn remove_tmp(dir: &Path) {
     if let Some(tmp) = private_tmp(dir) {
         drop(std::fs::remove_dir_all(&tmp)); // what is left is in the folder for temporary files
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    fn sandbox_of(level: Confinement, own: &[String]) -> Sandbox {
+        let env = [("HOME", "/home/me"), ("PATH", "/usr/bin:/home/me/sdk/bin:/home/me:/tmp/tools")];
+        let env: [(OsString, OsString); 2] = env.map(|(name, value)| (name.into(), value.into()));
+        let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
+        let work = folder.workspaces().join("T1");
+        let reach =
+            Reach { confinement: level, work, tmp: "/tmp/x".into(), own: own.to_vec(), read: Vec::new() };
+        around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on")
+    }
+
+    #[test]
+    fn an_agent_sees_its_own_login_and_no_other_and_a_check_sees_none() {
+        let hidden = |own: &[String]| -> Vec<&'static str> {
+            let hide = sandbox_of(Confinement::Isolated, own).hide;
+            secret_places().filter(|place| hide.contains(&Path::new("/home/me").join(place))).collect()
+        };
+        let all: Vec<&str> = secret_places().collect();
+        assert_eq!(all.len(), 47);
+        assert_eq!(hidden(&[]), all);
+        for login in landfall_agents::LOGINS {
+            let folder = Path::new(login).parent().expect("a file in a folder").display();
+            let others: Vec<&str> = all.iter().copied().filter(|place| *place != login).collect();
+            assert_eq!(hidden(&[format!("~/{folder}")]), others);
+        }
+    }
+
+    #[test]
+    fn the_home_folder_is_hidden_and_programs_are_found() {
+        for level in [Confinement::Write, Confinement::Isolated, Confinement::Strict] {
+            let sandbox = sandbox_of(level, &[]);
+            assert!(sandbox.hide.contains(&PathBuf::from("/home/me")), "{level:?}");
+            let reads = |path: &str| sandbox.read.contains(&PathBuf::from(path));
+            assert!(reads("/home/me/.cargo") && reads("/home/me/sdk/bin"), "{level:?}: {:?}", sandbox.read);
+            // A folder of programs that is the hidden folder itself would open all of it.
+            assert!(!reads("/home/me"), "{level:?}");
+            let is_apart = level != Confinement::Write;
+            assert_eq!(reads("/tmp/tools"), is_apart, "{level:?}");
+            assert_eq!(sandbox.private.contains(&PathBuf::from("/tmp")), is_apart, "{level:?}");
+            assert_eq!(sandbox.hide.contains(&PathBuf::from("/run")), is_apart, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn a_cache_that_the_person_opens_for_writing_stays_open() {
+        let settings =
+            Settings::parse("[run]\nsandbox_write = [\"~/.npm\", \"~/.cache\"]\n", "landfall.toml");
+        let run = settings.expect("settings").run;
+        let env = [("HOME".into(), "/home/me".into())];
+        let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
+        let reach = Reach {
+            confinement: Confinement::Isolated,
+            work: folder.workspaces().join("T1"),
+            tmp: "/tmp/x".into(),
+            own: Vec::new(),
+            read: Vec::new(),
+        };
+        let sandbox = around(&run, &folder, &env, &reach).expect("it is on");
+        for place in ["/home/me/.npm", "/home/me/.cache/go-build"] {
+            assert!(!sandbox.read.contains(&PathBuf::from(place)), "{place}: {:?}", sandbox.read);
+        }
+        assert!(sandbox.read.contains(&PathBuf::from("/home/me/.cargo")));
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_tool_opens_no_secret() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = folder.path();
+        for made in [".ssh", ".cache", ".cargo"] {
+            std::fs::create_dir(home.join(made)).expect("made");
+        }
+        std::os::unix::fs::symlink(home.join(".ssh"), home.join(".cache/torch")).expect("linked");
+        let hide = hidden_at_home(home);
+        let places = vec![home.join(".cargo"), home.join(".cache/torch")];
+        assert_eq!(without_links_to(&hide, Some(home), places), [home.join(".cargo")]);
+    }
+
+    #[test]
+    fn a_home_folder_that_is_the_machine_is_not_hidden() {
+        for (home, is_hidden) in [("/", false), ("/home", false), ("/root", true), ("/var/lib/me", true)] {
+            let home = PathBuf::from(home);
+            assert_eq!(hidden_at_home(&home).contains(&home), is_hidden, "{home:?}");
+        }
     }
 }

@@ -265,7 +265,7 @@ fn prepare(
         cwd: work,
         env: with(&with(&env, passed), own),
         stdin,
-        sandbox: confine::around(&question.settings.run, question.folder, home.as_deref(), &reach),
+        sandbox: confine::around(&question.settings.run, question.folder, &env, &reach),
         signal: Some(SignalSpec { socket, key: key.clone() }),
         deadline_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
         grace_ms: question.settings.run.grace_ms.min(3_000),

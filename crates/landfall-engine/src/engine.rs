@@ -15,6 +15,7 @@ use landfall_host::clock::{Clock, SystemClock};
 use landfall_host::crash;
 use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProblem, Store};
 use landfall_host::lock::{Holder, LockError, StateLock};
+use landfall_host::sandbox;
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_host::wait::FolderWatch;
 use landfall_model::Feedback;
@@ -1112,7 +1113,7 @@ pub fn load_settings(root: &Path) -> Result<Settings, OpenError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(OpenError::SettingsFile { path, source }),
     };
-    Ok(Settings::parse_over(wholework(root).as_deref(), &text, "landfall.toml")?)
+    Ok(Settings::parse_on(sandbox::can_isolate(), wholework(root).as_deref(), &text, "landfall.toml")?)
 }
 
 /// The settings of another tool for issues, if they are there. They are a courtesy: what cannot be read is not there.

@@ -283,7 +283,6 @@ impl Record {
     fn parse(text: &str) -> Option<Self> {
         let record: serde_json::Value = serde_json::from_str(text).ok()?;
         let figure = |name: &str| record["before"][name].as_u64().unwrap_or(0);
-        let sandbox = [Confinement::Strict, Confinement::Write, Confinement::Off];
         Some(Self {
             kind: record["kind"].as_str()?.to_owned(),
             ear: Ear {
@@ -298,7 +297,7 @@ impl Record {
                     micro_usd_priced: figure("micro_usd_priced"),
                 },
             },
-            sandbox: sandbox.into_iter().find(|it| Some(it.word()) == record["sandbox"].as_str())?,
+            sandbox: Confinement::of_word(record["sandbox"].as_str()?)?,
             guard: serde_json::from_value(record["guard"].clone()).unwrap_or_default(),
         })
     }

@@ -62,7 +62,7 @@ pub mod tracker;
 pub mod workspace;
 
 pub use ask::{Ask, AskError, FollowAsked, FollowIssue, LoopAsked, NewTask, Position, Reply, Rewritten};
-pub use confine::tmp_problem;
+pub use confine::{secret_places, tmp_problem};
 pub use core::{Core, RunOptions, SprintAsked};
 pub use engine::{Engine, Handle, OpenError, Options, RunOutcome, Running};
 pub use folder::StateFolder;

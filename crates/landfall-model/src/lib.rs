@@ -30,6 +30,7 @@ pub mod gaming;
 pub mod gate;
 pub mod graph;
 pub mod haul;
+pub mod home;
 mod ids;
 mod input;
 pub mod issue;
@@ -46,6 +47,7 @@ mod recover;
 pub mod recovery;
 pub mod resource;
 pub mod review;
+pub mod sandbox;
 mod schedule;
 pub mod score;
 #[doc(hidden)]

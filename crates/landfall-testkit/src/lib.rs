@@ -20,5 +20,5 @@ pub use github::{
 pub use loop_disk::LoopDisk;
 pub use model::{Asked, Dialect, Gate, ModelServer, Play, Tokens, Turn};
 pub use processes::{Process, left_behind};
-pub use scratch::{Said, Scratch, Started};
+pub use scratch::{Said, Scratch, Started, tests_folder};
 pub use skip::{has_tmux, skip_test};

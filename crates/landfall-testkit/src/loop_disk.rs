@@ -98,7 +98,20 @@ impl LoopDisk {
                 Err(_) => std::thread::sleep(Duration::from_millis(20)),
             }
         }
+        // A sandbox with mounts of its own has a copy of this mount, and with it the file system that was shut down: the
+        // device is free when the last of them has ended, those of other tests included.
+        while self.is_attached() {
+            if began.elapsed() > SETTLE_MAX {
+                return Err("the device is still in use".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
         self.mount()
+    }
+
+    fn is_attached(&self) -> bool {
+        let list = Command::new("losetup").arg("-j").arg(self.image()).output();
+        list.is_ok_and(|list| !list.stdout.is_empty())
     }
 
     fn mount(&self) -> Result<(), String> {

@@ -104,6 +104,24 @@ impl Drop for Started {
     }
 }
 
+/// Where tests lay out their projects. Agents get a `/tmp` of their own, and many stories meet them half-way in a folder that
+/// both see. So it is beside the programs that cargo built or, if that path is too long for sockets or lies in `/tmp` itself,
+/// in the user's cache: tests have another home folder. Only for a project with a repository: the folder may lie in another
+/// one.
+#[must_use]
+pub fn tests_folder() -> PathBuf {
+    const LENGTH_MAX: usize = 40; // a socket's path has room for 108, and what a run adds to the folder takes half of it
+    const PRIVATE: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
+    let program = std::env::current_exe().unwrap_or_default();
+    let target = program.ancestors().nth(3).map(|target| target.join("tmp")); // target/debug/deps/program
+    let cache = std::env::home_dir().map(|home| home.join(".cache/landfall-tests"));
+    let is_shared = |folder: &PathBuf| {
+        let is_private = PRIVATE.iter().any(|private| folder.starts_with(private));
+        folder.as_os_str().len() <= LENGTH_MAX && !is_private && std::fs::create_dir_all(folder).is_ok()
+    };
+    [target, cache].into_iter().flatten().find(is_shared).unwrap_or_else(std::env::temp_dir)
+}
+
 /// Waits until `holds`, at most so long.
 #[track_caller]
 pub(crate) fn eventually(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
@@ -118,7 +136,7 @@ impl Scratch {
     /// A repository with one commit, whose only check is `sh test.sh`, and the scripted agent as its agent.
     #[must_use]
     pub fn new(program: &str) -> Self {
-        Self::within(&std::env::temp_dir(), program)
+        Self::within(&tests_folder(), program)
     }
 
     /// The same in another folder than the usual one for such things.

@@ -133,6 +133,13 @@ pub fn agents(at: &At, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, P
     }
 }
 
+/// The level of the sandbox that agents and checks of this project run in; without settings, the default of this machine.
+pub fn sandbox_level(root: &Path) -> landfall_engine::settings::Confinement {
+    use landfall_engine::model::sandbox::default_confinement;
+    let default = || default_confinement(landfall_engine::host::sandbox::can_isolate(), None);
+    landfall_engine::engine::load_settings(root).map_or_else(|_| default(), |settings| settings.run.sandbox)
+}
+
 /// Where an agent of this kind is installed, and how to log in to it; none when it is not.
 pub fn installed(kind: &str) -> Option<(PathBuf, String)> {
     let entry = landfall_agents::registry::find(kind).ok()?;

@@ -1039,6 +1039,8 @@ fn the_page_about_json_shows_what_is_written() {
             login: "run `claude` once and use /login".to_owned(),
         }),
         caches: vec!["~/.cargo/registry".to_owned()],
+        sandbox: "isolated".to_owned(),
+        sandbox_leaves_open: vec!["the network".to_owned()],
         file: "…/project/landfall.toml".to_owned(),
         written: true,
     };

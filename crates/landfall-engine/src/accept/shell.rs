@@ -112,8 +112,7 @@ impl<'a> Workshop<'a> {
             read: made.read.clone(),
         };
         let env = safe_environment(self.shell.environment, &[]);
-        let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
-        let sandbox = confine::around(self.shell.settings, self.shell.folder, home.as_deref(), &reach);
+        let sandbox = confine::around(self.shell.settings, self.shell.folder, &env, &reach);
         self.carry_out(Errand {
             argv,
             cwd: made.work.clone(),

@@ -18,10 +18,11 @@ mod units;
 mod wholework;
 
 pub use describe::{Described, Key, Section, Wrong};
+pub use landfall_model::sandbox::Confinement;
 pub use problem::SettingsProblem;
 pub use resolve::{
-    Checkpoint, Confinement, Disk, Keep, Land, Profile, Project, Publish, PushBy, Review, Run, Settings,
-    Verify, VerifyCommand,
+    Checkpoint, Disk, Keep, Land, Profile, Project, Publish, PushBy, Review, Run, Settings, Verify,
+    VerifyCommand,
 };
 pub(crate) use service::is_address;
 pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};

@@ -26,6 +26,8 @@ pub struct RawSettings {
     pub verify: RawVerify,
     /// How the engine drives agents.
     pub run: RawRun,
+    /// What the sandbox must be for agents and checks to start.
+    pub sandbox: RawSandboxPolicy,
     /// The agents, as named profiles. `default` does the work unless a task asks for another.
     pub agent: BTreeMap<String, RawProfile>,
     /// The accounts that agents work on, as `account` in their profiles names them.
@@ -300,11 +302,14 @@ pub struct RawRun {
     pub compactions_max: Whole<1, 100>,
     /// How agents and checks are confined.
     pub sandbox: RawSandbox,
+    /// More files and folders that agents and checks may read in the sandbox. The home folder is hidden but for toolchains,
+    /// downloaded packages and the agent's own state. `~` is your home folder.
+    pub sandbox_read: Vec<String>,
     /// More files and folders that agents and checks may write in the sandbox, besides their workspace, a folder for
     /// temporary files and the agent's own state. `~` is your home folder.
     pub sandbox_write: Vec<String>,
-    /// More files and folders that cannot be read in the sandbox, besides Landfall's own state and the usual places of
-    /// secrets (`~/.ssh`, `~/.gnupg`, `~/.aws` and the like).
+    /// More files and folders that cannot be read in the sandbox, besides Landfall's own state, the home folder and the
+    /// usual places of secrets (`~/.ssh`, `~/.gnupg`, `~/.aws` and the like).
     pub sandbox_hide: Vec<String>,
     /// How long a process that was told to stop may take before it is killed.
     pub grace: Millis<0, { 10 * MINUTE }>,
@@ -342,7 +347,8 @@ impl Default for RawRun {
             transients_max: Whole(20),
             compact_at: Whole(82),
             compactions_max: Whole(3),
-            sandbox: RawSandbox::Write,
+            sandbox: RawSandbox::Auto,
+            sandbox_read: Vec::new(),
             sandbox_write: Vec::new(),
             sandbox_hide: Vec::new(),
             grace: Millis(10 * SECOND),
@@ -465,13 +471,40 @@ pub enum RawStyle {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RawSandbox {
-    /// As `write`, and no network.
+    /// The level that `sandbox.require` names; without it `isolated` if this machine supports it, otherwise `write`.
+    Auto,
+    /// As `isolated`, and no network.
     Strict,
-    /// Writes only to the workspace, a folder for temporary files and the agent's own state; Landfall's state and secrets
-    /// cannot be read; no signals to processes outside.
+    /// As `write`, with folders for temporary files, terminals and shared memory of its own. The rest of the machine is
+    /// read-only, hidden files are not there, and local services cannot be reached by their sockets. The network is open.
+    Isolated,
+    /// Writes only to the workspace, a folder for temporary files and the agent's own state; Landfall's state, the home folder
+    /// and secrets cannot be read; no terminals; no signals to processes outside.
     Write,
     /// Not at all: agents run as you, and can do what you can.
     Off,
+}
+
+/// What the sandbox must be for agents and checks to start.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RawSandboxPolicy {
+    /// The lowest level at which anything is started. If this machine does not support it, nothing starts. A lower level in
+    /// `run.sandbox` or in a profile is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require: Option<RawRequiredSandbox>,
+}
+
+/// A level that can be required.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RawRequiredSandbox {
+    /// No network either.
+    Strict,
+    /// A view of the machine of its own.
+    Isolated,
+    /// No writing outside.
+    Write,
 }
 
 /// What may be spent, by attempt (one try of a step), task, run (one `landfall run`) and day.

@@ -9,6 +9,7 @@ use landfall_model::conflict::Overdue;
 use landfall_model::liveness::Watch;
 use landfall_model::pilot::Mode;
 use landfall_model::review::{ReviewMode, ReviewRule};
+use landfall_model::sandbox::{Confinement, default_confinement};
 use landfall_model::score::Dimension;
 use landfall_model::{Budget, Caps, Price, Prices, Purse, Style, Tag};
 use landfall_trackers::registry;
@@ -21,7 +22,7 @@ use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
     RawCommand, RawCommandTable, RawDimension, RawDisk, RawLand, RawMode, RawOverdue, RawPrice, RawProfile,
-    RawPublish, RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle, RawVerify,
+    RawPublish, RawRequiredSandbox, RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle, RawVerify,
 };
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::shares;
@@ -140,6 +141,10 @@ pub struct Run {
     pub compactions_max: u32,
     /// How agents and checks are confined.
     pub sandbox: Confinement,
+    /// Whether the machine does not support what would be the level, and the settings name none.
+    pub is_sandbox_lowered: bool,
+    /// What may be read besides.
+    pub sandbox_read: Vec<String>,
     /// What may be written besides.
     pub sandbox_write: Vec<String>,
     /// What cannot be read besides.
@@ -195,29 +200,6 @@ pub struct Profile {
     pub flags: Vec<String>,
     /// More environment.
     pub env: BTreeMap<String, String>,
-}
-
-/// How agents and checks are confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Confinement {
-    /// No writing outside, no network.
-    Strict,
-    /// No writing outside.
-    Write,
-    /// Not at all.
-    Off,
-}
-
-impl Confinement {
-    /// The word people and settings use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Write => "write",
-            Self::Off => "off",
-        }
-    }
 }
 
 /// How proved work reaches the base branch.
@@ -320,6 +302,20 @@ impl Settings {
     /// # Errors
     /// The first thing that is wrong with `text`. What is wrong with the other file is said in [`Settings::mapped`].
     pub fn parse_over(wholework: Option<&str>, text: &str, file: &str) -> Result<Self, SettingsProblem> {
+        Self::parse_on(true, wholework, text, file)
+    }
+
+    /// The same, for a machine that can isolate agents or cannot: the level of the sandbox depends on it where the file names
+    /// none.
+    ///
+    /// # Errors
+    /// As for [`Settings::parse_over`].
+    pub fn parse_on(
+        can_isolate: bool,
+        wholework: Option<&str>,
+        text: &str,
+        file: &str,
+    ) -> Result<Self, SettingsProblem> {
         let source = Source { text, file };
         let document = source.document()?;
         if let Some(unknown) = keys::unknown(document.get_ref()) {
@@ -332,14 +328,14 @@ impl Settings {
             section.is_some_and(|section| section.contains_key(key))
         };
         let mapped = wholework.map(|text| wholework::take_over(&mut raw, &said, text)).unwrap_or_default();
-        let settings = resolve(raw).map_err(|fault| source.fault(fault, &document))?;
+        let settings = resolve(raw, can_isolate).map_err(|fault| source.fault(fault, &document))?;
         Ok(Self { mapped, ..settings })
     }
 
     /// The settings of an empty file.
     #[must_use]
     pub fn defaults() -> Self {
-        resolve(RawSettings::default()).expect("the defaults fit together")
+        resolve(RawSettings::default(), true).expect("the defaults fit together")
     }
 
     /// The JSON schema of the file, for editors.
@@ -405,7 +401,7 @@ impl Fault {
     }
 }
 
-fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
+fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
     let RawSettings { workspace, hooks, notify, telemetry, account, area, review, judge, checkpoint, .. } =
         raw;
@@ -419,11 +415,18 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         return Err(Fault::new(&["project", "flow"], "`project.flow` is empty").hint("`loop` is the default"));
     }
     check_names(&run.env, &["run", "env"])?;
+    let required = raw.sandbox.require.map(required_confinement);
+    let default = default_confinement(can_isolate, required);
+    let run_sandbox = confinement(run.sandbox, default);
+    check_required(&["run", "sandbox"], run_sandbox, required)?;
     let slots = agent.iter().filter_map(|(name, raw)| Some((name.clone(), raw.slots?.0))).collect();
     let agents = agent
         .into_iter()
-        .map(|(name, raw)| Ok((name.clone(), profile(name, raw, confinement(run.sandbox))?)))
+        .map(|(name, raw)| Ok((name.clone(), profile(name, raw, run_sandbox, default)?)))
         .collect::<Result<BTreeMap<_, _>, Fault>>()?;
+    for (name, profile) in &agents {
+        check_required(&["agent", name, "sandbox"], profile.sandbox, required)?;
+    }
     check_failovers(&agents)?;
     let review = reviewing(review)?;
     if let Some(name) = review.agent.as_ref().filter(|name| !agents.contains_key(*name)) {
@@ -471,7 +474,9 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
             transients_max: run.transients_max.0,
             compact_percent: run.compact_at.0,
             compactions_max: run.compactions_max.0,
-            sandbox: confinement(run.sandbox),
+            sandbox: run_sandbox,
+            is_sandbox_lowered: matches!(run.sandbox, RawSandbox::Auto) && required.is_none() && !can_isolate,
+            sandbox_read: run.sandbox_read,
             sandbox_write: run.sandbox_write,
             sandbox_hide: run.sandbox_hide.into_iter().chain(secrets).collect(),
             grace_ms: run.grace.0,
@@ -617,11 +622,33 @@ fn check_failovers(agents: &BTreeMap<String, Profile>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn confinement(raw: RawSandbox) -> Confinement {
+fn confinement(raw: RawSandbox, default: Confinement) -> Confinement {
     match raw {
+        RawSandbox::Auto => default,
         RawSandbox::Strict => Confinement::Strict,
+        RawSandbox::Isolated => Confinement::Isolated,
         RawSandbox::Write => Confinement::Write,
         RawSandbox::Off => Confinement::Off,
+    }
+}
+
+fn required_confinement(raw: RawRequiredSandbox) -> Confinement {
+    match raw {
+        RawRequiredSandbox::Strict => Confinement::Strict,
+        RawRequiredSandbox::Isolated => Confinement::Isolated,
+        RawRequiredSandbox::Write => Confinement::Write,
+    }
+}
+
+fn check_required(path: &[&str], level: Confinement, required: Option<Confinement>) -> Result<(), Fault> {
+    match required {
+        Some(required) if level < required => {
+            let (level, required) = (level.word(), required.word());
+            let what =
+                format!("`{}` is \"{level}\", and `sandbox.require` is \"{required}\"", path.join("."));
+            Err(Fault::new(path, what).hint("take this line out, or lower `sandbox.require`"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -639,7 +666,12 @@ fn prices(own: BTreeMap<String, RawPrice>) -> Prices {
     Prices(known.into_iter().chain(own).map(|(model, raw)| (model, price(raw))).collect())
 }
 
-fn profile(name: String, raw: RawProfile, sandbox: Confinement) -> Result<Profile, Fault> {
+fn profile(
+    name: String,
+    raw: RawProfile,
+    sandbox: Confinement,
+    default: Confinement,
+) -> Result<Profile, Fault> {
     let odd = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if name.is_empty() || name.contains(odd) {
         let what = format!("`{}` is no name for an agent", name.escape_debug());
@@ -676,7 +708,7 @@ fn profile(name: String, raw: RawProfile, sandbox: Confinement) -> Result<Profil
         effort: raw.effort,
         failover: raw.failover,
         turns_max: raw.turns_max.map(|turns| turns.0),
-        sandbox: raw.sandbox.map_or(sandbox, confinement),
+        sandbox: raw.sandbox.map_or(sandbox, |raw| confinement(raw, default)),
         mcp: raw.mcp,
         terminal_poll_ms: raw.terminal_poll.0,
         pass_env: raw.pass_env,

@@ -242,7 +242,8 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
     let good = r#"See line 1. {"action": "recover", "rationale": "no sign-off", "steps": [{"op": "amend-signoff"}, {"op": "run-check", "name": "test"}]}"#;
     let bad = r#"{"action": "recover", "rationale": "x", "steps": [{"op": "force_push"}]}"#;
     let scene = Scene::new(
-        "[agent.looker]\nkind = \"command\"\nrun = \"true\"\n[[verify.command]]\nname = \"test\"\nrun = \"true\"\n",
+        "[agent.looker]\nkind = \"command\"\nrun = \"true\"\nsandbox = \"write\"\n\
+         [[verify.command]]\nname = \"test\"\nrun = \"true\"\n",
     );
     let site = scene.site();
     let symptoms = Symptoms::of(Point::CodePr, &Exit::Code(1), 5_000, "ERROR: missing sign-off", Some(false));

@@ -54,7 +54,9 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 transients_max: 20,
                 compact_percent: 82,
                 compactions_max: 3,
-                sandbox: Write,
+                sandbox: Isolated,
+                is_sandbox_lowered: false,
+                sandbox_read: [],
                 sandbox_write: [],
                 sandbox_hide: [],
                 grace_ms: 10000,
@@ -304,14 +306,14 @@ fn a_section_this_version_does_not_have_is_named_not_ignored() {
         &format!("{SAMPLE}\n[forge]\nkind = \"github\"\n"),
         expect![[r#"
             landfall.toml:26:2: unknown section [forge]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry], [tracker]
+            hint: known sections: [project], [verify], [run], [sandbox], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry], [tracker]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry], [tracker]
+            hint: known sections: [project], [verify], [run], [sandbox], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry], [tracker]
         "#]],
     );
 }
@@ -357,7 +359,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\nzzz = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `zzz` in [run]
-            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_read, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
         "#]],
     );
     refuses(
@@ -378,7 +380,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\n\"a\\nb\" = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `a\nb` in [run]
-            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_read, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
         "#]],
     );
 }

@@ -31,7 +31,10 @@ pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let caches = caches(&project.root);
     let path = project.root.join("landfall.toml");
     let written = write(&path, &settings(&project.branch, &commands, agent.as_ref(), &caches))?;
+    let level = house::sandbox_level(&project.root);
     let found = InitFound {
+        sandbox: level.word().to_owned(),
+        sandbox_leaves_open: level.leaves_open().iter().map(|&open| open.to_owned()).collect(),
         root: project.root.display().to_string(),
         base: project.branch,
         commands,
@@ -72,6 +75,8 @@ fn text(found: &InitFound) -> String {
         Some(agent) => text += &format!("agent  {} ({})\n", clean(&agent.kind), clean(&agent.path)),
         None => text += "agent  none found: the scripted one is set for now\n",
     }
+    let open = found.sandbox_leaves_open.join("; ");
+    text += &format!("sandbox  level {}; it leaves open: {}\n", clean(&found.sandbox), clean(&open));
     if found.commands.is_empty() {
         text += "check  none found: without one nothing is proved; name your test command under [[verify.command]]\n";
     }

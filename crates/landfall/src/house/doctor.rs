@@ -252,21 +252,34 @@ impl Visit {
             profiles.map(|profile| profile.name.as_str()).collect::<Vec<_>>()
         };
         let off = wanted(Confinement::Off);
-        let strict = !wanted(Confinement::Strict).is_empty() || settings.run.sandbox == Confinement::Strict;
-        let any =
-            strict || !wanted(Confinement::Write).is_empty() || settings.run.sandbox != Confinement::Off;
-        match sandbox::probe() {
-            Err(missing) if any => self.bad(name, missing.to_string(), missing.hint()),
-            Ok(Available { strict: Some(missing), .. }) if strict => {
+        let asked: BTreeSet<Confinement> =
+            settings.agents.values().map(|profile| profile.sandbox).chain([settings.run.sandbox]).collect();
+        let highest = asked.last().copied().unwrap_or(Confinement::Off);
+        let found = sandbox::probed();
+        let missing = match (found, highest) {
+            (Err(missing), _) => Some(missing),
+            (Ok(Available { strict, .. }), Confinement::Strict) => strict.as_ref(),
+            (Ok(Available { isolated, .. }), Confinement::Isolated) => isolated.as_ref(),
+            (Ok(_), Confinement::Write | Confinement::Off) => None,
+        };
+        match (found, missing) {
+            (_, Some(missing)) if highest > Confinement::Off => {
                 self.bad(name, missing.to_string(), missing.hint());
             }
-            Err(missing) => self.warn(name, format!("off; {missing}"), missing.hint()),
-            Ok(Available { landlock, strict, .. }) => {
-                let more = match strict {
-                    None => "`strict` can be had too".to_owned(),
-                    Some(missing) => format!("`strict` cannot be had: {}", missing.feature),
-                };
-                self.ok(name, format!("Landlock {landlock} is there; {more}"));
+            (Err(missing), _) => self.warn(name, format!("off; {missing}"), missing.hint()),
+            (Ok(Available { landlock, isolated, .. }), _) => {
+                let level = settings.run.sandbox;
+                let open = level.leaves_open().join("; ");
+                let detail =
+                    format!("level `{}` with Landlock {landlock}; it leaves open: {open}", level.word());
+                match isolated {
+                    Some(missing) if settings.run.is_sandbox_lowered => self.warn(
+                        name,
+                        format!("{detail}. `isolated` is not supported here: {}", missing.feature),
+                        "enable user namespaces, or set `sandbox.require = \"isolated\"` to start nothing without it",
+                    ),
+                    _ => self.ok(name, detail),
+                }
             }
         }
         if settings.run.sandbox == Confinement::Off {

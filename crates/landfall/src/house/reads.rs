@@ -241,6 +241,7 @@ impl Look<'_> {
                 base: api::Base { branch, commit, published: true, held: None, unpublished: None },
                 warnings: lost_journal(self.place)
                     .into_iter()
+                    .chain(lowered_sandbox(self.place))
                     .chain(disk_warnings(self.place, disk.as_ref()))
                     .collect(),
                 disk,
@@ -288,6 +289,7 @@ impl Look<'_> {
         }
         warnings.extend(self.orphaned(reader)?);
         warnings.extend(ended_paused(reader)?);
+        warnings.extend(lowered_sandbox(self.place));
         warnings.extend(disk_warnings(self.place, disk.as_ref()));
         Ok(Box::new(api::StatusReport {
             counts,
@@ -1042,6 +1044,19 @@ fn older_journals(place: &Place) -> Option<String> {
         format!(
             "an earlier journal was lost; its state is set aside in `{}`; `landfall doctor` shows what can be recovered",
             place.folder.older().display()
+        )
+    })
+}
+
+/// What the sandbox leaves open, where this machine does not support the level that would be the default.
+fn lowered_sandbox(place: &Place) -> Option<String> {
+    let settings = landfall_engine::engine::load_settings(&place.root).ok()?;
+    let level = settings.run.sandbox;
+    settings.run.is_sandbox_lowered.then(|| {
+        format!(
+            "the sandbox is at level `{}`, as this machine does not support `isolated`; it leaves open: {}",
+            level.word(),
+            level.leaves_open().join("; ")
         )
     })
 }

@@ -59,7 +59,7 @@ fn a_silent_agent_that_computes_is_at_work_and_not_ended() {
     );
     assert_eq!(
         (&line["agent"]["profile"], &line["agent"]["sandbox"]),
-        (&"default".into(), &"write".into()),
+        (&"default".into(), &"isolated".into()),
         "{line}"
     );
     let text = scratch.landfall(&["status"]).ok();
@@ -72,7 +72,7 @@ fn a_silent_agent_that_computes_is_at_work_and_not_ended() {
         Some(1),
         "one run was enough: {detail}"
     );
-    assert_eq!(detail["attempts"][0]["runs"][0]["sandbox"], "write", "{detail}");
+    assert_eq!(detail["attempts"][0]["runs"][0]["sandbox"], "isolated", "{detail}");
 }
 
 #[test]
@@ -134,14 +134,14 @@ fn edge_12_show_and_log_tell_of_every_run_of_the_agent() {
     assert_eq!(runs.len(), 2, "{detail}");
     for (run, resumed) in runs.iter().zip([false, true]) {
         assert_eq!((&run["session"], &run["model"]), (&"s-1".into(), &"m-1".into()), "{run}");
-        assert_eq!((run["resumed"].as_bool(), &run["sandbox"]), (Some(resumed), &"write".into()), "{run}");
+        assert_eq!((run["resumed"].as_bool(), &run["sandbox"]), (Some(resumed), &"isolated".into()), "{run}");
         assert_eq!(run["usage"]["tokens_in"], 900, "{run}");
     }
     let shown = scratch.landfall(&["show", "T1"]).ok();
     for words in [
         "2.0k: 1.8k in, 200 out",
         "$0.04, as the agent says",
-        "iteration 2 by default with m-1 (resumed session s-1, sandbox write): the agent says it is done",
+        "iteration 2 by default with m-1 (resumed session s-1, sandbox isolated): the agent says it is done",
     ] {
         assert!(shown.contains(words), "`{words}` is not in: {shown}");
     }

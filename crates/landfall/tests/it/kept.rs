@@ -39,6 +39,8 @@ fn was_refused(scratch: &Scratch, marks: &std::path::Path, titles_before: &[&str
 fn an_agent_that_outlived_its_server_does_not_steer_the_next_one_at_rest() {
     let scratch = Scratch::new(LANDFALL);
     let folder = open(&scratch);
+    // Where it can reach the server's socket; at a higher level the state folder is not there for it.
+    crate::sandbox::run_setting(&scratch, "sandbox = \"write\"");
     let (go, marks, begun) = (folder.join("go"), folder.join("marks"), folder.join("begun"));
     let command = format!(
         "touch {}; while [ ! -e {} ]; do sleep 0.05; done; {}; touch {}.done",
@@ -65,6 +67,8 @@ fn an_agent_that_outlived_its_server_does_not_steer_the_next_one_at_rest() {
 fn an_agent_that_proposes_does_not_steer_the_server_at_rest() {
     let scratch = Scratch::new(LANDFALL);
     let folder = open(&scratch);
+    // As above.
+    crate::sandbox::run_setting(&scratch, "sandbox = \"write\"");
     let marks = folder.join("marks");
     let run = format!("run = [\"sh\", \"-c\", {:?}]", steers(&scratch, &marks));
     scratch.file("plan.toml", &format!("[[iteration]]\n{run}\nsay = \"nothing to propose\"\n"));

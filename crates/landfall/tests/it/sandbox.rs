@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::{Scratch, has_tmux};
 
 use crate::LANDFALL;
 
@@ -28,7 +28,7 @@ pub fn off(scratch: &Scratch) {
 }
 
 /// Adds a line to the `[run]` section, which may not be there yet.
-fn run_setting(scratch: &Scratch, line: &str) {
+pub fn run_setting(scratch: &Scratch, line: &str) {
     let path = scratch.project().join("landfall.toml");
     let before = std::fs::read_to_string(path).expect("the settings can be read");
     let after = if before.contains("[run]\n") {
@@ -208,5 +208,88 @@ fn an_agent_at_work_cannot_ask_the_engine_with_or_without_the_sandbox() {
         assert!(said.contains("an agent at work may not ask the engine"), "{setting}: {said}");
         let listed = scratch.landfall(&["--json", "list"]).json();
         assert_eq!(listed["tasks"].as_array().map(Vec::len), Some(1), "{setting}: {listed}");
+    }
+}
+
+/// Required is required: by the settings alone, and on a machine that has not got it.
+#[test]
+fn a_required_level_is_never_lowered() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.more_settings("[sandbox]\nrequire = \"isolated\"");
+    scratch.set("LANDFALL_SANDBOX_BREAK", "namespaces");
+    scratch.task("Works", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
+    scratch.landfall(&["run"]);
+    assert_ne!(scratch.status("T1"), "done");
+    let why = scratch.why("T1");
+    assert!(why.contains("`isolated`") && why.contains("namespaces"), "{why}");
+    for setting in ["sandbox = \"write\"", "sandbox = \"off\""] {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.more_settings("[sandbox]\nrequire = \"isolated\"");
+        run_setting(&scratch, setting);
+        let refused = scratch.landfall(&["run"]);
+        assert!(
+            refused.code != Some(0) && refused.err.contains("`sandbox.require` is \"isolated\""),
+            "{refused:?}"
+        );
+    }
+}
+
+/// A server of a terminal multiplexer runs whatever it is asked to, as the user: one in `/tmp` and one in the home folder, each
+/// started before the agent and after it.
+#[test]
+fn a_terminal_server_of_the_user_is_out_of_reach() {
+    if !has_tmux() {
+        return;
+    }
+    for (setting, reached) in [("", 0), ("sandbox = \"write\"", 4)] {
+        let scratch = Scratch::within(&std::env::temp_dir(), LANDFALL); // where such servers have their sockets
+        let folder = open_folder(&scratch);
+        let places =
+            ["tmp/before", "home/before", "tmp/after", "home/after"].map(|name| scratch.root().join(name));
+        let servers = places.each_ref().map(|place| TerminalServer(place.clone()));
+        servers[..2].iter().for_each(TerminalServer::start);
+        let tries = places.each_ref().map(|place| {
+            let mark = place.with_extension("reached");
+            format!("tmux -S {} run-shell 'touch {}'", place.display(), mark.display())
+        });
+        let script = format!(
+            "touch {0}/ready; while [ ! -e {0}/go ]; do sleep 0.02; done; {1}; true",
+            folder.display(),
+            tries.join("; ")
+        );
+        scratch.settings(&format!(
+            "[agent.default]\nkind = \"script\"\n[run]\nsandbox_write = [\"~/open\"]\n{setting}\n"
+        ));
+        let task = format!("run = [\"sh\", \"-c\", {script:?}]\nsignal = \"blocked:enough\"\n");
+        scratch.task("Tries", &task, &[]);
+        let mut run = scratch.start(&["run"]);
+        crate::support::until("the agent is ready", || folder.join("ready").exists());
+        servers[2..].iter().for_each(TerminalServer::start);
+        std::fs::write(folder.join("go"), "").expect("ours");
+        run.wait(Duration::from_secs(60));
+        assert_eq!(scratch.status("T1"), "blocked", "{setting}: {}", scratch.why("T1"));
+        let found = places.iter().filter(|place| place.with_extension("reached").exists()).count();
+        assert_eq!(found, reached, "{setting}");
+    }
+}
+
+/// A server with one session, by the path of its socket.
+struct TerminalServer(PathBuf);
+
+impl TerminalServer {
+    fn command(&self, args: &[&str]) -> bool {
+        let mut command = std::process::Command::new("tmux");
+        command.arg("-S").arg(&self.0).args(["-f", "/dev/null"]).args(args);
+        command.env_remove("TMUX").output().is_ok_and(|output| output.status.success())
+    }
+
+    fn start(&self) {
+        assert!(self.command(&["new-session", "-d", "sleep 600"]), "{}", self.0.display());
+    }
+}
+
+impl Drop for TerminalServer {
+    fn drop(&mut self) {
+        self.command(&["kill-server"]);
     }
 }

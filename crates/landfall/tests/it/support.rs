@@ -36,7 +36,7 @@ pub struct Said {
 impl TestEnvironment {
     /// With a repository that has one commit on `main`.
     pub fn new() -> Self {
-        let it = Self::without_repository();
+        let it = Self::within(&landfall_testkit::tests_folder());
         it.git(&["init", "--quiet", "--initial-branch=main"]);
         it.write("README.md", "a project\n");
         it.commit("first");
@@ -45,7 +45,12 @@ impl TestEnvironment {
 
     /// With an empty folder where the repository would be.
     pub fn without_repository() -> Self {
-        let folder = tempfile::Builder::new().prefix("landfall-test-").tempdir().expect("a temporary folder");
+        Self::within(&std::env::temp_dir())
+    }
+
+    fn within(folder: &Path) -> Self {
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.prefix("landfall-test-").tempdir_in(folder).expect("a temporary folder");
         let it = Self { folder };
         for name in ["home", "project"] {
             fs::create_dir(it.path(name)).expect("a new folder");
