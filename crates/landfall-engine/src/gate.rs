@@ -279,6 +279,7 @@ pub(crate) fn verify(
         took_ms: 0,
         reused: false,
         required,
+        sandbox: Some(site.settings.run.sandbox),
     };
     let section = match verify_section(site, base)? {
         Ok(section) => section,
@@ -301,6 +302,7 @@ pub(crate) fn verify(
     let known = site.passes.lock().expect("no thread panics while it holds the passes").get(&key).cloned();
     if let Some(known) = known {
         report.commands = known.commands;
+        report.sandbox = known.sandbox; // as it was when they ran
         report.reused = true;
         return Ok(Some(report));
     }
@@ -420,6 +422,7 @@ fn refuse_paths(site: &Site, attempt: Attempt, error: &CollectError) -> Result<N
         took_ms: 0,
         reused: false,
         required: true,
+        sandbox: Some(site.settings.run.sandbox),
     };
     Ok(News::Checked {
         attempt,

@@ -149,6 +149,9 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
             "section": gate.config.as_str(),
             "environment": gate.environment.as_str(),
             "pass_taken_over": gate.reused,
+            "sandbox": gate.sandbox.map(|level| json!({
+                "level": level.word(), "leaves_open": level.leaves_open(),
+            })),
         },
         "review": review,
         "work": { "head": gate.head.as_str(), "iterations": task.counters.iterations, "attempt": task.attempt.0 },

@@ -2,6 +2,7 @@
 
 mod count;
 
+use crate::sandbox::Confinement;
 use crate::score::Dimension;
 use crate::{Commit, Digest, Tree};
 
@@ -151,6 +152,8 @@ pub struct GateReport {
     pub reused: bool,
     /// Whether a gate without commands is refused.
     pub required: bool,
+    /// How the commands were confined; none in a journal from before that was recorded.
+    pub sandbox: Option<Confinement>,
 }
 
 /// So much of what a failing command wrote stands where people read why; the rest is in the log.

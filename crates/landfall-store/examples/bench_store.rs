@@ -430,6 +430,7 @@ fn gate(id: TaskId) -> GateReport {
         took_ms: 12_400,
         reused: false,
         required: true,
+        sandbox: None,
     }
 }
 

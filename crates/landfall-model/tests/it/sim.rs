@@ -1424,6 +1424,7 @@ impl Sim {
             took_ms: 10 + self.rng.below(2_000) as u64,
             reused: false,
             required: true,
+            sandbox: None,
         };
         if matches!(outcome, Outcome::Pass | Outcome::Flaky) {
             self.git.green.insert((tree, base));
@@ -1542,6 +1543,7 @@ impl Sim {
             took_ms: 10,
             reused,
             required: true,
+            sandbox: None,
         }
     }
 

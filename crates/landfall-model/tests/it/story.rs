@@ -458,6 +458,7 @@ pub fn report(commands: Vec<CommandResult>) -> GateReport {
         took_ms: 10_000,
         reused: false,
         required: false,
+        sandbox: None,
     }
 }
 

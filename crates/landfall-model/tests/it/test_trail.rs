@@ -216,6 +216,7 @@ fn landing(took_ms: u64, reused: bool) -> Event {
         took_ms,
         reused,
         required: false,
+        sandbox: None,
     };
     Event::LandingBegan { attempt: ONE, batch: BatchId(1), report }
 }

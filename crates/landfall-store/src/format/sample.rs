@@ -1067,6 +1067,7 @@ fn report(outcomes: Vec<Outcome>) -> GateReport {
         took_ms: 99,
         reused: false,
         required: false,
+        sandbox: None,
     }
 }
 

@@ -246,6 +246,7 @@ fn report(outcome: Outcome) -> GateReport {
         took_ms: 9,
         reused: false,
         required: true,
+        sandbox: None,
     }
 }
 

@@ -413,6 +413,7 @@ impl History {
             took_ms: 9,
             reused: false,
             required: true,
+            sandbox: None,
         }
     }
 

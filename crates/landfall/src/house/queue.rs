@@ -390,6 +390,7 @@ mod tests {
             took_ms: 10,
             reused: false,
             required: false,
+            sandbox: None,
         }
     }
 

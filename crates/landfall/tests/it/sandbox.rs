@@ -211,6 +211,27 @@ fn an_agent_at_work_cannot_ask_the_engine_with_or_without_the_sandbox() {
     }
 }
 
+/// As on a machine whose kernel or container forbids namespaces.
+#[test]
+fn where_isolation_is_missing_the_level_is_write_and_everybody_says_so() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.set("LANDFALL_SANDBOX_BREAK", "namespaces");
+    let open = "sockets of local services, by their path";
+    scratch.task("Works", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    let certificate = scratch.landfall(&["certificate", "T1"]).ok();
+    assert!(certificate.contains("\"level\":\"write\"") && certificate.contains(open), "{certificate}");
+    let status = scratch.landfall(&["status"]).ok();
+    assert!(status.contains("level `write`") && status.contains(open), "{status}");
+    let doctor = scratch.landfall(&["doctor"]).out;
+    let line = doctor.lines().find(|line| line.contains("sandbox: ")).unwrap_or_default();
+    assert!(line.starts_with("warn") && line.contains("level `write`") && line.contains(open), "{doctor}");
+    std::fs::remove_file(scratch.project().join("landfall.toml")).expect("ours");
+    let init = scratch.landfall(&["init"]).ok();
+    assert!(init.contains("level write") && init.contains(open), "{init}");
+}
+
 /// Required is required: by the settings alone, and on a machine that has not got it.
 #[test]
 fn a_required_level_is_never_lowered() {

@@ -554,6 +554,7 @@ impl Sim {
             took_ms: 0,
             reused: false,
             required: true,
+            sandbox: None,
         }
     }
 

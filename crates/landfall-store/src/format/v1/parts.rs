@@ -947,6 +947,39 @@ pub(super) struct Report<'a> {
     reused: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     required: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sandbox: Option<SandboxLevel>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SandboxLevel {
+    Off,
+    Write,
+    Isolated,
+    Strict,
+}
+
+impl From<model::sandbox::Confinement> for SandboxLevel {
+    fn from(level: model::sandbox::Confinement) -> Self {
+        match level {
+            model::sandbox::Confinement::Off => Self::Off,
+            model::sandbox::Confinement::Write => Self::Write,
+            model::sandbox::Confinement::Isolated => Self::Isolated,
+            model::sandbox::Confinement::Strict => Self::Strict,
+        }
+    }
+}
+
+impl From<SandboxLevel> for model::sandbox::Confinement {
+    fn from(level: SandboxLevel) -> Self {
+        match level {
+            SandboxLevel::Off => Self::Off,
+            SandboxLevel::Write => Self::Write,
+            SandboxLevel::Isolated => Self::Isolated,
+            SandboxLevel::Strict => Self::Strict,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -982,6 +1015,7 @@ impl<'a> From<&'a model::gate::GateReport> for Report<'a> {
             took_ms,
             reused,
             required,
+            sandbox,
         } = report;
         Self {
             base: base.as_str().into(),
@@ -994,14 +1028,15 @@ impl<'a> From<&'a model::gate::GateReport> for Report<'a> {
             took_ms: *took_ms,
             reused: *reused,
             required: *required,
+            sandbox: sandbox.map(SandboxLevel::from),
         }
     }
 }
 
 impl From<Report<'_>> for model::gate::GateReport {
     fn from(report: Report<'_>) -> Self {
-        let Report { base, head, commit, tree, config, environment, commands, took_ms, reused, required } =
-            report;
+        let Report { base, head, commit, tree, config, environment, commands, .. } = report;
+        let Report { took_ms, reused, required, sandbox, .. } = report;
         Self {
             base: Commit::new(base.as_str()),
             head: Commit::new(head.as_str()),
@@ -1013,6 +1048,7 @@ impl From<Report<'_>> for model::gate::GateReport {
             took_ms,
             reused,
             required,
+            sandbox: sandbox.map(model::sandbox::Confinement::from),
         }
     }
 }
