@@ -30,6 +30,36 @@ pub struct InitFound {
     pub written: bool,
 }
 
+/// What each level of the sandbox allows on this machine, found out by trying.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SandboxReport {
+    /// The level that agents and checks of the project run in.
+    pub level: String,
+    /// What that level leaves open, a phrase each.
+    pub leaves_open: Vec<String>,
+    /// The version of Landlock in the kernel; 0 if there is none.
+    pub landlock: u32,
+    /// The levels that this machine supports.
+    pub supported: Vec<String>,
+    /// How long the probes took.
+    pub took_ms: u64,
+    /// What was tried.
+    pub probes: Vec<SandboxProbe>,
+}
+
+/// One thing that was tried in the sandbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SandboxProbe {
+    /// A word for programs.
+    pub name: String,
+    /// What was tried.
+    pub what: String,
+    /// `allowed`, `refused` or `untested`, by level.
+    pub outcomes: std::collections::BTreeMap<String, String>,
+}
+
 /// A task module that was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -90,7 +90,7 @@ pub use issue::{
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Health, InitAgent, InitCommand, InitFound, ModuleMade, ModuleMended, ModulesMended,
-    Reclaimed, ReclaimedItem, ReclaimedKind,
+    Reclaimed, ReclaimedItem, ReclaimedKind, SandboxProbe, SandboxReport,
 };
 pub use loops::{
     LOOP_ITERATIONS, LOOP_MINUTES, LoopAsked, LoopLine, LoopList, LoopOf, LoopStatus, LoopsAsked, TaskAuto,

@@ -51,6 +51,8 @@ mod recover;
 pub mod recover_ops;
 mod recovering;
 mod report;
+#[cfg(target_os = "linux")]
+pub mod sandbox_probe;
 mod scout;
 pub mod secrets;
 pub mod settings;

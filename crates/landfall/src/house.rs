@@ -50,6 +50,7 @@ mod reconcile;
 mod remote;
 mod reports;
 mod run;
+mod sandbox_probes;
 mod serve;
 mod settings;
 mod sprints;
@@ -84,6 +85,7 @@ pub use detach::Detached;
 pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
 pub use reconcile::points;
+pub use sandbox_probes::{attempt, sandbox_report};
 pub use serve::{Serve, ServeAsked};
 
 /// Which project is meant: the one around a folder, and which of its bases.

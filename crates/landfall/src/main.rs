@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             Some(dir) => return ExitCode::from(house::sit(&dir)),
             None => return exit::Exit::Usage.into(),
         },
+        Some("attempt") => return ExitCode::from(house::attempt(args)),
         Some("play") => return ExitCode::from(player::play(args)),
         Some("bridge") => return ExitCode::from(bridge::bridge(args)),
         Some("--version" | "-V") if args.next().is_none() => {

@@ -21,7 +21,12 @@ impl Table {
 
     /// One more row. Cells are cleaned here.
     pub fn row<const N: usize>(&mut self, cells: [&str; N]) {
-        debug_assert_eq!(N, self.heading.len(), "a cell for each column");
+        self.row_of(&cells);
+    }
+
+    /// The same for a table whose number of columns is known only when it runs.
+    pub fn row_of(&mut self, cells: &[&str]) {
+        debug_assert_eq!(cells.len(), self.heading.len(), "a cell for each column");
         self.rows
             .push(cells.iter().map(|cell| shorten(&clean(cell), CELL_COLUMNS_MAX).into_owned()).collect());
     }

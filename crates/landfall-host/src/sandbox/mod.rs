@@ -34,6 +34,8 @@ mod words;
 #[cfg(target_os = "linux")]
 mod aliases;
 #[cfg(target_os = "linux")]
+pub mod attempts;
+#[cfg(target_os = "linux")]
 mod enter;
 #[cfg(target_os = "linux")]
 mod filter;

@@ -1,10 +1,12 @@
 //! `landfall doctor`: whether everything Landfall needs is there and whole.
 
-use landfall_api::{Ask, CheckState, Health, Nothing};
+use landfall_api::{Ask, CheckState, Health, Nothing, SandboxReport};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::house;
 use crate::say::clean;
+use crate::table::Table;
 
 /// Checks that everything Landfall needs is there and whole.
 #[derive(clap::Args)]
@@ -12,9 +14,18 @@ pub struct Args {
     /// Makes the tables again from the journal. The journal itself is never changed.
     #[arg(long)]
     rebuild: bool,
+    /// Tries what an agent could do at each level of the sandbox, in a folder of its own.
+    #[arg(long, conflicts_with = "rebuild")]
+    sandbox: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    if args.sandbox {
+        let project = house::project(&context.at)?;
+        let report = house::sandbox_report(&project.root)?;
+        context.answer(&report, sandbox_text)?;
+        return Ok(Exit::Ok);
+    }
     let service = context.service()?;
     let health = if args.rebuild { service.rebuild(Nothing {}) } else { service.doctor(Nothing {}) }?;
     context.answer(&health, text)?;
@@ -36,4 +47,26 @@ fn text(health: &Health) -> String {
         }
     }
     text
+}
+
+fn sandbox_text(report: &SandboxReport) -> String {
+    let mut text = format!(
+        "level {}, Landlock {}; it leaves open: {}\n\n",
+        clean(&report.level),
+        report.landlock,
+        clean(&report.leaves_open.join("; "))
+    );
+    let mut head = vec!["AN AGENT TRIES TO"];
+    let words: Vec<String> = report.supported.iter().map(|level| level.to_uppercase()).collect();
+    head.extend(words.iter().map(String::as_str));
+    let mut table = Table::new(&head);
+    for probe in &report.probes {
+        let outcome = |level: &String| probe.outcomes.get(level).map(String::as_str).unwrap_or_default();
+        let cells: Vec<&str> =
+            std::iter::once(probe.what.as_str()).chain(report.supported.iter().map(outcome)).collect();
+        table.row_of(&cells);
+    }
+    text += &table.text();
+    let seconds = report.took_ms.div_ceil(1000);
+    text + &format!("\n{} probes at {} levels in {seconds} s\n", report.probes.len(), report.supported.len())
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use landfall_testkit::{Scratch, has_tmux};
+use landfall_testkit::{Scratch, has_tmux, skip_test};
+use serde_json::Value;
 
 use crate::LANDFALL;
 
@@ -209,6 +210,65 @@ fn an_agent_at_work_cannot_ask_the_engine_with_or_without_the_sandbox() {
         let listed = scratch.landfall(&["--json", "list"]).json();
         assert_eq!(listed["tasks"].as_array().map(Vec::len), Some(1), "{setting}: {listed}");
     }
+}
+
+/// The levels, most closed first, as the guide shows them.
+const LEVELS: [&str; 4] = ["strict", "isolated", "write", "off"];
+
+/// The table of the guide, made of what the probes say. The secrets are one row.
+fn table(report: &Value) -> String {
+    let probes = report["probes"].as_array().expect("a list");
+    let is_secret = |probe: &&Value| probe["name"].as_str().is_some_and(|name| name.starts_with("secret:"));
+    let mut text = format!(
+        "| an agent tries to | {} |\n|---|---|---|---|---|\n",
+        LEVELS.map(|level| format!("`{level}`")).join(" | ")
+    );
+    for probe in probes.iter().filter(|probe| !is_secret(probe)) {
+        let outcomes = LEVELS.map(|level| probe["outcomes"][level].as_str().expect("each level was tried"));
+        text += &format!("| {} | {} |\n", probe["what"].as_str().expect("text"), outcomes.join(" | "));
+    }
+    let secrets: Vec<&Value> = probes.iter().filter(is_secret).collect();
+    let counts = LEVELS.map(|level| {
+        let open = secrets.iter().filter(|probe| probe["outcomes"][level] == "allowed").count();
+        format!("{open} readable")
+    });
+    text + &format!(
+        "| read {} usual places of secrets in the home folder | {} |\n",
+        secrets.len(),
+        counts.join(" | ")
+    )
+}
+
+/// `LANDFALL_BLESS=1` writes the table again.
+#[test]
+fn the_table_of_the_guide_is_what_the_probes_say() {
+    const BEGIN: &str = "<!-- Made by `landfall doctor --sandbox`; LANDFALL_BLESS=1 writes it again. -->\n";
+    const END: &str = "<!-- End of the table. -->";
+    let scratch = Scratch::new(LANDFALL);
+    let report = scratch.landfall(&["--json", "doctor", "--sandbox"]).json();
+    let supported = report["supported"].as_array().map_or(0, Vec::len);
+    let is_root =
+        std::fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    if supported < LEVELS.len() || !is_root {
+        return skip_test("this machine does not support every level of the sandbox, or we are not root");
+    }
+    assert_eq!(report["level"], "isolated", "{report}");
+    assert!(report["probes"].as_array().is_some_and(|probes| probes.len() >= 30), "{report}");
+    assert!(report["took_ms"].as_u64().is_some_and(|took| took <= 30_000), "{report}");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/safety.md");
+    let text = std::fs::read_to_string(&page).expect("the guide");
+    let begin = text.find(BEGIN).expect("the table begins") + BEGIN.len();
+    let end = begin + text[begin..].find(END).expect("the table ends");
+    let made = table(&report);
+    if std::env::var_os("LANDFALL_BLESS").is_some() {
+        std::fs::write(&page, format!("{}{made}{}", &text[..begin], &text[end..])).expect("writable");
+        return;
+    }
+    assert_eq!(
+        text[begin..end],
+        made,
+        "docs/guide/safety.md is out of date; run this test with LANDFALL_BLESS=1"
+    );
 }
 
 /// As on a machine whose kernel or container forbids namespaces.

@@ -1,0 +1,261 @@
+//! What each level of the sandbox allows, found out by trying: `landfall doctor --sandbox`. The scene is a folder of its own
+//! with a home folder in it; nothing of the user's is touched.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use landfall_host::sandbox::attempts::{ATTEMPTS, AttemptScene, CONTENT, TERMINAL_MODE, pass_descriptor};
+use landfall_host::sandbox::{self, Available};
+
+use crate::confine::{self, Reach, secret_places};
+use crate::errand::{self, Errand};
+use crate::folder::StateFolder;
+use crate::settings::{Confinement, Settings};
+
+/// What came of a try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeOutcome {
+    /// It succeeded.
+    Allowed,
+    /// The sandbox did not let it happen.
+    Refused,
+    /// It could not be tried: a second mount takes root.
+    Untested,
+}
+
+impl ProbeOutcome {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Refused => "refused",
+            Self::Untested => "untested",
+        }
+    }
+}
+
+/// What was tried, with what came of it at each level that this machine supports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    /// A word for programs.
+    pub name: String,
+    /// What is tried, for people.
+    pub what: String,
+    /// By level.
+    pub outcomes: BTreeMap<Confinement, ProbeOutcome>,
+}
+
+/// The levels that this machine supports.
+#[must_use]
+pub fn supported_levels() -> Vec<Confinement> {
+    let can = |level: Confinement| match (level, sandbox::probed()) {
+        (Confinement::Off, _) | (Confinement::Write, Ok(_)) => true,
+        (_, Err(_)) => false,
+        (Confinement::Isolated, Ok(Available { isolated, .. })) => isolated.is_none(),
+        (Confinement::Strict, Ok(Available { strict, .. })) => strict.is_none(),
+    };
+    Confinement::ALL.into_iter().filter(|level| can(*level)).collect()
+}
+
+/// Tries everything at every level that this machine supports. `program` is Landfall itself.
+///
+/// # Errors
+/// What could not be laid out or run.
+pub fn probe_all(program: &Path) -> Result<Vec<Probe>, String> {
+    let secrets =
+        secret_places().map(|place| (format!("secret:{place}"), format!("read the secrets in `~/{place}`")));
+    let named = ATTEMPTS.iter().map(|attempt| (attempt.name.to_owned(), attempt.what.to_owned()));
+    let mut probes: Vec<Probe> =
+        named.chain(secrets).map(|(name, what)| Probe { name, what, outcomes: BTreeMap::new() }).collect();
+    for level in supported_levels() {
+        let outcomes = probe_level(program, level)?;
+        for probe in &mut probes {
+            let outcome = outcomes.get(&probe.name).copied();
+            let outcome =
+                outcome.ok_or_else(|| format!("level `{}` did not try `{}`", level.word(), probe.name))?;
+            probe.outcomes.insert(level, outcome);
+        }
+    }
+    Ok(probes)
+}
+
+/// The folder of the scene, removed in the end.
+struct SceneFolder(PathBuf);
+
+impl Drop for SceneFolder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0)); // what is left is in the folder for temporary files
+    }
+}
+
+fn probe_level(program: &Path, level: Confinement) -> Result<BTreeMap<String, ProbeOutcome>, String> {
+    let doing = |what: &str, error: io::Error| format!("{what}: {error}");
+    let root = sandbox::shared_temporary_folders().swap_remove(0);
+    let root = root.join(format!("landfall-probe-{}-{}", std::process::id(), level.word()));
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&root)
+        .map_err(|error| doing("make a folder to probe in", error))?;
+    let folder = SceneFolder(root);
+    let server = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| doing("listen on a port", error))?;
+    let port = server.local_addr().map_err(|error| doing("listen on a port", error))?.port();
+    let (_master, terminal) = terminal().map_err(|error| doing("make a terminal", error))?;
+    let engine = i32::try_from(std::process::id()).expect("process ids are small");
+    let scene = AttemptScene { root: folder.0.clone(), engine, port, terminal };
+    lay_out(&scene).map_err(|error| doing("lay out the scene of the probes", error))?;
+    let memory = SceneFile(Path::new("/dev/shm").join(scene.abstract_name()));
+    fs::write(&memory.0, CONTENT).map_err(|error| doing("make shared memory", error))?;
+    let bind = |path: PathBuf| UnixListener::bind(path).map_err(|error| doing("listen on a socket", error));
+    let _before = [bind(scene.outside().join("before.sock"))?, bind(scene.home().join("before.sock"))?];
+    let _engine = bind(scene.state().join("engine.sock"))?;
+    let address = SocketAddr::from_abstract_name(scene.abstract_name());
+    let _abstract = address
+        .and_then(|address| UnixListener::bind_addr(&address))
+        .map_err(|error| doing("listen on an abstract socket", error))?;
+    let passing = bind(scene.shared().join("pass.sock"))?;
+    passing.set_nonblocking(true).map_err(|error| doing("listen on a socket", error))?;
+    let other = fs::OpenOptions::new().read(true).write(true).open(scene.other_work().join("file"));
+    let other = other.map_err(|error| doing("open a file of another workspace", error))?;
+
+    std::thread::scope(|scope| {
+        // A thread of its own, because only its mounts have the second mount of the home folder.
+        let running = scope.spawn(|| {
+            let is_mounted = scene.mount_home_again().is_ok();
+            Ok::<_, String>((run_inside(program, &scene, level)?, is_mounted))
+        });
+        // Sockets that come later, once it runs.
+        let until = Instant::now() + Duration::from_secs(10);
+        let mut after = Vec::new();
+        while !running.is_finished() {
+            if after.is_empty() && (scene.work().join("ready").exists() || Instant::now() > until) {
+                after.push(bind(scene.outside().join("after.sock")));
+                after.push(bind(scene.home().join("after.sock")));
+                drop(fs::write(scene.go(), "")); // it gives up waiting by itself
+            }
+            if let Ok((stream, _)) = passing.accept() {
+                drop(pass_descriptor(&stream, &other)); // then it has none, and says so
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let (said, is_mounted) = running.join().expect("it does not panic")?;
+        outcomes(&said, is_mounted)
+    })
+}
+
+/// A file that goes in the end.
+struct SceneFile(PathBuf);
+
+impl Drop for SceneFile {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0)); // gone already is as good
+    }
+}
+
+/// What the program inside said, by name.
+fn outcomes(said: &str, is_mounted: bool) -> Result<BTreeMap<String, ProbeOutcome>, String> {
+    let mut found = BTreeMap::new();
+    for (name, errno) in said.lines().filter_map(|line| line.rsplit_once(' ')) {
+        let outcome = match errno {
+            _ if name == "alias-mount" && !is_mounted => ProbeOutcome::Untested,
+            "0" => ProbeOutcome::Allowed,
+            _ => ProbeOutcome::Refused,
+        };
+        found.insert(name.to_owned(), outcome);
+    }
+    if found.is_empty() { Err(format!("the probes did not run: {said}")) } else { Ok(found) }
+}
+
+fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Result<String, String> {
+    const OUT_BYTES_MAX: u64 = 1 << 20;
+    let state = StateFolder::at(scene.state());
+    let dir = scene.state().join("attempts/probe");
+    let tmp = scene.state().join("tmp");
+    let reach =
+        Reach { confinement: level, work: scene.work(), tmp: tmp.clone(), own: Vec::new(), read: Vec::new() };
+    let env: Vec<(OsString, OsString)> = [
+        ("HOME", scene.home().into_os_string()),
+        ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
+        ("TMPDIR", tmp.into_os_string()),
+    ]
+    .map(|(name, value)| (name.into(), value))
+    .to_vec();
+    let mut settings = Settings::defaults().run;
+    settings.sandbox_write.push(scene.shared().display().to_string());
+    let mut argv: Vec<OsString> = vec![program.into(), "attempt".into(), scene.root.clone().into()];
+    argv.extend([scene.engine.to_string(), scene.port.to_string()].map(OsString::from));
+    argv.push(scene.terminal.clone().into());
+    argv.extend(secret_places().map(OsString::from));
+    let errand = Errand {
+        argv,
+        cwd: scene.work(),
+        sandbox: confine::around(&settings, &state, &env, &reach),
+        env,
+        stdin: Vec::new(),
+        limit_ms: 60_000,
+        grace_ms: 1_000,
+    };
+    let ran = errand::run_keeping(program, &dir, &errand, OUT_BYTES_MAX)?;
+    if !ran.is_well() {
+        return Err(format!("level `{}` {}", level.word(), ran.complaint()));
+    }
+    fs::read_to_string(dir.join("out.log")).map_err(|error| format!("read what the probes said: {error}"))
+}
+
+fn lay_out(scene: &AttemptScene) -> io::Result<()> {
+    let home = scene.home();
+    for folder in [
+        scene.project(),
+        scene.work(),
+        scene.other_work(),
+        scene.state().join("attempts"),
+        scene.state().join("tmp"),
+        scene.state().join("store.git/objects"),
+        scene.shared(),
+        scene.outside(),
+        scene.root.join("mount"),
+        home.join(".cargo"),
+    ] {
+        fs::create_dir_all(folder)?;
+    }
+    for file in [
+        scene.project().join("file"),
+        scene.state().join("file"),
+        scene.work().join("own"),
+        scene.other_work().join("file"),
+        scene.outside().join("file"),
+        home.join("notes"),
+        home.join(".cargo/config.toml"),
+    ] {
+        fs::write(file, CONTENT)?;
+    }
+    for place in secret_places() {
+        let path = home.join(place);
+        fs::create_dir_all(path.parent().expect("below the home folder"))?;
+        fs::write(path, CONTENT)?;
+    }
+    // A folder among the secrets, so that there are names to list.
+    fs::remove_file(home.join(".ssh"))?;
+    fs::create_dir(home.join(".ssh"))?;
+    fs::write(home.join(".ssh/id"), CONTENT)?;
+    fs::hard_link(home.join("notes"), scene.outside().join("hard-link"))?;
+    symlink(&home, scene.root.join("link"))
+}
+
+/// A terminal of ours, in the place of the user's.
+fn terminal() -> io::Result<(std::os::fd::OwnedFd, PathBuf)> {
+    use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    unlockpt(&master)?;
+    let name = PathBuf::from(ptsname(&master, Vec::new())?.to_string_lossy().into_owned());
+    fs::set_permissions(&name, fs::Permissions::from_mode(TERMINAL_MODE))?;
+    Ok((master, name))
+}

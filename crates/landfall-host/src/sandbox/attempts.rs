@@ -1,0 +1,463 @@
+//! What a program in the sandbox could try: the probes of `landfall doctor --sandbox`, and of the table in the guide. Each of
+//! them undoes itself or changes nothing that lasts, because without a sandbox all of them succeed.
+//!
+//! The scene is a folder that whoever asks has laid out; nothing of the user's own is touched.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// One thing to try.
+pub struct Attempt {
+    /// A word for programs.
+    pub name: &'static str,
+    /// What is tried, for people.
+    pub what: &'static str,
+    run: fn(&AttemptScene) -> io::Result<()>,
+}
+
+/// Where things are, for whoever lays the scene out and for whoever tries.
+pub struct AttemptScene {
+    /// The folder of everything.
+    pub root: PathBuf,
+    /// A process outside.
+    pub engine: i32,
+    /// A port on which it listens.
+    pub port: u16,
+    /// A terminal outside.
+    pub terminal: PathBuf,
+}
+
+impl AttemptScene {
+    /// The home folder of the scene.
+    pub fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    /// The user's checkout.
+    pub fn project(&self) -> PathBuf {
+        self.home().join("project")
+    }
+
+    /// Landfall's state, in the place of a project's.
+    pub fn state(&self) -> PathBuf {
+        self.home().join(".local/state/landfall/probe")
+    }
+
+    /// The workspace.
+    pub fn work(&self) -> PathBuf {
+        self.state().join("workspaces/T1")
+    }
+
+    /// The workspace of somebody else.
+    pub fn other_work(&self) -> PathBuf {
+        self.state().join("workspaces/T2")
+    }
+
+    /// A folder that the settings open to every agent.
+    pub fn shared(&self) -> PathBuf {
+        self.root.join("shared")
+    }
+
+    /// A folder for everybody's temporary files.
+    pub fn outside(&self) -> PathBuf {
+        self.root.join("outside")
+    }
+
+    /// The file that says that everything is in its place.
+    pub fn go(&self) -> PathBuf {
+        self.work().join("go")
+    }
+
+    /// Mounts the home folder a second time, for this thread and what it starts. Only root can.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn mount_home_again(&self) -> io::Result<()> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let raw = |path: PathBuf| std::ffi::CString::new(path.as_os_str().as_bytes());
+        let (home, again) = (raw(self.home())?, raw(self.root.join("mount"))?);
+        let (none, root) = (std::ptr::null(), c"/".as_ptr());
+        // SAFETY: all texts outlive the calls; this thread shares its view of the files with no other one from here on.
+        unsafe {
+            call(libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS))?;
+            call(libc::mount(none, root, none, libc::MS_REC | libc::MS_PRIVATE, none.cast()))?;
+            call(libc::mount(home.as_ptr(), again.as_ptr(), none, libc::MS_BIND, none.cast()))
+        }
+    }
+
+    /// The name of an abstract socket.
+    pub fn abstract_name(&self) -> String {
+        format!("landfall-probe-{}", self.engine)
+    }
+}
+
+/// What stands in every file that is tried to read.
+pub const CONTENT: &str = "landfall probe\n";
+
+fn read(path: &Path) -> io::Result<()> {
+    let mut text = String::new();
+    File::open(path)?.take(64).read_to_string(&mut text)?;
+    if text == CONTENT { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENODATA)) }
+}
+
+/// Adds nothing to a file, but could.
+fn open_to_write(path: &Path) -> io::Result<()> {
+    OpenOptions::new().append(true).open(path).map(drop)
+}
+
+fn create(path: &Path) -> io::Result<()> {
+    fs::write(path, "")?;
+    fs::remove_file(path)
+}
+
+fn connect(path: &Path) -> io::Result<()> {
+    UnixStream::connect(path).map(drop)
+}
+
+fn call(result: impl Into<libc::c_long>) -> io::Result<()> {
+    if result.into() == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// All of them, in the order of the table.
+pub const ATTEMPTS: &[Attempt] = &[
+    Attempt {
+        name: "write-workspace",
+        what: "write to its workspace",
+        run: |scene| create(&scene.work().join("new")),
+    },
+    Attempt {
+        name: "write-tmpdir",
+        what: "write to its folder for temporary files",
+        run: |_| create(&std::env::temp_dir().join("new")),
+    },
+    Attempt {
+        name: "write-shared",
+        what: "write to a folder that `run.sandbox_write` names",
+        run: |scene| create(&scene.shared().join("new")),
+    },
+    Attempt {
+        name: "write-home",
+        what: "write to the home folder",
+        run: |scene| create(&scene.home().join("new")),
+    },
+    Attempt {
+        name: "write-project",
+        what: "change a file of your checkout",
+        run: |scene| open_to_write(&scene.project().join("file")),
+    },
+    Attempt {
+        name: "write-state",
+        what: "change Landfall's state",
+        run: |scene| open_to_write(&scene.state().join("file")),
+    },
+    Attempt {
+        name: "write-other-workspace",
+        what: "change a file of another agent's workspace",
+        run: |scene| open_to_write(&scene.other_work().join("file")),
+    },
+    Attempt {
+        name: "change-mode",
+        what: "change the mode of a file outside",
+        run: |scene| fs::set_permissions(scene.outside().join("file"), fs::Permissions::from_mode(0o600)),
+    },
+    Attempt {
+        name: "read-system",
+        what: "read files of the system",
+        run: |_| File::open("/etc/passwd").map(drop),
+    },
+    Attempt {
+        name: "read-toolchain",
+        what: "read a toolchain in the home folder (`~/.cargo`)",
+        run: |scene| read(&scene.home().join(".cargo/config.toml")),
+    },
+    Attempt {
+        name: "read-project",
+        what: "read your checkout in the home folder",
+        run: |scene| read(&scene.project().join("file")),
+    },
+    Attempt {
+        name: "read-home",
+        what: "read another file in the home folder",
+        run: |scene| read(&scene.home().join("notes")),
+    },
+    Attempt {
+        name: "read-state",
+        what: "read Landfall's state",
+        run: |scene| read(&scene.state().join("file")),
+    },
+    Attempt {
+        name: "read-tmp",
+        what: "read files in `/tmp`",
+        run: |scene| read(&scene.outside().join("file")),
+    },
+    Attempt {
+        name: "list-hidden",
+        what: "list the names of hidden files",
+        run: |scene| {
+            let found = fs::read_dir(scene.home().join(".ssh"))?.next();
+            found.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
+        },
+    },
+    Attempt {
+        name: "alias-link",
+        what: "read a secret by a symbolic link to the home folder",
+        run: |scene| read(&scene.root.join("link/notes")),
+    },
+    Attempt {
+        name: "alias-mount",
+        what: "read a secret by a second mount of the home folder",
+        run: |scene| read(&scene.root.join("mount/notes")),
+    },
+    Attempt {
+        name: "alias-hard-link",
+        what: "read a secret by a hard link to it in `/tmp`",
+        run: |scene| read(&scene.outside().join("hard-link")),
+    },
+    Attempt {
+        name: "socket-tmp-before",
+        what: "connect to a socket in `/tmp` that was there at the start",
+        run: |scene| connect(&scene.outside().join("before.sock")),
+    },
+    Attempt {
+        name: "socket-tmp-after",
+        what: "connect to a socket in `/tmp` that came later",
+        run: |scene| connect(&scene.outside().join("after.sock")),
+    },
+    Attempt {
+        name: "socket-home-before",
+        what: "connect to a socket in the home folder that was there at the start",
+        run: |scene| connect(&scene.home().join("before.sock")),
+    },
+    Attempt {
+        name: "socket-home-after",
+        what: "connect to a socket in the home folder that came later",
+        run: |scene| connect(&scene.home().join("after.sock")),
+    },
+    Attempt {
+        name: "socket-state",
+        what: "connect to a socket in Landfall's state",
+        run: |scene| connect(&scene.state().join("engine.sock")),
+    },
+    Attempt {
+        name: "socket-abstract",
+        what: "connect to an abstract socket",
+        run: |scene| {
+            UnixStream::connect_addr(&SocketAddr::from_abstract_name(scene.abstract_name())?).map(drop)
+        },
+    },
+    Attempt {
+        name: "network",
+        what: "connect to a port of this machine",
+        run: |scene| {
+            let address = std::net::SocketAddr::from(([127, 0, 0, 1], scene.port));
+            TcpStream::connect_timeout(&address, Duration::from_secs(5)).map(drop)
+        },
+    },
+    Attempt {
+        name: "terminal-read",
+        what: "read what is typed on your terminal",
+        run: |scene| open_terminal(scene, libc::O_RDONLY),
+    },
+    Attempt {
+        name: "terminal-write",
+        what: "write to your terminal",
+        run: |scene| open_terminal(scene, libc::O_WRONLY),
+    },
+    Attempt { name: "terminal-own", what: "make a terminal of its own", run: |_| own_terminal() },
+    Attempt {
+        name: "shared-memory",
+        what: "read shared memory of others",
+        run: |scene| read(&Path::new("/dev/shm").join(scene.abstract_name())),
+    },
+    Attempt {
+        name: "signal",
+        what: "signal a process outside",
+        run: |scene| call(unsafe { libc::kill(scene.engine, 0) }),
+    },
+    Attempt {
+        name: "process-environment",
+        what: "read the environment of a process outside",
+        run: |scene| File::open(format!("/proc/{}/environ", scene.engine)).map(drop),
+    },
+    Attempt {
+        name: "priority",
+        what: "change the priority of a process outside",
+        run: |scene| renice(scene.engine),
+    },
+    Attempt {
+        name: "processors",
+        what: "change the processors of a process outside",
+        run: |scene| move_to_same_processors(scene.engine),
+    },
+    Attempt {
+        name: "scheduling",
+        what: "change the scheduling policy of a process outside",
+        run: |scene| schedule_as_before(scene.engine),
+    },
+    Attempt {
+        name: "disk-priority",
+        what: "change the disk priority of a process outside",
+        run: |scene| disk_priority(scene.engine),
+    },
+    Attempt {
+        name: "limits",
+        what: "change the limits of a process outside",
+        run: |scene| limit_as_before(scene.engine),
+    },
+    Attempt {
+        name: "hard-link",
+        what: "hard-link a file of another agent's workspace into its own",
+        run: |scene| {
+            fs::hard_link(scene.other_work().join("file"), scene.work().join("linked"))?;
+            fs::remove_file(scene.work().join("linked"))
+        },
+    },
+    Attempt {
+        name: "hard-link-shared",
+        what: "hard-link a file of its workspace into a folder that `run.sandbox_write` names",
+        run: |scene| {
+            fs::hard_link(scene.work().join("own"), scene.shared().join("linked"))?;
+            fs::remove_file(scene.shared().join("linked"))
+        },
+    },
+    Attempt {
+        name: "passed-descriptor",
+        what: "use a descriptor that another process passes on in a folder that `run.sandbox_write` names",
+        run: |scene| receive_descriptor(&scene.shared().join("pass.sock")),
+    },
+];
+
+/// Tries everything, once it is in its place, and the secrets: names below the home folder. One line each: a name, and the
+/// error number, 0 for success.
+pub fn try_all(scene: &AttemptScene, secrets: &[String]) -> String {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    drop(fs::write(scene.work().join("ready"), "")); // whoever waits for it gives up in time
+    // Whether or not it came: what is tried then says what it finds.
+    let _came = crate::wait::retry(PATIENCE, Duration::from_millis(2), || scene.go().exists().then_some(()));
+    let mut lines = String::new();
+    let mut tell = |name: &str, result: io::Result<()>| {
+        let errno = result.err().map_or(0, |error| error.raw_os_error().unwrap_or(-1));
+        lines.push_str(&format!("{name} {errno}\n"));
+    };
+    for attempt in ATTEMPTS {
+        tell(attempt.name, (attempt.run)(scene));
+    }
+    for secret in secrets {
+        let path = scene.home().join(secret);
+        let file = if path.is_dir() { path.join("id") } else { path };
+        tell(&format!("secret:{secret}"), read(&file));
+    }
+    lines
+}
+
+fn open_terminal(scene: &AttemptScene, access: libc::c_int) -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let path = std::ffi::CString::new(scene.terminal.as_os_str().as_bytes())?;
+    // SAFETY: the path outlives the call; the descriptor is ours and closed once.
+    unsafe {
+        let file = libc::open(path.as_ptr(), access | libc::O_NOCTTY | libc::O_NONBLOCK | libc::O_CLOEXEC);
+        call(file)?;
+        drop(OwnedFd::from_raw_fd(file));
+    }
+    // In a folder of terminals of its own the same name is another terminal.
+    let is_same =
+        fs::metadata(&scene.terminal).is_ok_and(|meta| meta.permissions().mode() & 0o777 == TERMINAL_MODE);
+    if is_same { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENOENT)) }
+}
+
+/// Set on the terminal of the scene, to know it by.
+pub const TERMINAL_MODE: u32 = 0o640;
+
+fn own_terminal() -> io::Result<()> {
+    use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    unlockpt(&master)?;
+    let name = ptsname(&master, Vec::new())?;
+    let mut slave = OpenOptions::new().write(true).open(name.to_str().unwrap_or_default())?;
+    slave.write_all(b"x")
+}
+
+fn renice(pid: i32) -> io::Result<()> {
+    let who = pid.unsigned_abs();
+    // SAFETY: plain numbers.
+    unsafe {
+        let now = libc::getpriority(libc::PRIO_PROCESS, who);
+        call(libc::setpriority(libc::PRIO_PROCESS, who, now))
+    }
+}
+
+fn move_to_same_processors(pid: i32) -> io::Result<()> {
+    // SAFETY: the set is filled by the first call before the second reads it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        call(libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &raw mut set))?;
+        call(libc::sched_setaffinity(pid, size_of::<libc::cpu_set_t>(), &raw const set))
+    }
+}
+
+fn schedule_as_before(pid: i32) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the structure outlives the call.
+    unsafe { call(libc::sched_setscheduler(pid, libc::sched_getscheduler(pid), &raw const parameter)) }
+}
+
+fn disk_priority(pid: i32) -> io::Result<()> {
+    const PROCESS: libc::c_int = 1;
+    // SAFETY: plain numbers.
+    unsafe {
+        let now = libc::syscall(libc::SYS_ioprio_get, PROCESS, pid);
+        call(libc::syscall(libc::SYS_ioprio_set, PROCESS, pid, now))
+    }
+}
+
+fn limit_as_before(pid: i32) -> io::Result<()> {
+    // SAFETY: the structure is filled by the first call before the second reads it.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        call(libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &raw mut limit))?;
+        call(libc::prlimit(pid, libc::RLIMIT_CORE, &raw const limit, std::ptr::null_mut()))
+    }
+}
+
+/// Takes the descriptor that whoever listens passes on, and could write by it.
+fn receive_descriptor(socket: &Path) -> io::Result<()> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    recvmsg(&stream, &mut [io::IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut files) = message
+            && let Some(file) = files.next()
+        {
+            // SAFETY: an open descriptor; asked only how it may be used.
+            let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
+            return match flags & libc::O_ACCMODE {
+                libc::O_RDWR => Ok(()),
+                _ => Err(io::Error::from_raw_os_error(libc::EBADF)),
+            };
+        }
+    }
+    Err(io::Error::from_raw_os_error(libc::ENOENT))
+}
+
+/// Passes `file` on to whoever connects next. Ends with the listener's timeout.
+pub fn pass_descriptor(stream: &UnixStream, file: &File) -> io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use std::os::fd::AsFd as _;
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let files = [file.as_fd()];
+    ancillary.push(SendAncillaryMessage::ScmRights(&files));
+    sendmsg(stream, &[io::IoSlice::new(b"x")], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}

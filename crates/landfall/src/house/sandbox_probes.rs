@@ -1,0 +1,63 @@
+//! `landfall doctor --sandbox`: what each level of the sandbox allows, by trying.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use landfall_api::{Problem, SandboxReport};
+
+/// Tries everything at every level that this machine supports, and says which of them the project uses.
+#[cfg(target_os = "linux")]
+pub fn sandbox_report(root: &Path) -> Result<SandboxReport, Problem> {
+    use landfall_api::{ProblemCode, SandboxProbe};
+    use landfall_engine::host::sandbox::{Available, probed};
+    use landfall_engine::sandbox_probe::{probe_all, supported_levels};
+    let failed = |detail: String| Problem::new(ProblemCode::Internal, format!("probe the sandbox: {detail}"));
+    let program = std::env::current_exe().map_err(|error| failed(format!("find this program: {error}")))?;
+    let began = std::time::Instant::now();
+    let probes = probe_all(&program).map_err(failed)?;
+    let level = super::sandbox_level(root);
+    let probes = probes.into_iter().map(|probe| SandboxProbe {
+        name: probe.name,
+        what: probe.what,
+        outcomes: probe
+            .outcomes
+            .into_iter()
+            .map(|(level, outcome)| (level.word().to_owned(), outcome.word().to_owned()))
+            .collect(),
+    });
+    Ok(SandboxReport {
+        level: level.word().to_owned(),
+        leaves_open: level.leaves_open().iter().map(|&open| open.to_owned()).collect(),
+        landlock: probed().as_ref().map_or(0, |Available { landlock, .. }| *landlock),
+        supported: supported_levels().into_iter().map(|level| level.word().to_owned()).collect(),
+        probes: probes.collect(),
+        took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+/// There is no sandbox to probe.
+#[cfg(not(target_os = "linux"))]
+pub fn sandbox_report(_root: &Path) -> Result<SandboxReport, Problem> {
+    use landfall_api::ProblemCode;
+    Err(Problem::new(ProblemCode::Internal, "probe the sandbox: only Linux has one"))
+}
+
+/// The program inside the sandbox: says what came of each try.
+#[cfg(target_os = "linux")]
+pub fn attempt(args: impl Iterator<Item = OsString>) -> u8 {
+    use landfall_engine::host::sandbox::attempts::{AttemptScene, try_all};
+    let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let [root, engine, port, terminal, secrets @ ..] = args.as_slice() else { return 2 };
+    let (Ok(engine), Ok(port)) = (engine.parse(), port.parse()) else { return 2 };
+    let scene = AttemptScene { root: root.into(), engine, port, terminal: terminal.into() };
+    match crate::say::print(&try_all(&scene, secrets)) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    }
+}
+
+/// There is no sandbox to try.
+#[cfg(not(target_os = "linux"))]
+pub fn attempt(_args: impl Iterator<Item = OsString>) -> u8 {
+    2
+}
