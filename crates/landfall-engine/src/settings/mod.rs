@@ -11,6 +11,7 @@ mod problem;
 mod raw;
 mod reference;
 mod resolve;
+mod sensitive;
 mod service;
 mod shares;
 mod tracker;
@@ -24,6 +25,7 @@ pub use resolve::{
     Checkpoint, Disk, Keep, Land, Profile, Project, Publish, PushBy, Review, Run, Settings, Verify,
     VerifyCommand,
 };
+pub use sensitive::{Exposure, NotADigest, SensitiveSetting, SensitiveSettings, TrustDigest};
 pub(crate) use service::is_address;
 pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};
 pub use tracker::TrackerSettings;

@@ -1,0 +1,525 @@
+//! The settings that a person has to trust: those that run commands outside of the sandbox, lower it, or name credentials or
+//! hosts. A repository comes from somebody else, and its `landfall.toml` with it.
+//!
+//! Everything here is a function of the settings. Who has trusted what is kept by [`crate::trust`].
+
+use std::fmt;
+
+use super::{
+    Address, Channel, Confinement, Hooks, Land, Profile, Publish, Run, Settings, TrackerSettings, Verify,
+    Way, WorkspaceSettings,
+};
+use crate::secrets::is_secret;
+
+/// What a setting can do that its author should not decide alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exposure {
+    /// It runs a command outside of the sandbox.
+    RunsUnconfined,
+    /// It opens the sandbox, or leaves it out.
+    LowersSandbox,
+    /// It names a credential: a file or a variable that holds one, or what an agent does with its own.
+    NamesCredential,
+    /// It names a host that something is sent to.
+    NamesHost,
+}
+
+impl Exposure {
+    /// What it does, after the name of the setting.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::RunsUnconfined => "runs outside of the sandbox",
+            Self::LowersSandbox => "opens the sandbox",
+            Self::NamesCredential => "names a credential",
+            Self::NamesHost => "names a host",
+        }
+    }
+}
+
+/// One setting that has to be trusted.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SensitiveSetting {
+    /// What settings call it: `hooks.post-merge`.
+    pub key: String,
+    /// What it is set to. It may be a secret, so it is not shown.
+    value: String,
+    /// What a person is shown of it.
+    pub shown: String,
+    /// Why it has to be trusted.
+    pub exposure: Exposure,
+}
+
+impl fmt::Debug for SensitiveSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} ({})", self.key, self.shown, self.exposure.words())
+    }
+}
+
+/// All settings of a project that have to be trusted, in an order of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SensitiveSettings {
+    settings: Vec<SensitiveSetting>,
+    /// What limits the settings above, or says what they are given to. It is not sensitive by itself, but a change of it
+    /// changes what the person has trusted.
+    context: Vec<String>,
+}
+
+/// The digest of exactly these settings.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TrustDigest(String);
+
+/// The text is not the digest of settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the digest of settings: it has 64 hexadecimal digits")]
+pub struct NotADigest(String);
+
+impl TrustDigest {
+    /// The digest in a text.
+    ///
+    /// # Errors
+    /// When the text is none.
+    pub fn parse(text: &str) -> Result<Self, NotADigest> {
+        let text = text.trim().to_ascii_lowercase();
+        if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Self(text));
+        }
+        Err(NotADigest(text.chars().take(80).collect()))
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SensitiveSettings {
+    /// Those of a project. Every field is named, so that a new setting makes whoever adds it think of this.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let Settings {
+            project: _,
+            verify,
+            run,
+            agents,
+            caps: _,
+            attempt_budget: _,
+            task_budget: _,
+            purse: _,
+            prices: _,
+            land,
+            review: _,
+            judge: _,
+            checkpoint: _,
+            keep: _,
+            disk: _,
+            workspace,
+            hooks,
+            notify,
+            telemetry,
+            tracker,
+            mapped: _,
+        } = settings;
+        let mut all = Self::default();
+        all.run(run);
+        if !is_confined(run.sandbox) {
+            all.checks(verify);
+        }
+        for profile in agents.values() {
+            all.profile(profile, run);
+        }
+        if agents.values().any(|profile| !is_confined(profile.sandbox)) {
+            all.workspace(workspace);
+        }
+        all.land(land);
+        all.hooks(hooks);
+        for (number, channel) in (1..).zip(notify) {
+            all.channel(number, channel);
+        }
+        if let Some(url) = telemetry {
+            all.add("telemetry.otlp", url, Exposure::NamesHost);
+        }
+        all.tracker(tracker);
+        all
+    }
+
+    /// Whether there is nothing to trust.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.settings.is_empty()
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &SensitiveSetting> {
+        self.settings.iter()
+    }
+
+    /// The digest of exactly these settings: any change makes another one.
+    #[must_use]
+    pub fn digest(&self) -> TrustDigest {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |part: &str| {
+            // The length before the text, so that no two lists read the same.
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        };
+        for setting in &self.settings {
+            add(&setting.key);
+            add(&setting.value);
+        }
+        if !self.settings.is_empty() {
+            self.context.iter().for_each(|text| add(text));
+        }
+        TrustDigest(hasher.finalize().to_hex().to_string())
+    }
+
+    fn add(&mut self, key: impl Into<String>, value: &str, exposure: Exposure) {
+        self.settings.push(SensitiveSetting {
+            key: key.into(),
+            value: value.to_owned(),
+            shown: value.to_owned(),
+            exposure,
+        });
+    }
+
+    /// The same for a value that is not shown whole.
+    fn add_hidden(&mut self, key: impl Into<String>, value: &str, shown: String, exposure: Exposure) {
+        let value = value.to_owned();
+        self.settings.push(SensitiveSetting { key: key.into(), value, shown, exposure });
+    }
+
+    fn run(&mut self, run: &Run) {
+        let Run {
+            slots: _,
+            lanes: _,
+            iterations_max: _,
+            task_limit_ms: _,
+            stuck_after: _,
+            watch: _,
+            stalls_step_max: _,
+            stalls_total_max: _,
+            transients_max: _,
+            compact_percent: _,
+            compactions_max: _,
+            sandbox,
+            is_sandbox_lowered,
+            sandbox_write,
+            sandbox_read,
+            sandbox_hide,
+            grace_ms: _,
+            step_grace_ms: _,
+            output_cap: _,
+            restarts_max: _,
+            failures_max: _,
+            mode: _,
+            env,
+        } = run;
+        if is_lowered(*sandbox, *is_sandbox_lowered) {
+            self.add("run.sandbox", sandbox.word(), Exposure::LowersSandbox);
+        }
+        for path in sandbox_write {
+            self.add("run.sandbox_write", path, Exposure::LowersSandbox);
+        }
+        for path in sandbox_read {
+            self.add("run.sandbox_read", path, Exposure::LowersSandbox);
+        }
+        // Without one of these, what was trusted sees more than before.
+        self.context.extend(sandbox_hide.iter().map(|path| format!("hide {path}")));
+        for name in env {
+            self.add("run.env", name, Exposure::NamesCredential);
+        }
+    }
+
+    /// The checks, where no sandbox is around them.
+    fn checks(&mut self, verify: &Verify) {
+        for command in &verify.commands {
+            self.add("verify.command", &command.run, Exposure::RunsUnconfined);
+        }
+    }
+
+    fn profile(&mut self, profile: &Profile, run: &Run) {
+        let Profile {
+            name,
+            kind,
+            run: command,
+            script,
+            model: _,
+            effort: _,
+            style: _,
+            account: _,
+            failover: _,
+            turns_max: _,
+            sandbox,
+            mcp: _,
+            terminal_poll_ms: _,
+            pass_env,
+            flags,
+            env,
+        } = profile;
+        let key = |part: &str| format!("agent.{name}.{part}");
+        let script = script.as_ref().map(|path| path.to_string_lossy());
+        if is_lowered(*sandbox, run.is_sandbox_lowered) {
+            self.add(key("sandbox"), sandbox.word(), Exposure::LowersSandbox);
+        }
+        if !is_confined(*sandbox) {
+            self.add(key("kind"), kind, Exposure::RunsUnconfined);
+            if let Some(command) = command {
+                self.add(key("run"), command, Exposure::RunsUnconfined);
+            }
+            if let Some(script) = &script {
+                self.add(key("script"), script, Exposure::RunsUnconfined);
+            }
+        }
+        // What gets the variables, the flags and the environment below.
+        if !(pass_env.is_empty() && flags.is_empty() && env.is_empty()) {
+            let words = [Some(kind.as_str()), command.as_deref(), script.as_deref()];
+            self.context.push(format!("{name} {words:?}"));
+        }
+        for variable in pass_env {
+            self.add(key("pass_env"), variable, Exposure::NamesCredential);
+        }
+        // They reach the agent's own program, which has the person's login and sends it where it is told to.
+        for flag in flags {
+            self.add(key("flags"), flag, Exposure::NamesCredential);
+        }
+        for (variable, value) in env {
+            let shown = if is_secret(variable) { "…".to_owned() } else { value.clone() };
+            self.add_hidden(key(&format!("env.{variable}")), value, shown, Exposure::NamesCredential);
+        }
+    }
+
+    /// What is run around an agent that has no sandbox.
+    fn workspace(&mut self, workspace: &WorkspaceSettings) {
+        let WorkspaceSettings { after_create, before_run, after_run, before_remove, timeout_ms: _, ports: _ } =
+            workspace;
+        let commands = [
+            ("after_create", after_create),
+            ("before_run", before_run),
+            ("after_run", after_run),
+            ("before_remove", before_remove),
+        ];
+        for (name, command) in commands {
+            if let Some(command) = command {
+                self.add(format!("workspace.{name}"), command, Exposure::RunsUnconfined);
+            }
+        }
+    }
+
+    fn land(&mut self, land: &Land) {
+        match &land.publish {
+            // A name is that of a remote in the person's own clone; an address is somebody else's word.
+            Publish::Push { remote, by: _ } if remote.contains([':', '/']) => {
+                self.add("land.remote", remote, Exposure::NamesHost);
+            }
+            Publish::Push { .. } | Publish::Checkout | Publish::None => {}
+        }
+    }
+
+    fn hooks(&mut self, hooks: &Hooks) {
+        let Hooks { commands, limit_ms: _, env } = hooks;
+        for (occasion, command) in commands {
+            self.add(format!("hooks.{}", occasion.word()), command, Exposure::RunsUnconfined);
+        }
+        for name in env {
+            self.add("hooks.env", name, Exposure::NamesCredential);
+        }
+    }
+
+    fn channel(&mut self, number: usize, channel: &Channel) {
+        let key = |part: &str| format!("notify.{number}.{part}");
+        match &channel.way {
+            Way::Desktop => {} // a program of the system, by its own name
+            Way::Command { run } => self.add(key("run"), run, Exposure::RunsUnconfined),
+            Way::Webhook(address) | Way::Ntfy(address) | Way::Slack(address) => {
+                let Address { url, url_env, token_env } = address;
+                if let Some(url) = url {
+                    self.add_hidden(key("url"), url, format!("{}/…", origin_of(url)), Exposure::NamesHost);
+                }
+                if let Some(name) = url_env {
+                    self.add(key("url_env"), name, Exposure::NamesCredential);
+                }
+                if let Some(name) = token_env {
+                    self.add(key("token_env"), name, Exposure::NamesCredential);
+                }
+            }
+        }
+    }
+
+    fn tracker(&mut self, tracker: &TrackerSettings) {
+        let TrackerSettings {
+            kind: _,
+            repository: _,
+            base,
+            token_file,
+            webhook_secret_file,
+            folder: _,
+            size_field: _,
+            poll_ms: _,
+            write_pause_ms: _,
+            spec_path: _,
+            always_pr: _,
+            file_proposals: _,
+            verify_iterations_max: _,
+            concurrent: _,
+            production_url,
+            preview_url,
+            local_url,
+            verify_ignore: _,
+        } = tracker;
+        if let Some(base) = base {
+            self.add("tracker.url", base.rest(), Exposure::NamesHost);
+        }
+        for (key, file) in [("token_file", token_file), ("webhook_secret_file", webhook_secret_file)] {
+            if let Some(file) = file {
+                self.add(format!("tracker.{key}"), &file.to_string_lossy(), Exposure::NamesCredential);
+            }
+        }
+        let urls =
+            [("production_url", production_url), ("preview_url", preview_url), ("local_url", local_url)];
+        for (key, url) in urls {
+            if let Some(url) = url {
+                self.add(format!("tracker.{key}"), url.as_str(), Exposure::NamesHost);
+            }
+        }
+    }
+}
+
+/// Whether a level keeps agents and checks from what is the person's.
+fn is_confined(level: Confinement) -> bool {
+    match level {
+        Confinement::Strict | Confinement::Isolated | Confinement::Write => true,
+        Confinement::Off => false,
+    }
+}
+
+/// Whether the settings choose a level that keeps less than the default. `by_machine`: the machine has nothing better, so
+/// this level was not chosen.
+fn is_lowered(level: Confinement, by_machine: bool) -> bool {
+    match level {
+        Confinement::Strict | Confinement::Isolated => false,
+        Confinement::Write => !by_machine,
+        Confinement::Off => true,
+    }
+}
+
+/// The scheme and the host of an address: the rest of it is often a secret.
+fn origin_of(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> SensitiveSettings {
+        SensitiveSettings::of(
+            &Settings::parse(text, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}")),
+        )
+    }
+
+    /// Each setting that has to be trusted, and one that says the same in another way.
+    const SENSITIVE: [(&str, &str); 24] = [
+        ("run.sandbox", "[run]\nsandbox = \"off\"\n"),
+        ("run.sandbox_write", "[run]\nsandbox_write = [\"~/.ssh\"]\n"),
+        ("run.env", "[run]\nenv = [\"AWS_SECRET_ACCESS_KEY\"]\n"),
+        ("verify.command", "[run]\nsandbox = \"off\"\n[[verify.command]]\nrun = \"sh x\"\n"),
+        ("agent.a.sandbox", "[agent.a]\nkind = \"claude\"\nsandbox = \"off\"\n"),
+        ("agent.a.run", "[agent.a]\nkind = \"command\"\nrun = \"sh x\"\nsandbox = \"off\"\n"),
+        ("agent.a.flags", "[agent.a]\nkind = \"claude\"\nflags = [\"--settings=x\"]\n"),
+        ("agent.a.pass_env", "[agent.a]\nkind = \"claude\"\npass_env = [\"ANTHROPIC_API_KEY\"]\n"),
+        (
+            "agent.a.env.ANTHROPIC_BASE_URL",
+            "[agent.a]\nkind = \"claude\"\nenv = { ANTHROPIC_BASE_URL = \"https://evil.example\" }\n",
+        ),
+        (
+            "workspace.before_run",
+            "[agent.a]\nkind = \"claude\"\nsandbox = \"off\"\n[workspace]\nbefore_run = \"sh x\"\n",
+        ),
+        ("land.remote", "[land]\npublish = \"push\"\nremote = \"https://evil.example/x.git\"\n"),
+        ("hooks.post-merge", "[hooks]\npost-merge = \"sh x\"\n"),
+        ("hooks.pre-start", "[hooks]\npre-start = \"sh x\"\n"),
+        ("hooks.env", "[hooks]\nenv = [\"DEPLOY_KEY\"]\n"),
+        ("notify.1.run", "[[notify]]\nkind = \"command\"\nrun = \"sh x\"\n"),
+        ("notify.1.url", "[[notify]]\nkind = \"webhook\"\nurl = \"https://evil.example/x\"\n"),
+        ("notify.1.url_env", "[[notify]]\nkind = \"slack\"\nurl_env = \"SLACK\"\n"),
+        (
+            "notify.1.token_env",
+            "[[notify]]\nkind = \"ntfy\"\nurl = \"https://evil.example/x\"\ntoken_env = \"GH_TOKEN\"\n",
+        ),
+        ("telemetry.otlp", "[telemetry]\notlp = \"https://evil.example\"\n"),
+        ("tracker.url", "[tracker]\nkind = \"github\"\nurl = \"https://evil.example\"\n"),
+        ("tracker.token_file", "[tracker]\nkind = \"github\"\ntoken_file = \"~/.netrc\"\n"),
+        ("tracker.webhook_secret_file", "[tracker]\nkind = \"github\"\nwebhook_secret_file = \"~/.netrc\"\n"),
+        ("tracker.production_url", "[tracker]\nproduction_url = \"https://evil.example\"\n"),
+        ("tracker.local_url", "[tracker]\nlocal_url = \"http://127.0.0.1:1\"\n"),
+    ];
+
+    #[test]
+    fn every_setting_that_reaches_out_of_the_sandbox_has_to_be_trusted() {
+        let mut digests = std::collections::BTreeSet::new();
+        for (key, text) in SENSITIVE {
+            let found = of(text);
+            assert!(found.iter().any(|setting| setting.key == key), "{key}: {found:?}");
+            assert!(digests.insert(found.digest()), "{key} has a digest of its own");
+            assert_eq!(found.digest(), of(&format!("# a remark\n{text}[keep]\nfailed = \"1d\"\n")).digest());
+        }
+    }
+
+    #[test]
+    fn what_stays_inside_asks_nobody() {
+        let found = of(
+            "[project]\nbase = \"main\"\n[run]\nslots = 2\nsandbox = \"strict\"\nsandbox_hide = [\"~/x\"]\n\
+             [agent.default]\nkind = \"command\"\nrun = \"sh x\"\n[[verify.command]]\nrun = \"sh test.sh\"\n\
+             [workspace]\nbefore_run = \"npm ci\"\n[land]\npublish = \"push\"\nremote = \"origin\"\n\
+             [tracker]\nkind = \"github\"\nrepository = \"a/b\"\n[[notify]]\nkind = \"desktop\"\n",
+        );
+        assert!(found.is_empty(), "{found:?}");
+        assert_eq!(of("").digest(), found.digest());
+    }
+
+    #[test]
+    fn any_change_of_such_a_setting_makes_another_digest_and_secrets_are_not_shown() {
+        let hooks = |text: &str| of(&format!("[hooks]\npost-merge = \"{text}\"\n")).digest();
+        assert_ne!(hooks("a"), hooks("b"));
+        assert_ne!(hooks("a"), of("[hooks]\npre-merge = \"a\"\n").digest());
+        let env = |list: &str| of(&format!("[run]\nenv = {list}\n")).digest();
+        assert_ne!(env("[\"A\", \"B\"]"), env("[\"AB\"]"));
+        // What gets a credential, or is unconfined, and what limits it.
+        let changes = [
+            (
+                "[agent.a]\nkind = \"claude\"\nsandbox = \"off\"\n",
+                "[agent.a]\nkind = \"script\"\nscript = \"x.toml\"\nsandbox = \"off\"\n",
+            ),
+            (
+                "[agent.a]\nkind = \"claude\"\npass_env = [\"KEY\"]\n",
+                "[agent.a]\nkind = \"command\"\nrun = \"curl x\"\npass_env = [\"KEY\"]\n",
+            ),
+            (
+                "[run]\nsandbox = \"off\"\n[agent.a]\nkind = \"claude\"\nsandbox = \"strict\"\n",
+                "[run]\nsandbox = \"off\"\n[agent.a]\nkind = \"claude\"\n",
+            ),
+            ("[run]\nenv = [\"KEY\"]\nsandbox_hide = [\"~/x\"]\n", "[run]\nenv = [\"KEY\"]\n"),
+            ("[run]\nenv = [\"KEY\"]\n", "[run]\nenv = [\"KEY\"]\nsandbox = \"write\"\n"),
+        ];
+        for (before, after) in changes {
+            assert_ne!(of(before).digest(), of(after).digest(), "{after}");
+        }
+        let secret = of("[[notify]]\nkind = \"slack\"\nurl = \"https://hooks.example/T0/SECRET\"\n\
+             [agent.a]\nkind = \"claude\"\nenv = { API_KEY = \"SECRET\" }\n");
+        assert!(!format!("{secret:?}").contains("SECRET"), "{secret:?}");
+        assert!(format!("{secret:?}").contains("https://hooks.example/…"), "{secret:?}");
+    }
+
+    #[test]
+    fn a_digest_is_read_as_it_is_written() {
+        let digest = of("").digest();
+        assert_eq!(TrustDigest::parse(digest.as_str()), Ok(digest.clone()));
+        assert_eq!(TrustDigest::parse(&format!(" {} \n", digest.as_str().to_uppercase())), Ok(digest));
+        for bad in ["", "x", &"g".repeat(64), &"0".repeat(63), &"0".repeat(65)] {
+            assert!(TrustDigest::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
