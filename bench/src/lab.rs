@@ -90,7 +90,11 @@ impl Lab {
         let root = dir.path().join("project");
         repository(&root, files, settings)?;
         let state = dir.path().join("state");
-        Ok(Project { root, state, landfall: self.landfall.clone(), dir })
+        let project = Project { root, state, landfall: self.landfall.clone(), dir };
+        if !settings.is_empty() {
+            project.trust()?;
+        }
+        Ok(project)
     }
 
     /// The command line of the agent, as settings want it.
@@ -123,6 +127,15 @@ impl Project {
             command.env_remove(variable);
         }
         command
+    }
+
+    /// Trusts the settings as they are: they are ours.
+    pub fn trust(&self) -> Result<()> {
+        let report: serde_json::Value = serde_json::from_str(&output(self.landfall(["--json", "trust"]))?)?;
+        if let (Some(false), Some(digest)) = (report["trusted"].as_bool(), report["digest"].as_str()) {
+            output(self.landfall(["trust", "--yes", digest]))?;
+        }
+        Ok(())
     }
 
     /// Adds so many tasks.

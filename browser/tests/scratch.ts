@@ -33,6 +33,13 @@ export class Scratch {
     for (const [file, text] of Object.entries({ "README.md": `# ${name}\n`, ...files, "landfall.toml": settings })) this.write(file, text);
     this.git("add", "--all");
     this.git("commit", "--quiet", "--message", "first");
+    this.trust();
+  }
+
+  /** Trusts the settings as they are, as a person does who has read them. */
+  trust() {
+    const report = JSON.parse(this.landfall("--json", "trust"));
+    if (!report.trusted) this.landfall("trust", "--yes", report.digest);
   }
 
   write(file: string, text: string) {

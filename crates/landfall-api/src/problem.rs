@@ -18,6 +18,8 @@ pub enum ProblemCode {
     DetachedHead,
     /// `landfall.toml` cannot be used.
     SettingsBroken,
+    /// `landfall.toml` has settings that nobody has trusted.
+    NotTrusted,
     /// No flow has this name.
     UnknownFlow,
     /// A flow file cannot be used.
@@ -76,12 +78,13 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code there is.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::NotARepository,
         Self::BareRepository,
         Self::NoCommits,
         Self::DetachedHead,
         Self::SettingsBroken,
+        Self::NotTrusted,
         Self::UnknownFlow,
         Self::FlowBroken,
         Self::Cycle,
@@ -131,6 +134,7 @@ impl ProblemCode {
             | Self::NoCommits
             | Self::DetachedHead
             | Self::SettingsBroken
+            | Self::NotTrusted
             | Self::AgentMissing
             | Self::AgentFailed => 424,
             Self::ReadOnly | Self::Corrupt | Self::GitFailed | Self::Internal => 500,

@@ -1116,6 +1116,21 @@ pub fn load_settings(root: &Path) -> Result<Settings, OpenError> {
     Ok(Settings::parse_on(sandbox::can_isolate(), wholework(root).as_deref(), &text, "landfall.toml")?)
 }
 
+/// The settings in a commit, as [`load_settings`] reads those of a checkout.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn settings_in(store: &Store, commit: &Commit) -> Result<Settings, OpenError> {
+    let commit = site::oid(commit);
+    let read = |path: &str, max: u64| {
+        let bytes = store.read_blob(&commit, path.as_bytes(), max)?;
+        Ok::<_, OpenError>(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    let text = read("landfall.toml", USER_FILE_BYTES_MAX)?.unwrap_or_default();
+    let wholework = read(WHOLEWORK, WHOLEWORK_BYTES_MAX).ok().flatten();
+    Ok(Settings::parse_over(wholework.as_deref(), &text, "landfall.toml")?)
+}
+
 /// The settings of another tool for issues, if they are there. They are a courtesy: what cannot be read is not there.
 fn wholework(root: &Path) -> Option<String> {
     let bytes = read_user_file(&root.join(WHOLEWORK), WHOLEWORK_BYTES_MAX).ok()?;

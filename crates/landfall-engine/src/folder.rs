@@ -176,6 +176,12 @@ impl StateFolder {
         self.root.join("papers")
     }
 
+    /// Which settings the person has trusted.
+    #[must_use]
+    pub fn trust_file(&self) -> PathBuf {
+        self.project().join("trust.json") // they are of the project, wherever its work lands
+    }
+
     /// Issues that are files, unless settings keep them elsewhere.
     #[must_use]
     pub fn issues(&self) -> PathBuf {

@@ -22,7 +22,7 @@ use landfall_model::resource::{MachineResource, named_in};
 use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent, News, Task, Tree};
 
 use crate::confine::{self, Reach};
-use crate::engine::Mail;
+use crate::engine::{Mail, settings_in};
 use crate::journal_link;
 use crate::land;
 use crate::launch::{marker, settled, with};
@@ -31,9 +31,10 @@ use crate::papers;
 use crate::patience::{Patience, Press, abandon, wait_for_end};
 use crate::perform::{collect_detail, task_ref};
 use crate::queue::{self, Settled};
-use crate::settings::{Verify, VerifyCommand};
+use crate::settings::{Confinement, SensitiveSettings, Verify, VerifyCommand};
 use crate::shortage;
 use crate::site::{self, BaselineEntry, Site};
+use crate::trust::{TrustStore, TrustVerdict};
 
 /// Brings the work in, merges it and verifies the result. Each part repeats safely: objects are added, refs of ours are
 /// moved, a lane is made clean before it is used.
@@ -248,12 +249,37 @@ pub(crate) fn verify_section(site: &Site, base: &Oid) -> Result<Result<Verify, S
             Verify::from_base(&String::from_utf8_lossy(&bytes)).map_err(|problem| problem.to_string())
         }
     };
+    if let Ok(section) = &section
+        && !may_run_unconfined(site, base, section)
+    {
+        // Not kept: the person may trust it while the engine runs.
+        return Ok(Err(format!(
+            "the checks of base commit {} are not those that you trusted, and `run.sandbox` is \"off\"; check out the base \
+             and run `landfall trust`",
+            base.short()
+        )));
+    }
     let mut sections = sections();
     if sections.len() >= SECTIONS_MAX {
         sections.clear();
     }
     sections.insert(base.clone(), section.clone());
     Ok(section)
+}
+
+/// Whether the checks of a base may run. Only checks without a sandbox need trust: they come from a commit that somebody else
+/// may have made, and the person has trusted those of the checkout.
+fn may_run_unconfined(site: &Site, base: &Oid, section: &Verify) -> bool {
+    let commands =
+        |verify: &Verify| verify.commands.iter().map(|check| check.run.clone()).collect::<Vec<_>>();
+    let sandbox = site.settings.run.sandbox;
+    if sandbox != Confinement::Off || commands(section) == commands(&site.settings.verify) {
+        return true;
+    }
+    let Ok(mut settings) = settings_in(&site.store, &site::commit(base)) else { return false };
+    settings.run.sandbox = sandbox; // that is what they would run with
+    let store = TrustStore::of(&site.folder, site.repo.root());
+    matches!(store.judge(&SensitiveSettings::of(&settings)), Ok(TrustVerdict::Trusted))
 }
 
 /// Verifies `merged`, the merge of `head` into `base`, or takes over a pass of the same tree. None: the engine was

@@ -61,6 +61,7 @@ mod site;
 mod spare;
 pub mod traces;
 pub mod tracker;
+pub mod trust;
 pub mod workspace;
 
 pub use ask::{Ask, AskError, FollowAsked, FollowIssue, LoopAsked, NewTask, Position, Reply, Rewritten};

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -16,6 +17,10 @@ pub struct Scratch {
     env: Vec<(String, String)>,
     /// How long a command may take.
     patience: Duration,
+    /// The settings as they were when they were last trusted.
+    trusted: Mutex<String>,
+    /// Whether settings are trusted as soon as they change.
+    trusts: bool,
 }
 
 /// What a command said.
@@ -163,7 +168,14 @@ impl Scratch {
         for part in ["project", "home", "tmp"] {
             std::fs::create_dir(folder.path().join(part)).expect("a folder can be made");
         }
-        Self { folder, program: PathBuf::from(program), env: Vec::new(), patience: COMMAND_MAX }
+        Self {
+            folder,
+            program: PathBuf::from(program),
+            env: Vec::new(),
+            patience: COMMAND_MAX,
+            trusted: Mutex::default(),
+            trusts: true,
+        }
     }
 
     /// The folder of everything.
@@ -286,6 +298,62 @@ impl Scratch {
         places
     }
 
+    /// Leaves it to the test to trust the settings of the project. Otherwise every change of `landfall.toml` is trusted by
+    /// `landfall trust`, before the next command.
+    pub fn trust_nothing(&mut self) {
+        self.trusts = false;
+    }
+
+    /// Trusts the settings of the project as they are now, as a person does with `landfall trust`. Settings that cannot be read
+    /// are for the test's own command to complain about.
+    pub fn trust(&self) {
+        let report = self.sealed(&self.program).args(["--json", "trust"]).output().expect("the program runs");
+        let Ok(report) = serde_json::from_slice::<Value>(&report.stdout) else { return };
+        if let (Some(false), Some(digest)) = (report["trusted"].as_bool(), report["digest"].as_str()) {
+            let said = self.sealed(&self.program).args(["trust", "--yes", digest]).output();
+            let said = said.expect("the program runs");
+            assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        }
+    }
+
+    /// Trusts settings that have changed since the last command, if there may be something to trust.
+    fn trust_changes(&self) {
+        /// Parts of the names of all settings that have to be trusted.
+        const NAMES: [&str; 13] = [
+            "hooks",
+            "notify",
+            "sandbox",
+            "env",
+            "flags",
+            "url",
+            "token_file",
+            "secret_file",
+            "otlp",
+            "remote",
+            "wholework",
+            "URL",
+            "url_env",
+        ];
+        if !self.trusts {
+            return;
+        }
+        // A test may have put a pipe or a device there, which would be waited for.
+        let read = |name: &str| {
+            let path = self.project().join(name);
+            let is_plain = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= 1 << 20);
+            if is_plain { std::fs::read(path).unwrap_or_default() } else { Vec::new() }
+        };
+        let text = [read("landfall.toml"), read(".wholework.yml")].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let mut trusted = self.trusted.lock().expect("no panic while it is held");
+        if *trusted != text {
+            if NAMES.iter().any(|name| text.contains(name)) {
+                self.trust();
+            }
+            *trusted = text;
+        }
+    }
+
     /// Runs the program; what it said.
     #[track_caller]
     pub fn landfall<S: AsRef<OsStr>>(&self, args: &[S]) -> Said {
@@ -296,6 +364,7 @@ impl Scratch {
     #[track_caller]
     pub fn landfall_with<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Said {
         use std::io::Write as _;
+        self.trust_changes();
         let mut command = self.sealed(&self.program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program runs");
@@ -322,6 +391,7 @@ impl Scratch {
     /// The program with these words, ready to be started as the caller likes.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        self.trust_changes();
         let mut command = self.sealed(&self.program);
         command.args(args);
         command
@@ -330,6 +400,7 @@ impl Scratch {
     /// Starts the program and lets it go on. Its output goes to a file in the scratch folder.
     #[must_use]
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Started {
+        self.trust_changes();
         let log = std::fs::File::create(self.root().join("started.log")).expect("a file can be made");
         let err = log.try_clone().expect("a file can be shared");
         let child =

@@ -114,7 +114,7 @@ impl Exit {
             }
             Self::NeedsYou => {
                 "The run ended, and something waits for a person: a question, a review, a broken check, a checkout that landed \
-                 work cannot come into. Or an agent that was asked had no answer."
+                 work cannot come into. Or settings need your trust (`landfall trust`), or an agent that was asked had no answer."
             }
             Self::Machine => {
                 "The disk is full, the state folder cannot be written, or it holds something that cannot be right."
@@ -200,7 +200,7 @@ fn exit_of(code: ProblemCode) -> Exit {
         | ProblemCode::Misdirected
         | ProblemCode::KeyReused => Exit::Usage,
         ProblemCode::NotNow | ProblemCode::Unauthorized | ProblemCode::Forbidden => Exit::NotNow,
-        ProblemCode::AgentFailed => Exit::NeedsYou,
+        ProblemCode::AgentFailed | ProblemCode::NotTrusted => Exit::NeedsYou,
         ProblemCode::EngineBusy | ProblemCode::TooMany => Exit::Busy,
         ProblemCode::DiskFull | ProblemCode::ReadOnly | ProblemCode::Corrupt => Exit::Machine,
         ProblemCode::GitFailed | ProblemCode::Internal => Exit::Internal,

@@ -59,6 +59,7 @@ mod stats;
 mod tables;
 mod targets;
 mod terminal;
+mod trust;
 mod verify;
 mod wire;
 mod words;
@@ -82,11 +83,13 @@ pub use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
 
 pub use demo::Demo;
 pub use detach::Detached;
+pub use landfall_engine::trust::TrustedBy;
 pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
 pub use reconcile::points;
 pub use sandbox_probes::{attempt, sandbox_report};
 pub use serve::{Serve, ServeAsked};
+pub use trust::TrustReport;
 
 /// Which project is meant: the one around a folder, and which of its bases.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -244,6 +247,21 @@ pub fn serve(at: &At, asked: ServeAsked) -> Result<Serve, Problem> {
 /// The token that opens the server of the project at `at`; `renew` makes a new one.
 pub fn token(at: &At, renew: bool) -> Result<String, Problem> {
     serve::token(&Place::find(at)?, renew)
+}
+
+/// What of the settings of the project at `at` has to be trusted.
+pub fn trust_report(at: &At) -> Result<TrustReport, Problem> {
+    trust::report(&Place::find(at)?)
+}
+
+/// Trusts the settings of the project at `at`, if they have this digest.
+pub fn trust(at: &At, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
+    trust::trust(&Place::find(at)?, digest, by)
+}
+
+/// Trusts the settings of the project at `at` as they are: the person has just had them written.
+pub fn trust_own_settings(at: &At) -> Result<(), Problem> {
+    trust::trust_own(&Place::find(at)?)
 }
 
 /// Makes a project to look at, in `dir` or in a temporary folder, and drives it.

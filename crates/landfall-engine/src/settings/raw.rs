@@ -57,7 +57,8 @@ pub struct RawSettings {
     /// What is run in a task's workspace besides its agent, inside the same sandbox, and the ports it gets.
     pub workspace: RawWorkspace,
     /// Commands of yours, run when something has happened. They run in the project root, outside of the sandbox, and
-    /// nothing waits for them. What happened is in their environment and, as JSON, on their stdin.
+    /// nothing waits for them. What happened is in their environment and, as JSON, on their stdin. They count only after you
+    /// have trusted them: `landfall trust`.
     pub hooks: RawHooks,
     /// Whom to tell, and of what. Each is a section of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -78,7 +79,7 @@ pub struct RawTracker {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
     /// The address of a server of your own, such as `https://git.example.com`. Without it, the public one, or the one that
-    /// `origin` leads to.
+    /// `origin` leads to. It counts only after you have trusted it: `landfall trust`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The file that holds the token. Without it, the environment (`GH_TOKEN`, `GITHUB_TOKEN`; `GH_ENTERPRISE_TOKEN` for a

@@ -53,6 +53,10 @@ fn explained(code: ProblemCode) -> (&'static str, &'static str) {
             "`landfall.toml` cannot be used: a word is unknown, a value is of the wrong kind, or two of them do not fit together. The message names the line.",
             "Mend that line. `landfall doctor` checks the whole file, and the settings page lists every key with its default.",
         ),
+        ProblemCode::NotTrusted => (
+            "`landfall.toml` has settings that run commands outside of the sandbox, open it, or name credentials or hosts, and nobody has trusted them. They do not count until somebody has.",
+            "Type `landfall trust` in the project: it shows them and asks. Any change of these settings asks again.",
+        ),
         ProblemCode::UnknownFlow => (
             "No flow has this name, neither among those that come with Landfall nor in `.landfall/flows/` of the project.",
             "`landfall flow list` names those there are.",

@@ -31,6 +31,12 @@ pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let caches = caches(&project.root);
     let path = project.root.join("landfall.toml");
     let written = write(&path, &settings(&project.branch, &commands, agent.as_ref(), &caches))?;
+    if written {
+        // Whoever has them written wants them. Otherwise the first run asks.
+        if let Err(problem) = house::trust_own_settings(&context.at) {
+            talk(&format!("the settings are not trusted yet: {problem}; `landfall trust` asks"));
+        }
+    }
     let level = house::sandbox_level(&project.root);
     let found = InitFound {
         sandbox: level.word().to_owned(),

@@ -83,6 +83,7 @@ commands! {
     Discoveries: discoveries,
     Doctor: doctor,
     Reclaim: reclaim,
+    Trust: trust,
     Token: token,
     Pair: pair,
     Sessions: sessions,

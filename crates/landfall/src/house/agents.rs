@@ -26,7 +26,7 @@ use rustix::process::{Pid, Signal};
 use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::place::Place;
-use super::{consulted, problem, wire};
+use super::{consulted, problem, trust, wire};
 
 /// Every kind, and what each profile of the project would run.
 pub(super) fn find(place: &Place, asked: &AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
@@ -35,6 +35,9 @@ pub(super) fn find(place: &Place, asked: &AgentsAsked, probe: bool) -> Result<Ag
         && !settings.agents.contains_key(name)
     {
         return Err(unknown_profile(&settings, name));
+    }
+    if probe {
+        trust::check(place, &settings)?; // it starts them
     }
     let kinds = kinds();
     let wanted = |name: &str| asked.profile.as_deref().is_none_or(|only| only == name);

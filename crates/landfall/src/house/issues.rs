@@ -21,7 +21,7 @@ use landfall_trackers::tracker::{
 };
 
 use super::place::Place;
-use super::{moment, problem, wire};
+use super::{moment, problem, trust, wire};
 
 const LISTED_MAX: u32 = 1_000; // a forge is asked once for each hundred, and lets us ask so often an hour
 
@@ -415,13 +415,23 @@ pub(super) fn open(place: &Place) -> Result<Arc<dyn Tracker>, Problem> {
     if let Some(opened) = opened.as_ref().filter(|it| it.of == of && it.at.elapsed() < OPENED_FOR) {
         return Ok(Arc::clone(&opened.tracker));
     }
-    let tracker: Arc<dyn Tracker> = Arc::from(with(place, tracker::open)?);
+    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?;
+    trust::check(place, &settings)?;
+    let tracker: Arc<dyn Tracker> = Arc::from(with_settings(place, &settings, tracker::open)?);
     *opened = Some(Opened { at: Instant::now(), of, tracker: Arc::clone(&tracker) });
     Ok(tracker)
 }
 
 fn with<T>(place: &Place, ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>) -> Result<T, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?;
+    with_settings(place, &settings, ask)
+}
+
+fn with_settings<T>(
+    place: &Place,
+    settings: &Settings,
+    ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>,
+) -> Result<T, Problem> {
     let environment = place.environment();
     let named = |name: &str| {
         environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.to_string_lossy())
@@ -430,7 +440,7 @@ fn with<T>(place: &Place, ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>)
     let author = author.map_or_else(|| "a person".to_owned(), |name| shown(&name, 60));
     let around =
         Around { root: &place.root, folder: &place.folder, environment: &environment, author: &author };
-    ask(&settings, &around).map_err(|error| {
+    ask(settings, &around).map_err(|error| {
         // It is not opened for what settings say.
         Problem { code: ProblemCode::SettingsBroken, ..tracker_problem(&error) }
     })
@@ -441,7 +451,9 @@ pub(super) fn hear(place: &Place, heard: &Mutex<Deliveries>, hook: &api::Hook) -
     let header =
         |name: &str| hook.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let delivery = Delivery::of(header, &hook.body);
-    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?.tracker;
+    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?;
+    trust::check(place, &settings)?;
+    let settings = settings.tracker;
     let environment = place.environment();
     let around = Around { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
     nudges::hear(&settings, &around, &hook.tracker, delivery, &mut |id| {

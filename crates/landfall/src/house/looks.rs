@@ -11,7 +11,7 @@ use landfall_engine::store::{Filter, Reader};
 
 use super::reads::Look;
 use super::writes::Clerk;
-use super::{problem, wire};
+use super::{problem, trust, wire};
 
 const LIST_MAX: u32 = 1_000; // more than a person looks at in a day
 
@@ -115,6 +115,12 @@ impl Clerk<'_> {
             api::ReviewSaid::Defer => ReviewSaid::Defer,
         };
         let changed = self.tasks(Ask::Review(ids, Box::new(said.clone())))?;
+        if let ReviewSaid::Approve { .. } = said {
+            // Whoever approves a change of settings has seen it.
+            for task in &changed {
+                trust::trust_work(&self.look(), task)?;
+            }
+        }
         if let Some(hint) = hint {
             for task in changed.iter().filter(|task| task.landed.is_none()) {
                 self.hint(task, hint)?;

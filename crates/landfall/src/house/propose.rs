@@ -11,7 +11,7 @@ use landfall_engine::propose::{ProposeError, Proposed, RoundNews};
 use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::place::Place;
-use super::{agents, backlog, consulted, desk, problem, wire};
+use super::{agents, backlog, consulted, desk, problem, trust, wire};
 
 /// What to propose tasks for, and how.
 pub struct ProposeAsked<'a> {
@@ -35,6 +35,7 @@ pub(super) fn propose(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Proposal, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problem::open(&error))?;
+    trust::check(place, &settings)?;
     let Some(profile) = settings.agents.get(asked.agent) else {
         return Err(agents::unknown_profile(&settings, asked.agent));
     };

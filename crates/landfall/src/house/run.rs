@@ -28,7 +28,9 @@ use super::desk::{Desk, open_to_drive};
 use super::place::Place;
 use super::reads::{self, why_sentence};
 use super::wire::Among;
-use super::{agents, follow, looks, moment, pilot, problem, queue, reports, sprints, wire, words, writes};
+use super::{
+    agents, follow, looks, moment, pilot, problem, queue, reports, sprints, trust, wire, words, writes,
+};
 use crate::running::{NewsLine, RunAsked, RunHandle, RunMode, RunView, SlotLine};
 
 /// A run under way.
@@ -100,6 +102,7 @@ pub(super) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
         }
     };
     let engine = open_to_drive(&place)?;
+    trust::check_to_drive(&place, &engine.site().settings)?;
     check_agents(&engine.site().settings, engine.world().tasks(), &only)?;
     let site = engine.site().clone();
     let branch = site.branch.as_str().to_owned();

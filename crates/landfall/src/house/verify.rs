@@ -25,7 +25,7 @@ use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::issues::tracker_problem;
 use super::place::Place;
-use super::{agents, consulted, desk, follow, problem, reconcile};
+use super::{agents, consulted, desk, follow, problem, reconcile, trust};
 
 const AUTHOR: &str = "landfall";
 const DIFF_BYTES_MAX: usize = 512 << 10; // a judge is shown less
@@ -38,6 +38,7 @@ pub(super) fn verify(
     tell: &mut dyn FnMut(&str),
 ) -> Result<IssueVerified, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problem::open(&error))?;
+    trust::check(place, &settings)?;
     let environment = place.environment();
     let around =
         Around { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };

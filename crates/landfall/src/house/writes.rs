@@ -13,7 +13,7 @@ use super::place::Place;
 use super::reads::{Look, why_sentence};
 use super::tables::Tables;
 use super::wire::Among;
-use super::{modules, moment, orphans, problem, propose, wire};
+use super::{modules, moment, orphans, problem, propose, trust, wire};
 
 /// Asks the engine, wherever it is.
 pub(super) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
@@ -254,6 +254,9 @@ impl Clerk<'_> {
         let was_review = matches!(before.state, landfall_engine::model::State::Review { .. });
         let approved =
             changed.first().is_some_and(|task| task.approved.is_some() && task.approved != before.approved);
+        if let (true, Some(task)) = (approved, changed.first()) {
+            trust::trust_work(&self.look(), task)?; // as after `landfall review`
+        }
         let what = match (was_review, approved) {
             (true, true) => "is approved and lands next",
             (true, false) => "goes back to its agent with what you said",

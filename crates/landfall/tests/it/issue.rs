@@ -286,6 +286,8 @@ fn a_webhook_is_heard_if_it_is_signed_and_leaves_a_mark_once() {
         "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nwebhook_secret_file = {secret:?}\n"
     ));
     let forged = format!("sha256={}", "0".repeat(64));
+    assert_eq!(send("/hooks/github", "1", SIGNATURE), 424, "nobody has trusted that file");
+    scratch.trust();
     assert_eq!(send("/hooks/github", "1", &forged), 403);
     assert_eq!(send("/hooks/github", "1", ""), 403);
     assert_eq!(send("/hooks/local", "1", SIGNATURE), 404, "this is another tracker");

@@ -73,6 +73,7 @@ mod terminal;
 mod tmp_folder;
 mod tmux;
 mod top;
+mod trust;
 mod unblocked;
 mod user_files;
 mod verify;

@@ -95,6 +95,15 @@ impl TestEnvironment {
         self.git(&["commit", "--quiet", "--message", message]);
     }
 
+    /// Trusts the settings of the project as they are, as a person does.
+    pub fn trust(&self) {
+        let report: serde_json::Value =
+            serde_json::from_str(&self.landfall(&["--json", "trust"]).out).expect("a report");
+        let digest = report["digest"].as_str().expect("a digest");
+        let said = self.landfall(&["trust", "--yes", digest]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+
     /// Runs git in the project, and expects it to succeed.
     pub fn git(&self, args: &[&str]) -> String {
         let mut command = self.scrubbed("git");

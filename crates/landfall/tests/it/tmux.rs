@@ -46,6 +46,7 @@ fn an_interactive_program_lands_its_work_and_a_person_can_attach() {
         ),
     );
     environment.commit("settings");
+    environment.trust();
     environment.add(&["Say hello"]);
 
     let early = environment.landfall(&["attach", "T1"]);

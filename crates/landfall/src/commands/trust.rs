@@ -1,0 +1,69 @@
+//! `landfall trust`: lets the settings of a repository count that reach beyond the sandbox.
+
+use std::io::Write as _;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::house::{self, TrustReport, TrustedBy};
+use crate::presence;
+use crate::say::{clean, talk};
+
+/// Show the settings that need your trust, and ask whether they may count
+///
+/// A repository may come from somebody else, and its landfall.toml with it. Settings that run commands outside of the sandbox,
+/// open it, or name credentials or hosts count only after you have trusted exactly these settings. Any change asks again.
+/// Landfall keeps your answer in the state folder, never in the repository.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Trust the settings with this digest without asking. Settings with another digest are refused
+    #[arg(long, value_name = "DIGEST")]
+    yes: Option<String>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    if let Some(digest) = &args.yes {
+        let report = house::trust(&context.at, digest, TrustedBy::Script)?;
+        context.answer(&report, |_| "trusted\n".to_owned())?;
+        return Ok(Exit::Ok);
+    }
+    let report = house::trust_report(&context.at)?;
+    context.answer(&report, text)?;
+    if report.trusted || context.json {
+        return Ok(Exit::Ok);
+    }
+    if let Some(why) = presence::nobody(false) {
+        return Err(Failure::new(
+            Exit::NeedsYou,
+            format!("nobody is there to ask ({why}), so nothing was trusted"),
+        )
+        .hint(format!("read the settings above, then type `landfall trust --yes {}`", report.digest)));
+    }
+    let mut err = std::io::stderr().lock();
+    drop(err.write_all(b"trust these settings? [y/N] ").and_then(|()| err.flush())); // an unseen question is answered with no
+    drop(err);
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    if read.is_err() || !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Err(Failure::new(Exit::NeedsYou, "not confirmed, so nothing was trusted"));
+    }
+    // By the digest that was shown: a change in between is refused.
+    house::trust(&context.at, &report.digest, TrustedBy::Person)?;
+    talk("trusted; any change of these settings asks again");
+    Ok(Exit::Ok)
+}
+
+fn text(report: &TrustReport) -> String {
+    if report.settings.is_empty() {
+        return "no setting of this project needs your trust\n".to_owned();
+    }
+    let state = match (report.trusted, report.changed) {
+        (true, _) => "you have trusted these settings",
+        (false, true) => "these settings have changed since you trusted them",
+        (false, false) => "these settings do not count until you trust them",
+    };
+    let mut text = format!("{}: {state}\n", clean(&report.root));
+    for line in &report.settings {
+        text += &format!("  {} = {}  ({})\n", clean(&line.key), clean(&line.value), line.why);
+    }
+    text + &format!("digest {}\n", report.digest)
+}
