@@ -470,6 +470,10 @@ impl Target {
             return Err(Unsent::for_good("what is set is not an address"));
         }
         let token = address.token_env.as_ref().map(from).transpose()?;
+        if token.is_some() && !may_carry_token(&url) {
+            let what = "a token goes only to an address with https://, or to this machine";
+            return Err(Unsent::for_good(what));
+        }
         Ok(Self { url, token })
     }
 
@@ -491,6 +495,17 @@ impl Target {
         }
         text
     }
+}
+
+/// Whether a token may be sent to this address: nobody on the way reads it.
+fn may_carry_token(url: &str) -> bool {
+    let host = host_of(url);
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let is_near = name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    url.starts_with("https://") || is_near
 }
 
 /// The host and port of an address.
@@ -577,7 +592,7 @@ fn ntfy(ground: &Ground, url: &str, message: &Message) -> Option<(String, serde_
 
 #[cfg(test)]
 mod tests {
-    use super::{Burst, host_of, message, ntfy};
+    use super::{Burst, host_of, may_carry_token, message, ntfy};
     use crate::occasions::{Heard, Topic};
     use landfall_model::{TaskId, Timestamp};
     use std::time::{Duration, Instant};
@@ -593,6 +608,25 @@ mod tests {
             commit: None,
             what: format!("T{task} landed"),
             reason: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_token_is_sent_where_nobody_on_the_way_reads_it() {
+        for good in
+            ["https://a.example/x", "http://127.0.0.1:8080/x", "http://localhost/x", "http://[::1]:80/"]
+        {
+            assert!(may_carry_token(good), "{good}");
+        }
+        for bad in [
+            "http://a.example/x",
+            "http://127.0.0.1.evil.example/",
+            "http://127.0.0.1@evil.example/",
+            "http://localhost.evil.example/",
+            "http://192.0.2.1/",
+            "http://[2001:db8::1]/",
+        ] {
+            assert!(!may_carry_token(bad), "{bad}");
         }
     }
 

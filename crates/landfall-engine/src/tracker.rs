@@ -173,9 +173,46 @@ fn without_port(host: &str) -> &str {
     host.split_once(':').map_or(host, |(host, _)| host)
 }
 
-/// Where a token may come from: a file that settings name, the environment, the forge's own tool.
+/// How it is known that a token belongs to the server it would be sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TokenHost {
+    /// It is github.com, and the token is one for github.com.
+    Public,
+    /// The person has trusted `tracker.url`, which names the server.
+    TrustedUrl,
+    /// The person's environment names the server, by `GH_HOST`.
+    Named,
+    /// Only the address of `origin` names it: whoever the repository was cloned from.
+    OriginOnly,
+}
+
+fn token_host(has_url: bool, base: &Base, named: Option<&str>) -> TokenHost {
+    let is_named = named.is_some_and(|named| named.eq_ignore_ascii_case(base.host()));
+    match (base.is_public(), has_url, is_named) {
+        (true, _, _) => TokenHost::Public,
+        (false, true, _) => TokenHost::TrustedUrl,
+        (false, false, true) => TokenHost::Named,
+        (false, false, false) => TokenHost::OriginOnly,
+    }
+}
+
+/// Where a token may come from: a file that settings name, the environment, the forge's own tool. A token goes only to the host
+/// it belongs to. `gh` knows by itself which of its tokens is for which host.
 fn tokens(settings: &TrackerSettings, around: &Around<'_>, base: &Base) -> Answer<TokenSources> {
     let mut sources = TokenSources::default();
+    let belongs = match token_host(settings.base.is_some(), base, variable(around, "GH_HOST").as_deref()) {
+        TokenHost::Public | TokenHost::TrustedUrl | TokenHost::Named => true,
+        TokenHost::OriginOnly => false,
+    };
+    if let (false, Some(file)) = (belongs, &settings.token_file) {
+        return Err(refused(format!(
+            "nothing says that the token in `{}` belongs to {}, where the remote `{ORIGIN}` is; set \
+             `tracker.url = \"https://{}\"` in landfall.toml and type `landfall trust`",
+            file.display(),
+            shown(base.host(), 60),
+            shown(base.host(), 60)
+        )));
+    }
     if let Some(file) = &settings.token_file {
         let path = at_home(around, file).ok_or_else(|| {
             refused(format!("`tracker.token_file` is {}, and there is no home folder", file.display()))
@@ -183,7 +220,10 @@ fn tokens(settings: &TrackerSettings, around: &Around<'_>, base: &Base) -> Answe
         sources = sources.file(path);
     }
     let host = base.host().to_owned();
-    let sources = sources.environment(base.is_public(), |name| variable(around, name));
+    let sources = match belongs {
+        true => sources.environment(base.is_public(), |name| variable(around, name)),
+        false => sources,
+    };
     Ok(sources
         .asking("gh auth token", Arc::new(move || git::login(&host).map_err(|error| error.to_string()))))
 }
@@ -284,13 +324,46 @@ mod tests {
         );
         ground.origin("git@git.example.com:team/app.git");
         let found = look("").expect("it is found").expect("there is one");
+        assert_eq!(found.place, "team/app on git.example.com");
+        let none =
+            found.token.expect("it needs one").expect_err("nothing says that a token is for this host");
+        assert!(!none.contains("GH_ENTERPRISE_TOKEN") && !none.contains("GITHUB_TOKEN"), "{none}");
+        let url = look("url = \"https://git.example.com\"\n").expect("it is found").expect("there is one");
         assert_eq!(
-            (found.place.as_str(), found.token),
-            ("team/app on git.example.com", Some(Ok("GH_ENTERPRISE_TOKEN".to_owned()))),
+            url.token,
+            Some(Ok("GH_ENTERPRISE_TOKEN".to_owned())),
             "a token of github.com is not shown to another server"
         );
         let other = look("url = \"https://other.example.com\"\n").expect_err("another host").to_string();
         assert!(other.contains("is on git.example.com, and `tracker.url` is other.example.com"), "{other}");
+    }
+
+    #[test]
+    fn a_token_goes_only_to_the_host_it_belongs_to() {
+        let check = |has_url: bool, host: &str, named: Option<&str>, expected: TokenHost| {
+            let base = Base::new(host).expect("an address");
+            assert_eq!(token_host(has_url, &base, named), expected, "{host} {named:?}");
+        };
+        check(false, "github.com", None, TokenHost::Public);
+        check(true, "https://api.github.com", None, TokenHost::Public);
+        check(true, "git.example.com", None, TokenHost::TrustedUrl);
+        check(false, "git.example.com", Some("GIT.example.com"), TokenHost::Named);
+        check(false, "git.example.com", Some("other.example.com"), TokenHost::OriginOnly);
+        check(false, "git.example.com", None, TokenHost::OriginOnly);
+        check(false, "github.com.evil.example", None, TokenHost::OriginOnly);
+        // A clone of a stranger's server, whose settings name a file.
+        let ground = Ground::new(&[("HOME", "/home/p"), ("GH_ENTERPRISE_TOKEN", "e")]);
+        ground.origin("https://evil.example/team/app.git");
+        let text = "[tracker]\nkind = \"github\"\ntoken_file = \"~/.netrc\"\n";
+        let why = look(&settings(text), &ground.around()).expect_err("it is not sent there").to_string();
+        assert!(why.contains("evil.example") && why.contains("landfall trust"), "{why}");
+        // Only by TLS, this machine aside.
+        assert!(Settings::parse("[tracker]\nurl = \"http://git.example.com\"\n", "landfall.toml").is_err());
+        assert!(Settings::parse("[tracker]\nurl = \"http://127.0.0.1:1\"\n", "landfall.toml").is_ok());
+        let named = Ground::new(&[("GH_HOST", "git.example.com"), ("GH_ENTERPRISE_TOKEN", "e")]);
+        named.origin("https://git.example.com/team/app.git");
+        let found = look(&settings("[tracker]\nkind = \"github\"\n"), &named.around()).expect("it opens");
+        assert_eq!(found.expect("there is one").token, Some(Ok("GH_ENTERPRISE_TOKEN".to_owned())));
     }
 
     #[test]

@@ -83,7 +83,8 @@ pub struct RawTracker {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The file that holds the token. Without it, the environment (`GH_TOKEN`, `GITHUB_TOKEN`; `GH_ENTERPRISE_TOKEN` for a
-    /// server of your own), then `gh auth token`. The token is never shown, and agents cannot read the file.
+    /// server of your own), then `gh auth token`. The token is never shown, and agents cannot read the file. For a server of
+    /// your own, `url` or the variable `GH_HOST` has to name it. It counts only after you have trusted it: `landfall trust`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
     /// The file that holds the secret of a webhook. With it, `landfall serve` is told at `/hooks/github` where something changed,
