@@ -976,7 +976,8 @@ fn concerns(site: &Site, name: &str, base: &Oid, report: &GateReport) -> Result<
         .map(|name| {
             let path = String::from_utf8_lossy(&name.path).into_owned();
             let (added, removed) = lines.get(&path).cloned().unwrap_or_default();
-            ChangedFile { deleted: name.status == Change::Deleted, path, added, removed }
+            let deleted = name.status == Change::Deleted;
+            ChangedFile { deleted, path, added, removed, ..ChangedFile::default() }
         })
         .collect();
     let before = tests_on_base(site, name, base)?;

@@ -1,18 +1,44 @@
-//! Signs that a change bends the rules it is judged by. None of them proves anything; each wants a person's eye.
+//! Signs that a change bends the rules it is judged by. None of them proves anything; each asks for a review.
+//!
+//! The engine collects the facts: which files changed and what they hold, and which files the verify commands use. What
+//! follows from them is decided here.
+
+mod cases;
+
+pub use cases::{TestCase, test_cases, with_tests_of_base};
 
 use crate::task::{Concern, ConcernCode};
 
 /// One file of a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChangedFile {
     /// Its path; bytes that are not UTF-8 are replaced.
     pub path: String,
+    /// Whether the base does not have it.
+    pub created: bool,
     /// Whether it is gone.
     pub deleted: bool,
     /// The lines that came, if they were read.
     pub added: Vec<String>,
     /// The lines that went.
     pub removed: Vec<String>,
+    /// What it holds on the base, if it is text that was read.
+    pub before: Option<String>,
+    /// What it holds in the work.
+    pub after: Option<String>,
+}
+
+/// Tests and assertions in the files of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TestCounts {
+    /// Tests on the base.
+    pub tests_before: u64,
+    /// Tests in the work.
+    pub tests_after: u64,
+    /// Assertions on the base.
+    pub assertions_before: u64,
+    /// Assertions in the work.
+    pub assertions_after: u64,
 }
 
 /// What a person should look at before the change lands.
@@ -25,7 +51,8 @@ pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Op
     let tests = Balance::of(files, |file, line| begins_a_test(&file.path, line));
     // An assertion in other code is just code; one that came anywhere may be one that moved.
     let checks = Balance::of(files, |file, line| is_test_path(&file.path) && asserts(line));
-    let checks_came = files.iter().flat_map(|file| &file.added).filter(|line| asserts(line)).count();
+    let is_check = |line: &&String| asserts(line) || cases::calls_helper(line);
+    let checks_came = files.iter().flat_map(|file| &file.added).filter(is_check).count();
     let skips = Balance::of(files, |file, line| skips_a_test(&file.path, line));
     for file in files {
         if is_protected(&file.path) {
@@ -44,6 +71,11 @@ pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Op
             note(ConcernCode::TestSkipped, format!("{} ({})", file.path, line.trim()));
         }
     }
+    let emptied = emptied_tests(files, tests.fell());
+    let is_told = !emptied.is_empty();
+    for detail in emptied {
+        note(ConcernCode::EmptyTest, detail);
+    }
     let lost = |balance: &Balance<'_>| {
         let files = balance.files.iter().filter(|(path, _, _)| !deleted(files, path));
         let named: Vec<_> = files
@@ -54,7 +86,7 @@ pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Op
     };
     if tests.fell() && !lost(&tests).is_empty() {
         note(ConcernCode::TestRemoved, lost(&tests));
-    } else if checks.went() > checks_came && !lost(&checks).is_empty() {
+    } else if checks.went() > checks_came && !lost(&checks).is_empty() && !is_told {
         note(ConcernCode::TestRemoved, format!("assertions in {}", lost(&checks)));
     }
     match (tests_now, tests_on_base) {
@@ -67,6 +99,117 @@ pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Op
         (_, _) => {}
     }
     found
+}
+
+/// The tests of a change, before and after it.
+struct Tests {
+    before: Vec<(String, TestCase)>,
+    after: Vec<(String, TestCase)>,
+}
+
+impl Tests {
+    fn of(files: &[ChangedFile]) -> Self {
+        let cases = |text: fn(&ChangedFile) -> Option<&String>| -> Vec<(String, TestCase)> {
+            let of_file = |file: &ChangedFile| {
+                let cases = text(file).map(|text| test_cases(&file.path, text)).unwrap_or_default();
+                cases.into_iter().map(|case| (file.path.clone(), case)).collect::<Vec<_>>()
+            };
+            files.iter().flat_map(of_file).collect()
+        };
+        Self { before: cases(|file| file.before.as_ref()), after: cases(|file| file.after.as_ref()) }
+    }
+
+    /// The test as it is now: in the same file, or wherever it moved.
+    fn now(&self, path: &str, name: &str) -> Option<&TestCase> {
+        let named = |same_file: bool| {
+            // Of two tests with one name the later one runs.
+            let mut cases = self.after.iter().rev();
+            cases.find(|(file, case)| case.name == name && (!same_file || file == path)).map(|(_, case)| case)
+        };
+        named(true).or_else(|| named(false))
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.before.iter().any(|(_, case)| case.name == name)
+    }
+}
+
+/// How many tests and assertions the files of a change hold, before and after it.
+#[must_use]
+pub fn count_changed(files: &[ChangedFile]) -> TestCounts {
+    let tests = Tests::of(files);
+    let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+    let assertions =
+        |cases: &[(String, TestCase)]| count(cases.iter().map(|(_, case)| case.assertions.len()).sum());
+    TestCounts {
+        tests_before: count(tests.before.len()),
+        tests_after: count(tests.after.len()),
+        assertions_before: assertions(&tests.before),
+        assertions_after: assertions(&tests.after),
+    }
+}
+
+/// The tests of the base that the change rewrites or removes, as `file: test`.
+#[must_use]
+pub fn changed_tests(files: &[ChangedFile]) -> Vec<String> {
+    let tests = Tests::of(files);
+    let differs = |(path, case): &&(String, TestCase)| {
+        tests.now(path, &case.name).is_none_or(|now| now.body != case.body)
+    };
+    tests.before.iter().filter(differs).map(|(path, case)| format!("{path}: {}", case.name)).collect()
+}
+
+const NAMED_MAX: usize = 8; // tests that one concern names; the diff has the rest
+
+/// Tests that could fail on the base and cannot any more, and tests that came and cannot fail.
+fn emptied_tests(files: &[ChangedFile], fewer_tests: bool) -> Vec<String> {
+    let tests = Tests::of(files);
+    let mut found = Vec::new();
+    let mut gone = Vec::new();
+    for (path, case) in tests.before.iter().filter(|(_, case)| case.can_fail) {
+        match tests.now(path, &case.name) {
+            None => gone.push(format!("{path}: {}", case.name)),
+            Some(now) if !now.can_fail => {
+                found.push(format!(
+                    "{path}: {} ({} assertions before, none now)",
+                    case.name,
+                    case.assertions.len()
+                ));
+            }
+            Some(now) => found.extend(lost_assertions(&tests, path, case, now)),
+        }
+    }
+    let came: Vec<&(String, TestCase)> =
+        tests.after.iter().filter(|(_, case)| !tests.is_known(&case.name)).collect();
+    // A renamed test is gone and came. One that cannot fail does not take the place of one that could.
+    let replaced = came.iter().filter(|(_, case)| case.can_fail).count();
+    if gone.len() > replaced && !fewer_tests {
+        let names = gone.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+        found.push(format!("{names} (gone; the tests that came in their place assert nothing)"));
+    }
+    for (path, case) in came.into_iter().filter(|(_, case)| case.is_hollow) {
+        found.push(format!("{path}: {} (it cannot fail)", case.name));
+    }
+    found.truncate(NAMED_MAX);
+    found
+}
+
+/// Assertions that a test has lost and that no other test has gained.
+fn lost_assertions(tests: &Tests, path: &str, before: &TestCase, now: &TestCase) -> Option<String> {
+    if now.assertions.len() >= before.assertions.len() {
+        return None; // what changed in them is shown by the tests of the base
+    }
+    let moved = |line: &String| {
+        let elsewhere = tests.after.iter().filter(|(_, case)| case.name != before.name);
+        elsewhere.flat_map(|(_, case)| &case.assertions).any(|assertion| assertion == line)
+    };
+    let is_lost = |line: &&String| !now.assertions.contains(line) && !moved(line);
+    let lost: Vec<&String> = before.assertions.iter().filter(is_lost).collect();
+    let gained = now.assertions.iter().filter(|line| !before.assertions.contains(line)).count();
+    let first = lost.first().filter(|_| lost.len() > gained)?;
+    let line: String = first.chars().take(120).collect();
+    let (old, new) = (before.assertions.len(), now.assertions.len());
+    Some(format!("{path}: {} ({old} assertions before, {new} now; gone: {line})", before.name))
 }
 
 /// A test file that is gone has a concern of its own.

@@ -582,6 +582,8 @@ pub enum ConcernCode {
     TestRemoved,
     /// Fewer tests ran than on the base.
     FewerTests,
+    /// A test lost its assertions, or cannot fail.
+    EmptyTest,
     /// Settings want a person to look.
     ReviewAsked,
     /// A reviewer and the agent do not agree.
@@ -590,12 +592,13 @@ pub enum ConcernCode {
 
 impl ConcernCode {
     /// Every code there is.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ProtectedPath,
         Self::TestDeleted,
         Self::TestSkipped,
         Self::TestRemoved,
         Self::FewerTests,
+        Self::EmptyTest,
         Self::ReviewAsked,
         Self::Disputed,
     ];
@@ -609,6 +612,7 @@ impl ConcernCode {
             Self::TestSkipped => "test-skipped",
             Self::TestRemoved => "test-removed",
             Self::FewerTests => "fewer-tests",
+            Self::EmptyTest => "empty-test",
             Self::ReviewAsked => "review-asked",
             Self::Disputed => "disputed",
         }
@@ -623,6 +627,7 @@ impl fmt::Display for Concern {
             ConcernCode::TestSkipped => "switches a test off",
             ConcernCode::TestRemoved => "removes tests",
             ConcernCode::FewerTests => "runs fewer tests than the base",
+            ConcernCode::EmptyTest => "empties tests",
             ConcernCode::ReviewAsked => "is to be reviewed",
             ConcernCode::Disputed => "is disputed between reviewer and agent",
         };

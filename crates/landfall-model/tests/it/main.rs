@@ -10,6 +10,7 @@ mod test_acceptance;
 mod test_accounts;
 mod test_agents;
 mod test_budget;
+mod test_cases;
 mod test_checkpoint;
 mod test_conflict;
 mod test_course;

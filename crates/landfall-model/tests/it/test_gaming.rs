@@ -5,7 +5,12 @@ use landfall_model::gaming::{ChangedFile, concerns, is_telling};
 
 fn file(path: &str, added: &[&str], removed: &[&str]) -> ChangedFile {
     let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
-    ChangedFile { path: path.to_owned(), deleted: false, added: lines(added), removed: lines(removed) }
+    ChangedFile {
+        path: path.to_owned(),
+        added: lines(added),
+        removed: lines(removed),
+        ..ChangedFile::default()
+    }
 }
 
 fn deleted(path: &str, removed: &[&str]) -> ChangedFile {

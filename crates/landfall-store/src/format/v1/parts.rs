@@ -93,6 +93,7 @@ words!(ConcernCode = model::ConcernCode {
     TestSkipped = "test-skipped",
     TestRemoved = "test-removed",
     FewerTests = "fewer-tests",
+    EmptyTest = "empty-test",
     ReviewAsked = "review-asked",
     Disputed = "disputed",
 });
