@@ -4,8 +4,17 @@
 //! follows from them is decided here.
 
 mod cases;
+mod ecosystems;
+mod inputs;
+mod json_text;
+mod protected;
+mod runner_marks;
+mod sections;
+mod shell_text;
 
 pub use cases::{TestCase, test_cases, with_tests_of_base};
+pub use inputs::{INPUT_BYTES_MAX, InputScope, InputTrace, ProtectedInput};
+pub use protected::{ProtectedChange, protected_changes};
 
 use crate::task::{Concern, ConcernCode};
 
@@ -41,11 +50,22 @@ pub struct TestCounts {
     pub assertions_after: u64,
 }
 
+/// Whether the text of this file is needed to judge a change of it.
+#[must_use]
+pub fn needs_text(path: &str, inputs: &[ProtectedInput]) -> bool {
+    is_telling(path) || protected::is_watched(path, inputs)
+}
+
 /// What a person should look at before the change lands.
 ///
 /// Counts go over the whole change: a test that moves from one file to another is neither removed nor added.
 #[must_use]
-pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Option<u64>) -> Vec<Concern> {
+pub fn concerns(
+    files: &[ChangedFile],
+    inputs: &[ProtectedInput],
+    tests_now: Option<u64>,
+    tests_on_base: Option<u64>,
+) -> Vec<Concern> {
     let mut found = Vec::new();
     let mut note = |code, detail: String| found.push(Concern { code, detail });
     let tests = Balance::of(files, |file, line| begins_a_test(&file.path, line));
@@ -70,6 +90,12 @@ pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Op
         {
             note(ConcernCode::TestSkipped, format!("{} ({})", file.path, line.trim()));
         }
+        if let Some(line) = runner_marks::find(file) {
+            note(ConcernCode::RunnerPatched, format!("{} ({})", file.path, line.trim()));
+        }
+    }
+    for change in protected_changes(files, inputs) {
+        note(ConcernCode::ProtectedInput, change.to_string());
     }
     let emptied = emptied_tests(files, tests.fell());
     let is_told = !emptied.is_empty();
@@ -256,11 +282,14 @@ pub fn is_protected(path: &str) -> bool {
         ".wholework.yml",   // settings, where landfall.toml says nothing
         ".worktreeinclude", // it decides which of the person's files later agents get
         ".gitlab-ci.yml",
-        "Jenkinsfile",
+        "jenkinsfile",
         ".travis.yml",
         "azure-pipelines.yml",
     ];
     const FOLDERS: [&str; 5] = [".landfall", ".github/workflows", ".circleci", ".ci", ".buildkite"];
+    // On a file system that ignores case, `LANDFALL.toml` is the same file.
+    let path = path.to_ascii_lowercase();
+    let path = path.as_str();
     // A folder, or one above it, that is a path by itself is a link now: the rules are elsewhere.
     let is_or_holds =
         |folder: &str| folder.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -366,7 +395,8 @@ fn begins_a_test(path: &str, line: &str) -> bool {
     let go_test = Language::of(path) != Language::Go || path.ends_with("_test.go");
     let spelled = line.trim_start().starts_with("test \"") || line.trim_start().starts_with("it \"");
     let spelled = spelled && Language::of(path) == Language::Other && is_test_path(path);
-    spelled || (go_test && marked(path, line, [RUST, PYTHON, GO, SCRIPT, JVM]))
+    let is_main = line.trim_start().starts_with("func TestMain("); // it runs the tests
+    spelled || (go_test && !is_main && marked(path, line, [RUST, PYTHON, GO, SCRIPT, JVM]))
 }
 
 /// Whether the line begins with a mark of the file's language, in the order of [`Language`].

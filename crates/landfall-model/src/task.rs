@@ -582,8 +582,12 @@ pub enum ConcernCode {
     TestRemoved,
     /// Fewer tests ran than on the base.
     FewerTests,
+    /// It changes a file that decides what the checks do.
+    ProtectedInput,
     /// A test lost its assertions, or cannot fail.
     EmptyTest,
+    /// Code reaches into the test runner.
+    RunnerPatched,
     /// Settings want a person to look.
     ReviewAsked,
     /// A reviewer and the agent do not agree.
@@ -592,13 +596,15 @@ pub enum ConcernCode {
 
 impl ConcernCode {
     /// Every code there is.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::ProtectedPath,
         Self::TestDeleted,
         Self::TestSkipped,
         Self::TestRemoved,
         Self::FewerTests,
+        Self::ProtectedInput,
         Self::EmptyTest,
+        Self::RunnerPatched,
         Self::ReviewAsked,
         Self::Disputed,
     ];
@@ -612,7 +618,9 @@ impl ConcernCode {
             Self::TestSkipped => "test-skipped",
             Self::TestRemoved => "test-removed",
             Self::FewerTests => "fewer-tests",
+            Self::ProtectedInput => "protected-input",
             Self::EmptyTest => "empty-test",
+            Self::RunnerPatched => "runner-patched",
             Self::ReviewAsked => "review-asked",
             Self::Disputed => "disputed",
         }
@@ -627,7 +635,9 @@ impl fmt::Display for Concern {
             ConcernCode::TestSkipped => "switches a test off",
             ConcernCode::TestRemoved => "removes tests",
             ConcernCode::FewerTests => "runs fewer tests than the base",
+            ConcernCode::ProtectedInput => "changes what the checks do",
             ConcernCode::EmptyTest => "empties tests",
+            ConcernCode::RunnerPatched => "reaches into the test runner",
             ConcernCode::ReviewAsked => "is to be reviewed",
             ConcernCode::Disputed => "is disputed between reviewer and agent",
         };

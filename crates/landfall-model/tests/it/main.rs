@@ -28,6 +28,7 @@ mod test_matrix;
 mod test_mended;
 mod test_pilot;
 mod test_proposal;
+mod test_protected;
 mod test_queue;
 mod test_queue_walk;
 mod test_recovery;

@@ -37,7 +37,7 @@ fn change(path: &str, before: &str, after: &str) -> ChangedFile {
 }
 
 fn check_change<const N: usize>(files: [ChangedFile; N], expect: Expect) {
-    let found = concerns(&files, None, None);
+    let found = concerns(&files, &[], None, None);
     expect.assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
 }
 
@@ -118,7 +118,7 @@ fn honest_changes_of_tests_are_not_named() {
             "    assert (f(), g()) == (1, 2)\n    assert f() < g()\n",
         ),
     ] {
-        assert_eq!(concerns(&[change("test_a.py", TWO, &after)], None, None), [], "{after}");
+        assert_eq!(concerns(&[change("test_a.py", TWO, &after)], &[], None, None), [], "{after}");
     }
     let moved = change("tests/unit/test_a.py", "", TWO);
     check_change([change("test_a.py", TWO, ""), moved], expect![[""]]);

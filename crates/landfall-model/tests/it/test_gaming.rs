@@ -18,12 +18,12 @@ fn deleted(path: &str, removed: &[&str]) -> ChangedFile {
 }
 
 fn check<const N: usize>(files: [ChangedFile; N], expect: Expect) {
-    let found: Vec<_> = concerns(&files, None, None).iter().map(ToString::to_string).collect();
+    let found: Vec<_> = concerns(&files, &[], None, None).iter().map(ToString::to_string).collect();
     expect.assert_eq(&found.join("\n"));
 }
 
 fn clean<const N: usize>(files: [ChangedFile; N]) {
-    assert_eq!(concerns(&files, None, None), [], "{files:?}");
+    assert_eq!(concerns(&files, &[], None, None), [], "{files:?}");
 }
 
 #[test]
@@ -41,6 +41,7 @@ fn the_rules_themselves_want_an_eye() {
             changes a protected path: .landfall/flows/loop.toml
             changes a protected path: .ci/run"#]],
     );
+    check([file("LANDFALL.toml", &["x"], &[])], expect!["changes a protected path: LANDFALL.toml"]);
     clean([file("docs/landfall.toml", &["x"], &[]), file("src/ci.rs", &["x"], &[])]);
 }
 
@@ -85,7 +86,7 @@ fn a_test_that_is_switched_off_wants_an_eye() {
         ("a.spec.js", "xit('works', () => {"),
         ("ATest.java", "    @Disabled"),
     ] {
-        let found = concerns(&[file(path, &[line], &[])], None, None);
+        let found = concerns(&[file(path, &[line], &[])], &[], None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
         assert_eq!(words, ["test-skipped"], "{path}: {line}");
     }
@@ -106,7 +107,7 @@ fn a_test_that_is_gone_wants_an_eye_whatever_the_language() {
         ("ATest.kt", "    @Test"),
         ("a_test.exs", "  test \"works\" do"),
     ] {
-        let found = concerns(&[file(path, &["x"], &[line])], None, None);
+        let found = concerns(&[file(path, &["x"], &[line])], &[], None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
         assert_eq!(words, ["test-removed"], "{path}: {line}");
     }
@@ -114,8 +115,9 @@ fn a_test_that_is_gone_wants_an_eye_whatever_the_language() {
 
 #[test]
 fn fewer_tests_than_on_the_base_want_an_eye() {
-    let words =
-        |now, base| -> Vec<String> { concerns(&[], now, base).iter().map(ToString::to_string).collect() };
+    let words = |now, base| -> Vec<String> {
+        concerns(&[], &[], now, base).iter().map(ToString::to_string).collect()
+    };
     assert_eq!(words(Some(3), Some(4)), ["runs fewer tests than the base: 3 ran, 4 on the base"]);
     assert!(words(Some(4), Some(4)).is_empty());
     assert!(words(Some(5), Some(4)).is_empty());

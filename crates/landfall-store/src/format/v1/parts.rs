@@ -93,7 +93,9 @@ words!(ConcernCode = model::ConcernCode {
     TestSkipped = "test-skipped",
     TestRemoved = "test-removed",
     FewerTests = "fewer-tests",
+    ProtectedInput = "protected-input",
     EmptyTest = "empty-test",
+    RunnerPatched = "runner-patched",
     ReviewAsked = "review-asked",
     Disputed = "disputed",
 });

@@ -1,0 +1,543 @@
+//! Which files of the base decide what the verify commands do: those named on their lines, followed through shell scripts,
+//! Makefiles and the scripts of a package.json.
+//!
+//! The trace asks for one file at a time; reading it is left to the engine.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::cases;
+use super::is_test_path;
+use super::sections::{Makefile, package_scripts};
+use super::shell_text::{SimpleCommand, simple_commands};
+
+/// Which part of a file decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputScope {
+    /// All of it.
+    WholeFile,
+    /// A script that holds tests itself: more of them may come, what is there may not change.
+    TestScript,
+    /// What these targets of a Makefile need. An empty name is the target that is made when none is named.
+    MakeTargets(BTreeSet<String>),
+    /// These scripts of a package.json.
+    PackageScripts(BTreeSet<String>),
+}
+
+/// A file that decides what the checks do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedInput {
+    /// From the root of the repository.
+    pub path: String,
+    /// The part of it that counts.
+    pub scope: InputScope,
+    /// What runs or reads it: a file, or `the check`.
+    pub used_by: String,
+}
+
+/// What people write on a verify line is followed this far.
+const DEPTH_MAX: usize = 8;
+/// So many files are asked for at most: a check that runs more is no line of a person.
+const FILES_MAX: usize = 64;
+/// The largest file that is followed. A larger one is protected and not read.
+pub const INPUT_BYTES_MAX: u64 = 256 << 10;
+
+/// How a command is used, which decides how sure it is that it belongs to the check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// On the line of the verify command.
+    Line,
+    /// In a Makefile or a package.json.
+    Recipe,
+    /// In a shell script: it also runs the product.
+    Script,
+}
+
+/// A file that may be followed.
+#[derive(Debug, Clone)]
+struct FileRequest {
+    path: String,
+    kind: RequestKind,
+    used_by: String,
+    depth: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RequestKind {
+    /// A program of the repository; `is_sure` if it belongs to the check whatever it is called and holds.
+    Program {
+        is_sure: bool,
+    },
+    /// A settings file that a command names.
+    Settings,
+    Make {
+        targets: BTreeSet<String>,
+    },
+    Package {
+        script: String,
+    },
+}
+
+/// Follows the verify commands through the files of the base.
+#[derive(Debug, Default)]
+pub struct InputTrace {
+    requests: VecDeque<FileRequest>,
+    /// What was read already, for files that are used in several ways.
+    texts: BTreeMap<String, Option<String>>,
+    done: BTreeSet<String>,
+    inputs: BTreeMap<String, ProtectedInput>,
+}
+
+impl InputTrace {
+    /// Begins with the lines of the verify commands.
+    #[must_use]
+    pub fn new<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut trace = Self::default();
+        for line in lines {
+            trace.follow_text(line, Place::Line, "the check", "", 0);
+        }
+        trace
+    }
+
+    /// The next file to read from the base; none when all is known.
+    pub fn next_path(&mut self) -> Option<String> {
+        loop {
+            let path = self.requests.front()?.path.clone();
+            match self.texts.get(&path).cloned() {
+                None if self.texts.len() >= FILES_MAX => {
+                    let request = self.requests.pop_front().expect("it is at the front");
+                    self.protect(&request.path, InputScope::WholeFile, &request.used_by);
+                }
+                None => return Some(path),
+                Some(text) => {
+                    let request = self.requests.pop_front().expect("it is at the front");
+                    self.answer(&request, text.as_deref());
+                }
+            }
+        }
+    }
+
+    /// What a file holds on the base; none: there is no such file, or it is too large to follow.
+    pub fn provide(&mut self, path: &str, text: Option<String>) {
+        self.texts.insert(path.to_owned(), text);
+    }
+
+    /// All that decides what the checks do.
+    #[must_use]
+    pub fn into_inputs(self) -> Vec<ProtectedInput> {
+        self.inputs.into_values().collect()
+    }
+
+    fn request(&mut self, path: String, kind: RequestKind, used_by: &str, depth: usize) {
+        let key = format!("{path} {kind:?}");
+        if depth <= DEPTH_MAX && self.requests.len() < FILES_MAX * 4 && self.done.insert(key) {
+            self.requests.push_back(FileRequest { path, kind, used_by: used_by.to_owned(), depth });
+        }
+    }
+
+    fn protect(&mut self, path: &str, scope: InputScope, used_by: &str) {
+        let input = self.inputs.entry(path.to_owned()).or_insert_with(|| ProtectedInput {
+            path: path.to_owned(),
+            scope: scope.clone(),
+            used_by: used_by.to_owned(),
+        });
+        match (&mut input.scope, scope) {
+            (InputScope::MakeTargets(known), InputScope::MakeTargets(more))
+            | (InputScope::PackageScripts(known), InputScope::PackageScripts(more)) => known.extend(more),
+            (known, InputScope::WholeFile) => *known = InputScope::WholeFile,
+            (_, InputScope::TestScript | InputScope::MakeTargets(_) | InputScope::PackageScripts(_)) => {}
+        }
+    }
+
+    fn answer(&mut self, request: &FileRequest, text: Option<&str>) {
+        let FileRequest { path, kind, used_by, depth } = request;
+        match kind {
+            RequestKind::Settings => self.protect(path, InputScope::WholeFile, used_by),
+            RequestKind::Program { is_sure } => {
+                let Some(text) = text else {
+                    if *is_sure {
+                        self.protect(path, InputScope::WholeFile, used_by); // it may come with the change
+                    }
+                    return;
+                };
+                if !is_sure && !is_check_like(path, text) {
+                    return; // the product, which the check runs
+                }
+                if is_test_path(path) && !cases::test_cases(path, text).is_empty() && !is_shell(path, text) {
+                    return; // a file of tests: each of them is looked at by itself
+                }
+                let scope = if is_test_path(path) { InputScope::TestScript } else { InputScope::WholeFile };
+                self.protect(path, scope, used_by);
+                if is_shell(path, text) {
+                    self.follow_text(text, Place::Script, path, folder_of(path), depth + 1);
+                }
+            }
+            RequestKind::Make { targets } => {
+                let Some(text) = text else { return };
+                self.protect(path, InputScope::MakeTargets(targets.clone()), used_by);
+                let makefile = Makefile::parse(text);
+                let folder = folder_of(path);
+                let needed = makefile.needed_targets(targets);
+                for include in &makefile.includes {
+                    // Names of included files are looked up where `make` runs: mostly the folder of the first one.
+                    if let Some(path) = resolve(folder, include) {
+                        self.protect(&path, InputScope::MakeTargets(needed.clone()), used_by);
+                        self.request(path, RequestKind::Make { targets: needed.clone() }, used_by, depth + 1);
+                    }
+                }
+                self.follow_text(&makefile.commands(targets), Place::Recipe, path, folder, depth + 1);
+            }
+            RequestKind::Package { script } => {
+                let Some(text) = text else { return };
+                let scripts = package_scripts(text);
+                let names = [format!("pre{script}"), script.clone(), format!("post{script}")];
+                self.protect(path, InputScope::PackageScripts(names.iter().cloned().collect()), used_by);
+                for line in names.iter().filter_map(|name| scripts.get(name)) {
+                    self.follow_text(line, Place::Recipe, path, folder_of(path), depth + 1);
+                }
+            }
+        }
+    }
+
+    /// Follows the commands of a text. `folder` is where its file is; commands begin there or at the root.
+    fn follow_text(&mut self, text: &str, place: Place, used_by: &str, folder: &str, depth: usize) {
+        if depth > DEPTH_MAX {
+            return;
+        }
+        // A script is started at the root and may change to its own folder; a recipe runs where its file is.
+        let mut folders = match place {
+            Place::Line | Place::Recipe => vec![folder.to_owned()],
+            Place::Script if folder.is_empty() => vec![String::new()],
+            Place::Script => vec![String::new(), folder.to_owned()],
+        };
+        for command in simple_commands(text) {
+            if command.words[0] == "cd" {
+                if let Some(target) = command.words.get(1).and_then(|word| resolve(&folders[0], word)) {
+                    folders.push(target);
+                    if place != Place::Script {
+                        folders.remove(0);
+                    }
+                }
+                continue;
+            }
+            for folder in folders.clone() {
+                self.follow_command(&command, place, used_by, &folder, depth);
+            }
+        }
+    }
+
+    fn follow_command(
+        &mut self,
+        command: &SimpleCommand,
+        place: Place,
+        used_by: &str,
+        folder: &str,
+        depth: usize,
+    ) {
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+        let program = words[0].rsplit('/').next().unwrap_or_default();
+        // What is captured is compared: it is the product, or a tool.
+        if command.is_captured {
+            return;
+        }
+        let is_sure = match place {
+            Place::Line => true,
+            Place::Recipe => command.is_plain,
+            Place::Script => false,
+        };
+        let program_kind = || RequestKind::Program { is_sure };
+        for path in settings_of(&words).into_iter().filter_map(|word| resolve(folder, word)) {
+            self.request(path, RequestKind::Settings, used_by, depth);
+        }
+        match program {
+            "make" | "gmake" => self.follow_make(&words, used_by, folder, depth),
+            "npm" | "pnpm" | "yarn" | "bun" => {
+                if let Some((folder, script)) = package_script(&words, folder) {
+                    let path = join(&folder, "package.json");
+                    self.request(path, RequestKind::Package { script }, used_by, depth);
+                }
+            }
+            "just" => {
+                for name in ["justfile", "Justfile", ".justfile"] {
+                    self.request(join(folder, name), program_kind(), used_by, depth);
+                }
+            }
+            "task" => self.request(join(folder, "Taskfile.yml"), program_kind(), used_by, depth),
+            "rake" => self.request(join(folder, "Rakefile"), program_kind(), used_by, depth),
+            "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "." | "source" => {
+                match shell_argument(&words[1..]) {
+                    Some(ShellArgument::Text(text)) => {
+                        self.follow_text(text, place, used_by, folder, depth + 1)
+                    }
+                    Some(ShellArgument::File(word)) => {
+                        if let Some(path) = resolve(folder, word) {
+                            self.request(path, program_kind(), used_by, depth);
+                        }
+                    }
+                    None => {}
+                }
+            }
+            _ if words[0].contains('/') => {
+                if let Some(path) = resolve(folder, words[0]) {
+                    self.request(path, program_kind(), used_by, depth);
+                }
+            }
+            _ if is_interpreter(program) => {
+                for path in interpreted(&words[1..], folder) {
+                    self.request(path, program_kind(), used_by, depth);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn follow_make(&mut self, words: &[&str], used_by: &str, folder: &str, depth: usize) {
+        let mut folder = folder.to_owned();
+        let mut file = None;
+        let mut targets = BTreeSet::new();
+        let mut rest = words[1..].iter();
+        while let Some(word) = rest.next() {
+            match *word {
+                "-C" | "--directory" => {
+                    folder = rest.next().and_then(|next| resolve(&folder, next)).unwrap_or(folder)
+                }
+                "-f" | "--file" | "--makefile" => file = rest.next().copied(),
+                "-j" | "-l" | "-o" | "-W" => {
+                    if rest.clone().next().is_some_and(|next| next.chars().all(|char| char.is_ascii_digit()))
+                    {
+                        rest.next();
+                    }
+                }
+                word if word.starts_with('-') || word.contains('=') => {
+                    if let Some(inside) = word.strip_prefix("-C").or(word.strip_prefix("--directory=")) {
+                        folder = resolve(&folder, inside).unwrap_or(folder);
+                    } else if let Some(inside) = word.strip_prefix("-f").or(word.strip_prefix("--file=")) {
+                        file = Some(inside);
+                    }
+                }
+                word => {
+                    targets.insert(word.to_owned());
+                }
+            }
+        }
+        if targets.is_empty() {
+            targets.insert(String::new());
+        }
+        let names = file.map_or_else(|| vec!["GNUmakefile", "makefile", "Makefile"], |file| vec![file]);
+        for name in names {
+            if let Some(path) = resolve(&folder, name) {
+                // One that comes with the change is read before the one that is there.
+                self.protect(&path, InputScope::MakeTargets(targets.clone()), used_by);
+                self.request(path, RequestKind::Make { targets: targets.clone() }, used_by, depth);
+            }
+        }
+    }
+}
+
+enum ShellArgument<'a> {
+    File(&'a str),
+    Text(&'a str),
+}
+
+/// What a shell is to run.
+fn shell_argument<'a>(words: &[&'a str]) -> Option<ShellArgument<'a>> {
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "-o" | "+o" => {
+                rest.next();
+            }
+            word if word.starts_with('-') && !word.starts_with("--") && word.ends_with('c') => {
+                return rest.next().map(|text| ShellArgument::Text(text));
+            }
+            word if word.starts_with('-') || word.starts_with('+') => {}
+            word => return Some(ShellArgument::File(word)),
+        }
+    }
+    None
+}
+
+fn is_interpreter(program: &str) -> bool {
+    const NAMES: [&str; 10] =
+        ["node", "ruby", "perl", "deno", "php", "lua", "tsx", "ts-node", "Rscript", "pypy3"];
+    NAMES.contains(&program) || program.starts_with("python")
+}
+
+/// The files that an interpreter runs: a script, or a module of the repository.
+fn interpreted(words: &[&str], folder: &str) -> Vec<String> {
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "-m" => {
+                let Some(module) = rest.next() else { return Vec::new() };
+                // What everybody has is no file of the repository.
+                const RUNNERS: [&str; 6] = ["unittest", "pytest", "tox", "nox", "coverage", "doctest"];
+                let first = module.split('.').next().unwrap_or_default();
+                if RUNNERS.contains(&first) {
+                    return Vec::new();
+                }
+                let path = module.replace('.', "/");
+                return [format!("{path}.py"), format!("{path}/__main__.py")]
+                    .iter()
+                    .filter_map(|path| resolve(folder, path))
+                    .collect();
+            }
+            "-c" | "-e" | "--eval" | "-p" | "--test" | "-" => return Vec::new(),
+            "-W" | "-X" | "-I" | "-r" | "--require" | "--import" => {
+                rest.next();
+            }
+            "run" => {} // deno run
+            word if word.starts_with('-') => {}
+            word => return resolve(folder, word).into_iter().collect(),
+        }
+    }
+    Vec::new()
+}
+
+/// Files that a command is given as its settings, or to load first.
+fn settings_of<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    const OPTIONS: [&str; 8] =
+        ["-c", "--config", "--config-file", "-r", "--require", "--import", "--rcfile", "--env-file"];
+    const TOOLS: [&str; 12] = [
+        "pytest", "py.test", "jest", "mocha", "vitest", "nyc", "c8", "node", "tox", "coverage", "ava", "npx",
+    ];
+    let is_tool =
+        words.iter().take(3).any(|word| TOOLS.contains(&word.rsplit('/').next().unwrap_or_default()));
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1).filter(|_| is_tool) {
+        if OPTIONS.contains(word) {
+            found.extend(words.get(at + 1).copied());
+        } else if let Some((option, value)) = word.split_once('=')
+            && OPTIONS.contains(&option)
+        {
+            found.push(value);
+        }
+    }
+    found.retain(|word| word.contains(['.', '/']));
+    found
+}
+
+/// The folder and the script of a package.json that a package manager runs.
+fn package_script(words: &[&str], folder: &str) -> Option<(String, String)> {
+    let mut folder = folder.to_owned();
+    let mut script: Option<&str> = None;
+    let mut runs = false;
+    let mut rest = words[1..].iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "--prefix" | "-C" | "--dir" | "--cwd" => {
+                folder = rest.next().and_then(|next| resolve(&folder, next)).unwrap_or(folder)
+            }
+            "--" => break,
+            "run" | "run-script" if script.is_none() => runs = true,
+            word if word.starts_with('-') => {}
+            word if script.is_none() => script = Some(word),
+            _ => {}
+        }
+    }
+    let script = match script? {
+        "t" | "tst" | "test" => "test",
+        "it" | "install-test" => "test",
+        script if runs => script,
+        // What npm knows itself; yarn, pnpm and bun take any other word for a script.
+        "install" | "ci" | "i" | "exec" | "x" | "add" | "audit" | "dlx" => return None,
+        script if words[0].ends_with("npm") && !words[0].ends_with("pnpm") => match script {
+            "start" | "stop" | "restart" => script,
+            _ => return None,
+        },
+        script => script,
+    };
+    Some((folder, script.to_owned()))
+}
+
+/// A path from the root of the repository; none for what cannot be told without running it, or is outside.
+fn resolve(folder: &str, word: &str) -> Option<String> {
+    // `"$(dirname "$0")/x"`, `$PWD/x`, `${HERE}/x`: what is behind the last of them is tried from this folder.
+    let word = if word.contains(['$', '`']) {
+        let behind = match word.rfind([')', '}', '`']) {
+            Some(at) => &word[at + 1..],
+            None => &word[word.rfind('$')?..],
+        };
+        let (_, rest) = behind.split_once('/')?;
+        rest
+    } else {
+        word
+    };
+    if word.is_empty()
+        || word.starts_with(['/', '~', '-'])
+        || word.contains(['*', '?', '[', '{', '$', '`', '\n', '\0'])
+        || word.len() > 500
+    {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in word.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn is_shell(path: &str, text: &str) -> bool {
+    let ends = [".sh", ".bash", ".zsh", ".ksh"].iter().any(|ending| path.ends_with(ending));
+    let first = text.lines().next().unwrap_or_default();
+    let has_no_ending = !path.rsplit('/').next().unwrap_or_default().contains('.');
+    ends || (first.starts_with("#!") && first.contains("sh")) || (has_no_ending && !first.starts_with("#!"))
+}
+
+/// Whether a program that a check script runs is a part of the check rather than the product. Its place and name say so, or
+/// that it runs tests itself.
+fn is_check_like(path: &str, text: &str) -> bool {
+    const WORDS: [&str; 16] = [
+        "test",
+        "tests",
+        "check",
+        "checks",
+        "ci",
+        "verify",
+        "lint",
+        "spec",
+        "suite",
+        "harness",
+        "unit",
+        "integration",
+        "e2e",
+        "scripts",
+        "assert",
+        "asserts",
+    ];
+    const RUNS: [&str; 12] = [
+        "cargo test",
+        "cargo nextest",
+        "pytest",
+        "-m unittest",
+        "npm test",
+        "npm run",
+        "go test",
+        "node --test",
+        "make test",
+        "make check",
+        "assert",
+        "expect_",
+    ];
+    const PRODUCT: [&str; 5] = ["src", "bin", "app", "pkg", "cmd"];
+    let lower = path.to_ascii_lowercase();
+    let folders: Vec<&str> = folder_of(&lower).split('/').collect();
+    if folders.iter().any(|folder| PRODUCT.contains(folder)) {
+        return false;
+    }
+    let mut words = lower.split(['/', '.', '_', '-']);
+    words.any(|word| WORDS.contains(&word)) || RUNS.iter().any(|runs| text.contains(runs))
+}

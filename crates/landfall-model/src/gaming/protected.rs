@@ -1,0 +1,219 @@
+//! Which changes touch a protected input, and exactly what they change in it.
+
+use std::fmt;
+
+use super::ecosystems::{loaded_by, section_rule};
+use super::inputs::{InputScope, ProtectedInput};
+use super::runner_marks::shell_function;
+use super::sections::{Makefile, only_adds_words, package_lines, settings_lines};
+use super::{ChangedFile, is_protected};
+
+/// A change to a file that decides what the checks do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedChange {
+    /// From the root of the repository.
+    pub path: String,
+    /// What uses the file: the check, another file, or an ecosystem that loads it.
+    pub used_by: String,
+    /// The lines of the protected part that went and came, with their sign.
+    pub lines: Vec<String>,
+}
+
+const LINES_SHOWN: usize = 8; // of a concern, which is read in one line; the diff has the rest
+const LINE_MAX: usize = 160;
+const LINES_KEPT: usize = 40; // in the journal, for each file
+
+impl fmt::Display for ProtectedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (used by {})", self.path, self.used_by)?;
+        for (place, line) in self.lines.iter().take(LINES_SHOWN).enumerate() {
+            let cut: String = line.chars().take(LINE_MAX).collect();
+            write!(f, "{}{}", if place == 0 { ": " } else { " ⏎ " }, cut.trim_end())?;
+        }
+        match self.lines.len().saturating_sub(LINES_SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " … and {more} more lines"),
+        }
+    }
+}
+
+/// Whether a change of this file may be a change of a protected input.
+pub(super) fn is_watched(path: &str, inputs: &[ProtectedInput]) -> bool {
+    input_of(path, inputs).is_some()
+        || loaded_by(path).is_some()
+        || section_rule(path).is_some()
+        || is_package(path)
+}
+
+/// The protected inputs that a change touches. Settings of Landfall itself are a concern of their own.
+#[must_use]
+pub fn protected_changes(files: &[ChangedFile], inputs: &[ProtectedInput]) -> Vec<ProtectedChange> {
+    let changed = files.iter().filter(|file| !is_protected(&file.path));
+    changed.filter_map(|file| protected_change(file, inputs)).collect()
+}
+
+fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<ProtectedChange> {
+    let change = |used_by: &str, mut lines: Vec<String>| {
+        lines.truncate(LINES_KEPT);
+        ProtectedChange { path: file.path.clone(), used_by: used_by.to_owned(), lines }
+    };
+    if let Some(input) = input_of(&file.path, inputs) {
+        let lines = match &input.scope {
+            InputScope::WholeFile => changed_lines(file, code_lines),
+            InputScope::TestScript => changed_test_script(file),
+            InputScope::MakeTargets(targets) => {
+                let lines = changed_lines(file, |text| Makefile::parse(text).lines(targets));
+                lines.filter(|lines| !is_only_more_words(lines))
+            }
+            InputScope::PackageScripts(scripts) => changed_lines(file, |text| package_lines(text, scripts)),
+        };
+        return lines.map(|lines| change(&input.used_by, lines));
+    }
+    if let Some(ecosystem) = loaded_by(&file.path) {
+        return changed_lines(file, code_lines).map(|lines| change(ecosystem.name, lines));
+    }
+    if let Some(rule) = section_rule(&file.path) {
+        let lines = changed_lines(file, |text| settings_lines(text, rule));
+        return lines.map(|lines| change("the test runner", lines));
+    }
+    if is_package(&file.path) {
+        let lines = changed_lines(file, |text| package_lines(text, &std::collections::BTreeSet::new()));
+        return lines.map(|lines| change("the test runner", lines));
+    }
+    None
+}
+
+/// The input that this path is, or holds: a link in place of its folder takes the file elsewhere.
+fn input_of<'a>(path: &str, inputs: &'a [ProtectedInput]) -> Option<&'a ProtectedInput> {
+    let holds = |input: &&ProtectedInput| {
+        input.path.get(..path.len()).is_some_and(|start| start.eq_ignore_ascii_case(path))
+            && input.path[path.len()..].starts_with('/')
+    };
+    inputs.iter().find(|input| input.path.eq_ignore_ascii_case(path)).or_else(|| inputs.iter().find(holds))
+}
+
+fn is_package(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("package.json"))
+}
+
+/// The lines that do something. A comment cannot weaken a check; the line that became one is gone.
+fn code_lines(text: &str) -> Vec<String> {
+    let is_code = |line: &&str| {
+        !line.trim().is_empty()
+            && (!line.trim_start().starts_with('#')
+                || line.starts_with("#!")
+                || line.trim_start().starts_with("#["))
+    };
+    text.lines().filter(is_code).map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// What differs between the protected parts; none if they are the same.
+fn changed_lines(file: &ChangedFile, part: impl Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
+    let is_unread = (!file.created && file.before.is_none()) || (!file.deleted && file.after.is_none());
+    if is_unread {
+        // Too large, a link, or no text: all that changed counts.
+        let mut lines: Vec<String> = file.removed.iter().map(|line| format!("−{line}")).collect();
+        lines.extend(file.added.iter().map(|line| format!("+{line}")));
+        return Some(lines);
+    }
+    let part_of = |text: &Option<String>| text.as_deref().map(&part).unwrap_or_default();
+    let (before, after) = (part_of(&file.before), part_of(&file.after));
+    if before == after {
+        return None;
+    }
+    // What both begin and end with is the same; in between is the change.
+    let same_begin = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
+    let most = before.len().min(after.len()) - same_begin;
+    let same_end =
+        before.iter().rev().zip(after.iter().rev()).take(most).take_while(|(old, new)| old == new).count();
+    let removed = &before[same_begin..before.len() - same_end];
+    let added = &after[same_begin..after.len() - same_end];
+    Some(signed_difference(removed, added))
+}
+
+/// The lines of both that are not in common, in order, with their sign.
+fn signed_difference(removed: &[String], added: &[String]) -> Vec<String> {
+    const CELLS_MAX: usize = 250_000; // of the table; a larger change is shown as a whole
+    let width = added.len() + 1;
+    let mut lines = Vec::new();
+    let (mut old, mut new) = (0, 0);
+    if removed.len() * width <= CELLS_MAX {
+        // How many lines are in common from here on: the usual table of the longest common subsequence.
+        let mut common = vec![0usize; (removed.len() + 1) * width];
+        for at in (0..removed.len()).rev() {
+            for place in (0..added.len()).rev() {
+                common[at * width + place] = match removed[at] == added[place] {
+                    true => common[(at + 1) * width + place + 1] + 1,
+                    false => common[(at + 1) * width + place].max(common[at * width + place + 1]),
+                };
+            }
+        }
+        while old < removed.len() && new < added.len() {
+            if removed[old] == added[new] {
+                (old, new) = (old + 1, new + 1);
+            } else if common[(old + 1) * width + new] >= common[old * width + new + 1] {
+                lines.push(format!("−{}", removed[old]));
+                old += 1;
+            } else {
+                lines.push(format!("+{}", added[new]));
+                new += 1;
+            }
+        }
+    }
+    lines.extend(removed[old..].iter().map(|line| format!("−{line}")));
+    lines.extend(added[new..].iter().map(|line| format!("+{line}")));
+    lines
+}
+
+/// A list of files that only grows: it weakens nothing.
+fn is_only_more_words(lines: &[String]) -> bool {
+    let signed = |sign: char| lines.iter().filter_map(|line| line.strip_prefix(sign)).collect::<Vec<_>>();
+    let (removed, added) = (signed('−'), signed('+'));
+    !removed.is_empty()
+        && removed.len() == added.len()
+        && removed.iter().zip(&added).all(|(old, new)| only_adds_words(old, new))
+}
+
+/// What changes in a script that holds tests, besides tests that come.
+fn changed_test_script(file: &ChangedFile) -> Option<Vec<String>> {
+    let lines = changed_lines(file, code_lines)?;
+    let (Some(before), Some(after)) = (&file.before, &file.after) else { return Some(lines) };
+    let (before, after) = (code_lines(before), code_lines(after));
+    let mut kept = before.iter().peekable();
+    let mut added = Vec::new();
+    for line in &after {
+        if kept.peek() == Some(&line) {
+            kept.next();
+        } else {
+            added.push(line);
+        }
+    }
+    let all_kept = kept.next().is_none();
+    let names: Vec<&str> = before.iter().filter_map(|line| given_name(line)).collect();
+    let is_harmless =
+        |line: &&String| !may_end_early(line) && given_name(line).is_none_or(|name| !names.contains(&name));
+    (!all_kept || !added.iter().all(is_harmless)).then_some(lines)
+}
+
+/// The variable or function that a line of a script sets. To set one again may undo a failure.
+fn given_name(line: &str) -> Option<&str> {
+    let code = line.trim();
+    let variable = code.split_once('=').map(|(name, _)| name);
+    let is_name = |name: &&str| {
+        !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+    };
+    variable.filter(is_name).or_else(|| shell_function(code))
+}
+
+/// Whether an added line could keep the lines after it, or around it, from failing.
+fn may_end_early(line: &str) -> bool {
+    const MARKS: [&str; 13] = [
+        "|| true", "|| :", "set +e", "trap ", "exec ", "alias ", "eval ", "<<", "exit 0", "return 0",
+        "kill ", "PATH=", "if false",
+    ];
+    let code = line.trim().trim_end_matches(';');
+    let last = code.rsplit([';', '{', '|', '&', ' ']).next().unwrap_or_default().trim();
+    let ends_well = matches!(last, "exit" | "return" | "true" | ":" | "break");
+    let is_odd_function = shell_function(code).is_some_and(|name| !name.contains("test"));
+    ends_well || is_odd_function || MARKS.iter().any(|mark| code.contains(mark))
+}

@@ -1,0 +1,403 @@
+//! Which files decide what the checks do, and which changes of them are shown to a person.
+
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use landfall_model::gaming::{ChangedFile, InputScope, InputTrace, ProtectedInput, concerns};
+
+type Files<'a> = &'a [(&'a str, &'a str)];
+
+fn trace(line: &str, files: Files<'_>) -> Vec<ProtectedInput> {
+    let files: BTreeMap<&str, &str> = files.iter().copied().collect();
+    let mut trace = InputTrace::new([line]);
+    let mut asked = 0;
+    while let Some(path) = trace.next_path() {
+        asked += 1;
+        assert!(asked <= 64, "it asks for ever");
+        trace.provide(&path, files.get(path.as_str()).map(|text| (*text).to_owned()));
+    }
+    trace.into_inputs()
+}
+
+/// The inputs of a check that are there, each with its part.
+fn check_inputs(line: &str, files: Files<'_>, expect: Expect) {
+    let words = |input: &ProtectedInput| {
+        let names =
+            |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
+        let part = match &input.scope {
+            InputScope::WholeFile => "all".to_owned(),
+            InputScope::TestScript => "tests".to_owned(),
+            InputScope::MakeTargets(targets) => format!("targets {}", names(targets)),
+            InputScope::PackageScripts(scripts) => format!("scripts {}", names(scripts)),
+        };
+        format!("{}: {part} ({})", input.path, input.used_by)
+    };
+    let inputs = trace(line, files);
+    let there = inputs.iter().filter(|input| files.iter().any(|(path, _)| *path == input.path));
+    expect.assert_eq(&there.map(words).collect::<Vec<_>>().join("\n"));
+}
+
+/// A change of one file of the base.
+fn change(path: &str, before: &str, after: &str) -> ChangedFile {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect();
+    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    ChangedFile {
+        path: path.to_owned(),
+        created: before.is_empty(),
+        deleted: after.is_empty(),
+        added: lines(after),
+        removed: lines(before),
+        before: text(before),
+        after: text(after),
+    }
+}
+
+fn check_change(line: &str, files: Files<'_>, changed: ChangedFile, expect: Expect) {
+    let found = concerns(&[changed], &trace(line, files), None, None);
+    expect.assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+}
+
+const CI: &str = "#!/bin/sh\nset -e\nsh \"$(dirname \"$0\")/unit.sh\"\nmake lint\n";
+const GREET_TEST: &str = "[ \"$(sh greet.sh Ada)\" = \"Hello, Ada!\" ] || exit 1\n";
+
+#[test]
+fn scripts_are_followed_and_the_product_is_not() {
+    check_inputs(
+        "sh scripts/ci.sh && ./check.sh",
+        &[
+            ("scripts/ci.sh", CI),
+            ("scripts/unit.sh", "python3 -m unittest\n"),
+            ("Makefile", "lint:\n\tsh tools/lint.sh\nother:\n\tsh other.sh\n"),
+            ("tools/lint.sh", "true\n"),
+            ("other.sh", ""),
+            ("check.sh", "out=$(sh greet.sh)\nsh greet.sh | grep Hello\n. ./lib.sh\nsh greet.sh Bob\n"),
+            ("greet.sh", "echo Hello\n"),
+            ("lib.sh", "assert_equal() { [ \"$1\" = \"$2\" ]; }\n"),
+        ],
+        expect![[r#"
+            Makefile: targets lint (scripts/ci.sh)
+            check.sh: all (the check)
+            lib.sh: all (check.sh)
+            scripts/ci.sh: all (the check)
+            scripts/unit.sh: all (scripts/ci.sh)
+            tools/lint.sh: all (Makefile)"#]],
+    );
+}
+
+#[test]
+fn package_scripts_are_followed() {
+    let package =
+        r#"{"scripts": {"test": "npm run unit && sh extra.sh", "unit": "node --test", "start": "sh s.sh"}}"#;
+    check_inputs(
+        "cd web && npm test",
+        &[
+            ("web/package.json", package),
+            ("web/extra.sh", "true"),
+            ("web/s.sh", ""),
+            ("package.json", package),
+        ],
+        expect![[r#"
+            web/extra.sh: all (web/package.json)
+            web/package.json: scripts posttest postunit pretest preunit test unit (the check)"#]],
+    );
+}
+
+#[test]
+fn a_file_of_tests_is_no_protected_input() {
+    let files: Files<'_> = &[
+        ("tests/test_a.py", "def test_a():\n    assert 1\n"),
+        ("tests/run.py", "import sys\n"),
+        ("test.sh", GREET_TEST),
+        ("tests/data.txt", "x"),
+    ];
+    check_inputs("python3 -m pytest tests/test_a.py", files, expect![[""]]);
+    check_inputs("python3 tests/test_a.py && cat tests/data.txt", files, expect![[""]]);
+    check_inputs("python3 tests/run.py", files, expect!["tests/run.py: tests (the check)"]);
+    check_inputs("sh test.sh", files, expect!["test.sh: tests (the check)"]);
+}
+
+#[test]
+fn files_that_include_each_other_and_large_ones_end_the_trace() {
+    let inputs = trace(
+        "make && sh a.sh",
+        &[
+            ("Makefile", "include a.mk\nall: all\n\tmake all\n"),
+            ("a.mk", "include Makefile a.mk\n"),
+            ("a.sh", "sh check_b.sh\n"),
+            ("check_b.sh", "sh a.sh; sh check_b.sh\n"),
+        ],
+    );
+    assert!(inputs.len() < 20);
+    let many: Vec<(String, String)> =
+        (0..200).map(|number| (format!("check{number}.sh"), format!("sh check{}.sh", number + 1))).collect();
+    let files: Vec<(&str, &str)> = many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    assert!(trace("sh check0.sh", &files).len() < 64, "the depth is bounded");
+    let line = (0..5_000).map(|number| format!("sh x{number}.sh;")).collect::<String>();
+    let _ = trace(&line, &[]); // the number of files is bounded
+}
+
+#[test]
+fn a_change_of_a_script_is_shown_exactly() {
+    let files: Files<'_> = &[("scripts/ci.sh", "set -e\nsh unit.sh\ncargo test\n")];
+    check_change(
+        "sh scripts/ci.sh",
+        files,
+        change("scripts/ci.sh", files[0].1, "set -e\nsh unit.sh\ntrue\n"),
+        expect!["changes what the checks do: scripts/ci.sh (used by the check): −cargo test ⏎ +true"],
+    );
+    check_change(
+        "sh scripts/ci.sh",
+        files,
+        change("scripts", "", "link"),
+        expect!["changes what the checks do: scripts (used by the check): +link"],
+    );
+    check_change(
+        "sh scripts/ci.sh",
+        files,
+        change("scripts/ci.sh", files[0].1, "# The checks.\nset -e\nsh unit.sh\n\ncargo test\n"),
+        expect![[""]],
+    );
+    // A file that the base does not have and the check would use.
+    check_change(
+        "sh check.sh",
+        &[],
+        change("check.sh", "", "true\n"),
+        expect!["changes what the checks do: check.sh (used by the check): +true"],
+    );
+}
+
+#[test]
+fn only_the_used_part_of_a_makefile_counts() {
+    let base = "PY = python3\nSRC = a.c b.c\ntest: build\n\t$(PY) -m unittest\nbuild: $(SRC)\n\tcc $(SRC)\nclean:\n\trm -f x\n";
+    let check = |old: &str, new: &str, expect: Expect| {
+        let changed = change("Makefile", base, &base.replace(old, new));
+        check_change("make test", &[("Makefile", base)], changed, expect);
+    };
+    check("rm -f x", "rm -rf x y", expect![[""]]);
+    check("a.c b.c", "a.c b.c c.c", expect![[""]]);
+    check(
+        "PY = python3",
+        "PY = true",
+        expect!["changes what the checks do: Makefile (used by the check): −PY = python3 ⏎ +PY = true"],
+    );
+    check(
+        "\t$(PY) -m unittest\n",
+        "",
+        expect![
+            "changes what the checks do: Makefile (used by the check): −PY = python3 ⏎ −	$(PY) -m unittest"
+        ],
+    );
+    check(
+        "clean:",
+        "test: extra\nclean:",
+        expect!["changes what the checks do: Makefile (used by the check): +test: extra"],
+    );
+    check_change(
+        "make test",
+        &[("Makefile", base)],
+        change("GNUmakefile", "", "test:\n\ttrue\n"),
+        expect!["changes what the checks do: GNUmakefile (used by the check): +test: ⏎ +	true"],
+    );
+}
+
+#[test]
+fn only_the_used_part_of_an_included_file_counts() {
+    let files: Files<'_> = &[
+        ("Makefile", "include tests.mk\ntest: unit\n\t$(AFTER)\n"),
+        ("tests.mk", "RUNNER = sh\nAFTER = echo\nOTHER = x\nunit:\n\t$(RUNNER) run.sh\nlint:\n\ttrue\n"),
+    ];
+    let check = |old: &str, new: &str, expect: Expect| {
+        check_change(
+            "make test",
+            files,
+            change("tests.mk", files[1].1, &files[1].1.replace(old, new)),
+            expect,
+        );
+    };
+    check("OTHER = x", "OTHER = y", expect![[""]]);
+    check("lint:\n\ttrue", "lint:\n\tfalse", expect![[""]]);
+    check(
+        "RUNNER = sh",
+        "RUNNER = true",
+        expect!["changes what the checks do: tests.mk (used by the check): −RUNNER = sh ⏎ +RUNNER = true"],
+    );
+    check(
+        "AFTER = echo",
+        "AFTER = true",
+        expect!["changes what the checks do: tests.mk (used by the check): −AFTER = echo ⏎ +AFTER = true"],
+    );
+}
+
+#[test]
+fn only_the_used_scripts_of_a_package_count() {
+    let base = r#"{"version": "1", "scripts": {"test": "mocha", "start": "node ."}, "devDependencies": {"mocha": "^10"}}"#;
+    let check = |old: &str, new: &str, expect: Expect| {
+        let changed = change("package.json", base, &base.replace(old, new));
+        check_change("npm test", &[("package.json", base)], changed, expect);
+    };
+    check(r#""version": "1""#, r#""version": "2""#, expect![[""]]);
+    check("node .", "node index.js", expect![[""]]);
+    check("^10", "^11", expect![[""]]);
+    check(
+        "\"mocha\",",
+        "\"true\",",
+        expect![[
+            r#"changes what the checks do: package.json (used by the check): −"test": "mocha" ⏎ +"test": "true""#
+        ]],
+    );
+    check(
+        "\"start\"",
+        "\"pretest\": \"exit 0\", \"start\"",
+        expect![[r#"changes what the checks do: package.json (used by the check): +"pretest": "exit 0""#]],
+    );
+    check(
+        "^10",
+        "file:./mocha",
+        expect![[
+            r#"changes what the checks do: package.json (used by the check): +"mocha": "file:./mocha""#
+        ]],
+    );
+}
+
+#[test]
+fn what_a_runner_loads_by_itself_is_protected_in_every_ecosystem() {
+    for path in [
+        "conftest.py",
+        "tests/conftest.py",
+        "pytest.ini",
+        "tox.ini",
+        "sitecustomize.py",
+        "x.pth",
+        "unittest/__init__.py",
+        "unittest.py",
+        "src/pytest.py",
+        ".mocharc.json",
+        "jest.config.ts",
+        "web/vitest.config.mts",
+        "node_modules/assert/index.js",
+        ".npmrc",
+        ".cargo/config.toml",
+        "build.rs",
+        "crates/a/build.rs",
+        "rust-toolchain.toml",
+        "go.work",
+        "vendor/github.com/stretchr/testify/assert/assertions.go",
+    ] {
+        let found = concerns(&[change(path, "", "x = 1\n")], &[], None, None);
+        let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
+        assert_eq!(words, ["protected-input"], "{path}");
+    }
+    for path in [
+        "src/build.rs",
+        "src/unittest_tools.py",
+        "docs/pytest.md",
+        "app/collections/a.py",
+        "go.sum",
+        "a.config.js",
+    ] {
+        assert_eq!(concerns(&[change(path, "", "x = 1\n")], &[], None, None), [], "{path}");
+    }
+}
+
+#[test]
+fn only_sections_about_tests_count_in_shared_settings() {
+    let check = |path: &str, before: &str, after: &str, expect: Expect| {
+        check_change("true", &[], change(path, before, after), expect);
+    };
+    let project = "[project]\nversion = \"1\"\n[tool.pytest.ini_options]\naddopts = \"-q\"\n";
+    check("pyproject.toml", project, &project.replace("\"1\"", "\"2\""), expect![[""]]);
+    check(
+        "pyproject.toml",
+        project,
+        &project.replace("-q", "-k nothing"),
+        expect![[
+            r#"changes what the checks do: pyproject.toml (used by the test runner): −addopts = "-q" ⏎ +addopts = "-k nothing""#
+        ]],
+    );
+    let cargo = "[package]\nname = \"a\"\n[dependencies]\nserde = \"1\"\n";
+    check("Cargo.toml", cargo, &cargo.replace("\"1\"", "\"2\""), expect![[""]]);
+    check(
+        "Cargo.toml",
+        cargo,
+        &cargo.replace("[dep", "autotests = false\n[dep"),
+        expect!["changes what the checks do: Cargo.toml (used by the test runner): +autotests = false"],
+    );
+    check("go.mod", "module a\n", "module a\nrequire b v1.0.0\n", expect![[""]]);
+    check(
+        "go.mod",
+        "module a\n",
+        "module a\nreplace b => ./b\n",
+        expect!["changes what the checks do: go.mod (used by the test runner): +replace b => ./b"],
+    );
+}
+
+#[test]
+fn a_script_of_tests_may_grow_and_not_shrink() {
+    let files: Files<'_> = &[("test.sh", GREET_TEST)];
+    let check = |after: &str, expect: Expect| {
+        check_change("sh test.sh", files, change("test.sh", GREET_TEST, after), expect);
+    };
+    check(&format!("{GREET_TEST}[ -e more ] || exit 1\n"), expect![[""]]);
+    check(&format!("test_more() {{\n  [ -e more ] || exit 1\n}}\n{GREET_TEST}test_more\n"), expect![[""]]);
+    check(
+        &format!("{GREET_TEST}if [ -e x ]; then exit 0; fi\n"),
+        expect!["changes what the checks do: test.sh (used by the check): +if [ -e x ]; then exit 0; fi"],
+    );
+    check(
+        &format!("exit 0\n{GREET_TEST}"),
+        expect![[r#"
+            changes what the checks do: test.sh (used by the check): +exit 0
+            empties tests: test.sh: test.sh (1 assertions before, none now)"#]],
+    );
+    check(
+        "[ \"$(sh greet.sh Ada)\" = \"Bye\" ] || exit 1\n",
+        expect![[
+            r#"changes what the checks do: test.sh (used by the check): −[ "$(sh greet.sh Ada)" = "Hello, Ada!" ] || exit 1 ⏎ +[ "$(sh greet.sh Ada)" = "Bye" ] || exit 1"#
+        ]],
+    );
+}
+
+#[test]
+fn code_that_reaches_into_the_runner_is_shown() {
+    for (path, line) in [
+        ("calc.py", "import unittest"),
+        ("calc.py", "unittest.TestCase.assertEqual = lambda *a: None"),
+        ("calc.py", "if 'pytest' in sys.modules:"),
+        ("test_calc.py", "def load_tests(loader, tests, pattern):"),
+        ("calc.js", "assert.strictEqual = () => {};"),
+        ("calc.js", "for (const name of Object.keys(assert)) assert[name] = () => {};"),
+        ("calc.js", "Object.assign(require('node:assert'), { equal() {} });"),
+        ("calc.py", "setattr(unittest.TestCase, 'assertEqual', f)"),
+        ("calc.sh", "assert_equal() { :; }"),
+        ("calc.js", "if (process.env.NODE_TEST_CONTEXT) {"),
+        ("calc.go", "import \"testing\""),
+        ("calc_test.go", "func TestMain(m *testing.M) {"),
+        ("src/lib.rs", "    if cfg!(test) {"),
+        ("src/lib.rs", "macro_rules! assert_eq {"),
+    ] {
+        let found = concerns(&[change(path, "", &format!("{line}\n"))], &[], None, None);
+        let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
+        assert_eq!(words, ["runner-patched"], "{path}: {line}");
+    }
+    for (path, line) in [
+        ("calc.py", "# import unittest"),
+        ("calc.py", "import collections"),
+        ("test_calc.py", "import unittest"),
+        ("calc.js", "const assert = require('node:assert');"),
+        ("calc.js", "assert.ok(a === b);"),
+        ("calc.js", "const same = assert.equal;"),
+        ("calc.js", "items.forEach((test) => { test.done = true; });"),
+        ("calc.sh", "greet() {"),
+        ("calc.test.js", "const test = require('node:test');"),
+        ("calc_test.go", "import \"testing\""),
+        ("main.go", "os.Exit(0)"),
+        ("src/main.rs", "std::process::exit(0);"),
+        ("docs/a.md", "import unittest"),
+    ] {
+        assert_eq!(
+            concerns(&[change(path, "", &format!("{line}\n"))], &[], None, None),
+            [],
+            "{path}: {line}"
+        );
+    }
+}
