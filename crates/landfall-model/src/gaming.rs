@@ -3,6 +3,7 @@
 //! The engine collects the facts: which files changed and what they hold, and which files the verify commands use. What
 //! follows from them is decided here.
 
+mod base_tests;
 mod cases;
 mod ecosystems;
 mod inputs;
@@ -12,6 +13,7 @@ mod runner_marks;
 mod sections;
 mod shell_text;
 
+pub use base_tests::{BaseTestMode, BaseTestRun, Restore, failing_tests, restores};
 pub use cases::{TestCase, test_cases, with_tests_of_base};
 pub use inputs::{INPUT_BYTES_MAX, InputScope, InputTrace, ProtectedInput};
 pub use protected::{ProtectedChange, protected_changes};
@@ -35,6 +37,19 @@ pub struct ChangedFile {
     pub before: Option<String>,
     /// What it holds in the work.
     pub after: Option<String>,
+}
+
+/// What verification knows of the tests besides that they passed. The certificate shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TestEvidence {
+    /// Protected inputs that the change touches.
+    pub protected: Vec<ProtectedChange>,
+    /// The run of the base tests against the work; none if no test of the base changed, or they are switched off.
+    pub base_tests: Option<BaseTestRun>,
+    /// How many tests ran on the base, if its checks tell.
+    pub tests_run_on_base: Option<u64>,
+    /// In the files of the change.
+    pub counts: TestCounts,
 }
 
 /// Tests and assertions in the files of a change.
@@ -311,7 +326,9 @@ fn is_test_path(path: &str) -> bool {
     let name = lower.rsplit('/').next().unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
     let in_folder =
-        lower.split('/').rev().skip(1).any(|part| matches!(part, "test" | "tests" | "__tests__" | "spec"));
+        lower.split('/').rev().skip(1).any(|part| {
+            matches!(part, "test" | "tests" | "__tests__" | "spec" | "testdata" | "__snapshots__")
+        });
     in_folder
         || stem.starts_with("test_")
         || stem.ends_with("_test")

@@ -7,6 +7,7 @@ use crate::score::Dimension;
 use crate::{Commit, Digest, Tree};
 
 pub use count::count_tests;
+pub(crate) use count::without_colour;
 
 /// What one check, or all of them together, came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

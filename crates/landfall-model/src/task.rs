@@ -588,6 +588,8 @@ pub enum ConcernCode {
     EmptyTest,
     /// Code reaches into the test runner.
     RunnerPatched,
+    /// A test of the base fails against the work.
+    BaseTestFails,
     /// Settings want a person to look.
     ReviewAsked,
     /// A reviewer and the agent do not agree.
@@ -596,7 +598,7 @@ pub enum ConcernCode {
 
 impl ConcernCode {
     /// Every code there is.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ProtectedPath,
         Self::TestDeleted,
         Self::TestSkipped,
@@ -605,6 +607,7 @@ impl ConcernCode {
         Self::ProtectedInput,
         Self::EmptyTest,
         Self::RunnerPatched,
+        Self::BaseTestFails,
         Self::ReviewAsked,
         Self::Disputed,
     ];
@@ -621,6 +624,7 @@ impl ConcernCode {
             Self::ProtectedInput => "protected-input",
             Self::EmptyTest => "empty-test",
             Self::RunnerPatched => "runner-patched",
+            Self::BaseTestFails => "base-test-fails",
             Self::ReviewAsked => "review-asked",
             Self::Disputed => "disputed",
         }
@@ -638,6 +642,7 @@ impl fmt::Display for Concern {
             ConcernCode::ProtectedInput => "changes what the checks do",
             ConcernCode::EmptyTest => "empties tests",
             ConcernCode::RunnerPatched => "reaches into the test runner",
+            ConcernCode::BaseTestFails => "fails tests of the base",
             ConcernCode::ReviewAsked => "is to be reviewed",
             ConcernCode::Disputed => "is disputed between reviewer and agent",
         };

@@ -170,7 +170,7 @@ fn leading(text: &str) -> Option<u64> {
 }
 
 /// Runners that think they speak to a terminal colour their lines.
-fn without_colour(line: &str) -> Cow<'_, str> {
+pub(crate) fn without_colour(line: &str) -> Cow<'_, str> {
     if !line.contains('\u{1b}') {
         return Cow::Borrowed(line);
     }

@@ -9,6 +9,7 @@ mod story;
 mod test_acceptance;
 mod test_accounts;
 mod test_agents;
+mod test_base_tests;
 mod test_budget;
 mod test_cases;
 mod test_checkpoint;

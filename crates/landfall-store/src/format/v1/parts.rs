@@ -96,6 +96,7 @@ words!(ConcernCode = model::ConcernCode {
     ProtectedInput = "protected-input",
     EmptyTest = "empty-test",
     RunnerPatched = "runner-patched",
+    BaseTestFails = "base-test-fails",
     ReviewAsked = "review-asked",
     Disputed = "disputed",
 });

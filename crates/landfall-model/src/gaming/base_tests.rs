@@ -1,0 +1,224 @@
+//! The tests of the base against the work: which files are put back, and what a run of them says.
+
+use super::{ChangedFile, cases, changed_tests, is_test_path, runner_marks};
+use crate::gate::{Outcome, without_colour};
+use crate::task::{Concern, ConcernCode};
+
+/// What a failing test of the base means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BaseTestMode {
+    /// A person looks at the work before it lands.
+    #[default]
+    Review,
+    /// The certificate says so.
+    Report,
+    /// They are not run.
+    Off,
+}
+
+impl BaseTestMode {
+    /// Every mode.
+    pub const ALL: [Self; 3] = [Self::Review, Self::Report, Self::Off];
+
+    /// The word in settings.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Review => "review",
+            Self::Report => "report",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// How a file of the work becomes what the tests of the base expect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restore {
+    /// As it is on the base.
+    FromBase {
+        /// From the root of the repository.
+        path: String,
+    },
+    /// Away: the work brought it.
+    Remove {
+        /// From the root of the repository.
+        path: String,
+    },
+    /// The code of the work with the tests of the base.
+    Text {
+        /// From the root of the repository.
+        path: String,
+        /// All of the file.
+        text: String,
+    },
+}
+
+impl Restore {
+    /// The file that is put back.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        match self {
+            Self::FromBase { path } | Self::Remove { path } | Self::Text { path, .. } => path,
+        }
+    }
+}
+
+/// A run of the tests of the base against the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseTestRun {
+    /// The files that were put back.
+    pub files: Vec<String>,
+    /// What it came to.
+    pub outcome: Outcome,
+    /// The tests that fail, or could not be run, by name.
+    pub failing: Vec<String>,
+    /// How long it took.
+    pub took_ms: u64,
+}
+
+const FAILING_MAX: usize = 20; // names in a concern and in the journal
+const NAME_MAX: usize = 160;
+
+impl BaseTestRun {
+    /// What a run that came to `outcome` shows. Where its output names no test, the tests that the change rewrites are named.
+    #[must_use]
+    pub fn new(
+        restores: &[Restore],
+        files: &[ChangedFile],
+        outcome: Outcome,
+        failing: Vec<String>,
+        took_ms: u64,
+    ) -> Self {
+        let restored =
+            |restore: &&Restore| matches!(restore, Restore::FromBase { .. } | Restore::Text { .. });
+        let names =
+            restores.iter().filter(restored).map(|restore| restore.path().to_owned()).collect::<Vec<_>>();
+        let failing = match outcome {
+            Outcome::Pass | Outcome::Flaky => Vec::new(),
+            Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken
+                if !failing.is_empty() =>
+            {
+                failing
+            }
+            Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => {
+                let mut changed = changed_tests(files);
+                changed.truncate(FAILING_MAX);
+                if changed.is_empty() { names.clone() } else { changed }
+            }
+        };
+        Self { files: names, outcome, failing, took_ms }
+    }
+
+    /// Why a person should look, if they should.
+    #[must_use]
+    pub fn concern(&self, mode: BaseTestMode) -> Option<Concern> {
+        match mode {
+            BaseTestMode::Off | BaseTestMode::Report => None,
+            BaseTestMode::Review if self.outcome.is_green() => None,
+            BaseTestMode::Review => {
+                Some(Concern { code: ConcernCode::BaseTestFails, detail: self.summary() })
+            }
+        }
+    }
+
+    /// The tests that fail and the files they are in.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let how = match self.outcome {
+            Outcome::Timeout => ", which did not end in time",
+            Outcome::Broken => ", which could not run",
+            Outcome::Pass | Outcome::Flaky | Outcome::PreExisting | Outcome::Fail => "",
+        };
+        format!("{} (the version on the base of {}{how})", self.failing.join(", "), self.files.join(", "))
+    }
+}
+
+/// The files to put back so that the tests of the base meet the code of the work. None: no test of the base changed.
+#[must_use]
+pub fn restores(files: &[ChangedFile]) -> Vec<Restore> {
+    let is_prose = |path: &str| path.ends_with(".md") || path.ends_with(".rst");
+    let mut found = Vec::new();
+    let mut is_needed = false;
+    for file in files {
+        let path = file.path.clone();
+        if is_test_path(&path) && !is_prose(&path) && !is_only_named_so(file) {
+            let is_in_the_way =
+                || file.after.as_ref().is_some_and(|text| runner_marks::reaches_other_tests(&path, text));
+            is_needed |= !file.created || is_in_the_way();
+            found.push(if file.created { Restore::Remove { path } } else { Restore::FromBase { path } });
+        } else if let (Some(before), Some(after)) = (&file.before, &file.after)
+            && let Some(text) = cases::with_tests_of_base(&path, before, after)
+        {
+            is_needed = true;
+            found.push(Restore::Text { path, text });
+        }
+    }
+    if is_needed { found } else { Vec::new() }
+}
+
+/// Whether a module is called `test` and tests nothing: a command of that name, say. The code of the work needs its own.
+fn is_only_named_so(file: &ChangedFile) -> bool {
+    let is_in_source = format!("/{}", file.path).contains("/src/");
+    let texts = [&file.before, &file.after];
+    let tests = |text: &String| text.contains("assert") || !cases::test_cases(&file.path, text).is_empty();
+    is_in_source && !texts.into_iter().flatten().any(tests)
+}
+
+/// The names of failing tests in what a runner wrote.
+#[must_use]
+pub fn failing_tests(output: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in output.lines().filter(|line| line.len() < 2_000) {
+        let line = without_colour(line);
+        let Some(name) = failing_test(&line) else { continue };
+        let name: String = name.trim().chars().take(NAME_MAX).collect();
+        if !name.is_empty() && !found.contains(&name) && found.len() < FAILING_MAX {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn failing_test(line: &str) -> Option<&str> {
+    let code = line.trim();
+    // cargo: `test tests::adds ... FAILED`
+    if let Some(name) = code.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+        return Some(name);
+    }
+    // cargo with --quiet: `---- tests::adds stdout ----`
+    if let Some(name) = code.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+        return Some(name);
+    }
+    // go: `--- FAIL: TestAdd (0.00s)`
+    if let Some(rest) = code.strip_prefix("--- FAIL: ") {
+        return rest.split(" (").next();
+    }
+    // TAP: `not ok 1 - adds`
+    if let Some(rest) = code.strip_prefix("not ok ") {
+        return rest.split_once(" - ").map(|(_, name)| name.split(" # ").next().unwrap_or(name));
+    }
+    // node and others: `✖ adds (0.5ms)`
+    if let Some(rest) = code.strip_prefix("✖ ").or(code.strip_prefix("✗ ")).or(code.strip_prefix("✕ "))
+    {
+        return (rest != "failing tests:").then(|| rest.rsplit_once(" (").map_or(rest, |(name, _)| name));
+    }
+    // jest: `● sums › adds`
+    if let Some(rest) = code.strip_prefix("● ") {
+        return Some(rest);
+    }
+    // pytest: `FAILED tests/test_a.py::test_add - assert 2 == 3`; nextest: `FAIL [ 0.01s] crate tests::adds`
+    if let Some(rest) = code.strip_prefix("FAILED ").or(code.strip_prefix("ERROR ")) {
+        let name = rest.split(" - ").next().unwrap_or(rest);
+        return (name.contains("::") || name.contains(".py")).then_some(name);
+    }
+    if let Some(rest) = code.strip_prefix("FAIL ") {
+        return Some(rest.split_once("] ").map_or(rest, |(_, name)| name));
+    }
+    // unittest: `FAIL: test_add (test_a.Sums.test_add)`
+    for mark in ["FAIL: ", "ERROR: "] {
+        if let Some(rest) = code.strip_prefix(mark) {
+            return Some(rest.split(" (").next().unwrap_or(rest));
+        }
+    }
+    None
+}

@@ -1,0 +1,107 @@
+//! The tests of the base against the work: which files are put back, and which tests a failure names.
+
+use landfall_model::gaming::{BaseTestMode, BaseTestRun, ChangedFile, Restore, failing_tests, restores};
+use landfall_model::gate::Outcome;
+
+fn changed(path: &str) -> ChangedFile {
+    ChangedFile { path: path.to_owned(), ..ChangedFile::default() }
+}
+
+fn paths(files: &[ChangedFile]) -> Vec<String> {
+    let word = |restore: &Restore| match restore {
+        Restore::FromBase { path } => format!("base {path}"),
+        Restore::Remove { path } => format!("remove {path}"),
+        Restore::Text { path, .. } => format!("text {path}"),
+    };
+    restores(files).iter().map(word).collect()
+}
+
+#[test]
+fn changed_and_deleted_tests_come_back_and_new_ones_go() {
+    let created = |path: &str| ChangedFile { created: true, ..changed(path) };
+    let deleted = |path: &str| ChangedFile { deleted: true, ..changed(path) };
+    assert_eq!(
+        paths(&[changed("tests/a.rs"), created("tests/b.rs"), deleted("a_test.go"), changed("src/lib.rs")]),
+        ["base tests/a.rs", "remove tests/b.rs", "base a_test.go"]
+    );
+    assert_eq!(
+        paths(&[created("tests/b.rs"), changed("src/lib.rs")]),
+        [""; 0],
+        "no test of the base changed"
+    );
+    let with = |path: &str, text: &str| ChangedFile { after: Some(text.to_owned()), ..created(path) };
+    assert_eq!(paths(&[with("tests/test_b.py", "import a\n\n\ndef test_b():\n    a.x = 1\n")]), [""; 0]);
+    for file in [
+        with("tests/test_b.py", "import a\n\na.add = lambda *args: 3\n"),
+        with("tests/__init__.py", ""),
+        with("b_test.go", "func init() {\n"),
+        with("tests/aaa.sh", "assert() { :; }\n"),
+    ] {
+        assert_eq!(
+            paths(std::slice::from_ref(&file)),
+            [format!("remove {}", file.path)],
+            "it may alter the other tests"
+        );
+    }
+    assert_eq!(paths(&[changed("xtask/src/test.rs")]), [""; 0], "a module that is only called so");
+    assert_eq!(paths(&[changed("tests/README.md")]), [""; 0]);
+}
+
+#[test]
+fn unit_tests_in_a_rust_file_come_back_by_themselves() {
+    let tests = |result: u32| {
+        format!("#[cfg(test)]\nmod tests {{\n    #[test]\n    fn a() {{ assert_eq!(1, {result}); }}\n}}\n")
+    };
+    let file = ChangedFile { before: Some(tests(1)), after: Some(tests(2)), ..changed("src/lib.rs") };
+    assert_eq!(restores(&[file]), [Restore::Text { path: "src/lib.rs".to_owned(), text: tests(1) }]);
+}
+
+#[test]
+fn failing_tests_are_named_by_every_runner() {
+    for (line, name) in [
+        ("test tests::adds ... FAILED", "tests::adds"),
+        ("---- tests::adds stdout ----", "tests::adds"),
+        ("        FAIL [   0.004s] calc::sums adds", "calc::sums adds"),
+        ("FAILED tests/test_a.py::test_add - assert 2 == 3", "tests/test_a.py::test_add"),
+        ("FAIL: test_add (test_a.Sums.test_add)", "test_add"),
+        ("ERROR: test_a (unittest.loader._FailedTest.test_a)", "test_a"),
+        ("--- FAIL: TestAdd (0.00s)", "TestAdd"),
+        ("    --- FAIL: TestAdd/one (0.00s)", "TestAdd/one"),
+        ("not ok 2 - adds nothing # time=1ms", "adds nothing"),
+        ("\u{1b}[31m✖ adds (0.51ms)\u{1b}[39m", "adds"),
+        ("  ● sums › adds", "sums › adds"),
+        ("FAIL greets_by_name", "greets_by_name"),
+    ] {
+        assert_eq!(failing_tests(line), [name], "{line}");
+    }
+    for line in [
+        "FAILED (failures=1)",
+        "FAIL\tcalc\t0.002s",
+        "FAIL",
+        "✖ failing tests:",
+        "ok 1 - adds",
+        "error: 1 test failed",
+    ] {
+        assert_eq!(failing_tests(line), [""; 0], "{line}");
+    }
+}
+
+#[test]
+fn a_failure_asks_for_a_review_that_names_the_test() {
+    let restore = [Restore::FromBase { path: "tests/a.py".to_owned() }];
+    let run = |outcome, failing: &[&str]| {
+        let failing = failing.iter().map(|name| (*name).to_owned()).collect();
+        BaseTestRun::new(&restore, &[changed("tests/a.py")], outcome, failing, 7)
+    };
+    let told = |run: &BaseTestRun, mode| run.concern(mode).map(|concern| concern.to_string());
+    let red = run(Outcome::Fail, &["test_add"]);
+    let words = "fails tests of the base: test_add (the version on the base of tests/a.py)";
+    assert_eq!(told(&red, BaseTestMode::Review).as_deref(), Some(words));
+    assert_eq!(told(&red, BaseTestMode::Report), None, "the certificate says so");
+    assert_eq!(told(&run(Outcome::Pass, &[]), BaseTestMode::Review), None);
+    assert_eq!(told(&run(Outcome::Flaky, &["test_add"]), BaseTestMode::Review), None);
+    let unnamed = run(Outcome::Broken, &[]);
+    let words =
+        "fails tests of the base: tests/a.py (the version on the base of tests/a.py, which could not run)";
+    assert_eq!(told(&unnamed, BaseTestMode::Review).as_deref(), Some(words));
+}
