@@ -194,7 +194,7 @@ impl Store {
         }))
     }
 
-    fn write_blob(&self, bytes: Vec<u8>) -> Result<Oid, GitError> {
+    pub(super) fn write_blob(&self, bytes: Vec<u8>) -> Result<Oid, GitError> {
         let doing = "store a merged file";
         let said = self.write_call(doing).args(["hash-object", "-w", "--stdin"]).input(bytes).output()?;
         Oid::from_line(&said).ok_or_else(|| GitError::output(doing, "not an object id"))

@@ -34,6 +34,7 @@ mod store;
 mod store_repair;
 mod threeway;
 mod tree;
+mod tree_edit;
 mod workspace;
 
 pub use batch::{BatchMerge, LeftOut, Prefix};
@@ -57,4 +58,5 @@ pub use store::{
 };
 pub use store_repair::StoredWork;
 pub use tree::{CommitTree, Kind};
+pub use tree_edit::PathContent;
 pub use workspace::{Kept, Pool, Spare, Workspace};

@@ -668,6 +668,17 @@ impl Store {
         }
     }
 
+    /// The content of a file in a commit; `None` if there is no such file, or if it has more than `max` bytes.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn read_small_blob(&self, commit: &Oid, path: &[u8], max: u64) -> Result<Option<Vec<u8>>, GitError> {
+        let entry = self.objects().at_path(&self.tree_of(commit)?, path)?;
+        let Some(entry) = entry.filter(|entry| entry.mode & 0o170000 == 0o100000) else { return Ok(None) };
+        let object = self.objects().read(&entry.oid, max)?;
+        Ok(object.filter(|object| object.size <= max).map(|object| object.bytes))
+    }
+
     /// The names of what lies in a folder of a commit; none if there is no such folder.
     ///
     /// # Errors

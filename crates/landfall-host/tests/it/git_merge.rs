@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use landfall_host::git::{ConflictKind, LandingClaim, Merge, Oid, Workspace};
+use landfall_host::git::{ConflictKind, LandingClaim, Merge, Oid, PathContent, Workspace};
 
 use crate::git_scene::{Scene, git, sig, write};
 
@@ -248,4 +248,47 @@ fn a_line_like_a_conflict_mark_is_only_a_line() {
         |ws| write(ws.path(), "a.txt", format!("{}{marks}", numbers().replace("line 3\n", "drei\n"))),
     );
     assert_eq!(told(&scene, &[base, head]), ["a.txt Content 1"]);
+}
+
+#[test]
+fn a_tree_takes_paths_from_another_commit_or_a_text() {
+    let scene = scene();
+    let base = scene.store.base().expect("git runs").expect("there is a base");
+    let ws = scene.prepare("T1");
+    write(ws.path(), "a.txt", "changed\n");
+    std::fs::remove_dir_all(ws.path().join("dir")).expect("removed");
+    write(ws.path(), "new/deep/c.txt", "new\n");
+    write(ws.path(), "run.sh", "true\n");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(ws.path().join("run.sh"), mode).expect("it can be run");
+    commit_all(&ws);
+    let work = scene.collect(&ws).head;
+    let path = |path: &str| path.as_bytes().to_vec();
+    let tree = scene.store.edit_tree(
+        &work,
+        &[
+            (path("dir/b.txt"), PathContent::Of(base.clone())),
+            (path("new/deep/c.txt"), PathContent::Nothing),
+            (path("run.sh"), PathContent::Text("false\n".to_owned())),
+            (path("nowhere/d.txt"), PathContent::Nothing),
+        ],
+    );
+    let tree = tree.expect("git runs");
+    let listed = git(scene.store.dir(), ["ls-tree", "-r", "--format=%(objectmode) %(path)", tree.as_str()]);
+    assert_eq!(
+        listed.lines().collect::<Vec<_>>(),
+        ["100644 a.txt", "100644 bin", "100644 dir/b.txt", "120000 link", "100755 run.sh"]
+    );
+    assert_eq!(text(&scene, &tree, "a.txt").trim_end(), "changed");
+    assert_eq!(text(&scene, &tree, "run.sh").trim_end(), "false");
+    let paths = ["a.txt", "dir/b.txt"].map(|name| (path(name), PathContent::Of(base.clone())));
+    let tree = scene.store.edit_tree(&work, &paths).expect("git runs");
+    assert_eq!(
+        text(&scene, &tree, "dir/b.txt"),
+        text(&scene, &scene.store.tree_of(&base).expect("read"), "dir/b.txt")
+    );
+    let all: Vec<_> = ["a.txt", "bin", "link", "new/deep/c.txt", "run.sh"]
+        .map(|name| (path(name), PathContent::Nothing))
+        .into();
+    assert!(scene.store.edit_tree(&work, &all).is_ok(), "an empty tree is a tree");
 }
