@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use landfall_host::crash;
 use landfall_host::git::{
-    Change, ChangedPath, CollectError, CollectOptions, ConflictedPath, DiffOptions, GitError, Ignored, Lane,
+    ChangedPath, CollectError, CollectOptions, ConflictedPath, DiffOptions, GitError, Ignored, Lane,
     Leftovers, LostHead, Merge, Oid, Signature,
 };
 use landfall_host::sitter::{self, Cause, Found, Spec, StartError};
 use landfall_model::audit::Extent;
-use landfall_model::gaming::{self, ChangedFile};
+use landfall_model::gaming;
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
 use landfall_model::issue::{self, IssueKind, Source};
 use landfall_model::proof;
 use landfall_model::resource::{MachineResource, named_in};
-use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent, News, Task, Tree};
+use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
 
 use crate::confine::{self, Reach};
 use crate::engine::{Mail, settings_in};
@@ -34,6 +34,7 @@ use crate::queue::{self, Settled};
 use crate::settings::{Confinement, SensitiveSettings, Verify, VerifyCommand};
 use crate::shortage;
 use crate::site::{self, BaselineEntry, Site};
+use crate::test_evidence;
 use crate::trust::{TrustStore, TrustVerdict};
 
 /// Brings the work in, merges it and verifies the result. Each part repeats safely: objects are added, refs of ours are
@@ -158,9 +159,12 @@ fn try_check(
         true => Some(extent(site, &began(task, &base), &merged).map_err(git)?),
         false => None,
     };
-    let concerns = match report.outcome().is_green() {
-        true => concerns(site, &name, &base, &report).map_err(git)?,
-        false => Vec::new(),
+    let (concerns, evidence) = match report.outcome().is_green() {
+        true => match test_evidence::collect(site, task, &name, &base, &report).map_err(git)? {
+            Some((concerns, evidence)) => (concerns, Some(evidence)),
+            None => return Ok(None),
+        },
+        false => (Vec::new(), None),
     };
     Ok(Some(News::Checked {
         attempt,
@@ -168,6 +172,7 @@ fn try_check(
         leftovers,
         report,
         concerns,
+        evidence,
         proofs,
         extent,
     }))
@@ -456,6 +461,7 @@ fn refuse_paths(site: &Site, attempt: Attempt, error: &CollectError) -> Result<N
         leftovers: false,
         report,
         concerns: Vec::new(),
+        evidence: None,
         proofs: Vec::new(),
         extent: None,
     })
@@ -493,13 +499,13 @@ fn unreadable(problem: &str) -> CommandResult {
 }
 
 /// A lane that is ours until it is dropped.
-struct Borrowed<'s> {
-    lane: Lane,
+pub(crate) struct Borrowed<'s> {
+    pub lane: Lane,
     _hold: LaneHold<'s>,
 }
 
 /// What keeps others out of a lane.
-enum LaneHold<'s> {
+pub(crate) enum LaneHold<'s> {
     /// One of the lanes for candidates, by its number.
     Numbered { site: &'s Site, number: usize },
     /// The lane of the base.
@@ -507,7 +513,7 @@ enum LaneHold<'s> {
 }
 
 impl<'s> Borrowed<'s> {
-    fn lane(site: &'s Site) -> Result<Self, GitError> {
+    pub(crate) fn lane(site: &'s Site) -> Result<Self, GitError> {
         // There is a lane for every verification that may run, and one for the landing; a rebuild may have to wait.
         let lanes = site.lanes.lock().expect("no thread panics while it holds the lanes");
         let mut lanes = site
@@ -573,21 +579,23 @@ fn note_of(lane: &Lane) -> PathBuf {
 
 /// One verification at work.
 #[derive(Clone, Copy)]
-struct Gate<'a> {
-    site: &'a Site,
-    name: &'a str,
-    lane: &'a Lane,
-    section: &'a Verify,
-    base: &'a Oid,
-    merged: &'a Oid,
-    config: &'a Digest,
+pub(crate) struct Gate<'a> {
+    pub site: &'a Site,
+    pub name: &'a str,
+    pub lane: &'a Lane,
+    pub section: &'a Verify,
+    pub base: &'a Oid,
+    pub merged: &'a Oid,
+    pub config: &'a Digest,
 }
 
 /// What one run of a command showed, and the end of what it wrote.
-struct Shown {
-    seen: Seen,
-    took_ms: u64,
-    excerpt: String,
+pub(crate) struct Shown {
+    pub seen: Seen,
+    pub took_ms: u64,
+    pub excerpt: String,
+    /// The tests that failed, where its output names them.
+    pub failing: Vec<String>,
 }
 
 impl Gate<'_> {
@@ -691,13 +699,13 @@ impl Gate<'_> {
 
     /// What earlier work left in ignored folders could turn a check green. What the commands of this verification leave
     /// there stays: one installs, the next one tests.
-    fn ignored_at(&self, place: usize) -> Ignored {
+    pub(crate) fn ignored_at(&self, place: usize) -> Ignored {
         if place == 0 && !self.section.keep_ignored { Ignored::Remove } else { Ignored::Keep }
     }
 
     /// Runs a command on a clean checkout of `commit`. A check whose sitter was killed has shown nothing and is started
     /// again. None: the engine was told to stop.
-    fn run(
+    pub(crate) fn run(
         &self,
         commit: &Oid,
         ignored: Ignored,
@@ -713,7 +721,7 @@ impl Gate<'_> {
                 CheckEnd::SitterKilled => {
                     let seen = Seen { exit: None, timed_out: false, tests: None };
                     let excerpt = format!("the check was killed {} times from outside", restarts + 1);
-                    return Ok(Some(Shown { seen, took_ms: 0, excerpt }));
+                    return Ok(Some(Shown { seen, took_ms: 0, excerpt, failing: Vec::new() }));
                 }
             }
         }
@@ -790,7 +798,7 @@ impl Gate<'_> {
             if self.caused_shortage(commit, &dir) {
                 let seen = Seen { exit: Some(1), timed_out: false, tests: None };
                 let excerpt = "the check filled the disk until its output was cut".to_owned();
-                return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt }));
+                return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt, failing: Vec::new() }));
             }
             let full = shortage::error_of(MachineResource::Disk);
             return Err(GitError::io("keep the output of a check", full));
@@ -801,8 +809,9 @@ impl Gate<'_> {
             Waited::Lost { overdue: false } => return Ok(CheckEnd::SitterKilled),
             Waited::Lost { overdue: true } => {
                 let seen = Seen { exit: None, timed_out: true, tests: None };
-                let excerpt = "the check did not end when it was told to".to_owned();
-                return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt }));
+                let excerpt =
+                    "the check did not end within its time limit and could not be stopped".to_owned();
+                return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt, failing: Vec::new() }));
             }
         };
         let exit = match &ended.exit {
@@ -829,7 +838,13 @@ impl Gate<'_> {
             let doing = format!("run a check while this machine is out of {resource}");
             return Err(GitError::io(doing, shortage::error_of(resource)));
         }
-        Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt: excerpt(&out, &err) }))
+        let failing = match weigh(&seen, None, None) {
+            Outcome::Pass => Vec::new(),
+            Outcome::Flaky | Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => {
+                gaming::failing_tests(&format!("{out}\n{err}"))
+            }
+        };
+        Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt: excerpt(&out, &err), failing }))
     }
 
     /// Removes what a check wrote. True if that ended a shortage.
@@ -951,47 +966,11 @@ fn environment(site: &Site) -> Digest {
     digest(&format!("{} {} {}", std::env::consts::OS, std::env::consts::ARCH, path.unwrap_or_default()))
 }
 
-const DIFF_MAX: usize = 8 << 20;
-const PATHS_BYTES_MAX: usize = 256 << 10; // of paths on a command line; systems take a few times that
-
-/// What a person should look at before this lands.
-fn concerns(site: &Site, name: &str, base: &Oid, report: &GateReport) -> Result<Vec<Concern>, GitError> {
-    let merged = site::oid(&report.commit);
-    let names = site.store.diff_names(base, &merged)?;
-    // Pictures and data cannot hide what matters by their size: they are not asked for.
-    let telling = |name: &&ChangedPath| gaming::is_telling(&String::from_utf8_lossy(&name.path));
-    let mut paths: Vec<Vec<u8>> = names.iter().filter(telling).map(|name| name.path.clone()).collect();
-    let nothing = paths.is_empty();
-    if paths.iter().map(Vec::len).sum::<usize>() > PATHS_BYTES_MAX {
-        paths.clear(); // all of them
-    }
-    let options = DiffOptions { context: 0, renames: false, text: true, bytes_max: DIFF_MAX, paths };
-    let (diff, cut) = match nothing {
-        true => (Vec::new(), false),
-        false => site.store.diff(base, &merged, &options).map(|diff| (diff.bytes, diff.cut))?,
-    };
-    let lines = changed_lines(&String::from_utf8_lossy(&diff));
-    let files: Vec<ChangedFile> = names
-        .iter()
-        .map(|name| {
-            let path = String::from_utf8_lossy(&name.path).into_owned();
-            let (added, removed) = lines.get(&path).cloned().unwrap_or_default();
-            let deleted = name.status == Change::Deleted;
-            ChangedFile { deleted, path, added, removed, ..ChangedFile::default() }
-        })
-        .collect();
-    let before = tests_on_base(site, name, base)?;
-    let mut found = gaming::concerns(&files, &[], report.tests(), before);
-    if cut {
-        let detail = "perhaps: the change is too large to look through".to_owned();
-        found.push(Concern { code: ConcernCode::TestRemoved, detail });
-    }
-    Ok(found)
-}
+pub(crate) const DIFF_MAX: usize = 8 << 20;
 
 /// How many tests run on the base itself, if they tell. A base that a landing made is known; one that a person made is
 /// measured once, or else their first task could take tests away unseen.
-fn tests_on_base(site: &Site, name: &str, base: &Oid) -> Result<Option<u64>, GitError> {
+pub(crate) fn tests_on_base(site: &Site, name: &str, base: &Oid) -> Result<Option<u64>, GitError> {
     let Some(report) = verify(site, &format!("{name}-base"), base, base, base)? else { return Ok(None) };
     let tests = report.tests();
     if !report.reused && !report.is_empty() {
@@ -1004,10 +983,10 @@ fn tests_on_base(site: &Site, name: &str, base: &Oid) -> Result<Option<u64>, Git
     Ok(tests)
 }
 
-type Lines = (Vec<String>, Vec<String>);
+pub(crate) type Lines = (Vec<String>, Vec<String>);
 
 /// The added and removed lines of each file of a unified diff without context.
-fn changed_lines(diff: &str) -> std::collections::BTreeMap<String, Lines> {
+pub(crate) fn changed_lines(diff: &str) -> std::collections::BTreeMap<String, Lines> {
     let mut files: std::collections::BTreeMap<String, Lines> = std::collections::BTreeMap::new();
     let mut path = String::new();
     let mut in_hunk = false;

@@ -59,6 +59,7 @@ pub mod settings;
 mod shortage;
 mod site;
 mod spare;
+mod test_evidence;
 pub mod traces;
 pub mod tracker;
 pub mod trust;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landfall_host::{crash, disk};
+use landfall_model::gaming::TestEvidence;
 use landfall_model::gate::GateReport;
 use landfall_model::issue::{self, Lookback, Paper, ProposalTier, Source};
 use landfall_model::recovery::entry;
@@ -134,7 +135,11 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
             "note": approved.map(|(_, note)| note),
         })
     };
-    let warnings: Vec<String> = task.warnings.iter().map(landfall_model::Warning::sentence).collect();
+    let mut warnings: Vec<String> = task.warnings.iter().map(landfall_model::Warning::sentence).collect();
+    let base_tests = task.evidence.as_ref().and_then(|evidence| evidence.base_tests.as_ref());
+    if let Some(run) = base_tests.filter(|run| !run.outcome.is_green()) {
+        warnings.push(format!("the work fails tests of the base: {}", run.summary()));
+    }
     Some(json!({
         "v": 1,
         "task": task.id.to_string(),
@@ -153,6 +158,7 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
                 "level": level.word(), "leaves_open": level.leaves_open(),
             })),
         },
+        "tests": tests_of(task),
         "review": review,
         "work": { "head": gate.head.as_str(), "iterations": task.counters.iterations, "attempt": task.attempt.0 },
         "landing": {
@@ -164,6 +170,41 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
         },
         "warnings": warnings,
     }))
+}
+
+/// What is known of the tests besides that they passed. None for work that was verified before this was recorded.
+fn tests_of(task: &Task) -> Value {
+    let Some(TestEvidence { protected, base_tests, tests_run_on_base, counts }) = &task.evidence else {
+        return Value::Null;
+    };
+    // A person's word counts for all that they were shown; without concerns nobody was asked.
+    let approved = task.approved.as_ref().filter(|_| !task.concerns.is_empty()).map(|(_, note)| note);
+    let protected: Vec<Value> = protected
+        .iter()
+        .map(|change| {
+            json!({
+                "path": change.path, "used_by": change.used_by, "lines": change.lines,
+                "approved_by": approved.map(|_| "person"), "note": approved,
+            })
+        })
+        .collect();
+    let base_tests = base_tests.as_ref().map(|run| {
+        json!({
+            "files": run.files, "outcome": run.outcome.word(), "failing": run.failing, "took_ms": run.took_ms,
+        })
+    });
+    json!({
+        "protected_inputs": protected,
+        "base_tests": base_tests,
+        "tests_run_on_base": tests_run_on_base,
+        "tests_run": task.gate.as_ref().and_then(GateReport::tests),
+        "in_changed_files": {
+            "tests_before": counts.tests_before,
+            "tests_after": counts.tests_after,
+            "assertions_before": counts.assertions_before,
+            "assertions_after": counts.assertions_after,
+        },
+    })
 }
 
 /// A task's report for people, in Markdown.

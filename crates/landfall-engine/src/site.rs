@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
+use landfall_model::gaming::BaseTestRun;
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
 use landfall_model::pilot::Pilot;
@@ -64,6 +65,8 @@ pub struct Site {
     pub(crate) passes: Mutex<Passes>,
     /// What single checks showed on the base, by tree, section and command.
     pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), BaselineEntry>>,
+    /// What the tests of the base showed of a work, by its head and those tests.
+    pub(crate) base_test_runs: Mutex<HashMap<(Commit, Digest), BaseTestRun>>,
     /// Held by whoever checks the base out in its own lane.
     pub(crate) base_lane: Mutex<()>,
     /// Verify sections by the base they were read from: a commit never changes.

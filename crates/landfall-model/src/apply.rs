@@ -205,7 +205,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.seen_head = Some(head.clone()); // what the engine committed is not the agent's next commit
             }
         }
-        Event::Verified { report, .. } => {
+        Event::Verified { report, evidence, .. } => {
             let State::Active { step, doing: Doing::Checking { .. } } = &task.state else { return false };
             let step = step.clone();
             task.counters.spent_ms += report.took_ms;
@@ -215,6 +215,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.counters.verify_rounds += 1;
             }
             task.gate = Some(report.clone());
+            task.evidence.clone_from(evidence);
             task.cleared = false;
             again(task, step, at);
         }

@@ -20,6 +20,7 @@ use crate::driving::Talk;
 use crate::effect::Effect;
 use crate::event::{Event, Opening, StepResult, Warning};
 use crate::flow::{Step, StepKind, Target};
+use crate::gaming::TestEvidence;
 use crate::gate::{GateReport, Outcome};
 use crate::input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
 use crate::issue::IssueEvent;
@@ -191,12 +192,12 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             draft.event(Event::Strode { attempt: *attempt, stride: stride.clone() })?;
         }
-        News::Checked { attempt, head, leftovers, report, concerns, proofs, extent } => {
+        News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, extent } => {
             fence(task, *attempt)?;
             let stop = draft.checking("nothing is being verified")?;
             draft.collected(head, *leftovers)?;
             draft.sized(*extent)?;
-            draft.checked(report, concerns, proofs, stop)?;
+            draft.checked(report, concerns, evidence.as_ref(), proofs, stop)?;
         }
         News::MergeConflict { attempt, head, base, clashes } => {
             fence(task, *attempt)?;
@@ -927,12 +928,17 @@ impl Draft {
         &mut self,
         report: &GateReport,
         concerns: &[Concern],
+        evidence: Option<&TestEvidence>,
         proofs: &[(proof::Run, String)],
         stop: Option<Stop>,
     ) -> Result<(), Refusal> {
         let step = self.current();
         let repeats = self.task.gate.as_ref().is_some_and(|before| report.repeats(before));
-        self.event(Event::Verified { attempt: self.task.attempt, report: report.clone() })?;
+        self.event(Event::Verified {
+            attempt: self.task.attempt,
+            report: report.clone(),
+            evidence: evidence.cloned(),
+        })?;
         self.proved(&report.head, proofs)?;
         if report.is_empty() {
             self.event(Event::Warned(Warning::VerificationEmpty))?;

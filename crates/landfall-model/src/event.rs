@@ -8,6 +8,7 @@ use crate::budget::Scope;
 use crate::checkpoint::CheckpointEvent;
 use crate::driving::{Driving, Talk, Traces};
 use crate::flow::{Flow, Target};
+use crate::gaming::TestEvidence;
 use crate::gate::GateReport;
 use crate::haul::HaulEvent;
 use crate::input::Parting;
@@ -113,6 +114,8 @@ pub enum Event {
         attempt: Attempt,
         /// All that was seen.
         report: GateReport,
+        /// What is known of its tests besides that they passed.
+        evidence: Option<TestEvidence>,
     },
     /// The work does not merge into the base.
     Conflicted {

@@ -8,6 +8,7 @@ use crate::budget::Spent;
 use crate::conflict::Clash;
 use crate::driving::{Driving, Traces};
 use crate::flow::Flow;
+use crate::gaming::TestEvidence;
 use crate::gate::GateReport;
 use crate::issue::{Accepted, Ci, ClosedAs, Part, PartEnd, Pr, Seen, Wishes};
 use crate::plan::Outline;
@@ -169,6 +170,8 @@ pub enum News {
         report: GateReport,
         /// What a person should look at before it lands.
         concerns: Vec<Concern>,
+        /// What is known of its tests besides that they passed; none if it is not green.
+        evidence: Option<TestEvidence>,
         /// What the checks showed that its plan and its judges named, each with the end of its output.
         proofs: Vec<(proof::Run, String)>,
         /// How large the change of the stage is, where judges look at it.

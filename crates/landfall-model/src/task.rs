@@ -9,6 +9,7 @@ use crate::conflict::Overdue;
 use crate::decide::{jittered, spell_ms};
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
+use crate::gaming::TestEvidence;
 use crate::gate::GateReport;
 use crate::issue::Pipeline;
 use crate::recovery::Recoveries;
@@ -65,6 +66,8 @@ pub struct Task {
     pub seen_head: Option<Commit>,
     /// What verification saw last.
     pub gate: Option<GateReport>,
+    /// What its last green verification knew of its tests, besides that they passed.
+    pub evidence: Option<TestEvidence>,
     /// Whether what verification saw last may land: nobody need look at it, or somebody did.
     pub cleared: bool,
     /// What the next run of the agent should know.
@@ -150,6 +153,7 @@ impl Task {
             head: None,
             seen_head: None,
             gate: None,
+            evidence: None,
             cleared: false,
             feedback: Vec::new(),
             concerns: Vec::new(),

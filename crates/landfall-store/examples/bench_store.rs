@@ -353,7 +353,7 @@ fn lifecycle(id: TaskId) -> Batch {
     events.extend([
         enter(2, Opening::Check),
         Event::Collected { attempt: Attempt(2), head: commit(2), leftovers: false },
-        Event::Verified { attempt: Attempt(2), report: gate(id) },
+        Event::Verified { attempt: Attempt(2), report: gate(id), evidence: None },
         enter(3, Opening::Land),
         landed,
         enter(4, Opening::Report),

@@ -192,6 +192,9 @@ pub struct RawVerify {
     /// tests leave behind can turn the next verification green or red. Without this each verification starts from
     /// nothing but the commit; its own commands always share what they build.
     pub keep_ignored: bool,
+    /// What follows when a test of the base that the work changed or deleted fails against the work. Landfall runs the base's
+    /// version of those test files once more, against the code of the work.
+    pub base_tests: RawBaseTests,
     /// How long a command may take that sets no `timeout` of its own.
     pub timeout: Millis<100, DAY>,
     /// The commands, in order: tables (`[[verify.command]]`), or plain lines (`command = ["cargo test"]`).
@@ -204,10 +207,23 @@ impl Default for RawVerify {
             required: false,
             retries: Whole(1),
             keep_ignored: false,
+            base_tests: RawBaseTests::Review,
             timeout: Millis(5 * MINUTE),
             command: Vec::new(),
         }
     }
+}
+
+/// What a failing test of the base means.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawBaseTests {
+    /// A person looks at the work before it lands.
+    Review,
+    /// The work lands; its certificate names the tests.
+    Report,
+    /// The tests of the base are not run.
+    Off,
 }
 
 /// A verification command: a line for the shell, or a table that says more.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
+use landfall_model::gaming::BaseTestMode;
 use landfall_model::liveness::Watch;
 use landfall_model::pilot::Mode;
 use landfall_model::review::{ReviewMode, ReviewRule};
@@ -21,8 +22,9 @@ use super::keys::{self, Unknown};
 use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
-    RawCommand, RawCommandTable, RawDimension, RawDisk, RawLand, RawMode, RawOverdue, RawPrice, RawProfile,
-    RawPublish, RawRequiredSandbox, RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle, RawVerify,
+    RawBaseTests, RawCommand, RawCommandTable, RawDimension, RawDisk, RawLand, RawMode, RawOverdue, RawPrice,
+    RawProfile, RawPublish, RawRequiredSandbox, RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle,
+    RawVerify,
 };
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::shares;
@@ -95,6 +97,8 @@ pub struct Verify {
     pub retries: u32,
     /// Whether files that git ignores stay in a lane between runs.
     pub keep_ignored: bool,
+    /// What a failing test of the base means.
+    pub base_tests: BaseTestMode,
     /// The commands, in order.
     pub commands: Vec<VerifyCommand>,
 }
@@ -369,8 +373,12 @@ impl Verify {
     #[must_use]
     pub fn canonical(&self) -> String {
         // Debug quoting keeps a newline in a command from looking like another field.
-        let Self { required, retries, keep_ignored, commands } = self;
+        let Self { required, retries, keep_ignored, base_tests, commands } = self;
         let mut out = format!("required={required}\nretries={retries}\nkeep_ignored={keep_ignored}\n");
+        // The default is left out, so that passes from before this setting stay known.
+        if *base_tests != BaseTestMode::default() {
+            out.push_str(&format!("base_tests={}\n", base_tests.word()));
+        }
         for VerifyCommand { name, run, timeout_ms, required, caps } in commands {
             out.push_str(&format!(
                 "command={name:?} run={run:?} timeout_ms={timeout_ms} required={required}\n"
@@ -560,7 +568,18 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
         let timeout_ms = timeout.unwrap_or(raw.timeout).0;
         commands.push(VerifyCommand { name, run, timeout_ms, required, caps: caps.map(dimension) });
     }
-    Ok(Verify { required: raw.required, retries: raw.retries.0, keep_ignored: raw.keep_ignored, commands })
+    let base_tests = match raw.base_tests {
+        RawBaseTests::Review => BaseTestMode::Review,
+        RawBaseTests::Report => BaseTestMode::Report,
+        RawBaseTests::Off => BaseTestMode::Off,
+    };
+    Ok(Verify {
+        required: raw.required,
+        retries: raw.retries.0,
+        keep_ignored: raw.keep_ignored,
+        base_tests,
+        commands,
+    })
 }
 
 fn dimension(raw: RawDimension) -> Dimension {

@@ -34,6 +34,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 required: false,
                 retries: 1,
                 keep_ignored: false,
+                base_tests: Review,
                 commands: [],
             },
             run: Run {

@@ -1435,7 +1435,16 @@ impl Sim {
             concerns.push(Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() });
             self.doubtful.insert(head.clone());
         }
-        News::Checked { attempt, head, leftovers, report, concerns, proofs: Vec::new(), extent: None }
+        News::Checked {
+            attempt,
+            head,
+            leftovers,
+            report,
+            concerns,
+            evidence: None,
+            proofs: Vec::new(),
+            extent: None,
+        }
     }
 
     fn clashes(&mut self) -> Vec<Clash> {

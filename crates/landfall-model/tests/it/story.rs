@@ -321,9 +321,9 @@ pub fn taking(ms: u64, run: Line) -> Line {
     let Line::News(name, make) = run else { panic!("only news takes time") };
     line(name, move |scene| match make(scene) {
         News::AgentEnded(run) => News::AgentEnded(EndedRun { took_ms: ms, ..run }),
-        News::Checked { attempt, head, leftovers, report, concerns, proofs, extent } => {
+        News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, extent } => {
             let report = GateReport { took_ms: ms, ..report };
-            News::Checked { attempt, head, leftovers, report, concerns, proofs, extent }
+            News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, extent }
         }
         other => panic!("takes no time: {other:?}"),
     })
@@ -492,6 +492,7 @@ pub fn checked_as<const N: usize>(name: &str, report: GateReport, concerns: [Con
         leftovers: false,
         report: report.clone(),
         concerns: concerns.clone(),
+        evidence: None,
         proofs: Vec::new(),
         extent: None,
     })
@@ -504,6 +505,7 @@ pub fn passes_with_leftovers() -> Line {
         leftovers: true,
         report: report(vec![command("tests", Outcome::Pass)]),
         concerns: Vec::new(),
+        evidence: None,
         proofs: Vec::new(),
         extent: None,
     })

@@ -535,9 +535,16 @@ fn proves<const N: usize>(runs: [(Of, Option<Colour>, Colour); N]) -> Line {
     let Line::News(name, make) = passes() else { panic!("it is news") };
     let runs = runs.map(|(of, before, now)| (Run { of, before, now }, "its output".to_owned()));
     line(format!("{name}, {N} checks"), move |scene| match make(scene) {
-        News::Checked { attempt, head, leftovers, report, concerns, extent, .. } => {
-            News::Checked { attempt, head, leftovers, report, concerns, proofs: runs.to_vec(), extent }
-        }
+        News::Checked { attempt, head, leftovers, report, concerns, evidence, extent, .. } => News::Checked {
+            attempt,
+            head,
+            leftovers,
+            report,
+            concerns,
+            evidence,
+            proofs: runs.to_vec(),
+            extent,
+        },
         other => panic!("nothing was checked: {other:?}"),
     })
 }
@@ -618,8 +625,17 @@ fn a_large_change_may_go_back_more_often() {
     let sized = |extent: Extent| {
         let Line::News(name, make) = passes() else { panic!("it is news") };
         line(name, move |scene| match make(scene) {
-            News::Checked { attempt, head, leftovers, report, concerns, proofs, .. } => {
-                News::Checked { attempt, head, leftovers, report, concerns, proofs, extent: Some(extent) }
+            News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, .. } => {
+                News::Checked {
+                    attempt,
+                    head,
+                    leftovers,
+                    report,
+                    concerns,
+                    evidence,
+                    proofs,
+                    extent: Some(extent),
+                }
             }
             other => panic!("nothing was checked: {other:?}"),
         })

@@ -96,7 +96,7 @@ fn ran(tokens: u64) -> [Event; 2] {
 }
 
 fn verified(outcome: Outcome) -> Event {
-    Event::Verified { attempt: Attempt(2), report: report(vec![command("tests", outcome)]) }
+    Event::Verified { attempt: Attempt(2), report: report(vec![command("tests", outcome)]), evidence: None }
 }
 
 fn ejected() -> Event {

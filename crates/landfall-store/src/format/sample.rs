@@ -13,6 +13,7 @@ use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
 use landfall_model::flow::Act;
+use landfall_model::gaming::{BaseTestRun, ProtectedChange, TestCounts, TestEvidence};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::haul::{Chosen, HaulEvent, HaulId};
 use landfall_model::issue::{
@@ -217,6 +218,7 @@ fn every_fact() -> Vec<Entry> {
     ladder_facts(&mut facts);
     level_facts(&mut facts);
     informed_facts(&mut facts);
+    evidence_facts(&mut facts);
     facts.entries
 }
 
@@ -400,11 +402,11 @@ fn work_facts(facts: &mut Facts) {
     }
     let attempt = enter(facts, Opening::Check);
     facts.task(1, Event::Collected { attempt, head: commit('e'), leftovers: true });
-    facts.task(1, Event::Verified { attempt, report: report(Outcome::ALL.to_vec()) });
+    facts.task(1, Event::Verified { attempt, report: report(Outcome::ALL.to_vec()), evidence: None });
     let attempt = enter(facts, Opening::Check);
     let mut reused = report(vec![Outcome::Pass]);
     (reused.reused, reused.required) = (true, true);
-    facts.task(1, Event::Verified { attempt, report: reused });
+    facts.task(1, Event::Verified { attempt, report: reused, evidence: None });
     let attempt = enter(facts, Opening::Check);
     let paths = vec!["src/a.rs".to_owned(), "b \"b\"".to_owned()];
     facts.task(1, Event::Conflicted { attempt, base: commit('a'), paths });
@@ -1295,4 +1297,42 @@ fn informed_facts(facts: &mut Facts) {
     let (attempt, step, run, opening) = (Attempt(3), step("observe"), RunId(1), Opening::Recover);
     facts.task(12, Event::Entered { attempt, step, run, opening });
     facts.task(12, Event::Yielded { attempt, why: Parting::NotYet, feedback: None });
+}
+
+/// What is known of the tests of a change, and what a person is asked to look at because of it.
+fn evidence_facts(facts: &mut Facts) {
+    let (attempt, step_name) = (Attempt(4), step("observe"));
+    let enter = |facts: &mut Facts, attempt| {
+        let (step, run, opening) = (step_name.clone(), RunId(1), Opening::Check);
+        facts.task(12, Event::Entered { attempt, step, run, opening });
+    };
+    enter(facts, attempt);
+    let evidence = Some(TestEvidence::default());
+    let mut isolated = report(vec![Outcome::Pass]);
+    isolated.sandbox = Some(landfall_model::sandbox::Confinement::Isolated);
+    facts.task(12, Event::Verified { attempt, report: isolated, evidence });
+    let attempt = Attempt(5);
+    enter(facts, attempt);
+    let protected = vec![ProtectedChange {
+        path: "scripts/ci.sh".to_owned(),
+        used_by: "the check".to_owned(),
+        lines: vec!["−cargo test".to_owned(), "+true \"x\"".to_owned()],
+    }];
+    let base_tests = Some(BaseTestRun {
+        files: vec!["tests/a.rs".to_owned()],
+        outcome: Outcome::Fail,
+        failing: vec!["adds".to_owned()],
+        took_ms: 40,
+    });
+    let counts = TestCounts { tests_before: 3, tests_after: 2, assertions_before: 5, assertions_after: 4 };
+    let evidence = Some(TestEvidence { protected, base_tests, tests_run_on_base: Some(3), counts });
+    facts.task(12, Event::Verified { attempt, report: report(vec![Outcome::Pass]), evidence });
+    let codes = [
+        ConcernCode::ProtectedInput,
+        ConcernCode::EmptyTest,
+        ConcernCode::RunnerPatched,
+        ConcernCode::BaseTestFails,
+    ];
+    let concerns = codes.map(|code| Concern { code, detail: "tests/a.rs".to_owned() }).to_vec();
+    facts.task(12, Event::ReviewWanted { concerns, then: step("observe") });
 }

@@ -105,6 +105,8 @@ struct Verified<'a> {
     attempt: u32,
     #[serde(borrow)]
     report: parts::Report<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    evidence: Option<parts::TestEvidence<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -465,8 +467,9 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
             "collected",
             json(&Collected { attempt: attempt.0, head: head.as_str().into(), leftovers: *leftovers }),
         ),
-        Event::Verified { attempt, report } => {
-            ("verified", json(&Verified { attempt: attempt.0, report: report.into() }))
+        Event::Verified { attempt, report, evidence } => {
+            let evidence = evidence.as_ref().map(Into::into);
+            ("verified", json(&Verified { attempt: attempt.0, report: report.into(), evidence }))
         }
         Event::Conflicted { attempt, base, paths } => (
             "conflicted",
@@ -735,8 +738,12 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             Event::Collected { attempt: Attempt(attempt), head: commit(head), leftovers }
         }
         "verified" => {
-            let Verified { attempt, report } = body(raw)?;
-            Event::Verified { attempt: Attempt(attempt), report: report.into() }
+            let Verified { attempt, report, evidence } = body(raw)?;
+            Event::Verified {
+                attempt: Attempt(attempt),
+                report: report.into(),
+                evidence: evidence.map(Into::into),
+            }
         }
         "conflicted" => {
             let Conflicted { attempt, base, paths } = body(raw)?;

@@ -180,7 +180,7 @@ impl History {
                 }
             },
             12 => Event::Collected { attempt, head: self.commit(), leftovers: false },
-            13 => Event::Verified { attempt, report: self.report() },
+            13 => Event::Verified { attempt, report: self.report(), evidence: None },
             14 => Event::Conflicted { attempt, base: self.commit(), paths: vec!["a b".to_owned()] },
             15 => Event::BaseMoved { attempt, to: self.commit() },
             16 => {

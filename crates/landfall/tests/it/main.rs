@@ -70,6 +70,7 @@ mod support;
 mod task_auto;
 mod tasks;
 mod terminal;
+mod test_evidence;
 mod tmp_folder;
 mod tmux;
 mod top;

@@ -642,6 +642,7 @@ impl Sim {
             leftovers,
             report,
             concerns,
+            evidence: None,
             proofs: Vec::new(),
             extent: None,
         })

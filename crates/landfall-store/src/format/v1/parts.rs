@@ -1192,6 +1192,98 @@ impl From<Finding<'_>> for model::review::Finding {
     }
 }
 
+/// What is known of the tests of a change. Fields that are nothing are left out.
+#[derive(Serialize, Deserialize)]
+pub(super) struct TestEvidence<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    protected: Vec<ProtectedChange<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    base_tests: Option<BaseTestRun<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tests_run_on_base: Option<u64>,
+    /// Tests before and after, assertions before and after.
+    #[serde(default)]
+    counts: [u64; 4],
+}
+
+#[derive(Serialize, Deserialize)]
+struct ProtectedChange<'a> {
+    #[serde(borrow)]
+    path: Text<'a>,
+    #[serde(borrow)]
+    used_by: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<Text<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BaseTestRun<'a> {
+    #[serde(borrow)]
+    files: Vec<Text<'a>>,
+    outcome: Outcome,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    failing: Vec<Text<'a>>,
+    took_ms: u64,
+}
+
+impl<'a> From<&'a model::gaming::TestEvidence> for TestEvidence<'a> {
+    fn from(evidence: &'a model::gaming::TestEvidence) -> Self {
+        let model::gaming::TestEvidence { protected, base_tests, tests_run_on_base, counts } = evidence;
+        let model::gaming::TestCounts { tests_before, tests_after, assertions_before, assertions_after } =
+            counts;
+        let texts = |texts: &'a [String]| texts.iter().map(|text| text.as_str().into()).collect();
+        let change = |change: &'a model::gaming::ProtectedChange| ProtectedChange {
+            path: change.path.as_str().into(),
+            used_by: change.used_by.as_str().into(),
+            lines: texts(&change.lines),
+        };
+        let run = |run: &'a model::gaming::BaseTestRun| BaseTestRun {
+            files: texts(&run.files),
+            outcome: run.outcome.into(),
+            failing: texts(&run.failing),
+            took_ms: run.took_ms,
+        };
+        Self {
+            protected: protected.iter().map(change).collect(),
+            base_tests: base_tests.as_ref().map(run),
+            tests_run_on_base: *tests_run_on_base,
+            counts: [*tests_before, *tests_after, *assertions_before, *assertions_after],
+        }
+    }
+}
+
+impl From<TestEvidence<'_>> for model::gaming::TestEvidence {
+    fn from(evidence: TestEvidence<'_>) -> Self {
+        let TestEvidence { protected, base_tests, tests_run_on_base, counts } = evidence;
+        let [tests_before, tests_after, assertions_before, assertions_after] = counts;
+        fn texts(texts: Vec<Text<'_>>) -> Vec<String> {
+            texts.into_iter().map(Text::into_string).collect()
+        }
+        let change = |change: ProtectedChange<'_>| model::gaming::ProtectedChange {
+            path: change.path.into_string(),
+            used_by: change.used_by.into_string(),
+            lines: texts(change.lines),
+        };
+        let run = |run: BaseTestRun<'_>| model::gaming::BaseTestRun {
+            files: texts(run.files),
+            outcome: run.outcome.into(),
+            failing: texts(run.failing),
+            took_ms: run.took_ms,
+        };
+        Self {
+            protected: protected.into_iter().map(change).collect(),
+            base_tests: base_tests.map(run),
+            tests_run_on_base,
+            counts: model::gaming::TestCounts {
+                tests_before,
+                tests_after,
+                assertions_before,
+                assertions_after,
+            },
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 pub(super) struct Concern<'a> {
     code: ConcernCode,

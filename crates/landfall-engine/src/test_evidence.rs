@@ -1,0 +1,217 @@
+//! What is known of the tests of a green change besides that they passed: which protected inputs it touches, what its tests
+//! assert, and whether the tests of the base still pass.
+//!
+//! The facts are collected here; what follows from them is decided by `gaming` of the model.
+
+use std::collections::BTreeMap;
+
+use landfall_host::git::{Change, ChangedPath, DiffOptions, GitError, Ignored, Oid, PathContent, Signature};
+use landfall_model::gaming::{
+    self, BaseTestMode, BaseTestRun, ChangedFile, InputTrace, ProtectedInput, Restore, TestEvidence,
+};
+use landfall_model::gate::{GateReport, Outcome, weigh};
+use landfall_model::{Concern, ConcernCode, Task};
+
+use crate::gate::{Borrowed, DIFF_MAX, Gate, changed_lines, digest, tests_on_base, verify_section};
+use crate::settings::Verify;
+use crate::site::{self, Site};
+
+const PATHS_BYTES_MAX: usize = 256 << 10; // of paths on a command line; systems take a few times that
+const TEXT_MAX: u64 = 512 << 10; // a larger file is no test that a person wrote
+const TEXTS_MAX: usize = 400; // files whose text is read, of the thousands that a change may have
+const RUNS_KEPT: usize = 256; // tasks at work ask again when the base moves
+
+/// What a person should look at before this lands, and the evidence for the certificate. None: the engine was told to stop.
+pub(crate) fn collect(
+    site: &Site,
+    task: &Task,
+    name: &str,
+    base: &Oid,
+    report: &GateReport,
+) -> Result<Option<(Vec<Concern>, TestEvidence)>, GitError> {
+    let merged = site::oid(&report.commit);
+    let section = verify_section(site, base)?.unwrap_or_else(|_| site.settings.verify.clone());
+    let inputs = protected_inputs(site, base, &section)?;
+    let names = site.store.diff_names(base, &merged)?;
+    let (files, is_cut) = changed_files(site, base, &merged, &names, &inputs)?;
+    let on_base = tests_on_base(site, name, base)?;
+    let mut concerns = gaming::concerns(&files, &inputs, report.tests(), on_base);
+    if is_cut {
+        let detail = "perhaps: the change is too large to look through".to_owned();
+        concerns.push(Concern { code: ConcernCode::TestRemoved, detail });
+    }
+    let mut evidence = TestEvidence {
+        protected: gaming::protected_changes(&files, &inputs),
+        base_tests: None,
+        tests_run_on_base: on_base,
+        counts: gaming::count_changed(&files),
+    };
+    // What a person asked to be taken back was made by no agent, and is meant to fail newer tests.
+    if section.base_tests != BaseTestMode::Off && task.is_made_by_an_agent() && !section.commands.is_empty() {
+        let raw: BTreeMap<String, &ChangedPath> =
+            names.iter().map(|name| (String::from_utf8_lossy(&name.path).into_owned(), name)).collect();
+        let run = BaseTests { site, name, section: &section, base, merged: &merged, report, raw: &raw };
+        match run.run(&files)? {
+            BaseTestsEnd::NoneChanged => {}
+            BaseTestsEnd::Interrupted => return Ok(None),
+            BaseTestsEnd::Ran(run) => {
+                concerns.extend(run.concern(section.base_tests));
+                evidence.base_tests = Some(run);
+            }
+        }
+    }
+    Ok(Some((concerns, evidence)))
+}
+
+/// The files of the base that decide what the verify commands do.
+fn protected_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<Vec<ProtectedInput>, GitError> {
+    let mut trace = InputTrace::new(section.commands.iter().map(|command| command.run.as_str()));
+    while let Some(path) = trace.next_path() {
+        let bytes = site.store.read_small_blob(base, path.as_bytes(), gaming::INPUT_BYTES_MAX)?;
+        trace.provide(&path, bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    Ok(trace.into_inputs())
+}
+
+/// The files of a change with what is needed to judge them; whether the lines of some of them were left out.
+fn changed_files(
+    site: &Site,
+    base: &Oid,
+    merged: &Oid,
+    names: &[ChangedPath],
+    inputs: &[ProtectedInput],
+) -> Result<(Vec<ChangedFile>, bool), GitError> {
+    // Pictures and data cannot hide what matters by their size: they are not asked for.
+    let is_telling = |name: &ChangedPath| gaming::needs_text(&String::from_utf8_lossy(&name.path), inputs);
+    let telling: Vec<&ChangedPath> = names.iter().filter(|name| is_telling(name)).collect();
+    let mut paths: Vec<Vec<u8>> = telling.iter().map(|name| name.path.clone()).collect();
+    let is_silent = paths.is_empty();
+    if paths.iter().map(Vec::len).sum::<usize>() > PATHS_BYTES_MAX {
+        paths.clear(); // all of them
+    }
+    let options = DiffOptions { context: 0, renames: false, text: true, bytes_max: DIFF_MAX, paths };
+    let (diff, is_cut) = match is_silent {
+        true => (Vec::new(), false),
+        false => site.store.diff(base, merged, &options).map(|diff| (diff.bytes, diff.cut))?,
+    };
+    let mut lines = changed_lines(&String::from_utf8_lossy(&diff));
+    let text = |commit: &Oid, path: &[u8]| -> Result<Option<String>, GitError> {
+        let bytes = site.store.read_small_blob(commit, path, TEXT_MAX)?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    let mut texts = 0;
+    let mut files = Vec::new();
+    for name in names {
+        let path = String::from_utf8_lossy(&name.path).into_owned();
+        let (added, removed) = lines.remove(&path).unwrap_or_default();
+        let (created, deleted) = (name.status == Change::Added, name.status == Change::Deleted);
+        let (mut before, mut after) = (None, None);
+        if texts < TEXTS_MAX && is_telling(name) {
+            texts += 1;
+            before = if created { None } else { text(base, &name.path)? };
+            after = if deleted { None } else { text(merged, &name.path)? };
+        }
+        files.push(ChangedFile { path, created, deleted, added, removed, before, after });
+    }
+    Ok((files, is_cut))
+}
+
+/// One run of the tests of the base against the work.
+struct BaseTests<'a> {
+    site: &'a Site,
+    name: &'a str,
+    section: &'a Verify,
+    base: &'a Oid,
+    merged: &'a Oid,
+    report: &'a GateReport,
+    /// The changed paths as git has them.
+    raw: &'a BTreeMap<String, &'a ChangedPath>,
+}
+
+enum BaseTestsEnd {
+    NoneChanged,
+    Interrupted,
+    Ran(BaseTestRun),
+}
+
+impl BaseTests<'_> {
+    /// Runs them, or takes over what the same tests showed of the same work: a base that moves elsewhere changes nothing.
+    fn run(&self, files: &[ChangedFile]) -> Result<BaseTestsEnd, GitError> {
+        let restores = gaming::restores(files);
+        if restores.is_empty() {
+            return Ok(BaseTestsEnd::NoneChanged);
+        }
+        let before = |restore: &Restore| {
+            let file = files.iter().find(|file| file.path == restore.path());
+            format!("{restore:?} {:?}", file.and_then(|file| file.before.as_deref()))
+        };
+        let tests = digest(&restores.iter().map(before).collect::<String>());
+        let key = (self.report.head.clone(), tests);
+        let runs = || self.site.base_test_runs.lock().expect("no thread panics while it holds it");
+        if let Some(run) = runs().get(&key) {
+            return Ok(BaseTestsEnd::Ran(run.clone()));
+        }
+        let Some((outcome, failing, took_ms)) = self.run_commands(&restores)? else {
+            return Ok(BaseTestsEnd::Interrupted);
+        };
+        let run = BaseTestRun::new(&restores, files, outcome, failing, took_ms);
+        let mut runs = runs();
+        if runs.len() >= RUNS_KEPT {
+            runs.clear();
+        }
+        runs.insert(key, run.clone());
+        Ok(BaseTestsEnd::Ran(run))
+    }
+
+    /// The required commands on the work with the tests of the base, up to the first that fails twice.
+    fn run_commands(&self, restores: &[Restore]) -> Result<Option<(Outcome, Vec<String>, u64)>, GitError> {
+        let content = |restore: &Restore| {
+            let path = self.raw.get(restore.path()).map(|name| name.path.clone());
+            let content = match restore {
+                Restore::FromBase { .. } => PathContent::Of(self.base.clone()),
+                Restore::Remove { .. } => PathContent::Nothing,
+                Restore::Text { text, .. } => PathContent::Text(text.clone()),
+            };
+            Some((path?, content))
+        };
+        let paths: Vec<(Vec<u8>, PathContent)> = restores.iter().filter_map(content).collect();
+        let tree = self.site.store.edit_tree(self.merged, &paths)?;
+        let by = Signature::landfall(self.site.clock.now_ms());
+        let message = "The work with the tests of its base\n";
+        let commit = self.site.store.commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
+        let lane = Borrowed::lane(self.site)?;
+        let gate = Gate {
+            site: self.site,
+            name: self.name,
+            lane: &lane.lane,
+            section: self.section,
+            base: self.base,
+            merged: &commit,
+            config: &self.report.config,
+        };
+        let mut worst = Outcome::Pass;
+        let mut took_ms = 0;
+        for (place, command) in self.section.commands.iter().enumerate() {
+            let name = format!("{}-t{place}", self.name);
+            let Some(first) = gate.run(&commit, gate.ignored_at(place), command, &name)? else {
+                return Ok(None);
+            };
+            took_ms += first.took_ms;
+            if !command.required || weigh(&first.seen, None, None) == Outcome::Pass {
+                continue;
+            }
+            // What fails by chance is no reason to ask a person.
+            let again = gate.run(&commit, Ignored::Keep, command, &format!("{name}-again"))?;
+            let Some(again) = again else { return Ok(None) };
+            took_ms += again.took_ms;
+            match weigh(&first.seen, Some(&again.seen), None) {
+                Outcome::Pass | Outcome::Flaky => worst = Outcome::Flaky,
+                Outcome::Broken if weigh(&again.seen, None, None) == Outcome::Pass => worst = Outcome::Flaky,
+                outcome @ (Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken) => {
+                    return Ok(Some((outcome, again.failing, took_ms)));
+                }
+            }
+        }
+        Ok(Some((worst, Vec::new(), took_ms)))
+    }
+}

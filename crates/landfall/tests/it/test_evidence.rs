@@ -1,0 +1,79 @@
+//! Changes that weaken what judges them, from outside: the review shows what changed, and the certificate keeps the evidence.
+
+use landfall_testkit::Scratch;
+
+use crate::LANDFALL;
+
+/// A greeting, a script that the check runs, and a test that the script runs.
+fn greeting(section: &str) -> Scratch {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file("greet.sh", "echo \"Hello, $1!\"\n");
+    scratch.file("scripts/ci.sh", "set -e\nfor file in tests/*.sh; do sh \"$file\"; done\n");
+    scratch.file(
+        "tests/greets.sh",
+        "[ \"$(sh greet.sh Ada)\" = 'Hello, Ada!' ] || { echo 'FAIL greets'; exit 1; }\n",
+    );
+    scratch.settings(&format!(
+        "[agent.default]\nkind = \"script\"\n[verify]\n{section}\ncommand = [\"sh scripts/ci.sh\"]\n"
+    ));
+    scratch
+}
+
+const WELCOMES: &str = r#"signal = "complete"
+[[write]]
+path = "greet.sh"
+text = "echo \"Welcome, $1!\"\n"
+[[write]]
+path = "tests/greets.sh"
+text = "[ \"$(sh greet.sh Ada)\" = 'Welcome, Ada!' ] || { echo 'FAIL greets'; exit 1; }\n"
+"#;
+
+#[test]
+fn a_script_of_the_check_lands_only_after_a_person_saw_its_change() {
+    let scratch = greeting("");
+    let script = "signal = \"complete\"\n[[write]]\npath = \"greet.sh\"\ntext = \"echo Bye\\n\"\n\
+                  [[write]]\npath = \"scripts/ci.sh\"\ntext = \"set -e\\ntrue\\n\"\n";
+    scratch.task("Empty the script", script, &[]);
+    scratch.landfall(&["run"]);
+    let why = scratch.why("T1");
+    assert_eq!(scratch.status("T1"), "review", "{why}");
+    assert!(why.contains("scripts/ci.sh (used by the check): −for file in tests/*.sh"), "{why}");
+    assert!(why.contains("+true"), "{why}");
+    scratch.landfall(&["review", "T1", "approve", "we replace it"]).ok();
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    let certificate = scratch.landfall(&["certificate", "T1"]).json();
+    let input = &certificate["tests"]["protected_inputs"][0];
+    assert_eq!((&input["path"], &input["note"]), (&"scripts/ci.sh".into(), &"we replace it".into()));
+    assert_eq!(input["approved_by"], "person");
+    assert_eq!(certificate["tests"]["base_tests"], serde_json::Value::Null, "no test changed");
+}
+
+#[test]
+fn a_changed_expectation_is_named_by_the_test_of_the_base() {
+    let scratch = greeting("");
+    scratch.task("Welcome", WELCOMES, &[]);
+    scratch.landfall(&["run"]);
+    let why = scratch.why("T1");
+    assert_eq!(scratch.status("T1"), "review", "{why}");
+    let told = "fails tests of the base: greets (the version on the base of tests/greets.sh)";
+    assert!(why.contains(told), "{why}");
+    scratch.landfall(&["review", "T1", "approve"]).ok();
+    scratch.landfall(&["run"]).ok();
+    let run = scratch.landfall(&["certificate", "T1"]).json()["tests"]["base_tests"].clone();
+    assert_eq!((&run["outcome"], &run["failing"][0]), (&"fail".into(), &"greets".into()));
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn a_project_may_only_report_failing_tests_of_the_base_or_not_run_them() {
+    for (mode, outcome, warnings) in [("report", Some("fail"), 1), ("off", None, 0)] {
+        let scratch = greeting(&format!("base_tests = \"{mode}\""));
+        scratch.task("Welcome", WELCOMES, &[]);
+        scratch.landfall(&["run"]).ok();
+        assert_eq!(scratch.status("T1"), "done", "{mode}: {}", scratch.why("T1"));
+        let certificate = scratch.landfall(&["certificate", "T1"]).json();
+        assert_eq!(certificate["tests"]["base_tests"]["outcome"].as_str(), outcome, "{mode}");
+        assert_eq!(certificate["warnings"].as_array().map(Vec::len), Some(warnings), "{mode}");
+    }
+}
