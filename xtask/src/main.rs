@@ -4,6 +4,7 @@ mod agents;
 mod changed;
 mod chaos;
 mod dependencies;
+mod gaming;
 mod github;
 mod load;
 mod report;
@@ -39,6 +40,9 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Run dishonest and honest changes and report what lands unseen
+    #[command(after_long_help = gaming::HELP)]
+    Gaming(gaming::GamingArgs),
     /// Measure floors and product in the same run, and print ratios
     #[command(disable_help_flag = true)]
     Bench {
@@ -64,6 +68,7 @@ fn run(command: Command) -> Result<()> {
         Command::Web { names } => web::run_alone(&names),
         Command::SeededBugs { bug } => test::find_seeded_bugs(bug.as_deref()),
         Command::Chaos { args } => chaos::run(&args.iter().map(String::as_str).collect::<Vec<_>>()),
+        Command::Gaming(args) => gaming::run(&args),
         Command::Bench { args } => {
             let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);
             bench.args(args);
