@@ -68,7 +68,7 @@ fn think(least_ms: u64, most_ms: u64) {
     }
 }
 
-/// Changes the file of this task and commits it.
+/// Changes the file of this task, and its test if it has one, and commits both.
 fn edit(files: u64) {
     let task = variable("LANDFALL_TASK");
     let place = number(task.trim_start_matches('T')) % files;
@@ -76,6 +76,12 @@ fn edit(files: u64) {
     let mut file = OpenOptions::new().append(true).open(&path).expect("the file is there");
     writeln!(file, "changed by {task} at {}", now_ns()).expect("room on the disk");
     drop(file);
+    let mut paths = vec![path];
+    let test = format!("tests/t{place}.txt");
+    if let Ok(mut file) = OpenOptions::new().append(true).open(&test) {
+        writeln!(file, "changed by {task}").expect("room on the disk");
+        paths.push(test);
+    }
     let done = Command::new("git")
         .args(["-c", "user.name=Bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0"])
         .args([
@@ -86,7 +92,8 @@ fn edit(files: u64) {
             "-c",
             "commit.gpgSign=false",
         ])
-        .args(["commit", "-q", "-m", &task, "--", &path])
+        .args(["commit", "-q", "-m", &task, "--"])
+        .args(&paths)
         .stdin(Stdio::null())
         .status()
         .expect("git is there");
