@@ -136,7 +136,7 @@ impl Inventory<'_> {
                 let path = self.folder.lanes().join(&name);
                 if !self.checks_in(&path) {
                     let why_safe =
-                        "a checkout of what is in the store, and what checks built there; it is made again"
+                        "a checkout of what is in the store, and what checks built there; Landfall makes it again when it needs it"
                             .to_owned();
                     items.push(item(Kind::Lane, path, why_safe));
                 }

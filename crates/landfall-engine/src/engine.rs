@@ -145,7 +145,7 @@ pub enum OpenError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The journal is not the one that the state around it belongs to.
-    #[error("the journal `{}` is not the one that the state folder around it belongs to", .0.display())]
+    #[error("the journal `{}` does not belong to the state folder it is in", .0.display())]
     ForeignJournal(PathBuf),
     /// The journal cannot be used.
     #[error(transparent)]

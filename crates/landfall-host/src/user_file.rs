@@ -15,7 +15,7 @@ pub const USER_FILE_BYTES_MAX: u64 = 1 << 20;
 /// The bytes of a regular file of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// When it cannot be opened, is not a regular file, or is larger. The message says which, and is about "it".
+/// When it cannot be opened, is not a regular file, or is larger. The message says which, and begins with "it".
 pub fn read_user_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let (file, bytes_known) = open_regular(path)?;
     let too_large = |bytes: u64| {
@@ -40,7 +40,10 @@ pub fn read_user_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 pub fn read_user_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read_user_file(path, bytes_max)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        io::Error::new(io::ErrorKind::InvalidData, format!("it is not UTF-8: byte {at} does not fit"))
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("it is not UTF-8: the byte at offset {at} is invalid"),
+        )
     })
 }
 
@@ -101,7 +104,7 @@ mod tests {
             ("link", "0123456789"),
             ("large", "error: it has 11 bytes or more; the maximum is 10"),
             ("sparse", "error: it has 1099511627776 bytes or more; the maximum is 10"),
-            ("bytes", "error: it is not UTF-8: byte 2 does not fit"),
+            ("bytes", "error: it is not UTF-8: the byte at offset 2 is invalid"),
             ("folder", "error: it is a folder, not a regular file"),
             ("pipe", "error: it is a pipe, not a regular file"),
             ("link-to-pipe", "error: it is a pipe, not a regular file"),

@@ -77,7 +77,7 @@ pub(super) fn rebuild(place: &Place) -> Result<Health, Problem> {
     }
     let engine = super::engine_at::EngineAt::Nowhere;
     let mut health = examine(&Look { place, engine: &engine })?;
-    let detail = "made again from the journal".to_owned();
+    let detail = "rebuilt from the journal".to_owned();
     health.checks.push(Check { name: "tables".to_owned(), state: CheckState::Ok, detail, hint: None });
     Ok(health)
 }
@@ -467,7 +467,7 @@ impl Visit {
                 || "the state folder is used instead".to_owned(),
                 |folder| format!("`{}` is used instead", folder.display()),
             );
-            let hint = "nothing has to be done; whoever made it can tell what it is for";
+            let hint = "no action is needed; the owner of that folder can tell what it is for";
             self.warn("temporary files", format!("{problem}; {instead}"), hint);
         }
         let Ok(free) = disk::free_bytes(existing) else { return };
@@ -525,9 +525,9 @@ impl Visit {
         let state = if path.exists() { "empty" } else { "missing" };
         self.bad(
             "journal",
-            format!("`{}` is {state}, but the state folder holds work of it", path.display()),
-            "put a copy of the journal back, if you have one. If not, go on with `landfall add`: it begins a new journal and \
-             keeps the old state in the folder `older`. Work that can be recovered is listed below",
+            format!("`{}` is {state}, but the state folder contains work that it recorded", path.display()),
+            "restore the journal from a copy if you have one. Otherwise use `landfall add`: it starts a new journal and moves \
+             the old state to the folder `older`. Work that can be recovered is listed below",
         );
     }
 

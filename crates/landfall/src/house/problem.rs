@@ -59,7 +59,7 @@ pub(super) fn open(error: &OpenError) -> Problem {
             }
         }
         OpenError::ForeignJournal(_) => Problem::new(ProblemCode::Corrupt, error.to_string())
-            .hint("put the journal back that was there before; `landfall doctor` shows what the state folder holds"),
+            .hint("restore the journal that was in this folder before; `landfall doctor` shows what the state folder contains"),
         OpenError::NetworkFolder(_) => Problem::new(ProblemCode::ReadOnly, error.to_string())
             .hint("set LANDFALL_STATE to a folder on a local disk"),
         OpenError::Lock(error) => lock(error),

@@ -1031,7 +1031,7 @@ fn lost_journal(place: &Place) -> Option<String> {
     let state = if journal.exists() { "empty" } else { "missing" };
     journal_link::is_journal_lost(&place.folder).then(|| {
         format!(
-            "the journal `{}` is {state}, but the state folder holds work of it; `landfall doctor` shows what can be recovered",
+            "the journal `{}` is {state}, but the state folder contains work that it recorded; `landfall doctor` shows what can be recovered",
             journal.display()
         )
     })

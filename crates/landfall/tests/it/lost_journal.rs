@@ -201,7 +201,7 @@ fn a_journal_of_other_state_is_refused_and_nothing_changes() {
     std::fs::copy(other.state().join("journal.db"), one.state().join("journal.db")).expect("copied");
     let refused = one.landfall(&["add", "More"]);
     assert_ne!(refused.code, Some(0), "{refused:?}");
-    assert!(refused.err.contains("is not the one that the state folder"), "{}", refused.err);
+    assert!(refused.err.contains("does not belong to the state folder"), "{}", refused.err);
     assert!(!one.state().join("older").exists(), "nothing was set aside");
     assert!(one.state().join("attempts/T1-a1-i1").exists(), "nothing was moved");
 }
