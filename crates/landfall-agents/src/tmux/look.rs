@@ -200,7 +200,7 @@ struct Known {
     far: bool,
 }
 
-const CLAUDE_DIALOGS: [Known; 7] = [
+const CLAUDE_DIALOGS: [Known; 8] = [
     Known {
         asks: "Is this a project you created or one you trust?",
         why: Why::Trust,
@@ -216,6 +216,7 @@ const CLAUDE_DIALOGS: [Known; 7] = [
         take: "Yes, I accept",
         far: false,
     },
+    Known { asks: "Try the new fullscreen renderer?", why: Why::Offer, take: "Not now", far: false },
     Known { asks: "Do you want to proceed?", why: Why::Permission, take: "Yes", far: false },
     Known { asks: "Do you want to create ", why: Why::Edit, take: "Yes", far: false },
     Known { asks: "Do you want to overwrite ", why: Why::Edit, take: "Yes", far: false },
