@@ -9,7 +9,7 @@ use landfall_model::{EngineEvent, Event, Fact, Talk, Verdict};
 
 use crate::sim::Sim;
 
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 5_000;
 const TICKS: usize = 400;
 const THREADS: u64 = 2; // the machine the tests are measured on has two cores
 

@@ -43,7 +43,7 @@ fn the_server_answers_as_its_reference_says() {
             "--header",
             &format!("Authorization: Bearer {}", served.token),
         ])
-        .args(["--phases", "examples,coverage,fuzzing", "--max-examples", "15", "--checks", CHECKS])
+        .args(["--phases", "examples,coverage,fuzzing", "--max-examples", "8", "--checks", CHECKS])
         // Streams have no end to wait for; the tests of the server read them. One worker: hypothesis minds threads.
         .args([
             "--exclude-operation-id",
