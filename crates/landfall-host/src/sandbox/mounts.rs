@@ -48,6 +48,8 @@ struct Layer {
 enum LayerKind {
     /// An empty folder that nobody can write.
     Empty,
+    /// An empty folder in which the child may make files. They are gone when it ends.
+    Scratch,
     /// An empty folder of the child's own.
     Private,
     /// Nothing in place of a file.
@@ -63,6 +65,8 @@ struct Spot {
 
 /// Of a private folder. Large files belong in the folder for temporary files that each run has on disk.
 const PRIVATE: &CStr = c"mode=1777,size=1g";
+/// Of a folder around a file of the program's own: room for a lock and for the next version of that file.
+const SCRATCH: &CStr = c"mode=0755,size=64m";
 
 impl Apart {
     pub(super) fn new(
@@ -135,9 +139,13 @@ impl Apart {
                 }
                 match &layer.what {
                     LayerKind::Empty => empty(&self.source, &layer.path, c"mode=0755,size=1m")?,
+                    LayerKind::Scratch => {
+                        empty(&self.source, &layer.path, SCRATCH)?;
+                        allow(rules, &layer.path, rules::make_bits())?;
+                    }
                     LayerKind::Private => {
                         empty(&self.source, &layer.path, PRIVATE)?;
-                        allow(rules, &layer.path)?;
+                        allow(rules, &layer.path, rules::change_bits())?;
                     }
                     LayerKind::Covered => cover(&layer.path)?,
                     LayerKind::Kept { is_read_only, tree } => {
@@ -195,6 +203,8 @@ impl Layer {
             // It lies in something that is empty anyway.
             (Access::Hidden | Access::Private, Some(Access::Hidden | Access::Private)) => return Ok(None),
             (Access::Hidden | Access::Private, _) if !path.exists() => return Ok(None),
+            // Programs replace a file by a lock and a rename beside it, and some give up where they can make neither.
+            (Access::Hidden, _) if is_folder && places.has_own_file_in(path) => LayerKind::Scratch,
             (Access::Hidden, _) if is_folder => LayerKind::Empty,
             (Access::Hidden, _) => LayerKind::Covered,
             (Access::Private, _) => LayerKind::Private,
@@ -314,7 +324,7 @@ unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), Halt> {
     unsafe {
         if libc::access(c"/dev/shm".as_ptr(), libc::F_OK) == 0 {
             empty(source, c"/dev/shm", c"mode=1777")?;
-            allow(rules, c"/dev/shm")?;
+            allow(rules, c"/dev/shm", rules::change_bits())?;
         }
         if libc::access(c"/dev/pts/ptmx".as_ptr(), libc::F_OK) == 0 {
             let options = c"newinstance,ptmxmode=0666,mode=0620";
@@ -327,21 +337,21 @@ unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), Halt> {
                 options.as_ptr().cast(),
             );
             went_well(Step::Mounts, mounted.into())?;
-            allow(rules, c"/dev/pts")?;
+            allow(rules, c"/dev/pts", rules::change_bits())?;
         }
         Ok(())
     }
 }
 
 /// Adds a rule for a mount that was not there when the rules were made.
-unsafe fn allow(rules: RawFd, path: &CStr) -> Result<(), Halt> {
+unsafe fn allow(rules: RawFd, path: &CStr, access: u64) -> Result<(), Halt> {
     // SAFETY: the rule outlives the call, the folder is ours and closed once.
     unsafe {
         let folder = libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
         if folder == -1 {
             return halt(Step::Mounts);
         }
-        let rule = Beneath { access: rules::change_bits(), folder };
+        let rule = Beneath { access, folder };
         went_well(Step::Mounts, rule.add(rules))?;
         went_well(Step::Mounts, libc::close(folder).into())
     }

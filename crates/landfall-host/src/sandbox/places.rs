@@ -102,6 +102,17 @@ impl Places {
         self.read.iter().chain(&self.write).any(|open| open.starts_with(path))
     }
 
+    /// Whether a file in the folder `path` is open for writing by itself.
+    pub(super) fn has_own_file_in(&self, path: &Path) -> bool {
+        self.write.iter().any(|own| own.parent() == Some(path) && own.is_file())
+    }
+
+    /// Whether `path` lies in a hidden folder in which the program may make files, as it has a file of its own there.
+    pub(super) fn is_scratch(&self, path: &Path) -> bool {
+        path.ancestors()
+            .any(|above| self.hide.iter().any(|hidden| hidden == above) && self.has_own_file_in(above))
+    }
+
     /// What holds around `path`, its own entry aside.
     pub(super) fn access_around(&self, path: &Path) -> Option<(&Path, Access)> {
         let others = self.entries().filter(|(entry, _)| entry.as_path() != path);

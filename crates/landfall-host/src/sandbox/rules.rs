@@ -69,6 +69,12 @@ pub(super) fn change_bits() -> u64 {
     change().bits()
 }
 
+/// The rights to make, replace and remove files, but not to read what others have put below, as the kernel's number.
+pub(super) fn make_bits() -> u64 {
+    let make = AccessFs::MakeReg | AccessFs::MakeDir | AccessFs::RemoveFile | AccessFs::RemoveDir;
+    (make | AccessFs::WriteFile | AccessFs::Truncate).bits()
+}
+
 /// Makes the rules. They bind whoever enters them, and are complete but for mounts that the child will make.
 pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, Refusal> {
     let failed = |error: &dyn std::fmt::Display| Refusal::Failed {

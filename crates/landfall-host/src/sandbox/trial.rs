@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// What is tried.
 pub(super) struct Trial {
     /// Files that must not come to be.
-    write: Vec<CString>,
+    write: Vec<ClosedFile>,
     /// Files that we can read, and the agent must not: one for each hidden place that has any.
     read: Vec<HiddenFile>,
     /// Us: the same user, so only the sandbox stands between.
@@ -21,6 +21,14 @@ pub(super) struct Trial {
     /// What is hidden may not be there at all, and nothing stands for it either.
     has_mounts: bool,
     has_network: bool,
+}
+
+struct ClosedFile {
+    path: CString,
+    /// Where it would be if it were no folder of the child's own.
+    device: libc::dev_t,
+    /// Whether the child has a folder of its own there, see [`Places::is_scratch`].
+    is_scratch: bool,
 }
 
 struct HiddenFile {
@@ -44,8 +52,11 @@ impl Trial {
         // first place that is open.
         let is_open = |path: &Path| matches!(places.access(path), Some(Access::Write | Access::Private));
         let beside = places.write.first().and_then(|path| path.parent()).filter(|path| !is_open(path));
-        let write =
-            [Some(run.as_path()), beside].into_iter().flatten().map(|folder| raw(&folder.join(&name)));
+        let write = [Some(run.as_path()), beside].into_iter().flatten().map(|folder| {
+            let device = std::fs::metadata(folder).map_or(0, |meta| meta.dev()); // what is gone has no files
+            let is_scratch = level.has_mounts() && places.is_scratch(folder);
+            Ok(ClosedFile { path: raw(&folder.join(&name))?, device, is_scratch })
+        });
         let mut left = ENTRIES_MAX;
         let spec = run.join("spec.json");
         let own = hidden_file(places, &spec, 0, &mut left);
@@ -59,7 +70,7 @@ impl Trial {
             .map(|(path, meta)| Ok(HiddenFile { path: raw(&path)?, device: meta.dev(), inode: meta.ino() }));
         let sitter = libc::pid_t::try_from(std::process::id()).expect("process ids are small");
         Ok(Trial {
-            write: write.collect::<Result<_, _>>()?,
+            write: write.collect::<Result<_, Refusal>>()?,
             read: read.collect::<Result<_, Refusal>>()?,
             sitter,
             has_mounts: level.has_mounts(),
@@ -76,10 +87,18 @@ impl Trial {
         // SAFETY: plain system calls on numbers and on memory that `self` keeps alive.
         unsafe {
             let errno = || *libc::__errno_location();
-            for path in &self.write {
+            for closed in &self.write {
                 let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-                if libc::open(path.as_ptr(), flags, 0o600) != -1 {
-                    libc::unlink(path.as_ptr());
+                let file = libc::open(closed.path.as_ptr(), flags, 0o600);
+                if file != -1 {
+                    let mut stat: libc::stat = std::mem::zeroed();
+                    let is_known = libc::fstat(file, &raw mut stat) == 0;
+                    libc::close(file);
+                    libc::unlink(closed.path.as_ptr());
+                    // A file of its own is fine, as long as it is not on the disk of the closed folder.
+                    if closed.is_scratch && is_known && stat.st_dev != closed.device {
+                        continue;
+                    }
                     return halted(Step::TrialWrite, 0);
                 }
                 match errno() {

@@ -228,6 +228,36 @@ fn what_is_open_in_a_hidden_place_in_a_private_folder_is_there() {
     });
 }
 
+/// Some agents keep a file in the home folder, and replace it by a lock and a new version beside it.
+#[test]
+fn a_program_can_replace_its_own_file_in_a_hidden_folder() {
+    as_root_and_as_nobody("a_program_can_replace_its_own_file_in_a_hidden_folder", || {
+        for level in [Level::Isolated, Level::Strict] {
+            let house = House::new(Way::AsItCan);
+            let mut spec = house.spec(Some(level), &[]);
+            let steps = "cd \"$1\" && mkdir single.lock && echo new > single.new && echo new > single && \
+                         rm single.new && rmdir single.lock && echo changed; cat notes .ssh/id; ls";
+            let home = house.home.to_str().expect("plain");
+            spec.argv = ["sh", "-c", steps, "sh", home].map(Into::into).to_vec();
+            spec.sandbox.as_mut().expect("one").hide.push(house.home.clone());
+            let ended = house.scene.run(&spec);
+            let out = house.scene.out();
+            assert_eq!(out, "changed\nsingle\nstate\n", "{level:?}: {ended:?} {}", house.err());
+            assert_eq!(fs::read_to_string(house.home.join("single")).expect("there"), "new\n");
+            // The same folder without such a file stays closed.
+            let house = House::new(Way::AsItCan);
+            let mut spec = house.spec(Some(level), &[]);
+            let home = house.home.to_str().expect("plain");
+            spec.argv = ["sh", "-c", "mkdir \"$1/new\" && echo made", "sh", home].map(Into::into).to_vec();
+            let sandbox = spec.sandbox.as_mut().expect("one");
+            sandbox.hide.push(house.home.clone());
+            sandbox.write.retain(|path| !path.ends_with("single"));
+            house.scene.run(&spec);
+            assert_eq!(house.scene.out(), "", "{level:?}");
+        }
+    });
+}
+
 /// Sockets in folders that are hidden or private, and elsewhere; some listen before the start and some after it.
 #[test]
 fn sockets_of_others_are_out_of_reach_before_and_after_the_start() {

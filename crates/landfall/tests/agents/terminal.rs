@@ -21,8 +21,7 @@ fn an_interactive_claude_lands_its_work_and_a_person_can_look_on() {
     }
     let Some(stage) = Stage::new(Kind::Claude, "", "") else { return };
     let settings = std::fs::read_to_string(stage.scratch.project().join("landfall.toml")).expect("settings");
-    // Not `isolated`: there this program does not take the prompt; the guide says so.
-    let run = "kind = \"tmux\"\nrun = \"claude --dangerously-skip-permissions\"\nsandbox = \"write\"";
+    let run = "kind = \"tmux\"\nrun = \"claude --dangerously-skip-permissions\"";
     stage.scratch.settings(&settings.replacen("kind = \"claude\"", run, 1));
     // Its very first start asks its provider something, which is not there.
     let home = stage.scratch.root().join("home");
