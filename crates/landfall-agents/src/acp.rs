@@ -67,6 +67,7 @@ impl Agent for Acp {
             install: "install the agent that `run` names; it must speak the Agent Client Protocol on stdio",
             login: "log in as that agent wants it, once, in a terminal",
             state: command_line(profile).map(|words| family::state(&words, profile)).unwrap_or_default(),
+            terminal: false,
         }
     }
 

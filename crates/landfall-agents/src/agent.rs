@@ -49,6 +49,8 @@ pub struct Needs {
     pub login: &'static str,
     /// Files and folders the agent keeps its own state in and must be able to write. `~` is the home folder.
     pub state: Vec<String>,
+    /// Whether it works in a terminal, which not every level of the sandbox has.
+    pub terminal: bool,
 }
 
 /// What a parser has to know about the run beforehand.

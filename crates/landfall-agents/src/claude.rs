@@ -86,6 +86,7 @@ impl Agent for Claude {
                 Some(dir) => vec![dir.clone()],
                 None => vec!["~/.claude".to_owned(), "~/.claude.json".to_owned()],
             },
+            terminal: false,
         }
     }
 

@@ -82,6 +82,7 @@ impl Agent for Codex {
             install: "npm install -g @openai/codex",
             login: "run `codex login`, or set CODEX_API_KEY in the profile's `env`",
             state: vec![home(profile)],
+            terminal: false,
         }
     }
 

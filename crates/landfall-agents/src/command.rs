@@ -51,6 +51,7 @@ impl Agent for Command {
             install: "install the program that `run` names, or write its full path",
             login: "log in as that program wants it",
             state: Vec::new(),
+            terminal: false,
         }
     }
 

@@ -71,6 +71,7 @@ impl Agent for Gemini {
                 Some(home) => format!("{home}/.gemini"),
                 None => "~/.gemini".to_owned(),
             }],
+            terminal: false,
         }
     }
 

@@ -74,6 +74,7 @@ impl Agent for Opencode {
                 place("XDG_CACHE_HOME", ".cache"),
                 place("XDG_STATE_HOME", ".local/state"),
             ],
+            terminal: false,
         }
     }
 

@@ -100,6 +100,7 @@ impl Agent for Tmux {
             install: "install tmux and the agent that `run` names",
             login: "log in as that agent wants it, once, in a terminal",
             state: command_line(profile).map(|words| family::state(&words, profile)).unwrap_or_default(),
+            terminal: true,
         }
     }
 

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landfall_agents::{Brief, Ear, Launch, LaunchError, Profile, registry};
+use landfall_agents::{Brief, Ear, Launch, LaunchError, Needs, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
+use landfall_host::sandbox::can_isolate;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError, is_shortage};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_host::wait::FolderWatch;
@@ -375,6 +376,36 @@ pub fn agent_profile(profile: &crate::settings::Profile) -> Profile {
     }
 }
 
+/// Why an agent cannot have the terminal that it works in.
+#[derive(Debug)]
+pub struct NoTerminal {
+    /// What is wrong.
+    pub problem: String,
+    /// What the user can do.
+    pub hint: &'static str,
+}
+
+/// Checks that an agent that works in a terminal has one at this level of the sandbox.
+///
+/// # Errors
+/// The level has no terminals.
+pub fn check_terminal(profile: &str, needs: &Needs, level: Confinement) -> Result<(), NoTerminal> {
+    if !needs.terminal || level.has_terminals() {
+        return Ok(());
+    }
+    let problem = format!(
+        "the agent profile `{profile}` works in a terminal, and the sandbox level `{}` has no terminals",
+        level.word()
+    );
+    let hint = if can_isolate() {
+        "remove `sandbox = \"write\"`: at level `isolated` the agent has a terminal of its own"
+    } else {
+        "allow user namespaces on this machine, so that the level is `isolated`, or use an agent that needs no terminal, such as \
+         `kind = \"claude\"`; `landfall doctor` says what is missing"
+    };
+    Err(NoTerminal { problem, hint })
+}
+
 /// Starts the sitter and says who it is; none if there is one in the folder already.
 fn begin(
     site: &Site,
@@ -403,6 +434,9 @@ fn begin(
     let agent = registry::find(&profile.kind)
         .map_err(|error| Unlaunched::Hopeless(format!("{error} ({})", error.hint())))?
         .agent();
+    let level = site.settings.agents[profile_name(task)].sandbox;
+    check_terminal(&profile.name, &agent.needs(&profile), level)
+        .map_err(|NoTerminal { problem, hint }| Unlaunched::Hopeless(format!("{problem} ({hint})")))?;
     let tag_key = agent.closes().then_some(key.as_str());
     let prompt = prompt(site, task, run, &workspace, tag_key).map_err(Unlaunched::Hopeless)?;
     std::fs::create_dir_all(dir).map_err(|error| io("make the folder of the run", error))?;

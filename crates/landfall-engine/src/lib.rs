@@ -74,7 +74,7 @@ pub use herald::Herald;
 pub use landfall_host as host;
 pub use landfall_model as model;
 pub use landfall_store as store;
-pub use launch::agent_profile;
+pub use launch::{NoTerminal, agent_profile, check_terminal};
 pub use meter::day;
 pub use probe::{ProbeAsked, Probed, probe};
 pub use report::{certificate_of, look_back, report_of, run_report};

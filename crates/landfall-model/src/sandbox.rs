@@ -34,6 +34,16 @@ impl Confinement {
         Self::ALL.into_iter().find(|level| level.word() == word)
     }
 
+    /// Whether a program can have a terminal at this level. `Write` has no file system of its own for terminals, and those of
+    /// the user are closed to agents: whoever opens one reads what is typed there.
+    #[must_use]
+    pub fn has_terminals(self) -> bool {
+        match self {
+            Self::Write => false,
+            Self::Off | Self::Isolated | Self::Strict => true,
+        }
+    }
+
     /// What an agent can still reach at this level, a phrase each.
     #[must_use]
     pub fn leaves_open(self) -> &'static [&'static str] {

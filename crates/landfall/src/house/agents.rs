@@ -20,7 +20,7 @@ use landfall_engine::host::wait::wait_for_child;
 use landfall_engine::model::Verdict;
 use landfall_engine::secrets::is_secret;
 use landfall_engine::settings::{Profile, Settings};
-use landfall_engine::{ProbeAsked, agent_profile, engine};
+use landfall_engine::{NoTerminal, ProbeAsked, agent_profile, check_terminal, engine};
 use rustix::process::{Pid, Signal};
 
 use super::engine_at::EngineAt;
@@ -196,6 +196,8 @@ pub(super) fn fitness(profile: &Profile) -> Result<Option<PathBuf>, Unfit> {
         hint: error.hint().unwrap_or_else(|| format!("mend `[agent.{name}]` in landfall.toml")),
     })?;
     let needs = agent.needs(&brief);
+    check_terminal(name, &needs, profile.sandbox)
+        .map_err(|NoTerminal { problem, hint }| Unfit { problem, hint: hint.to_owned() })?;
     let Some(program) = needs.program else { return Ok(None) };
     match on_path(&program) {
         Some(path) => Ok(Some(path)),

@@ -166,3 +166,26 @@ fn edge_05_each_next_step_is_typed_into_the_same_terminal_when_it_is_ready() {
     );
     assert!(told.iter().all(|(_, pid)| *pid == told[0].1), "all in one terminal: {told:?}");
 }
+
+#[test]
+fn an_agent_in_a_terminal_is_refused_where_the_sandbox_has_none() {
+    let environment = TestEnvironment::new();
+    environment.write(
+        "landfall.toml",
+        "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"true\"\n\
+         [agent.default]\nkind = \"tmux\"\nrun = \"sh\"\nsandbox = \"write\"\n",
+    );
+    environment.commit("settings");
+    environment.trust();
+    environment.add(&["Say hello"]);
+    let refused = environment.landfall(&["run"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(
+        refused.err.contains("works in a terminal, and the sandbox level `write` has no terminals"),
+        "{refused:?}"
+    );
+    let doctor = environment.landfall(&["doctor"]);
+    assert!(doctor.out.contains("has no terminals"), "{doctor:?}");
+    let task = environment.landfall(&["show", "T1"]);
+    assert!(task.out.contains("ready"), "nothing has been tried: {task:?}");
+}
