@@ -63,15 +63,12 @@ impl Confinement {
     }
 }
 
-/// The level where the settings name none: the one they require, else the highest that leaves agents the network and that
-/// this machine can put up.
+/// The level where the settings name none: the highest that leaves agents the network and that this machine supports, but
+/// never one below the level that the settings require.
 #[must_use]
 pub fn default_confinement(can_isolate: bool, required: Option<Confinement>) -> Confinement {
-    match required {
-        Some(level) => level,
-        None if can_isolate => Confinement::Isolated,
-        None => Confinement::Write,
-    }
+    let highest = if can_isolate { Confinement::Isolated } else { Confinement::Write };
+    required.map_or(highest, |required| required.max(highest))
 }
 
 #[cfg(test)]
@@ -82,9 +79,12 @@ mod tests {
     fn the_default_is_isolated_where_it_works_and_never_below_what_is_required() {
         assert_eq!(default_confinement(true, None), Confinement::Isolated);
         assert_eq!(default_confinement(false, None), Confinement::Write);
+        assert_eq!(default_confinement(true, Some(Confinement::Write)), Confinement::Isolated);
+        assert_eq!(default_confinement(false, Some(Confinement::Isolated)), Confinement::Isolated);
         for required in Confinement::ALL {
             for can_isolate in [true, false] {
-                assert_eq!(default_confinement(can_isolate, Some(required)), required);
+                let level = default_confinement(can_isolate, Some(required));
+                assert!(level >= required && level >= default_confinement(can_isolate, None));
             }
         }
     }

@@ -489,7 +489,7 @@ pub enum RawStyle {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RawSandbox {
-    /// The level that `sandbox.require` names; without it `isolated` if this machine supports it, otherwise `write`.
+    /// `isolated` if this machine supports it, otherwise `write`; never a lower level than `sandbox.require`.
     Auto,
     /// As `isolated`, and no network.
     Strict,

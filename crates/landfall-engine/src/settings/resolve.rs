@@ -483,7 +483,8 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
             compact_percent: run.compact_at.0,
             compactions_max: run.compactions_max.0,
             sandbox: run_sandbox,
-            is_sandbox_lowered: matches!(run.sandbox, RawSandbox::Auto) && required.is_none() && !can_isolate,
+            is_sandbox_lowered: matches!(run.sandbox, RawSandbox::Auto)
+                && run_sandbox < Confinement::Isolated,
             sandbox_read: run.sandbox_read,
             sandbox_write: run.sandbox_write,
             sandbox_hide: run.sandbox_hide.into_iter().chain(secrets).collect(),
