@@ -8,6 +8,7 @@ use landfall_model::gaming::TestEvidence;
 use landfall_model::gate::GateReport;
 use landfall_model::issue::{self, Lookback, Paper, ProposalTier, Source};
 use landfall_model::recovery::entry;
+use landfall_model::sandbox::Confinement;
 use landfall_model::{Attempt, Digest, EndCode, EndKind, Ending, Fact, News, State, Status, Task, Timestamp};
 use landfall_store::{Reader, Seq};
 use serde_json::{Value, json};
@@ -140,6 +141,14 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
     if let Some(run) = base_tests.filter(|run| !run.outcome.is_green()) {
         warnings.push(format!("the work fails tests of the base: {}", run.summary()));
     }
+    let sandbox_of =
+        |level: Confinement| json!({ "level": level.word(), "leaves_open": level.leaves_open() });
+    let work = json!({
+        "head": gate.head.as_str(),
+        "iterations": task.counters.iterations,
+        "attempt": task.attempt.0,
+        "sandbox": task.lowest_confinement.map(sandbox_of),
+    });
     Some(json!({
         "v": 1,
         "task": task.id.to_string(),
@@ -154,13 +163,11 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
             "section": gate.config.as_str(),
             "environment": gate.environment.as_str(),
             "pass_taken_over": gate.reused,
-            "sandbox": gate.sandbox.map(|level| json!({
-                "level": level.word(), "leaves_open": level.leaves_open(),
-            })),
+            "sandbox": gate.sandbox.map(sandbox_of),
         },
         "tests": tests_of(task),
         "review": review,
-        "work": { "head": gate.head.as_str(), "iterations": task.counters.iterations, "attempt": task.attempt.0 },
+        "work": work,
         "landing": {
             "commit": landed.commit.as_str(),
             "base_before": landed.base_before.as_str(),

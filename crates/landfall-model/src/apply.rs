@@ -14,6 +14,7 @@ use crate::input::Parting;
 use crate::issue::IssueEvent;
 use crate::judge::Verdict;
 use crate::recover::candidate;
+use crate::sandbox::Confinement;
 use crate::seeded_bugs::{self, SeededBug};
 use crate::signal::Usage;
 use crate::staged::StagedEvent;
@@ -163,6 +164,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
             count_words(task, verdict, traces, committed);
             task.counters.permission_denials += traces.denials;
+            if let Some(level) = traces.sandbox.as_deref().and_then(Confinement::of_word) {
+                task.lowest_confinement =
+                    Some(task.lowest_confinement.map_or(level, |lowest| lowest.min(level)));
+            }
             if traces.revision.is_some() {
                 task.revision.clone_from(&traces.revision);
             }

@@ -14,6 +14,7 @@ use crate::gate::GateReport;
 use crate::issue::Pipeline;
 use crate::recovery::Recoveries;
 use crate::review::{Finding, ReviewRule};
+use crate::sandbox::Confinement;
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
 use crate::staged::Staged;
@@ -68,6 +69,8 @@ pub struct Task {
     pub gate: Option<GateReport>,
     /// What its last green verification knew of its tests, besides that they passed.
     pub evidence: Option<TestEvidence>,
+    /// The lowest level of the sandbox that an agent worked on it at.
+    pub lowest_confinement: Option<Confinement>,
     /// Whether what verification saw last may land: nobody need look at it, or somebody did.
     pub cleared: bool,
     /// What the next run of the agent should know.
@@ -154,6 +157,7 @@ impl Task {
             seen_head: None,
             gate: None,
             evidence: None,
+            lowest_confinement: None,
             cleared: false,
             feedback: Vec::new(),
             concerns: Vec::new(),

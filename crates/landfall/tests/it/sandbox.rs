@@ -280,8 +280,15 @@ fn where_isolation_is_missing_the_level_is_write_and_everybody_says_so() {
     scratch.task("Works", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
-    let certificate = scratch.landfall(&["certificate", "T1"]).ok();
-    assert!(certificate.contains("\"level\":\"write\"") && certificate.contains(open), "{certificate}");
+    let certificate: Value =
+        serde_json::from_str(&scratch.landfall(&["certificate", "T1"]).ok()).expect("JSON");
+    for (whose, sandbox) in [
+        ("the checks", &certificate["verification"]["sandbox"]),
+        ("the agent", &certificate["work"]["sandbox"]),
+    ] {
+        assert_eq!(sandbox["level"], "write", "{whose}: {certificate}");
+        assert!(sandbox["leaves_open"].as_array().is_some_and(|list| list.contains(&open.into())), "{whose}");
+    }
     let status = scratch.landfall(&["status"]).ok();
     assert!(status.contains("level `write`") && status.contains(open), "{status}");
     let doctor = scratch.landfall(&["doctor"]).out;
