@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use landfall_api::http::{KEY_HEADER, SOCKET_HOST, VERSION_HEADER};
 use landfall_api::socket::PeerProcess;
 use landfall_api::{Access, Problem, ProblemCode, Service, SocketKey};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::connections::Source;
 use crate::events::Feed;
@@ -294,12 +294,23 @@ pub(crate) fn wants_page(request: &Request<Body>) -> bool {
 const ADMIT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Whether a process of the same user may ask at all: an agent at work may not.
-pub(crate) async fn admit(shared: &Arc<Shared>, process: &Arc<PeerProcess>) -> Result<(), Problem> {
+pub(crate) async fn admit(
+    shared: &Shared,
+    lookups: &Arc<Semaphore>,
+    process: &Arc<PeerProcess>,
+) -> Result<(), Problem> {
     let (service, process) = (Arc::clone(&shared.service), Arc::clone(process));
-    let admitted = tokio::task::spawn_blocking(move || service.admit(&process));
+    let admitted = async {
+        let leave = Arc::clone(lookups).acquire_owned().await.ok()?;
+        let lookup = tokio::task::spawn_blocking(move || {
+            let _leave = leave; // held by the thread, which goes on when the connection is given up
+            service.admit(&process)
+        });
+        lookup.await.ok()
+    };
     match tokio::time::timeout(ADMIT_TIME_MAX, admitted).await {
-        Ok(Ok(admitted)) => admitted,
-        Ok(Err(_)) | Err(_) => {
+        Ok(Some(admitted)) => admitted,
+        Ok(None) | Err(_) => {
             Err(Problem::new(ProblemCode::Forbidden, "the engine cannot tell whose process this is")
                 .hint("ask again in a moment"))
         }

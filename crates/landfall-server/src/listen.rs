@@ -10,7 +10,7 @@ use std::time::Duration;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use landfall_api::socket::PeerProcess;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::connections::{ConnectionLimits, Connections, Source, Taken};
 use crate::door::{self, Peer, Shared};
@@ -26,6 +26,8 @@ const ADDRESS_LIMITS: ConnectionLimits =
     ConnectionLimits { total_max: 1024, source_max: 1024, unproven_max: 512 };
 /// The same for the socket, where a source is a process.
 const SOCKET_LIMITS: ConnectionLimits = ConnectionLimits { total_max: 128, source_max: 64, unproven_max: 32 };
+/// For how many processes at once the engine finds out whose they are. Each takes a thread, and requests need most of those.
+const LOOKUPS_MAX: usize = 8;
 /// How long the head of a request may take to arrive.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long the other side may take nothing of an answer.
@@ -60,7 +62,7 @@ pub(crate) async fn listen(guests: Guests, shared: Arc<Shared>, stopping: watch:
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(events::pump(Arc::clone(&shared), stopping.clone()));
     tasks.spawn(kept::make_ahead(Arc::clone(&shared), stopping.clone()));
-    let host = Host { shared, router, stopping };
+    let host = Host { shared, router, lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)), stopping };
     if let Some(listener) = guests.socket {
         // A room of its own: however many browsers come, `landfall stop` gets in.
         let room = Connections::new(SOCKET_LIMITS);
@@ -150,14 +152,21 @@ async fn breathe() {
 struct Host {
     shared: Arc<Shared>,
     router: axum::Router,
+    /// Leave to find out whose process a peer is.
+    lookups: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }
 
 impl Host {
     /// Finds out whether the process on the other side is an agent's. It is told so, if there is room for one more of them.
+    /// A connection that gives way to another one is given up at once, so that those which an agent opens do not add up.
     async fn admit(&self, taken: &Taken, peer: Peer) -> Option<Peer> {
         let Peer::Local(process) = &peer else { return Some(peer) };
-        match door::admit(&self.shared, process).await {
+        let admitted = tokio::select! {
+            admitted = door::admit(&self.shared, &self.lookups, process) => admitted,
+            () = taken.connection.closed() => return None,
+        };
+        match admitted {
             Ok(()) => Some(peer),
             Err(problem) => taken.confine().then_some(Peer::Barred(problem)),
         }
@@ -168,7 +177,7 @@ impl Host {
     where
         S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
     {
-        let Self { shared, router, mut stopping } = self;
+        let Self { shared, router, mut stopping, lookups: _ } = self;
         let connection = Arc::clone(&taken.connection);
         let answer = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
             let (shared, router, peer) = (Arc::clone(&shared), router.clone(), peer.clone());

@@ -137,7 +137,7 @@ fn pid_of(handle: &OwnedFd) -> Option<i32> {
 
 /// The process and its forebears, itself first. A last item of none: the line goes on, but we cannot follow it.
 fn line(process: RunningProcess) -> impl Iterator<Item = Option<RunningProcess>> {
-    const DEPTH_MAX: u32 = 512; // nobody is so deep by chance, and looking at who is shall not keep us busy
+    const DEPTH_MAX: u32 = 128; // nobody is so deep by chance, and looking at who is shall not keep us busy
     let (mut next, mut depth) = (Some(Some(process)), 0);
     std::iter::from_fn(move || {
         let Some(process) = next.take()? else { return Some(None) };

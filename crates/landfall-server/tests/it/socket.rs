@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landfall_api::client::{Address, Client, ConnectError};
 use landfall_api::{
@@ -284,4 +284,19 @@ fn whoever_opens_many_connections_does_not_keep_the_user_out() {
     *place.toy.shut.lock().expect("no panic while it is held") = false;
     assert!(Client::connect(&place.socket()).expect("there is room").status(Nothing {}).is_ok());
     drop((silent, agents));
+}
+
+#[test]
+fn a_connection_that_gives_way_is_closed_before_anybody_knows_whose_it_is() {
+    let place = Place::new();
+    let stuck = place.toy.admitting.lock().expect("no panic while it is held");
+    let mut oldest = UnixStream::connect(place.socket()).expect("connect");
+    oldest.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    let began = Instant::now();
+    let newer: Vec<UnixStream> = (0..64).filter_map(|_| UnixStream::connect(place.socket()).ok()).collect();
+    assert!(newer.len() > 32, "{}", newer.len());
+    assert_eq!(oldest.read(&mut [0]).expect("it is closed"), 0);
+    assert!(began.elapsed() < Duration::from_secs(9), "not only when finding out has taken too long");
+    drop(stuck);
+    assert!(Client::connect(&place.socket()).expect("there is room").status(Nothing {}).is_ok());
 }

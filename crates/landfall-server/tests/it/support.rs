@@ -26,6 +26,8 @@ pub struct Toy {
     pub secrets: Mutex<Vec<String>>,
     /// Who is not let in by the socket.
     pub shut: Mutex<bool>,
+    /// While it is held, nobody is admitted or turned away.
+    pub admitting: Mutex<()>,
 }
 
 impl Toy {
@@ -37,6 +39,7 @@ impl Toy {
             takes: Mutex::default(),
             secrets: Mutex::default(),
             shut: Mutex::new(false),
+            admitting: Mutex::new(()),
         }
     }
 
@@ -145,6 +148,7 @@ impl Service for Toy {
     }
 
     fn admit(&self, _peer: &landfall_api::socket::PeerProcess) -> Result<(), Problem> {
+        drop(self.admitting.lock().expect("no panic while it is held"));
         match *self.shut.lock().expect("no panic while it is held") {
             true => Err(Problem::new(ProblemCode::Forbidden, "an agent at work does not steer")),
             false => Ok(()),
