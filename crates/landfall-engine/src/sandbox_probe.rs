@@ -1,6 +1,7 @@
 //! What each level of the sandbox allows, found out by trying: `landfall doctor --sandbox`. The scene is a folder of its own
 //! with a home folder in it; nothing of the user's is touched.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -8,11 +9,13 @@ use std::io;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_host::sandbox::attempts::{ATTEMPTS, AttemptScene, CONTENT, TERMINAL_MODE, pass_descriptor};
+use landfall_host::sandbox::attempts::{
+    ATTEMPTS, AttemptScene, CONTENT, TERMINAL_MODE, ask_engine, pass_descriptor,
+};
 use landfall_host::sandbox::{self, Available};
 
 use crate::confine::{self, Reach, secret_places};
@@ -66,18 +69,21 @@ pub fn supported_levels() -> Vec<Confinement> {
     Confinement::ALL.into_iter().filter(|level| can(*level)).collect()
 }
 
+/// Starts an engine's server on a socket. It ends when the value is dropped.
+pub type ServeEngine<'a> = &'a dyn Fn(&Path) -> Result<Box<dyn Any>, String>;
+
 /// Tries everything at every level that this machine supports. `program` is Landfall itself.
 ///
 /// # Errors
 /// What could not be laid out or run.
-pub fn probe_all(program: &Path) -> Result<Vec<Probe>, String> {
+pub fn probe_all(program: &Path, serve: ServeEngine<'_>) -> Result<Vec<Probe>, String> {
     let secrets =
         secret_places().map(|place| (format!("secret:{place}"), format!("read the secrets in `~/{place}`")));
     let named = ATTEMPTS.iter().map(|attempt| (attempt.name.to_owned(), attempt.what.to_owned()));
     let mut probes: Vec<Probe> =
         named.chain(secrets).map(|(name, what)| Probe { name, what, outcomes: BTreeMap::new() }).collect();
     for level in supported_levels() {
-        let outcomes = probe_level(program, level)?;
+        let outcomes = probe_level(program, level, serve)?;
         for probe in &mut probes {
             let outcome = outcomes.get(&probe.name).copied();
             let outcome =
@@ -97,7 +103,11 @@ impl Drop for SceneFolder {
     }
 }
 
-fn probe_level(program: &Path, level: Confinement) -> Result<BTreeMap<String, ProbeOutcome>, String> {
+fn probe_level(
+    program: &Path,
+    level: Confinement,
+    serve: ServeEngine<'_>,
+) -> Result<BTreeMap<String, ProbeOutcome>, String> {
     let doing = |what: &str, error: io::Error| format!("{what}: {error}");
     let root = sandbox::shared_temporary_folders().swap_remove(0);
     let root = root.join(format!("landfall-probe-{}-{}", std::process::id(), level.word()));
@@ -113,10 +123,17 @@ fn probe_level(program: &Path, level: Confinement) -> Result<BTreeMap<String, Pr
     let scene = AttemptScene { root: folder.0.clone(), engine, port, terminal };
     lay_out(&scene).map_err(|error| doing("lay out the scene of the probes", error))?;
     let memory = SceneFile(Path::new("/dev/shm").join(scene.abstract_name()));
-    fs::write(&memory.0, CONTENT).map_err(|error| doing("make shared memory", error))?;
+    // Anybody can make files there: one that stands already is not ours to write.
+    fs::File::create_new(&memory.0)
+        .and_then(|mut file| io::Write::write_all(&mut file, CONTENT.as_bytes()))
+        .map_err(|error| doing("make shared memory", error))?;
     let bind = |path: PathBuf| UnixListener::bind(path).map_err(|error| doing("listen on a socket", error));
     let _before = [bind(scene.outside().join("before.sock"))?, bind(scene.home().join("before.sock"))?];
-    let _engine = bind(scene.state().join("engine.sock"))?;
+    let _engine = serve(&scene.engine_socket())?;
+    // Otherwise nobody could act as the user there, and the probes would say nothing.
+    UnixStream::connect(scene.engine_socket())
+        .and_then(|stream| ask_engine(stream, &scene))
+        .map_err(|error| doing("ask the engine of the scene as its user", error))?;
     let address = SocketAddr::from_abstract_name(scene.abstract_name());
     let _abstract = address
         .and_then(|address| UnixListener::bind_addr(&address))

@@ -60,6 +60,11 @@ impl AttemptScene {
         self.state().join("workspaces/T2")
     }
 
+    /// The socket of its engine. The engine's key is beside it.
+    pub fn engine_socket(&self) -> PathBuf {
+        self.state().join("engine.sock")
+    }
+
     /// A folder that the settings open to every agent.
     pub fn shared(&self) -> PathBuf {
         self.root.join("shared")
@@ -243,7 +248,17 @@ pub const ATTEMPTS: &[Attempt] = &[
     Attempt {
         name: "socket-state",
         what: "connect to a socket in Landfall's state",
-        run: |scene| connect(&scene.state().join("engine.sock")),
+        run: |scene| connect(&scene.engine_socket()),
+    },
+    Attempt {
+        name: "engine",
+        what: "act as you on the engine's socket",
+        run: |scene| ask_engine(UnixStream::connect(scene.engine_socket())?, scene),
+    },
+    Attempt {
+        name: "engine-pid-reuse",
+        what: "act as you on the engine's socket by the connection of a process that has ended (pid reuse)",
+        run: |scene| ask_engine(connect_by_child(&scene.engine_socket())?, scene),
     },
     Attempt {
         name: "socket-abstract",
@@ -424,6 +439,44 @@ fn limit_as_before(pid: i32) -> io::Result<()> {
         call(libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &raw mut limit))?;
         call(libc::prlimit(pid, libc::RLIMIT_CORE, &raw const limit, std::ptr::null_mut()))
     }
+}
+
+/// Asks the engine as the user does: with its key, if that can be read. Succeeds only if the engine answers as it answers them.
+///
+/// # Errors
+/// What the system said, or that the engine refuses.
+pub fn ask_engine(mut stream: UnixStream, scene: &AttemptScene) -> io::Result<()> {
+    const WAIT_MAX: Duration = Duration::from_secs(5);
+    let key = fs::read_to_string(scene.engine_socket().with_extension("key"));
+    let key = key.unwrap_or_else(|_| "0".repeat(64));
+    stream.set_read_timeout(Some(WAIT_MAX))?;
+    let head = "GET /api/v1/hello HTTP/1.1\r\nHost: landfall\r\nConnection: close";
+    stream.write_all(format!("{head}\r\nlandfall-key: {}\r\n\r\n", key.trim_end()).as_bytes())?;
+    let mut answer = String::new();
+    stream.take(4096).read_to_string(&mut answer)?;
+    if answer.starts_with("HTTP/1.1 200 ") { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EACCES)) }
+}
+
+/// A connection that a child made, which has ended since: its process id is free for anybody.
+fn connect_by_child(path: &Path) -> io::Result<UnixStream> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+    let address = SocketAddrUnix::new(path)?;
+    let stream = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    // SAFETY: between fork and exit the child makes one system call on values that stand already.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let code = i32::from(connect(&stream, &address).is_err());
+        // SAFETY: ends the child without running anything of the parent.
+        unsafe { libc::_exit(code) }
+    }
+    call(child)?;
+    let mut status = 0;
+    // SAFETY: our own child; the status outlives the call.
+    call(unsafe { libc::waitpid(child, &raw mut status, 0) })?;
+    if status != 0 {
+        return Err(io::Error::from_raw_os_error(libc::ECONNREFUSED));
+    }
+    Ok(stream.into())
 }
 
 /// Takes the descriptor that whoever listens passes on, and could write by it.

@@ -289,16 +289,22 @@ fn no_server(what: &str) -> Problem {
     Problem::new(ProblemCode::NotNow, what).hint("`landfall serve` starts one; `landfall run` drives without")
 }
 
+/// Refuses a process of an agent or a check, and one of which nobody can tell.
+pub(super) fn check_no_agent(peer: &PeerProcess) -> Result<(), Problem> {
+    if is_confined(peer.handle()).unwrap_or(true) {
+        let what = "an agent at work may not ask the engine";
+        return Err(Problem::new(ProblemCode::NotNow, what).hint("`landfall signal` says where you stand"));
+    }
+    Ok(())
+}
+
 impl Service for Desk {
     /// An agent, or a check, may not ask the engine for anything: it says what it has to say by its own socket.
     fn admit(&self, peer: &PeerProcess) -> Result<(), Problem> {
         match self.hand {
             // Agents work while nothing runs, too: for proposals and probes, and those that outlived an engine.
-            Hand::Running(_) | Hand::Kept(_) if is_confined(peer.handle()).unwrap_or(true) => {
-                let what = "an agent at work may not ask the engine";
-                Err(Problem::new(ProblemCode::NotNow, what).hint("`landfall signal` says where you stand"))
-            }
-            Hand::Running(_) | Hand::Kept(_) | Hand::Door => Ok(()),
+            Hand::Running(_) | Hand::Kept(_) => check_no_agent(peer),
+            Hand::Door => Ok(()),
         }
     }
 

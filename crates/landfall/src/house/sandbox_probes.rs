@@ -14,7 +14,7 @@ pub fn sandbox_report(root: &Path) -> Result<SandboxReport, Problem> {
     let failed = |detail: String| Problem::new(ProblemCode::Internal, format!("probe the sandbox: {detail}"));
     let program = std::env::current_exe().map_err(|error| failed(format!("find this program: {error}")))?;
     let began = std::time::Instant::now();
-    let probes = probe_all(&program).map_err(failed)?;
+    let probes = probe_all(&program, &serve_engine).map_err(failed)?;
     let level = super::sandbox_level(root);
     let probes = probes.into_iter().map(|probe| SandboxProbe {
         name: probe.name,
@@ -33,6 +33,37 @@ pub fn sandbox_report(root: &Path) -> Result<SandboxReport, Problem> {
         probes: probes.collect(),
         took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// An engine that answers its user and does nothing.
+#[cfg(target_os = "linux")]
+struct IdleEngine;
+
+#[cfg(target_os = "linux")]
+impl landfall_api::Service for IdleEngine {
+    fn call(&self, _request: landfall_api::Request) -> Result<landfall_api::Response, Problem> {
+        Err(Problem::new(landfall_api::ProblemCode::NotNow, "this engine serves the probes of the sandbox"))
+    }
+
+    fn admit(&self, peer: &landfall_api::socket::PeerProcess) -> Result<(), Problem> {
+        super::desk::check_no_agent(peer)
+    }
+}
+
+/// Serves the socket of an engine in the scene of the probes, with the server of every engine.
+#[cfg(target_os = "linux")]
+fn serve_engine(socket: &Path) -> Result<Box<dyn std::any::Any>, String> {
+    let bound = landfall_api::socket::bind(socket).map_err(|error| format!("make its socket: {error}"))?;
+    let options = landfall_server::Options {
+        socket: Some(bound),
+        addresses: Vec::new(),
+        hosts: Vec::new(),
+        origins: Vec::new(),
+        folder: socket.parent().unwrap_or(socket).to_owned(),
+        project: "probe".to_owned(),
+    };
+    let serving = landfall_server::serve(options, std::sync::Arc::new(IdleEngine));
+    Ok(Box::new(serving.map_err(|error| error.to_string())?))
 }
 
 /// There is no sandbox to probe.

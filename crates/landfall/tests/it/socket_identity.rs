@@ -119,6 +119,28 @@ fn an_orphan_of_a_strictly_sandboxed_agent_is_not_the_user() {
     check_refused(&orphan_asks("sandbox = \"strict\""));
 }
 
+/// The level at which an agent reaches the socket by its path. An engine may end the orphan before it asks, so this is tried
+/// until it has asked.
+#[test]
+fn an_orphan_that_reaches_the_socket_is_not_the_user() {
+    const TRIES: u32 = 5;
+    for _ in 0..TRIES {
+        let said = orphan_asks("sandbox = \"write\"");
+        check_refused(&said);
+        if !said.is_empty() {
+            assert!(said.contains("key hidden"), "{said}");
+            let statuses: Vec<&str> =
+                said.lines().filter_map(|line| line.strip_prefix("late ")?.get(..3)).collect();
+            assert!(
+                statuses.len() == 2 && statuses.iter().all(|status| ["401", "403"].contains(status)),
+                "{said}"
+            );
+            return;
+        }
+    }
+    panic!("the orphan was ended {TRIES} times before it could ask");
+}
+
 /// The variable that makes [`connects_for_another`] a part of another test: the socket of an engine.
 const SOCKET: &str = "LANDFALL_TEST_ENGINE_SOCKET";
 
