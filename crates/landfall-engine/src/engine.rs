@@ -1129,7 +1129,7 @@ pub fn settings_in(store: &Store, commit: &Commit) -> Result<Settings, OpenError
     };
     let text = read("landfall.toml", USER_FILE_BYTES_MAX)?.unwrap_or_default();
     let wholework = read(WHOLEWORK, WHOLEWORK_BYTES_MAX).ok().flatten();
-    Ok(Settings::parse_over(wholework.as_deref(), &text, "landfall.toml")?)
+    Ok(Settings::parse_on(sandbox::can_isolate(), wholework.as_deref(), &text, "landfall.toml")?)
 }
 
 /// The settings of another tool for issues, if they are there. They are a courtesy: what cannot be read is not there.

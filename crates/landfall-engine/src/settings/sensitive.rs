@@ -421,9 +421,12 @@ mod tests {
     }
 
     /// Each setting that has to be trusted, and one that says the same in another way.
-    const SENSITIVE: [(&str, &str); 24] = [
+    const SENSITIVE: [(&str, &str); 27] = [
         ("run.sandbox", "[run]\nsandbox = \"off\"\n"),
         ("run.sandbox_write", "[run]\nsandbox_write = [\"~/.ssh\"]\n"),
+        ("run.sandbox", "[run]\nsandbox = \"write\"\n"),
+        ("run.sandbox_read", "[run]\nsandbox_read = [\"~/.ssh\"]\n"),
+        ("tracker.preview_url", "[tracker]\npreview_url = \"https://evil.example\"\n"),
         ("run.env", "[run]\nenv = [\"AWS_SECRET_ACCESS_KEY\"]\n"),
         ("verify.command", "[run]\nsandbox = \"off\"\n[[verify.command]]\nrun = \"sh x\"\n"),
         ("agent.a.sandbox", "[agent.a]\nkind = \"claude\"\nsandbox = \"off\"\n"),
