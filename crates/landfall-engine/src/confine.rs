@@ -7,6 +7,7 @@ use landfall_host::sandbox::{self, Level, Limits, Sandbox};
 use landfall_model::home;
 
 use crate::folder::StateFolder;
+use crate::launch::CERTIFICATES;
 use crate::settings::{Confinement, Run};
 use crate::site::Site;
 
@@ -106,7 +107,8 @@ fn tools<'a>(
     let mut found: Vec<PathBuf> =
         home.into_iter().flat_map(|home| home::TOOLS.map(|place| home.join(place))).collect();
     for (name, value) in env {
-        let is_named = name.to_str().is_some_and(|name| NAMED_BY.contains(&name));
+        let is_named =
+            name.to_str().is_some_and(|name| NAMED_BY.contains(&name) || CERTIFICATES.contains(&name));
         if is_named || name == "PATH" {
             found.extend(std::env::split_paths(value).filter(|path| path.is_absolute() && is_hidden(path)));
         }

@@ -751,11 +751,29 @@ const SAFE: [&str; 19] = [
     "NODE_PATH",
 ];
 
+/// Variables that name a file or a folder of certificates, without which nothing can be downloaded behind some proxies.
+pub(crate) const CERTIFICATES: [&str; 9] = [
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "PIP_CERT",
+    "UV_CERT",
+    "GIT_SSL_CAINFO",
+    "CARGO_HTTP_CAINFO",
+];
+
+/// The proxies of the user, whose names programs read in either case.
+const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
+
 /// Picks from the engine's environment what agents and checks may have.
 pub(crate) fn safe_environment(all: &[(OsString, OsString)], named: &[String]) -> Vec<(OsString, OsString)> {
     let allowed = |key: &OsStr| {
         key.to_str().is_some_and(|key| {
-            SAFE.contains(&key) || key.starts_with("LC_") || named.iter().any(|name| name == key)
+            let is_proxy = PROXIES.iter().any(|proxy| proxy.eq_ignore_ascii_case(key));
+            let is_known = SAFE.contains(&key) || CERTIFICATES.contains(&key) || key.starts_with("LC_");
+            is_known || is_proxy || named.iter().any(|name| name == key)
         })
     };
     let mut env: Vec<_> = all.iter().filter(|(key, _)| allowed(key)).cloned().collect();

@@ -299,6 +299,27 @@ fn where_isolation_is_missing_the_level_is_write_and_everybody_says_so() {
     assert!(init.contains("level write") && init.contains(open), "{init}");
 }
 
+/// Behind a proxy that opens TLS, nothing can be downloaded without both.
+#[test]
+fn proxies_and_certificates_reach_agents_and_checks() {
+    let mut scratch = Scratch::new(LANDFALL);
+    let certificates = scratch.root().join("home/company.pem");
+    std::fs::write(&certificates, "certificates\n").expect("ours");
+    scratch.set("https_proxy", "http://127.0.0.1:9");
+    scratch.set("NO_PROXY", "localhost");
+    scratch.set("NODE_EXTRA_CA_CERTS", certificates.to_str().expect("plain"));
+    scratch.file(
+        "look.sh",
+        "test -n \"$https_proxy\" && test -n \"$NO_PROXY\" && grep cert \"$NODE_EXTRA_CA_CERTS\"\n",
+    );
+    scratch.more_settings("[[verify.command]]\nname = \"sees\"\nrun = \"sh look.sh\"\n");
+    let script = "run = [\"sh\", \"-c\", \"sh look.sh >seen.txt\"]\nsignal = \"complete\"\n";
+    scratch.task("Looks", script, &[]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    assert_eq!(scratch.git(&["show", "main:seen.txt"]).trim(), "certificates");
+}
+
 /// Required is required: by the settings alone, and on a machine that has not got it.
 #[test]
 fn a_required_level_is_never_lowered() {
