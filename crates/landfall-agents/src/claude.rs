@@ -81,7 +81,7 @@ impl Agent for Claude {
             program: profile.program(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @anthropic-ai/claude-code",
-            login: "run `claude` once and use /login, or set ANTHROPIC_API_KEY in the profile's `env`",
+            login: "run `claude` once and use /login, or export ANTHROPIC_API_KEY and write `pass_env = [\"ANTHROPIC_API_KEY\"]` in the profile",
             state: match profile.env.get("CLAUDE_CONFIG_DIR") {
                 Some(dir) => vec![dir.clone()],
                 None => vec!["~/.claude".to_owned(), "~/.claude.json".to_owned()],

@@ -80,7 +80,7 @@ impl Agent for Codex {
             program: profile.program(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @openai/codex",
-            login: "run `codex login`, or set CODEX_API_KEY in the profile's `env`",
+            login: "run `codex login`, or export CODEX_API_KEY and write `pass_env = [\"CODEX_API_KEY\"]` in the profile",
             state: vec![home(profile)],
             terminal: false,
         }

@@ -66,7 +66,7 @@ impl Agent for Gemini {
             program: profile.program(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @google/gemini-cli",
-            login: "run `gemini` once and log in, or set GEMINI_API_KEY in the profile's `env`",
+            login: "run `gemini` once and log in, or export GEMINI_API_KEY and write `pass_env = [\"GEMINI_API_KEY\"]` in the profile",
             state: vec![match profile.env.get("GEMINI_CLI_HOME") {
                 Some(home) => format!("{home}/.gemini"),
                 None => "~/.gemini".to_owned(),

@@ -67,7 +67,7 @@ impl Agent for Opencode {
             program: profile.program(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g opencode-ai",
-            login: "run `opencode auth login`, or set the provider's key in the profile's `env`",
+            login: "run `opencode auth login`, or export the key of the provider and name it in `pass_env` of the profile",
             state: vec![
                 place("XDG_DATA_HOME", ".local/share"),
                 place("XDG_CONFIG_HOME", ".config"),

@@ -77,6 +77,9 @@ fn profile_lines(profile: &AgentProfile) -> String {
     about.push(format!("sandbox {}", profile.sandbox));
     about.extend(profile.failover.as_ref().map(|next| format!("then {next}")));
     let mut text = format!("{:<10} {}\n", clean(&profile.profile), clean(&about.join(", ")));
+    if let Some(probe) = &profile.probe {
+        text += &format!("           {}\n", clean(&probe_line(probe)));
+    }
     if let Some(command) = &profile.command {
         text += &format!("           runs: {}\n", clean(command));
     }
@@ -85,9 +88,6 @@ fn profile_lines(profile: &AgentProfile) -> String {
     }
     if let Some(hint) = &profile.hint {
         text += &format!("           hint: {}\n", clean(hint));
-    }
-    if let Some(probe) = &profile.probe {
-        text += &format!("           {}\n", clean(&probe_line(probe)));
     }
     text
 }

@@ -249,10 +249,8 @@ fn command(place: &Place, profile: &Profile) -> Result<String, Unfit> {
     let secrets: BTreeSet<&str> =
         profile.env.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.as_str()).collect();
     let mut words: Vec<String> = Vec::new();
-    for (name, value) in &profile.env {
-        let value = if is_secret(name) { HIDDEN.to_owned() } else { quoted(value) };
-        words.push(format!("{name}={value}"));
-    }
+    // Whole configurations are handed on in variables, keys included: no value is shown.
+    words.extend(profile.env.keys().map(|name| format!("{name}={HIDDEN}")));
     let mut hide_next = false;
     for word in &launch.argv {
         let word = shown(word, &secrets, std::mem::take(&mut hide_next));

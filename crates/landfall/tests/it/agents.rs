@@ -106,7 +106,7 @@ fn what_a_profile_would_run_is_shown_without_its_secrets() {
     assert!(!text.contains("secret"), "{text}");
     for words in [
         "default    claude, model sonnet, style session, account claude, sandbox isolated, then own",
-        "runs: ANTHROPIC_API_KEY=… LEVEL='a b' claude -p ",
+        "runs: ANTHROPIC_API_KEY=… LEVEL=… claude -p ",
         r"--append-system-prompt 'be brief, it'\''s late' < PROMPT_FILE",
         "own        command, style fresh, account mine, sandbox strict",
         "sh -c 'cat > b.txt' --token … --api-key=… < PROMPT_FILE",
