@@ -272,6 +272,8 @@ impl FileSwap {
             self.put_in(path)?;
         }
         crate::crash::point("git.publish.put");
+        // The names of the new files are on disk before the branch says that they are there. It may take seconds.
+        rustix::fs::syncfs(&self.root).map_err(|error| SwapError::Io(Vec::new(), error.into()))?;
         // Last, so that a program that had the file open is noticed for as long as possible.
         for number in 0..self.take.len() {
             let path = &self.take[number].path;
@@ -281,8 +283,7 @@ impl FileSwap {
                 Err(error) => return Err(SwapError::Io(path.clone(), error)),
             }
         }
-        // The names of the new files are on disk before the branch says that they are there.
-        rustix::fs::syncfs(&self.root).map_err(|error| SwapError::Io(Vec::new(), error.into()))
+        Ok(())
     }
 
     fn take_out(&self, number: usize) -> Result<(), SwapError> {
