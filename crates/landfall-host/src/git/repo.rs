@@ -357,17 +357,19 @@ impl Repo {
         Ok(Oid::from_line(&said.stdout))
     }
 
-    /// Whether `ancestor` leads to `commit`. A commit that the repository does not have leads to nothing.
+    /// Whether `ancestor` leads to `commit`. A commit that the repository does not have leads to nothing; one that it has and
+    /// cannot read is an error.
     pub(crate) fn has_ancestor(&self, commit: &Oid, ancestor: &Oid) -> Result<bool, GitError> {
-        let ask = |args: &[&str]| {
-            let call = self.git.call(format!("ask whether {ancestor} leads to {commit}"));
-            call.git_dir(&self.common_dir).args(args).run()
-        };
-        let object = format!("{ancestor}^{{commit}}");
-        if ask(&["cat-file", "-e", &object])?.code != 0 {
-            return Ok(false);
+        let doing = || format!("ask whether {ancestor} leads to {commit}");
+        let call = self.git.call(doing()).git_dir(&self.common_dir).args(["cat-file", "--batch-check"]);
+        let said = call.input(format!("{ancestor}^{{commit}}\n")).run()?;
+        let stderr = said.stderr.clone();
+        if said.ok()?.ends_with(b" missing\n") {
+            // Git says this of a damaged object, too, after it has said what is wrong with it.
+            return if stderr.is_empty() { Ok(false) } else { Err(GitError::output(doing(), stderr)) };
         }
-        let said = ask(&["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()])?;
+        let call = self.git.call(doing()).git_dir(&self.common_dir);
+        let said = call.args(["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()]).run()?;
         match said.code {
             0 => Ok(true),
             1 => Ok(false),
@@ -420,4 +422,42 @@ fn may_trust(owner: u32) -> bool {
     let me = rustix::process::geteuid().as_raw();
     let before_sudo = std::env::var("SUDO_UID").ok().and_then(|text| text.parse::<u32>().ok());
     owner == me || (me == 0 && before_sudo == Some(owner))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_commit_that_is_damaged_is_an_error_and_one_that_is_absent_leads_to_nothing() {
+        let git = Git::find().expect("git is there");
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = |args: &[&str]| {
+            let mut command = Command::new("git");
+            command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+            let who = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+            let done = command.current_dir(folder.path()).args(who).args(args).output().expect("git runs");
+            assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+            String::from_utf8_lossy(&done.stdout).trim().to_owned()
+        };
+        run(&["init", "--quiet"]);
+        run(&["commit", "--quiet", "--allow-empty", "--message", "first"]);
+        let first: Oid = run(&["rev-parse", "HEAD"]).parse().expect("an id");
+        run(&["commit", "--quiet", "--allow-empty", "--message", "second"]);
+        let second: Oid = run(&["rev-parse", "HEAD"]).parse().expect("an id");
+        let repo = Repo::discover(&git, folder.path()).expect("a repository");
+        assert!(repo.has_ancestor(&second, &first).expect("known"));
+        assert!(!repo.has_ancestor(&first, &second).expect("known"));
+        let absent: Oid = "1".repeat(40).parse().expect("an id");
+        assert!(!repo.has_ancestor(&second, &absent).expect("it is not there"));
+        // As a power cut leaves it.
+        let name = first.as_str();
+        let object = repo.common_dir.join("objects").join(&name[..2]).join(&name[2..]);
+        std::fs::remove_file(&object).expect("it is loose");
+        std::fs::write(&object, "").expect("a file");
+        let damaged = repo.has_ancestor(&second, &first).expect_err("nobody knows");
+        assert!(damaged.full().contains(name), "{}", damaged.full());
+    }
 }
