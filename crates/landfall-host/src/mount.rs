@@ -24,8 +24,11 @@ pub struct MountIdentity {
     pub boot: String,
     /// The device of the file system.
     pub device: u64,
-    /// The id of the mount. Kernels before 6.8 reuse it after an unmount; there only the boot id and the device tell.
+    /// The id of the mount.
     pub mount: u64,
+    /// Whether no other mount in this start of the machine has had that id. Kernels before 6.8 reuse an id after an unmount.
+    /// Every record says yes, so that an identity without this promise equals no record: only clean marks count there.
+    pub is_unique: bool,
 }
 
 impl MountIdentity {
@@ -36,13 +39,15 @@ impl MountIdentity {
     #[cfg(target_os = "linux")]
     pub fn of(path: &Path) -> io::Result<Self> {
         use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
-        // `STATX_MNT_ID_UNIQUE`: never used twice in one start of the machine. Older kernels ignore the bit.
-        let unique = StatxFlags::from_bits_retain(0x4000);
-        let stat = statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | unique)?;
+        // `STATX_MNT_ID_UNIQUE`: never used twice in one start of the machine. Older kernels do not return the bit.
+        const UNIQUE: u32 = 0x4000;
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::from_bits_retain(UNIQUE);
+        let stat = statx(CWD, path, AtFlags::empty(), wanted)?;
         Ok(Self {
             boot: disk::boot_id()?,
             device: makedev(stat.stx_dev_major, stat.stx_dev_minor),
             mount: stat.stx_mnt_id,
+            is_unique: stat.stx_mask & UNIQUE != 0,
         })
     }
 
@@ -133,7 +138,12 @@ impl MountIdentity {
         let device = field("device")?.parse().ok()?;
         let mount = field("mount")?.parse().ok()?;
         // The last line shows that the record is whole.
-        (lines.next() == Some("end") && !boot.is_empty()).then_some(Self { boot, device, mount })
+        (lines.next() == Some("end") && !boot.is_empty()).then_some(Self {
+            boot,
+            device,
+            mount,
+            is_unique: true,
+        })
     }
 }
 
@@ -158,6 +168,18 @@ mod tests {
             std::fs::write(&record, &zeroed).expect("it can be zeroed");
             assert_eq!(MountIdentity::recorded_in(folder.path()), None, "zeroed after {length} bytes");
         }
+    }
+
+    #[test]
+    fn an_identity_whose_id_may_be_reused_equals_no_record() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let here = MountIdentity::of(folder.path()).expect("Linux can tell");
+        let reusable = MountIdentity { is_unique: false, ..here };
+        reusable.record_in(folder.path()).expect("it can be written");
+        let recorded = MountIdentity::recorded_in(folder.path()).expect("it is whole");
+        assert_ne!(recorded, reusable, "another mount may have that id now");
+        MountIdentity::mark_clean(&[folder.path()]).expect("it can be synced");
+        assert_eq!(MountIdentity::clean_mark_of(folder.path()), Some(recorded), "a clean mark counts");
     }
 
     #[test]
