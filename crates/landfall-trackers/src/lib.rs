@@ -3,5 +3,6 @@
 pub mod github;
 pub mod local;
 pub mod modules;
+mod plain_file;
 pub mod registry;
 pub mod tracker;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use landfall_model::{Size, Timestamp};
 
+use crate::plain_file::{Links, read_plain, read_plain_text};
 use crate::tracker::{
     Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor,
     FailedJob, Issue, IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge,
@@ -149,8 +150,10 @@ impl Local {
     fn all_for(&self, kind: Kind, this: &str) -> Answer<Vec<(u64, Record)>> {
         let (found, unread) = self.look(kind)?;
         let speaks = |number: u64| {
-            let text = fs::read(self.path(number)).unwrap_or_default(); // a link or a pipe is none of ours
-            text.windows(this.len().max(1)).any(|part| part == this.as_bytes())
+            match read_plain(&self.path(number), Links::Refuse) {
+                Ok(text) => text.windows(this.len().max(1)).any(|part| part == this.as_bytes()),
+                Err(error) => error.kind() == std::io::ErrorKind::FileTooLarge, // a link or a pipe is none of ours
+            }
         };
         match unread.into_iter().find(|(number, _)| file::is_plain(&self.path(*number)) && speaks(*number)) {
             Some((_, error)) => Err(error),
@@ -161,8 +164,8 @@ impl Local {
     /// A number nobody had before, also when the last one was deleted.
     fn next(&self, _: &Writing) -> Answer<u64> {
         let path = self.folder.join(".next");
-        let kept =
-            fs::read_to_string(&path).ok().and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(1);
+        let text = read_plain_text(&path, Links::Refuse).ok();
+        let kept = text.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(1);
         let last = Self::numbers(&self.folder)?.last().copied().unwrap_or(0);
         let next = kept.max(last.saturating_add(1));
         put(&path, &self.folder.join(".new"), format!("{}\n", next.saturating_add(1)).as_bytes())

@@ -79,7 +79,7 @@ use crate::running::{RunAsked, RunHandle};
 use desk::Desk;
 use place::Place;
 
-pub use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
+pub use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
 
 pub use demo::Demo;
 pub use detach::Detached;

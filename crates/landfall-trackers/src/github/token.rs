@@ -1,9 +1,10 @@
 //! Who we are to GitHub. The token is read when it is needed and shown nowhere.
 
 use std::fmt;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use crate::plain_file::{Links, read_plain_text};
 
 /// A token. It is printed as dots.
 #[derive(Clone, PartialEq, Eq)]
@@ -88,7 +89,7 @@ impl TokenSources {
         for (name, source) in &self.0 {
             let text = match source {
                 Source::Given(text) => Ok(text.clone()),
-                Source::File(path) => fs::read_to_string(path).map_err(|error| error.to_string()),
+                Source::File(path) => read_plain_text(path, Links::Follow).map_err(|error| error.to_string()),
                 Source::Asked(ask) => ask(),
             };
             match text.and_then(|text| Token::new(&text)) {
@@ -136,6 +137,16 @@ mod tests {
         );
         let missing = TokenSources::default().file(PathBuf::from("/nowhere/token"));
         assert!(missing.read().unwrap_err().starts_with("/nowhere/token: "));
+        // A link is followed, a pipe that nobody writes is not waited for.
+        let folder = tempfile::tempdir().expect("a folder");
+        let (kept, link, pipe) =
+            (folder.path().join("kept"), folder.path().join("link"), folder.path().join("pipe"));
+        std::fs::write(&kept, "from-file\n").expect("a file");
+        std::os::unix::fs::symlink(&kept, &link).expect("a link");
+        assert_eq!(TokenSources::default().file(link).read(), Token::new("from-file"));
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("a pipe");
+        assert!(TokenSources::default().file(pipe).read().unwrap_err().contains("not a regular file"));
         let broken = TokenSources::default().asking("it", Arc::new(|| Ok("a\r\nX-Evil: 1".to_owned())));
         assert_eq!(broken.read(), Err("it: the token has characters that no token has".to_owned()));
         assert_eq!(format!("{:?}", Token::new("secret")), "Ok(Token(…))");

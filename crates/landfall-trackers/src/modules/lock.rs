@@ -15,6 +15,8 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::plain_file::{Links, read_plain, read_plain_text};
+
 /// The name of the lock.
 pub const FILE: &str = ".lock";
 
@@ -130,7 +132,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // Only our own: somebody may have thought us dead.
-        if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+        if read_plain_text(&self.path, Links::Refuse).is_ok_and(|text| text == self.text) {
             drop(fs::remove_file(&self.path)); // whoever comes next sees that we are dead
         }
     }
@@ -175,7 +177,7 @@ enum Found {
 }
 
 fn look(path: &Path, now: Timestamp) -> io::Result<Found> {
-    let text = match fs::read_to_string(path) {
+    let text = match read_plain_text(path, Links::Refuse) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Gone),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
@@ -202,7 +204,7 @@ fn set_aside(path: &Path, text: &str, pid: u32) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         moved => moved?,
     }
-    if fs::read(&aside)? != text.as_bytes() {
+    if read_plain(&aside, Links::Refuse)? != text.as_bytes() {
         drop(fs::hard_link(&aside, path)); // a third may hold it by now; then the one we moved has lost it either way
         fs::remove_file(&aside)?;
     }

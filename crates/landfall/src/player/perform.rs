@@ -1,7 +1,6 @@
 //! One iteration of a script, from its first word to its exit code.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,6 +15,7 @@ use super::args::{Part, read};
 use super::misbehave::{Next, misbehave};
 use super::voice::Voice;
 use super::{children, git, weaken, work};
+use crate::house::{USER_FILE_BYTES_MAX, read_user_text};
 
 /// The exit code when the script asks for something that cannot be done: not 1, which is what agents fail with.
 const CANNOT: u8 = 70;
@@ -108,7 +108,7 @@ impl Trouble {
 }
 
 fn agent(voice: &mut Voice, file: &Path, iteration: u32, step: Option<(String, u32)>) -> Result<u8, Trouble> {
-    let text = fs::read_to_string(file).map_err(|source| Trouble::File {
+    let text = read_user_text(file, USER_FILE_BYTES_MAX).map_err(|source| Trouble::File {
         what: "read",
         path: file.into(),
         source,
