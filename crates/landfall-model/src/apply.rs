@@ -215,6 +215,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let step = step.clone();
             task.counters.spent_ms += report.took_ms;
             task.counters.machine = 0;
+            task.counters.shortages = 0;
             task.counters.empty_claims = 0;
             if !report.outcome().is_green() {
                 task.counters.verify_rounds += 1;
@@ -425,6 +426,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         Event::Ended(ending) => {
             if matches!(ending.kind, EndKind::Failed | EndKind::Timeout | EndKind::Blocked) {
                 task.counters.machine = 0;
+                task.counters.shortages = 0;
             }
             if ending.code == EndCode::LandingMismatch {
                 task.landing = None;
@@ -621,6 +623,7 @@ fn count_parting(task: &mut Task, why: Parting) {
     match why {
         Parting::NothingChanged => task.counters.empty_claims += 1,
         Parting::Machine => task.counters.machine += 1,
+        Parting::Shortage => task.counters.shortages += 1,
         Parting::Overspent => task.counters.overspent += 1,
         Parting::Drained
         | Parting::Stopped
@@ -725,6 +728,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
             counters.restarts = 0;
             counters.transients = 0;
             counters.machine = 0;
+            counters.shortages = 0;
             counters.fruitless = if committed { 0 } else { counters.fruitless + 1 };
             if committed {
                 counters.stalls_step = 0;

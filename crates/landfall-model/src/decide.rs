@@ -1126,11 +1126,11 @@ impl Draft {
         if is_missing {
             return self.back_off(Parting::NotYet, PAUSE_MS, cause, step);
         }
-        if self.task.counters.machine >= SHORTAGE_TRIES_MAX {
+        if self.task.counters.shortages >= SHORTAGE_TRIES_MAX {
             return self.end(EndKind::Failed, EndCode::Machine, cause);
         }
-        let pause = backoff_ms(self.task.counters.machine + 1, PAUSE_MS, 60_000);
-        self.back_off(Parting::Machine, pause, cause, step)
+        let pause = backoff_ms(self.task.counters.shortages + 1, PAUSE_MS, 60_000);
+        self.back_off(Parting::Shortage, pause, cause, step)
     }
 
     fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), Refusal> {

@@ -78,6 +78,8 @@ pub enum Parting {
     NothingChanged,
     /// Something on this machine failed.
     Machine,
+    /// Something on this machine failed for lack of a resource that can be had again.
+    Shortage,
     /// A budget of the run or the day was used up.
     Budget,
     /// It used up the budget of an attempt.

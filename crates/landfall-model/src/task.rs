@@ -782,6 +782,8 @@ pub struct Counters {
     pub empty_claims: u32,
     /// Troubles of this machine in a row.
     pub machine: u32,
+    /// Failures for lack of a resource, in a row, while it could be had again.
+    pub shortages: u32,
     /// Times a person took it up again.
     pub retries: u32,
     /// Working time.

@@ -184,7 +184,10 @@ impl Made {
             }
             Event::Verified { report, .. } => self.gate(report),
             Event::Conflicted { .. } => self.one(Counted::Conflicts),
-            Event::Yielded { why: Parting::Crashed | Parting::Lost | Parting::Machine, .. } => {
+            Event::Yielded {
+                why: Parting::Crashed | Parting::Lost | Parting::Machine | Parting::Shortage,
+                ..
+            } => {
                 self.one(Counted::Recoveries);
             }
             Event::Waited { wait: Wait::Quota { .. }, .. } => self.one(Counted::QuotaWaits),

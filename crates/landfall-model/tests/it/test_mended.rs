@@ -622,6 +622,17 @@ fn an_effect_that_needs_more_than_the_machine_has_fails_in_the_end() {
 }
 
 #[test]
+fn tries_for_lack_of_a_resource_are_not_counted_as_failures_of_the_machine() {
+    let mut scene = Scene::new(loops()).play_all([granted()]);
+    for _ in 0..4 {
+        scene = scene.play_all([out_of_memory(false), Line::Wait(600_000), due(), granted()]);
+    }
+    scene.play(&machine_fails(false));
+    assert!(matches!(scene.task.state, State::Waiting { .. }), "{:?}", scene.task.state);
+    assert_eq!((scene.task.counters.machine, scene.task.counters.shortages), (1, 4));
+}
+
+#[test]
 fn work_that_is_lost_before_a_verification_is_done_again_in_a_flow_without_an_edge_back() {
     let mut flow = Flow::clone(&loops());
     for step in &mut flow.steps {

@@ -219,6 +219,7 @@ fn every_fact() -> Vec<Entry> {
     level_facts(&mut facts);
     informed_facts(&mut facts);
     evidence_facts(&mut facts);
+    shortage_facts(&mut facts);
     facts.entries
 }
 
@@ -1335,4 +1336,14 @@ fn evidence_facts(facts: &mut Facts) {
     ];
     let concerns = codes.map(|code| Concern { code, detail: "tests/a.rs".to_owned() }).to_vec();
     facts.task(12, Event::ReviewWanted { concerns, then: step("observe") });
+}
+
+/// A try that failed for lack of a resource.
+fn shortage_facts(facts: &mut Facts) {
+    let ending = Ending { kind: EndKind::Blocked, code: EndCode::Tracker, detail: String::new() };
+    facts.task(12, Event::Ended(ending));
+    facts.task(12, Event::Retried { fresh: false, feedback: None });
+    let (attempt, step, run, opening) = (Attempt(6), step("observe"), RunId(1), Opening::Check);
+    facts.task(12, Event::Entered { attempt, step, run, opening });
+    facts.task(12, Event::Yielded { attempt, why: Parting::Shortage, feedback: None });
 }

@@ -286,6 +286,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         logins,
         empty_claims,
         machine,
+        shortages,
         retries,
         spent_ms: _, // a field of its own on the wire
         usage: _,    // so are tokens and money
@@ -319,6 +320,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         counter("attempts over budget", *overspent, Some(limits.restarts_max)),
         counter("claims without a change", *empty_claims, None),
         counter("machine troubles", *machine, None),
+        counter("shortages of this machine", *shortages, None),
         counter("retries", *retries, None),
     ];
     if task.strides() || *strides > 0 {

@@ -619,6 +619,7 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::GateBroken => "a check cannot be trusted",
         Parting::NothingChanged => "the agent says it is done, but nothing changed",
         Parting::Machine => "something on this machine failed",
+        Parting::Shortage => "this machine was out of something",
         Parting::Budget => "a budget is used up",
         Parting::Overspent => "it used up the budget of an attempt",
         Parting::Login => "the account wants a login",

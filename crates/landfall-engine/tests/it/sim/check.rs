@@ -300,6 +300,7 @@ impl Sim {
         let (what, tries, first_ms, cap_ms) = match why {
             Parting::Transient => ("transient", counters.transients, 1_000, 600_000),
             Parting::Machine => ("machine", counters.machine, 1_000, 60_000),
+            Parting::Shortage => ("shortage", counters.shortages, 1_000, 60_000),
             Parting::Overspent => ("overspent", counters.overspent, 500, 30_000),
             Parting::Crashed | Parting::Lost | Parting::NotStarted => {
                 ("restart", counters.restarts, 500, 30_000)

@@ -168,6 +168,7 @@ words!(Parting = model::Parting {
     Held = "held",
     Recovered = "recovered",
     NotYet = "not-yet",
+    Shortage = "shortage",
 });
 words!(RunEnd = model::RunEnd {
     NothingLeft = "nothing-left",
