@@ -568,13 +568,13 @@ const REVIEW_MAX: usize = 1 << 20; // more than any review
 const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 
 impl Open {
-    /// Reads what is new; how many bytes that was.
     /// Reads all that is left. An error: it cannot be read now.
     fn read_to_end(&mut self, now: u64) -> std::io::Result<()> {
         while self.read(READ_MAX, now)? > 0 {}
         Ok(())
     }
 
+    /// Reads what is new; how many bytes that was. An error: the machine is out of something, and it can be read later.
     fn read(&mut self, max: usize, now: u64) -> std::io::Result<usize> {
         let mut read = 0;
         for stream in [Stream::Out, Stream::Err, Stream::Signals] {
@@ -583,10 +583,13 @@ impl Open {
                 Stream::Err => &mut self.err,
                 Stream::Signals => &mut self.said,
             };
-            let bytes = follow.read(max)?;
-            if bytes.is_empty() {
-                continue;
-            }
+            let bytes = match follow.read(max) {
+                Ok(bytes) if bytes.is_empty() => continue,
+                Ok(bytes) => bytes,
+                Err(error) if is_shortage(&error) => return Err(error),
+                // An agent without a sandbox has put something else in its place: it says nothing, and the others are read.
+                Err(_) => continue,
+            };
             read += bytes.len();
             let signals = match stream {
                 Stream::Out => self.followed.parser.feed(landfall_agents::Stream::Out, &bytes),

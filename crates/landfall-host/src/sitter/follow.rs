@@ -1,9 +1,9 @@
 //! Reading a spool while it grows.
 
 use super::files;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// One of the things a run says.
@@ -91,7 +91,9 @@ impl Follow {
                 Stream::Err => files::ERR,
                 Stream::Signals => files::SIGNALS,
             };
-            match File::open(self.dir.join(name)) {
+            // An agent without a sandbox can put a pipe in its place: opening one would wait for a writer.
+            let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+            match OpenOptions::new().read(true).custom_flags(flags).open(self.dir.join(name)) {
                 Ok(file) => self.file = Some(file),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),

@@ -231,6 +231,39 @@ text = "b\n"
     assert_eq!(scratch.left_behind(), []);
 }
 
+/// An agent without a sandbox can reach the folder of its run. What it does to its output costs it that output, no more.
+#[test]
+fn an_agent_that_replaces_its_output_file_ends_with_its_own_exit_code() {
+    for replace in ["mkdir", "mkfifo"] {
+        let scratch = Scratch::new(LANDFALL);
+        crate::sandbox::off(&scratch);
+        let (go, ran) = (scratch.root().join("go"), scratch.root().join("ran"));
+        let out = scratch.state().join("attempts/T1-a1-i1/out.log");
+        let run = format!(
+            "rm {out} && {replace} {out} && {LANDFALL} signal complete; touch {ran}; \
+             while [ ! -e {go} ]; do sleep 0.05; done",
+            out = out.display(),
+            ran = ran.display(),
+            go = go.display()
+        );
+        let script =
+            format!("run = [\"sh\", \"-c\", {run:?}]\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n");
+        scratch.task("Replaces its output", &script, &[]);
+        let mut first = scratch.start(&["run"]);
+        scratch.eventually("the agent to run", || ran.exists());
+        first.kill(); // the next engine opens what is at the place of the output
+        let mut second = scratch.start(&["run"]);
+        scratch.eventually("the second engine", || {
+            scratch.landfall(&["--json", "status"]).json()["engine"].is_object()
+        });
+        std::fs::write(&go, "").expect("a file can be written");
+        assert_eq!(second.wait(Duration::from_secs(60)), Some(0), "{replace}: {}", scratch.heard());
+        assert_eq!(scratch.prompts("T1").len(), 1, "{replace}: one run of the agent");
+        assert_eq!(scratch.status("T1"), "done", "{replace}");
+        assert_eq!(scratch.left_behind(), []);
+    }
+}
+
 /// Ends the engine at `point`, which must be passed, and lets it finish.
 fn end_at(scratch: &mut Scratch, point: &str) {
     scratch.set("LANDFALL_CRASH", point);
