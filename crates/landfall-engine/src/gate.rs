@@ -18,7 +18,7 @@ use landfall_model::gaming;
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
 use landfall_model::issue::{self, IssueKind, Source};
 use landfall_model::proof;
-use landfall_model::resource::{MachineResource, named_in};
+use landfall_model::resource::{MachineResource, blamed_for_red_check, named_in};
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
 
 use crate::confine::{self, Reach};
@@ -795,7 +795,9 @@ impl Gate<'_> {
             && [ended.out, ended.err].iter().any(|spool| spool.left_out > 0 && spool.bytes <= spec.out_cap)
         {
             // Its output is not whole, so neither is what it says of its tests.
-            if self.caused_shortage(commit, &dir) {
+            let missing = shortage::find(self.site);
+            let afterwards = self.missing_after_cleanup(commit, &dir);
+            if missing.is_some() && blamed_for_red_check(missing, afterwards).is_none() {
                 let seen = Seen { exit: Some(1), timed_out: false, tests: None };
                 let excerpt = "the check filled the disk until its output was cut".to_owned();
                 return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt, failing: Vec::new() }));
@@ -829,11 +831,10 @@ impl Gate<'_> {
         };
         let seen = Seen { exit, timed_out: overdue || ended.cause == Cause::Deadline, tests };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-        // A check that fails while this machine is out of something says nothing about the work, unless the check itself
-        // used it up: then it fails, because nothing else would ever end the shortage.
+        // A check that fails while this machine is out of something may say nothing about the work.
         if weigh(&seen, None, None) != Outcome::Pass
-            && let Some(resource) = shortage::find(self.site)
-            && !self.caused_shortage(commit, &dir)
+            && let missing @ Some(_) = shortage::find(self.site)
+            && let Some(resource) = blamed_for_red_check(missing, self.missing_after_cleanup(commit, &dir))
         {
             let doing = format!("run a check while this machine is out of {resource}");
             return Err(GitError::io(doing, shortage::error_of(resource)));
@@ -847,12 +848,11 @@ impl Gate<'_> {
         Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt: excerpt(&out, &err), failing }))
     }
 
-    /// Removes what a check wrote. True if that ended a shortage.
-    fn caused_shortage(&self, commit: &Oid, dir: &Path) -> bool {
-        let was_short = shortage::find(self.site).is_some();
+    /// Removes what a check wrote, and finds out what is missing after that.
+    fn missing_after_cleanup(&self, commit: &Oid, dir: &Path) -> Option<MachineResource> {
         drop(self.lane.checkout(commit, Ignored::Remove)); // if it fails, the shortage is still there
         confine::remove_tmp(dir);
-        was_short && shortage::find(self.site).is_none()
+        shortage::find(self.site)
     }
 }
 

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use landfall_model::resource::{MachineResource, named_in};
+use landfall_model::queue::QueueNews;
+use landfall_model::resource::{MachineResource, ResourceFailure, named_in};
 use rustix::io::Errno;
 
+use crate::engine::Mail;
 use crate::site::Site;
 
 /// What is missing, and the failure that showed it.
@@ -40,24 +42,30 @@ pub(crate) struct Shortages {
     postponed: Mutex<Vec<Postponed>>,
 }
 
-/// What a failure says about a resource.
-pub(crate) struct Noted {
-    pub resource: MachineResource,
-    /// Whether there is still none of it, found out by trying.
-    pub is_missing: bool,
-}
-
 /// Notes the resource that a failure is about. None: it is about something else.
-pub(crate) fn note(site: &Site, detail: &str) -> Option<Noted> {
+pub(crate) fn note(site: &Site, detail: &str) -> Option<MachineResource> {
     let resource = match named_in(detail)? {
         MachineResource::Disk if has_no_inodes(site) => MachineResource::Inodes,
         named => named,
     };
+    note_missing(site, resource, detail);
+    Some(resource)
+}
+
+fn note_missing(site: &Site, resource: MachineResource, detail: &str) {
     let mut current = site.shortages.current.lock().expect("no thread panics while it holds it");
     // The first failure stays: those that follow come from the same shortage.
-    current.get_or_insert_with(|| Shortage { resource, detail: detail.to_owned() });
-    drop(current);
-    Some(Noted { resource, is_missing: !is_back(resource, site.folder.root()) })
+    if current.is_none() {
+        *current = Some(Shortage { resource, detail: detail.to_owned() });
+        // The engine may be waiting for news: it must start nothing more, and say why.
+        drop(site.mail.send(Mail::Queue(Box::new(QueueNews::Look)))); // it has left
+    }
+}
+
+/// [`note`], and tries whether the resource is back. Only for the end of an effect: a try takes the very thing that others miss.
+pub(crate) fn note_and_try(site: &Site, detail: &str) -> Option<ResourceFailure> {
+    let resource = note(site, detail)?;
+    Some(ResourceFailure { resource, is_missing: !is_back(resource, site.folder.root()) })
 }
 
 /// What is missing now. What was missing and can be had again is not named any more.

@@ -13,10 +13,11 @@ use landfall_model::liveness::Class;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Queue, QueueNews};
 use landfall_model::recovery::Pattern;
+use landfall_model::resource;
 use landfall_model::sprint::Sprint;
 use landfall_model::{
-    AccountState, Attempt, BatchId, Commit, Digest, Event, Exit, News, Spending, Spent, TaskId, Timestamp,
-    Tree, Usage, Wait,
+    AccountState, Attempt, BatchId, Commit, Digest, Event, News, Spending, Spent, TaskId, Timestamp, Tree,
+    Usage, Wait,
 };
 
 use crate::core::Outside;
@@ -27,7 +28,7 @@ use crate::interrupt::Interrupt;
 use crate::meter::Meter;
 use crate::prompts::Prompts;
 use crate::settings::{Settings, Verify};
-use crate::shortage::{self, Noted, Shortage, Shortages};
+use crate::shortage::{self, Shortage, Shortages};
 
 /// Everything that performing an effect may need. One per engine, behind an `Arc`.
 pub struct Site {
@@ -293,37 +294,23 @@ impl Site {
 
     /// Sends news of the landing queue to the engine.
     pub(crate) fn tell_queue(&self, news: QueueNews) {
-        let news = match news {
-            QueueNews::Failed { batch, detail } => match shortage::note(self, &detail) {
-                Some(Noted { is_missing: true, .. }) => QueueNews::Exhausted { batch, detail },
-                Some(_) | None => QueueNews::Failed { batch, detail },
-            },
-            news => news,
+        let failure = match &news {
+            QueueNews::Failed { detail, .. } => shortage::note_and_try(self, detail),
+            _ => None,
+        };
+        let news = match failure {
+            Some(failure) => resource::queue_exhausted(news, failure),
+            None => news,
         };
         drop(self.mail.send(Mail::Queue(Box::new(news)))); // the engine has left: recovery finds it out again
     }
 
     /// Sends news of a task to the engine.
     pub(crate) fn tell(&self, task: TaskId, news: News) {
-        let news = match news {
-            News::MachineFailed { attempt, detail, hopeless: false } => match shortage::note(self, &detail) {
-                Some(Noted { resource, is_missing }) => {
-                    News::Exhausted { attempt, resource, is_missing, detail }
-                }
-                None => News::MachineFailed { attempt, detail, hopeless: false },
-            },
-            // An agent that could not be started for lack of a resource has not run: this is no end of a run.
-            News::AgentEnded(run) => match &run.exit {
-                Exit::NotStarted { detail, hopeless: false } => match shortage::note(self, detail) {
-                    Some(Noted { resource, is_missing }) => {
-                        let (attempt, detail) = (run.attempt, detail.clone());
-                        News::Exhausted { attempt, resource, is_missing, detail }
-                    }
-                    None => News::AgentEnded(run),
-                },
-                _ => News::AgentEnded(run),
-            },
-            news => news,
+        let failure = resource::failure_of(&news).and_then(|detail| shortage::note_and_try(self, detail));
+        let news = match failure {
+            Some(failure) => resource::exhausted(news, failure),
+            None => news,
         };
         drop(self.mail.send(Mail::News(task, Box::new(news)))); // the engine has left: recovery finds it out again
     }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::queue::QueueNews;
+use crate::{EndedRun, Exit, News};
+
 /// A resource of the machine that processes share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MachineResource {
@@ -69,9 +72,109 @@ pub fn named_in(text: &str) -> Option<MachineResource> {
     by_number.or_else(|| TEXTS.iter().find(|(words, _)| text.contains(words)).map(|(_, resource)| *resource))
 }
 
+/// What the failure of an effect says about a resource, and what was found out about it afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResourceFailure {
+    /// What the failure is about.
+    pub resource: MachineResource,
+    /// Whether there was still none of it right after the failure.
+    pub is_missing: bool,
+}
+
+/// The text of a failure in which a missing resource would be named; none if the news is no such failure.
+#[must_use]
+pub fn failure_of(news: &News) -> Option<&str> {
+    match news {
+        News::MachineFailed { detail, hopeless: false, .. } => Some(detail),
+        News::AgentEnded(run) => match &run.exit {
+            Exit::NotStarted { detail, hopeless: false } => Some(detail),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What such news is once it is known to be about a resource. An agent that could not be started for lack of one has not
+/// run: this is no end of a run.
+#[must_use]
+pub fn exhausted(news: News, failure: ResourceFailure) -> News {
+    let ResourceFailure { resource, is_missing } = failure;
+    match news {
+        News::MachineFailed { attempt, detail, hopeless: false } => {
+            News::Exhausted { attempt, resource, is_missing, detail }
+        }
+        News::AgentEnded(run) => match run.exit {
+            Exit::NotStarted { detail, hopeless: false } => {
+                News::Exhausted { attempt: run.attempt, resource, is_missing, detail }
+            }
+            exit => News::AgentEnded(EndedRun { exit, ..run }),
+        },
+        news => news,
+    }
+}
+
+/// The same of the landing queue: what its members came to is not decided while the resource is missing.
+#[must_use]
+pub fn queue_exhausted(news: QueueNews, failure: ResourceFailure) -> QueueNews {
+    match news {
+        QueueNews::Failed { batch, detail } if failure.is_missing => QueueNews::Exhausted { batch, detail },
+        news => news,
+    }
+}
+
+/// The resource that a red check must be blamed on, and not the work. `missing` was missing when the check had failed,
+/// `missing_afterwards` once its files were removed: if that ended the shortage, the check had caused it, and it is red, because
+/// nothing else would ever end such a shortage.
+#[must_use]
+pub fn blamed_for_red_check(
+    missing: Option<MachineResource>,
+    missing_afterwards: Option<MachineResource>,
+) -> Option<MachineResource> {
+    missing.filter(|_| missing_afterwards.is_some())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{MachineResource, named_in};
+    use super::{
+        MachineResource, ResourceFailure, blamed_for_red_check, exhausted, failure_of, named_in,
+        queue_exhausted,
+    };
+    use crate::queue::QueueNews;
+    use crate::{Attempt, BatchId, News};
+
+    #[test]
+    fn only_a_failure_that_may_pass_is_about_a_resource() {
+        let failed =
+            |hopeless| News::MachineFailed { attempt: Attempt(2), detail: "write".to_owned(), hopeless };
+        assert_eq!(failure_of(&failed(false)), Some("write"));
+        assert_eq!(failure_of(&failed(true)), None);
+        let failure = ResourceFailure { resource: MachineResource::Disk, is_missing: true };
+        let expected = News::Exhausted {
+            attempt: Attempt(2),
+            resource: MachineResource::Disk,
+            is_missing: true,
+            detail: "write".to_owned(),
+        };
+        assert_eq!(exhausted(failed(false), failure), expected);
+        assert_eq!(exhausted(failed(true), failure), failed(true));
+    }
+
+    #[test]
+    fn a_batch_waits_only_while_the_resource_is_missing() {
+        let failed = || QueueNews::Failed { batch: BatchId(1), detail: "merge".to_owned() };
+        let failure = |is_missing| ResourceFailure { resource: MachineResource::Processes, is_missing };
+        let waits = QueueNews::Exhausted { batch: BatchId(1), detail: "merge".to_owned() };
+        assert_eq!(queue_exhausted(failed(), failure(true)), waits);
+        assert_eq!(queue_exhausted(failed(), failure(false)), failed());
+    }
+
+    #[test]
+    fn a_check_that_ends_the_shortage_by_its_own_end_is_red() {
+        let disk = Some(MachineResource::Disk);
+        assert_eq!(blamed_for_red_check(None, None), None, "nothing is missing");
+        assert_eq!(blamed_for_red_check(disk, disk), disk, "somebody else took it");
+        assert_eq!(blamed_for_red_check(disk, None), None, "the check took it");
+    }
 
     #[test]
     fn a_failure_names_the_resource_that_is_missing() {
