@@ -487,15 +487,20 @@ impl Engine {
         let run = self.core.start(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
         let handle = Handle { mail: self.site.mail.clone() };
         let site = self.site.clone();
+        let follower = Follower::start(self.site.clone())
+            .map_err(|error| AskError::Machine(format!("start to follow agents: {error}")))?;
         let (done_to, done) = mpsc::channel();
+        let theirs = follower.clone();
         // No fact of the run is written yet: without the thread nothing has changed.
         let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
-            let outcome = self.drive(run, options.attended, rebuilt);
+            let outcome = self.drive(run, options.attended, rebuilt, theirs);
             drop(done_to);
             outcome
         });
-        let thread =
-            thread.map_err(|error| AskError::Machine(format!("start the thread of the engine: {error}")))?;
+        let thread = thread.map_err(|error| {
+            follower.end();
+            AskError::Machine(format!("start the thread of the engine: {error}"))
+        })?;
         Ok(Running { handle, site, thread: Some(thread), done })
     }
 
@@ -504,6 +509,7 @@ impl Engine {
         run: RunId,
         watched: bool,
         rebuilt: Vec<(TaskId, Feedback)>,
+        follower: Follower,
     ) -> Result<RunOutcome, StoreError> {
         let ground = Ground {
             program: self.site.program.clone(),
@@ -521,7 +527,6 @@ impl Engine {
         }
         let turn = self.commit_turn()?;
         recover::clear_rooms(&self.site, self.core.world().tasks());
-        let follower = Follower::start(self.site.clone());
         let mut publishing = publish::Publisher::new(self.site.clone());
         if self.core.mismatch().is_none() {
             publishing.ask(); // what an earlier run could not publish, or a person's commits to take in

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ask::{Answer, Ask, AskError, Reply};
 use crate::engine::Mail;
+use crate::shortage;
 use crate::site::Site;
 
 mod picture;
@@ -90,13 +91,18 @@ impl Folders {
             site.modules.lock().expect("no thread panics while it holds it").insert(path.to_owned());
             any = true;
         }
-        if !any {
-            return;
+        let is_waiting =
+            || !self.line.open.lock().expect("no thread panics while it holds it").tasks.is_empty();
+        if self.thread.is_none() && (any || is_waiting()) {
+            let (theirs, line) = (site.clone(), self.line.clone());
+            let started =
+                std::thread::Builder::new().name("folders".to_owned()).spawn(move || watch(&theirs, &line));
+            // Tried again with the next facts: there are some as soon as the shortage is over.
+            self.thread =
+                started.map_err(|error| shortage::note(site, &format!("start a thread: {error}"))).ok();
         }
-        self.line.bell.notify_one();
-        if self.thread.is_none() {
-            let (site, line) = (site.clone(), self.line.clone());
-            self.thread = Some(crate::shortage::wait_for_thread("folders", move || watch(&site, &line)));
+        if any {
+            self.line.bell.notify_one();
         }
     }
 

@@ -12,7 +12,6 @@ use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{
     self, Cause, FindError, Follow, Found, Sitting, Stream, Waker, Watch, is_shortage,
 };
-use landfall_host::wait;
 use landfall_model::acceptance::Observed;
 use landfall_model::issue::Source;
 use landfall_model::liveness::{self, Case, Course, Early, Echo, Farewell, Pulse};
@@ -38,7 +37,7 @@ use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, end_reading, go, reads};
 use crate::recovering;
 use crate::settings::Confinement;
-use crate::shortage::{self, wait_for_thread};
+use crate::shortage;
 use crate::site::{Allowance, Live, Manner, Site};
 
 /// An agent to follow.
@@ -82,15 +81,18 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// Starts the thread.
-    pub fn start(site: Arc<Site>) -> Self {
+    ///
+    /// # Errors
+    /// When this machine has no descriptors or threads for it. Without it nobody can be followed.
+    pub fn start(site: Arc<Site>) -> std::io::Result<Self> {
         let (orders, inbox) = mpsc::channel();
-        let watch = new_watch();
+        let watch = Watch::new()?;
         let waker = watch.waker();
-        let thread = wait_for_thread("follow", move || {
+        let thread = std::thread::Builder::new().name("follow".to_owned()).spawn(move || {
             let _fuse = Fuse;
             Desk { site, watch, inbox, next: 0, open: HashMap::new(), unread: Vec::new() }.run();
-        });
-        Self { orders, waker, thread: Arc::new(Mutex::new(Some(thread))) }
+        })?;
+        Ok(Self { orders, waker, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
     /// Follows one more agent, or reports its end if it is over.
@@ -108,13 +110,6 @@ impl Follower {
             drop(thread.join()); // a panic there has ended the process
         }
     }
-}
-
-/// The engine cannot follow anybody without it, so it waits until the machine has the descriptors for it.
-fn new_watch() -> Watch {
-    const SPAN: Duration = Duration::from_secs(3600); // a machine without descriptors for so long needs a person
-    const PAUSE: Duration = Duration::from_millis(200);
-    wait::retry(SPAN, PAUSE, || Watch::new().ok()).expect("the kernel gives an epoll within an hour")
 }
 
 struct Open {

@@ -113,12 +113,12 @@ impl Publisher {
         self.wanted = false;
         self.busy = true;
         self.began_ms = Some(self.site.clock.mono_ms());
-        let (site, held) = (self.site.clone(), self.held.clone());
-        crate::shortage::wait_for_thread("publish", move || {
+        let held = self.held.clone();
+        let work = move |site: &Arc<Site>| {
             let _fuse = crate::perform::Fuse;
             crash::point("effect.publish.before");
             let before = held.lock().expect("no thread panics while it holds it").clone();
-            let now = match publish(&site, &before) {
+            let now = match publish(site, &before) {
                 Ok(now) => now,
                 Err(error) => {
                     let reason = format!("{}; `landfall run` tries again", error.full());
@@ -126,7 +126,7 @@ impl Publisher {
                         && let Ok(Some(base)) = site.store.base()
                     {
                         let commit = site::commit(&base);
-                        tell(&site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
+                        tell(site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
                     }
                     Held { reason: Some(reason), refused: 0 }
                 }
@@ -134,7 +134,9 @@ impl Publisher {
             crash::point("effect.publish.after");
             *held.lock().expect("no thread panics while it holds it") = now;
             drop(site.mail.send(Mail::PublishOver)); // the engine has left
-        });
+        };
+        // Without a thread the try is under way until one can be had: the engine does not wait for that.
+        crate::shortage::start(&self.site, "publish", Box::new(work));
     }
 }
 
@@ -320,7 +322,6 @@ fn sentence(reason: &HeldReason) -> String {
     }
 }
 
-/// Names the files in the way, and for each kind what to do about it.
 /// The first names of a list, and how many there are besides.
 fn name_some(names: &[String]) -> String {
     const NAMED_MAX: usize = 20; // more does not fit on a screen
@@ -331,6 +332,7 @@ fn name_some(names: &[String]) -> String {
     }
 }
 
+/// Names the files in the way, and for each kind what to do about it.
 fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     let named = |why: BlockedWhy| {
         let of_kind = files.iter().filter(|file| file.why == why);

@@ -4,7 +4,6 @@
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landfall_model::queue::QueueNews;
@@ -126,26 +125,6 @@ pub(crate) fn start_postponed(site: &Arc<Site>) {
         std::mem::take(&mut *site.shortages.postponed.lock().expect("no thread panics while it holds it"));
     for Postponed { what, work } in postponed {
         start(site, what, work);
-    }
-}
-
-/// Starts a thread of the engine's own, as soon as one can be had.
-pub(crate) fn wait_for_thread<T: Send + 'static>(
-    what: &str,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> JoinHandle<T> {
-    const PAUSE: Duration = Duration::from_millis(200);
-    let slot = Arc::new(Mutex::new(Some(work)));
-    loop {
-        let handed = slot.clone();
-        let started = std::thread::Builder::new().name(what.to_owned()).spawn(move || {
-            let work = handed.lock().expect("held only to take it").take();
-            work.expect("taken by the one thread that started")()
-        });
-        match started {
-            Ok(thread) => return thread,
-            Err(_) => std::thread::sleep(PAUSE),
-        }
     }
 }
 

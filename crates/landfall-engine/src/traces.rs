@@ -52,11 +52,18 @@ impl Traces {
             kept: Vec::new(),
         };
         let (done_to, done) = mpsc::channel();
-        let thread = crate::shortage::wait_for_thread("traces", move || {
+        let log = LogFile::at(post.ground.folder.notices_log());
+        let started = std::thread::Builder::new().name("traces".to_owned()).spawn(move || {
             let _done_to = done_to; // closed by the end of the thread, a panic included
             post.work(&notes);
         });
-        Self { line: Some(line), lost, thread: Some(thread), done }
+        if let Err(error) = &started {
+            // Traces must not hold up a run: what is not sent is counted as lost.
+            log.line(
+                &json!({ "about": "traces", "what": format!("none in this run: start a thread: {error}") }),
+            );
+        }
+        Self { line: Some(line), lost, thread: started.ok(), done }
     }
 
     /// Hears facts that are in the journal. Returns at once.
