@@ -480,6 +480,10 @@ impl Engine {
         if options.sprint.is_some() {
             self.find_base()?; // a checkpoint is made before it
         }
+        // What cannot be read looks like something that is gone, and a live agent must not lose its workspace over that.
+        if let Some(resource) = shortage::missing_to_read(&self.site) {
+            return Err(AskError::Machine(shortage::too_few_to_start(resource)));
+        }
         recover::clear_lanes(&self.site);
         drop(self.site.store.remove_quarantines()); // what stays takes room, and is tried again next time
         let rebuilt = recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks())

@@ -349,12 +349,15 @@ impl Desk {
             },
         };
         let is_watched = match sitting.as_ref().map(|sitting| self.watch.add(id, sitting)) {
-            Some(Err(error)) if is_shortage(&error) => {
-                shortage::note(&self.site, &format!("watch a run: {error}"));
+            // Whatever the reason is, it says nothing about the run, which may well be alive.
+            Some(Err(error)) => {
+                if is_shortage(&error) {
+                    shortage::note(&self.site, &format!("watch a run: {error}"));
+                }
                 return self.unread.push(Unread::Start(Box::new(followed)));
             }
             Some(Ok(())) => true,
-            Some(Err(_)) | None => false,
+            None => false,
         };
         let out = Follow::new(&followed.dir, Stream::Out, 0);
         let err = Follow::new(&followed.dir, Stream::Err, 0);
@@ -441,6 +444,11 @@ impl Desk {
     /// The sitter is gone: read the rest and tell the engine.
     fn end(&mut self, id: u64) {
         self.watch.remove(id);
+        // Most of what its end is judged by is read with git or from files. What could not be read would look as if the agent
+        // had left nothing.
+        if self.open.contains_key(&id) && shortage::missing_to_read(&self.site).is_some() {
+            return self.unread.push(Unread::End(id));
+        }
         let Some(mut open) = self.open.remove(&id) else { return };
         let now = self.site.clock.mono_ms();
         // All of its output and its end are read before anything is concluded from them.

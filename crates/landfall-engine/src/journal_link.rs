@@ -9,6 +9,7 @@ use landfall_host::wait;
 use landfall_model::journal_claim::{JournalClaim, JournalFound, StateTraces, decide_journal};
 use landfall_store::{Reader, Seq, StoreError};
 
+use crate::errand::error_chain;
 use crate::folder::StateFolder;
 
 /// The file that holds the id, in the state folder, the store and each run folder.
@@ -113,7 +114,7 @@ pub fn older_states(folder: &StateFolder) -> Vec<PathBuf> {
 /// Moves everything that belongs to the tasks of a lost journal aside, as it is, and ends the processes that still work for
 /// them. Repeats safely: what is left moves the next time.
 pub(crate) fn set_aside(folder: &StateFolder) -> std::io::Result<PathBuf> {
-    end_runs(&folder.attempts());
+    end_runs(&folder.attempts())?;
     let id = id_of_state(folder);
     let name = id.as_deref().map_or("unnamed", |id| &id[..12]);
     let to = (1_u32..)
@@ -134,21 +135,43 @@ pub(crate) fn set_aside(folder: &StateFolder) -> std::io::Result<PathBuf> {
 }
 
 /// Ends whatever runs in the folders of runs: nobody can make use of its work any more.
-fn end_runs(attempts: &Path) {
-    let runs = || std::fs::read_dir(attempts).into_iter().flatten().flatten().map(|run| run.path());
-    let running = |dir: &PathBuf| match sitter::find(dir) {
-        Ok(Found::Running(sitting)) => Some(sitting),
-        Ok(_) | Err(_) => None,
+///
+/// # Errors
+/// When it cannot be told, for lack of a resource, whether something runs.
+fn end_runs(attempts: &Path) -> std::io::Result<()> {
+    let mut left: Vec<PathBuf> = match std::fs::read_dir(attempts) {
+        Ok(runs) => runs.map(|run| run.map(|run| run.path())).collect::<Result<_, _>>()?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
     };
-    let mut left: Vec<PathBuf> = runs().collect();
-    for sitting in left.iter().filter_map(running) {
-        drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
+    let running = |dir: &PathBuf| match sitter::find(dir) {
+        Ok(Found::Running(sitting)) => Ok(Some(sitting)),
+        Err(error) if error.is_shortage() => Err(std::io::Error::other(error_chain(&error))),
+        Ok(_) | Err(_) => Ok(None),
+    };
+    for dir in &left {
+        if let Some(sitting) = running(dir)? {
+            drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
+        }
     }
     // One that does not end in time keeps the folder it works in, which is moved as it is.
-    wait::retry(END_MAX, Duration::from_millis(10), || {
-        left.retain(|dir| running(dir).is_some());
-        left.is_empty().then_some(())
+    let ended = wait::retry(END_MAX, Duration::from_millis(10), || {
+        let mut unknown = None;
+        left.retain(|dir| {
+            running(dir).map_or_else(
+                |error| {
+                    unknown = Some(error);
+                    true
+                },
+                |sitting| sitting.is_some(),
+            )
+        });
+        match unknown {
+            Some(error) => Some(Err(error)),
+            None => left.is_empty().then_some(Ok(())),
+        }
     });
+    ended.unwrap_or(Ok(()))
 }
 
 /// Has the state folder, or the store, carry the id of its journal.

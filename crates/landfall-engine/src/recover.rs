@@ -8,15 +8,18 @@ use std::sync::Arc;
 
 use landfall_host::git::{GitError, Lane, Oid, RebuiltWorkspace, RefName, Signature, Workspace};
 use landfall_host::mount::MountIdentity;
-use landfall_host::sitter::{self, Found};
+use landfall_host::sitter::{self, FindError, Found};
 use landfall_model::checkout::{CheckoutEvidence, CheckoutFate, CheckoutKind, decide_checkout};
 use landfall_model::{Feedback, State, Task, TaskId};
 use serde_json::json;
 
 use crate::core::Core;
+use crate::errand::error_chain;
 use crate::gate;
 use crate::land;
+use crate::launch::marker;
 use crate::logfile::LogFile;
+use crate::patience::abandon;
 use crate::perform::{self, task_ref};
 use crate::site::{self, Site};
 
@@ -105,7 +108,16 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
         let fate = match fate(kind, recorded.as_ref(), false) {
             CheckoutFate::Keep => CheckoutFate::Keep,
             // Only now: looking for processes takes longer than all the rest.
-            _ => fate(kind, recorded.as_ref(), is_occupied(site, &name)),
+            _ => {
+                let is_occupied = is_occupied(site, &name).map_err(|error| {
+                    format!(
+                        "cannot tell whether an agent works in `{}`: {}",
+                        workspace.path().display(),
+                        error_chain(&error)
+                    )
+                })?;
+                fate(kind, recorded.as_ref(), is_occupied)
+            }
         };
         match (fate, task) {
             (CheckoutFate::Keep, _) if recorded == current => {}
@@ -165,12 +177,32 @@ fn replace_lanes(site: &Site) -> Result<(), String> {
 }
 
 /// Whether a process that was started for this workspace still runs.
-fn is_occupied(site: &Site, workspace: &str) -> bool {
+///
+/// # Errors
+/// When this cannot be told for lack of a resource.
+fn is_occupied(site: &Site, workspace: &str) -> Result<bool, FindError> {
     let task = workspace.split('-').next().unwrap_or(workspace);
     let prefix = format!("{task}-");
-    let runs = std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten();
-    runs.filter(|run| run.file_name().to_string_lossy().starts_with(&prefix))
-        .any(|run| matches!(sitter::find(&run.path()), Ok(Found::Running(_) | Found::Starting)))
+    let folder = site.folder.attempts();
+    let unreadable = |error| FindError::in_folder(&folder, error);
+    let runs = match std::fs::read_dir(&folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        runs => runs.map_err(unreadable)?,
+    };
+    for run in runs {
+        let run = run.map_err(unreadable)?;
+        if !run.file_name().to_string_lossy().starts_with(&prefix) {
+            continue;
+        }
+        match sitter::find(&run.path()) {
+            Ok(Found::Running(_) | Found::Starting) => return Ok(true),
+            Err(error) if error.is_shortage() => return Err(error),
+            // Its folder is damaged: whoever may still work for it is ended before the workspace is replaced.
+            Err(_) => abandon(&run.path(), &marker(site, &run.path())),
+            Ok(Found::Never | Found::Ended(_) | Found::Vanished) => {}
+        }
+    }
+    Ok(false)
 }
 
 fn rebuild(site: &Site, task: &Task, workspace: &Workspace) -> Result<(), String> {

@@ -67,6 +67,18 @@ pub(crate) fn note_and_try(site: &Site, detail: &str) -> Option<ResourceFailure>
     Some(ResourceFailure { resource, is_missing: !is_back(resource, site.folder.root()) })
 }
 
+/// What files cannot be read without, or git not be started, if it is missing now.
+pub(crate) fn missing_to_read(site: &Site) -> Option<MachineResource> {
+    const NEEDED: [MachineResource; 2] = [MachineResource::Descriptors, MachineResource::Processes];
+    let known = look(site).map(|shortage| shortage.resource).filter(|known| NEEDED.contains(known));
+    if known.is_some() {
+        return known;
+    }
+    let missing = NEEDED.into_iter().find(|resource| !is_back(*resource, site.folder.root()))?;
+    note_missing(site, missing, &error_of(missing).to_string());
+    Some(missing)
+}
+
 /// What is missing now. What was missing and can be had again is not named any more.
 pub(crate) fn look(site: &Site) -> Option<Shortage> {
     let current = || site.shortages.current.lock().expect("no thread panics while it holds it");
@@ -81,6 +93,16 @@ pub(crate) fn look(site: &Site) -> Option<Shortage> {
     }
     *current() = None;
     None
+}
+
+/// Why no run begins while files cannot be read.
+pub(crate) fn too_few_to_start(resource: MachineResource) -> String {
+    let limit = match resource {
+        MachineResource::Descriptors => "`ulimit -n`",
+        MachineResource::Processes => "`ulimit -u` and the limits of the control group",
+        MachineResource::Memory | MachineResource::Disk | MachineResource::Inodes => "`landfall doctor`",
+    };
+    format!("this machine is out of {resource}; agents that run continue, but no run can begin: see {limit}")
 }
 
 /// What is missing right now, found out by trying to have it.

@@ -400,12 +400,23 @@ impl Scratch {
     /// Starts the program and lets it go on. Its output goes to a file in the scratch folder.
     #[must_use]
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Started {
+        let command = self.command(args);
+        self.start_command(command)
+    }
+
+    /// Starts the program with at most so many open files, which it cannot raise, and lets it go on. `prlimit` must be there.
+    #[must_use]
+    pub fn start_with_files_max<S: AsRef<OsStr>>(&self, files_max: u32, args: &[S]) -> Started {
         self.trust_changes();
+        let mut command = self.sealed(Path::new("prlimit"));
+        command.arg(format!("--nofile={files_max}:{files_max}")).arg(&self.program).args(args);
+        self.start_command(command)
+    }
+
+    fn start_command(&self, mut command: Command) -> Started {
         let log = std::fs::File::create(self.root().join("started.log")).expect("a file can be made");
         let err = log.try_clone().expect("a file can be shared");
-        let child =
-            self.sealed(&self.program).args(args).stdout(log).stderr(err).spawn().expect("the program runs");
-        Started { child }
+        Started { child: command.stdout(log).stderr(err).spawn().expect("the program runs") }
     }
 
     /// Adds a task whose body is a script; its id.

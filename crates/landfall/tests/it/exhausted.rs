@@ -151,6 +151,24 @@ fn without_processes_nothing_is_started_and_the_run_continues_when_they_are_back
     }
 }
 
+/// Waits until the engine says that it is out of open files. A client needs a few of them to be answered, and the start of an
+/// agent many: the limit is raised one by one until there are enough to answer.
+#[track_caller]
+fn names_open_files(scratch: &Scratch, run: &mut Started, open_now: usize, meanwhile: impl Fn()) {
+    let pid = run.pid().to_string();
+    for spare in 3..20 {
+        limit_files(&pid, &format!("{}:", open_now + spare)).expect("it could be set before");
+        for _ in 0..5 {
+            assert!(!run.is_over(), "the engine ended: {}", scratch.heard());
+            meanwhile();
+            if scratch.landfall(&["--json", "status"]).out.contains("out of open files") {
+                return;
+            }
+        }
+    }
+    panic!("the limit was not met: {}\n{}", scratch.heard(), scratch.landfall(&["status"]).out);
+}
+
 #[test]
 fn without_open_files_nothing_is_started_and_the_run_continues_when_they_are_back() {
     let scratch = Scratch::new(LANDFALL);
@@ -162,23 +180,20 @@ fn without_open_files_nothing_is_started_and_the_run_continues_when_they_are_bac
     let pid = run.pid().to_string();
     let usual = files_limit(&pid);
     scratch.task("Second", &writes("two"), &["--draft"]);
-    // One connection of a client needs a descriptor; an agent needs many.
     let open_now = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("ours").count();
-    if limit_files(&pid, &(open_now + 3).to_string()).is_none() {
+    if limit_files(&pid, &format!("{}:", open_now + 3)).is_none() {
         return;
     }
-    scratch.landfall(&["edit", "T2", "--ready"]);
-    std::thread::sleep(Duration::from_millis(1_500)); // the engine meets the limit, in one place or another
-    limit_files(&pid, &usual).expect("raised again");
+    names_open_files(&scratch, &mut run, open_now, || drop(scratch.landfall(&["edit", "T2", "--ready"])));
+    limit_files(&pid, &format!("{usual}:")).expect("raised again");
     scratch.landfall(&["edit", "T2", "--ready"]); // it was refused, or is so already
     std::fs::write(folder.join("go"), "").expect("ours");
     all_landed(&scratch, &mut run, &["T1", "T2"]);
 }
 
-/// A project on a small file system, whose first agent waits while `fill` takes what is left.
-/// Sets the soft limit on open files of a process. None: that cannot be done here.
-fn limit_files(pid: &str, soft: &str) -> Option<()> {
-    let set = format!("--nofile={soft}:");
+/// Sets the limits on open files of a process, `soft:hard`. None: that cannot be done here.
+fn limit_files(pid: &str, limits: &str) -> Option<()> {
+    let set = format!("--nofile={limits}");
     let done = Command::new("prlimit").args(["--pid", pid, &set]).output();
     let problem = match done {
         Ok(done) if done.status.success() => return Some(()),
@@ -197,28 +212,73 @@ fn files_limit(pid: &str) -> String {
 }
 
 #[test]
-fn an_agent_that_ends_while_no_file_can_be_opened_is_not_lost() {
+fn an_agent_that_ends_while_few_files_can_be_opened_is_not_lost() {
+    // None, or too few for all that its end is judged by.
+    for left in [None, Some(1), Some(3), Some(6)] {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.settings(SETTINGS);
+        let folder = open(&scratch);
+        scratch.task("First", &waits(&folder, "one"), &[]);
+        let mut run = scratch.start(&["run"]);
+        scratch.eventually("the first agent", || folder.join("began").exists());
+        let pid = run.pid().to_string();
+        let usual = files_limit(&pid);
+        let open_now = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("ours").count();
+        // Fewer than are open: whatever the engine tries to open, it cannot.
+        let limit = left.map_or(8, |left| open_now + left);
+        if limit_files(&pid, &format!("{limit}:")).is_none() {
+            return;
+        }
+        std::fs::write(folder.join("go"), "").expect("ours");
+        let ended = scratch.state().join("attempts/T1-a1-i1/exit.json");
+        scratch.eventually("the end of the agent", || ended.exists());
+        names_open_files(&scratch, &mut run, open_now, || {});
+        limit_files(&pid, &format!("{usual}:")).expect("raised again");
+        all_landed(&scratch, &mut run, &["T1"]);
+        assert_eq!(scratch.prompts("T1").len(), 1, "{left:?}: one run of the agent: {}", scratch.heard());
+    }
+}
+
+#[test]
+fn an_engine_that_starts_without_open_files_does_not_end_a_live_agent() {
     let scratch = Scratch::new(LANDFALL);
     scratch.settings(SETTINGS);
     let folder = open(&scratch);
     scratch.task("First", &waits(&folder, "one"), &[]);
     let mut run = scratch.start(&["run"]);
+    let usual = files_limit(&run.pid().to_string());
     scratch.eventually("the first agent", || folder.join("began").exists());
-    let pid = run.pid().to_string();
-    let usual = files_limit(&pid);
-    // Fewer than are open: whatever the engine tries to open, it cannot.
-    if limit_files(&pid, "8").is_none() {
+    run.kill();
+    let sitter = std::fs::read(scratch.state().join("attempts/T1-a1-i1/sitter.json")).expect("it runs");
+    let sitter: serde_json::Value = serde_json::from_slice(&sitter).expect("JSON");
+    let is_alive = || Path::new(&format!("/proc/{}/stat", sitter["pid"])).exists();
+    let starts =
+        |scratch: &Scratch| scratch.log().iter().filter(|fact| fact["kind"] == "engine-started").count();
+    let before = starts(&scratch);
+    // From too few to open the journal up to enough to begin. With fewer not even a thread pool can be made.
+    let mut refused = 0;
+    for files_max in 20..200 {
+        run = scratch.start_with_files_max(files_max, &["run"]);
+        scratch.eventually("the engine to start or to end", || run.is_over() || starts(&scratch) > before);
+        if starts(&scratch) > before {
+            break;
+        }
+        refused += 1;
+        let heard = scratch.heard();
+        assert!(heard.contains("open files"), "with {files_max} files it says why it ends: {heard}");
+        assert!(!heard.contains("panicked"), "{heard}");
+        assert!(is_alive(), "the agent lives, with {files_max} files");
+    }
+    assert!(refused > 0, "the limit was met");
+    if limit_files(&run.pid().to_string(), &format!("{usual}:{usual}")).is_none() {
         return;
     }
     std::fs::write(folder.join("go"), "").expect("ours");
-    let ended = scratch.state().join("attempts/T1-a1-i1/exit.json");
-    scratch.eventually("the end of the agent", || ended.exists());
-    std::thread::sleep(Duration::from_millis(1_500)); // the engine tries to read the end of the agent
-    limit_files(&pid, &usual).expect("raised again");
     all_landed(&scratch, &mut run, &["T1"]);
     assert_eq!(scratch.prompts("T1").len(), 1, "one run of the agent: {}", scratch.heard());
 }
 
+/// A project on a small file system, whose first agent waits while `fill` takes what is left.
 fn fills_up(small: &SmallDisk, fill: impl Fn(&Path) -> PathBuf, words: &str) {
     let scratch = Scratch::within(small.path(), LANDFALL);
     scratch.settings(SETTINGS);
