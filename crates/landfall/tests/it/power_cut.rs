@@ -1,5 +1,7 @@
 //! The power is cut in mid-run: content that was never synced is lost. Nothing of that lands.
 
+use std::process::Command;
+
 use landfall_testkit::{LoopDisk, Scratch};
 
 use crate::LANDFALL;
@@ -65,6 +67,33 @@ fn a_power_cut_before_work_is_collected_lands_no_emptied_file() {
     assert!(told.contains("workspace T2: rebuilt from"), "{told}");
     let leftovers = scratch.log().iter().filter(|it| it["kind"] == "collected" && it["task"] == "T2").count();
     assert_eq!(leftovers, 1, "only what the second run left was collected");
+}
+
+#[test]
+fn a_checkout_that_can_neither_be_replaced_nor_moved_stops_the_run() {
+    let Some(disk) = LoopDisk::create(DISK_MIB) else { return };
+    let mut scratch = project(&disk);
+    scratch.task("Work", WORK, &[]);
+    scratch.set("LANDFALL_CRASH", "effect.check.before");
+    let crashed = scratch.landfall(&["run"]);
+    assert!(crashed.code.is_none(), "{crashed:?}");
+    scratch.unset("LANDFALL_CRASH");
+    disk.cut_power();
+    let workspace = scratch.workspace("T2");
+    let chattr = |flag: &str| {
+        Command::new("chattr").arg(flag).arg(&workspace).status().is_ok_and(|status| status.success())
+    };
+    if !chattr("+i") {
+        return landfall_testkit::skip_test("making a folder immutable needs root and chattr");
+    }
+    let refused = scratch.landfall(&["run"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(refused.err.contains("can neither replace nor move it"), "{}", refused.err);
+    assert!(refused.err.contains("landfall doctor"), "it says what to do: {}", refused.err);
+    assert_eq!(scratch.prompts("T2").len(), 1, "nothing is begun in it");
+    assert!(chattr("-i"), "it can be changed again");
+    scratch.landfall(&["run"]);
+    check_landed(&scratch, "T2", "once the folder can be changed");
 }
 
 #[test]
