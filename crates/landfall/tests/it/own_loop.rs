@@ -12,7 +12,19 @@ use crate::sandbox::{open, open_folder};
 
 const FLOW: [&str; 2] = ["--flow", "watched"];
 
-/// What every loop begins with. `$M` is its module, `$OUT` a folder that the test can look into.
+/// Waits until the engine has read the signal file: the time of the last access is then later than that of the change. A file
+/// system that does not keep the former makes every wait as long as the bound.
+pub const LOOKED: &str = r#"
+looked() {
+  tries=0
+  until [ -n "$(find $M/.auto-signal -neweram $M/.auto-signal 2>/dev/null)" ] || [ $tries = 600 ]; do
+    tries=$((tries + 1)); sleep 0.02
+  done
+}
+"#;
+
+/// What every loop begins with. `$M` is its module, `$OUT` a folder that the test can look into. `said` waits until the engine
+/// has read what was signalled, so that the next signal does not take its place before.
 const PRELUDE: &str = r#"
 M=.landfall/task
 OUT="$HOME/open"
@@ -21,6 +33,7 @@ signal() {
     "$1" "$2" "$3" "$4" > $M/.auto-signal.tmp
   mv $M/.auto-signal.tmp $M/.auto-signal
 }
+said() { signal "$@"; looked; }
 stopped() { [ -e $M/.auto-stop ] && cp $M/.auto-stop "$OUT/stop"; }
 step() { echo "$1" >> "$OUT/steps"; }
 "#;
@@ -29,9 +42,8 @@ step() { echo "$1" >> "$OUT/steps"; }
 const ENDLESS: &str = r#"
 n=0
 until stopped; do
-  sleep 0.4
   step $n
-  signal exec "(step-$n)" exec $n
+  said exec "(step-$n)" exec $n
   n=$((n + 1))
 done
 echo left >> "$OUT/steps"
@@ -39,14 +51,14 @@ echo left >> "$OUT/steps"
 
 /// Three steps, and it is done.
 const WORKS: &str = r#"
-signal plan "(generated)" check 0; sleep 0.4
-signal check PASS exec 1; sleep 0.4
+said plan "(generated)" check 0
+said check PASS exec 1
 echo '{"status":"complete"}' > $M/.status.json
 signal report "(done)" "(stop)" 2
 "#;
 
 fn run_in_shell(shell: &str) -> String {
-    format!("run = [\"sh\", \"-c\", '''{PRELUDE}{shell}''']\n")
+    format!("run = [\"sh\", \"-c\", '''{LOOKED}{PRELUDE}{shell}''']\n")
 }
 
 /// A script with one run, which leaves work behind and then runs this loop.
@@ -169,7 +181,7 @@ fn edge_01_a_step_that_hangs_is_ended_by_the_timer() {
 #[test]
 fn a_loop_that_does_not_heed_its_limit_is_ended_for_that_limit() {
     let scratch = scratch("iterations_max = 2\nstep_grace = \"1s\"\ngrace = \"1s\"");
-    let deaf = "n=0\nwhile true; do sleep 0.4; signal exec '(done)' check $n; n=$((n + 1)); done";
+    let deaf = "n=0\nwhile true; do said exec '(done)' check $n; n=$((n + 1)); done";
     let task = scratch.task("Deaf", &walks(deaf), &FLOW);
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status(&task), "timeout", "{}", scratch.why(&task));
@@ -198,7 +210,7 @@ fn behaviour_09_self_a_loop_that_falls_silent_again_and_again_ends_at_the_stall_
 fn a_loop_that_is_killed_goes_on_where_it_was_and_the_fourth_time_fails() {
     let scratch = scratch("slots = 1");
     let dies = "echo '{\"status\":\"executing\",\"completed_steps\":1}' > $M/.status.json\nstep run\n\
-                signal check PASS exec $(wc -l < \"$OUT/steps\"); sleep 0.5; kill -9 $PPID";
+                said check PASS exec $(wc -l < \"$OUT/steps\"); kill -9 $PPID";
     let task = scratch.task("Dies", &walks(dies), &FLOW);
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status(&task), "failed", "{}", scratch.why(&task));
@@ -215,7 +227,7 @@ fn behaviour_14_self_a_loop_goes_on_while_the_engine_is_gone_and_no_step_counts_
     let shell = format!(
         "step up\nsignal plan '(generated)' check 0\nuntil [ -e \"$OUT/go\" ]; do sleep 0.1; done\n{}",
         r#"
-signal check PASS exec 1; sleep 0.4
+said check PASS exec 1
 echo '{"status":"complete"}' > $M/.status.json
 signal report "(done)" "(stop)" 2
 "#
@@ -240,7 +252,7 @@ signal report "(done)" "(stop)" 2
 fn behaviour_15_self_signals_that_are_wrong_are_told_and_change_nothing() {
     let scratch = scratch("slots = 1");
     let wrong = r#"
-say() { printf '%s' "$1" > $M/.auto-signal; sleep 0.4; }
+say() { printf '%s' "$1" > $M/.auto-signal; looked; }
 say '{"step":"dance","result":"PASS","next":"exec","timestamp":"2026-01-31T12:00:00Z"}'
 say '{"step":"check","result":"FINE","next":"exec","timestamp":"2026-01-31T12:00:00Z"}'
 say '{"step":"check","result":"PASS","next":"exec","iteration":-1,"timestamp":"2026-01-31T12:00:00Z"}'
@@ -388,11 +400,11 @@ fn edge_09_time_without_engine_and_agent_is_no_working_time() {
 fn edge_10_half_a_signal_is_waited_for_and_a_missed_one_is_counted() {
     let scratch = scratch("iterations_max = 20");
     let shell = r#"
-printf '{"step":"plan","result":"(gener' > $M/.auto-signal; sleep 0.5
+printf '{"step":"plan","result":"(gener' > $M/.auto-signal; looked
 printf '{"step":"plan","result":"(generated)","next":"check","iteration":0,"timestamp":"2026-01-31T12:00:00Z"}' > $M/.auto-signal
-sleep 0.5
-signal check PASS exec 1; signal exec "(done)" check 2; signal check NEEDS_FIX exec 3; sleep 0.5
-cp $M/.auto-signal again && mv again $M/.auto-signal; sleep 0.5
+looked
+signal check PASS exec 1; signal exec "(done)" check 2; said check NEEDS_FIX exec 3
+cp $M/.auto-signal again && mv again $M/.auto-signal; looked
 echo '{"status":"complete"}' > $M/.status.json
 signal report "(done)" "(stop)" 4
 "#;
@@ -429,7 +441,7 @@ fn edge_22_a_loop_is_told_to_continue_only_from_the_state_it_left() {
     let script = format!(
         "[[iteration]]\n{}[[iteration]]\n{}[[iteration.write]]\npath = \"work.txt\"\ntext = \"work\\n\"\n",
         run_in_shell(
-            "echo '{\"status\":\"review\",\"updated\":\"now\"}' > $M/.status.json; signal check PASS exec 0; sleep 0.3"
+            "echo '{\"status\":\"review\",\"updated\":\"now\"}' > $M/.status.json; said check PASS exec 0"
         ),
         run_in_shell(WORKS),
     );

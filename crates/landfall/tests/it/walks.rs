@@ -9,6 +9,7 @@ use landfall_testkit::{Scratch, has_tmux};
 use serde_json::Value;
 
 use crate::LANDFALL;
+use crate::own_loop::LOOKED;
 use crate::sandbox::{open, open_folder};
 use crate::serve::Served;
 use crate::styles::{Told, in_styles};
@@ -65,7 +66,7 @@ const BY_ITSELF: &str = r#"
 DIE='kill -9 $PPID'
 until [ -e $M/.auto-stop ] && cp $M/.auto-stop "$OUT/stop"; do
   walk || break
-  sleep 0.4
+  looked
 done
 "#;
 
@@ -144,7 +145,7 @@ impl Walker {
     /// What the scripted agent runs. In a terminal it is a file of the project.
     fn shell(self, module: &str) -> String {
         let walk = if self == Self::Own { BY_ITSELF } else { WHEN_TOLD };
-        format!("{}{walk}", STEP.replace("@MODULE@", module))
+        format!("{LOOKED}{}{walk}", STEP.replace("@MODULE@", module))
     }
 
     fn script(shell: &str) -> String {
@@ -370,7 +371,7 @@ fn behaviour_14_dispatch_a_command_that_was_decided_on_is_typed_by_the_next_engi
 }
 
 fn behaviour_15_a_wrong_signal_of_a_walk_is_told_and_changes_nothing(walker: Walker) {
-    let wrong = "printf '{\"step\":\"dance\",\"result\":\"PASS\",\"next\":\"exec\",\"timestamp\":\"2026-01-31T12:00:00Z\"}' > $M/.auto-signal; sleep 0.5; work whole";
+    let wrong = "printf '{\"step\":\"dance\",\"result\":\"PASS\",\"next\":\"exec\",\"timestamp\":\"2026-01-31T12:00:00Z\"}' > $M/.auto-signal; looked; work whole";
     let exec = ("exec", "(done)", "report", wrong);
     let Some(scratch) = walker.task("slots = 1", &[exec, REPORT]) else { return };
     walker.begin(&scratch, ".landfall/task");
