@@ -91,13 +91,15 @@ mod tests {
 
     #[test]
     fn who_takes_nothing_is_hung_up_on_and_who_takes_slowly_is_not() {
+        // A stall of several seconds: on a busy machine a short pause of the reader may take two.
+        const STALL: Duration = Duration::from_secs(3);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let (ours, mut theirs) = tokio::io::duplex(64);
-            let mut ours = Patient::new(ours, Duration::from_millis(300));
+            let mut ours = Patient::new(ours, STALL);
             let reader = tokio::spawn(async move {
                 for _ in 0..10 {
-                    tokio::time::sleep(Duration::from_millis(60)).await; // slow, and never too slow
+                    tokio::time::sleep(STALL / 9).await; // slow, and never too slow
                     let mut bytes = [0; 64];
                     theirs.read_exact(&mut bytes).await.expect("bytes");
                 }

@@ -285,9 +285,11 @@ fn an_agent_that_hides_what_it_is_steers_nothing() {
     let lines: String = talk.iter().map(|line| format!("{line}\n")).collect();
     let (input, output) = (scratch.root().join("talk"), scratch.root().join("heard"));
     std::fs::write(&input, lines).expect("a file");
-    // The input stays open for a while: the server answers until it ends.
+    // The input stays open until both are answered: the server answers until it ends.
+    let heard_both = format!("grep -q '\"id\":2' {0} && grep -q '\"id\":3' {0}", output.display());
     let command = format!(
-        "(cat {}; sleep 2) | env -u LANDFALL_SIGNAL -u LANDFALL_KEY LANDFALL_STATE={} {LANDFALL} -C {} mcp --person > {}",
+        "touch {3}; (cat {0}; n=0; until {heard_both} || [ $n = 600 ]; do n=$((n + 1)); sleep 0.05; done) | \
+         env -u LANDFALL_SIGNAL -u LANDFALL_KEY LANDFALL_STATE={1} {LANDFALL} -C {2} mcp --person > {3}",
         input.display(),
         scratch.state().display(),
         scratch.project().display(),

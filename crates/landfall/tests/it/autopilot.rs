@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::LANDFALL;
+use crate::hold_file::HoldFile;
 
 /// A script that takes its time, writes one file and is done.
 pub fn writes(path: &str, sleep: &str) -> String {
@@ -171,12 +172,15 @@ fn a_person_picks_pauses_and_lets_go() {
 #[test]
 fn a_pause_lets_iterations_finish_and_begins_nothing() {
     let scratch = Scratch::new(LANDFALL);
+    let hold = HoldFile::new(&scratch, "first");
     for number in 1..=3 {
-        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "700ms"), &[]);
+        let script = writes(&format!("{number}.txt"), "1ms");
+        scratch.task(&format!("Task {number}"), &format!("{}{script}", hold.line()), &[]);
     }
     let mut run = OnTerminal::start(&scratch, &["run", "--slots", "1"], &[]);
     scratch.eventually("an agent at work", || !scratch.facts("T1", "iteration-began").is_empty());
     scratch.landfall(&["pause"]).ok();
+    hold.release();
     scratch.eventually("the iteration to end", || !scratch.facts("T1", "iteration-ended").is_empty());
     scratch.eventually("what was begun to rest", || scratch.status("T1") != "active");
     assert!(scratch.facts("T2", "entered").is_empty(), "nothing new begins");

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::LANDFALL;
 use crate::autopilot::OnTerminal;
 use crate::batches::{fill, held};
+use crate::hold_file::HoldFile;
 use crate::sandbox::open;
 
 fn writes(name: &str) -> String {
@@ -187,25 +188,40 @@ fn record(scratch: &Scratch) -> Value {
     serde_json::from_str(&lines).expect("a line of JSON")
 }
 
-/// More tasks than there is time for, and one that is excluded.
-fn many() -> Scratch {
+/// More tasks than there is time for, because they wait for a file, and one that is excluded.
+fn many() -> (Scratch, HoldFile) {
     let scratch = Scratch::new(LANDFALL);
+    let hold = HoldFile::new(&scratch, "sprint");
     scratch.task("Not this one", &writes("f1"), &["--tag", "risky", "--priority", "0"]);
     for place in 2..=30 {
-        let script = format!("sleep = \"150ms\"\n{}", writes(&format!("f{place}")));
+        let script = format!("{}{}", hold.line(), writes(&format!("f{place}")));
         scratch.task(&format!("Number {place}"), &script, &[]);
     }
-    scratch
+    (scratch, hold)
 }
 
+/// Runs a sprint whose first agents wait until `is_time` says so.
 #[track_caller]
-fn stopped_in_time(scratch: &Scratch, kind: &str, args: &[&str], most: Duration) {
+fn stopped_in_time(
+    scratch: &Scratch,
+    hold: &HoldFile,
+    kind: &str,
+    args: &[&str],
+    is_time: impl Fn(Duration) -> bool,
+) {
     let began = Instant::now();
     let mut all = vec!["--json", "sprint", "start", "--slots", "2", "--not-tag", "risky"];
     all.extend(args);
-    let run = scratch.landfall(&all);
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| scratch.landfall(&all));
+        scratch.eventually("two agents at work, and the time to come", || {
+            let at_work = ["T2", "T3"].iter().all(|task| !scratch.facts(task, "iteration-began").is_empty());
+            at_work && is_time(began.elapsed())
+        });
+        hold.release();
+        run.join().expect("it says how it ended")
+    });
     assert_eq!((run.code, run.json()["ended"].as_str()), (Some(0), Some("goal")), "{}", run.err);
-    assert!(began.elapsed() < most, "{:?}", began.elapsed());
     let record = record(scratch);
     assert_eq!(
         (record["id"].as_str(), record["target"]["type"].as_str()),
@@ -226,9 +242,11 @@ fn stopped_in_time(scratch: &Scratch, kind: &str, args: &[&str], most: Duration)
 
 #[test]
 fn a_sprint_for_a_time_begins_nothing_after_it_and_finishes_what_is_under_way() {
-    let scratch = many();
+    let (scratch, hold) = many();
     let before = scratch.git(&["rev-parse", "main"]);
-    stopped_in_time(&scratch, "duration", &["--duration", "2s"], Duration::from_secs(20));
+    let is_over = |since| since > Duration::from_secs(7);
+    stopped_in_time(&scratch, &hold, "duration", &["--duration", "6s"], is_over);
+    assert_eq!(record(&scratch)["completedTasks"], 2, "those that were under way");
     let made = scratch.landfall(&["--json", "checkpoint"]).json()["checkpoints"].clone();
     let of_the_sprint = |it: &&Value| it["why"] == "sprint";
     let made =
@@ -238,18 +256,19 @@ fn a_sprint_for_a_time_begins_nothing_after_it_and_finishes_what_is_under_way() 
 
 #[test]
 fn a_sprint_until_a_time_of_day_is_over_then() {
-    let scratch = many();
-    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(4);
+    let (scratch, hold) = many();
+    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(6);
     let at = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y-%m-%d %H:%M:%S").to_string();
-    stopped_in_time(&scratch, "until_time", &["--until", &at, "--no-checkpoint"], Duration::from_secs(25));
+    let is_over = |since| since > Duration::from_secs(7);
+    stopped_in_time(&scratch, &hold, "until_time", &["--until", &at, "--no-checkpoint"], is_over);
     let made = scratch.landfall(&["--json", "checkpoint"]).json()["checkpoints"].clone();
     assert!(made.as_array().is_some_and(|all| all.iter().all(|it| it["why"] != "sprint")), "{made}");
 }
 
 #[test]
 fn a_sprint_by_count_begins_no_more_than_it_needs() {
-    let scratch = many();
-    stopped_in_time(&scratch, "count", &["--count", "3"], Duration::from_secs(20));
+    let (scratch, hold) = many();
+    stopped_in_time(&scratch, &hold, "count", &["--count", "3"], |_| true);
     let record = record(&scratch);
     assert!(record["completedTasks"].as_u64().is_some_and(|count| (3..=4).contains(&count)), "{record}");
 }
@@ -280,9 +299,9 @@ fn a_sprint_until_nothing_is_ready_ends_when_only_the_excluded_is_left() {
 
 #[test]
 fn a_check_that_runs_out_of_time_in_the_queue_is_told_with_its_limit() {
-    let scratch = held("batch = 2", "if [ -e f1 ] && [ -e f2 ]; then sleep 30; fi");
+    let scratch = held("batch = 2", "if [ -e f1 ] && [ -e f2 ]; then sleep 300; fi");
     let settings = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("ours");
-    scratch.settings(&settings.replace("timeout = \"20s\"", "timeout = \"2s\""));
+    scratch.settings(&settings.replace("timeout = \"20s\"", "timeout = \"8s\""));
     let second = "[[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"f2\"\ntext = \"f2\\n\"\n\
                   [[iteration]]\nsignal = \"blocked:slow\"\n";
     scratch.task("f1", &writes("f1"), &[]);
@@ -291,7 +310,7 @@ fn a_check_that_runs_out_of_time_in_the_queue_is_told_with_its_limit() {
     scratch.landfall(&["queue", "resume"]).ok();
     assert_eq!(scratch.landfall(&["run"]).code, Some(8));
     assert_eq!(["T1", "T2"].map(|task| scratch.status(task)), ["done", "blocked"]);
-    assert!(scratch.prompts("T2")[1].contains("TIMEOUT (2s / 2s)"), "{}", scratch.prompts("T2")[1]);
+    assert!(scratch.prompts("T2")[1].contains("TIMEOUT (8s / 8s)"), "{}", scratch.prompts("T2")[1]);
 }
 
 #[test]

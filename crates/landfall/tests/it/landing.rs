@@ -252,8 +252,15 @@ fn no_more_agents_work_at_once_than_there_are_slots() {
     let folder = open(&scratch);
     let (place, peak) = (folder.join("at-work"), folder.join("peak"));
     std::fs::create_dir(&place).expect("ours");
-    let command =
-        format!("touch {0}/$$; ls {0} | wc -l >> {1}; sleep 0.2; rm {0}/$$", place.display(), peak.display());
+    // The first two wait for each other, so that two are at work at once however slow the machine is.
+    let met = folder.join("met");
+    let command = format!(
+        "touch {0}/$$; until [ -e {2} ] || [ $(ls {0} | wc -l) -ge 2 ]; do sleep 0.02; done; touch {2}; \
+         ls {0} | wc -l >> {1}; rm {0}/$$",
+        place.display(),
+        peak.display(),
+        met.display()
+    );
     for number in 1..=5 {
         scratch.task(&format!("N{number}"), &after(&command, &format!("f{number}"), "x"), &[]);
     }

@@ -33,8 +33,8 @@ fn account<'a>(status: &'a Value, name: &str) -> &'a Value {
 fn those_on_one_account_wait_together_and_the_others_go_on() {
     let scratch = Scratch::new(LANDFALL);
     scratch.settings(&format!("{PROFILES}[run]\nslots = 2\n"));
-    scratch.task("First", &work_after_quota("b.txt", "8s"), &[]);
-    scratch.task("Second", &work_after_quota("c.txt", "8s"), &["--agent", "second"]);
+    scratch.task("First", &work_after_quota("b.txt", "20s"), &[]);
+    scratch.task("Second", &work_after_quota("c.txt", "20s"), &["--agent", "second"]);
     scratch.task("Apart", &work("d.txt"), &["--agent", "other"]);
     scratch.task("Late", &work("e.txt"), &[]);
     let mut run = scratch.start(&["run"]);
