@@ -342,8 +342,14 @@ mod tests {
     async fn a_viewer_that_takes_nothing_is_not_read_for() {
         let toy = toy(100_000, true);
         let answer = open(&toy, "", None).await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let looks = toy.asked.lock().expect("nobody panicked").len();
+        let looks = || toy.asked.lock().expect("nobody panicked").len();
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+        while looks() < WAITING_MAX {
+            assert!(tokio::time::Instant::now() < deadline, "nothing is read ahead: {}", looks());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await; // in which it would read on
+        let looks = looks();
         assert!(looks <= WAITING_MAX + 3, "{looks} pages were read for somebody who takes none");
         drop(answer);
     }

@@ -290,10 +290,16 @@ fn a_terminal_cannot_reach_a_sitter() {
     let scene = Scene::new(Way::AsItCan);
     let sitting = scene.start(&scene.spec(&["hang"]));
     within("it has begun", || !scene.marked().is_empty());
+    let status = std::fs::read_to_string(format!("/proc/{}/status", sitting.pid)).expect("it runs");
+    let mask = |name: &str| {
+        let hex = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells");
+        u64::from_str_radix(hex.trim(), 16).expect("a mask")
+    };
+    let without_effect = mask("SigBlk:") | mask("SigIgn:");
     for signal in [Signal::INT, Signal::HUP, Signal::QUIT, Signal::PIPE, Signal::ALARM] {
+        assert_ne!(without_effect & 1 << (signal.as_raw() - 1), 0, "{signal:?} is blocked or ignored");
         kill_process(Pid::from_raw(sitting.pid).expect("a pid"), signal).expect("it runs");
     }
-    std::thread::sleep(Duration::from_millis(50));
     assert_eq!(scene.found(), Found::Running(sitting.clone()));
     let session = rustix::process::getsid(Pid::from_raw(sitting.pid)).expect("it runs");
     assert_eq!(session.as_raw_nonzero().get(), sitting.pid, "a session of its own");

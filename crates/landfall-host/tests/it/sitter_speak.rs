@@ -37,15 +37,18 @@ pub fn each(lines: &[&str]) {
 pub fn through_noise(line: &str) {
     let stream = connect();
     let mut answers = stream.try_clone().expect("a second handle");
+    let (heard, answered) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        while std::io::Read::read(&mut answers, &mut [0; 65536]).is_ok_and(|read| read > 0) {}
+        while std::io::Read::read(&mut answers, &mut [0; 65536]).is_ok_and(|read| read > 0) {
+            heard.send(()).ok(); // only the first is waited for
+        }
     });
     std::thread::spawn(move || {
         let mut stream = stream;
         while stream.write_all(&b"nonsense\n".repeat(400)).is_ok() {}
         println!("sent away");
     });
-    std::thread::sleep(std::time::Duration::from_millis(50)); // so that the noise is well under way
+    answered.recv().expect("the noise is under way, or was sent away");
     each(&[line]);
     std::thread::sleep(std::time::Duration::from_secs(60));
 }
