@@ -149,7 +149,7 @@ fn tools() -> Vec<Tool> {
         tool(
             "signal",
             "Tells Landfall how your task stands: `complete` when the work is done and committed, `blocked` with the \
-             reason when you cannot go on, `pending` with what only a person can decide, `progress` with a number \
+             reason when you cannot continue, `pending` with what only a person can decide, `progress` with a number \
              from 0 to 100, `resolved` when a conflict is resolved.",
             &["word"],
             json!({

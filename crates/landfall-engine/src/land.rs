@@ -55,7 +55,7 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
     };
     if matches!(news, BranchNews::Deleted | BranchNews::Unborn) {
         let reason = format!(
-            "your branch `{branch}` is gone; when it is back, `landfall queue resume` goes on (the landed work is at {})",
+            "your branch `{branch}` is gone; when it is back, `landfall queue resume` continues (the landed work is at {})",
             ours.short()
         );
         site.tell_queue(QueueNews::Hold { why: HoldWhy::Deleted, reason: reason.clone() });
@@ -202,7 +202,7 @@ fn ask_afar(site: &Site, remote: &str, ours: &Oid) -> Result<Far, GitError> {
         }
         (BranchNews::Deleted | BranchNews::Unborn, Some(seen)) => {
             let reason = format!(
-                "the branch `{branch}` of `{remote}` is gone; when it is back, `landfall queue resume` goes on (it was at {})",
+                "the branch `{branch}` of `{remote}` is gone; when it is back, `landfall queue resume` continues (it was at {})",
                 seen.short()
             );
             Far::Trouble { why: HoldWhy::Deleted, reason }

@@ -1572,7 +1572,7 @@ fn session_gone() -> Feedback {
     Feedback {
         about: "Your earlier session is gone".to_owned(),
         text: "You start without its memory. What earlier runs came to is told here, what they did is in the commits of \
-               your branch: read them before you go on."
+               your branch: read them before you continue."
             .to_owned(),
     }
 }

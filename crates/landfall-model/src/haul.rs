@@ -205,7 +205,7 @@ pub fn onward(
         return None;
     }
     if left.iter().any(|issue| in_the_way(*issue).is_empty()) {
-        return Some(format!("`landfall auto --batch --resume {haul}` goes on with what is left"));
+        return Some(format!("`landfall auto --batch --resume {haul}` continues with what is left"));
     }
     let first = left.iter().flat_map(|issue| in_the_way(*issue));
     let mut seen = BTreeSet::new();
@@ -214,7 +214,7 @@ pub fn onward(
     let numbers = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     Some(format!(
         "`landfall auto --batch {numbers}` does what is in the way first; once that is done, \
-         `landfall auto --batch --resume {haul}` goes on, too"
+         `landfall auto --batch --resume {haul}` continues, too"
     ))
 }
 
@@ -265,13 +265,13 @@ mod tests {
             let blocked_by = blocked_by.iter().map(|(issue, by)| (*issue, by.iter().copied().collect()));
             onward(HaulId(1), left, through, &blocked_by.collect()).unwrap_or_default()
         };
-        let goes_on = "`landfall auto --batch --resume H1` goes on with what is left";
+        let goes_on = "`landfall auto --batch --resume H1` continues with what is left";
         assert_eq!(next(&[], &[5], &[(6, &[5])]), "");
         assert_eq!(next(&[6], &[], &[]), goes_on);
         assert_eq!(next(&[6], &[5], &[(6, &[5])]), goes_on, "what was in the way is done");
         assert_eq!(next(&[6, 7], &[], &[(6, &[5])]), goes_on, "one of them can");
         let first = "`landfall auto --batch 5 6 7` does what is in the way first; once that is done, `landfall auto --batch \
-                     --resume H1` goes on, too";
+                     --resume H1` continues, too";
         assert_eq!(next(&[6, 7], &[], &[(6, &[5]), (7, &[5, 6])]), first, "the fifth stopped");
     }
 

@@ -248,7 +248,7 @@ pub fn again(task: &Task) -> Option<String> {
     let number = Source::of(&task.spec.source).filter(|_| task.issue.is_some())?.number;
     Some(match &task.state {
         State::Ended(ending) if was_closed(number, ending) => {
-            format!("`landfall issue reopen {number}`, then `landfall auto {number}` goes on from there")
+            format!("`landfall issue reopen {number}`, then `landfall auto {number}` continues from there")
         }
         State::Ended(ending) if ending.code == EndCode::NothingChanged => format!(
             "`landfall auto --resume {number}` has its agent try again; where nothing is left to do, `landfall issue close {number}`, \
@@ -257,7 +257,7 @@ pub fn again(task: &Task) -> Option<String> {
         State::Ended(ending) if ending.code == EndCode::AcceptanceFailed => {
             format!("change the work or the issue first, then `landfall auto --resume {number}` looks again")
         }
-        _ => format!("`landfall auto --resume {number}` goes on from there"),
+        _ => format!("`landfall auto --resume {number}` continues from there"),
     })
 }
 
@@ -289,7 +289,7 @@ fn awaited(wait: &Wait) -> String {
         Wait::Login { account, .. } => format!("a login of `{account}`"),
         Wait::Budget { what, .. } => format!("a budget ({what})"),
         Wait::Disk { .. } => "room on the disk".to_owned(),
-        Wait::Pause => "your leave to go on".to_owned(),
+        Wait::Pause => "your permission to continue".to_owned(),
         Wait::Conflict { .. } => "a person who resolves its conflict with the base".to_owned(),
         Wait::GateBroken { .. } => "checks that pass on the base".to_owned(),
         Wait::Dependency(_) => "other tasks".to_owned(),
@@ -330,7 +330,7 @@ fn next(number: u64, task: &Task, issue: &Pipeline, stand: &Stand) -> String {
             "read what does not hold, change the work or the issue, then `landfall auto --resume {number}`"
         ),
         Stand::Waits { .. } => next_of_waiting(number, task),
-        Stand::UnderWay => format!("`landfall auto --resume {number}` goes on"),
+        Stand::UnderWay => format!("`landfall auto --resume {number}` continues"),
     }
 }
 
@@ -346,7 +346,7 @@ fn next_of_waiting(number: u64, task: &Task) -> String {
             );
         }
         State::Draft | State::Ready { .. } | State::Active { .. } | State::Ended(_) => {
-            return format!("{resume} goes on");
+            return format!("{resume} continues");
         }
     };
     match wait {
@@ -369,7 +369,7 @@ fn next_of_waiting(number: u64, task: &Task) -> String {
         | Wait::Budget { .. }
         | Wait::Pause
         | Wait::Slot
-        | Wait::Turn(_) => format!("{resume} goes on; `landfall why {id}` says what it waits for"),
+        | Wait::Turn(_) => format!("{resume} continues; `landfall why {id}` says what it waits for"),
     }
 }
 
@@ -382,7 +382,7 @@ fn next_of_blocked(number: u64, by: &[String]) -> String {
             here.join(" ")
         ),
         false => {
-            format!("once {} is done, `landfall auto --resume {number}` goes on", by.join(" and "))
+            format!("once {} is done, `landfall auto --resume {number}` continues", by.join(" and "))
         }
     }
 }

@@ -344,7 +344,7 @@ fn a_rework_that_stops_says_what_did_not_hold() {
     assert_eq!(
         why(&stopped),
         format!(
-            "T1 is blocked (recovery_failed): {expected}; `landfall auto --resume 7` goes on from there."
+            "T1 is blocked (recovery_failed): {expected}; `landfall auto --resume 7` continues from there."
         )
     );
     let summary = summary(&stopped, &Progress::default()).expect("it follows an issue");
@@ -355,8 +355,8 @@ fn a_rework_that_stops_says_what_did_not_hold() {
 fn one_way_on_is_offered_for_a_stop_and_it_works() {
     let blocked = |code, detail: &str| task(ending(EndKind::Blocked, code, detail), |_| {});
     let closed = blocked(EndCode::Tracker, "#7 was closed as not planned meanwhile; nothing was made yet");
-    let reopen = "`landfall issue reopen 7`, then `landfall auto 7` goes on from there";
-    let resume = "`landfall auto --resume 7` goes on from there";
+    let reopen = "`landfall issue reopen 7`, then `landfall auto 7` continues from there";
+    let resume = "`landfall auto --resume 7` continues from there";
     let landed = task(ending(EndKind::Failed, EndCode::Machine, "x"), |task| task.landed = Some(landed()));
     let paused =
         State::Waiting { wait: Wait::Pause, then: crate::StepName::new("code"), since: Timestamp(0) };
@@ -387,7 +387,7 @@ fn what_comes_next_ends_the_wait_and_leads_in_no_circle() {
     );
     assert_eq!(
         waits(by(&["#2", "other/place#5"])),
-        "once #2 and other/place#5 is done, `landfall auto --resume 7` goes on"
+        "once #2 and other/place#5 is done, `landfall auto --resume 7` continues"
     );
     let asked = waits(Wait::Question { text: "Which port?".to_owned() });
     assert!(asked.starts_with("`landfall answer T1 "), "{asked}");

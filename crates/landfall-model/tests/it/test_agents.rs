@@ -233,7 +233,7 @@ fn a_session_that_is_gone_is_no_crash_and_a_new_one_is_briefed() {
     let [feedback] = told.feedback.as_slice() else { panic!("one word: {:?}", told.feedback) };
     expect![[r#"
         Your earlier session is gone
-        You start without its memory. What earlier runs came to is told here, what they did is in the commits of your branch: read them before you go on.
+        You start without its memory. What earlier runs came to is told here, what they did is in the commits of your branch: read them before you continue.
     "#]].assert_eq(&format!("{}\n{}\n", feedback.about, feedback.text));
     assert_eq!(told.past.len(), 2, "what the runs came to is there to be told");
     assert_eq!(told.session, None);
