@@ -368,7 +368,8 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     let damaged = named(BlockedWhy::Damaged);
     if let Some(first) = damaged.first() {
         parts.push(format!(
-            "damaged, empty on disk but not in git, as after a power cut: {} (compare with `git -C {} diff -- {}`)",
+            "damaged by a power cut, or emptied by you: {} (compare with `git -C {} diff -- {}`; commit them if you emptied \
+             them)",
             name_some(&damaged),
             quote_for_shell(&checkout.to_string_lossy()),
             quote_for_shell(first)
