@@ -642,29 +642,30 @@ impl Drop for IndexLock {
     }
 }
 
-/// Cleans up after an update of this checkout that a crash cut off.
+/// Cleans up after an update of this checkout that a crash cut off. Returns whether there was one.
 pub(crate) fn recover(
     checkout: &Checkout,
     is_published: impl Fn(&SwapTarget) -> std::io::Result<bool>,
-) -> std::io::Result<()> {
-    file_swap::recover(&checkout.git_dir, &checkout.root, is_published)?;
+) -> std::io::Result<bool> {
+    let was_cut_off = file_swap::recover(&checkout.git_dir, &checkout.root, is_published)?;
     // Last: until then no git command of the user runs.
-    remove_stale_lock(&checkout.git_dir)
+    Ok(remove_stale_lock(&checkout.git_dir)? || was_cut_off)
 }
 
-/// Removes an index lock of ours that a crash left behind.
-fn remove_stale_lock(git_dir: &Path) -> std::io::Result<()> {
+/// Removes an index lock of ours that a crash left behind. Returns whether there was one.
+fn remove_stale_lock(git_dir: &Path) -> std::io::Result<bool> {
     let folder = files::open_folder(git_dir)?;
     let path = git_dir.join("index.lock");
-    let Ok(mut file) = files::open_file_beneath(folder.as_fd(), b"index.lock") else { return Ok(()) };
+    let Ok(mut file) = files::open_file_beneath(folder.as_fd(), b"index.lock") else { return Ok(false) };
     let mut text = Vec::new();
     std::io::Read::read_to_end(&mut std::io::Read::take(&mut file, 64), &mut text)?;
-    let is_ours = text == LOCK_TEXT;
-    if is_ours && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+    let is_stale =
+        text == LOCK_TEXT && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    if is_stale {
         // It dies with this value, and with it the file.
         drop(IndexLock { path, file });
     }
-    Ok(())
+    Ok(is_stale)
 }
 
 /// Puts the staged index in place of the user's. Nobody else writes it: it is locked.

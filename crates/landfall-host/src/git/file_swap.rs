@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::files;
 
 /// How the staging folders in a git folder begin.
-const STAGE_PREFIX: &str = "landfall-publish-";
+pub(crate) const STAGE_PREFIX: &str = "landfall-publish-";
 
 /// Up to this many new files are synced one by one; for more, one sync of the file system is cheaper.
 const SYNCED_ALONE_MAX: usize = 16;
@@ -402,12 +402,13 @@ impl FileSwap {
 }
 
 /// Puts back what an update that was cut off had taken out, unless `is_published` says of its commit that it went through,
-/// and removes its staging folder.
+/// and removes its staging folder. Returns whether there was such an update.
 pub(crate) fn recover(
     git_dir: &Path,
     root: &Path,
     is_published: impl Fn(&SwapTarget) -> io::Result<bool>,
-) -> io::Result<()> {
+) -> io::Result<bool> {
+    let mut was_cut_off = false;
     for entry in std::fs::read_dir(git_dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let path = git_dir.join(&name);
@@ -434,8 +435,9 @@ pub(crate) fn recover(
             }
         }
         files::remove(&path)?;
+        was_cut_off = true;
     }
-    Ok(())
+    Ok(was_cut_off)
 }
 
 /// Renames files that were taken out back to where they were, if they belong there. If they do not, or if something is

@@ -16,7 +16,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use super::checkout_update::{self, CheckoutUpdate, UpdateRefusal, UpdateRequest};
-use super::file_swap::SwapTarget;
+use super::file_swap::{STAGE_PREFIX, SwapTarget};
 use super::files;
 use super::names::{BranchName, Oid};
 use super::news::check_remote;
@@ -128,6 +128,53 @@ pub enum BlockedWhy {
     Damaged,
 }
 
+impl Repo {
+    /// Cleans up in the user's checkouts after a publishing that a crash cut off: files that were taken out are put back,
+    /// unless their branch has moved on, and a lock of ours is removed. Returns whether there was such a publishing.
+    ///
+    /// # Errors
+    /// The first one. Every other checkout is cleaned up all the same.
+    pub fn recover_publishing(&self) -> Result<bool, GitError> {
+        let mut all = Ok(false);
+        for checkout in self.checkouts()? {
+            let recovered = self.recover_checkout(&checkout);
+            all = all.and_then(|before| recovered.map(|found| before || found));
+        }
+        all
+    }
+
+    /// Whether a checkout holds a lock or a staging folder, of a publishing under way or of one that was cut off.
+    pub fn has_publishing_traces(&self) -> bool {
+        let has_traces = |git_dir: &Path| {
+            let mut entries = std::fs::read_dir(git_dir).into_iter().flatten().flatten();
+            entries.any(|entry| {
+                let name = entry.file_name();
+                name == "index.lock" || name.to_string_lossy().starts_with(STAGE_PREFIX)
+            })
+        };
+        self.checkouts().is_ok_and(|all| all.iter().any(|checkout| has_traces(&checkout.git_dir)))
+    }
+
+    fn recover_checkout(&self, checkout: &Checkout) -> Result<bool, GitError> {
+        if !checkout.root.is_dir() {
+            return Ok(false);
+        }
+        // Whether it was published is known or an error: a guess could put old files back over new ones.
+        let is_published = |target: &SwapTarget| -> Result<bool, GitError> {
+            let Ok(commit) = target.commit.parse::<Oid>() else { return Ok(false) };
+            let tip = match target.branch.strip_prefix("refs/heads/").map(BranchName::new) {
+                Some(Ok(branch)) => self.branch_tip(&branch)?,
+                Some(Err(_)) | None => self.head_of(checkout)?,
+            };
+            let Some(tip) = tip else { return Ok(false) };
+            // Asked of the user's repository: the store need not have what they committed since.
+            Ok(tip == commit || self.has_ancestor(&tip, &commit)?)
+        };
+        checkout_update::recover(checkout, |target| is_published(target).map_err(std::io::Error::other))
+            .doing(|| format!("clean up in the checkout `{}`", checkout.root.display()))
+    }
+}
+
 impl Store {
     /// Moves a person's branch from `expected_old` to `new`, a descendant of it, if nothing is in the way.
     pub fn publish(
@@ -152,37 +199,12 @@ impl Store {
         }
     }
 
-    /// Cleans up in the user's checkouts after a publishing that a crash cut off: files that were taken out are put back,
-    /// unless their branch has moved on, and a lock of ours is removed.
+    /// [`Repo::recover_publishing`], for whoever publishes.
     ///
     /// # Errors
     /// The first one. Every other checkout is cleaned up all the same.
     pub fn recover_publishing(&self, repo: &Repo) -> Result<(), GitError> {
-        let mut first_error = Ok(());
-        for checkout in repo.checkouts()? {
-            let recovered = self.recover_checkout(repo, &checkout);
-            first_error = first_error.and(recovered);
-        }
-        first_error
-    }
-
-    fn recover_checkout(&self, repo: &Repo, checkout: &Checkout) -> Result<(), GitError> {
-        if !checkout.root.is_dir() {
-            return Ok(());
-        }
-        // Whether it was published is known or an error: a guess could put old files back over new ones.
-        let is_published = |target: &SwapTarget| -> Result<bool, GitError> {
-            let Ok(commit) = target.commit.parse::<Oid>() else { return Ok(false) };
-            let tip = match target.branch.strip_prefix("refs/heads/").map(BranchName::new) {
-                Some(Ok(branch)) => repo.branch_tip(&branch)?,
-                Some(Err(_)) | None => repo.head_of(checkout)?,
-            };
-            let Some(tip) = tip else { return Ok(false) };
-            // Asked of the user's repository: the store need not have what they committed since.
-            Ok(tip == commit || repo.has_ancestor(&tip, &commit)?)
-        };
-        checkout_update::recover(checkout, |target| is_published(target).map_err(std::io::Error::other))
-            .doing(|| format!("clean up in the checkout `{}`", checkout.root.display()))
+        repo.recover_publishing().map(drop)
     }
 
     fn publish_local(
@@ -196,7 +218,7 @@ impl Store {
         // Another checkout that cannot be cleaned up does not stand in the way of this one.
         for checkout in repo.checkouts()? {
             if is_on(repo, &checkout, &branch.full())? {
-                self.recover_checkout(repo, &checkout)?;
+                repo.recover_checkout(&checkout)?;
             }
         }
         match repo.branch_tip(branch)? {

@@ -53,6 +53,7 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
         Err(problem) => visit.damaged(problem),
     }
     if let Some(repo) = &repo {
+        visit.cut_off_publishing(place, repo);
         visit.older_journals(place, repo);
         visit.store(place, repo);
     }
@@ -133,6 +134,30 @@ impl Visit {
             Err(error) => {
                 self.problem("repository", problem::repo(error));
                 None
+            }
+        }
+    }
+
+    /// Cleans up after a publishing that a crash cut off: its lock keeps git commands from changing the index. While an engine
+    /// has the state, that is left to the engine.
+    fn cut_off_publishing(&mut self, place: &Place, repo: &Repo) {
+        if !repo.has_publishing_traces() {
+            return;
+        }
+        let me = Holder::this_process("landfall doctor", moment::now_ms());
+        let lock = match place.lock {
+            None => StateLock::acquire(place.folder.root(), &me),
+            Some(_) => return,
+        };
+        let Ok(_lock) = lock else { return };
+        match repo.recover_publishing() {
+            Ok(false) => {}
+            Ok(true) => {
+                self.ok("publishing", "cleaned up in your checkout after a publishing that was cut off")
+            }
+            Err(error) => {
+                let hint = "`landfall run` tries again; until then git may say that `index.lock` exists";
+                self.warn("publishing", error.full(), hint);
             }
         }
     }

@@ -231,6 +231,26 @@ text = "b\n"
     assert_eq!(scratch.left_behind(), []);
 }
 
+#[test]
+fn doctor_cleans_up_after_a_publishing_that_was_cut_off() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.task("One", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
+    scratch.set("LANDFALL_CRASH", "git.publish.put");
+    let crashed = scratch.landfall(&["run"]);
+    assert!(crashed.code.is_none(), "it was ended there: {crashed:?}");
+    scratch.unset("LANDFALL_CRASH");
+    let lock = scratch.project().join(".git/index.lock");
+    assert!(lock.exists(), "no git command of the person can change the index");
+    let told = scratch.landfall(&["doctor"]).out;
+    assert!(told.contains("after a publishing that was cut off"), "{told}");
+    assert!(!lock.exists(), "{told}");
+    let again = scratch.landfall(&["doctor"]).out;
+    assert!(!again.contains("cut off"), "said once: {again}");
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    assert_eq!(scratch.git(&["show", "main:b.txt"]), "b");
+}
+
 /// An agent without a sandbox can reach the folder of its run. What it does to its output costs it that output, no more.
 #[test]
 fn an_agent_that_replaces_its_output_file_ends_with_its_own_exit_code() {
