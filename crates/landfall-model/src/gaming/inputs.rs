@@ -184,7 +184,9 @@ impl InputTrace {
                         self.request(path, RequestKind::Make { targets: needed.clone() }, used_by, depth + 1);
                     }
                 }
-                self.follow_text(&makefile.commands(targets), Place::Recipe, path, folder, depth + 1);
+                for commands in makefile.commands(targets) {
+                    self.follow_text(&commands, Place::Recipe, path, folder, depth + 1);
+                }
             }
             RequestKind::Package { script } => {
                 let Some(text) = text else { return };
@@ -209,18 +211,26 @@ impl InputTrace {
             Place::Script if folder.is_empty() => vec![String::new()],
             Place::Script => vec![String::new(), folder.to_owned()],
         };
+        let mut outer: Vec<Vec<String>> = Vec::new();
         for command in simple_commands(text) {
-            if command.words[0] == "cd" {
-                if let Some(target) = command.words.get(1).and_then(|word| resolve(&folders[0], word)) {
-                    folders.push(target);
-                    if place != Place::Script {
-                        folders.remove(0);
+            match command.begins_subshell() {
+                Some(true) => outer.push(folders.clone()),
+                // In a script all folders stay: what the text says of its shells is not sure.
+                Some(false) => match outer.pop() {
+                    Some(before) if place != Place::Script => folders = before,
+                    Some(_) | None => {}
+                },
+                None if matches!(command.words[0].as_str(), "cd" | "pushd" | "popd") => {
+                    // In a pipeline or a substitution it changes the folder of another shell.
+                    if command.is_plain || place == Place::Script {
+                        enter_folder(&mut folders, command.words.get(1), place);
                     }
                 }
-                continue;
-            }
-            for folder in folders.clone() {
-                self.follow_command(&command, place, used_by, &folder, depth);
+                None => {
+                    for folder in folders.clone() {
+                        self.follow_command(&command, place, used_by, &folder, depth);
+                    }
+                }
             }
         }
     }
@@ -281,6 +291,13 @@ impl InputTrace {
                     self.request(path, program_kind(), used_by, depth);
                 }
             }
+            // `uv run check.py`: a runner was before it.
+            _ if program.ends_with(".py") => {
+                self.request(join(folder, program), program_kind(), used_by, depth);
+            }
+            "cargo" if words.get(1) == Some(&"xtask") => {
+                self.request("xtask/src/main.rs".to_owned(), program_kind(), used_by, depth);
+            }
             _ if is_interpreter(program) => {
                 for path in interpreted(&words[1..], folder) {
                     self.request(path, program_kind(), used_by, depth);
@@ -333,6 +350,22 @@ impl InputTrace {
     }
 }
 
+const FOLDERS_MAX: usize = 8; // that commands of one text may run in
+
+/// Changes the folders in which the next commands may run.
+fn enter_folder(folders: &mut Vec<String>, word: Option<&String>, place: Place) {
+    let target = word.and_then(|word| resolve(&folders[0], word));
+    let is_sure = target.is_some() && place != Place::Script;
+    if is_sure {
+        folders.clear();
+    }
+    // Where it goes cannot be told, `cd -` for example: back to the root, perhaps.
+    let target = target.unwrap_or_default();
+    if folders.len() < FOLDERS_MAX && !folders.contains(&target) {
+        folders.push(target);
+    }
+}
+
 enum ShellArgument<'a> {
     File(&'a str),
     Text(&'a str),
@@ -341,19 +374,29 @@ enum ShellArgument<'a> {
 /// What a shell is to run.
 fn shell_argument<'a>(words: &[&'a str]) -> Option<ShellArgument<'a>> {
     let mut rest = words.iter();
+    let mut is_text = false;
     while let Some(word) = rest.next() {
         match *word {
-            "-o" | "+o" => {
+            "--" | "-" => return rest.next().map(|word| shell_operand(word, is_text)),
+            "--rcfile" | "--init-file" => {
                 rest.next();
             }
-            word if word.starts_with('-') && !word.starts_with("--") && word.ends_with('c') => {
-                return rest.next().map(|text| ShellArgument::Text(text));
+            word if word.starts_with("--") => {}
+            // A cluster: every `o` in it takes a word, `-euo pipefail` for example.
+            word if word.starts_with(['-', '+']) => {
+                is_text |= word.starts_with('-') && word.contains('c');
+                for _ in word.matches(['o', 'O']) {
+                    rest.next();
+                }
             }
-            word if word.starts_with('-') || word.starts_with('+') => {}
-            word => return Some(ShellArgument::File(word)),
+            word => return Some(shell_operand(word, is_text)),
         }
     }
     None
+}
+
+fn shell_operand(word: &str, is_text: bool) -> ShellArgument<'_> {
+    if is_text { ShellArgument::Text(word) } else { ShellArgument::File(word) }
 }
 
 fn is_interpreter(program: &str) -> bool {

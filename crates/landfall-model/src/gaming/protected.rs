@@ -96,15 +96,25 @@ fn is_package(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("package.json"))
 }
 
-/// The lines that do something. A comment cannot weaken a check; the line that became one is gone.
+/// The lines that do something. A comment cannot weaken a check; the line that became one is gone. After a line that is
+/// continued, a comment or an empty line ends the command.
 fn code_lines(text: &str) -> Vec<String> {
-    let is_code = |line: &&str| {
-        !line.trim().is_empty()
-            && (!line.trim_start().starts_with('#')
-                || line.starts_with("#!")
-                || line.trim_start().starts_with("#["))
-    };
-    text.lines().filter(is_code).map(|line| line.trim_end().to_owned()).collect()
+    let mut is_continued = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let code = line.trim();
+        let is_comment =
+            code.is_empty() || (code.starts_with('#') && !line.starts_with("#!") && !code.starts_with("#["));
+        let is_cut = is_comment && is_continued;
+        is_continued = line.ends_with('\\');
+        // Behind a backslash, blanks count: they end the line.
+        let kept = line.trim_end();
+        let kept = if kept.ends_with('\\') { line } else { kept };
+        if !is_comment || is_cut {
+            lines.push(kept.to_owned());
+        }
+    }
+    lines
 }
 
 /// What differs between the protected parts; none if they are the same.

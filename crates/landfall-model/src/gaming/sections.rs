@@ -277,8 +277,8 @@ impl Makefile {
         lines
     }
 
-    /// The commands that these targets run, with their variables in place.
-    pub(super) fn commands(&self, targets: &BTreeSet<String>) -> String {
+    /// The commands that these targets run, with their variables in place. Each text is a shell of its own.
+    pub(super) fn commands(&self, targets: &BTreeSet<String>) -> Vec<String> {
         let (rules, variables) = self.used_rules(targets);
         let value = |name: &str| {
             variables
@@ -295,9 +295,13 @@ impl Makefile {
                     line = line.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
                 }
             }
-            line.replace("$$", "$").replace("$(MAKE)", "make")
+            line.replace("$$", "$").replace("$(MAKE)", "make").replace("${MAKE}", "make")
         };
-        rules.iter().flat_map(|rule| rule.recipe.iter().map(expand)).collect::<Vec<_>>().join("\n")
+        let recipes = rules.iter().map(|rule| rule.recipe.iter().map(expand).collect::<Vec<_>>());
+        match self.rules.iter().any(|rule| rule.targets.iter().any(|target| target == ".ONESHELL")) {
+            true => recipes.map(|lines| lines.join("\n")).collect(),
+            false => recipes.flatten().collect(),
+        }
     }
 }
 

@@ -15,7 +15,18 @@ pub(super) struct SimpleCommand {
 const COMMANDS_MAX: usize = 2_000; // of one text; a longer script is generated
 const NESTING_MAX: usize = 6; // of `$(…)`; people write two
 
-/// The commands of a text, in order.
+impl SimpleCommand {
+    /// Whether a shell of its own begins (`Some(true)`) or ends here: what is changed in it stays in it.
+    pub(super) fn begins_subshell(&self) -> Option<bool> {
+        match self.words.as_slice() {
+            [word] if word == "(" => Some(true),
+            [word] if word == ")" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// The commands of a text, in order. A parenthesis that begins or ends a shell is a command of its own.
 pub(super) fn simple_commands(text: &str) -> Vec<SimpleCommand> {
     let mut found = Vec::new();
     read_commands(text, false, 0, &mut found);
@@ -131,7 +142,14 @@ fn read_commands(text: &str, is_captured: bool, depth: usize, found: &mut Vec<Si
                     at = after_heredoc(&chars, at, &end);
                 }
             }
-            ';' | '(' | ')' => reader.end_command(is_captured, found),
+            ';' => reader.end_command(is_captured, found),
+            '(' | ')' => {
+                reader.end_command(is_captured, found);
+                if !is_captured && found.len() < COMMANDS_MAX {
+                    let words = vec![char.to_string()];
+                    found.push(SimpleCommand { words, is_plain: false, is_captured });
+                }
+            }
             '&' if next == Some('&') => {
                 reader.end_command(is_captured, found);
                 at += 1;
@@ -241,11 +259,85 @@ fn after_heredoc(chars: &[char], newline: usize, end: &str) -> usize {
     at
 }
 
+/// A program that runs another one, whose words follow its own.
+struct Wrapper {
+    /// Its name, and the word after it if it has other uses.
+    words: &'static [&'static str],
+    /// Letters of options that take the next word, where the option ends with the letter.
+    with_value: &'static str,
+    /// Long options that take the next word.
+    long_with_value: &'static [&'static str],
+    /// Words of its own before the command.
+    operands: usize,
+}
+
+const fn wrapper(words: &'static [&'static str], with_value: &'static str, operands: usize) -> Wrapper {
+    Wrapper { words, with_value, long_with_value: &[], operands }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    wrapper(&["exec"], "a", 0),
+    wrapper(&["command"], "", 0),
+    wrapper(&["builtin"], "", 0),
+    Wrapper { long_with_value: &["--unset", "--chdir"], ..wrapper(&["env"], "uC", 0) },
+    Wrapper { long_with_value: &["--user", "--group", "--chdir"], ..wrapper(&["sudo"], "ugChprtTUDR", 0) },
+    Wrapper { long_with_value: &["--adjustment"], ..wrapper(&["nice"], "n", 0) },
+    wrapper(&["nohup"], "", 0),
+    wrapper(&["setsid"], "", 0),
+    wrapper(&["xvfb-run"], "nefpsw", 0),
+    Wrapper { long_with_value: &["--input", "--output", "--error"], ..wrapper(&["stdbuf"], "ioe", 0) },
+    Wrapper { long_with_value: &["--kill-after", "--signal"], ..wrapper(&["timeout"], "ks", 1) },
+    Wrapper { long_with_value: &["--class", "--classdata"], ..wrapper(&["ionice"], "cnpPu", 0) },
+    wrapper(&["chrt"], "TPD", 1),
+    wrapper(&["taskset"], "", 1),
+    Wrapper { long_with_value: &["--timeout", "--wait"], ..wrapper(&["flock"], "wE", 1) },
+    Wrapper { long_with_value: &["--max-args", "--max-procs"], ..wrapper(&["xargs"], "nPILsdaE", 0) },
+    Wrapper { long_with_value: &["--package"], ..wrapper(&["npx"], "p", 0) },
+    wrapper(&["bunx"], "", 0),
+    wrapper(&["npm", "exec"], "p", 0),
+    wrapper(&["pnpm", "exec"], "", 0),
+    wrapper(&["yarn", "exec"], "", 0),
+    Wrapper {
+        long_with_value: &["--with", "--python", "--extra", "--group", "--package", "--env-file"],
+        ..wrapper(&["uv", "run"], "p", 0)
+    },
+    wrapper(&["poetry", "run"], "", 0),
+    wrapper(&["pipenv", "run"], "", 0),
+    wrapper(&["pdm", "run"], "p", 0),
+    wrapper(&["hatch", "run"], "", 0),
+    wrapper(&["rye", "run"], "", 0),
+    wrapper(&["bundle", "exec"], "", 0),
+    wrapper(&["direnv", "exec"], "", 1),
+    wrapper(&["mise", "exec"], "", 0),
+];
+
+impl Wrapper {
+    /// How many words of the command are the wrapper's own; none if the command is another one.
+    fn length(&self, words: &[String]) -> Option<usize> {
+        let is_it =
+            words.len() > self.words.len() && self.words.iter().zip(words).all(|(own, word)| own == word);
+        if !is_it {
+            return None;
+        }
+        let mut at = self.words.len();
+        while let Some(option) = words.get(at).filter(|word| word.starts_with('-')) {
+            at += 1;
+            if option == "--" {
+                break;
+            }
+            let letter = option.chars().next_back().filter(|_| !option.starts_with("--"));
+            let takes_next = letter.is_some_and(|letter| self.with_value.contains(letter))
+                || self.long_with_value.contains(&option.as_str());
+            at += usize::from(takes_next);
+        }
+        Some(at + self.operands).filter(|length| *length < words.len())
+    }
+}
+
 /// The words of a command without what stands before it: assignments, reserved words, and programs that run another.
 fn without_prefixes(words: Vec<String>) -> Vec<String> {
     const RESERVED: &[&str] =
         &["if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time", "esac"];
-    const WRAPPERS: &[&str] = &["exec", "command", "env", "sudo", "nice", "nohup", "xvfb-run", "stdbuf"];
     let mut words = words;
     loop {
         let Some(first) = words.first() else { return words };
@@ -254,15 +346,8 @@ fn without_prefixes(words: Vec<String>) -> Vec<String> {
         });
         if RESERVED.contains(&first.as_str()) || is_assignment {
             words.remove(0);
-        } else if WRAPPERS.contains(&first.as_str()) && words.len() > 1 {
-            words.remove(0);
-            while words.first().is_some_and(|word| word.starts_with('-')) {
-                words.remove(0);
-            }
-        } else if first == "timeout" && words.len() > 2 {
-            // Up to how long, which is a number.
-            let limit = words.iter().rposition(|word| word.starts_with(|char: char| char.is_ascii_digit()));
-            words.drain(..=limit.unwrap_or(0));
+        } else if let Some(length) = WRAPPERS.iter().find_map(|wrapper| wrapper.length(&words)) {
+            words.drain(..length);
         } else {
             return words;
         }
@@ -295,6 +380,8 @@ mod tests {
         check("if ! sh a.sh; then exit 1; fi # sh b.sh", &["sh a.sh", "exit 1"]);
         check("sh 'a b.sh' \"c\" \\\n  d", &["sh a b.sh c d"]);
         check("a | b\nc", &["~a", "~b", "c"]);
+        check("(cd a) && b", &["~(", "cd a", "~)", "b"]);
+        check("nice -n 5 timeout -k 1 9 env -u X sudo -u y a -b", &["a -b"]);
         check("a > out; b >/dev/null 2>&1; c 2> err", &["~a", "b", "c"]);
     }
 

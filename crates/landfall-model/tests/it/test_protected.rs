@@ -84,6 +84,91 @@ fn scripts_are_followed_and_the_product_is_not() {
     );
 }
 
+/// The script is protected, however the line spells the way to it.
+fn check_follows(line: &str, path: &str) {
+    let inputs = trace(line, &[(path, "true\n")]);
+    assert!(inputs.iter().any(|input| input.path == path), "{line}: {path} is not protected: {inputs:?}");
+}
+
+#[test]
+fn options_of_a_shell_and_of_wrappers_hide_no_script() {
+    for line in [
+        "bash -euo pipefail scripts/ci.sh",
+        "bash -euo pipefail -c 'sh scripts/ci.sh'",
+        "bash -c -e 'sh scripts/ci.sh'",
+        "bash -O extglob +o posix -- scripts/ci.sh",
+        "bash --rcfile x --noprofile scripts/ci.sh",
+        "nice -n 10 sh scripts/ci.sh",
+        "sudo -u user -E sh scripts/ci.sh",
+        "timeout 60 sh scripts/ci.sh 2",
+        "timeout -k 5 -s KILL 60s sh scripts/ci.sh 2",
+        "env -u HOME A=1 stdbuf -o L sh scripts/ci.sh",
+        "uv run scripts/ci.sh",
+        "poetry run sh scripts/ci.sh",
+        "npx -y sh scripts/ci.sh",
+        "xargs -n 1 sh scripts/ci.sh",
+        "flock -n lock sh scripts/ci.sh",
+        "setsid ionice -c 3 chrt -b 0 sh scripts/ci.sh",
+    ] {
+        check_follows(line, "scripts/ci.sh");
+    }
+    check_follows("uv run check.py", "check.py");
+    check_follows("cargo xtask ci", "xtask/src/main.rs");
+    let inputs = trace("bash -o pipefail other.sh", &[("pipefail", "")]);
+    assert!(inputs.iter().all(|input| input.path == "other.sh"), "{inputs:?}");
+}
+
+#[test]
+fn a_change_of_folder_ends_with_its_shell() {
+    check_follows("(cd web && npm test) && sh scripts/ci.sh", "scripts/ci.sh");
+    check_follows("cd web && true; cd .. && sh scripts/ci.sh", "scripts/ci.sh");
+    check_follows("cd \"$X\"; cd web; cd -; sh scripts/ci.sh", "scripts/ci.sh");
+    check_follows("cd web | true; sh scripts/ci.sh", "scripts/ci.sh");
+    check_follows("X=$(cd web && pwd); sh scripts/ci.sh", "scripts/ci.sh");
+    check_inputs(
+        "make test",
+        &[
+            ("Makefile", "test:\n\tcd web && npm test\n\tsh scripts/ci.sh\n"),
+            ("scripts/ci.sh", "true\n"),
+            ("web/scripts/ci.sh", "true\n"),
+        ],
+        expect![[r#"
+            Makefile: targets test (the check)
+            scripts/ci.sh: all (Makefile)"#]],
+    );
+    check_inputs(
+        "make test",
+        &[("Makefile", ".ONESHELL:\ntest:\n\tcd web\n\tsh scripts/ci.sh\n"), ("web/scripts/ci.sh", "true\n")],
+        expect![[r#"
+            Makefile: targets test (the check)
+            web/scripts/ci.sh: all (Makefile)"#]],
+    );
+    check_follows("make -f ci.mk", "ci.mk");
+    check_inputs(
+        "make",
+        &[("Makefile", "all:\n\t${MAKE} -C sub test\n"), ("sub/Makefile", "test:\n\ttrue\n")],
+        expect![[r#"
+            Makefile: targets  (the check)
+            sub/Makefile: targets test (Makefile)"#]],
+    );
+}
+
+#[test]
+fn a_comment_that_cuts_a_command_is_shown() {
+    let script = "set -e\nsh unit.sh \\\n  --all \\\n  --strict\n";
+    let check = |old: &str, new: &str, expect: Expect| {
+        let changed = change("ci.sh", script, &script.replace(old, new));
+        check_change("sh ci.sh", &[("ci.sh", script)], changed, expect);
+    };
+    check(
+        "  --all",
+        "# Everything.\n  --all",
+        expect!["changes what the checks do: ci.sh (used by the check): +# Everything."],
+    );
+    check("  --all", "\n  --all", expect!["changes what the checks do: ci.sh (used by the check): +"]);
+    check("sh unit.sh", "# Units.\nsh unit.sh", expect![[""]]);
+}
+
 #[test]
 fn package_scripts_are_followed() {
     let package =
