@@ -1013,11 +1013,16 @@ impl Draft {
     }
 
     /// Whether a person has looked at just this. They read the work, not the base: when only the base moved and
-    /// no other kind of concern came up, their word stands; else a busy queue would ask them for ever.
+    /// no other kind of concern came up, their word stands; else a busy queue would ask them for ever. A protected input is
+    /// another one on a newer base if its lines differ from those that they saw.
     fn is_approved(&self, report: &GateReport, concerns: &[Concern]) -> bool {
         let same_tree = self.task.approved.as_ref().is_some_and(|(tree, _)| *tree == report.tree);
         let same_work = self.task.approved_head.as_ref() == Some(&report.head);
-        let known = |concern: &Concern| self.task.concerns.iter().any(|seen| seen.code == concern.code);
+        let is_same = |seen: &Concern, concern: &Concern| {
+            let is_shown = concern.code != ConcernCode::ProtectedInput || seen.detail == concern.detail;
+            seen.code == concern.code && is_shown
+        };
+        let known = |concern: &Concern| self.task.concerns.iter().any(|seen| is_same(seen, concern));
         same_tree || (same_work && concerns.iter().all(known))
     }
 

@@ -19,22 +19,37 @@ pub struct ProtectedChange {
     pub lines: Vec<String>,
 }
 
-const LINES_SHOWN: usize = 8; // of a concern, which is read in one line; the diff has the rest
-const LINE_MAX: usize = 160;
-const LINES_KEPT: usize = 40; // in the journal, for each file
+const LINES_MAX: usize = 40; // of one file, in a concern and in the journal; the diff has the rest
+const LINE_MAX: usize = 2_000; // characters; a longer line is no line of a person
 
 impl fmt::Display for ProtectedChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (used by {})", self.path, self.used_by)?;
-        for (place, line) in self.lines.iter().take(LINES_SHOWN).enumerate() {
-            let cut: String = line.chars().take(LINE_MAX).collect();
-            write!(f, "{}{}", if place == 0 { ": " } else { " ⏎ " }, cut.trim_end())?;
+        for (place, line) in self.lines.iter().enumerate() {
+            write!(f, "{}{line}", if place == 0 { ": " } else { " ⏎ " })?;
         }
-        match self.lines.len().saturating_sub(LINES_SHOWN) {
-            0 => Ok(()),
-            more => write!(f, " … and {more} more lines"),
-        }
+        Ok(())
     }
+}
+
+/// The lines as a person sees them. What is left out is said, and never the end of a line.
+fn shown_lines(lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(LINES_MAX);
+    let mut shown: Vec<String> = lines.into_iter().take(LINES_MAX).map(|line| shown_line(&line)).collect();
+    if more > 0 {
+        shown.push(format!("… and {more} more lines"));
+    }
+    shown
+}
+
+fn shown_line(line: &str) -> String {
+    let chars: Vec<char> = line.chars().collect();
+    if chars.len() <= LINE_MAX {
+        return line.to_owned();
+    }
+    let part = |chars: &[char]| chars.iter().collect::<String>();
+    let (begin, end) = (part(&chars[..LINE_MAX / 2]), part(&chars[chars.len() - LINE_MAX / 2..]));
+    format!("{begin} … {} characters left out … {end}", chars.len() - LINE_MAX)
 }
 
 /// Whether a change of this file may be a change of a protected input.
@@ -53,8 +68,8 @@ pub fn protected_changes(files: &[ChangedFile], inputs: &[ProtectedInput]) -> Ve
 }
 
 fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<ProtectedChange> {
-    let change = |used_by: &str, mut lines: Vec<String>| {
-        lines.truncate(LINES_KEPT);
+    let change = |used_by: &str, lines: Vec<String>| {
+        let lines = shown_lines(lines);
         ProtectedChange { path: file.path.clone(), used_by: used_by.to_owned(), lines }
     };
     if let Some(input) = input_of(&file.path, inputs) {

@@ -2,7 +2,9 @@
 
 use expect_test::expect;
 use landfall_model::gate::Outcome;
-use landfall_model::{Doing, Event, Flow, State, Status, StepKind, StepResult, Warning};
+use landfall_model::{
+    Concern, ConcernCode, Doing, Event, Flow, State, Status, StepKind, StepResult, Warning,
+};
 use std::sync::Arc;
 
 use crate::flows_used::{loops, polishes, takes_back, with_kind};
@@ -283,6 +285,31 @@ fn an_approval_of_the_work_survives_a_move_of_the_base() {
             checked: pass, the same concern → ready for land [verified, left pass]
         "#]],
     );
+}
+
+#[test]
+fn a_protected_input_that_was_not_shown_needs_another_approval() {
+    let protected =
+        |lines: &str| Concern { code: ConcernCode::ProtectedInput, detail: format!("ci.sh: {lines}") };
+    let mut merged = report(vec![command("tests", Outcome::Pass)]);
+    merged.tree = landfall_model::Tree::new("tree2");
+    merged.base = commit("newbase");
+    let last = |lines: &str| {
+        let scene = verifying().play_all([
+            checked_as("shown", report(vec![command("tests", Outcome::Pass)]), [protected("+true")]),
+            answers("approve"),
+            granted(),
+            is_ejected(),
+            granted(),
+            workspace(),
+            fruitless(says_complete()),
+            granted(),
+            checked_as("on a newer base", merged.clone(), [protected(lines)]),
+        ]);
+        matches!(scene.task.state, State::Review { .. })
+    };
+    assert!(!last("+true"), "a person has seen these lines");
+    assert!(last("−cargo test"), "nobody has seen these lines");
 }
 
 #[test]

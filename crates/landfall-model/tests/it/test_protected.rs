@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use landfall_model::gaming::{ChangedFile, InputScope, InputTrace, ProtectedInput, concerns};
 
-type Files<'a> = &'a [(&'a str, &'a str)];
+pub type Files<'a> = &'a [(&'a str, &'a str)];
 
-fn trace(line: &str, files: Files<'_>) -> Vec<ProtectedInput> {
+pub fn trace(line: &str, files: Files<'_>) -> Vec<ProtectedInput> {
     let files: BTreeMap<&str, &str> = files.iter().copied().collect();
     let mut trace = InputTrace::new([line]);
     let mut asked = 0;
@@ -20,7 +20,7 @@ fn trace(line: &str, files: Files<'_>) -> Vec<ProtectedInput> {
 }
 
 /// The inputs of a check that are there, each with its part.
-fn check_inputs(line: &str, files: Files<'_>, expect: Expect) {
+pub fn check_inputs(line: &str, files: Files<'_>, expect: Expect) {
     let words = |input: &ProtectedInput| {
         let names =
             |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
@@ -38,7 +38,7 @@ fn check_inputs(line: &str, files: Files<'_>, expect: Expect) {
 }
 
 /// A change of one file of the base.
-fn change(path: &str, before: &str, after: &str) -> ChangedFile {
+pub fn change(path: &str, before: &str, after: &str) -> ChangedFile {
     let lines = |text: &str| text.lines().map(str::to_owned).collect();
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     ChangedFile {
@@ -52,7 +52,7 @@ fn change(path: &str, before: &str, after: &str) -> ChangedFile {
     }
 }
 
-fn check_change(line: &str, files: Files<'_>, changed: ChangedFile, expect: Expect) {
+pub fn check_change(line: &str, files: Files<'_>, changed: ChangedFile, expect: Expect) {
     let found = concerns(&[changed], &trace(line, files), None, None);
     expect.assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
 }
@@ -219,6 +219,22 @@ fn files_that_include_each_other_and_large_ones_end_the_trace() {
     assert!(trace("sh check0.sh", &files).len() < 64, "the depth is bounded");
     let line = (0..5_000).map(|number| format!("sh x{number}.sh;")).collect::<String>();
     let _ = trace(&line, &[]); // the number of files is bounded
+}
+
+#[test]
+fn a_shown_line_hides_nothing() {
+    let shown = |after: &str| {
+        let changed = change("ci.sh", "true\n", after);
+        let found = concerns(&[changed], &trace("sh ci.sh", &[("ci.sh", "true\n")]), None, None);
+        found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let hidden = shown(&format!("true{}; exit 0\n", " ".repeat(300)));
+    assert!(hidden.contains("; exit 0"), "{hidden}");
+    let long = shown(&format!("true{}; exit 0\n", "x".repeat(5_000)));
+    assert!(long.contains("characters left out") && long.ends_with("; exit 0"), "{long}");
+    assert!(shown("true \\ \n").ends_with("+true \\ "), "blanks behind a backslash count");
+    let many = shown(&(0..100).map(|number| format!("x{number}\n")).collect::<String>());
+    assert!(many.ends_with("… and 61 more lines"), "{many}");
 }
 
 #[test]
