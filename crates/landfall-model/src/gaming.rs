@@ -8,6 +8,7 @@ mod cases;
 mod ecosystems;
 mod inputs;
 mod json_text;
+mod makefile;
 mod protected;
 mod runner_marks;
 mod sections;

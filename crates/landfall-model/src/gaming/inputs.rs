@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::cases;
 use super::is_test_path;
-use super::sections::{Makefile, package_scripts};
+use super::makefile::Makefile;
+use super::sections::package_scripts;
 use super::shell_text::{SimpleCommand, simple_commands};
 
 /// Which part of a file decides.
@@ -21,12 +22,14 @@ pub enum InputScope {
     MakeTargets(BTreeSet<String>),
     /// These scripts of a package.json.
     PackageScripts(BTreeSet<String>),
+    /// A file of this name may not come: `make` would not make the target that is called so.
+    Absent,
 }
 
 /// A file that decides what the checks do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectedInput {
-    /// From the root of the repository.
+    /// From the root of the repository. A `*` stands for anything.
     pub path: String,
     /// The part of it that counts.
     pub scope: InputScope,
@@ -71,6 +74,8 @@ enum RequestKind {
     Settings,
     Make {
         targets: BTreeSet<String>,
+        /// The file that includes this one.
+        root: Option<String>,
     },
     Package {
         script: String,
@@ -143,8 +148,15 @@ impl InputTrace {
         match (&mut input.scope, scope) {
             (InputScope::MakeTargets(known), InputScope::MakeTargets(more))
             | (InputScope::PackageScripts(known), InputScope::PackageScripts(more)) => known.extend(more),
+            (known @ InputScope::Absent, scope) => *known = scope,
             (known, InputScope::WholeFile) => *known = InputScope::WholeFile,
-            (_, InputScope::TestScript | InputScope::MakeTargets(_) | InputScope::PackageScripts(_)) => {}
+            (
+                _,
+                InputScope::TestScript
+                | InputScope::MakeTargets(_)
+                | InputScope::PackageScripts(_)
+                | InputScope::Absent,
+            ) => {}
         }
     }
 
@@ -171,17 +183,33 @@ impl InputTrace {
                     self.follow_text(text, Place::Script, path, folder_of(path), depth + 1);
                 }
             }
-            RequestKind::Make { targets } => {
+            RequestKind::Make { targets, root } => {
                 let Some(text) = text else { return };
                 self.protect(path, InputScope::MakeTargets(targets.clone()), used_by);
                 let makefile = Makefile::parse(text);
                 let folder = folder_of(path);
                 let needed = makefile.needed_targets(targets);
-                for include in &makefile.includes {
+                let root = root.as_deref().unwrap_or(path);
+                for include in makefile.includes() {
                     // Names of included files are looked up where `make` runs: mostly the folder of the first one.
-                    if let Some(path) = resolve(folder, include) {
+                    if include.contains('*') {
+                        let pattern = join(folder, include.trim_start_matches("./"));
+                        self.protect(&pattern, InputScope::MakeTargets(needed.clone()), used_by);
+                    } else if let Some(path) = resolve(folder, &include) {
                         self.protect(&path, InputScope::MakeTargets(needed.clone()), used_by);
-                        self.request(path, RequestKind::Make { targets: needed.clone() }, used_by, depth + 1);
+                        let kind = RequestKind::Make { targets: needed.clone(), root: Some(root.to_owned()) };
+                        self.request(path, kind, used_by, depth + 1);
+                    }
+                }
+                if root != path {
+                    // The file that includes it may define the variables that it uses.
+                    let names = needed.iter().filter(|name| name.starts_with('$')).cloned().collect();
+                    let kind = RequestKind::Make { targets: names, root: None };
+                    self.request(root.to_owned(), kind, used_by, depth + 1);
+                }
+                for target in makefile.targets_like_files(targets) {
+                    if let Some(file) = resolve(folder, &target) {
+                        self.protect(&file, InputScope::Absent, path);
                     }
                 }
                 for commands in makefile.commands(targets) {
@@ -344,7 +372,12 @@ impl InputTrace {
             if let Some(path) = resolve(&folder, name) {
                 // One that comes with the change is read before the one that is there.
                 self.protect(&path, InputScope::MakeTargets(targets.clone()), used_by);
-                self.request(path, RequestKind::Make { targets: targets.clone() }, used_by, depth);
+                self.request(
+                    path,
+                    RequestKind::Make { targets: targets.clone(), root: None },
+                    used_by,
+                    depth,
+                );
             }
         }
     }

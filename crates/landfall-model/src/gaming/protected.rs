@@ -1,11 +1,13 @@
 //! Which changes touch a protected input, and exactly what they change in it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::ecosystems::{loaded_by, section_rule};
 use super::inputs::{InputScope, ProtectedInput};
+use super::makefile::{Makefile, PHONY_MARK};
 use super::runner_marks::shell_function;
-use super::sections::{Makefile, only_adds_words, package_lines, settings_lines};
+use super::sections::{grown_list, package_lines, settings_lines};
 use super::{ChangedFile, is_protected};
 
 /// A change to a file that decides what the checks do.
@@ -78,8 +80,9 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
             InputScope::TestScript => changed_test_script(file),
             InputScope::MakeTargets(targets) => {
                 let lines = changed_lines(file, |text| Makefile::parse(text).lines(targets));
-                lines.filter(|lines| !is_only_more_words(lines))
+                lines.filter(|lines| !is_more_of_the_same(lines, file, targets))
             }
+            InputScope::Absent => file.created.then(|| changed_lines(file, code_lines).unwrap_or_default()),
             InputScope::PackageScripts(scripts) => changed_lines(file, |text| package_lines(text, scripts)),
         };
         return lines.map(|lines| change(&input.used_by, lines));
@@ -92,7 +95,7 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
         return lines.map(|lines| change("the test runner", lines));
     }
     if is_package(&file.path) {
-        let lines = changed_lines(file, |text| package_lines(text, &std::collections::BTreeSet::new()));
+        let lines = changed_lines(file, |text| package_lines(text, &BTreeSet::new()));
         return lines.map(|lines| change("the test runner", lines));
     }
     None
@@ -104,7 +107,24 @@ fn input_of<'a>(path: &str, inputs: &'a [ProtectedInput]) -> Option<&'a Protecte
         input.path.get(..path.len()).is_some_and(|start| start.eq_ignore_ascii_case(path))
             && input.path[path.len()..].starts_with('/')
     };
-    inputs.iter().find(|input| input.path.eq_ignore_ascii_case(path)).or_else(|| inputs.iter().find(holds))
+    let is_it = |input: &&ProtectedInput| input.path.eq_ignore_ascii_case(path);
+    let by_pattern = |input: &&ProtectedInput| matches_pattern(&input.path, path);
+    let found = inputs.iter().find(is_it).or_else(|| inputs.iter().find(by_pattern));
+    found.or_else(|| inputs.iter().find(holds))
+}
+
+/// Whether a path is what a pattern with `*` says.
+fn matches_pattern(pattern: &str, path: &str) -> bool {
+    let (pattern, path) = (pattern.to_ascii_lowercase(), path.to_ascii_lowercase());
+    let Some((first, rest)) = pattern.split_once('*') else { return false };
+    let Some(mut left) = path.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = rest.split('*').collect();
+    let Some((last, middle)) = parts.split_last() else { return true };
+    for part in middle {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    left.ends_with(last)
 }
 
 fn is_package(path: &str) -> bool {
@@ -190,13 +210,18 @@ fn signed_difference(removed: &[String], added: &[String]) -> Vec<String> {
     lines
 }
 
-/// A list of files that only grows: it weakens nothing.
-fn is_only_more_words(lines: &[String]) -> bool {
-    let signed = |sign: char| lines.iter().filter_map(|line| line.strip_prefix(sign)).collect::<Vec<_>>();
-    let (removed, added) = (signed('−'), signed('+'));
-    !removed.is_empty()
+/// Lists of needed files that only grow, and targets that are made always now: they weaken nothing.
+fn is_more_of_the_same(lines: &[String], file: &ChangedFile, targets: &BTreeSet<String>) -> bool {
+    let signed = |sign: char| lines.iter().filter_map(move |line| line.strip_prefix(sign));
+    let removed: Vec<&str> = signed('−').collect();
+    let added: Vec<&str> = signed('+').filter(|line| !line.starts_with(PHONY_MARK)).collect();
+    let makefile = Makefile::parse(file.before.as_deref().unwrap_or_default());
+    let grows = |old: &str, new: &str| {
+        grown_list(old, new).is_some_and(|name| makefile.is_list_of_needs(targets, name))
+    };
+    !file.created
         && removed.len() == added.len()
-        && removed.iter().zip(&added).all(|(old, new)| only_adds_words(old, new))
+        && removed.iter().zip(&added).all(|(old, new)| grows(old, new))
 }
 
 /// What changes in a script that holds tests, besides tests that come.

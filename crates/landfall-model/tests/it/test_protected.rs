@@ -29,6 +29,7 @@ pub fn check_inputs(line: &str, files: Files<'_>, expect: Expect) {
             InputScope::TestScript => "tests".to_owned(),
             InputScope::MakeTargets(targets) => format!("targets {}", names(targets)),
             InputScope::PackageScripts(scripts) => format!("scripts {}", names(scripts)),
+            InputScope::Absent => "absent".to_owned(),
         };
         format!("{}: {part} ({})", input.path, input.used_by)
     };
