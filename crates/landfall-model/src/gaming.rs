@@ -11,10 +11,11 @@ mod json_text;
 mod makefile;
 mod protected;
 mod runner_marks;
+mod rust_tests;
 mod sections;
 mod shell_text;
 
-pub use base_tests::{BaseTestMode, BaseTestRun, Restore, failing_tests, restores};
+pub use base_tests::{BaseTestMode, BaseTestRun, Restore, failing_tests, restores, unrestored_tests};
 pub use cases::{TestCase, test_cases, with_tests_of_base};
 pub use inputs::{INPUT_BYTES_MAX, InputScope, InputTrace, ProtectedInput};
 pub use protected::{ProtectedChange, protected_changes};
@@ -323,17 +324,32 @@ pub fn is_telling(path: &str) -> bool {
 }
 
 fn is_test_path(path: &str) -> bool {
+    const FOLDERS: [&str; 10] = [
+        "test",
+        "tests",
+        "__tests__",
+        "spec",
+        "testdata",
+        "__snapshots__",
+        "snapshots",
+        "golden",
+        "goldens",
+        "fixtures",
+    ];
     let lower = path.to_ascii_lowercase();
     let name = lower.rsplit('/').next().unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
-    let in_folder =
-        lower.split('/').rev().skip(1).any(|part| {
-            matches!(part, "test" | "tests" | "__tests__" | "spec" | "testdata" | "__snapshots__")
-        });
+    let in_folder = lower.split('/').rev().skip(1).any(|part| FOLDERS.contains(&part));
+    // What unittest finds by itself: `test*.py`.
+    let helper = ["testing", "testutil", "testtools", "testlib", "testkit", "testbed", "testhelper"];
+    let is_found = name.ends_with(".py")
+        && stem.starts_with("test")
+        && !helper.iter().any(|helper| stem.starts_with(helper));
     in_folder
+        || is_found
         || stem.starts_with("test_")
-        || stem.ends_with("_test")
-        || stem.ends_with("_tests")
+        || stem.starts_with("test-")
+        || ["_test", "_tests", "-test", "-tests", "-spec", "_spec"].iter().any(|end| stem.ends_with(end))
         || name.contains(".test.")
         || name.contains(".spec.")
         || stem == "test"

@@ -1,6 +1,6 @@
 //! The tests of the base against the work: which files are put back, and what a run of them says.
 
-use super::{ChangedFile, cases, changed_tests, is_test_path, runner_marks};
+use super::{ChangedFile, Language, TestCase, Tests, cases, changed_tests, is_test_path, rust_tests};
 use crate::gate::{Outcome, without_colour};
 use crate::task::{Concern, ConcernCode};
 
@@ -133,7 +133,8 @@ impl BaseTestRun {
     }
 }
 
-/// The files to put back so that the tests of the base meet the code of the work. None: no test of the base changed.
+/// The files to put back so that the tests of the base meet the code of the work. None: no test of the base changed, and
+/// none came that could alter how the others run.
 #[must_use]
 pub fn restores(files: &[ChangedFile]) -> Vec<Restore> {
     let is_prose = |path: &str| path.ends_with(".md") || path.ends_with(".rst");
@@ -142,9 +143,10 @@ pub fn restores(files: &[ChangedFile]) -> Vec<Restore> {
     for file in files {
         let path = file.path.clone();
         if is_test_path(&path) && !is_prose(&path) && !is_only_named_so(file) {
-            let is_in_the_way =
-                || file.after.as_ref().is_some_and(|text| runner_marks::reaches_other_tests(&path, text));
-            is_needed |= !file.created || is_in_the_way();
+            if file.created && is_rust_module(&path) {
+                continue; // the code of the work names it
+            }
+            is_needed |= !file.created || may_alter_other_tests(&path);
             found.push(if file.created { Restore::Remove { path } } else { Restore::FromBase { path } });
         } else if let (Some(before), Some(after)) = (&file.before, &file.after)
             && let Some(text) = cases::with_tests_of_base(&path, before, after)
@@ -156,12 +158,65 @@ pub fn restores(files: &[ChangedFile]) -> Vec<Restore> {
     if is_needed { found } else { Vec::new() }
 }
 
+fn is_rust_module(path: &str) -> bool {
+    Language::of(path) == Language::Rust && format!("/{path}").contains("/src/")
+}
+
+/// Whether a test file that comes may run in one process with the others. What it does there no text can tell for sure.
+fn may_alter_other_tests(path: &str) -> bool {
+    const DATA: [&str; 12] =
+        ["snap", "csv", "tsv", "xml", "svg", "png", "jpg", "gz", "zip", "bin", "sql", "golden"];
+    match Language::of(path) {
+        Language::Python | Language::Go | Language::Script | Language::Jvm => true,
+        Language::Other => !path.rsplit_once('.').is_some_and(|(_, ending)| DATA.contains(&ending)),
+        // In Cargo it is a program of its own.
+        Language::Rust | Language::Prose => false,
+    }
+}
+
 /// Whether a module is called `test` and tests nothing: a command of that name, say. The code of the work needs its own.
 fn is_only_named_so(file: &ChangedFile) -> bool {
     let is_in_source = format!("/{}", file.path).contains("/src/");
+    let is_code = !matches!(Language::of(&file.path), Language::Other | Language::Prose);
     let texts = [&file.before, &file.after];
     let tests = |text: &String| text.contains("assert") || !cases::test_cases(&file.path, text).is_empty();
-    is_in_source && !texts.into_iter().flatten().any(tests)
+    is_in_source && is_code && !texts.into_iter().flatten().any(tests)
+}
+
+/// Tests of the base that change and cannot be put back without the code around them: Rust tests outside of a module,
+/// assertions in its documentation, and tests in files that are not called so.
+#[must_use]
+pub fn unrestored_tests(files: &[ChangedFile], mode: BaseTestMode) -> Option<Concern> {
+    let now = Tests::of(files).after;
+    let is_kept =
+        |case: &TestCase| now.iter().any(|(_, other)| other.name == case.name && other.body == case.body);
+    let documented = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(str::trim);
+        let examples = lines.filter_map(|line| line.strip_prefix("///").or(line.strip_prefix("//!")));
+        examples.map(str::trim).filter(|line| line.starts_with("assert")).map(str::to_owned).collect()
+    };
+    let mut documented_now: Option<Vec<String>> = None;
+    let mut names = Vec::new();
+    for file in files.iter().filter(|file| !is_test_path(&file.path)) {
+        let Some(before) = &file.before else { continue };
+        let is_rust = Language::of(&file.path) == Language::Rust;
+        let outside = if is_rust { rust_tests::without_modules(before) } else { before.clone() };
+        let cases = cases::test_cases(&file.path, &outside);
+        let changed = cases.into_iter().filter(|case| !case.assertions.is_empty() && !is_kept(case));
+        names.extend(changed.map(|case| format!("{}: {}", file.path, case.name)));
+        if is_rust {
+            let all = || files.iter().filter_map(|file| file.after.as_deref()).flat_map(documented).collect();
+            let kept = documented_now.get_or_insert_with(all);
+            let gone = documented(before).into_iter().filter(|line| !kept.contains(line));
+            names.extend(gone.map(|line| format!("{}: {line}", file.path)));
+        }
+    }
+    names.truncate(FAILING_MAX);
+    if names.is_empty() || mode != BaseTestMode::Review {
+        return None;
+    }
+    let detail = format!("{} (changed, and not run as the base has it)", names.join(", "));
+    Some(Concern { code: ConcernCode::BaseTestFails, detail })
 }
 
 /// The names of failing tests in what a runner wrote.

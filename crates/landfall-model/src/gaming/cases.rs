@@ -1,7 +1,7 @@
 //! The tests that a file holds, each with its assertions. It reads lines, not languages: what it cannot tell it takes for a
 //! test that can fail.
 
-use super::{Language, begins_a_test, is_test_path};
+use super::{Language, begins_a_test, is_test_path, rust_tests};
 
 /// One test as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -406,56 +406,10 @@ fn without_strings(line: &str) -> String {
     out
 }
 
-/// The file of the work with the tests of the base in place of its own: for Rust, whose unit tests are in the file that they
-/// test. None if that cannot be told, or changes nothing.
+/// The file of the work with the tests of the base in place of its own, for a Rust file that holds its unit tests. None if
+/// there are none, or they are the same.
 #[must_use]
 pub fn with_tests_of_base(path: &str, base: &str, work: &str) -> Option<String> {
-    if Language::of(path) != Language::Rust || is_test_path(path) {
-        return None;
-    }
-    let (base_begin, base_end) = tests_module(base)?;
-    let base_tests = &base[base_begin..base_end];
-    let replaced = match tests_module(work) {
-        Some((begin, end)) if work[begin..end] == *base_tests => return None,
-        Some((begin, end)) => format!("{}{base_tests}{}", &work[..begin], &work[end..]),
-        None => format!("{work}\n{base_tests}"),
-    };
-    Some(replaced)
-}
-
-/// Where the only `#[cfg(test)] mod x { … }` of a Rust file is.
-fn tests_module(text: &str) -> Option<(usize, usize)> {
-    let mut found = None;
-    let mut begin = 0;
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let mut at = 0;
-    while at < lines.len() {
-        let is_mark = lines[at].trim() == "#[cfg(test)]";
-        let opens =
-            lines.get(at + 1).is_some_and(|line| line.trim_start().starts_with("mod ") && line.contains('{'));
-        if !(is_mark && opens) {
-            begin += lines[at].len();
-            at += 1;
-            continue;
-        }
-        let mut depth = 0i64;
-        let mut end = at + 1;
-        let mut length = lines[at].len();
-        while end < lines.len() {
-            for char in without_strings(lines[end]).chars() {
-                depth += i64::from(char == '{') - i64::from(char == '}');
-            }
-            length += lines[end].len();
-            end += 1;
-            if depth <= 0 {
-                break;
-            }
-        }
-        if found.replace((begin, begin + length)).is_some() {
-            return None; // which of them is whose cannot be told
-        }
-        begin += length;
-        at = end;
-    }
-    found
+    let holds_both = Language::of(path) == Language::Rust && !is_test_path(path);
+    holds_both.then(|| rust_tests::with_modules_of_base(base, work)).flatten()
 }

@@ -138,23 +138,3 @@ fn is_comparison(name: &str) -> bool {
     const COMMANDS: [&str; 9] = ["[", "test", "grep", "diff", "cmp", "exit", "fail", "false", "die"];
     COMMANDS.contains(&name) || name.starts_with("assert") || name.starts_with("expect")
 }
-
-/// Whether a test file that comes with the change can alter how the other tests run, so that only a run without it shows
-/// what they say.
-pub(super) fn reaches_other_tests(path: &str, text: &str) -> bool {
-    match Language::of(path) {
-        Language::Python => {
-            let is_loaded = path.ends_with("__init__.py");
-            let patches = |line: &str| {
-                let is_top = !line.starts_with([' ', '\t', '#', '@']);
-                let target = line.split_once(" = ").map_or("", |(target, _)| target);
-                is_top && (target.contains('.') || line.starts_with("setattr(") || line.starts_with("sys."))
-            };
-            is_loaded || text.lines().any(patches)
-        }
-        Language::Go => text.contains("func init("),
-        // It may be read into the script that runs the others.
-        Language::Other => true,
-        Language::Rust | Language::Script | Language::Jvm | Language::Prose => false,
-    }
-}

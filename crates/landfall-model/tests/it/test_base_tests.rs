@@ -1,6 +1,8 @@
 //! The tests of the base against the work: which files are put back, and which tests a failure names.
 
-use landfall_model::gaming::{BaseTestMode, BaseTestRun, ChangedFile, Restore, failing_tests, restores};
+use landfall_model::gaming::{
+    BaseTestMode, BaseTestRun, ChangedFile, Restore, failing_tests, restores, unrestored_tests,
+};
 use landfall_model::gate::Outcome;
 
 fn changed(path: &str) -> ChangedFile {
@@ -30,9 +32,12 @@ fn changed_and_deleted_tests_come_back_and_new_ones_go() {
         "no test of the base changed"
     );
     let with = |path: &str, text: &str| ChangedFile { after: Some(text.to_owned()), ..created(path) };
-    assert_eq!(paths(&[with("tests/test_b.py", "import a\n\n\ndef test_b():\n    a.x = 1\n")]), [""; 0]);
+    // A test that comes runs in one process with the others, whatever it looks like. In Cargo it is a program of its own.
     for file in [
+        with("tests/test_b.py", "import a\n\n\ndef test_b():\n    a.x = 1\n"),
         with("tests/test_b.py", "import a\n\na.add = lambda *args: 3\n"),
+        with("test/b.test.js", "require('../calc').add = () => 3;\n"),
+        with("b_test.go", "var _ = patch()\n"),
         with("tests/__init__.py", ""),
         with("b_test.go", "func init() {\n"),
         with("tests/aaa.sh", "assert() { :; }\n"),
@@ -45,6 +50,51 @@ fn changed_and_deleted_tests_come_back_and_new_ones_go() {
     }
     assert_eq!(paths(&[changed("xtask/src/test.rs")]), [""; 0], "a module that is only called so");
     assert_eq!(paths(&[changed("tests/README.md")]), [""; 0]);
+    for path in [
+        "src/__snapshots__/a.snap",
+        "src/snapshots/a.snap",
+        "src/tests/expected.json",
+        "golden/a.txt",
+        "test/fixtures/a.json",
+        "test-add.js",
+        "add-test.js",
+        "testcalc.py",
+    ] {
+        assert_eq!(paths(&[changed(path)]), [format!("base {path}")]);
+    }
+    for path in ["src/testing.py", "src/testutils.py", "src/attest-all.js", "latest.js", "contest.py"] {
+        assert_eq!(paths(&[changed(path)]), [""; 0], "{path}");
+    }
+}
+
+#[test]
+fn tests_that_cannot_be_put_back_are_named() {
+    let bare = |result: u32| format!("fn f() {{}}\n#[test]\nfn a() {{ assert_eq!(f(), {result}); }}\n");
+    let file = |before: &str, after: &str| ChangedFile {
+        before: Some(before.to_owned()),
+        after: Some(after.to_owned()),
+        ..changed("src/lib.rs")
+    };
+    let told = |files: &[ChangedFile]| {
+        unrestored_tests(files, BaseTestMode::Review).map(|concern| concern.to_string())
+    };
+    assert_eq!(
+        told(&[file(&bare(1), &bare(2))]).as_deref(),
+        Some("fails tests of the base: src/lib.rs: a (changed, and not run as the base has it)")
+    );
+    assert_eq!(unrestored_tests(&[file(&bare(1), &bare(2))], BaseTestMode::Report), None);
+    assert_eq!(told(&[file(&bare(1), &format!("{}fn g() {{}}\n", bare(1)))]), None);
+    let doc = |result: u32| format!("/// ```\n/// assert_eq!(f(), {result});\n/// ```\nfn f() {{}}\n");
+    assert_eq!(
+        told(&[file(&doc(1), &doc(2))]).as_deref(),
+        Some(
+            "fails tests of the base: src/lib.rs: assert_eq!(f(), 1); (changed, and not run as the base has it)"
+        )
+    );
+    let moved = ChangedFile { before: None, created: true, after: Some(doc(1)), ..changed("src/b.rs") };
+    assert_eq!(told(&[file(&doc(1), ""), moved]), None, "it moved");
+    let tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() { assert_eq!(1, 1); }\n}\n";
+    assert_eq!(told(&[file(tests, &tests.replace("1, 1", "1, 2"))]), None, "the module is put back");
 }
 
 #[test]

@@ -145,6 +145,57 @@ fn unit_tests_of_the_base_take_the_place_of_those_of_the_work() {
     assert!(gone.is_some_and(|text| text.contains("assert_eq!(super::f(), 1)")));
 }
 
+const TESTS: &str = "mod tests {\n    #[test]\n    fn a() { assert_eq!(super::f(), 1); }\n}\n";
+
+/// The tests of the base are in what is put back, and those of the work are not.
+fn check_put_back(base: &str, work: &str) {
+    let text =
+        with_tests_of_base("src/a.rs", base, work).unwrap_or_else(|| panic!("nothing is put back:\n{work}"));
+    assert!(text.contains("assert_eq!(super::f(), 1)") && !text.contains("super::f(), 2"), "{text}");
+}
+
+#[test]
+fn unit_tests_are_found_behind_attributes_and_decoys() {
+    let weak = TESTS.replace(", 1)", ", 2)");
+    for head in [
+        "#[cfg(test)]\n#[allow(clippy::unwrap_used)]\n",
+        "#[allow(unused)] #[cfg( test )]\n// Why.\n",
+        "#[cfg(all(test, unix))]\npub ",
+        "#[cfg(test)]\npub(crate) ",
+        "#[cfg(test)] ",
+        "",
+    ] {
+        let code = "fn f() -> u32 { 1 }\n\n";
+        check_put_back(&format!("{code}{head}{TESTS}"), &format!("{code}{head}{weak}"));
+        let base = format!("{code}#[cfg(test)]\n{TESTS}");
+        check_put_back(&base, &format!("{code}/*\n#[cfg(test)]\n{TESTS}*/\n{head}{weak}"));
+        check_put_back(
+            &base,
+            &format!("{code}const X: &str = r#\"\n#[cfg(test)]\n{TESTS}\"#;\n{head}{weak}"),
+        );
+        check_put_back(
+            &base,
+            &format!("macro_rules! x {{ () => {{\n#[cfg(test)]\n{TESTS}}} }}\n{head}{weak}"),
+        );
+        check_put_back(&base, &format!("#[cfg(any())]\n#[cfg(test)]\n{TESTS}{head}{weak}"));
+    }
+}
+
+#[test]
+fn several_modules_of_tests_come_back_by_name() {
+    let second = "#[cfg(test)]\nmod more {\n    #[test]\n    fn b() { assert!(super::f() > 0); }\n}\n";
+    let base = format!("fn f() {{}}\n#[cfg(test)]\n{TESTS}{second}");
+    check_put_back(&base, &base.replace(", 1)", ", 2)"));
+    // A second module comes: it stays, and the first one is not appended a second time.
+    let one = format!("fn f() {{}}\n#[cfg(test)]\n{TESTS}");
+    assert_eq!(with_tests_of_base("src/a.rs", &one, &base), None, "the tests of the base are as they were");
+    // The module moves to a file of its own: it comes back in place of its declaration.
+    let moved = "fn f() {}\n#[cfg(test)]\nmod tests;\n";
+    assert_eq!(with_tests_of_base("src/a.rs", &one, moved), Some(one.clone()));
+    let elsewhere = "fn f() {}\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests;\n";
+    assert_eq!(with_tests_of_base("src/a.rs", &one, elsewhere), Some(one));
+}
+
 #[test]
 fn a_hostile_file_is_read_to_its_end() {
     for text in [
@@ -155,6 +206,7 @@ fn a_hostile_file_is_read_to_its_end() {
     ] {
         for path in ["tests/a.rs", "a.test.js", "test_a.py", "a_test.go"] {
             assert!(test_cases(path, &text).len() <= 5_000, "{path}");
+            let _ = with_tests_of_base("src/a.rs", &text, "/* r#\"");
         }
     }
 }
