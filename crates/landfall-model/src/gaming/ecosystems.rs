@@ -1,5 +1,7 @@
 //! What each ecosystem loads without being asked for. This table is the only place that knows these names.
 
+use super::ChangedFile;
+
 /// Files that configure a runner of tests, or that it loads by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ecosystem {
@@ -132,16 +134,28 @@ pub(super) const PACKAGE_KEYS: &[&str] =
     &["jest", "mocha", "vitest", "ava", "tap", "nyc", "c8", "jasmine", "imports"];
 
 /// The ecosystem that loads this file without being asked for.
-pub(super) fn loaded_by(path: &str) -> Option<&'static Ecosystem> {
-    let lower = path.to_ascii_lowercase();
+pub(super) fn loaded_by(file: &ChangedFile) -> Option<&'static Ecosystem> {
+    let lower = file.path.to_ascii_lowercase();
     ECOSYSTEMS.iter().find(|ecosystem| {
         let name = lower.rsplit('/').next().unwrap_or_default();
         let is_named = ecosystem.files.iter().any(|pattern| matches(pattern, name));
         // A module of the crate that is called `build` is no build script.
-        let is_module = name == "build.rs" && format!("/{lower}").contains("/src/");
+        let runs = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("fn main("));
+        let is_module = name == "build.rs"
+            && format!("/{lower}").contains("/src/")
+            && !runs(&file.before)
+            && !runs(&file.after);
         let is_in = |folder: &&str| format!("/{lower}/").contains(&format!("/{folder}/"));
-        (is_named && !is_module) || ecosystem.folders.iter().any(is_in) || shadows(ecosystem, &lower)
+        (is_named && !is_module)
+            || ecosystem.folders.iter().any(is_in)
+            || (file.created && shadows(ecosystem, &lower))
     })
+}
+
+/// Whether a file of this name may be loaded so.
+pub(super) fn may_be_loaded(path: &str) -> bool {
+    let created = ChangedFile { path: path.to_owned(), created: true, ..ChangedFile::default() };
+    loaded_by(&created).is_some() || path.to_ascii_lowercase().ends_with("build.rs")
 }
 
 /// Whether the file takes the place of a module that the runner imports.

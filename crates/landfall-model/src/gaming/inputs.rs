@@ -22,6 +22,8 @@ pub enum InputScope {
     MakeTargets(BTreeSet<String>),
     /// These scripts of a package.json.
     PackageScripts(BTreeSet<String>),
+    /// Product code that a check script reads into its own shell, where it can end the script.
+    Sourced,
     /// A file of this name may not come: `make` would not make the target that is called so.
     Absent,
 }
@@ -69,6 +71,8 @@ enum RequestKind {
     /// A program of the repository; `is_sure` if it belongs to the check whatever it is called and holds.
     Program {
         is_sure: bool,
+        /// Whether a script reads it into its own shell.
+        is_sourced: bool,
     },
     /// A settings file that a command names.
     Settings,
@@ -148,13 +152,14 @@ impl InputTrace {
         match (&mut input.scope, scope) {
             (InputScope::MakeTargets(known), InputScope::MakeTargets(more))
             | (InputScope::PackageScripts(known), InputScope::PackageScripts(more)) => known.extend(more),
-            (known @ InputScope::Absent, scope) => *known = scope,
+            (known @ (InputScope::Absent | InputScope::Sourced), scope) => *known = scope,
             (known, InputScope::WholeFile) => *known = InputScope::WholeFile,
             (
                 _,
                 InputScope::TestScript
                 | InputScope::MakeTargets(_)
                 | InputScope::PackageScripts(_)
+                | InputScope::Sourced
                 | InputScope::Absent,
             ) => {}
         }
@@ -164,7 +169,7 @@ impl InputTrace {
         let FileRequest { path, kind, used_by, depth } = request;
         match kind {
             RequestKind::Settings => self.protect(path, InputScope::WholeFile, used_by),
-            RequestKind::Program { is_sure } => {
+            RequestKind::Program { is_sure, is_sourced } => {
                 let Some(text) = text else {
                     if *is_sure {
                         self.protect(path, InputScope::WholeFile, used_by); // it may come with the change
@@ -172,6 +177,9 @@ impl InputTrace {
                     return;
                 };
                 if !is_sure && !is_check_like(path, text) {
+                    if *is_sourced {
+                        self.protect(path, InputScope::Sourced, used_by);
+                    }
                     return; // the product, which the check runs
                 }
                 if is_test_path(path) && !cases::test_cases(path, text).is_empty() && !is_shell(path, text) {
@@ -282,7 +290,8 @@ impl InputTrace {
             Place::Recipe => command.is_plain,
             Place::Script => false,
         };
-        let program_kind = || RequestKind::Program { is_sure };
+        let is_sourced = matches!(program, "." | "source");
+        let program_kind = || RequestKind::Program { is_sure, is_sourced };
         for path in settings_of(&words).into_iter().filter_map(|word| resolve(folder, word)) {
             self.request(path, RequestKind::Settings, used_by, depth);
         }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::ecosystems::{loaded_by, section_rule};
+use super::ecosystems::{loaded_by, may_be_loaded, section_rule};
 use super::inputs::{InputScope, ProtectedInput};
 use super::makefile::{Makefile, PHONY_MARK};
-use super::runner_marks::shell_function;
+use super::runner_marks::{ends_the_reader, shell_function};
 use super::sections::{grown_list, package_lines, settings_lines};
 use super::{ChangedFile, is_protected};
 
@@ -57,7 +57,7 @@ fn shown_line(line: &str) -> String {
 /// Whether a change of this file may be a change of a protected input.
 pub(super) fn is_watched(path: &str, inputs: &[ProtectedInput]) -> bool {
     input_of(path, inputs).is_some()
-        || loaded_by(path).is_some()
+        || may_be_loaded(path)
         || section_rule(path).is_some()
         || is_package(path)
 }
@@ -82,12 +82,16 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
                 let lines = changed_lines(file, |text| Makefile::parse(text).lines(targets));
                 lines.filter(|lines| !is_more_of_the_same(lines, file, targets))
             }
+            InputScope::Sourced => changed_lines(file, code_lines).filter(|lines| {
+                let mut added = lines.iter().filter_map(|line| line.strip_prefix('+'));
+                added.any(ends_the_reader)
+            }),
             InputScope::Absent => file.created.then(|| changed_lines(file, code_lines).unwrap_or_default()),
             InputScope::PackageScripts(scripts) => changed_lines(file, |text| package_lines(text, scripts)),
         };
         return lines.map(|lines| change(&input.used_by, lines));
     }
-    if let Some(ecosystem) = loaded_by(&file.path) {
+    if let Some(ecosystem) = loaded_by(file) {
         return changed_lines(file, code_lines).map(|lines| change(ecosystem.name, lines));
     }
     if let Some(rule) = section_rule(&file.path) {

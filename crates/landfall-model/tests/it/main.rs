@@ -36,6 +36,7 @@ mod test_queue_walk;
 mod test_recovery;
 mod test_review;
 mod test_rows;
+mod test_runner_marks;
 mod test_schedule;
 mod test_sprint;
 mod test_staged_numbers;
