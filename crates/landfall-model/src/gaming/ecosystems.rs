@@ -18,28 +18,49 @@ pub(super) struct Ecosystem {
     pub sections: &'static [SectionRule],
 }
 
+/// How a settings file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SettingsFormat {
+    Toml,
+    Ini,
+    GoMod,
+}
+
 /// The part of a settings file that decides about tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SectionRule {
     /// The name of the file, in any folder.
     pub file: &'static str,
-    /// How the header of a section begins that counts as a whole, without its brackets.
+    pub format: SettingsFormat,
+    /// Sections that count as a whole, with those inside them.
     pub sections: &'static [&'static str],
-    /// How lines begin that count wherever they are.
-    pub lines: &'static [&'static str],
+    /// Keys that count, with their sections; in a go.mod, directives.
+    pub keys: &'static [&'static str],
+    /// Lists from which no word may go. One that comes is no news.
+    pub growing: &'static [&'static str],
 }
 
 pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
     Ecosystem {
         name: "Cargo",
-        files: &["rust-toolchain", "rust-toolchain.toml", "build.rs"],
+        files: &["rust-toolchain", "rust-toolchain.toml", "build.rs", "makefile.toml"],
         folders: &[".cargo", ".config/nextest.toml"],
         modules: &[],
         module_endings: &[],
         sections: &[SectionRule {
             file: "Cargo.toml",
-            sections: &["test", "bench", "profile.test", "patch", "replace", "workspace.metadata.nextest"],
-            lines: &["autotests", "harness", "test =", "test=", "doctest", "build =", "build="],
+            format: SettingsFormat::Toml,
+            sections: &["test", "profile.test", "patch", "replace", "workspace.metadata.nextest"],
+            keys: &[
+                "package.autotests",
+                "package.build",
+                "lib.test",
+                "lib.harness",
+                "lib.doctest",
+                "workspace.default-members",
+                "workspace.exclude",
+            ],
+            growing: &["workspace.members"],
         }],
     },
     Ecosystem {
@@ -54,6 +75,8 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
             "usercustomize.py",
             "*.pth",
             ".coveragerc",
+            "pytest.toml",
+            ".pytest.toml",
         ],
         folders: &[],
         // What unittest and pytest import, and what people do not name their own modules after.
@@ -84,14 +107,33 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
             "site",
             "builtins",
         ],
-        module_endings: &[".py", ".pyc", ".so", "/"],
+        module_endings: &["py", "pyc", "so", "pyd"],
         sections: &[
             SectionRule {
                 file: "pyproject.toml",
-                sections: &["tool.pytest", "tool.coverage", "tool.tox", "tool.nox", "tool.hatch.envs"],
-                lines: &[],
+                format: SettingsFormat::Toml,
+                sections: &[
+                    "tool.pytest",
+                    "tool.coverage",
+                    "tool.tox",
+                    "tool.nox",
+                    "tool.hatch.envs",
+                    "tool.pdm.scripts",
+                    "tool.poe",
+                    "tool.taskipy",
+                    "project.entry-points.pytest11",
+                    "tool.poetry.plugins.pytest11",
+                ],
+                keys: &[],
+                growing: &[],
             },
-            SectionRule { file: "setup.cfg", sections: &["tool:pytest", "unittest", "coverage"], lines: &[] },
+            SectionRule {
+                file: "setup.cfg",
+                format: SettingsFormat::Ini,
+                sections: &["tool:pytest", "unittest", "coverage"],
+                keys: &[],
+                growing: &[],
+            },
         ],
     },
     Ecosystem {
@@ -113,6 +155,13 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
             ".npmrc",
             ".yarnrc*",
             ".pnpmfile*",
+            "vite.config*",
+            "babel.config*",
+            ".babelrc*",
+            "bunfig.toml",
+            "turbo.json",
+            "mise.toml",
+            ".mise.toml",
         ],
         folders: &["node_modules"],
         modules: &[],
@@ -125,13 +174,19 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
         folders: &["vendor/github.com/stretchr", "vendor/gotest.tools", "vendor/github.com/onsi"],
         modules: &[],
         module_endings: &[],
-        sections: &[SectionRule { file: "go.mod", sections: &[], lines: &["replace", "toolchain"] }],
+        sections: &[SectionRule {
+            file: "go.mod",
+            format: SettingsFormat::GoMod,
+            sections: &[],
+            keys: &["replace", "toolchain", "ignore", "exclude"],
+            growing: &[],
+        }],
     },
 ];
 
 /// Keys of a package.json that configure a runner, besides its scripts.
 pub(super) const PACKAGE_KEYS: &[&str] =
-    &["jest", "mocha", "vitest", "ava", "tap", "nyc", "c8", "jasmine", "imports"];
+    &["jest", "mocha", "vitest", "ava", "tap", "nyc", "c8", "jasmine", "imports", "babel"];
 
 /// The ecosystem that loads this file without being asked for.
 pub(super) fn loaded_by(file: &ChangedFile) -> Option<&'static Ecosystem> {
@@ -146,7 +201,12 @@ pub(super) fn loaded_by(file: &ChangedFile) -> Option<&'static Ecosystem> {
             && !runs(&file.before)
             && !runs(&file.after);
         let is_in = |folder: &&str| format!("/{lower}/").contains(&format!("/{folder}/"));
+        // A module inside another one takes its tests out of those of the outer one.
+        let is_nested = ecosystem.name == "Go" && file.created && lower.ends_with("/go.mod");
+        let is_mock = ecosystem.name == "npm" && lower.starts_with("__mocks__/");
         (is_named && !is_module)
+            || is_nested
+            || is_mock
             || ecosystem.folders.iter().any(is_in)
             || (file.created && shadows(ecosystem, &lower))
     })
@@ -158,21 +218,35 @@ pub(super) fn may_be_loaded(path: &str) -> bool {
     loaded_by(&created).is_some() || path.to_ascii_lowercase().ends_with("build.rs")
 }
 
-/// Whether the file takes the place of a module that the runner imports.
+/// Whether a new file takes the place of a module that the runner imports. A folder is a module by its `__init__` alone.
 fn shadows(ecosystem: &Ecosystem, lower: &str) -> bool {
-    ecosystem.modules.iter().any(|module| {
-        // Folders that are put on the path of modules, besides the root.
-        let inside = ["", "src/", "lib/", "test/", "tests/"]
-            .iter()
-            .find_map(|folder| lower.strip_prefix(folder)?.strip_prefix(module));
-        inside.is_some_and(|rest| {
-            ecosystem.module_endings.iter().any(|ending| match *ending {
-                "/" => rest.starts_with('/'),
-                ending => rest == ending,
-            })
-        })
-    })
+    let module_in = |folder: &str| -> Option<&str> {
+        let (module, rest) = lower.strip_prefix(folder)?.split_once(['.', '/'])?;
+        let is_file = ecosystem.module_endings.contains(&rest);
+        let is_package =
+            rest.strip_prefix("__init__.").is_some_and(|end| ecosystem.module_endings.contains(&end));
+        (is_file || is_package).then_some(module)
+    };
+    // Folders that are put on the path of modules, besides the root. The sources of the product have names of their own.
+    let of_runner = ["", "src/", "lib/", "test/", "tests/"].iter().filter_map(|folder| module_in(folder));
+    let of_language = ["", "test/", "tests/"].iter().filter_map(|folder| module_in(folder));
+    let is_standard = |name: &str| PYTHON_MODULES.split_whitespace().any(|module| module == name);
+    of_runner.into_iter().any(|name| ecosystem.modules.contains(&name))
+        || (!ecosystem.modules.is_empty() && of_language.into_iter().any(is_standard))
 }
+
+/// The standard library of Python, as `sys.stdlib_module_names` has it, without what is not imported by tests.
+const PYTHON_MODULES: &str = "abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 calendar cmd \
+    code codecs codeop collections colorsys concurrent configparser contextlib contextvars copy copyreg csv ctypes curses \
+    dataclasses datetime dbm decimal difflib dis doctest email encodings enum errno faulthandler fcntl filecmp fileinput \
+    fnmatch fractions ftplib functools gc getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html http \
+    imaplib importlib inspect io ipaddress itertools json keyword linecache locale logging lzma mailbox marshal math \
+    mimetypes mmap modulefinder multiprocessing netrc numbers opcode operator optparse os pathlib pdb pickle pkgutil \
+    platform plistlib poplib posixpath pprint profile pstats pty pwd pyclbr pydoc queue quopri random re readline reprlib \
+    resource runpy sched secrets select selectors shelve shlex shutil signal site smtplib socket socketserver sqlite3 ssl \
+    stat statistics string stringprep struct subprocess symtable sys sysconfig syslog tabnanny tarfile tempfile termios \
+    textwrap threading time timeit token tokenize tomllib trace traceback tracemalloc tty types typing unicodedata \
+    unittest urllib uuid venv warnings wave weakref webbrowser xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
 
 /// The sections of this file that count.
 pub(super) fn section_rule(path: &str) -> Option<&'static SectionRule> {

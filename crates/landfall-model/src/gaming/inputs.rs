@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::cases;
 use super::is_test_path;
 use super::makefile::Makefile;
-use super::sections::package_scripts;
+use super::sections::{is_script, package_scripts};
 use super::shell_text::{SimpleCommand, simple_commands};
 
 /// Which part of a file decides.
@@ -227,9 +227,10 @@ impl InputTrace {
             RequestKind::Package { script } => {
                 let Some(text) = text else { return };
                 let scripts = package_scripts(text);
-                let names = [format!("pre{script}"), script.clone(), format!("post{script}")];
+                let names = with_hooks(script);
                 self.protect(path, InputScope::PackageScripts(names.iter().cloned().collect()), used_by);
-                for line in names.iter().filter_map(|name| scripts.get(name)) {
+                let is_used = |name: &String| names.iter().any(|wanted| is_script(wanted, name));
+                for (_, line) in scripts.iter().filter(|(name, _)| is_used(name)) {
                     self.follow_text(line, Place::Recipe, path, folder_of(path), depth + 1);
                 }
             }
@@ -297,11 +298,9 @@ impl InputTrace {
         }
         match program {
             "make" | "gmake" => self.follow_make(&words, used_by, folder, depth),
-            "npm" | "pnpm" | "yarn" | "bun" => {
-                if let Some((folder, script)) = package_script(&words, folder) {
-                    let path = join(&folder, "package.json");
-                    self.request(path, RequestKind::Package { script }, used_by, depth);
-                }
+            "npm" | "pnpm" | "yarn" | "bun" | "run-s" | "run-p" | "npm-run-all" | "npm-run-all2"
+            | "concurrently" | "lerna" | "turbo" => {
+                self.follow_package(&words, place, used_by, folder, depth);
             }
             "just" => {
                 for name in ["justfile", "Justfile", ".justfile"] {
@@ -341,6 +340,26 @@ impl InputTrace {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn follow_package(&mut self, words: &[&str], place: Place, used_by: &str, folder: &str, depth: usize) {
+        let Some(PackageUse { folder: own, scripts, in_workspaces }) = package_use(words, folder) else {
+            return;
+        };
+        for script in scripts {
+            if in_workspaces {
+                // Which folders they are in cannot be told from here.
+                let names = with_hooks(&script).into_iter().collect();
+                self.protect("*package.json", InputScope::PackageScripts(names), used_by);
+            }
+            let path = join(&own, "package.json");
+            self.request(path, RequestKind::Package { script }, used_by, depth);
+        }
+        if words[0] == "concurrently" {
+            for text in words[1..].iter().filter(|word| word.contains(' ')) {
+                self.follow_text(text, place, used_by, folder, depth + 1);
+            }
         }
     }
 
@@ -501,37 +520,117 @@ fn settings_of<'a>(words: &[&'a str]) -> Vec<&'a str> {
     found
 }
 
-/// The folder and the script of a package.json that a package manager runs.
-fn package_script(words: &[&str], folder: &str) -> Option<(String, String)> {
-    let mut folder = folder.to_owned();
-    let mut script: Option<&str> = None;
-    let mut runs = false;
-    let mut rest = words[1..].iter();
+/// Scripts of package.json files that a command runs.
+#[derive(Debug, Default)]
+struct PackageUse {
+    folder: String,
+    scripts: Vec<String>,
+    /// Whether they are those of other packages of the repository.
+    in_workspaces: bool,
+}
+
+/// What package managers run when they install.
+const LIFECYCLE: [&str; 3] = ["install", "prepublish", "prepare"];
+
+/// What a package manager, or a runner of scripts, runs.
+fn package_use(words: &[&str], folder: &str) -> Option<PackageUse> {
+    match words[0].rsplit('/').next().unwrap_or_default() {
+        "npm" | "pnpm" | "yarn" | "bun" => manager_use(words, folder),
+        "run-s" | "run-p" | "npm-run-all" | "npm-run-all2" => {
+            let scripts = plain_words(&words[1..]);
+            Some(PackageUse { folder: folder.to_owned(), scripts, in_workspaces: false })
+        }
+        "concurrently" => {
+            let names = words[1..].iter().filter_map(|word| word.strip_prefix("npm:"));
+            let scripts = names.map(str::to_owned).collect();
+            Some(PackageUse { folder: folder.to_owned(), scripts, in_workspaces: false })
+        }
+        "lerna" | "turbo" => {
+            let scripts = plain_words(&words[1..]).into_iter().filter(|word| word != "run").collect();
+            Some(PackageUse { folder: folder.to_owned(), scripts, in_workspaces: true })
+        }
+        _ => None,
+    }
+}
+
+fn plain_words(words: &[&str]) -> Vec<String> {
+    let words = words.iter().take_while(|word| **word != "--");
+    words.filter(|word| !word.starts_with('-')).map(|word| (*word).to_owned()).collect()
+}
+
+fn manager_use(words: &[&str], folder: &str) -> Option<PackageUse> {
+    // Options that take no word. Behind any other one, a word may be its value or the script: both are taken.
+    const ALONE: [&str; 12] = [
+        "-s",
+        "--silent",
+        "-q",
+        "--quiet",
+        "-r",
+        "--recursive",
+        "-A",
+        "--all",
+        "--if-present",
+        "--ignore-scripts",
+        "--parallel",
+        "--stream",
+    ];
+    let manager = words[0].rsplit('/').next().unwrap_or_default();
+    let mut found = PackageUse { folder: folder.to_owned(), ..PackageUse::default() };
+    let mut candidates: Vec<&str> = Vec::new();
+    let (mut runs, mut is_named, mut is_value) = (false, false, false);
+    let mut rest = words[1..].iter().copied();
     while let Some(word) = rest.next() {
-        match *word {
-            "--prefix" | "-C" | "--dir" | "--cwd" => {
-                folder = rest.next().and_then(|next| resolve(&folder, next)).unwrap_or(folder)
-            }
+        let was_value = std::mem::take(&mut is_value);
+        match word {
             "--" => break,
-            "run" | "run-script" if script.is_none() => runs = true,
-            word if word.starts_with('-') => {}
-            word if script.is_none() => script = Some(word),
+            "--prefix" | "-C" | "--dir" | "--cwd" => {
+                found.folder = rest.next().and_then(|next| resolve(folder, next)).unwrap_or(found.folder);
+            }
+            "-w" | "--workspace" | "--filter" | "-F" => {
+                found.in_workspaces = true;
+                rest.next();
+            }
+            "-ws" | "--workspaces" | "-r" | "--recursive" => found.in_workspaces = true,
+            option if option.starts_with('-') => {
+                found.in_workspaces |= option.starts_with("--workspace=") || option.starts_with("--filter=");
+                is_value = !option.contains('=') && !ALONE.contains(&option) && !option.starts_with("--no-");
+            }
+            "workspaces" | "foreach" if manager == "yarn" && candidates.is_empty() => {
+                found.in_workspaces = true
+            }
+            "workspace" if manager == "yarn" => {
+                found.in_workspaces = true;
+                rest.next();
+            }
+            "run" | "run-script" if !is_named => runs = true,
+            word if !is_named => {
+                candidates.push(word);
+                is_named = !was_value;
+            }
             _ => {}
         }
     }
-    let script = match script? {
-        "t" | "tst" | "test" => "test",
-        "it" | "install-test" => "test",
-        script if runs => script,
-        // What npm knows itself; yarn, pnpm and bun take any other word for a script.
-        "install" | "ci" | "i" | "exec" | "x" | "add" | "audit" | "dlx" => return None,
-        script if words[0].ends_with("npm") && !words[0].ends_with("pnpm") => match script {
-            "start" | "stop" | "restart" => script,
-            _ => return None,
-        },
-        script => script,
-    };
-    Some((folder, script.to_owned()))
+    let is_install = |word: &str| matches!(word, "install" | "ci" | "i" | "install-test" | "it" | "add");
+    let installs = !runs
+        && (candidates.iter().any(|word| is_install(word)) || (candidates.is_empty() && manager == "yarn"));
+    if installs && !words.contains(&"--ignore-scripts") {
+        found.scripts.extend(LIFECYCLE.map(str::to_owned));
+    }
+    let scripts = candidates.into_iter().filter_map(|word| match word {
+        "t" | "tst" | "test" | "it" | "install-test" => Some("test"),
+        word if runs => Some(word),
+        // What managers know themselves; yarn, pnpm and bun take any other word for a script.
+        "install" | "ci" | "i" | "exec" | "x" | "add" | "audit" | "dlx" => None,
+        "start" | "stop" | "restart" => Some(word),
+        word => (manager != "npm").then_some(word),
+    });
+    found.scripts.extend(scripts.map(str::to_owned));
+    (!found.scripts.is_empty()).then_some(found)
+}
+
+/// A script with those that run before and after it.
+fn with_hooks(script: &str) -> [String; 3] {
+    [format!("pre{script}"), script.to_owned(), format!("post{script}")]
 }
 
 /// A path from the root of the repository; none for what cannot be told without running it, or is outside.

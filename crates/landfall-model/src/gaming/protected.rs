@@ -87,7 +87,10 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
                 added.any(ends_the_reader)
             }),
             InputScope::Absent => file.created.then(|| changed_lines(file, code_lines).unwrap_or_default()),
-            InputScope::PackageScripts(scripts) => changed_lines(file, |text| package_lines(text, scripts)),
+            InputScope::PackageScripts(_) => {
+                let scripts = package_scripts_of(&file.path, inputs);
+                changed_lines(file, |text| package_lines(text, &scripts))
+            }
         };
         return lines.map(|lines| change(&input.used_by, lines));
     }
@@ -95,7 +98,12 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
         return changed_lines(file, code_lines).map(|lines| change(ecosystem.name, lines));
     }
     if let Some(rule) = section_rule(&file.path) {
-        let lines = changed_lines(file, |text| settings_lines(text, rule));
+        let lines = changed_lines(file, |text| settings_lines(text, rule)).map(|mut lines| {
+            let grows = |line: &str| rule.growing.iter().any(|key| line.starts_with(&format!("+{key}: ")));
+            lines.retain(|line| !grows(line));
+            lines
+        });
+        let lines = lines.filter(|lines| !lines.is_empty());
         return lines.map(|lines| change("the test runner", lines));
     }
     if is_package(&file.path) {
@@ -115,6 +123,17 @@ fn input_of<'a>(path: &str, inputs: &'a [ProtectedInput]) -> Option<&'a Protecte
     let by_pattern = |input: &&ProtectedInput| matches_pattern(&input.path, path);
     let found = inputs.iter().find(is_it).or_else(|| inputs.iter().find(by_pattern));
     found.or_else(|| inputs.iter().find(holds))
+}
+
+/// The scripts of a package.json that count: its own, and those of all packages.
+fn package_scripts_of(path: &str, inputs: &[ProtectedInput]) -> BTreeSet<String> {
+    let is_of =
+        |input: &&ProtectedInput| input.path.eq_ignore_ascii_case(path) || matches_pattern(&input.path, path);
+    let scopes = inputs.iter().filter(is_of).filter_map(|input| match &input.scope {
+        InputScope::PackageScripts(scripts) => Some(scripts),
+        _ => None,
+    });
+    scopes.flatten().cloned().collect()
 }
 
 /// Whether a path is what a pattern with `*` says.

@@ -2,25 +2,126 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ecosystems::{PACKAGE_KEYS, SectionRule};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::ecosystems::{PACKAGE_KEYS, SectionRule, SettingsFormat};
 use super::json_text::{members, string};
 
 /// The lines of a settings file that count by a rule of the table.
 pub(super) fn settings_lines(text: &str, rule: &SectionRule) -> Vec<String> {
+    match rule.format {
+        SettingsFormat::Toml => toml_lines(text, rule),
+        SettingsFormat::Ini => ini_lines(text, rule),
+        SettingsFormat::GoMod => go_mod_lines(text, rule),
+    }
+}
+
+/// A line for each key that counts, with its whole name before it. A text that is no TOML counts as a whole.
+fn toml_lines(text: &str, rule: &SectionRule) -> Vec<String> {
+    let Ok(table) = DeTable::parse(text) else {
+        return text.lines().map(|line| line.trim().to_owned()).collect();
+    };
+    let mut lines = Vec::new();
+    let mut pending: Vec<(String, &Spanned<DeValue<'_>>)> =
+        table.get_ref().iter().rev().map(|(key, value)| (key.get_ref().to_string(), value)).collect();
+    while let Some((key, value)) = pending.pop() {
+        let begins = |section: &&str| key.strip_prefix(*section).is_some_and(|rest| rest.starts_with('.'));
+        let counts = rule.sections.iter().any(|section| key == *section || begins(section))
+            || rule.keys.contains(&key.as_str());
+        let written = || text[value.span()].split_whitespace().collect::<Vec<_>>().join(" ");
+        match value.get_ref() {
+            DeValue::Array(words) if rule.growing.contains(&key.as_str()) => {
+                lines.extend(words.iter().map(|word| format!("{key}: {}", text[word.span()].trim())));
+            }
+            DeValue::Table(inner) if is_other_library(&key, inner) => {
+                lines.push(format!("{key} = {}", written()));
+            }
+            DeValue::Table(inner) => {
+                if counts && inner.is_empty() {
+                    lines.push(key.clone());
+                }
+                let inside = inner.iter().rev();
+                pending.extend(inside.map(|(name, value)| (format!("{key}.{}", name.get_ref()), value)));
+            }
+            // `[[test]]`: each is a table of its own.
+            DeValue::Array(tables) if counts && tables.iter().all(|table| table.get_ref().is_table()) => {
+                pending.extend(
+                    tables.iter().enumerate().rev().map(|(at, table)| (format!("{key}.{at}"), table)),
+                );
+            }
+            _ if counts => lines.push(format!("{key} = {}", written())),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// Whether a dependency puts another library in place of one that asserts.
+fn is_other_library(key: &str, dependency: &DeTable<'_>) -> bool {
+    const LIBRARIES: [&str; 10] = [
+        "proptest",
+        "quickcheck",
+        "rstest",
+        "insta",
+        "googletest",
+        "test-case",
+        "expect-test",
+        "trybuild",
+        "k9",
+        "snapbox",
+    ];
+    let Some((table, name)) = key.rsplit_once('.') else { return false };
+    let is_library = name.contains("assert") || LIBRARIES.contains(&name);
+    table.ends_with("dependencies")
+        && is_library
+        && ["path", "git", "package", "registry"].iter().any(|from| dependency.contains_key(*from))
+}
+
+fn ini_lines(text: &str, rule: &SectionRule) -> Vec<String> {
     let mut counts = false;
     let mut lines = Vec::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
         if let Some(header) = line.strip_prefix('[') {
-            let header = header.trim_start_matches('[').trim_end_matches(']');
-            let begins = |section: &str| {
+            let header = header.trim_end_matches(']').trim();
+            let begins = |section: &&str| {
                 header
-                    .strip_prefix(section)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':']))
+                    .strip_prefix(*section)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '.']))
             };
-            counts = rule.sections.iter().any(|section| begins(section));
+            counts = rule.sections.iter().any(begins);
         }
-        if counts || rule.lines.iter().any(|beginning| line.starts_with(beginning)) {
+        if counts {
             lines.push(line.to_owned());
+        }
+    }
+    lines
+}
+
+/// The directives that count, those of a block with their word before them.
+fn go_mod_lines(text: &str, rule: &SectionRule) -> Vec<String> {
+    let mut block: Option<&str> = None;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let code = line.split("//").next().unwrap_or_default().trim();
+        let words: Vec<&str> = code.split_whitespace().collect();
+        match (block, words.as_slice()) {
+            (_, []) => {}
+            (Some(_), [")"]) => block = None,
+            (Some(word), words) if rule.keys.contains(&word) => {
+                lines.push(format!("{word} {}", words.join(" ")))
+            }
+            (Some(_), _) => {}
+            (None, [word, "("]) => block = Some(word),
+            (None, [word, "()"]) => drop(word),
+            (None, words) => {
+                let word = words[0].trim_end_matches('(');
+                if words[0].ends_with('(') {
+                    block = Some(word);
+                } else if rule.keys.contains(&word) {
+                    lines.push(words.join(" "));
+                }
+            }
         }
     }
     lines
@@ -34,7 +135,7 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
     };
     let mut lines = Vec::new();
     for (name, line) in package_scripts(text) {
-        if scripts.contains(&name) {
+        if scripts.iter().any(|wanted| is_script(wanted, &name)) {
             lines.push(format!("\"{name}\": \"{line}\""));
         }
     }
@@ -44,19 +145,30 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
             lines.push(format!("\"{name}\": {value}"));
         }
     }
-    // A package that comes from this repository can be any program.
+    // A package that does not come from the registry under its own name can be any program.
     let tables = ["dependencies", "devDependencies", "overrides", "resolutions"];
     for (_, table) in package.iter().filter(|(name, _)| tables.contains(&name.as_str())) {
         for (name, from) in members(table).unwrap_or_default() {
-            let is_local = |from: &String| {
-                ["file:", "link:", "portal:", "./", "../"].iter().any(|mark| from.starts_with(mark))
+            let is_elsewhere = |from: &String| {
+                let is_own = from.starts_with("workspace:") || from.starts_with("catalog:");
+                !is_own && from.contains([':', '/'])
             };
-            if string(from).as_ref().is_some_and(is_local) {
+            if string(from).as_ref().is_some_and(is_elsewhere) {
                 lines.push(format!("\"{name}\": {from}"));
             }
         }
     }
     lines
+}
+
+/// Whether a name of a script, in which `*` stands for anything, is this one.
+pub(super) fn is_script(wanted: &str, name: &str) -> bool {
+    match wanted.split_once('*') {
+        Some((before, after)) => {
+            name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
+        }
+        None => wanted == name,
+    }
 }
 
 /// The scripts of a package.json. Of two with one name the later one counts, as in npm.

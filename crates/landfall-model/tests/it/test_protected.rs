@@ -189,6 +189,72 @@ fn package_scripts_are_followed() {
     );
 }
 
+/// The scripts of a package.json that a line runs.
+fn check_scripts(line: &str, path: &str, expected: &[&str]) {
+    let package = r#"{"scripts": {"test": "x", "lint": "x", "test:a": "x", "test:b": "x", "postinstall": "x", "prepare": "x"}}"#;
+    let inputs = trace(line, &[("package.json", package), ("web/package.json", package)]);
+    for script in ["test", "lint", "test:a", "test:b", "postinstall", "prepare"] {
+        let changed = change(
+            path,
+            package,
+            &package.replace(&format!(r#""{script}": "x""#), &format!(r#""{script}": "true""#)),
+        );
+        let found = concerns(&[changed], &inputs, None, None).len();
+        assert_eq!(found == 1, expected.contains(&script), "{line}: {script} of {path}");
+    }
+}
+
+#[test]
+fn scripts_of_packages_are_found_behind_options_and_runners() {
+    check_scripts("npm test", "package.json", &["test"]);
+    check_scripts("npm test", "web/package.json", &[]);
+    check_scripts("npm run lint -- test", "package.json", &["lint"]);
+    check_scripts("npm --loglevel error test", "package.json", &["test"]);
+    check_scripts("npm -s --if-present run test", "package.json", &["test"]);
+    for line in [
+        "npm -w web test",
+        "npm test --workspace=web",
+        "npm test --workspaces",
+        "npm run test -ws",
+        "pnpm -r test",
+        "pnpm --filter web test",
+        "yarn workspaces foreach -A run test",
+        "yarn workspace web test",
+        "npx lerna run test",
+        "turbo run test",
+    ] {
+        check_scripts(line, "web/package.json", &["test"]);
+    }
+    check_scripts("npm ci && npm test", "package.json", &["test", "postinstall", "prepare"]);
+    check_scripts("yarn && yarn test", "package.json", &["test", "postinstall", "prepare"]);
+    check_scripts("npm ci --ignore-scripts && npm test", "package.json", &["test"]);
+    check_scripts("npx run-s test lint", "package.json", &["test", "lint"]);
+    check_scripts("npm-run-all --parallel 'test:*'", "package.json", &["test:a", "test:b"]);
+    check_scripts(
+        "concurrently \"npm:test:*\" 'npm run lint'",
+        "package.json",
+        &["lint", "test:a", "test:b"],
+    );
+}
+
+#[test]
+fn a_dependency_that_can_be_any_program_is_shown() {
+    let base = r#"{"devDependencies": {"mocha": "^10"}, "version": "1"}"#;
+    for from in [
+        "file:./m",
+        "npm:other@1",
+        "git+https://x/y.git",
+        "github:x/y",
+        "x/y",
+        "https://x/y.tgz",
+        "workspace:*",
+    ] {
+        let is_expected = from != "workspace:*";
+        assert_eq!(is_shown("package.json", base, "^10", from), is_expected, "{from}");
+    }
+    assert!(!is_shown("package.json", base, "^10", "^11 || 12.x"));
+}
+
 #[test]
 fn a_file_of_tests_is_no_protected_input() {
     let files: Files<'_> = &[
@@ -385,6 +451,23 @@ fn what_a_runner_loads_by_itself_is_protected_in_every_ecosystem() {
         "rust-toolchain.toml",
         "go.work",
         "vendor/github.com/stretchr/testify/assert/assertions.go",
+        "web/vite.config.ts",
+        "babel.config.js",
+        ".babelrc.json",
+        "__mocks__/fs.js",
+        "pytest.toml",
+        ".pytest.toml",
+        "bunfig.toml",
+        "turbo.json",
+        "Makefile.toml",
+        ".mise.toml",
+        "signal.py",
+        "gettext.py",
+        "logging/__init__.py",
+        "tests/random.py",
+        "src/unittest/__init__.py",
+        "lib/inspect.so",
+        "sub/go.mod",
     ] {
         let found = concerns(&[change(path, "", "x = 1\n")], &[], None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
@@ -395,11 +478,83 @@ fn what_a_runner_loads_by_itself_is_protected_in_every_ecosystem() {
         "src/unittest_tools.py",
         "docs/pytest.md",
         "app/collections/a.py",
+        "src/collections/list.rs",
+        "src/collections/list.py",
+        "site/index.html",
+        "site/page.py",
+        "lib/inspect/a.js",
+        "src/queue.py",
+        "src/types.py",
+        "signal.js",
+        "src/__mocks__/fs.js",
         "go.sum",
         "a.config.js",
     ] {
         assert_eq!(concerns(&[change(path, "", "x = 1\n")], &[], None, None), [], "{path}");
     }
+}
+
+#[test]
+fn a_module_of_the_base_that_shadows_may_change() {
+    let changed = |path: &str| concerns(&[change(path, "x = 1\n", "x = 2\n")], &[], None, None);
+    assert_eq!(changed("src/collections/__init__.py"), []);
+    assert_eq!(changed("signal.py"), [], "the base has it already");
+    let script = |text: &str| concerns(&[change("src/thing/build.rs", "", text)], &[], None, None).len();
+    assert_eq!((script("fn main() {}\n"), script("pub fn build() {}\n")), (1, 0));
+}
+
+/// Whether a change of one settings file is shown.
+fn is_shown(path: &str, before: &str, old: &str, new: &str) -> bool {
+    assert!(before.contains(old), "{old}");
+    !concerns(&[change(path, before, &before.replacen(old, new, 1))], &[], None, None).is_empty()
+}
+
+#[test]
+fn settings_count_however_they_are_spelled() {
+    let cargo = "[package]\nname = \"a\"\n[lib]\nname = \"a\"\n[workspace]\nmembers = [\"b\", \"c\"]\n\
+        [dependencies]\nserde = \"1\"\n";
+    for (old, new) in [
+        ("[lib]", "[ lib ]\ntest = false"),
+        ("[lib]", "[lib]\n\"test\" = false"),
+        ("[lib]\n", "[lib]\ntest   =   false\n"),
+        ("[package]", "lib.harness = false\n[package]"),
+        ("[lib]", "autotests=false\n[lib]"),
+        ("[dependencies]", "[ profile . test ]\nopt-level = 3\n[dependencies]"),
+        ("[dependencies]", "[[test]]\nname = \"x\"\n[dependencies]"),
+        ("[\"b\", \"c\"]", "[\"b\"]"),
+        ("[dependencies]", "default-members = [\"b\"]\n[dependencies]"),
+        ("[dependencies]", "exclude = [\"c\"]\n[dependencies]"),
+        ("[dependencies]", "[dev-dependencies]\npretty_assertions = { path = \"fake\" }\n[dependencies]"),
+        ("[dependencies]", "[patch.crates-io]\nserde = { path = \"x\" }\n[dependencies]"),
+        ("[dependencies]", "[dependencies"),
+    ] {
+        assert!(is_shown("Cargo.toml", cargo, old, new), "{new}");
+    }
+    for (old, new) in [
+        ("[\"b\", \"c\"]", "[\"b\", \"c\", \"d\"]"),
+        ("[dependencies]", "[[bench]]\nname = \"x\"\nharness = false\n[dependencies]"),
+        ("serde", "doctest-file = \"1\"\nbuild = \"1\"\nserde"),
+        ("serde", "b = { path = \"b\" }\nserde"),
+        ("[lib]", "[lib]\n# test = false"),
+    ] {
+        assert!(!is_shown("Cargo.toml", cargo, old, new), "{new}");
+    }
+    let project = "[project]\nname = \"a\"\n";
+    for section in [
+        "[ tool.pytest.ini_options ]\naddopts = \"-k none\"",
+        "[tool.\"pytest\".ini_options]\naddopts = \"-k none\"",
+        "tool.pytest.ini_options.addopts = \"-k none\"",
+        "[project.entry-points.pytest11]\nx = \"x\"",
+        "[tool.poe.tasks]\ntest = \"true\"",
+    ] {
+        let before = "x = 1\n".to_owned() + project;
+        assert!(is_shown("pyproject.toml", &before, "x = 1", section), "{section}");
+    }
+    assert!(!is_shown("pyproject.toml", project, "[project]", "[tool.black]\nline-length = 9\n[project]"));
+    let go = "module a\n\nreplace (\n\tb => ./b\n)\n\nrequire (\n\tc v1.0.0\n)\n";
+    assert!(is_shown("go.mod", go, "\tb => ./b\n", "\tb => ./b\n\ttestify => ./fake\n"));
+    assert!(is_shown("go.mod", go, "require", "ignore ./x\n\nrequire"));
+    assert!(!is_shown("go.mod", go, "\tc v1.0.0\n", "\tc v1.0.0\n\td v1.0.0\n"));
 }
 
 #[test]
@@ -414,7 +569,7 @@ fn only_sections_about_tests_count_in_shared_settings() {
         project,
         &project.replace("-q", "-k nothing"),
         expect![[
-            r#"changes what the checks do: pyproject.toml (used by the test runner): −addopts = "-q" ⏎ +addopts = "-k nothing""#
+            r#"changes what the checks do: pyproject.toml (used by the test runner): −tool.pytest.ini_options.addopts = "-q" ⏎ +tool.pytest.ini_options.addopts = "-k nothing""#
         ]],
     );
     let cargo = "[package]\nname = \"a\"\n[dependencies]\nserde = \"1\"\n";
@@ -423,7 +578,9 @@ fn only_sections_about_tests_count_in_shared_settings() {
         "Cargo.toml",
         cargo,
         &cargo.replace("[dep", "autotests = false\n[dep"),
-        expect!["changes what the checks do: Cargo.toml (used by the test runner): +autotests = false"],
+        expect![
+            "changes what the checks do: Cargo.toml (used by the test runner): +package.autotests = false"
+        ],
     );
     check("go.mod", "module a\n", "module a\nrequire b v1.0.0\n", expect![[""]]);
     check(
