@@ -13,12 +13,12 @@ use landfall_model::gate::{GateReport, Outcome, weigh};
 use landfall_model::{Concern, ConcernCode, Task};
 
 use crate::gate::{Borrowed, DIFF_MAX, Gate, changed_lines, digest, tests_on_base, verify_section};
-use crate::settings::Verify;
+use crate::settings::{Verify, VerifyCommand};
 use crate::site::{self, Site};
 
 const PATHS_BYTES_MAX: usize = 256 << 10; // of paths on a command line; systems take a few times that
 const TEXT_MAX: u64 = 512 << 10; // a larger file is no test that a person wrote
-const TEXTS_MAX: usize = 400; // files whose text is read, of the thousands that a change may have
+const TEXTS_MAX: usize = 2_000; // files whose text is read; a change of more is looked at by a person
 const RUNS_KEPT: usize = 256; // tasks at work ask again when the base moves
 
 /// What a person should look at before this lands, and the evidence for the certificate. None: the engine was told to stop.
@@ -35,31 +35,35 @@ pub(crate) fn collect(
     let names = site.store.diff_names(base, &merged)?;
     let (files, is_cut) = changed_files(site, base, &merged, &names, &inputs)?;
     let on_base = tests_on_base(site, name, base)?;
-    let mut concerns = gaming::concerns(&files, &inputs, report.tests(), on_base);
-    if is_cut {
-        let detail = "perhaps: the change is too large to look through".to_owned();
-        concerns.push(Concern { code: ConcernCode::TestRemoved, detail });
-    }
     let mut evidence = TestEvidence {
         protected: gaming::protected_changes(&files, &inputs),
         base_tests: None,
         tests_run_on_base: on_base,
         counts: gaming::count_changed(&files),
     };
+    let mut of_base = Vec::new();
     // What a person asked to be taken back was made by no agent, and is meant to fail newer tests.
     if section.base_tests != BaseTestMode::Off && task.is_made_by_an_agent() && !section.commands.is_empty() {
         let raw: BTreeMap<String, &ChangedPath> =
             names.iter().map(|name| (String::from_utf8_lossy(&name.path).into_owned(), name)).collect();
         let run = BaseTests { site, name, section: &section, base, merged: &merged, report, raw: &raw };
+        of_base.extend(gaming::unrestored_tests(&files, section.base_tests));
         match run.run(&files)? {
             BaseTestsEnd::NoneChanged => {}
             BaseTestsEnd::Interrupted => return Ok(None),
             BaseTestsEnd::Ran(run) => {
-                concerns.extend(run.concern(section.base_tests));
+                of_base.extend(run.concern(section.base_tests));
                 evidence.base_tests = Some(run);
             }
         }
     }
+    let base_tests = evidence.base_tests.as_ref();
+    let mut concerns = gaming::concerns(&files, &inputs, report.tests(), on_base, base_tests);
+    if is_cut {
+        let detail = "perhaps: the change is too large to look through".to_owned();
+        concerns.push(Concern { code: ConcernCode::TestRemoved, detail });
+    }
+    concerns.extend(of_base);
     Ok(Some((concerns, evidence)))
 }
 
@@ -68,9 +72,25 @@ fn protected_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<Vec<Pro
     let mut trace = InputTrace::new(section.commands.iter().map(|command| command.run.as_str()));
     while let Some(path) = trace.next_path() {
         let bytes = site.store.read_small_blob(base, path.as_bytes(), gaming::INPUT_BYTES_MAX)?;
-        trace.provide(&path, bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let link = if text.is_none() { link_above(site, base, &path)? } else { None };
+        match link {
+            Some((link, target)) => trace.provide_link(&path, &link, &target),
+            None => trace.provide(&path, text),
+        }
     }
     Ok(trace.into_inputs())
+}
+
+/// The first link on the way to a path, with where it leads.
+fn link_above(site: &Site, base: &Oid, path: &str) -> Result<Option<(String, String)>, GitError> {
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    for end in ends {
+        if let Some(target) = site.store.read_link(base, &path.as_bytes()[..end])? {
+            return Ok(Some((path[..end].to_owned(), String::from_utf8_lossy(&target).into_owned())));
+        }
+    }
+    Ok(None)
 }
 
 /// The files of a change with what is needed to judge them; whether the lines of some of them were left out.
@@ -100,16 +120,22 @@ fn changed_files(
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     };
     let mut texts = 0;
+    let mut is_cut = is_cut;
     let mut files = Vec::new();
     for name in names {
         let path = String::from_utf8_lossy(&name.path).into_owned();
         let (added, removed) = lines.remove(&path).unwrap_or_default();
         let (created, deleted) = (name.status == Change::Added, name.status == Change::Deleted);
         let (mut before, mut after) = (None, None);
-        if texts < TEXTS_MAX && is_telling(name) {
+        if is_telling(name) {
             texts += 1;
-            before = if created { None } else { text(base, &name.path)? };
-            after = if deleted { None } else { text(merged, &name.path)? };
+            if texts <= TEXTS_MAX {
+                before = if created { None } else { text(base, &name.path)? };
+                after = if deleted { None } else { text(merged, &name.path)? };
+            }
+            // What is not read hides its tests: many files, or a large one.
+            let is_unread = (!created && before.is_none()) || (!deleted && after.is_none());
+            is_cut |= is_unread && gaming::is_code(&path);
         }
         files.push(ChangedFile { path, created, deleted, added, removed, before, after });
     }
@@ -127,6 +153,8 @@ struct BaseTests<'a> {
     /// The changed paths as git has them.
     raw: &'a BTreeMap<String, &'a ChangedPath>,
 }
+
+type BaseCommandsEnd = (Outcome, Vec<String>, Option<u64>, u64);
 
 enum BaseTestsEnd {
     NoneChanged,
@@ -151,10 +179,10 @@ impl BaseTests<'_> {
         if let Some(run) = runs().get(&key) {
             return Ok(BaseTestsEnd::Ran(run.clone()));
         }
-        let Some((outcome, failing, took_ms)) = self.run_commands(&restores)? else {
+        let Some((outcome, failing, tests, took_ms)) = self.run_commands(&restores)? else {
             return Ok(BaseTestsEnd::Interrupted);
         };
-        let run = BaseTestRun::new(&restores, files, outcome, failing, took_ms);
+        let run = BaseTestRun::new(&restores, files, outcome, failing, tests, took_ms);
         let mut runs = runs();
         if runs.len() >= RUNS_KEPT {
             runs.clear();
@@ -163,8 +191,9 @@ impl BaseTests<'_> {
         Ok(BaseTestsEnd::Ran(run))
     }
 
-    /// The required commands on the work with the tests of the base, up to the first that fails twice.
-    fn run_commands(&self, restores: &[Restore]) -> Result<Option<(Outcome, Vec<String>, u64)>, GitError> {
+    /// The required commands that run tests on the work with the tests of the base, up to the first that fails twice: what it
+    /// came to, which tests failed, how many ran, and how long it took.
+    fn run_commands(&self, restores: &[Restore]) -> Result<Option<BaseCommandsEnd>, GitError> {
         let content = |restore: &Restore| {
             let path = self.raw.get(restore.path()).map(|name| name.path.clone());
             let content = match restore {
@@ -191,6 +220,11 @@ impl BaseTests<'_> {
         };
         let mut worst = Outcome::Pass;
         let mut took_ms = 0;
+        let told = |command: &VerifyCommand| {
+            let report = self.report.commands.iter().find(|report| report.name == command.name);
+            report.and_then(|report| report.tests)
+        };
+        let with_tests = gaming::commands_with_tests(self.section.commands.iter().map(told));
         for (place, command) in self.section.commands.iter().enumerate() {
             let name = format!("{}-t{place}", self.name);
             let Some(first) = gate.run(&commit, gate.ignored_at(place), command, &name)? else {
@@ -204,14 +238,17 @@ impl BaseTests<'_> {
             let again = gate.run(&commit, Ignored::Keep, command, &format!("{name}-again"))?;
             let Some(again) = again else { return Ok(None) };
             took_ms += again.took_ms;
+            if !with_tests[place] && again.failing.is_empty() {
+                continue; // it is not about tests: new code without its own tests, perhaps
+            }
             match weigh(&first.seen, Some(&again.seen), None) {
                 Outcome::Pass | Outcome::Flaky => worst = Outcome::Flaky,
                 Outcome::Broken if weigh(&again.seen, None, None) == Outcome::Pass => worst = Outcome::Flaky,
                 outcome @ (Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken) => {
-                    return Ok(Some((outcome, again.failing, took_ms)));
+                    return Ok(Some((outcome, again.failing, again.seen.tests, took_ms)));
                 }
             }
         }
-        Ok(Some((worst, Vec::new(), took_ms)))
+        Ok(Some((worst, Vec::new(), None, took_ms)))
     }
 }

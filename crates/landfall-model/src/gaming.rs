@@ -15,7 +15,9 @@ mod rust_tests;
 mod sections;
 mod shell_text;
 
-pub use base_tests::{BaseTestMode, BaseTestRun, Restore, failing_tests, restores, unrestored_tests};
+pub use base_tests::{
+    BaseTestMode, BaseTestRun, Restore, commands_with_tests, failing_tests, restores, unrestored_tests,
+};
 pub use cases::{TestCase, test_cases, with_tests_of_base};
 pub use inputs::{INPUT_BYTES_MAX, InputScope, InputTrace, ProtectedInput};
 pub use protected::{ProtectedChange, protected_changes};
@@ -75,13 +77,15 @@ pub fn needs_text(path: &str, inputs: &[ProtectedInput]) -> bool {
 
 /// What a person should look at before the change lands.
 ///
-/// Counts go over the whole change: a test that moves from one file to another is neither removed nor added.
+/// Counts go over the whole change: a test that moves from one file to another is neither removed nor added. Tests that
+/// became one with several cases are not removed if as many run and those of the base still pass.
 #[must_use]
 pub fn concerns(
     files: &[ChangedFile],
     inputs: &[ProtectedInput],
     tests_now: Option<u64>,
     tests_on_base: Option<u64>,
+    base_tests: Option<&BaseTestRun>,
 ) -> Vec<Concern> {
     let mut found = Vec::new();
     let mut note = |code, detail: String| found.push(Concern { code, detail });
@@ -127,9 +131,11 @@ pub fn concerns(
             .collect();
         named.join(", ")
     };
-    if tests.fell() && !lost(&tests).is_empty() {
+    let as_many_run = tests_now.zip(tests_on_base).is_some_and(|(now, base)| now >= base);
+    let is_rewritten = tests.fell() && as_many_run && base_tests.is_some_and(|run| run.outcome.is_green());
+    if tests.fell() && !is_rewritten && !lost(&tests).is_empty() {
         note(ConcernCode::TestRemoved, lost(&tests));
-    } else if checks.went() > checks_came && !lost(&checks).is_empty() && !is_told {
+    } else if !is_rewritten && checks.went() > checks_came && !lost(&checks).is_empty() && !is_told {
         note(ConcernCode::TestRemoved, format!("assertions in {}", lost(&checks)));
     }
     match (tests_now, tests_on_base) {
@@ -321,6 +327,12 @@ pub fn is_telling(path: &str) -> bool {
         Language::Rust | Language::Python | Language::Go | Language::Script | Language::Jvm => true,
         Language::Other | Language::Prose => is_test_path(path),
     }
+}
+
+/// Whether the file is code in a language whose tests are told apart.
+#[must_use]
+pub fn is_code(path: &str) -> bool {
+    !matches!(Language::of(path), Language::Other | Language::Prose)
 }
 
 fn is_test_path(path: &str) -> bool {

@@ -634,7 +634,7 @@ impl Queue {
             return Vec::new();
         }
         let known = self.tests.iter().find(|(commit, _)| Some(commit) == batch.base.as_ref());
-        gaming::concerns(&[], &[], report.tests(), known.and_then(|(_, tests)| *tests))
+        gaming::concerns(&[], &[], report.tests(), known.and_then(|(_, tests)| *tests), None)
     }
 
     /// What should be under way, after a crash of the engine.

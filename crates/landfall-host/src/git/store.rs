@@ -679,6 +679,18 @@ impl Store {
         Ok(object.filter(|object| object.size <= max).map(|object| object.bytes))
     }
 
+    /// Where a symbolic link in a commit leads; `None` if there is no link at the path.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn read_link(&self, commit: &Oid, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        const TARGET_MAX: u64 = 4_096; // the longest path of the system
+        let entry = self.objects().at_path(&self.tree_of(commit)?, path)?;
+        let Some(entry) = entry.filter(|entry| entry.mode & 0o170000 == 0o120000) else { return Ok(None) };
+        let object = self.objects().read(&entry.oid, TARGET_MAX)?;
+        Ok(object.filter(|object| object.size <= TARGET_MAX).map(|object| object.bytes))
+    }
+
     /// The names of what lies in a folder of a commit; none if there is no such folder.
     ///
     /// # Errors

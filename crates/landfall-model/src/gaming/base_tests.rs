@@ -80,13 +80,15 @@ const FAILING_MAX: usize = 20; // names in a concern and in the journal
 const NAME_MAX: usize = 160;
 
 impl BaseTestRun {
-    /// What a run that came to `outcome` shows. Where its output names no test, the tests that the change rewrites are named.
+    /// What a run that came to `outcome` shows, with the number of tests that it told of. Where its output names no test,
+    /// the tests that the change rewrites are named.
     #[must_use]
     pub fn new(
         restores: &[Restore],
         files: &[ChangedFile],
         outcome: Outcome,
         failing: Vec<String>,
+        tests: Option<u64>,
         took_ms: u64,
     ) -> Self {
         let restored =
@@ -103,7 +105,15 @@ impl BaseTestRun {
             Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => {
                 let mut changed = changed_tests(files);
                 changed.truncate(FAILING_MAX);
-                if changed.is_empty() { names.clone() } else { changed }
+                // Where only new tests are left out and all others ran, the failure is about something else, such as
+                // too little code that tests reach.
+                let is_of_tests = !names.is_empty() || tests.is_none_or(|tests| tests == 0);
+                match changed.is_empty() {
+                    false => changed,
+                    true if !names.is_empty() => names.clone(),
+                    true if is_of_tests => vec!["no test is named".to_owned()],
+                    true => Vec::new(),
+                }
             }
         };
         Self { files: names, outcome, failing, took_ms }
@@ -114,7 +124,7 @@ impl BaseTestRun {
     pub fn concern(&self, mode: BaseTestMode) -> Option<Concern> {
         match mode {
             BaseTestMode::Off | BaseTestMode::Report => None,
-            BaseTestMode::Review if self.outcome.is_green() => None,
+            BaseTestMode::Review if self.outcome.is_green() || self.failing.is_empty() => None,
             BaseTestMode::Review => {
                 Some(Concern { code: ConcernCode::BaseTestFails, detail: self.summary() })
             }
@@ -129,7 +139,11 @@ impl BaseTestRun {
             Outcome::Broken => ", which could not run",
             Outcome::Pass | Outcome::Flaky | Outcome::PreExisting | Outcome::Fail => "",
         };
-        format!("{} (the version on the base of {}{how})", self.failing.join(", "), self.files.join(", "))
+        let failing = self.failing.join(", ");
+        match self.files.as_slice() {
+            [] => format!("{failing} (without the test files that the change adds{how})"),
+            files => format!("{failing} (the version on the base of {}{how})", files.join(", ")),
+        }
     }
 }
 
@@ -217,6 +231,15 @@ pub fn unrestored_tests(files: &[ChangedFile], mode: BaseTestMode) -> Option<Con
     }
     let detail = format!("{} (changed, and not run as the base has it)", names.join(", "));
     Some(Concern { code: ConcernCode::BaseTestFails, detail })
+}
+
+/// Which commands run tests, of commands that told of so many: others check how the work is written, which they did already.
+/// If none told, all may.
+#[must_use]
+pub fn commands_with_tests(told: impl IntoIterator<Item = Option<u64>>) -> Vec<bool> {
+    let tells: Vec<bool> = told.into_iter().map(|tests| tests.is_some()).collect();
+    let is_told = tells.contains(&true);
+    tells.into_iter().map(|tells| tells || !is_told).collect()
 }
 
 /// The names of failing tests in what a runner wrote.

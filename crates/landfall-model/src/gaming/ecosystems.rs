@@ -184,6 +184,22 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
     },
 ];
 
+/// Checks of how code is written, each with its settings as paths in which `*` stands for anything. They count where a
+/// verify command runs the tool.
+pub(super) const LINTERS: &[(&str, &[&str])] = &[
+    ("clippy", &["*clippy.toml"]),
+    ("ruff", &["*ruff.toml"]),
+    ("mypy", &["*mypy.ini"]),
+    ("flake8", &["*.flake8"]),
+    ("pylint", &["*pylintrc"]),
+    ("pyright", &["*pyrightconfig.json"]),
+    ("eslint", &["*eslint.config.*", "*.eslintrc*"]),
+    ("biome", &["*biome.json*"]),
+    ("tsc", &["*tsconfig*.json"]),
+    ("golangci-lint", &["*.golangci.*"]),
+    ("shellcheck", &["*.shellcheckrc"]),
+];
+
 /// Keys of a package.json that configure a runner, besides its scripts.
 pub(super) const PACKAGE_KEYS: &[&str] =
     &["jest", "mocha", "vitest", "ava", "tap", "nyc", "c8", "jasmine", "imports", "babel"];

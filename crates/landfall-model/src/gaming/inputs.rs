@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::cases;
+use super::ecosystems::LINTERS;
 use super::is_test_path;
 use super::makefile::Makefile;
 use super::sections::{is_script, package_scripts};
@@ -16,6 +17,8 @@ use super::shell_text::{SimpleCommand, simple_commands};
 pub enum InputScope {
     /// All of it.
     WholeFile,
+    /// The recipes of a justfile: more of them may come.
+    Recipes,
     /// A script that holds tests itself: more of them may come, what is there may not change.
     TestScript,
     /// What these targets of a Makefile need. An empty name is the target that is made when none is named.
@@ -86,12 +89,25 @@ enum RequestKind {
     },
 }
 
+/// What the base has at a path.
+#[derive(Debug, Clone)]
+enum BaseFile {
+    /// Nothing, or nothing that is read.
+    Missing,
+    Text(String),
+    /// The path itself, or a folder above it, is a link.
+    Link {
+        link: String,
+        target: String,
+    },
+}
+
 /// Follows the verify commands through the files of the base.
 #[derive(Debug, Default)]
 pub struct InputTrace {
     requests: VecDeque<FileRequest>,
     /// What was read already, for files that are used in several ways.
-    texts: BTreeMap<String, Option<String>>,
+    texts: BTreeMap<String, BaseFile>,
     done: BTreeSet<String>,
     inputs: BTreeMap<String, ProtectedInput>,
 }
@@ -117,9 +133,13 @@ impl InputTrace {
                     self.protect(&request.path, InputScope::WholeFile, &request.used_by);
                 }
                 None => return Some(path),
-                Some(text) => {
+                Some(file) => {
                     let request = self.requests.pop_front().expect("it is at the front");
-                    self.answer(&request, text.as_deref());
+                    match file {
+                        BaseFile::Missing => self.answer(&request, None),
+                        BaseFile::Text(text) => self.answer(&request, Some(&text)),
+                        BaseFile::Link { link, target } => self.follow_link(&request, &link, &target),
+                    }
                 }
             }
         }
@@ -127,7 +147,22 @@ impl InputTrace {
 
     /// What a file holds on the base; none: there is no such file, or it is too large to follow.
     pub fn provide(&mut self, path: &str, text: Option<String>) {
-        self.texts.insert(path.to_owned(), text);
+        self.texts.insert(path.to_owned(), text.map_or(BaseFile::Missing, BaseFile::Text));
+    }
+
+    /// The file at `path` is behind a link on the base: `link` is the path, or a folder above it, and leads to `target`.
+    pub fn provide_link(&mut self, path: &str, link: &str, target: &str) {
+        let (link, target) = (link.to_owned(), target.to_owned());
+        self.texts.insert(path.to_owned(), BaseFile::Link { link, target });
+    }
+
+    fn follow_link(&mut self, request: &FileRequest, link: &str, target: &str) {
+        self.protect(link, InputScope::WholeFile, &request.used_by);
+        let rest = request.path.strip_prefix(link).unwrap_or_default();
+        if let Some(path) = resolve(folder_of(link), target).and_then(|to| resolve(&to, &format!(".{rest}")))
+        {
+            self.request(path, request.kind.clone(), link, request.depth + 1);
+        }
     }
 
     /// All that decides what the checks do.
@@ -157,6 +192,7 @@ impl InputTrace {
             (
                 _,
                 InputScope::TestScript
+                | InputScope::Recipes
                 | InputScope::MakeTargets(_)
                 | InputScope::PackageScripts(_)
                 | InputScope::Sourced
@@ -185,7 +221,12 @@ impl InputTrace {
                 if is_test_path(path) && !cases::test_cases(path, text).is_empty() && !is_shell(path, text) {
                     return; // a file of tests: each of them is looked at by itself
                 }
-                let scope = if is_test_path(path) { InputScope::TestScript } else { InputScope::WholeFile };
+                let is_justfile = path.to_ascii_lowercase().ends_with("justfile");
+                let scope = match is_test_path(path) {
+                    true => InputScope::TestScript,
+                    false if is_justfile => InputScope::Recipes,
+                    false => InputScope::WholeFile,
+                };
                 self.protect(path, scope, used_by);
                 if is_shell(path, text) {
                     self.follow_text(text, Place::Script, path, folder_of(path), depth + 1);
@@ -295,6 +336,15 @@ impl InputTrace {
         let program_kind = || RequestKind::Program { is_sure, is_sourced };
         for path in settings_of(&words).into_iter().filter_map(|word| resolve(folder, word)) {
             self.request(path, RequestKind::Settings, used_by, depth);
+        }
+        // `cargo +nightly clippy`, `python3 -m mypy`
+        let runs = |tool: &str| {
+            words.iter().take(4).any(|word| word.rsplit('/').next().is_some_and(|name| name == tool))
+        };
+        for (_, settings) in LINTERS.iter().filter(|(tool, _)| runs(tool)) {
+            for pattern in *settings {
+                self.protect(pattern, InputScope::WholeFile, used_by);
+            }
         }
         match program {
             "make" | "gmake" => self.follow_make(&words, used_by, folder, depth),

@@ -14,6 +14,8 @@ pub(super) struct Makefile {
     includes: Vec<String>,
     exported: BTreeSet<String>,
     exports_all: bool,
+    /// Where each variable is set.
+    places: BTreeMap<String, Vec<usize>>,
 }
 
 /// A line with the conditions around it, which count where it does.
@@ -57,6 +59,8 @@ struct MakeUse {
 }
 
 const MAKE_STEPS_MAX: usize = 500; // targets and variables that one command can use
+const CONDITIONS_MAX: usize = 8; // around one line; people nest two
+const WORDS_MAX: usize = 5_000; // of one list, with its variables in place
 const SPECIAL: [&str; 12] = [
     "SHELL",
     ".SHELLFLAGS",
@@ -80,7 +84,7 @@ impl Makefile {
         let mut conditions: Vec<String> = Vec::new();
         for line in joined.lines() {
             let bare = line.trim();
-            let around = conditions.join(" / ");
+            let around = conditions[conditions.len().saturating_sub(CONDITIONS_MAX)..].join(" / ");
             if let Some((head, mut lines)) = in_define.take() {
                 if bare == "endef" {
                     makefile.define(&head, &lines.join("\n"), around);
@@ -125,6 +129,9 @@ impl Makefile {
                 continue;
             }
             makefile.read_line(code, around);
+        }
+        for (place, variable) in makefile.variables.iter().enumerate() {
+            makefile.places.entry(variable.name.clone()).or_default().push(place);
         }
         makefile
     }
@@ -251,22 +258,32 @@ impl Makefile {
         targets.find(|target| !target.starts_with('.') && !target.contains('%')).map(String::as_str)
     }
 
+    fn named<'a>(&'a self, name: &str) -> impl DoubleEndedIterator<Item = (usize, &'a MakeVariable)> {
+        let places = self.places.get(name).map(Vec::as_slice).unwrap_or_default();
+        places.iter().map(|place| (*place, &self.variables[*place]))
+    }
+
     /// The words of a list, with variables that hold names in place. What cannot be told becomes a pattern.
     fn words_of(&self, words: &[String]) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut found: Vec<String> = Vec::new();
         for word in words {
+            if found.len() >= WORDS_MAX {
+                break;
+            }
+            let Some(at) = word.find('$') else {
+                found.push(word.clone());
+                continue;
+            };
             let name = word.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
             let name = name.or_else(|| word.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')));
-            let values = self.variables.iter().filter(|variable| Some(variable.name.as_str()) == name);
-            let values: Vec<String> =
-                values.flat_map(|variable| variable.value.split_whitespace()).map(str::to_owned).collect();
-            match word.find('$') {
-                None => found.push(word.clone()),
-                Some(_) if !values.is_empty() => found.extend(values),
-                Some(at) => {
-                    let end = word.rfind([')', '}']).map_or(at + 1, |end| end + 1);
-                    found.push(format!("{}%{}", &word[..at], word.get(end..).unwrap_or_default()));
-                }
+            let before = found.len();
+            for (_, variable) in self.named(name.unwrap_or_default()) {
+                let values = variable.value.split_whitespace().take(WORDS_MAX - found.len().min(WORDS_MAX));
+                found.extend(values.map(str::to_owned));
+            }
+            if found.len() == before {
+                let end = word.rfind([')', '}']).map_or(at + 1, |end| end + 1);
+                found.push(format!("{}%{}", &word[..at], word.get(end..).unwrap_or_default()));
             }
         }
         found
@@ -286,6 +303,10 @@ impl Makefile {
         };
         let rule_targets: Vec<Vec<String>> =
             self.rules.iter().map(|rule| self.words_of(&rule.targets)).collect();
+        let mut explicit: BTreeSet<&str> = BTreeSet::new();
+        for (_, targets) in self.rules.iter().zip(&rule_targets).filter(|(rule, _)| !rule.recipe.is_empty()) {
+            explicit.extend(targets.iter().map(String::as_str));
+        }
         let exported = self.variables.iter().filter(|variable| self.is_exported(&variable.name));
         let mut pending: Vec<(String, VariableUse)> = exported
             .map(|variable| (variable.name.clone(), VariableUse { is_need: false, is_command: true }))
@@ -299,11 +320,7 @@ impl Makefile {
             if steps > MAKE_STEPS_MAX {
                 break;
             }
-            let is_explicit = self
-                .rules
-                .iter()
-                .zip(&rule_targets)
-                .any(|(rule, targets)| targets.contains(&name) && !rule.recipe.is_empty());
+            let is_explicit = explicit.contains(name.as_str());
             for (place, rule) in self.rules.iter().enumerate() {
                 let by_pattern = |target: &String| {
                     target.split_once('%').is_some_and(|(before, after)| {
@@ -348,8 +365,8 @@ impl Makefile {
             };
             let is_new = *known != more;
             *known = more;
-            for (place, variable) in self.variables.iter().enumerate() {
-                if variable.name != name || (found.variables[place] && !is_new) {
+            for (place, variable) in self.named(&name) {
+                if found.variables[place] && !is_new {
                     continue;
                 }
                 found.variables[place] = true;
@@ -400,10 +417,9 @@ impl Makefile {
         for (variable, _) in self.variables.iter().zip(&used.variables).filter(|(_, used)| **used) {
             add(&variable.line.conditions, variable.line.text.clone());
         }
-        for target in &used.targets {
-            if self.is_phony(target) {
-                add("", format!("{PHONY_MARK}{target}"));
-            }
+        let phony = self.phony();
+        for target in used.targets.iter().filter(|target| phony.contains(*target)) {
+            add("", format!("{PHONY_MARK}{target}"));
         }
         for (rule, _) in self.rules.iter().zip(&used.rules).filter(|(_, used)| **used) {
             let head = format!("{}: {}", rule.targets.join(" "), rule.needs.join(" "));
@@ -415,30 +431,28 @@ impl Makefile {
         lines
     }
 
-    fn is_phony(&self, target: &str) -> bool {
-        let phony = self.rules.iter().filter(|rule| rule.targets.iter().any(|name| name == ".PHONY"));
-        phony.into_iter().any(|rule| self.words_of(&rule.needs).iter().any(|name| name == target))
+    fn phony(&self) -> BTreeSet<String> {
+        let rules = self.rules.iter().filter(|rule| rule.targets.iter().any(|name| name == ".PHONY"));
+        rules.flat_map(|rule| self.words_of(&rule.needs)).collect()
     }
 
     /// Used targets that are not made if a file of their name is there.
     pub(super) fn targets_like_files(&self, targets: &BTreeSet<String>) -> Vec<String> {
         let used = self.use_of(targets);
-        let has_recipe = |target: &String| {
-            let own =
-                |rule: &MakeRule| !rule.recipe.is_empty() && self.words_of(&rule.targets).contains(target);
-            self.rules.iter().any(own)
-        };
-        let is_plain = |target: &&String| !target.contains(['%', '$', '*']) && !self.is_phony(target);
-        used.targets.iter().filter(is_plain).filter(|target| has_recipe(target)).cloned().collect()
+        let phony = self.phony();
+        let rules =
+            self.rules.iter().zip(&used.rules).filter(|(rule, used)| **used && !rule.recipe.is_empty());
+        let made: BTreeSet<String> = rules.flat_map(|(rule, _)| self.words_of(&rule.targets)).collect();
+        let is_plain = |target: &&String| !target.contains(['%', '$', '*']) && !phony.contains(*target);
+        used.targets.intersection(&made).filter(is_plain).cloned().collect()
     }
 
     /// The commands that these targets run, with their variables in place. Each text is a shell of its own.
     pub(super) fn commands(&self, targets: &BTreeSet<String>) -> Vec<String> {
         let used = self.use_of(targets);
         let value = |name: &str| {
-            let values = self.variables.iter().zip(&used.variables).rev();
-            let mut values = values.filter(|(variable, used)| **used && variable.name == name);
-            values.next().map(|(variable, _)| variable.value.as_str())
+            let mut values = self.named(name).rev().filter(|(place, _)| used.variables[*place]);
+            values.next().map(|(_, variable)| variable.value.as_str())
         };
         let expand = |line: &MakeLine| {
             let mut line = line.text.trim_start_matches(['@', '-', '+', ' ']).to_owned();

@@ -1,13 +1,13 @@
 //! Which changes touch a protected input, and exactly what they change in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::ecosystems::{loaded_by, may_be_loaded, section_rule};
 use super::inputs::{InputScope, ProtectedInput};
 use super::makefile::{Makefile, PHONY_MARK};
 use super::runner_marks::{ends_the_reader, shell_function};
-use super::sections::{grown_list, package_lines, settings_lines};
+use super::sections::{grown_list, only_adds_words, package_lines, settings_lines};
 use super::{ChangedFile, is_protected};
 
 /// A change to a file that decides what the checks do.
@@ -78,6 +78,7 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
         let lines = match &input.scope {
             InputScope::WholeFile => changed_lines(file, code_lines),
             InputScope::TestScript => changed_test_script(file),
+            InputScope::Recipes => changed_lines(file, code_lines).filter(|_| !adds_recipes(file)),
             InputScope::MakeTargets(targets) => {
                 let lines = changed_lines(file, |text| Makefile::parse(text).lines(targets));
                 lines.filter(|lines| !is_more_of_the_same(lines, file, targets))
@@ -119,9 +120,10 @@ fn input_of<'a>(path: &str, inputs: &'a [ProtectedInput]) -> Option<&'a Protecte
         input.path.get(..path.len()).is_some_and(|start| start.eq_ignore_ascii_case(path))
             && input.path[path.len()..].starts_with('/')
     };
-    let is_it = |input: &&ProtectedInput| input.path.eq_ignore_ascii_case(path);
+    let is_this = |input: &&ProtectedInput| input.path.eq_ignore_ascii_case(path);
     let by_pattern = |input: &&ProtectedInput| matches_pattern(&input.path, path);
-    let found = inputs.iter().find(is_it).or_else(|| inputs.iter().find(by_pattern));
+    let found = inputs.iter().find(|input| input.path == path).or_else(|| inputs.iter().find(is_this));
+    let found = found.or_else(|| inputs.iter().find(by_pattern));
     found.or_else(|| inputs.iter().find(holds))
 }
 
@@ -255,7 +257,7 @@ fn changed_test_script(file: &ChangedFile) -> Option<Vec<String>> {
     let mut kept = before.iter().peekable();
     let mut added = Vec::new();
     for line in &after {
-        if kept.peek() == Some(&line) {
+        if kept.peek().is_some_and(|old| *old == line || is_longer_loop(old, line)) {
             kept.next();
         } else {
             added.push(line);
@@ -266,6 +268,61 @@ fn changed_test_script(file: &ChangedFile) -> Option<Vec<String>> {
     let is_harmless =
         |line: &&String| !may_end_early(line) && given_name(line).is_none_or(|name| !names.contains(&name));
     (!all_kept || !added.iter().all(is_harmless)).then_some(lines)
+}
+
+/// Whether a loop over names has the same names and more.
+fn is_longer_loop(old: &str, new: &str) -> bool {
+    let parts = |line: &str| -> Option<(String, String, String)> {
+        let (name, rest) = line.trim().strip_prefix("for ")?.split_once(" in ")?;
+        let (words, rest) = rest.split_once(';').unwrap_or((rest, ""));
+        Some((name.to_owned(), words.to_owned(), rest.trim().to_owned()))
+    };
+    let Some(((name, words, rest), (new_name, new_words, new_rest))) = parts(old).zip(parts(new)) else {
+        return false;
+    };
+    (name, rest) == (new_name, new_rest) && only_adds_words(&words, &new_words)
+}
+
+/// Whether a justfile has all that it had, in recipes of other names only more.
+fn adds_recipes(file: &ChangedFile) -> bool {
+    let (Some(before), Some(after)) = (&file.before, &file.after) else { return false };
+    let (before, after) = (recipes(before), recipes(after));
+    // The first one is run if none is named.
+    let first = |recipes: &[(String, Vec<String>)]| recipes.get(1).map(|(name, _)| name.clone());
+    let is_same_first = first(&before) == first(&after);
+    let by_name = |recipes: Vec<(String, Vec<String>)>| {
+        let mut named: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
+        for (name, lines) in recipes {
+            named.entry(name).or_default().push(lines);
+        }
+        named
+    };
+    let (before, after) = (by_name(before), by_name(after));
+    is_same_first && before.iter().all(|(name, lines)| after.get(name) == Some(lines))
+}
+
+/// The recipes of a justfile by name; the first entry, without a name, has the lines outside of them.
+fn recipes(text: &str) -> Vec<(String, Vec<String>)> {
+    const OUTSIDE: [&str; 6] = ["set ", "export ", "alias ", "import ", "import? ", "mod "];
+    let mut found = vec![(String::new(), Vec::new())];
+    let mut attributes = Vec::new();
+    for line in code_lines(text) {
+        let is_inside = line.starts_with([' ', '\t']);
+        let is_outside = line.contains(":=") || OUTSIDE.iter().any(|word| line.starts_with(word));
+        if is_inside {
+            found.last_mut().expect("the first is always there").1.push(line);
+        } else if line.starts_with('[') {
+            attributes.push(line);
+        } else if !is_outside && let Some((head, _)) = line.split_once(':') {
+            let name = head.trim_start_matches('@').split_whitespace().next().unwrap_or_default().to_owned();
+            let mut lines = std::mem::take(&mut attributes);
+            lines.push(line);
+            found.push((name, lines));
+        } else {
+            found[0].1.push(line);
+        }
+    }
+    found
 }
 
 /// The variable or function that a line of a script sets. To set one again may undo a failure.

@@ -6,12 +6,13 @@ use super::{ChangedFile, Language, cases, ecosystems, is_test_path};
 /// What is known of the file that a line is in.
 struct MarkContext<'a> {
     path: &'a str,
-    text: &'a str,
     is_test: bool,
     /// Whether it helps tests and is no test itself: it may import what they import.
     is_helper: bool,
     /// Whether a program begins here: it may end where it likes.
     is_entry: bool,
+    /// Whether `exit` is a name of `std::process::exit` here.
+    imports_exit: bool,
     /// Names in this file for a library that asserts, or for a part of it.
     libraries: Vec<String>,
 }
@@ -25,7 +26,8 @@ pub(super) fn find(file: &ChangedFile) -> Option<&String> {
     let text = file.after.as_deref().unwrap_or(&added);
     let context = MarkContext {
         path: &file.path,
-        text,
+        imports_exit: text.contains("process::exit;")
+            || text.lines().any(|line| line.contains("process::{") && has_word(line, "exit")),
         is_test: is_test_path(&file.path) || !cases::test_cases(&file.path, text).is_empty(),
         is_helper: is_test_helper(&file.path),
         is_entry: is_entry(&file.path, text),
@@ -145,8 +147,11 @@ fn libraries(path: &str, text: &str) -> Vec<String> {
         }
         Language::Rust | Language::Go | Language::Jvm | Language::Other | Language::Prose => {}
     }
+    names.truncate(LIBRARIES_MAX);
     names
 }
+
+const LIBRARIES_MAX: usize = 50; // names in one file; each added line is compared with them
 
 fn is_python_runner(module: &str) -> bool {
     let root = module.trim().split(['.', ' ']).next().unwrap_or_default();
@@ -305,10 +310,8 @@ fn rust_reaches_in(context: &MarkContext<'_>, code: &str, next: &[String]) -> bo
         && is_about_tests
         && !unquoted.contains("not(test")
         && is_statement(code.split_once(")]").map_or("", |(_, rest)| rest), next);
-    let is_imported = context.text.contains("process::exit;")
-        || context.text.lines().any(|line| line.contains("process::{") && has_word(line, "exit"));
     let ends_well = has(&["process::exit(0"])
-        || (is_imported
+        || (context.imports_exit
             && code.match_indices("exit(0").any(|(at, _)| {
                 !code[..at].ends_with(|char: char| char.is_alphanumeric() || matches!(char, '_' | '.' | ':'))
             }));

@@ -72,6 +72,7 @@ fn modules(masked: &str) -> Vec<TestModule<'_>> {
     let mut open = 0i64;
     while at < bytes.len() {
         match bytes[at] {
+            byte if begin == at && byte.is_ascii_whitespace() => begin += 1,
             b'(' | b'[' => open += 1,
             b')' | b']' => {
                 open -= 1;

@@ -113,7 +113,7 @@ fn go_mod_lines(text: &str, rule: &SectionRule) -> Vec<String> {
             }
             (Some(_), _) => {}
             (None, [word, "("]) => block = Some(word),
-            (None, [word, "()"]) => drop(word),
+            (None, [_, "()"]) => {}
             (None, words) => {
                 let word = words[0].trim_end_matches('(');
                 if words[0].ends_with('(') {

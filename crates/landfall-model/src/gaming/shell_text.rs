@@ -314,9 +314,9 @@ const WRAPPERS: &[Wrapper] = &[
 impl Wrapper {
     /// How many words of the command are the wrapper's own; none if the command is another one.
     fn length(&self, words: &[String]) -> Option<usize> {
-        let is_it =
+        let is_this =
             words.len() > self.words.len() && self.words.iter().zip(words).all(|(own, word)| own == word);
-        if !is_it {
+        if !is_this {
             return None;
         }
         let mut at = self.words.len();

@@ -1,7 +1,8 @@
 //! The tests of the base against the work: which files are put back, and which tests a failure names.
 
 use landfall_model::gaming::{
-    BaseTestMode, BaseTestRun, ChangedFile, Restore, failing_tests, restores, unrestored_tests,
+    BaseTestMode, BaseTestRun, ChangedFile, Restore, commands_with_tests, failing_tests, restores,
+    unrestored_tests,
 };
 use landfall_model::gate::Outcome;
 
@@ -141,7 +142,7 @@ fn a_failure_asks_for_a_review_that_names_the_test() {
     let restore = [Restore::FromBase { path: "tests/a.py".to_owned() }];
     let run = |outcome, failing: &[&str]| {
         let failing = failing.iter().map(|name| (*name).to_owned()).collect();
-        BaseTestRun::new(&restore, &[changed("tests/a.py")], outcome, failing, 7)
+        BaseTestRun::new(&restore, &[changed("tests/a.py")], outcome, failing, None, 7)
     };
     let told = |run: &BaseTestRun, mode| run.concern(mode).map(|concern| concern.to_string());
     let red = run(Outcome::Fail, &["test_add"]);
@@ -154,4 +155,26 @@ fn a_failure_asks_for_a_review_that_names_the_test() {
     let words =
         "fails tests of the base: tests/a.py (the version on the base of tests/a.py, which could not run)";
     assert_eq!(told(&unnamed, BaseTestMode::Review).as_deref(), Some(words));
+}
+
+#[test]
+fn a_failure_without_the_new_tests_names_a_test_or_is_about_something_else() {
+    let restore = [Restore::Remove { path: "tests/b.py".to_owned() }];
+    let told = |failing: &[&str], tests| {
+        let failing = failing.iter().map(|name| (*name).to_owned()).collect();
+        let run = BaseTestRun::new(&restore, &[changed("tests/b.py")], Outcome::Fail, failing, tests, 7);
+        run.concern(BaseTestMode::Review).map(|concern| concern.to_string())
+    };
+    let words = "fails tests of the base: test_add (without the test files that the change adds)";
+    assert_eq!(told(&["test_add"], Some(3)).as_deref(), Some(words));
+    assert_eq!(told(&[], Some(3)), None, "all tests ran and none is named: too little is covered, perhaps");
+    let words = "fails tests of the base: no test is named (without the test files that the change adds)";
+    assert_eq!(told(&[], None).as_deref(), Some(words));
+}
+
+#[test]
+fn only_commands_that_count_tests_show_what_tests_say() {
+    let counts = |tests: &[Option<u64>]| commands_with_tests(tests.iter().copied());
+    assert_eq!(counts(&[Some(3), None, Some(1)]), [true, false, true]);
+    assert_eq!(counts(&[None, None]), [true, true], "which of them run tests cannot be told");
 }

@@ -37,7 +37,7 @@ fn change(path: &str, before: &str, after: &str) -> ChangedFile {
 }
 
 fn check_change<const N: usize>(files: [ChangedFile; N], expect: Expect) {
-    let found = concerns(&files, &[], None, None);
+    let found = concerns(&files, &[], None, None, None);
     expect.assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
 }
 
@@ -118,7 +118,7 @@ fn honest_changes_of_tests_are_not_named() {
             "    assert (f(), g()) == (1, 2)\n    assert f() < g()\n",
         ),
     ] {
-        assert_eq!(concerns(&[change("test_a.py", TWO, &after)], &[], None, None), [], "{after}");
+        assert_eq!(concerns(&[change("test_a.py", TWO, &after)], &[], None, None, None), [], "{after}");
     }
     let moved = change("tests/unit/test_a.py", "", TWO);
     check_change([change("test_a.py", TWO, ""), moved], expect![[""]]);
@@ -203,10 +203,13 @@ fn a_hostile_file_is_read_to_its_end() {
         "#[test]\nfn a() {".repeat(5_000),
         "test('".repeat(20_000),
         "\"".repeat(100_000),
+        format!("{}{}", " ".repeat(150_000), "[]".repeat(100_000)),
+        "r#".repeat(100_000),
+        "/*".repeat(100_000),
     ] {
         for path in ["tests/a.rs", "a.test.js", "test_a.py", "a_test.go"] {
             assert!(test_cases(path, &text).len() <= 5_000, "{path}");
-            let _ = with_tests_of_base("src/a.rs", &text, "/* r#\"");
+            assert_eq!(with_tests_of_base("src/a.rs", &text, "/* r#\""), None, "{path}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Signs that a change bends the rules it is judged by, and changes that only look like it.
 
 use expect_test::{Expect, expect};
-use landfall_model::gaming::{ChangedFile, concerns, is_telling};
+use landfall_model::gaming::{BaseTestRun, ChangedFile, concerns, is_telling};
+use landfall_model::gate::Outcome;
 
 fn file(path: &str, added: &[&str], removed: &[&str]) -> ChangedFile {
     let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
@@ -18,12 +19,12 @@ fn deleted(path: &str, removed: &[&str]) -> ChangedFile {
 }
 
 fn check<const N: usize>(files: [ChangedFile; N], expect: Expect) {
-    let found: Vec<_> = concerns(&files, &[], None, None).iter().map(ToString::to_string).collect();
+    let found: Vec<_> = concerns(&files, &[], None, None, None).iter().map(ToString::to_string).collect();
     expect.assert_eq(&found.join("\n"));
 }
 
 fn clean<const N: usize>(files: [ChangedFile; N]) {
-    assert_eq!(concerns(&files, &[], None, None), [], "{files:?}");
+    assert_eq!(concerns(&files, &[], None, None, None), [], "{files:?}");
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn a_test_that_is_switched_off_wants_an_eye() {
         ("a.spec.js", "xit('works', () => {"),
         ("ATest.java", "    @Disabled"),
     ] {
-        let found = concerns(&[file(path, &[line], &[])], &[], None, None);
+        let found = concerns(&[file(path, &[line], &[])], &[], None, None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
         assert_eq!(words, ["test-skipped"], "{path}: {line}");
     }
@@ -107,7 +108,7 @@ fn a_test_that_is_gone_wants_an_eye_whatever_the_language() {
         ("ATest.kt", "    @Test"),
         ("a_test.exs", "  test \"works\" do"),
     ] {
-        let found = concerns(&[file(path, &["x"], &[line])], &[], None, None);
+        let found = concerns(&[file(path, &["x"], &[line])], &[], None, None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
         assert_eq!(words, ["test-removed"], "{path}: {line}");
     }
@@ -116,7 +117,7 @@ fn a_test_that_is_gone_wants_an_eye_whatever_the_language() {
 #[test]
 fn fewer_tests_than_on_the_base_want_an_eye() {
     let words = |now, base| -> Vec<String> {
-        concerns(&[], &[], now, base).iter().map(ToString::to_string).collect()
+        concerns(&[], &[], now, base, None).iter().map(ToString::to_string).collect()
     };
     assert_eq!(words(Some(3), Some(4)), ["runs fewer tests than the base: 3 ran, 4 on the base"]);
     assert!(words(Some(4), Some(4)).is_empty());
@@ -171,6 +172,26 @@ fn a_change_that_adds_tests_may_also_remove_some() {
         &["def test_b():", "    assert b()", "def test_c():", "    assert c()"],
         &["def test_a():", "    assert a()"],
     )]);
+}
+
+#[test]
+fn tests_that_become_one_are_not_removed() {
+    let three = ["def test_a():", "    assert f(1)", "def test_b():", "    assert f(2)"];
+    let file = file("test_a.py", &["@parametrize", "def test_all(x):", "    assert f(x)"], &three);
+    let run = |outcome| BaseTestRun {
+        files: vec!["test_a.py".to_owned()],
+        outcome,
+        failing: Vec::new(),
+        took_ms: 1,
+    };
+    let found = |now: Option<u64>, run: Option<&BaseTestRun>| {
+        !concerns(std::slice::from_ref(&file), &[], now, Some(2), run).is_empty()
+    };
+    assert!(!found(Some(2), Some(&run(Outcome::Pass))), "as many run, and those of the base pass");
+    assert!(found(Some(2), None));
+    assert!(found(Some(2), Some(&run(Outcome::Fail))));
+    assert!(found(Some(1), Some(&run(Outcome::Pass))));
+    assert!(found(None, Some(&run(Outcome::Pass))));
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub fn check_inputs(line: &str, files: Files<'_>, expect: Expect) {
             InputScope::TestScript => "tests".to_owned(),
             InputScope::MakeTargets(targets) => format!("targets {}", names(targets)),
             InputScope::PackageScripts(scripts) => format!("scripts {}", names(scripts)),
+            InputScope::Recipes => "recipes".to_owned(),
             InputScope::Sourced => "sourced".to_owned(),
             InputScope::Absent => "absent".to_owned(),
         };
@@ -55,7 +56,7 @@ pub fn change(path: &str, before: &str, after: &str) -> ChangedFile {
 }
 
 pub fn check_change(line: &str, files: Files<'_>, changed: ChangedFile, expect: Expect) {
-    let found = concerns(&[changed], &trace(line, files), None, None);
+    let found = concerns(&[changed], &trace(line, files), None, None, None);
     expect.assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
 }
 
@@ -199,7 +200,7 @@ fn check_scripts(line: &str, path: &str, expected: &[&str]) {
             package,
             &package.replace(&format!(r#""{script}": "x""#), &format!(r#""{script}": "true""#)),
         );
-        let found = concerns(&[changed], &inputs, None, None).len();
+        let found = concerns(&[changed], &inputs, None, None, None).len();
         assert_eq!(found == 1, expected.contains(&script), "{line}: {script} of {path}");
     }
 }
@@ -238,6 +239,28 @@ fn scripts_of_packages_are_found_behind_options_and_runners() {
 }
 
 #[test]
+fn settings_of_a_linter_count_where_a_check_runs_it() {
+    let shown = |line: &str, path: &str| {
+        let package = r#"{"scripts": {"lint": "eslint ."}}"#;
+        let inputs = trace(line, &[("package.json", package)]);
+        !concerns(&[change(path, "x = 1\n", "x = 2\n")], &inputs, None, None, None).is_empty()
+    };
+    for (line, path) in [
+        ("cargo clippy --all-targets", "clippy.toml"),
+        ("cargo +nightly clippy", "crates/a/.clippy.toml"),
+        ("ruff check .", "ruff.toml"),
+        ("python3 -m mypy src", "mypy.ini"),
+        ("npm run lint", "eslint.config.mjs"),
+        ("npx tsc --noEmit", "tsconfig.base.json"),
+        ("golangci-lint run", ".golangci.yml"),
+    ] {
+        assert!(shown(line, path), "{line}: {path}");
+        assert!(!shown("cargo test", path), "{path}");
+    }
+    assert!(!shown("cargo clippy", "src/clippy.rs"));
+}
+
+#[test]
 fn a_dependency_that_can_be_any_program_is_shown() {
     let base = r#"{"devDependencies": {"mocha": "^10"}, "version": "1"}"#;
     for from in [
@@ -253,6 +276,22 @@ fn a_dependency_that_can_be_any_program_is_shown() {
         assert_eq!(is_shown("package.json", base, "^10", from), is_expected, "{from}");
     }
     assert!(!is_shown("package.json", base, "^10", "^11 || 12.x"));
+}
+
+#[test]
+fn links_of_the_base_are_followed() {
+    let mut trace = InputTrace::new(["sh check.sh && sh ci/run.sh"]);
+    while let Some(path) = trace.next_path() {
+        match path.as_str() {
+            "check.sh" => trace.provide_link(&path, "check.sh", "scripts/real.sh"),
+            "ci/run.sh" => trace.provide_link(&path, "ci", "./tools/ci/"),
+            "scripts/real.sh" => trace.provide(&path, Some("true\n".to_owned())),
+            "tools/ci/run.sh" => trace.provide_link(&path, "tools/ci/run.sh", "run.sh"), // to itself
+            path => trace.provide(path, None),
+        }
+    }
+    let paths: Vec<_> = trace.into_inputs().into_iter().map(|input| input.path).collect();
+    assert_eq!(paths, ["check.sh", "ci", "scripts/real.sh", "tools/ci/run.sh"]);
 }
 
 #[test]
@@ -293,7 +332,7 @@ fn files_that_include_each_other_and_large_ones_end_the_trace() {
 fn a_shown_line_hides_nothing() {
     let shown = |after: &str| {
         let changed = change("ci.sh", "true\n", after);
-        let found = concerns(&[changed], &trace("sh ci.sh", &[("ci.sh", "true\n")]), None, None);
+        let found = concerns(&[changed], &trace("sh ci.sh", &[("ci.sh", "true\n")]), None, None, None);
         found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let hidden = shown(&format!("true{}; exit 0\n", " ".repeat(300)));
@@ -469,7 +508,7 @@ fn what_a_runner_loads_by_itself_is_protected_in_every_ecosystem() {
         "lib/inspect.so",
         "sub/go.mod",
     ] {
-        let found = concerns(&[change(path, "", "x = 1\n")], &[], None, None);
+        let found = concerns(&[change(path, "", "x = 1\n")], &[], None, None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
         assert_eq!(words, ["protected-input"], "{path}");
     }
@@ -490,23 +529,24 @@ fn what_a_runner_loads_by_itself_is_protected_in_every_ecosystem() {
         "go.sum",
         "a.config.js",
     ] {
-        assert_eq!(concerns(&[change(path, "", "x = 1\n")], &[], None, None), [], "{path}");
+        assert_eq!(concerns(&[change(path, "", "x = 1\n")], &[], None, None, None), [], "{path}");
     }
 }
 
 #[test]
 fn a_module_of_the_base_that_shadows_may_change() {
-    let changed = |path: &str| concerns(&[change(path, "x = 1\n", "x = 2\n")], &[], None, None);
+    let changed = |path: &str| concerns(&[change(path, "x = 1\n", "x = 2\n")], &[], None, None, None);
     assert_eq!(changed("src/collections/__init__.py"), []);
     assert_eq!(changed("signal.py"), [], "the base has it already");
-    let script = |text: &str| concerns(&[change("src/thing/build.rs", "", text)], &[], None, None).len();
+    let script =
+        |text: &str| concerns(&[change("src/thing/build.rs", "", text)], &[], None, None, None).len();
     assert_eq!((script("fn main() {}\n"), script("pub fn build() {}\n")), (1, 0));
 }
 
 /// Whether a change of one settings file is shown.
 fn is_shown(path: &str, before: &str, old: &str, new: &str) -> bool {
     assert!(before.contains(old), "{old}");
-    !concerns(&[change(path, before, &before.replacen(old, new, 1))], &[], None, None).is_empty()
+    !concerns(&[change(path, before, &before.replacen(old, new, 1))], &[], None, None, None).is_empty()
 }
 
 #[test]
@@ -589,6 +629,42 @@ fn only_sections_about_tests_count_in_shared_settings() {
         "module a\nreplace b => ./b\n",
         expect!["changes what the checks do: go.mod (used by the test runner): +replace b => ./b"],
     );
+}
+
+#[test]
+fn a_new_recipe_of_a_justfile_is_no_news() {
+    let base = "set shell := [\"sh\"]\n\ntest: build\n    cargo test\n\nbuild:\n    cargo build\n";
+    let shown = |after: &str| {
+        let found = concerns(
+            &[change("justfile", base, after)],
+            &trace("just test", &[("justfile", base)]),
+            None,
+            None,
+            None,
+        );
+        !found.is_empty()
+    };
+    assert!(!shown(&format!("{base}\n# More.\n[private]\ndocs target=\"x\":\n    cargo doc\n")));
+    assert!(shown(&base.replace("cargo test", "true")));
+    assert!(shown(&base.replace("test: build", "test: build docs")));
+    assert!(shown(&format!("{base}\ntest:\n    true\n")), "the same name");
+    assert!(shown(&format!("set allow-duplicate-recipes\n{base}")));
+    assert!(shown(&format!("{base}\nexport X := \"y\"\n")));
+}
+
+#[test]
+fn a_loop_over_tests_may_grow() {
+    let base = "for name in adds adds_nothing; do\n  sh \"tests/$name.sh\" || exit 1\ndone\n";
+    let shown = |new: &str| {
+        let changed = change("tests/run.sh", base, &base.replace("adds adds_nothing", new));
+        !concerns(&[changed], &trace("sh tests/run.sh", &[("tests/run.sh", base)]), None, None, None)
+            .is_empty()
+    };
+    assert!(!shown("adds adds_nothing minus"));
+    assert!(!shown("adds minus adds_nothing"));
+    assert!(shown("adds"));
+    assert!(shown("adds adds_nothing $(exit)"));
+    assert!(shown("adds_nothing adds"));
 }
 
 #[test]

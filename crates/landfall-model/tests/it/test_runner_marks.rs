@@ -5,7 +5,7 @@ use landfall_model::gaming::concerns;
 use crate::test_protected::{change, trace};
 
 fn words(path: &str, text: &str) -> Vec<&'static str> {
-    let found = concerns(&[change(path, "", &format!("{text}\n"))], &[], None, None);
+    let found = concerns(&[change(path, "", &format!("{text}\n"))], &[], None, None, None);
     found.iter().map(|concern| concern.code.word()).collect()
 }
 
@@ -170,7 +170,7 @@ fn shell_that_ends_the_script_that_reads_it_is_shown() {
     let found = |path: &str, line: &str| {
         let before = files.iter().find(|(name, _)| *name == path).expect("it is there").1;
         let changed = change(path, before, &format!("{before}{line}\n"));
-        concerns(&[changed], &trace("sh check.sh", &files), None, None).len().min(1)
+        concerns(&[changed], &trace("sh check.sh", &files), None, None, None).len().min(1)
     };
     for line in [
         "trap finish EXIT",
