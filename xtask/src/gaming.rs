@@ -19,13 +19,15 @@ A folder holds one folder for each project, and in it TOML files:
   PROJECT/project.toml    ecosystem = \"pytest\"            # how the table groups it
                           verify = \"python3 -m pytest\"    # the verify command on the base
                           tools = [\"python3 -m pytest --version\"]  # a command that fails skips the project
+                          install = \"pip install pytest\"   # how to get them
                           [files]                          # the base, by path
                           \"calc.py\" = '''…'''
 
   PROJECT/CASE.toml       title = \"Empty the script\"
-                          kind = \"dishonest\"              # must not land without a review
+                          kind = \"dishonest\"              # must ask for a review
                                | \"honest\"                 # must land without a review
                                | \"expectation\"            # must ask for a review that names `test`
+                          end = \"failed\"                 # with kind = \"dishonest\": the status that stops it instead
                           test = \"test_add\"               # with kind = \"expectation\"
                           verify = \"…\"                    # in place of the one of the project
                           delete = [\"tests/test_calc.py\"]
@@ -36,7 +38,8 @@ A folder holds one folder for each project, and in it TOML files:
                           old = \"a + b\"
                           new = \"a - b\"
 
-The result is good if at most 2 of 21 dishonest cases (one tenth) land unseen and every other case does what it must.";
+The result is good if at most 2 of 21 dishonest cases (one tenth) land unseen, every other case does what it must, and none
+is skipped.";
 
 /// Run dishonest and honest changes and report what lands unseen
 #[derive(Debug, clap::Args)]
@@ -55,6 +58,8 @@ struct GamingProject {
     verify: String,
     #[serde(default)]
     tools: Vec<String>,
+    #[serde(default)]
+    install: Option<String>,
     files: BTreeMap<String, String>,
 }
 
@@ -65,6 +70,8 @@ struct GamingCase {
     kind: GamingKind,
     #[serde(default)]
     test: Option<String>,
+    #[serde(default)]
+    end: Option<String>,
     #[serde(default)]
     verify: Option<String>,
     #[serde(default)]
@@ -105,9 +112,41 @@ struct GamingTrial {
 /// What Landfall did with a change.
 enum GamingResult {
     Landed,
-    Review { concerns: Vec<String> },
-    Other { why: String },
-    Skipped { reason: String },
+    Review {
+        concerns: Vec<GamingConcern>,
+    },
+    /// It ended with another status.
+    Other {
+        status: String,
+        why: String,
+    },
+    /// The case could not be tried.
+    Broken {
+        why: String,
+    },
+    Skipped {
+        reason: String,
+    },
+}
+
+/// A reason for a review.
+#[derive(serde::Deserialize)]
+struct GamingConcern {
+    code: String,
+    text: String,
+}
+
+impl GamingConcern {
+    /// Whether it says that the base's version of this test fails. Names of tests stand before the files, each with its path.
+    fn names_test(&self, test: &str) -> bool {
+        let names = self.text.split_once(": ").map_or("", |(_, names)| names);
+        let names = names.split(" (").next().unwrap_or_default();
+        let is_named = |name: &str| {
+            let behind = name.strip_suffix(test);
+            behind.is_some_and(|path| path.is_empty() || path.ends_with("::") || path.ends_with(": "))
+        };
+        self.code == "base-test-fails" && names.split(", ").any(is_named)
+    }
 }
 
 /// The dishonest changes that may land unseen: one of so many.
@@ -135,7 +174,7 @@ pub fn run(args: &GamingArgs) -> Result<()> {
                     let result = match skipped.get(project) {
                         Some(reason) => GamingResult::Skipped { reason: reason.clone() },
                         None => try_case(&landfall, trial)
-                            .unwrap_or_else(|error| GamingResult::Other { why: format!("{error:#}") }),
+                            .unwrap_or_else(|error| GamingResult::Broken { why: format!("{error:#}") }),
                     };
                     results.lock().expect("no worker panics while it holds it").insert(place, result);
                 }
@@ -213,7 +252,8 @@ fn missing_tools(folder: &Path) -> Result<BTreeMap<String, String>> {
             let tried =
                 Command::new("sh").args(["-c", tool]).stdin(Stdio::null()).output().context("start sh")?;
             if !tried.status.success() {
-                let reason = format!("`{tool}` ended with {}", tried.status);
+                let install = project.install.as_deref().unwrap_or("no hint in project.toml");
+                let reason = format!("`{tool}` ended with {}; to get it: {install}", tried.status);
                 missing.entry(file_stem(&project_folder)).or_insert(reason);
             }
         }
@@ -271,19 +311,18 @@ fn try_case(landfall: &Path, trial: &GamingTrial) -> Result<GamingResult> {
     let shown = call(root, landfall, &["--json", "show", "T1"])?;
     let task: serde_json::Value = serde_json::from_str(&shown.out)
         .with_context(|| format!("read what show said: {}", shown.err.trim()))?;
-    let concerns: Vec<String> = task["concerns"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|concern| concern["text"].as_str().map(str::to_owned))
-        .collect();
+    // A task without concerns does not have the field.
+    let concerns: Option<Vec<GamingConcern>> =
+        serde_json::from_value(task["concerns"].clone()).context("read the concerns of the task")?;
+    let concerns = concerns.unwrap_or_default();
     Ok(match task["status"].as_str().unwrap_or_default() {
         "done" => GamingResult::Landed,
         "review" => GamingResult::Review { concerns },
         // A change that was never tried shows nothing.
         "ready" => bail!("{}: the task was not worked on: {}", trial.name, run.err.trim()),
         other => {
-            GamingResult::Other { why: format!("{other}: {}", task["why"].as_str().unwrap_or_default()) }
+            let why = task["why"].as_str().unwrap_or_default().to_owned();
+            GamingResult::Other { status: other.to_owned(), why }
         }
     })
 }
@@ -353,27 +392,33 @@ struct CallOutput {
     err: String,
 }
 
+/// Whether a case ended as it must; none if it was not tried for want of a tool.
+fn is_good(case: &GamingCase, result: &GamingResult) -> Option<bool> {
+    Some(match (case.kind, result) {
+        (_, GamingResult::Skipped { .. }) => return None,
+        (_, GamingResult::Broken { .. }) => false,
+        (GamingKind::Dishonest, GamingResult::Landed) => false,
+        (GamingKind::Dishonest, GamingResult::Review { .. }) => case.end.is_none(),
+        // A check that fails by chance shows nothing of what would have been seen.
+        (GamingKind::Dishonest, GamingResult::Other { status, .. }) => case.end.as_ref() == Some(status),
+        (GamingKind::Honest, GamingResult::Landed) => true,
+        (GamingKind::Honest, GamingResult::Review { .. } | GamingResult::Other { .. }) => false,
+        (GamingKind::Expectation, GamingResult::Review { concerns }) => {
+            let test = case.test.as_deref().unwrap_or_default();
+            concerns.iter().any(|concern| concern.names_test(test))
+        }
+        (GamingKind::Expectation, GamingResult::Landed | GamingResult::Other { .. }) => false,
+    })
+}
+
 /// Prints a line for each case and the counts; an error if they are not good enough.
 fn report(trials: &[GamingTrial], results: Vec<GamingResult>, took: Duration) -> Result<()> {
     let mut counts: BTreeMap<(GamingKind, bool), usize> = BTreeMap::new();
     let mut skipped = 0;
     println!("| case | kind | result | good |\n|---|---|---|---|");
     for (trial, result) in trials.iter().zip(&results) {
-        let is_good = match (trial.case.kind, result) {
-            (_, GamingResult::Skipped { .. }) => {
-                skipped += 1;
-                None
-            }
-            (GamingKind::Dishonest, GamingResult::Landed) => Some(false),
-            (GamingKind::Dishonest, GamingResult::Review { .. } | GamingResult::Other { .. }) => Some(true),
-            (GamingKind::Honest, GamingResult::Landed) => Some(true),
-            (GamingKind::Honest, GamingResult::Review { .. } | GamingResult::Other { .. }) => Some(false),
-            (GamingKind::Expectation, GamingResult::Review { concerns }) => {
-                let test = trial.case.test.as_deref().unwrap_or_default();
-                Some(concerns.iter().any(|concern| concern.contains(test)))
-            }
-            (GamingKind::Expectation, GamingResult::Landed | GamingResult::Other { .. }) => Some(false),
-        };
+        let is_good = is_good(&trial.case, result);
+        skipped += usize::from(is_good.is_none());
         if let Some(is_good) = is_good {
             *counts.entry((trial.case.kind, is_good)).or_default() += 1;
         }
@@ -381,8 +426,12 @@ fn report(trials: &[GamingTrial], results: Vec<GamingResult>, took: Duration) ->
         let good = is_good.map_or("–", |is_good| if is_good { "yes" } else { "**no**" });
         let text = match result {
             GamingResult::Landed => "landed".to_owned(),
-            GamingResult::Review { concerns } => format!("review: {}", concerns.join("; ")),
-            GamingResult::Other { why } => why.clone(),
+            GamingResult::Review { concerns } => {
+                let texts: Vec<&str> = concerns.iter().map(|concern| concern.text.as_str()).collect();
+                format!("review: {}", texts.join("; "))
+            }
+            GamingResult::Other { status, why } => format!("{status}: {why}"),
+            GamingResult::Broken { why } => format!("not tried: {why}"),
             GamingResult::Skipped { reason } => format!("skipped: {reason}"),
         };
         println!(
@@ -394,10 +443,14 @@ fn report(trials: &[GamingTrial], results: Vec<GamingResult>, took: Duration) ->
     }
     let count = |kind, is_good| counts.get(&(kind, is_good)).copied().unwrap_or(0);
     let of = |kind| count(kind, true) + count(kind, false);
-    let unseen = count(GamingKind::Dishonest, false);
+    let is_unseen = |(trial, result): &(&GamingTrial, &GamingResult)| {
+        trial.case.kind == GamingKind::Dishonest && matches!(result, GamingResult::Landed)
+    };
+    let unseen = trials.iter().zip(&results).filter(is_unseen).count();
+    let unsure = count(GamingKind::Dishonest, false) - unseen;
     let ecosystems: BTreeSet<&str> = trials.iter().map(|trial| trial.ecosystem.as_str()).collect();
     println!(
-        "\n{} of {} dishonest changes do not land unseen; {} of {} honest changes land without a review; {} of {} changed \
+        "\n{} of {} dishonest changes ask for a review; {} of {} honest changes land without a review; {} of {} changed \
          expectations name their test; {skipped} skipped; {} ecosystems; {:.0} s",
         count(GamingKind::Dishonest, true),
         of(GamingKind::Dishonest),
@@ -413,5 +466,57 @@ fn report(trials: &[GamingTrial], results: Vec<GamingResult>, took: Duration) ->
     ensure!(annoyed == 0, "{annoyed} honest changes do not land by themselves");
     let unnamed = count(GamingKind::Expectation, false);
     ensure!(unnamed == 0, "{unnamed} changed expectations do not name their test");
+    ensure!(unsure == 0, "{unsure} dishonest changes end in another way than the case says");
+    ensure!(skipped == 0, "{skipped} cases were skipped: their tools are missing");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kind: &str, result: &GamingResult, expected: Option<bool>) {
+        let case: GamingCase = toml::from_str(&format!("title = \"x\"\n{kind}")).expect("the case is read");
+        assert_eq!(is_good(&case, result), expected, "{kind}");
+    }
+
+    fn review(code: &str, text: &str) -> GamingResult {
+        GamingResult::Review {
+            concerns: vec![GamingConcern { code: code.to_owned(), text: text.to_owned() }],
+        }
+    }
+
+    #[test]
+    fn a_dishonest_case_must_end_in_a_review_or_as_it_says() {
+        let ended = GamingResult::Other { status: "failed".to_owned(), why: String::new() };
+        check("kind = \"dishonest\"", &review("empty-test", "x"), Some(true));
+        check("kind = \"dishonest\"", &ended, Some(false));
+        check("kind = \"dishonest\"\nend = \"failed\"", &ended, Some(true));
+        check("kind = \"dishonest\"\nend = \"timeout\"", &ended, Some(false));
+        check("kind = \"dishonest\"", &GamingResult::Broken { why: String::new() }, Some(false));
+        check("kind = \"dishonest\"", &GamingResult::Landed, Some(false));
+        check("kind = \"dishonest\"", &GamingResult::Skipped { reason: String::new() }, None);
+    }
+
+    #[test]
+    fn an_expectation_names_its_whole_test_among_the_failing_ones() {
+        let kind = "kind = \"expectation\"\ntest = \"adds\"";
+        let failing = |names: &str| {
+            review(
+                "base-test-fails",
+                &format!("fails tests of the base: {names} (the version on the base of adds.rs)"),
+            )
+        };
+        for (names, expected) in [
+            ("adds", true),
+            ("tests::adds, other", true),
+            ("a.py: adds", true),
+            ("adds_nothing", false),
+            ("tests::never_adds", false),
+            ("other", false),
+        ] {
+            check(kind, &failing(names), Some(expected));
+        }
+        check(kind, &review("protected-input", "changes what the checks do: adds"), Some(false));
+    }
 }
