@@ -50,6 +50,22 @@ fn a_script_of_the_check_lands_only_after_a_person_saw_its_change() {
 }
 
 #[test]
+fn a_script_behind_a_link_is_followed() {
+    let scratch = greeting("");
+    scratch.file("tools/real.sh", "set -e\nfor file in tests/*.sh; do sh \"$file\"; done\n");
+    let link = scratch.project().join("scripts/ci.sh");
+    std::fs::remove_file(&link).expect("the script is there");
+    std::os::unix::fs::symlink("../tools/real.sh", &link).expect("a link can be made");
+    scratch.commit("link");
+    let script = "signal = \"complete\"\n[[write]]\npath = \"tools/real.sh\"\ntext = \"true\\n\"\n";
+    scratch.task("Empty the script behind the link", script, &[]);
+    scratch.landfall(&["run"]);
+    let why = scratch.why("T1");
+    assert_eq!(scratch.status("T1"), "review", "{why}");
+    assert!(why.contains("tools/real.sh (used by scripts/ci.sh)"), "{why}");
+}
+
+#[test]
 fn a_changed_expectation_is_named_by_the_test_of_the_base() {
     let scratch = greeting("");
     scratch.task("Welcome", WELCOMES, &[]);
