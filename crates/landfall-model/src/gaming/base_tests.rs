@@ -157,8 +157,8 @@ pub fn restores(files: &[ChangedFile]) -> Vec<Restore> {
     for file in files {
         let path = file.path.clone();
         if is_test_path(&path) && !is_prose(&path) && !is_only_named_so(file) {
-            if file.created && is_rust_module(&path) {
-                continue; // the code of the work names it
+            if file.created && (is_rust_module(&path) || is_data(&path)) {
+                continue; // the code of the work may name it
             }
             is_needed |= !file.created || may_alter_other_tests(&path);
             found.push(if file.created { Restore::Remove { path } } else { Restore::FromBase { path } });
@@ -176,16 +176,20 @@ fn is_rust_module(path: &str) -> bool {
     Language::of(path) == Language::Rust && format!("/{path}").contains("/src/")
 }
 
-/// Whether a test file that comes may run in one process with the others. What it does there no text can tell for sure.
-fn may_alter_other_tests(path: &str) -> bool {
-    const DATA: [&str; 12] =
+fn is_data(path: &str) -> bool {
+    const ENDINGS: [&str; 12] =
         ["snap", "csv", "tsv", "xml", "svg", "png", "jpg", "gz", "zip", "bin", "sql", "golden"];
     match Language::of(path) {
-        Language::Python | Language::Go | Language::Script | Language::Jvm => true,
-        Language::Other => !path.rsplit_once('.').is_some_and(|(_, ending)| DATA.contains(&ending)),
-        // In Cargo it is a program of its own.
-        Language::Rust | Language::Prose => false,
+        Language::Prose => true,
+        Language::Other => path.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending)),
+        Language::Rust | Language::Python | Language::Go | Language::Script | Language::Jvm => false,
     }
+}
+
+/// Whether a test file that comes may run in one process with the others. What it does there no text can tell for sure.
+fn may_alter_other_tests(path: &str) -> bool {
+    // In Cargo it is a program of its own.
+    !is_data(path) && Language::of(path) != Language::Rust
 }
 
 /// Whether a module is called `test` and tests nothing: a command of that name, say. The code of the work needs its own.

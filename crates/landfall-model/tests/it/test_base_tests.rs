@@ -49,6 +49,11 @@ fn changed_and_deleted_tests_come_back_and_new_ones_go() {
             "it may alter the other tests"
         );
     }
+    // Data that comes may belong to the product, and alters no test by itself.
+    assert_eq!(
+        paths(&[created("fixtures/names.json"), created("tests/a.snap"), created("tests/test_b.py")]),
+        ["remove tests/test_b.py"]
+    );
     assert_eq!(paths(&[changed("xtask/src/test.rs")]), [""; 0], "a module that is only called so");
     assert_eq!(paths(&[changed("tests/README.md")]), [""; 0]);
     for path in [
