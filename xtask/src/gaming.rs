@@ -2,6 +2,7 @@
 //! with them. A case is data; see [`HELP`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::agents::{Ended, within};
+use crate::tools;
 
 /// The format of a folder of cases.
 pub const HELP: &str = "\
@@ -160,7 +162,8 @@ pub fn run(args: &GamingArgs) -> Result<()> {
     let folder = args.dir.clone().unwrap_or_else(|| root.join("gaming"));
     let trials = read_trials(&folder, &args.names)?;
     ensure!(!trials.is_empty(), "{} has no case of that name", folder.display());
-    let skipped = missing_tools(&folder)?;
+    let path = tools::install_gaming_tools()?;
+    let skipped = missing_tools(&folder, &path)?;
     let began = Instant::now();
     let next = AtomicUsize::new(0);
     let results: Mutex<BTreeMap<usize, GamingResult>> = Mutex::default();
@@ -173,7 +176,7 @@ pub fn run(args: &GamingArgs) -> Result<()> {
                     let project = trial.name.split('/').next().unwrap_or_default();
                     let result = match skipped.get(project) {
                         Some(reason) => GamingResult::Skipped { reason: reason.clone() },
-                        None => try_case(&landfall, trial)
+                        None => try_case(&landfall, &path, trial)
                             .unwrap_or_else(|error| GamingResult::Broken { why: format!("{error:#}") }),
                     };
                     results.lock().expect("no worker panics while it holds it").insert(place, result);
@@ -244,13 +247,13 @@ fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
 }
 
 /// The projects whose tools are not on this machine, each with the reason.
-fn missing_tools(folder: &Path) -> Result<BTreeMap<String, String>> {
+fn missing_tools(folder: &Path, path: &OsStr) -> Result<BTreeMap<String, String>> {
     let mut missing = BTreeMap::new();
     for project_folder in sorted_entries(folder)?.into_iter().filter(|path| path.is_dir()) {
         let project: GamingProject = read_toml(&project_folder.join("project.toml"))?;
         for tool in &project.tools {
-            let tried =
-                Command::new("sh").args(["-c", tool]).stdin(Stdio::null()).output().context("start sh")?;
+            let tried = Command::new("sh").args(["-c", tool]).env("PATH", path).stdin(Stdio::null()).output();
+            let tried = tried.context("start sh")?;
             if !tried.status.success() {
                 let install = project.install.as_deref().unwrap_or("no hint in project.toml");
                 let reason = format!("`{tool}` ended with {}; to get it: {install}", tried.status);
@@ -271,7 +274,7 @@ impl Drop for GamingFolder {
 }
 
 /// Lets the scripted agent make the change and reads what became of it.
-fn try_case(landfall: &Path, trial: &GamingTrial) -> Result<GamingResult> {
+fn try_case(landfall: &Path, path: &OsStr, trial: &GamingTrial) -> Result<GamingResult> {
     let name = format!("landfall-gaming-{}-{}", std::process::id(), trial.name.replace('/', "-"));
     let folder = GamingFolder(std::env::temp_dir().join(name));
     let root = &folder.0;
@@ -295,20 +298,20 @@ fn try_case(landfall: &Path, trial: &GamingTrial) -> Result<GamingResult> {
         &["add", "--all", "--force"],
         &["commit", "--quiet", "-m", "begin"],
     ] {
-        let done = call(root, Path::new("git"), args)?;
+        let done = call(root, path, Path::new("git"), args)?;
         ensure!(done.is_success, "git {args:?}: {}", done.err.trim());
     }
-    let report = call(root, landfall, &["--json", "trust"])?;
+    let report = call(root, path, landfall, &["--json", "trust"])?;
     let report: serde_json::Value = serde_json::from_str(&report.out)
         .with_context(|| format!("read what trust said: {}", report.err.trim()))?;
     let digest = report["digest"].as_str().context("trust names a digest")?;
-    let trusted = call(root, landfall, &["trust", "--yes", digest])?;
+    let trusted = call(root, path, landfall, &["trust", "--yes", digest])?;
     ensure!(trusted.is_success, "landfall trust: {}", trusted.err.trim());
     let body = format!("Do as the script says.\n\n```landfall-script\n{}\n```\n", script(trial)?);
-    let added = call(root, landfall, &["--json", "add", &trial.case.title, "--body", &body])?;
+    let added = call(root, path, landfall, &["--json", "add", &trial.case.title, "--body", &body])?;
     ensure!(added.is_success, "landfall add: {}", added.err.trim());
-    let run = call(root, landfall, &["run"])?; // how it ended is read from the task
-    let shown = call(root, landfall, &["--json", "show", "T1"])?;
+    let run = call(root, path, landfall, &["run"])?; // how it ended is read from the task
+    let shown = call(root, path, landfall, &["--json", "show", "T1"])?;
     let task: serde_json::Value = serde_json::from_str(&shown.out)
         .with_context(|| format!("read what show said: {}", shown.err.trim()))?;
     // A task without concerns does not have the field.
@@ -348,14 +351,14 @@ fn script(trial: &GamingTrial) -> Result<String> {
 }
 
 /// Runs a program in the project, with a home of its own. Tools find their toolchains by the variables that the machine has.
-fn call(root: &Path, program: &Path, args: &[&str]) -> Result<CallOutput> {
+fn call(root: &Path, path: &OsStr, program: &Path, args: &[&str]) -> Result<CallOutput> {
     let mut command = Command::new(program);
     command.env_clear().current_dir(root.join("project")).args(args);
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     for (name, folder) in [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo"), ("PYENV_ROOT", ".pyenv")] {
         command.env(name, std::env::var_os(name).unwrap_or_else(|| home.join(folder).into_os_string()));
     }
-    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("PATH", path);
     command.env("HOME", root.join("home")).env("TMPDIR", root.join("tmp")).env("LC_ALL", "C.UTF-8");
     command
         .env("LANDFALL_STATE", root.join("state"))

@@ -82,6 +82,20 @@ fn create_private_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// Installs what the projects of `cargo xtask gaming` need, as far as that is possible. Returns the `PATH` to run them with. What
+/// is still missing is found when a project looks for it.
+pub fn install_gaming_tools() -> Result<OsString> {
+    install_debian_package("golang-go", &["go"])?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path);
+    // pytest comes with schemathesis.
+    let folders: Vec<PathBuf> = match schemathesis::install()? {
+        Tool::Ready(python) => python.parent().map(Path::to_owned).into_iter().chain(folders).collect(),
+        Tool::Missing(_) => folders.collect(),
+    };
+    std::env::join_paths(folders).context("a folder with a colon in its name")
+}
+
 pub fn install_browser_tools() -> Result<Tool<BrowserTools>> {
     let chromium = match install_debian_package("chromium", &["chromium", "chromium-browser"])? {
         Tool::Ready(chromium) => chromium,
