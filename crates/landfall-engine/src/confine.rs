@@ -67,7 +67,10 @@ pub(crate) fn around(
     let tools = without_links_to(&hide, home, tools(home, env, hide.iter().chain(&private)));
     // What the person opened for writing stays so, also where a toolchain or a cache is kept.
     read.extend(tools.into_iter().filter(|tool| !write.iter().any(|open| tool.starts_with(open))));
-    Some(Sandbox { level, write, hide, read, private, limits: Limits::default() })
+    // What an agent keeps as its own state, others of its kind have as well.
+    let exclusive = vec![reach.work.clone(), reach.tmp.clone()];
+    let layers = Vec::new();
+    Some(Sandbox { level, write, hide, read, private, exclusive, layers, limits: Limits::default() })
 }
 
 /// The level of the host for what the settings say; none for no sandbox.

@@ -94,6 +94,12 @@ pub fn dir_size(path: &Path) -> io::Result<u64> {
     Ok(total)
 }
 
+/// Removes a file, link or whole folder, read-only folders in it included; gone already is fine. Nothing outside of it is
+/// touched, ever.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    crate::git::files::remove(path)
+}
+
 /// Whether `path` lies on a file system where locks and shared memory cannot be relied upon: another machine's disk,
 /// or one passed in from outside a virtual machine.
 #[cfg(target_os = "linux")]

@@ -11,7 +11,7 @@ mod beside;
 mod checkout_update;
 mod collect;
 mod file_swap;
-mod files;
+pub(crate) mod files;
 mod in_flight;
 mod include;
 mod index;

@@ -7,6 +7,8 @@
 //! | read files | all but what is hidden, by Landlock | the same, and an empty folder stands in place of each hidden one | as `isolated` |
 //! | names of hidden files | can be seen: Landlock does not look at names | cannot | cannot |
 //! | folders for everybody's temporary files | can be read | its own | its own |
+//! | caches that are layers | can be read | a view of its own, whose changes go elsewhere | as `isolated` |
+//! | hard links, and moves to another folder | only in places that no other run can change | the same | the same |
 //! | signals, tracing, scheduling of others | only within the tree, by Landlock and seccomp | the same | the same |
 //! | network | open | open | none: a network namespace of its own, without even a loopback |
 //! | sockets of local services | open by path before Landlock 9, closed if abstract | those in hidden and private folders, and those that listen at the start, are covered up | as `isolated` |
@@ -53,12 +55,12 @@ mod setup;
 mod trial;
 
 pub use machine::{can_isolate, needed_runtime_files, probed, runtime_folders, shared_temporary_folders};
-pub use words::{Available, Level, Limits, Missing, Sandbox};
+pub use words::{Available, CacheLayer, LayerChanges, Level, Limits, Missing, Sandbox};
 
 #[cfg(target_os = "linux")]
 use probe::is_isolation_supported;
 #[cfg(target_os = "linux")]
-pub use probe::probe;
+pub use probe::{can_overlay, probe};
 #[cfg(target_os = "linux")]
 pub(crate) use {
     enter::Step,
@@ -67,6 +69,12 @@ pub(crate) use {
 
 #[cfg(not(target_os = "linux"))]
 fn is_isolation_supported() -> bool {
+    false
+}
+
+/// Whether an overlay can be put up whose changes go to `folder`: not here.
+#[cfg(not(target_os = "linux"))]
+pub fn can_overlay(_folder: &std::path::Path) -> bool {
     false
 }
 

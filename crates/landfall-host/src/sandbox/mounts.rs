@@ -8,6 +8,7 @@ use super::enter::{Halt, Step, halt, went_well};
 use super::places::{Access, Places, real};
 use super::rules::{self, Beneath};
 use super::setup::{Refusal, raw};
+use super::words::LayerChanges;
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -56,6 +57,36 @@ enum LayerKind {
     Covered,
     /// The place as it is: taken aside before all else, and put back.
     Kept { is_read_only: bool, tree: Cell<RawFd> },
+    /// The place with changes that go elsewhere.
+    Changed { by: Changes, tree: Cell<RawFd> },
+}
+
+/// Where changes go, as the kernel takes it.
+enum Changes {
+    Overlay { upper: CString, work: CString },
+    Copy(CString),
+}
+
+impl Changes {
+    fn new(changes: &LayerChanges) -> Result<Changes, Refusal> {
+        Ok(match changes {
+            LayerChanges::Overlay { upper, work } => {
+                Changes::Overlay { upper: raw(upper)?, work: raw(work)? }
+            }
+            LayerChanges::Copy(folder) => Changes::Copy(raw(folder)?),
+        })
+    }
+
+    /// What is to be seen at `path`, to be put there.
+    unsafe fn tree(&self, source: &CStr, path: &CStr) -> Result<RawFd, Halt> {
+        // SAFETY: all texts outlive the calls.
+        unsafe {
+            match self {
+                Changes::Overlay { upper, work } => overlay(source, path, upper, work),
+                Changes::Copy(folder) => take(folder),
+            }
+        }
+    }
 }
 
 struct Spot {
@@ -126,9 +157,12 @@ impl Apart {
             };
             let everywhere = libc::AT_RECURSIVE as libc::c_uint;
             set(libc::AT_FDCWD, c"/", everywhere, &attributes(0, libc::MS_PRIVATE))?;
+            // Before anything is read-only: what an overlay is made of must not be.
             for layer in &self.layers {
-                if let LayerKind::Kept { tree, .. } = &layer.what {
-                    tree.set(take(&layer.path)?);
+                match &layer.what {
+                    LayerKind::Kept { tree, .. } => tree.set(take(&layer.path)?),
+                    LayerKind::Changed { by, tree } => tree.set(by.tree(&self.source, &layer.path)?),
+                    LayerKind::Empty | LayerKind::Scratch | LayerKind::Private | LayerKind::Covered => {}
                 }
             }
             let read_only = attributes(libc::MOUNT_ATTR_RDONLY, 0);
@@ -154,6 +188,11 @@ impl Apart {
                             set(tree.get(), c"", flags, &read_only)?;
                         }
                         put(tree.get(), &layer.path)?;
+                    }
+                    LayerKind::Changed { tree, .. } => {
+                        put(tree.get(), &layer.path)?;
+                        // A rule for the folder below does not reach what is put over it.
+                        allow(rules, &layer.path, rules::change_bits())?;
                     }
                 }
             }
@@ -211,6 +250,11 @@ impl Layer {
             // As all the rest.
             (Access::Read, None | Some(Access::Read)) => return Ok(None),
             (Access::Read, Some(_)) => LayerKind::Kept { is_read_only: true, tree: Cell::new(-1) },
+            (Access::Layer, _) => {
+                let layer = places.layers.iter().find(|layer| layer.path == path);
+                let by = Changes::new(&layer.expect("its entry was made of it").changes)?;
+                LayerKind::Changed { by, tree: Cell::new(-1) }
+            }
             (Access::Write, Some(Access::Write)) => return Ok(None),
             (Access::Write, _) => LayerKind::Kept { is_read_only: false, tree: Cell::new(-1) },
         };
@@ -280,6 +324,55 @@ unsafe fn take(path: &CStr) -> Result<RawFd, Halt> {
     let tree = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
     went_well(Step::Mounts, tree)?;
     Ok(tree as RawFd)
+}
+
+/// An overlay over `lower` whose changes go to `upper`, to be put somewhere. In a format that an ordinary user may use as
+/// well, so that a layer can be gone on with by another user of the same files.
+unsafe fn overlay(source: &CStr, lower: &CStr, upper: &CStr, work: &CStr) -> Result<RawFd, Halt> {
+    const FLAG: libc::c_uint = 0; // commands of `fsconfig`, as in the kernel's `mount.h`
+    const TEXT: libc::c_uint = 1;
+    const CREATE: libc::c_uint = 6;
+    const CLOSE_ON_EXEC: libc::c_uint = 1; // of `fsopen` and of `fsmount`
+    let none: *const libc::c_char = std::ptr::null();
+    // SAFETY: all texts outlive the calls; each descriptor is ours and closed once.
+    unsafe {
+        let context = libc::syscall(libc::SYS_fsopen, c"overlay".as_ptr(), CLOSE_ON_EXEC);
+        went_well(Step::Mounts, context)?;
+        let config = |command: libc::c_uint, key: *const libc::c_char, value: *const libc::c_char| {
+            let done = libc::syscall(libc::SYS_fsconfig, context, command, key, value, 0 as libc::c_long);
+            went_well(Step::Mounts, done)
+        };
+        config(TEXT, c"source".as_ptr(), source.as_ptr())?;
+        for (key, path) in [(c"lowerdir+", lower), (c"upperdir", upper), (c"workdir", work)] {
+            // By its descriptor: the kernel takes at most 255 bytes here, and reads some characters as its own.
+            let folder = libc::open(path.as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC);
+            went_well(Step::Mounts, folder.into())?;
+            let name = name_of_descriptor(folder.unsigned_abs());
+            config(TEXT, key.as_ptr(), name.as_ptr().cast())?;
+            libc::close(folder);
+        }
+        config(FLAG, c"userxattr".as_ptr(), none)?;
+        config(CREATE, none, none)?;
+        let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+        let tree = libc::syscall(libc::SYS_fsmount, context, CLOSE_ON_EXEC, attributes);
+        went_well(Step::Mounts, tree)?;
+        libc::close(context as RawFd);
+        Ok(tree as RawFd)
+    }
+}
+
+/// The path of an open file, with a NUL at its end. Allocates nothing.
+fn name_of_descriptor(number: u32) -> [u8; 32] {
+    const FOLDER: &[u8] = b"/proc/self/fd/";
+    let mut name = [0; 32];
+    name[..FOLDER.len()].copy_from_slice(FOLDER);
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    let mut rest = number;
+    for place in (FOLDER.len()..FOLDER.len() + digits).rev() {
+        name[place] = b'0' + (rest % 10) as u8; // a digit
+        rest /= 10;
+    }
+    name
 }
 
 unsafe fn put(tree: RawFd, path: &CStr) -> Result<(), Halt> {
@@ -388,6 +481,15 @@ fn listening(list: &[u8]) -> impl Iterator<Item = PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_descriptor_has_its_usual_name() {
+        for number in [0, 7, 10, 100, 65_535, i32::MAX.unsigned_abs()] {
+            let name = name_of_descriptor(number);
+            let text = CStr::from_bytes_until_nul(&name).expect("it ends");
+            assert_eq!(text.to_str().expect("plain"), format!("/proc/self/fd/{number}"));
+        }
+    }
 
     #[test]
     fn sockets_that_can_be_spoken_to_are_found() {

@@ -2,7 +2,7 @@
 
 use super::aliases::{MountList, is_same_file};
 use super::setup::Refusal;
-use super::words::{Level, Sandbox};
+use super::words::{CacheLayer, Level, Sandbox};
 use std::path::{Path, PathBuf};
 
 /// The lists with every link followed. What is in none of them can be read and not changed; what is in several goes by the
@@ -13,6 +13,9 @@ pub(super) struct Places {
     pub(super) read: Vec<PathBuf>,
     pub(super) hide: Vec<PathBuf>,
     pub(super) private: Vec<PathBuf>,
+    /// Those of `write` in which files may be linked and moved.
+    pub(super) exclusive: Vec<PathBuf>,
+    pub(super) layers: Vec<CacheLayer>,
 }
 
 /// What the lists say about a path.
@@ -24,6 +27,8 @@ pub(super) enum Access {
     Private,
     /// It can be read.
     Read,
+    /// It can be changed, and outside it stays as it is.
+    Layer,
     /// It can be changed.
     Write,
 }
@@ -62,8 +67,14 @@ impl Places {
             Ok(found)
         };
         let (write, read) = (open(&sandbox.write, true)?, open(&sandbox.read, false)?);
+        let mut layers = Vec::new();
+        for CacheLayer { path, changes } in sandbox.layers.iter().filter(|_| has_mounts) {
+            let path = open(std::slice::from_ref(path), true)?.pop().filter(|path| path.is_dir());
+            layers.extend(path.map(|path| CacheLayer { path, changes: changes.clone() }));
+        }
         // A place that is both is open: whoever made the lists named it on purpose.
-        hide.retain(|path| !write.contains(path) && !read.contains(path));
+        let is_layer = |path: &PathBuf| layers.iter().any(|layer| layer.path == *path);
+        hide.retain(|path| !write.contains(path) && !read.contains(path) && !is_layer(path));
         let run = real(run);
         if let Some(path) = write.iter().find(|path| run.starts_with(path)) {
             return Err(Refusal::Places(format!(
@@ -76,20 +87,25 @@ impl Places {
             .map_err(|error| Refusal::Places(format!("read the list of mounts: {error}")))?;
         let aliases: Vec<PathBuf> = hide.iter().flat_map(|path| mounts.aliases(path)).collect();
         // One that is opened under its other name is open under this one as well.
-        let is_open = |alias: &PathBuf| write.iter().chain(&read).any(|open| is_same_file(open, alias));
+        let open_paths = || write.iter().chain(&read).chain(layers.iter().map(|layer| &layer.path));
+        let is_open = |alias: &PathBuf| open_paths().any(|open| is_same_file(open, alias));
         hide.extend(aliases.into_iter().filter(|alias| !is_open(alias)));
         hide.sort();
         hide.dedup();
         let private = if has_mounts { &sandbox.private[..] } else { &[] };
         let private = private.iter().filter_map(|path| path.canonicalize().ok()).collect();
-        Ok(Places { write, read, hide, private })
+        let exclusive = sandbox.exclusive.iter().filter_map(|path| path.canonicalize().ok());
+        let exclusive = exclusive.filter(|path| write.contains(path)).collect();
+        Ok(Places { write, read, hide, private, exclusive, layers })
     }
 
     /// Every entry with what it says.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&PathBuf, Access)> {
         let of = |paths, access| std::iter::zip(paths, std::iter::repeat(access));
         let (hide, private) = (of(&self.hide, Access::Hidden), of(&self.private, Access::Private));
-        hide.chain(private).chain(of(&self.read, Access::Read)).chain(of(&self.write, Access::Write))
+        let layers = self.layers.iter().map(|layer| (&layer.path, Access::Layer));
+        let open = of(&self.read, Access::Read).chain(layers).chain(of(&self.write, Access::Write));
+        hide.chain(private).chain(open)
     }
 
     /// What holds at `path`; none if nothing is said about it.
@@ -99,7 +115,8 @@ impl Places {
 
     /// Whether something below `path` is open.
     pub(super) fn has_open_below(&self, path: &Path) -> bool {
-        self.read.iter().chain(&self.write).any(|open| open.starts_with(path))
+        let layers = self.layers.iter().map(|layer| &layer.path);
+        self.read.iter().chain(&self.write).chain(layers).any(|open| open.starts_with(path))
     }
 
     /// Whether a file in the folder `path` is open for writing by itself.
@@ -153,7 +170,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::Limits;
+    use crate::sandbox::{LayerChanges, Limits};
 
     fn places_at(level: Level, write: &[&Path], hide: &[&Path], run: &Path) -> Result<Places, String> {
         let list = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
@@ -163,6 +180,8 @@ mod tests {
             hide: list(hide),
             read: vec![],
             private: vec![],
+            exclusive: vec![],
+            layers: vec![],
             limits: Limits::default(),
         };
         Places::new(&sandbox, run).map_err(|refusal| refusal.to_string())
@@ -201,6 +220,11 @@ mod tests {
             read: list(&["/home/me/.cargo"]),
             hide: list(&["/home/me", "/home/me/.cargo/credentials.toml"]),
             private: list(&["/tmp"]),
+            exclusive: vec![],
+            layers: vec![CacheLayer {
+                path: "/home/me/.npm".into(),
+                changes: LayerChanges::Copy("/state/npm".into()),
+            }],
         };
         let of = |path: &str| places.access(Path::new(path));
         assert_eq!(of("/usr/bin"), None);
@@ -208,6 +232,7 @@ mod tests {
         assert_eq!(of("/home/me/.cargo/bin/cargo"), Some(Access::Read));
         assert_eq!(of("/home/me/.cargo/credentials.toml"), Some(Access::Hidden));
         assert_eq!(of("/home/me/.cargo/registry/x"), Some(Access::Write));
+        assert_eq!(of("/home/me/.npm/_cacache"), Some(Access::Layer));
         assert_eq!(of("/tmp/other"), Some(Access::Private));
         assert_eq!(of("/tmp/run/tmp/x"), Some(Access::Write));
     }

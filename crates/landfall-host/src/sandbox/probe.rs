@@ -1,13 +1,16 @@
-//! What of the sandbox this machine has: for a person who asks before it matters.
+//! What of the sandbox this machine has: for a person who asks before it matters, and for whoever chooses between ways.
 
 use super::enter::{Halt, Step};
 use super::mounts::{Apart, Network};
 use super::places::Places;
 use super::rules;
-use super::setup::Broken;
-use super::words::{Available, Level, Missing};
+use super::setup::{Broken, raw};
+use super::words::{Available, CacheLayer, LayerChanges, Level, Missing};
+use crate::disk;
 use rustix::process::{Pid, WaitOptions, waitpid};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Says what of the sandbox this machine has, by trying. Takes a millisecond or two and leaves nothing behind.
 pub fn probe() -> Result<Available, Missing> {
@@ -41,33 +44,82 @@ fn missing_for(level: Level) -> Option<Missing> {
         Ok(prepared) => prepared,
         Err(refusal) => return missing(refusal.to_string()),
     };
-    // SAFETY: the child makes only system calls on memory that exists already, and leaves by `_exit`; so it does not
-    // matter what other threads held at the fork.
+    let tried = try_in_child(|| match enter(&apart, rules.as_raw_fd()) {
+        Ok(()) => 0,
+        Err(Halt { step: Step::Mounts, errno }) => errno.clamp(1, 127) | MOUNTS,
+        Err(Halt { errno, .. }) => errno.clamp(1, 127),
+    });
+    match tried {
+        Ok(Some(0)) => None,
+        Ok(Some(code)) if code & MOUNTS != 0 => Some(Step::Mounts.wanting(level, code & !MOUNTS)),
+        Ok(Some(errno)) => Some(Step::Namespaces.wanting(level, errno)),
+        Ok(None) => missing("a process that tried it was killed".to_owned()),
+        Err(error) => missing(format!("start a process to try it: {error}")),
+    }
+}
+
+/// Whether an overlay can be put up whose changes go to `folder`, by trying: network disks, some disks in containers, and
+/// overlays themselves cannot hold the changes of one. Takes a few milliseconds and leaves nothing behind.
+pub fn can_overlay(folder: &Path) -> bool {
+    static NUMBER: AtomicU32 = AtomicU32::new(0); // several threads may try at once
+    if matches!(Broken::asked_for(), Some(Broken::Overlay | Broken::Namespaces)) {
+        return false;
+    }
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let top = folder.join(format!(".overlay-{}-{number}", std::process::id()));
+    let can = changes_go_to_upper(&top).unwrap_or(false);
+    drop(disk::remove_tree(&top)); // what is left of it is empty folders in our own place
+    can
+}
+
+fn changes_go_to_upper(top: &Path) -> std::io::Result<bool> {
+    let [path, upper, work] = ["lower", "upper", "work"].map(|name| top.join(name));
+    for folder in [&path, &upper, &work] {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path.join("file"), "")?;
+    let other = |refusal: super::setup::Refusal| std::io::Error::other(refusal.to_string());
+    let path = path.canonicalize()?;
+    let file = raw(&path.join("file")).map_err(other)?;
+    let changes = LayerChanges::Overlay { upper: upper.clone(), work };
+    let places = Places { layers: vec![CacheLayer { path, changes }], ..Places::default() };
+    let rules = rules::rules(&places, None).map_err(other)?;
+    let apart = Apart::new(&places, None, "probe", Network::Open).map_err(other)?;
+    let tried = try_in_child(|| {
+        // SAFETY: a freshly forked child; the path outlives the call.
+        let opened = || unsafe { libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+        match enter(&apart, rules.as_raw_fd()) {
+            Ok(()) if opened() != -1 => 0,
+            Ok(()) | Err(_) => 1,
+        }
+    })?;
+    Ok(tried == Some(0) && upper.join("file").exists())
+}
+
+fn enter(apart: &Apart, rules: RawFd) -> Result<(), Halt> {
+    // SAFETY: only called in a child that has just been forked.
+    unsafe { apart.enter(rules, false) }
+}
+
+/// Runs `attempt` in a child, and says with which code it ended; none if it was killed. `attempt` makes only system calls on
+/// memory that exists already.
+fn try_in_child(attempt: impl FnOnce() -> i32) -> std::io::Result<Option<i32>> {
+    // SAFETY: as the child makes only system calls and leaves by `_exit`, it does not matter what other threads held at
+    // the fork.
     let child = unsafe {
         match libc::fork() {
-            0 => match apart.enter(rules.as_raw_fd(), false) {
-                Ok(()) => libc::_exit(0),
-                Err(Halt { step: Step::Mounts, errno }) => libc::_exit(errno.clamp(1, 127) | MOUNTS),
-                Err(Halt { errno, .. }) => libc::_exit(errno.clamp(1, 127)),
-            },
+            0 => libc::_exit(attempt()),
             child => child,
         }
     };
-    let failed = |error: std::io::Error| missing(format!("start a process to try it: {error}"));
     let Some(pid) = Pid::from_raw(child).filter(|_| child > 0) else {
-        return failed(std::io::Error::last_os_error());
+        return Err(std::io::Error::last_os_error());
     };
-    let status = loop {
+    loop {
         match waitpid(Some(pid), WaitOptions::empty()) {
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return failed(error.into()),
-            Ok(status) => break status,
+            Err(error) => return Err(error.into()),
+            Ok(status) => return Ok(status.and_then(|(_, status)| status.exit_status())),
         }
-    };
-    match status.and_then(|(_, status)| status.exit_status()) {
-        Some(0) => None,
-        Some(code) if code & MOUNTS != 0 => Some(Step::Mounts.wanting(level, code & !MOUNTS)),
-        Some(errno) => Some(Step::Namespaces.wanting(level, errno)),
-        None => missing("a process that tried it was killed".to_owned()),
     }
 }

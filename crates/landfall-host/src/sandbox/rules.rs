@@ -64,7 +64,13 @@ fn look() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute
 }
 
-/// The rights on what is changed, as the kernel's number: for rules that only the child can add.
+/// What a place gets that others can change as well: a file in it is not linked or moved to another folder. Else it would be in
+/// both, for whoever can write one of them.
+fn change_in_place() -> BitFlags<AccessFs> {
+    change() & !AccessFs::Refer
+}
+
+/// The rights on what is changed and is the run's alone, as the kernel's number: for rules that only the child can add.
 pub(super) fn change_bits() -> u64 {
     change().bits()
 }
@@ -100,6 +106,9 @@ pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, 
         rules.reveal(path)?;
     }
     for path in places.write.iter().map(|path| path.as_path()).chain(DEVICES.map(Path::new)) {
+        rules.allow(path, change_in_place())?;
+    }
+    for path in &places.exclusive {
         rules.allow(path, change())?;
     }
     Option::<OwnedFd>::from(rules.ruleset).ok_or_else(|| failed(&"the kernel gave none"))

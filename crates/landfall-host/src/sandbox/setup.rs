@@ -45,6 +45,7 @@ pub(super) enum Broken {
     Network,
     Hidden,
     Namespaces,
+    Overlay,
 }
 
 impl Broken {
@@ -60,6 +61,7 @@ impl Broken {
             "network" => Some(Broken::Network),
             "hidden" => Some(Broken::Hidden),
             "namespaces" => Some(Broken::Namespaces),
+            "overlay" => Some(Broken::Overlay),
             _ => None,
         }
     }

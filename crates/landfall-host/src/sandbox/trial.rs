@@ -50,7 +50,9 @@ impl Trial {
         let run = real(run);
         // The run's own folder is ours to write, so only the sandbox can refuse it; so is, mostly, what lies beside the
         // first place that is open.
-        let is_open = |path: &Path| matches!(places.access(path), Some(Access::Write | Access::Private));
+        let is_open = |path: &Path| {
+            matches!(places.access(path), Some(Access::Write | Access::Layer | Access::Private))
+        };
         let beside = places.write.first().and_then(|path| path.parent()).filter(|path| !is_open(path));
         let write = [Some(run.as_path()), beside].into_iter().flatten().map(|folder| {
             let device = std::fs::metadata(folder).map_or(0, |meta| meta.dev()); // what is gone has no files

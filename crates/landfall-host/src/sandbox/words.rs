@@ -20,8 +20,38 @@ pub struct Sandbox {
     /// Folders in whose place it gets an empty one of its own, which it may change: those for everybody's temporary files.
     /// Only a level with mounts of its own can do that. One that does not exist is skipped.
     pub private: Vec<PathBuf>,
+    /// Those of `write` that no other run can change while this one lasts. Only within and between them can files be linked
+    /// or moved to another folder: in a place that others can write, a link would be a file of theirs and of this run.
+    pub exclusive: Vec<PathBuf>,
+    /// Folders that it may change without changing them: what it does goes elsewhere. Only a level with mounts of its own can
+    /// do that. One that does not exist is skipped.
+    pub layers: Vec<CacheLayer>,
     /// Bounds on what it uses up.
     pub limits: Limits,
+}
+
+/// A folder that a process tree sees with changes of its own, such as the cache of a package manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheLayer {
+    /// Where the tree sees it.
+    pub path: PathBuf,
+    /// Where its changes go.
+    pub changes: LayerChanges,
+}
+
+/// Where the changes of a layer go. The folders are there before the tree starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LayerChanges {
+    /// Over the folder, by overlayfs. Both folders are on one file system that can be an upper layer, see
+    /// [`can_overlay`](super::can_overlay), and serve one tree at a time.
+    Overlay {
+        /// Files that were made or changed.
+        upper: PathBuf,
+        /// For overlayfs alone.
+        work: PathBuf,
+    },
+    /// Into this folder, which stands in the place of the other one.
+    Copy(PathBuf),
 }
 
 /// How much is closed.

@@ -3,7 +3,7 @@
 use super::ended::{Cause, Containment, Ended, Exit, Spool};
 use super::sitting::Sitting;
 use super::spec::{SignalSpec, Spec};
-use crate::sandbox::{Level, Limits, Sandbox};
+use crate::sandbox::{CacheLayer, LayerChanges, Level, Limits, Sandbox};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -79,9 +79,49 @@ struct SandboxWords {
     read: Vec<Text>,
     #[serde(default)]
     private: Vec<Text>,
+    /// None in orders from before there was a difference: then all of `write`.
+    #[serde(default)]
+    exclusive: Option<Vec<Text>>,
+    #[serde(default)]
+    layers: Vec<LayerWords>,
     processes: u64,
     files: u64,
     file_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LayerWords {
+    Overlay { path: Text, upper: Text, work: Text },
+    Copy { path: Text, folder: Text },
+}
+
+impl From<&CacheLayer> for LayerWords {
+    fn from(layer: &CacheLayer) -> LayerWords {
+        let text = |path: &PathBuf| path.as_os_str().into();
+        let path = text(&layer.path);
+        match &layer.changes {
+            LayerChanges::Overlay { upper, work } => {
+                LayerWords::Overlay { path, upper: text(upper), work: text(work) }
+            }
+            LayerChanges::Copy(folder) => LayerWords::Copy { path, folder: text(folder) },
+        }
+    }
+}
+
+impl From<LayerWords> for CacheLayer {
+    fn from(words: LayerWords) -> CacheLayer {
+        let path_of = |text: Text| PathBuf::from(OsString::from(text));
+        match words {
+            LayerWords::Overlay { path, upper, work } => CacheLayer {
+                path: path_of(path),
+                changes: LayerChanges::Overlay { upper: path_of(upper), work: path_of(work) },
+            },
+            LayerWords::Copy { path, folder } => {
+                CacheLayer { path: path_of(path), changes: LayerChanges::Copy(path_of(folder)) }
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -119,8 +159,8 @@ struct SignalWords {
 }
 
 fn sandbox_out(sandbox: &Sandbox) -> SandboxWords {
-    let Sandbox { level, write, hide, read, private, limits: Limits { processes, files, file_bytes } } =
-        sandbox;
+    let Sandbox { level, write, hide, read, private, exclusive, layers, limits } = sandbox;
+    let Limits { processes, files, file_bytes } = limits;
     let texts = |paths: &[PathBuf]| paths.iter().map(|path| path.as_os_str().into()).collect();
     SandboxWords {
         level: (*level).into(),
@@ -128,6 +168,8 @@ fn sandbox_out(sandbox: &Sandbox) -> SandboxWords {
         hide: texts(hide),
         read: texts(read),
         private: texts(private),
+        exclusive: Some(texts(exclusive)),
+        layers: layers.iter().map(LayerWords::from).collect(),
         processes: *processes,
         files: *files,
         file_bytes: *file_bytes,
@@ -135,14 +177,20 @@ fn sandbox_out(sandbox: &Sandbox) -> SandboxWords {
 }
 
 fn sandbox_in(words: SandboxWords) -> Sandbox {
-    let SandboxWords { level, write, hide, read, private, processes, files, file_bytes } = words;
-    let paths = |texts: Vec<Text>| texts.into_iter().map(|text| OsString::from(text).into()).collect();
+    let SandboxWords { level, write, hide, read, private, exclusive, layers, processes, files, file_bytes } =
+        words;
+    let paths = |texts: Vec<Text>| -> Vec<PathBuf> {
+        texts.into_iter().map(|text| OsString::from(text).into()).collect()
+    };
+    let write = paths(write);
     Sandbox {
         level: level.into(),
-        write: paths(write),
+        exclusive: exclusive.map_or_else(|| write.clone(), paths),
+        write,
         hide: paths(hide),
         read: paths(read),
         private: paths(private),
+        layers: layers.into_iter().map(CacheLayer::from).collect(),
         limits: Limits { processes, files, file_bytes },
     }
 }
@@ -382,6 +430,14 @@ mod tests {
                     hide: vec!["/h".into()],
                     read: vec!["/r".into()],
                     private: vec!["/p".into()],
+                    exclusive: vec!["/w".into()],
+                    layers: vec![
+                        CacheLayer {
+                            path: "/c".into(),
+                            changes: LayerChanges::Overlay { upper: "/u".into(), work: "/o".into() },
+                        },
+                        CacheLayer { path: "/d".into(), changes: LayerChanges::Copy("/y".into()) },
+                    ],
                     limits: Limits { processes: 1, files: 2, file_bytes: 3 },
                 }),
                 signal: Some(SignalSpec { socket: "/s".into(), key: "k".into() }),

@@ -6,6 +6,7 @@ use super::identity::{self, Stat};
 use super::sitting::Sitting;
 use super::spec::{Spec, StartError};
 use crate::crash;
+use crate::sandbox::{CacheLayer, LayerChanges, Sandbox};
 use crate::wait::retry;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
@@ -119,8 +120,19 @@ fn checked(spec: &Spec) -> Result<Spec, StartError> {
         return refuse("a signal socket needs a key");
     }
     let mut spec = spec.clone();
-    let lists = spec.sandbox.iter_mut().flat_map(|it| [&mut it.write, &mut it.hide, &mut it.read]);
-    let listed: Vec<&mut PathBuf> = lists.flatten().collect();
+    let mut listed: Vec<&mut PathBuf> = Vec::new();
+    if let Some(Sandbox { level: _, write, hide, read, private, exclusive, layers, limits: _ }) =
+        &mut spec.sandbox
+    {
+        listed.extend([write, hide, read, private, exclusive].into_iter().flatten());
+        for CacheLayer { path, changes } in layers {
+            listed.push(path);
+            match changes {
+                LayerChanges::Overlay { upper, work } => listed.extend([upper, work]),
+                LayerChanges::Copy(folder) => listed.push(folder),
+            }
+        }
+    }
     let paths = [Some(&mut spec.cwd), spec.stdin.as_mut(), spec.signal.as_mut().map(|it| &mut it.socket)];
     for path in paths.into_iter().flatten().chain(listed) {
         if has_nul(path.as_os_str()) {

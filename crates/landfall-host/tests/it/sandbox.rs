@@ -2,7 +2,7 @@
 //! root, as an ordinary one too.
 
 use crate::sitter_scene::{PROBE, Scene, Way, probe};
-use landfall_host::sandbox::{self, Level, Limits, Sandbox};
+use landfall_host::sandbox::{self, CacheLayer, LayerChanges, Level, Limits, Sandbox};
 use landfall_host::sitter::{self, Exit, Found, SignalSpec, Spec, Stop};
 use std::collections::BTreeMap;
 use std::fs;
@@ -81,6 +81,8 @@ impl House {
             hide: paths(&["state", ".ssh", ".netrc", "later"]),
             read: paths(&["state/store.git/objects"]),
             private: paths(&["shared"]),
+            exclusive: paths(&["state/work/T1", "state/tmp"]),
+            layers: Vec::new(),
             limits: Limits::default(),
         }
     }
@@ -470,6 +472,140 @@ fn a_sandbox_that_cannot_be_what_it_says_is_refused() {
             other => panic!("{word}: {other:?}"),
         }
     }
+}
+
+impl House {
+    /// Makes a cache with a few files in it, and says where it is.
+    fn cache(&self) -> PathBuf {
+        let cache = self.home.join("cache");
+        fs::create_dir_all(cache.join("src/lib")).expect("ours");
+        for name in ["src/lib/code", "src/lib/other", "index"] {
+            fs::write(cache.join(name), "as downloaded").expect("ours");
+        }
+        cache
+    }
+
+    /// Folders for the changes of a layer over `cache`, in the state.
+    fn layer(&self, cache: &Path, owner: &str) -> CacheLayer {
+        let folder = self.home.join("state/caches").join(owner);
+        let (upper, work) = (folder.join("upper"), folder.join("work"));
+        fs::create_dir_all(&upper).expect("ours");
+        fs::create_dir_all(&work).expect("ours");
+        CacheLayer { path: cache.to_owned(), changes: LayerChanges::Overlay { upper, work } }
+    }
+
+    /// What a shell says that works in the sandbox with this layer.
+    fn in_layer(&self, run: &str, level: Level, layer: &CacheLayer, script: &str) -> String {
+        let mut spec = self.spec(Some(level), &[]);
+        spec.argv = ["/bin/sh", "-c", script].map(Into::into).to_vec();
+        spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let sandbox = spec.sandbox.as_mut().expect("one");
+        sandbox.layers = vec![layer.clone()];
+        let dir = self.home.join("state/runs").join(run);
+        let sitting = self.scene.try_start_in(&dir, &spec).expect("starts");
+        self.scene.end_of_in(&dir, &sitting);
+        let text = |stream| {
+            let text = sitter::Follow::new(&dir, stream, 0).read(usize::MAX).expect("readable");
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        text(sitter::Stream::Out) + &text(sitter::Stream::Err)
+    }
+}
+
+/// Changes a file, makes one, removes one, moves one to another folder, and says what there is then.
+const POISON: &str = "cd \"$0\" && echo poison > src/lib/code && mkdir new && echo x > new/file && rm src/lib/other && \
+    mv index new/index && cat src/lib/code && find . -type f | sort";
+const POISONED: &str = "poison\n./new/file\n./new/index\n./src/lib/code\n";
+const READ: &str = "cd \"$0\" && cat src/lib/code && echo && find . -type f | sort";
+const DOWNLOADED: &str = "as downloaded\n./index\n./src/lib/code\n./src/lib/other\n";
+
+fn with_folder(script: &str, folder: &Path) -> String {
+    script.replace("$0", folder.to_str().expect("plain"))
+}
+
+#[test]
+fn a_change_of_a_layer_reaches_neither_the_folder_nor_another_run() {
+    as_root_and_as_nobody("a_change_of_a_layer_reaches_neither_the_folder_nor_another_run", || {
+        for level in [Level::Isolated, Level::Strict] {
+            let house = House::new(Way::AsItCan);
+            let cache = house.cache();
+            let (poison, read) = (with_folder(POISON, &cache), with_folder(READ, &cache));
+            let (mine, other) = (house.layer(&cache, "T1"), house.layer(&cache, "T2"));
+            assert_eq!(house.in_layer("1", level, &mine, &poison), POISONED, "{level:?}");
+            assert_eq!(house.in_layer("2", level, &other, &read), DOWNLOADED, "{level:?}");
+            // The same owner goes on with what it has.
+            let again = house.in_layer("3", level, &mine, &read);
+            assert_eq!(again, POISONED.replace("poison\n", "poison\n\n"), "{level:?}");
+            assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
+            assert!(cache.join("index").exists() && !cache.join("new").exists());
+            let mounts = fs::read_to_string("/proc/self/mountinfo").expect("proc");
+            assert!(!mounts.contains("overlay") || !mounts.contains(cache.to_str().expect("plain")));
+        }
+    });
+}
+
+#[test]
+fn a_copy_stands_in_the_place_of_a_folder_without_changing_it() {
+    as_root_and_as_nobody("a_copy_stands_in_the_place_of_a_folder_without_changing_it", || {
+        let house = House::new(Way::AsItCan);
+        let cache = house.cache();
+        let copy = house.home.join("state/caches/copy");
+        fs::create_dir_all(copy.join("src/lib")).expect("ours");
+        for name in ["src/lib/code", "src/lib/other", "index"] {
+            fs::copy(cache.join(name), copy.join(name)).expect("ours");
+        }
+        let layer = CacheLayer { path: cache.clone(), changes: LayerChanges::Copy(copy.clone()) };
+        let said = house.in_layer("1", Level::Isolated, &layer, &with_folder(POISON, &cache));
+        assert_eq!(said, POISONED);
+        assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
+        assert_eq!(fs::read_to_string(copy.join("src/lib/code")).expect("there"), "poison\n");
+    });
+}
+
+#[test]
+fn what_is_hidden_below_a_layer_stays_hidden() {
+    as_root_and_as_nobody("what_is_hidden_below_a_layer_stays_hidden", || {
+        let house = House::new(Way::AsItCan);
+        let cache = house.cache();
+        fs::write(cache.join("token"), "secret").expect("ours");
+        fs::create_dir(cache.join("keys")).expect("ours");
+        fs::write(cache.join("keys/id"), "secret").expect("ours");
+        let mut spec = house.spec(Some(Level::Isolated), &[]);
+        let script = "cd \"$0\" && cat token keys/id; echo x > other && cat index";
+        spec.argv = ["/bin/sh", "-c", &with_folder(script, &cache)].map(Into::into).to_vec();
+        spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let sandbox = spec.sandbox.as_mut().expect("one");
+        sandbox.layers = vec![house.layer(&cache, "T1")];
+        sandbox.hide.extend(["token", "keys"].map(|name| cache.join(name)));
+        house.scene.run(&spec);
+        assert_eq!(house.scene.out(), "as downloaded", "{}", house.err());
+    });
+}
+
+/// Without the right to link, a folder that two runs may write is no way for a file of one into the other.
+#[test]
+fn files_are_linked_and_moved_only_in_places_of_the_run_alone() {
+    as_root_and_as_nobody("files_are_linked_and_moved_only_in_places_of_the_run_alone", || {
+        for level in [Level::Write, Level::Isolated, Level::Strict] {
+            let house = House::new(Way::AsItCan);
+            fs::create_dir_all(house.home.join("both/inner")).expect("ours");
+            fs::create_dir(house.home.join("state/work/T1/sub")).expect("ours");
+            for name in ["one", "two"] {
+                fs::write(house.home.join("both").join(name), "text").expect("ours");
+            }
+            let mut spec = house.spec(Some(level), &[]);
+            let both = house.home.join("both");
+            let script = "tried() { \"$@\" 2>&- && echo yes || echo no; }
+                tried ln file sub/linked; tried ln file $0/linked; tried ln $0/one taken; tried ln $0/one $0/inner/one
+                tried ln $0/one $0/beside";
+            spec.argv = ["/bin/sh", "-c", &with_folder(script, &both)].map(Into::into).to_vec();
+            spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+            spec.sandbox.as_mut().expect("one").write.push(both);
+            house.scene.run(&spec);
+            // Within one folder, no other path comes to a file.
+            assert_eq!(house.scene.out(), "yes\nno\nno\nno\nyes\n", "{level:?}: {}", house.err());
+        }
+    });
 }
 
 #[test]

@@ -107,6 +107,8 @@ fn figures_of_the_sandbox() {
                 hide: secrets.map(|name| home.join(name)).to_vec(),
                 read: vec![],
                 private: vec![],
+                exclusive: vec![],
+                layers: vec![],
                 limits: Limits::default(),
             });
             let began = Instant::now();

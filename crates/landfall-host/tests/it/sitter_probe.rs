@@ -173,6 +173,8 @@ fn nested(folder: &Path, level: &str) {
             hide: vec![],
             read: vec![],
             private: vec![],
+            exclusive: vec![],
+            layers: vec![],
             limits: Limits::default(),
         }),
         signal: None,

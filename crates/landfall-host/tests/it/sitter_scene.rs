@@ -87,6 +87,11 @@ impl Scene {
         sitter::start(&self.exe, &self.dir, spec)
     }
 
+    /// The same in another folder than the usual one.
+    pub fn try_start_in(&self, dir: &Path, spec: &Spec) -> Result<Sitting, sitter::StartError> {
+        sitter::start(&self.exe, dir, spec)
+    }
+
     /// Runs to the end.
     pub fn run(&self, spec: &Spec) -> Ended {
         let sitting = self.start(spec);
@@ -94,6 +99,12 @@ impl Scene {
     }
 
     pub fn end_of(&self, sitting: &Sitting) -> Ended {
+        self.end_of_in(&self.dir, sitting)
+    }
+
+    /// The same for a run that was started in another folder than the usual one.
+    pub fn end_of_in(&self, dir: &Path, sitting: &Sitting) -> Ended {
+        let found = || sitter::find(dir).expect("can look");
         let mut watch = Watch::new().expect("a watch");
         watch.add(7, sitting).expect("watchable");
         let until = Instant::now() + PATIENCE;
@@ -102,9 +113,9 @@ impl Scene {
             if ended == [7] {
                 break;
             }
-            assert!(Instant::now() < until, "the sitter did not end: {:?}", self.found());
+            assert!(Instant::now() < until, "the sitter did not end: {:?}", found());
         }
-        match self.found() {
+        match found() {
             Found::Ended(ended) => {
                 self.assert_gone(sitting);
                 ended
