@@ -11,6 +11,7 @@ mod apply;
 pub mod audit;
 pub mod auto;
 mod budget;
+pub mod cache;
 mod caps;
 pub mod checkout;
 pub mod checkpoint;
