@@ -11,5 +11,6 @@ pub mod lock;
 pub mod mount;
 pub mod sandbox;
 pub mod sitter;
+pub mod tree_copy;
 pub mod user_file;
 pub mod wait;

@@ -14,7 +14,7 @@ use super::run::{Doing as _, GitError};
 use super::store::Store;
 use crate::mount::MountIdentity;
 
-/// What happens to ignored files of earlier verifications, such as build caches.
+/// What happens to ignored files of earlier verifications, such as build caches, and to the layers over caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ignored {
     /// They stay. Faster, but an earlier candidate may have left something in them.
@@ -92,6 +92,11 @@ impl Lane {
         &self.path
     }
 
+    /// Where the layers over caches of its checks are kept. The folder need not be there.
+    pub fn caches(&self) -> PathBuf {
+        Room::caches(self.room.dir())
+    }
+
     /// Makes the lane equal `commit` and proves it. Two processes, one more if attributes changed.
     pub fn checkout(&self, commit: &Oid, ignored: Ignored) -> Result<LaneCheckout, GitError> {
         let doing = || format!("check out {commit} in a lane");
@@ -103,7 +108,10 @@ impl Lane {
             std::fs::create_dir(&self.path).doing(doing)?;
         }
         match ignored {
-            Ignored::Remove => self.room.clean(&self.store, &self.path)?,
+            Ignored::Remove => {
+                files::remove(&self.caches()).doing(doing)?;
+                self.room.clean(&self.store, &self.path)?;
+            }
             Ignored::Keep => self.room.defuse(&self.store, &self.path)?,
         }
         let index = self.room.check_out(&self.store, &self.path, commit)?;

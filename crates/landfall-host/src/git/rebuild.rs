@@ -149,6 +149,8 @@ impl Pool {
         };
         crate::crash::point("git.rebuild.planned");
         files::remove(path).doing(doing)?;
+        // Nobody has synced these either, and what is in them can be downloaded again.
+        files::remove(&workspace.caches()).doing(doing)?;
         for file in ["index", "index.lock", "tree", "incoming", "checkout", "spare", RESULT, ANNOUNCED] {
             files::remove(&room.dir().join(file)).doing(doing)?;
         }

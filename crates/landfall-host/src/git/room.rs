@@ -45,6 +45,11 @@ impl Room {
         self.dir.join("index")
     }
 
+    /// The layers over caches of whoever works in the checkout.
+    pub fn caches(dir: &Path) -> PathBuf {
+        dir.join("caches")
+    }
+
     /// Forgets that a checkout was made again: that was about the work in it, which is done.
     pub fn forget_rebuild(dir: &Path) -> std::io::Result<()> {
         for file in REBUILD_FILES {

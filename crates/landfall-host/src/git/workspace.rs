@@ -58,6 +58,11 @@ impl Workspace {
         &self.branch
     }
 
+    /// Where the layers over caches of its agent are kept. The folder need not be there, and goes with the workspace.
+    pub fn caches(&self) -> PathBuf {
+        Room::caches(self.room.dir())
+    }
+
     pub(crate) fn room(&self) -> &Room {
         &self.room
     }
@@ -367,6 +372,7 @@ impl Pool {
         let room = &workspace.room;
         files::remove(&room.dir().join("meta")).doing(doing)?;
         Room::forget_rebuild(room.dir()).doing(doing)?;
+        files::remove(&workspace.caches()).doing(doing)?;
         crate::crash::point("git.release.begin");
         let checkout = room.dir().join("checkout");
         files::remove(&checkout).doing(doing)?;
