@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use landfall_host::sandbox::{self, Level, Limits, Sandbox};
 use landfall_model::home;
 
+use crate::caches::{self, CacheAccess, CacheRequest};
 use crate::folder::StateFolder;
 use crate::launch::CERTIFICATES;
 use crate::settings::{Confinement, Run};
@@ -23,6 +24,8 @@ pub(crate) struct Reach {
     pub own: Vec<String>,
     /// What it may read of Landfall's state.
     pub read: Vec<PathBuf>,
+    /// The caches of its tools.
+    pub caches: CacheAccess,
 }
 
 /// The sandbox for it; none if the person switched it off.
@@ -43,6 +46,7 @@ pub(crate) fn around(
     let at_home = |path: &String| expand(home, path);
     let mut write = vec![reach.work.clone(), reach.tmp.clone()];
     write.extend(reach.own.iter().chain(&settings.sandbox_write).filter_map(at_home));
+    write.extend(reach.caches.write.iter().cloned());
     let mut hide: Vec<PathBuf> = vec![folder.project().to_owned()];
     // Only those of ours: what somebody else put there may be a link to anywhere.
     hide.extend(
@@ -58,6 +62,7 @@ pub(crate) fn around(
     let mut read = vec![folder.store().join("objects")];
     read.extend(reach.read.iter().cloned());
     read.extend(settings.sandbox_read.iter().filter_map(at_home));
+    read.extend(reach.caches.read.iter().cloned());
     let mut private = Vec::new();
     if level != Level::Write {
         hide.extend(sandbox::runtime_folders());
@@ -65,12 +70,24 @@ pub(crate) fn around(
         private = sandbox::shared_temporary_folders();
     }
     let tools = without_links_to(&hide, home, tools(home, env, hide.iter().chain(&private)));
+    let layers = reach.caches.layers.clone();
     // What the person opened for writing stays so, also where a toolchain or a cache is kept.
-    read.extend(tools.into_iter().filter(|tool| !write.iter().any(|open| tool.starts_with(open))));
+    let open: Vec<&PathBuf> = write.iter().chain(layers.iter().map(|layer| &layer.path)).collect();
+    read.extend(tools.into_iter().filter(|tool| !open.iter().any(|open| tool.starts_with(open))));
     // What an agent keeps as its own state, others of its kind have as well.
-    let exclusive = vec![reach.work.clone(), reach.tmp.clone()];
-    let layers = Vec::new();
+    let exclusive = [&reach.work, &reach.tmp].into_iter().chain(&reach.caches.write).cloned().collect();
     Some(Sandbox { level, write, hide, read, private, exclusive, layers, limits: Limits::default() })
+}
+
+/// Makes ready what a run at this level gets of the caches that the settings name. What it changes is kept in `room`.
+pub(crate) fn caches(
+    settings: &Run,
+    env: &[(OsString, OsString)],
+    level: Confinement,
+    room: &Path,
+) -> std::io::Result<CacheAccess> {
+    let home = home_of(env);
+    caches::prepare(&CacheRequest { caches: &settings.caches, level, home: home.as_deref(), env, room })
 }
 
 /// The level of the host for what the settings say; none for no sandbox.
@@ -325,8 +342,14 @@ mod tests {
         let env: [(OsString, OsString); 2] = env.map(|(name, value)| (name.into(), value.into()));
         let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
         let work = folder.workspaces().join("T1");
-        let reach =
-            Reach { confinement: level, work, tmp: "/tmp/x".into(), own: own.to_vec(), read: Vec::new() };
+        let reach = Reach {
+            confinement: level,
+            work,
+            tmp: "/tmp/x".into(),
+            own: own.to_vec(),
+            read: Vec::new(),
+            caches: CacheAccess::default(),
+        };
         around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on")
     }
 
@@ -375,6 +398,7 @@ mod tests {
             tmp: "/tmp/x".into(),
             own: Vec::new(),
             read: Vec::new(),
+            caches: CacheAccess::default(),
         };
         let sandbox = around(&run, &folder, &env, &reach).expect("it is on");
         for place in ["/home/me/.npm", "/home/me/.cache/go-build"] {

@@ -12,6 +12,7 @@ use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spe
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::{Budget, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge};
 
+use crate::caches::CacheAccess;
 use crate::confine::{self, Reach};
 use crate::folder::StateFolder;
 use crate::launch::{agent_profile, key_and_session, safe_environment, with, write_private};
@@ -250,6 +251,7 @@ fn prepare(
         tmp,
         own: agent.needs(&profile).state,
         read: vec![prompt_file],
+        caches: CacheAccess::default(), // it looks and answers, and builds nothing
     };
     reach.read.extend(objects);
     confine::make_state(home.as_deref(), &reach.own);

@@ -741,12 +741,17 @@ impl Gate<'_> {
         let tmp = confine::make_tmp(&dir)
             .map_err(|error| GitError::io("make a folder for temporary files of a check", error))?;
         let _tmp = TmpFolder(&dir);
+        let settings = &self.site.settings.run;
+        let caches = confine::caches(settings, &self.site.env, settings.sandbox, &self.lane.caches())
+            .map_err(|error| GitError::io("make the caches of a check ready", error))?;
+        let env = with(&self.site.env, caches.env.clone());
         let reach = Reach {
-            confinement: self.site.settings.run.sandbox,
+            confinement: settings.sandbox,
             work: checkout.path.clone(),
             tmp: tmp.clone(),
             own: Vec::new(),
             read: Vec::new(),
+            caches,
         };
         let ours = [
             ("LANDFALL_TASK", self.name.into()),
@@ -756,7 +761,7 @@ impl Gate<'_> {
         let spec = Spec {
             argv: vec!["sh".into(), "-c".into(), command.run.clone().into()], // a person wrote it in settings, or it is a proof: see `prove`
             cwd: checkout.path,
-            env: with(&self.site.env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
+            env: with(&env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
             sandbox: confine::sandbox(self.site, &reach),
             signal: None,
             stdin: None,

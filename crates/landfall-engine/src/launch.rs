@@ -465,12 +465,16 @@ fn begin(
     let guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
     let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
+    let caches = confine::caches(&site.settings.run, &site.env, settings.sandbox, &workspace.caches())
+        .map_err(|error| io("make the caches of the workspace ready", error))?;
+    let cache_env = caches.env.clone();
     let mut reach = Reach {
         confinement: settings.sandbox,
         work: workspace.path().to_owned(),
         tmp: tmp.clone(),
         own: agent.needs(&profile).state,
         read: vec![prompt_file.clone()],
+        caches,
     };
     let socket = dir.join("signal.sock");
     let passed: Vec<_> = site
@@ -513,7 +517,7 @@ fn begin(
     let spec = Spec {
         argv,
         cwd: workspace.path().to_owned(),
-        env: reachable(&site.program, with(&with(&site.env, passed), env)),
+        env: reachable(&site.program, with(&with(&with(&site.env, cache_env), passed), env)),
         stdin,
         sandbox: confine::sandbox(site, &reach),
         signal: Some(SignalSpec { socket, key }),

@@ -6,6 +6,7 @@
 
 pub mod accept;
 mod ask;
+mod caches;
 pub mod catalogue;
 mod channel;
 mod confine;

@@ -18,6 +18,7 @@ use landfall_host::sandbox::attempts::{
 };
 use landfall_host::sandbox::{self, Available};
 
+use crate::caches::CacheAccess;
 use crate::confine::{self, Reach, secret_places};
 use crate::errand::{self, Errand};
 use crate::folder::StateFolder;
@@ -196,8 +197,14 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
     let state = StateFolder::at(scene.state());
     let dir = scene.state().join("attempts/probe");
     let tmp = scene.state().join("tmp");
-    let reach =
-        Reach { confinement: level, work: scene.work(), tmp: tmp.clone(), own: Vec::new(), read: Vec::new() };
+    let reach = Reach {
+        confinement: level,
+        work: scene.work(),
+        tmp: tmp.clone(),
+        own: Vec::new(),
+        read: Vec::new(),
+        caches: CacheAccess::default(),
+    };
     let env: Vec<(OsString, OsString)> = [
         ("HOME", scene.home().into_os_string()),
         ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),

@@ -128,12 +128,17 @@ fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> 
         confine::make_tmp(&dir).map_err(|error| format!("make a folder for temporary files: {error}"))?;
     let _tmp = TmpFolder(&dir);
     let profile = site.settings.agents.get(World::profile_of(task));
+    let confinement = profile.map_or(site.settings.run.sandbox, |profile| profile.sandbox);
+    let caches = confine::caches(&site.settings.run, &site.env, confinement, &workspace.caches())
+        .map_err(|error| format!("make the caches of the workspace ready: {error}"))?;
+    let env = with(&site.env, caches.env.clone());
     let reach = Reach {
-        confinement: profile.map_or(site.settings.run.sandbox, |profile| profile.sandbox),
+        confinement,
         work: workspace.path().to_owned(),
         tmp: tmp.clone(),
         own: Vec::new(),
         read: Vec::new(),
+        caches,
     };
     let mut ours = variables(site, task, workspace, word);
     ours.push(("TMPDIR".into(), tmp.into_os_string()));
@@ -141,7 +146,7 @@ fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> 
     let errand = Errand {
         argv: errand::shell(line),
         cwd: workspace.path().to_owned(),
-        env: with(&site.env, ours),
+        env: with(&env, ours),
         stdin: Vec::new(),
         sandbox: confine::sandbox(site, &reach),
         limit_ms: site.settings.workspace.timeout_ms,

@@ -104,15 +104,22 @@ impl<'a> Workshop<'a> {
     pub fn run(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<Said, String> {
         let made = self.made()?;
         let tmp = made.scratch.tmp();
+        let env = safe_environment(self.shell.environment, &[]);
+        // One for each: several run at once.
+        let room = CacheRoom(made.scratch.run().join(format!("caches{}", self.next_number())));
+        let settings = self.shell.settings;
+        let caches = confine::caches(settings, &env, settings.sandbox, &room.0)
+            .map_err(|error| format!("make the caches ready: {error}"))?;
         let reach = Reach {
-            confinement: self.shell.settings.sandbox,
+            confinement: settings.sandbox,
             work: made.work.clone(),
             tmp: tmp.clone(),
             own: Vec::new(),
             read: made.read.clone(),
+            caches,
         };
-        let env = safe_environment(self.shell.environment, &[]);
-        let sandbox = confine::around(self.shell.settings, self.shell.folder, &env, &reach);
+        let sandbox = confine::around(settings, self.shell.folder, &env, &reach);
+        let env = with(&env, reach.caches.env);
         self.carry_out(Errand {
             argv,
             cwd: made.work.clone(),
@@ -138,14 +145,26 @@ impl<'a> Workshop<'a> {
         })
     }
 
+    fn next_number(&self) -> u64 {
+        self.number.fetch_add(1, Ordering::Relaxed)
+    }
+
     fn carry_out(&self, errand: Errand) -> Result<Said, String> {
         let made = self.made()?;
-        let number = self.number.fetch_add(1, Ordering::Relaxed);
-        let dir = made.scratch.run().join(format!("c{number}"));
+        let dir = made.scratch.run().join(format!("c{}", self.next_number()));
         let ran = errand::run_keeping(self.shell.program, &dir, &errand, OUT_BYTES_MAX)?;
         let out = std::fs::read(dir.join("out.log")).unwrap_or_default(); // none is as good as empty
         drop(std::fs::remove_dir_all(&dir)); // the scratch folder goes in the end
         Ok(Said { ran, out })
+    }
+}
+
+/// The changes that one command made to caches, given up at its end.
+struct CacheRoom(PathBuf);
+
+impl Drop for CacheRoom {
+    fn drop(&mut self) {
+        drop(landfall_host::disk::remove_tree(&self.0)); // the scratch folder goes in the end
     }
 }
 

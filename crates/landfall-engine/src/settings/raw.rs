@@ -323,8 +323,11 @@ pub struct RawRun {
     /// More files and folders that agents and checks may read in the sandbox. The home folder is hidden but for toolchains,
     /// downloaded packages and the agent's own state. `~` is your home folder.
     pub sandbox_read: Vec<String>,
+    /// Caches of package managers that agents and checks use without changing them: each workspace and each lane keeps its
+    /// changes for itself. `~` is your home folder.
+    pub caches: Vec<String>,
     /// More files and folders that agents and checks may write in the sandbox, besides their workspace, a folder for
-    /// temporary files and the agent's own state. `~` is your home folder.
+    /// temporary files and the agent's own state. They all change the same files. `~` is your home folder.
     pub sandbox_write: Vec<String>,
     /// More files and folders that cannot be read in the sandbox, besides Landfall's own state, the home folder and the
     /// usual places of secrets (`~/.ssh`, `~/.gnupg`, `~/.aws` and the like).
@@ -367,6 +370,7 @@ impl Default for RawRun {
             compactions_max: Whole(3),
             sandbox: RawSandbox::Auto,
             sandbox_read: Vec::new(),
+            caches: Vec::new(),
             sandbox_write: Vec::new(),
             sandbox_hide: Vec::new(),
             grace: Millis(10 * SECOND),

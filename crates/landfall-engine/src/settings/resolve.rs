@@ -149,6 +149,8 @@ pub struct Run {
     pub is_sandbox_lowered: bool,
     /// What may be read besides.
     pub sandbox_read: Vec<String>,
+    /// Caches that each workspace and each lane changes for itself.
+    pub caches: Vec<String>,
     /// What may be written besides.
     pub sandbox_write: Vec<String>,
     /// What cannot be read besides.
@@ -486,6 +488,7 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
             is_sandbox_lowered: matches!(run.sandbox, RawSandbox::Auto)
                 && run_sandbox < Confinement::Isolated,
             sandbox_read: run.sandbox_read,
+            caches: run.caches,
             sandbox_write: run.sandbox_write,
             sandbox_hide: run.sandbox_hide.into_iter().chain(secrets).collect(),
             grace_ms: run.grace.0,

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use landfall_model::cache::KnownCache;
+
 use super::{
     Address, Channel, Confinement, Hooks, Land, Profile, Publish, Run, Settings, TrackerSettings, Verify,
     Way, WorkspaceSettings,
@@ -203,6 +205,7 @@ impl SensitiveSettings {
             compactions_max: _,
             sandbox,
             is_sandbox_lowered,
+            caches,
             sandbox_write,
             sandbox_read,
             sandbox_hide,
@@ -216,6 +219,10 @@ impl SensitiveSettings {
         } = run;
         if is_lowered(*sandbox, *is_sandbox_lowered) {
             self.add("run.sandbox", sandbox.word(), Exposure::LowersSandbox);
+        }
+        // Nobody keeps secrets in a known cache, and nothing that a run does in one reaches it. Another folder it would see.
+        for path in caches.iter().filter(|path| KnownCache::at(path).is_none()) {
+            self.add("run.caches", path, Exposure::LowersSandbox);
         }
         for path in sandbox_write {
             self.add("run.sandbox_write", path, Exposure::LowersSandbox);
@@ -421,7 +428,8 @@ mod tests {
     }
 
     /// Each setting that has to be trusted, and one that says the same in another way.
-    const SENSITIVE: [(&str, &str); 27] = [
+    const SENSITIVE: [(&str, &str); 28] = [
+        ("run.caches", "[run]\ncaches = [\"~/.npm\", \"~/.ssh\"]\n"),
         ("run.sandbox", "[run]\nsandbox = \"off\"\n"),
         ("run.sandbox_write", "[run]\nsandbox_write = [\"~/.ssh\"]\n"),
         ("run.sandbox", "[run]\nsandbox = \"write\"\n"),
@@ -475,7 +483,7 @@ mod tests {
     fn what_stays_inside_asks_nobody() {
         let found = of(
             "[project]\nbase = \"main\"\n[run]\nslots = 2\nsandbox = \"strict\"\nsandbox_hide = [\"~/x\"]\n\
-             [agent.default]\nkind = \"command\"\nrun = \"sh x\"\n[[verify.command]]\nrun = \"sh test.sh\"\n\
+             caches = [\"~/.cargo/registry\", \"~/.npm\"]\n[agent.default]\nkind = \"command\"\nrun = \"sh x\"\n[[verify.command]]\nrun = \"sh test.sh\"\n\
              [workspace]\nbefore_run = \"npm ci\"\n[land]\npublish = \"push\"\nremote = \"origin\"\n\
              [tracker]\nkind = \"github\"\nrepository = \"a/b\"\n[[notify]]\nkind = \"desktop\"\n",
         );

@@ -58,6 +58,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 sandbox: Isolated,
                 is_sandbox_lowered: false,
                 sandbox_read: [],
+                caches: [],
                 sandbox_write: [],
                 sandbox_hide: [],
                 grace_ms: 10000,
@@ -360,7 +361,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\nzzz = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `zzz` in [run]
-            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_read, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_read, caches, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
         "#]],
     );
     refuses(
@@ -381,7 +382,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\n\"a\\nb\" = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `a\nb` in [run]
-            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_read, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_read, caches, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
         "#]],
     );
 }

@@ -123,7 +123,7 @@ fn agent() -> Option<InitAgent> {
     })
 }
 
-/// Where the tools of the project keep what they download: outside of the workspace, so the sandbox has to leave it open.
+/// Where the tools of the project keep what they download: outside of the workspace, so each run gets changes of its own.
 fn caches(root: &Path) -> Vec<String> {
     let is = |file: &str| root.join(file).is_file();
     let mut caches: Vec<&str> = Vec::new();
@@ -141,12 +141,15 @@ fn caches(root: &Path) -> Vec<String> {
     if is("go.mod") {
         caches.extend(["~/go/pkg", "~/.cache/go-build"]);
     }
-    if ["pyproject.toml", "requirements.txt", "setup.py", "setup.cfg"].into_iter().any(is) {
+    if ["pyproject.toml", "requirements.txt", "setup.py", "setup.cfg", "tox.ini"].into_iter().any(is) {
         caches.push(match () {
             () if is("uv.lock") => "~/.cache/uv",
             () if is("poetry.lock") => "~/.cache/pypoetry",
             () => "~/.cache/pip",
         });
+        if is("tox.ini") {
+            caches.push("~/.local/share/virtualenv");
+        }
     }
     caches.into_iter().map(str::to_owned).collect()
 }
@@ -183,9 +186,9 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
     if !caches.is_empty() {
         let list = caches.iter().map(|cache| quoted(cache)).collect::<Vec<_>>().join(", ");
         text += &format!(
-            "# Agents and checks can change nothing outside of their workspace. These folders are open besides, because the\n\
-             # tools of this project keep in them what they download.\n\
-             sandbox_write = [{list}]\n"
+            "# Where the tools of this project keep what they download. Agents and checks see these folders and change them only\n\
+             # for themselves: nothing of it reaches you, another task or another check.\n\
+             caches = [{list}]\n"
         );
     }
     text += "\n# [budget]\n# day_usd = 20               # no agent starts once this much is spent today\n";

@@ -16,6 +16,7 @@ use landfall_engine::host::sandbox::{self, Available};
 use landfall_engine::host::sitter::{self, Found};
 use landfall_engine::journal_link;
 use landfall_engine::model::TaskId;
+use landfall_engine::model::cache::KnownCache;
 use landfall_engine::settings::{Confinement, Settings, Verify};
 use landfall_engine::store::{self, Reader, Seq, Sqlite};
 use landfall_engine::tracker::Standing;
@@ -306,6 +307,16 @@ impl Visit {
                     _ => self.ok(name, detail),
                 }
             }
+        }
+        let shared: Vec<&str> = settings.run.sandbox_write.iter().map(String::as_str).collect();
+        let shared: Vec<&str> = shared.into_iter().filter(|path| KnownCache::at(path).is_some()).collect();
+        if !shared.is_empty() {
+            let (all, list) = (shared.join(", "), shared.iter().map(|path| format!("{path:?}")));
+            self.warn(
+                "caches",
+                format!("`run.sandbox_write` lets every agent and check change {all}, and what they leave there runs in your own builds"),
+                format!("set `caches = [{}]` in [run] in place of them", list.collect::<Vec<_>>().join(", ")),
+            );
         }
         if settings.run.sandbox == Confinement::Off {
             self.warn(

@@ -198,7 +198,7 @@ fn a_probe_says_whether_an_agent_answers() {
 }
 
 #[test]
-fn init_takes_the_agent_that_is_installed_and_opens_the_caches_of_its_tools() {
+fn init_takes_the_agent_that_is_installed_and_names_the_caches_of_its_tools() {
     for (installed, kind) in
         [(&["gemini", "codex"][..], "codex"), (&["opencode"], "opencode"), (&[], "script")]
     {
@@ -216,7 +216,7 @@ fn init_takes_the_agent_that_is_installed_and_opens_the_caches_of_its_tools() {
         assert!(text.contains(&format!("[agent.default]\nkind = \"{kind}\"")), "{text}");
         assert!(
             text.contains(
-                r#"sandbox_write = ["~/.cargo/registry", "~/.cargo/git", "~/go/pkg", "~/.cache/go-build"]"#
+                r#"caches = ["~/.cargo/registry", "~/.cargo/git", "~/go/pkg", "~/.cache/go-build"]"#
             ),
             "{text}"
         );

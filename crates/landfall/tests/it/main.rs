@@ -15,6 +15,7 @@ mod both;
 mod branch;
 mod budgets;
 mod by_hand;
+mod caches;
 mod checkpoint;
 mod conflicts;
 mod crash;

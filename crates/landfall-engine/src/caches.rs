@@ -1,0 +1,342 @@
+//! Caches of package managers: gives each workspace, lane and errand changes of its own, so that nothing that one of them
+//! leaves in a cache is seen by the user or by another one. Which way is taken is decided by the model.
+//!
+//! The room of a cache is kept as long as the workspace, and in a lane for one verification. What the user changes in a cache
+//! while an overlay is put up over it is undefined for that run, as overlayfs has it.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landfall_host::disk::{remove_tree, write_atomic};
+use landfall_host::sandbox::{CacheLayer, LayerChanges, can_overlay};
+use landfall_host::tree_copy::{TreeSize, can_clone, copy_tree, has_foreign_files, measure_tree};
+use landfall_model::cache::{
+    CACHE_COPY_MAX, CacheFacts, CacheMethod, CacheSize, KnownCache, Rebuilt, cache_mode, choose_cache_method,
+};
+
+use crate::confine::expand;
+use crate::settings::Confinement;
+
+/// What a run gets of caches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CacheAccess {
+    /// What it sees with changes of its own.
+    pub layers: Vec<CacheLayer>,
+    /// Copies that it can change, for it alone.
+    pub write: Vec<PathBuf>,
+    /// What it can read.
+    pub read: Vec<PathBuf>,
+    /// What its tools must be told.
+    pub env: Vec<(OsString, OsString)>,
+}
+
+/// Who gets caches, and where.
+pub(crate) struct CacheRequest<'a> {
+    /// The caches that the settings name.
+    pub caches: &'a [String],
+    /// How the run is confined.
+    pub level: Confinement,
+    /// The home folder of the run.
+    pub home: Option<&'a Path>,
+    /// The environment of the run.
+    pub env: &'a [(OsString, OsString)],
+    /// Where what it changes is kept. Nobody else may be running with it.
+    pub room: &'a Path,
+}
+
+/// Makes ready what a run gets of caches. Repeats safely: what the room has is gone on with.
+///
+/// # Errors
+/// When a folder or a copy cannot be made.
+pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
+    let mut access = CacheAccess::default();
+    let mut can_overlay_here = None;
+    for named in request.caches {
+        let known = KnownCache::at(named);
+        let Some(path) = path_of(request, named, known) else { continue };
+        if request.level == Confinement::Off {
+            continue;
+        }
+        // A mount needs a folder to be put on. One that cannot be made is not there for the tool either.
+        drop(std::fs::create_dir_all(&path));
+        let Ok(path) = path.canonicalize() else { continue };
+        if !path.is_dir() {
+            continue;
+        }
+        std::fs::create_dir_all(request.room)?;
+        let entry = CacheEntry { request, known, path };
+        let can_overlay_here = *can_overlay_here.get_or_insert_with(|| match request.level {
+            Confinement::Off | Confinement::Write => false,
+            Confinement::Isolated | Confinement::Strict => can_overlay(request.room),
+        });
+        let method = choose_cache_method(&entry.facts(can_overlay_here));
+        entry.give(method, &mut access)?;
+    }
+    Ok(access)
+}
+
+/// Where a cache is: at its usual place, or where a variable of the user's says.
+fn path_of(request: &CacheRequest<'_>, named: &str, known: Option<&KnownCache>) -> Option<PathBuf> {
+    let redirect = known.map(|known| &known.redirect).filter(|redirect| redirect.value.is_empty());
+    let moved = redirect.and_then(|redirect| {
+        let value = request.env.iter().find(|(name, _)| name == redirect.variable);
+        let folder = value.map(|(_, value)| Path::new(value)).filter(|folder| folder.is_absolute());
+        folder.map(|folder| below(folder, redirect.below))
+    });
+    moved.or_else(|| expand(request.home, named))
+}
+
+/// The folder of this name, or the folder itself without a name.
+fn below(folder: &Path, name: &str) -> PathBuf {
+    if name.is_empty() { folder.to_owned() } else { folder.join(name) }
+}
+
+/// One cache that a run gets.
+struct CacheEntry<'a> {
+    request: &'a CacheRequest<'a>,
+    known: Option<&'static KnownCache>,
+    /// Where it is, without links.
+    path: PathBuf,
+}
+
+impl CacheEntry<'_> {
+    fn facts(&self, can_overlay: bool) -> CacheFacts {
+        // An overlay asks neither for the size nor for a clone, and looking through a large cache takes time.
+        let has_foreign_files =
+            can_overlay && !rustix::process::geteuid().is_root() && has_foreign_files(&self.path);
+        let (size, can_clone) = if can_overlay && !has_foreign_files {
+            (CacheSize::default(), false)
+        } else {
+            self.cost_of_copy()
+        };
+        CacheFacts {
+            level: self.request.level,
+            can_overlay,
+            has_foreign_files,
+            can_clone,
+            size,
+            can_redirect: self.known.is_some(),
+        }
+    }
+
+    /// What a copy would take, and whether it is a clone. One that was made already takes nothing.
+    fn cost_of_copy(&self) -> (CacheSize, bool) {
+        let is_made = [CacheMethod::Copy, CacheMethod::Redirect].iter().any(|method| self.is_made(*method));
+        if is_made || self.known.is_some_and(|known| known.rebuilt == Rebuilt::All) {
+            return (CacheSize::default(), false);
+        }
+        let can_clone = can_clone(&self.path, self.request.room);
+        let max = TreeSize {
+            files: CACHE_COPY_MAX.files,
+            bytes: if can_clone { u64::MAX } else { CACHE_COPY_MAX.bytes },
+        };
+        let TreeSize { files, bytes } = measure_tree(&self.path, self.left_out(), max);
+        (CacheSize { files, bytes }, can_clone)
+    }
+
+    fn left_out(&self) -> &'static [&'static str] {
+        match self.known.map(|known| known.rebuilt) {
+            Some(Rebuilt::Folders(names)) => names,
+            Some(Rebuilt::All) | None => &[],
+        }
+    }
+
+    fn give(&self, method: CacheMethod, access: &mut CacheAccess) -> io::Result<()> {
+        let own = self.own_folder();
+        match method {
+            CacheMethod::Shared => {}
+            CacheMethod::Overlay => {
+                let (upper, work) = (own.join("upper"), own.join("work"));
+                self.make_once(method, || {
+                    std::fs::create_dir_all(&upper)?;
+                    std::fs::create_dir_all(&work)
+                })?;
+                let changes = LayerChanges::Overlay { upper, work };
+                access.layers.push(CacheLayer { path: self.path.clone(), changes });
+            }
+            CacheMethod::Copy => {
+                let copy = own.join("copy");
+                self.make_once(method, || self.copy_to(&copy))?;
+                access.layers.push(CacheLayer { path: self.path.clone(), changes: LayerChanges::Copy(copy) });
+            }
+            CacheMethod::Redirect => self.redirect(access)?,
+            CacheMethod::ReadOnly => access.read.push(self.path.clone()),
+        }
+        let mode = cache_mode(method, self.request.level);
+        let variables = self.known.map_or(&[][..], |known| known.variables(mode));
+        access.env.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
+        Ok(())
+    }
+
+    /// Puts a copy into a folder of the tool's own. Caches of the same tool share that folder.
+    fn redirect(&self, access: &mut CacheAccess) -> io::Result<()> {
+        let redirect = &self.known.expect("only a known cache is redirected").redirect;
+        let tool = self.request.room.join(redirect.variable);
+        self.make_once(CacheMethod::Redirect, || {
+            std::fs::create_dir_all(&tool)?;
+            for file in redirect.files {
+                let original = self.path.with_file_name(file);
+                if original.is_file() {
+                    std::fs::copy(original, tool.join(file))?;
+                }
+            }
+            let copy = below(&tool, redirect.below);
+            remove_tree(&copy)?;
+            self.copy_to(&copy)
+        })?;
+        if !access.write.contains(&tool) {
+            let value = below(&tool, redirect.value);
+            access.env.push((redirect.variable.into(), value.into_os_string()));
+            access.write.push(tool);
+        }
+        Ok(())
+    }
+
+    fn copy_to(&self, folder: &Path) -> io::Result<()> {
+        match self.known.map(|known| known.rebuilt) {
+            Some(Rebuilt::All) => std::fs::create_dir_all(folder),
+            Some(Rebuilt::Folders(_)) | None => copy_tree(&self.path, folder, self.left_out()),
+        }
+    }
+
+    /// The folder for this cache alone.
+    fn own_folder(&self) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt as _;
+        let hash = blake3::hash(self.path.as_os_str().as_bytes()).to_hex();
+        self.request.room.join(&hash.as_str()[..16])
+    }
+
+    /// Says that what a method needs was made, and by which method.
+    fn note(&self) -> PathBuf {
+        self.own_folder().join("method")
+    }
+
+    fn is_made(&self, method: CacheMethod) -> bool {
+        std::fs::read_to_string(self.note()).is_ok_and(|noted| noted == word_of(method))
+    }
+
+    /// Does `make` unless it was done. Half of it, or what another method has made, goes before.
+    fn make_once(&self, method: CacheMethod, make: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        if self.is_made(method) {
+            return Ok(());
+        }
+        let own = self.own_folder();
+        remove_tree(&own)?;
+        std::fs::create_dir_all(&own)?;
+        make()?;
+        write_atomic(&self.note(), word_of(method).as_bytes())
+    }
+}
+
+fn word_of(method: CacheMethod) -> &'static str {
+    match method {
+        CacheMethod::Shared => "shared",
+        CacheMethod::Overlay => "overlay",
+        CacheMethod::Copy => "copy",
+        CacheMethod::Redirect => "redirect",
+        CacheMethod::ReadOnly => "read-only",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scene {
+        folder: tempfile::TempDir,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            for place in ["home/.cargo/registry/cache", "home/.cargo/registry/src", "home/.npm"] {
+                std::fs::create_dir_all(folder.path().join(place)).expect("ours");
+            }
+            for file in ["registry/cache/a.crate", "registry/src/lib.rs", "config.toml", "credentials.toml"] {
+                std::fs::write(folder.path().join("home/.cargo").join(file), "theirs").expect("ours");
+            }
+            Self { folder }
+        }
+
+        fn home(&self) -> PathBuf {
+            self.folder.path().canonicalize().expect("there").join("home")
+        }
+
+        fn room(&self) -> PathBuf {
+            self.folder.path().canonicalize().expect("there").join("room")
+        }
+
+        fn prepare(&self, level: Confinement, env: &[(&str, &str)]) -> CacheAccess {
+            let caches = ["~/.cargo/registry", "~/.cargo/git", "~/.npm"].map(str::to_owned);
+            let env: Vec<(OsString, OsString)> =
+                env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+            let (home, room) = (self.home(), self.room());
+            prepare(&CacheRequest { caches: &caches, level, home: Some(&home), env: &env, room: &room })
+                .expect("there is room")
+        }
+    }
+
+    fn value_of<'a>(access: &'a CacheAccess, name: &str) -> Option<&'a OsString> {
+        access.env.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn without_mounts_the_tool_is_sent_to_a_copy_without_logins() {
+        let scene = Scene::new();
+        let access = scene.prepare(Confinement::Write, &[]);
+        let cargo = scene.room().join("CARGO_HOME");
+        assert_eq!(value_of(&access, "CARGO_HOME"), Some(&cargo.clone().into_os_string()));
+        assert_eq!(access.write, [cargo.clone(), scene.room().join("npm_config_cache")]);
+        assert_eq!(access.layers, []);
+        assert!(cargo.join("registry/cache/a.crate").is_file() && cargo.join("config.toml").is_file());
+        assert!(!cargo.join("registry/src").exists(), "unpacked again by the tool");
+        assert!(cargo.join("git").is_dir(), "the cache was not there before");
+        assert!(!cargo.join("credentials.toml").exists());
+    }
+
+    #[test]
+    fn what_a_run_left_in_its_copy_is_there_for_the_next_run_with_the_same_room() {
+        let scene = Scene::new();
+        scene.prepare(Confinement::Write, &[]);
+        let left = scene.room().join("CARGO_HOME/registry/cache/b.crate");
+        std::fs::write(&left, "new").expect("ours");
+        scene.prepare(Confinement::Write, &[]);
+        assert!(left.is_file());
+        std::fs::remove_dir_all(scene.room()).expect("ours");
+        scene.prepare(Confinement::Write, &[]);
+        assert!(!left.exists());
+    }
+
+    #[test]
+    fn a_cache_that_a_variable_moves_is_found_there() {
+        let scene = Scene::new();
+        let moved = scene.folder.path().canonicalize().expect("there").join("elsewhere");
+        std::fs::create_dir_all(moved.join("registry/cache")).expect("ours");
+        std::fs::write(moved.join("registry/cache/moved.crate"), "x").expect("ours");
+        let env = [("CARGO_HOME", moved.to_str().expect("plain"))];
+        scene.prepare(Confinement::Write, &env);
+        assert!(scene.room().join("CARGO_HOME/registry/cache/moved.crate").is_file());
+    }
+
+    #[test]
+    fn a_level_with_mounts_gets_a_layer_for_each_cache_and_a_closed_network_an_offline_tool() {
+        let scene = Scene::new();
+        for (level, offline) in [(Confinement::Isolated, None), (Confinement::Strict, Some("true"))] {
+            let access = scene.prepare(level, &[]);
+            let paths: Vec<&PathBuf> = access.layers.iter().map(|layer| &layer.path).collect();
+            let expected = [".cargo/registry", ".cargo/git", ".npm"].map(|name| scene.home().join(name));
+            assert_eq!(paths, expected.iter().collect::<Vec<_>>(), "{level:?}");
+            assert_eq!(access.write, Vec::<PathBuf>::new());
+            let mode = value_of(&access, "CARGO_NET_OFFLINE").and_then(|value| value.to_str());
+            assert_eq!(mode, offline, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_sandbox_there_is_nothing_to_prepare() {
+        let scene = Scene::new();
+        assert_eq!(scene.prepare(Confinement::Off, &[]), CacheAccess::default());
+        assert!(!scene.room().exists());
+    }
+}
