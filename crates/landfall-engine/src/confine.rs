@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use landfall_host::sandbox::{self, Level, Limits, Sandbox};
 use landfall_model::home;
+use landfall_model::occupancy::{Occupant, may_hand_out_files};
 
 use crate::caches::{self, CacheAccess, CacheRequest};
 use crate::folder::StateFolder;
@@ -88,6 +89,16 @@ pub(crate) fn caches(
 ) -> std::io::Result<CacheAccess> {
     let home = home_of(env);
     caches::prepare(&CacheRequest { caches: &settings.caches, level, home: home.as_deref(), env, room })
+}
+
+/// Whether a run could hand a file of its checkout to somebody who outlives it.
+pub(crate) fn may_hand_out(settings: &Run, reach: &Reach, ends_whole: bool) -> bool {
+    may_hand_out_files(&Occupant {
+        level: reach.confinement,
+        has_own_state: !reach.own.is_empty(),
+        has_shared_folders: !settings.sandbox_write.is_empty(),
+        ends_whole,
+    })
 }
 
 /// The level of the host for what the settings say; none for no sandbox.

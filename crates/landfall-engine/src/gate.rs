@@ -398,7 +398,6 @@ fn prove(
     let began = began(task, base);
     let lane = Borrowed::lane(site)?;
     let gate = Gate { site, name, lane: &lane.lane, section: &section, base, merged, config: &config };
-    let ignored = if section.keep_ignored { Ignored::Keep } else { Ignored::Remove };
     let mut runs = Vec::new();
     for (place, proof) in due.into_iter().enumerate() {
         let promise = &proof.promise;
@@ -410,7 +409,7 @@ fn prove(
             caps: None,
         };
         let shown = |commit: &Oid, name: String| {
-            let shown = gate.run(commit, ignored, &command, &name)?;
+            let shown = gate.run(commit, gate.ignored_of_others(), &command, &name)?;
             Ok(shown.map(|shown| (proof::Colour::from(weigh(&shown.seen, None, None)), shown.excerpt)))
         };
         let mut before = None;
@@ -700,7 +699,14 @@ impl Gate<'_> {
     /// What earlier work left in ignored folders could turn a check green. What the commands of this verification leave
     /// there stays: one installs, the next one tests.
     pub(crate) fn ignored_at(&self, place: usize) -> Ignored {
-        if place == 0 && !self.section.keep_ignored { Ignored::Remove } else { Ignored::Keep }
+        if place == 0 { self.ignored_of_others() } else { Ignored::Keep }
+    }
+
+    /// What happens to what earlier work left in ignored folders. It stays only if the settings say so and nobody else can
+    /// change it any more.
+    fn ignored_of_others(&self) -> Ignored {
+        let may_stay = self.section.keep_ignored && !self.lane.may_be_handed_out();
+        if may_stay { Ignored::Keep } else { Ignored::Remove }
     }
 
     /// Runs a command on a clean checkout of `commit`. A check whose sitter was killed has shown nothing and is started
@@ -770,6 +776,7 @@ impl Gate<'_> {
             out_cap: self.site.settings.run.output_cap,
             marker: marker(self.site, &dir),
         };
+        self.lane.note_occupant(confine::may_hand_out(settings, &reach, true))?;
         // Without the mark, or the folder, the sitter says what is wrong.
         drop(std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id)));
         crash::point("verify.run.before");
@@ -792,6 +799,8 @@ impl Gate<'_> {
             // Nothing was seen of the work: this machine could not start the check.
             Err(error) => return Err(not_started(error)),
         };
+        let ends_whole = matches!(&ended, Waited::Ended { ended, .. } if ended.left == 0);
+        self.lane.note_occupant(confine::may_hand_out(settings, &reach, ends_whole))?;
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
             return Ok(CheckEnd::Interrupted); // what it came to may be our own doing
         }

@@ -143,6 +143,8 @@ fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> 
     let mut ours = variables(site, task, workspace, word);
     ours.push(("TMPDIR".into(), tmp.into_os_string()));
     ours.extend(ports::variables(site, task.id)?);
+    let may_hand_out = confine::may_hand_out(&site.settings.run, &reach, true);
+    workspace.note_occupant(may_hand_out).map_err(|error| error.full())?;
     let errand = Errand {
         argv: errand::shell(line),
         cwd: workspace.path().to_owned(),

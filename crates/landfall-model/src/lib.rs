@@ -39,6 +39,7 @@ pub mod journal_claim;
 mod judge;
 pub mod liveness;
 pub mod objective;
+pub mod occupancy;
 pub mod pilot;
 pub mod plan;
 pub mod proof;

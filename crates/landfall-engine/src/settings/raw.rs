@@ -191,6 +191,8 @@ pub struct RawVerify {
     /// verification to the next. Builds are much faster with them, but the code under test runs there: what one task's
     /// tests leave behind can turn the next verification green or red. Without this each verification starts from
     /// nothing but the commit; its own commands always share what they build.
+    /// Whatever this says, nothing is kept of checks that could hand files to other runs: at level `write`, and with
+    /// `run.sandbox_write`.
     pub keep_ignored: bool,
     /// What follows when a test of the base that the work changed or deleted fails against the work. Landfall runs the base's
     /// version of those test files once more, against the code of the work.

@@ -114,6 +114,20 @@ pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Removes the file at a path below `top`. What is reached only through a link is left alone.
+pub(crate) fn remove_beneath(top: &Path, path: &[u8]) -> std::io::Result<()> {
+    let mut parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+    let name = c_name(parts.pop().unwrap_or_default())?;
+    let top = open_folder(top)?;
+    match open_folder_beneath(top.as_fd(), &parts) {
+        Ok(folder) => unlink(folder.as_fd(), &name),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP)) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Like [`remove`], for an entry of an open folder.
 pub(crate) fn remove_at(folder: BorrowedFd<'_>, name: &CStr, kind: FileType) -> std::io::Result<()> {
     if kind != FileType::Directory {

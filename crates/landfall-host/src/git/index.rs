@@ -18,6 +18,19 @@ pub(crate) struct Entry<'i> {
 }
 
 impl Entry<'_> {
+    /// Whether this is the very file that git wrote: the same inode, not touched since, under no other name. Git itself
+    /// compares whole seconds only, and does not look at names.
+    pub fn is_as_checked_out(&self, meta: &std::fs::Metadata) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        let number = |at| be32(self.whole, at).map(i64::from);
+        let low = |number: i64| number & 0xffff_ffff; // an entry has 32 bits for each
+        let is_same_time = number(0) == Some(low(meta.ctime()))
+            // A git that does not know parts of seconds writes none.
+            && matches!(number(4), Some(parts) if parts == 0 || parts == meta.ctime_nsec());
+        let is_same_inode = number(20) == Some(low(meta.ino().cast_signed()));
+        is_same_time && is_same_inode && meta.nlink() == 1
+    }
+
     pub fn oid(&self) -> Oid {
         Oid::from_raw(self.oid)
     }

@@ -97,6 +97,17 @@ impl Lane {
         Room::caches(self.room.dir())
     }
 
+    /// Notes, before a check is started in the lane, whether it could hand a file to somebody who outlives it. Then the
+    /// next checkout writes every file anew.
+    pub fn note_occupant(&self, may_hand_out: bool) -> Result<(), GitError> {
+        self.room.note_occupant(may_hand_out)
+    }
+
+    /// Whether somebody may still hold a file of an earlier check. Ignored files that are kept are such files, too.
+    pub fn may_be_handed_out(&self) -> bool {
+        self.room.may_be_handed_out()
+    }
+
     /// Makes the lane equal `commit` and proves it. Two processes, one more if attributes changed.
     pub fn checkout(&self, commit: &Oid, ignored: Ignored) -> Result<LaneCheckout, GitError> {
         let doing = || format!("check out {commit} in a lane");

@@ -16,6 +16,11 @@ use super::names::Oid;
 use super::run::{Call, Doing as _, GitError, GitErrorKind, SLOW};
 use super::store::Store;
 
+/// Every file was written by us since the last user of the checkout ended.
+const FRESH: &str = "fresh";
+/// Somebody used it since who could hand out files. Written before they start; a fresh checkout takes it away.
+const HANDED_OUT: &str = "handed-out";
+
 /// What is to be done about an untrusted workspace; synced before anything is removed, so that a crash in between repeats
 /// it.
 pub(crate) const REBUILD_PLAN: &str = "rebuild";
@@ -56,6 +61,54 @@ impl Room {
             files::remove(&dir.join(file))?;
         }
         Ok(())
+    }
+
+    /// Notes, before somebody is started in the checkout, whether they could hand a file of it to somebody else who
+    /// outlives them: by an open descriptor, a mapping or a link. It holds until all files were written anew.
+    pub fn note_occupant(&self, may_hand_out: bool) -> Result<(), GitError> {
+        if may_hand_out {
+            std::fs::write(self.dir.join(HANDED_OUT), b"").doing(|| "note who uses a checkout".to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// Whether somebody else may still hold a file of the checkout. Without a word of ours they may.
+    pub fn may_be_handed_out(&self) -> bool {
+        !self.dir.join(FRESH).exists() || self.dir.join(HANDED_OUT).exists()
+    }
+
+    /// Removes every tracked file that somebody may still hold, so that each one is made again.
+    fn forget_files(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
+        if !self.may_be_handed_out() {
+            return self.forget_touched_files(store, tree);
+        }
+        let doing = || format!("remove files of `{}` that others may hold", tree.display());
+        files::remove(&self.dir.join(FRESH)).doing(doing)?;
+        self.walk(store, tree, What::Tracked)?;
+        files::remove(&self.index_path()).doing(doing)
+    }
+
+    /// The same for those that are not as git left them: a link shows in the number of names and in the time of change.
+    fn forget_touched_files(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
+        let doing = || format!("remove files of `{}` that were touched", tree.display());
+        let index = self.index(store).unwrap_or_default(); // unreadable: everything is written anew
+        for entry in index.entries() {
+            let path = files::path_of(entry.path);
+            match tree.join(path).symlink_metadata() {
+                Ok(meta) if meta.is_file() && !entry.is_as_checked_out(&meta) => {
+                    files::remove_beneath(tree, entry.path).doing(doing)?;
+                }
+                Ok(_) | Err(_) => {} // gone, or something else: git puts the file there
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that every file was written since the last user of the checkout ended.
+    fn note_fresh(&self) -> Result<(), GitError> {
+        let doing = || "note that a checkout is fresh".to_owned();
+        files::remove(&self.dir.join(HANDED_OUT)).doing(doing)?;
+        std::fs::write(self.dir.join(FRESH), b"").doing(doing)
     }
 
     /// A call on the checkout `tree` with the store's objects and this room's index.
@@ -105,6 +158,7 @@ impl Room {
             }
         };
         self.note_tree(None)?;
+        self.forget_files(store, tree)?;
         self.read_tree(store, tree, commit)?;
         let mut after = self.index(store)?;
         // Line endings and encodings follow attributes. If those changed, files that did not change in the
@@ -115,6 +169,7 @@ impl Room {
             after = self.index(store)?;
         }
         self.note_tree(Some(&store.tree_of(commit)?))?;
+        self.note_fresh()?;
         Ok(after)
     }
 
@@ -137,19 +192,19 @@ impl Room {
 
     /// Removes everything in `tree` that the index does not track, `.git` included, and opens closed folders.
     pub fn clean(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
-        self.walk(store, tree, Untracked::Remove)
+        self.walk(store, tree, What::Untracked)
     }
 
     /// Removes only what git would wait for: pipes and the like between the tracked files.
     pub fn defuse(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
-        self.walk(store, tree, Untracked::Keep)
+        self.walk(store, tree, What::InTheWay)
     }
 
-    fn walk(&self, store: &Store, tree: &Path, untracked: Untracked) -> Result<(), GitError> {
+    fn walk(&self, store: &Store, tree: &Path, what: What) -> Result<(), GitError> {
         let doing = || format!("clean `{}`", tree.display());
         let index = self.index(store).unwrap_or_default(); // unreadable: everything goes
         let folder = files::open_folder(tree).doing(doing)?;
-        walk(folder.as_fd(), &mut Vec::new(), &index.paths(), untracked).doing(doing)
+        walk(folder.as_fd(), &mut Vec::new(), &index.paths(), what).doing(doing)
     }
 
     /// Lists files of `tree` with `ls-files`, whatever stands in the way of looking.
@@ -177,17 +232,22 @@ impl Room {
 /// Long enough for most; if it was too short, looking again costs no more than it did.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
+/// What is removed from a checkout.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Untracked {
-    Remove,
-    Keep,
+enum What {
+    /// What the index does not track.
+    Untracked,
+    /// What it does track.
+    Tracked,
+    /// Only what git would wait for.
+    InTheWay,
 }
 
 fn walk(
     folder: BorrowedFd<'_>,
     prefix: &mut Vec<u8>,
     tracked: &Tracked<'_>,
-    untracked: Untracked,
+    what: What,
 ) -> std::io::Result<()> {
     for (name, kind) in files::entries(folder)? {
         let length = prefix.len();
@@ -196,10 +256,15 @@ fn walk(
         if kind == FileType::Directory && tracked.folders.contains(prefix.as_slice()) {
             let inner = files::open_to_change(folder, &name)?;
             prefix.push(b'/');
-            walk(inner.as_fd(), prefix, tracked, untracked)?;
+            walk(inner.as_fd(), prefix, tracked, what)?;
         } else if kind == FileType::Directory || plain {
             let known = plain && tracked.files.contains(prefix.as_slice());
-            if untracked == Untracked::Remove && !known {
+            let goes = match what {
+                What::Untracked => !known,
+                What::Tracked => known,
+                What::InTheWay => false,
+            };
+            if goes {
                 files::remove_at(folder, &name, kind)?;
             }
         } else {

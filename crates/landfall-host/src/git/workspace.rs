@@ -63,6 +63,12 @@ impl Workspace {
         Room::caches(self.room.dir())
     }
 
+    /// Notes, before anybody is started in it, whether they could hand a file to somebody who outlives them. Then whoever
+    /// gets the checkout next finds every file written anew.
+    pub fn note_occupant(&self, may_hand_out: bool) -> Result<(), GitError> {
+        self.room.note_occupant(may_hand_out)
+    }
+
     pub(crate) fn room(&self) -> &Room {
         &self.room
     }

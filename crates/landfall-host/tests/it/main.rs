@@ -5,6 +5,7 @@ mod git_acceptance;
 mod git_attacks;
 mod git_batch;
 mod git_figures;
+mod git_freshness;
 mod git_in_flight;
 mod git_include;
 mod git_merge;

@@ -22,6 +22,7 @@ mod crash;
 mod exhausted;
 mod faces;
 mod folders;
+mod freshness;
 mod gate;
 mod handed_on;
 mod hold_file;

@@ -166,7 +166,11 @@ fn what_init_wrote_is_trusted_and_what_somebody_else_wrote_is_not() {
     assert_eq!(scratch.landfall(&["init"]).code, Some(0));
     let report = scratch.landfall(&["--json", "trust"]).json();
     // Usual caches reach nobody else, so they ask nobody.
-    assert_eq!((report["settings"].as_array().map(Vec::len), &report["trusted"]), (Some(0), &true.into()), "{report}");
+    assert_eq!(
+        (report["settings"].as_array().map(Vec::len), &report["trusted"]),
+        (Some(0), &true.into()),
+        "{report}"
+    );
     let text = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("it is there");
     scratch.settings(&text.replace("~/.cargo/registry", "~/.ssh"));
     assert_eq!(scratch.landfall(&["init"]).code, Some(0), "it leaves the file alone");

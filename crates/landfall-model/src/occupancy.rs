@@ -1,0 +1,58 @@
+//! Who has used a checkout, and whether somebody else may still hold a file of it.
+//!
+//! A checkout is used again: lanes by the next check, pooled workspaces by the next task. Whoever used it before could have
+//! passed an open file on, and the one who has it could change that file while the next check reads it.
+
+use crate::sandbox::Confinement;
+
+/// Who uses a checkout, as far as it matters for the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occupant {
+    /// How it is confined.
+    pub level: Confinement,
+    /// Whether it has a folder of its own state, which others of its kind have as well: agents do.
+    pub has_own_state: bool,
+    /// Whether the settings open folders to all runs.
+    pub has_shared_folders: bool,
+    /// Whether all its processes are known to end with it.
+    pub ends_whole: bool,
+}
+
+/// Whether it could hand a file of its checkout to somebody who outlives it. A file is handed out by a link in a folder that
+/// both can reach, or by a descriptor over a socket that both can reach.
+#[must_use]
+pub fn may_hand_out_files(occupant: &Occupant) -> bool {
+    let Occupant { level, has_own_state, has_shared_folders, ends_whole } = *occupant;
+    match level {
+        // Any socket can be reached by its path.
+        Confinement::Off | Confinement::Write => true,
+        Confinement::Isolated | Confinement::Strict => has_own_state || has_shared_folders || !ends_whole,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECK: Occupant = Occupant {
+        level: Confinement::Isolated,
+        has_own_state: false,
+        has_shared_folders: false,
+        ends_whole: true,
+    };
+
+    #[test]
+    fn only_one_that_meets_nobody_and_ends_whole_hands_out_nothing() {
+        assert!(!may_hand_out_files(&CHECK));
+        assert!(!may_hand_out_files(&Occupant { level: Confinement::Strict, ..CHECK }));
+        for occupant in [
+            Occupant { level: Confinement::Write, ..CHECK },
+            Occupant { level: Confinement::Off, ..CHECK },
+            Occupant { has_own_state: true, ..CHECK },
+            Occupant { has_shared_folders: true, ..CHECK },
+            Occupant { ends_whole: false, ..CHECK },
+        ] {
+            assert!(may_hand_out_files(&occupant), "{occupant:?}");
+        }
+    }
+}
