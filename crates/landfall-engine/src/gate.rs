@@ -706,7 +706,7 @@ impl Gate<'_> {
     /// change it any more.
     fn ignored_of_others(&self) -> Ignored {
         let may_stay = self.section.keep_ignored && !self.lane.may_be_handed_out();
-        if may_stay { Ignored::Keep } else { Ignored::Remove }
+        if may_stay { Ignored::KeepWithoutCaches } else { Ignored::Remove }
     }
 
     /// Runs a command on a clean checkout of `commit`. A check whose sitter was killed has shown nothing and is started

@@ -17,8 +17,10 @@ use crate::mount::MountIdentity;
 /// What happens to ignored files of earlier verifications, such as build caches, and to the layers over caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ignored {
-    /// They stay. Faster, but an earlier candidate may have left something in them.
+    /// Both stay: the earlier commands are part of the same verification.
     Keep,
+    /// Ignored files stay, and the layers go. Faster, but an earlier candidate may have left something in the files.
+    KeepWithoutCaches,
     /// They go, like everything else that the commit does not have.
     Remove,
 }
@@ -118,12 +120,12 @@ impl Lane {
             files::remove(&self.room.index_path()).doing(doing)?;
             std::fs::create_dir(&self.path).doing(doing)?;
         }
+        if ignored != Ignored::Keep {
+            files::remove(&self.caches()).doing(doing)?;
+        }
         match ignored {
-            Ignored::Remove => {
-                files::remove(&self.caches()).doing(doing)?;
-                self.room.clean(&self.store, &self.path)?;
-            }
-            Ignored::Keep => self.room.defuse(&self.store, &self.path)?,
+            Ignored::Remove => self.room.clean(&self.store, &self.path)?,
+            Ignored::Keep | Ignored::KeepWithoutCaches => self.room.defuse(&self.store, &self.path)?,
         }
         let index = self.room.check_out(&self.store, &self.path, commit)?;
         DotGit { branch: None, commit, exclude: "" }
@@ -168,7 +170,7 @@ impl Lane {
 
     fn look(&self, ignored: Ignored) -> Result<Vec<Seen>, GitError> {
         let mut flags = vec!["-t", "--modified", "--deleted", "--others"];
-        if ignored == Ignored::Keep {
+        if ignored != Ignored::Remove {
             flags.push("--exclude-standard");
         }
         let bytes = self.room.list(&self.store, &self.path, "compare a lane with its commit", &flags)?;

@@ -153,6 +153,26 @@ fn files_of_a_check_that_can_hand_out_none_stay() {
     assert!(lane.may_be_handed_out());
 }
 
+/// `verify.keep_ignored` speaks of files in the checkout only.
+#[test]
+fn layers_over_caches_last_for_one_verification() {
+    let scene = Scene::with(|root| write(root, ".gitignore", "target/\n"));
+    let lane = scene.lane("1");
+    let top = lane.checkout(&scene.base, Ignored::Remove).expect("checked out").path;
+    lane.note_occupant(false).expect("noted");
+    for (ignored, cache_stays, file_stays) in [
+        (Ignored::Keep, true, true),
+        (Ignored::KeepWithoutCaches, false, true),
+        (Ignored::Remove, false, false),
+    ] {
+        write(&top, "target/built", "x\n");
+        write(&lane.caches(), "layer/left", "x\n");
+        lane.checkout(&scene.base, ignored).expect("checked out");
+        assert_eq!(lane.caches().exists(), cache_stays, "{ignored:?}");
+        assert_eq!(top.join("target/built").exists(), file_stays, "{ignored:?}");
+    }
+}
+
 /// Git does not know such a file once the index is gone, and it is ignored.
 #[test]
 fn a_tracked_file_that_is_ignored_goes_with_the_commit_that_has_it() {

@@ -63,6 +63,12 @@ fn a_change_of_a_cache_reaches_neither_the_user_nor_another_run() {
     changes_stay_with_who_makes_them("sandbox = \"isolated\"", None);
 }
 
+/// Ignored files may stay in a lane. Caches may not.
+#[test]
+fn a_change_of_a_cache_does_not_stay_in_a_lane_with_ignored_files() {
+    changes_stay_with_who_makes_them("sandbox = \"isolated\"\n[verify]\nkeep_ignored = true", None);
+}
+
 #[test]
 fn a_change_of_a_cache_without_overlays_stays_in_a_copy() {
     changes_stay_with_who_makes_them("sandbox = \"isolated\"", Some("overlay"));
