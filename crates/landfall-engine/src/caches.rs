@@ -51,7 +51,6 @@ pub(crate) struct CacheRequest<'a> {
 /// When a folder or a copy cannot be made.
 pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
     let mut access = CacheAccess::default();
-    let mut can_overlay_here = None;
     for named in request.caches {
         let known = KnownCache::at(named);
         let Some(path) = path_of(request, named, known) else { continue };
@@ -66,10 +65,10 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
         }
         std::fs::create_dir_all(request.room)?;
         let entry = CacheEntry { request, known, path };
-        let can_overlay_here = *can_overlay_here.get_or_insert_with(|| match request.level {
+        let can_overlay_here = match request.level {
             Confinement::Off | Confinement::Write => false,
-            Confinement::Isolated | Confinement::Strict => can_overlay(request.room),
-        });
+            Confinement::Isolated | Confinement::Strict => can_overlay(request.room, &entry.path),
+        };
         let method = choose_cache_method(&entry.facts(can_overlay_here));
         entry.give(method, &mut access)?;
     }
@@ -325,6 +324,10 @@ mod tests {
         for (level, offline) in [(Confinement::Isolated, None), (Confinement::Strict, Some("true"))] {
             let access = scene.prepare(level, &[]);
             let paths: Vec<&PathBuf> = access.layers.iter().map(|layer| &layer.path).collect();
+            for CacheLayer { path, changes } in &access.layers {
+                let is_overlay = matches!(changes, LayerChanges::Overlay { .. });
+                assert_eq!(is_overlay, can_overlay(&scene.room(), path), "{path:?}: {changes:?}");
+            }
             let expected = [".cargo/registry", ".cargo/git", ".npm"].map(|name| scene.home().join(name));
             assert_eq!(paths, expected.iter().collect::<Vec<_>>(), "{level:?}");
             assert_eq!(access.write, Vec::<PathBuf>::new());

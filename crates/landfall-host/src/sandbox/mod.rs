@@ -72,9 +72,9 @@ fn is_isolation_supported() -> bool {
     false
 }
 
-/// Whether an overlay can be put up whose changes go to `folder`: not here.
+/// Whether an overlay over `lower` can be put up whose changes go to `folder`: not here.
 #[cfg(not(target_os = "linux"))]
-pub fn can_overlay(_folder: &std::path::Path) -> bool {
+pub fn can_overlay(_folder: &std::path::Path, _lower: &std::path::Path) -> bool {
     false
 }
 

@@ -58,42 +58,52 @@ fn missing_for(level: Level) -> Option<Missing> {
     }
 }
 
-/// Whether an overlay can be put up whose changes go to `folder`, by trying: network disks, some disks in containers, and
-/// overlays themselves cannot hold the changes of one. Takes a few milliseconds and leaves nothing behind.
-pub fn can_overlay(folder: &Path) -> bool {
+/// Whether an overlay over `lower` can be put up whose changes go to `folder`, by trying: network disks, some disks in
+/// containers, and overlays themselves cannot hold the changes of one, and not each folder can lie below one. Takes a few
+/// milliseconds and leaves nothing behind.
+pub fn can_overlay(folder: &Path, lower: &Path) -> bool {
     static NUMBER: AtomicU32 = AtomicU32::new(0); // several threads may try at once
     if matches!(Broken::asked_for(), Some(Broken::Overlay | Broken::Namespaces)) {
         return false;
     }
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let top = folder.join(format!(".overlay-{}-{number}", std::process::id()));
-    let can = changes_go_to_upper(&top).unwrap_or(false);
+    let name = format!(".overlay-{}-{number}", std::process::id());
+    let top = folder.join(&name);
+    let can = try_overlays(&top, lower, &name).unwrap_or(false);
     drop(disk::remove_tree(&top)); // what is left of it is empty folders in our own place
     can
 }
 
-fn changes_go_to_upper(top: &Path) -> std::io::Result<bool> {
-    let [path, upper, work] = ["lower", "upper", "work"].map(|name| top.join(name));
-    for folder in [&path, &upper, &work] {
+/// Tries to change a file below a small overlay, and to make the new file `name` in one over `lower`.
+fn try_overlays(top: &Path, lower: &Path, name: &str) -> std::io::Result<bool> {
+    let stand_in = top.join("lower");
+    std::fs::create_dir_all(&stand_in)?;
+    std::fs::write(stand_in.join("file"), "")?;
+    Ok(changes_go_to_upper(top, &stand_in, "file")? && changes_go_to_upper(&top.join("real"), lower, name)?)
+}
+
+fn changes_go_to_upper(top: &Path, lower: &Path, name: &str) -> std::io::Result<bool> {
+    let [upper, work] = ["upper", "work"].map(|name| top.join(name));
+    for folder in [&upper, &work] {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::write(path.join("file"), "")?;
     let other = |refusal: super::setup::Refusal| std::io::Error::other(refusal.to_string());
-    let path = path.canonicalize()?;
-    let file = raw(&path.join("file")).map_err(other)?;
+    let path = lower.canonicalize()?;
+    let file = raw(&path.join(name)).map_err(other)?;
     let changes = LayerChanges::Overlay { upper: upper.clone(), work };
     let places = Places { layers: vec![CacheLayer { path, changes }], ..Places::default() };
     let rules = rules::rules(&places, None).map_err(other)?;
     let apart = Apart::new(&places, None, "probe", Network::Open).map_err(other)?;
     let tried = try_in_child(|| {
+        const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC;
         // SAFETY: a freshly forked child; the path outlives the call.
-        let opened = || unsafe { libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+        let opened = || unsafe { libc::open(file.as_ptr(), FLAGS, 0o600) };
         match enter(&apart, rules.as_raw_fd()) {
             Ok(()) if opened() != -1 => 0,
             Ok(()) | Err(_) => 1,
         }
     })?;
-    Ok(tried == Some(0) && upper.join("file").exists())
+    Ok(tried == Some(0) && upper.join(name).exists())
 }
 
 fn enter(apart: &Apart, rules: RawFd) -> Result<(), Halt> {

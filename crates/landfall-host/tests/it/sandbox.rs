@@ -538,6 +538,14 @@ fn a_change_of_a_layer_reaches_neither_the_folder_nor_another_run() {
             assert_eq!(again, POISONED.replace("poison\n", "poison\n\n"), "{level:?}");
             assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
             assert!(cache.join("index").exists() && !cache.join("new").exists());
+            // Who asks before learns that it works, and that it does not where the kernel refuses one over another folder.
+            let room = house.home.join("state/caches/T1");
+            assert!(sandbox::can_overlay(&room, &cache));
+            assert!(!sandbox::can_overlay(&room, Path::new("/proc")));
+            assert!(
+                fs::read_dir(&cache).expect("there").count() == 2
+                    && fs::read_dir(&room).expect("there").count() == 2
+            );
             let mounts = fs::read_to_string("/proc/self/mountinfo").expect("proc");
             assert!(!mounts.contains("overlay") || !mounts.contains(cache.to_str().expect("plain")));
         }
