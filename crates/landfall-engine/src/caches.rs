@@ -5,7 +5,9 @@
 //! while an overlay is put up over it is undefined for that run, as overlayfs has it.
 
 use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use landfall_host::disk::{remove_tree, write_atomic};
@@ -39,6 +41,8 @@ pub(crate) struct CacheRequest<'a> {
     pub level: Confinement,
     /// The home folder of the run.
     pub home: Option<&'a Path>,
+    /// What is hidden from the run besides the home folder itself, without links.
+    pub hidden: &'a [PathBuf],
     /// The environment of the run.
     pub env: &'a [(OsString, OsString)],
     /// Where what it changes is kept. Nobody else may be running with it.
@@ -57,10 +61,14 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
         if request.level == Confinement::Off {
             continue;
         }
+        // An agent of an earlier run may have put a link in its place. Nothing is made behind such a link either.
+        if request.is_hidden(&real_path(&path)) {
+            continue;
+        }
         // A mount needs a folder to be put on. One that cannot be made is not there for the tool either.
         drop(std::fs::create_dir_all(&path));
         let Ok(path) = path.canonicalize() else { continue };
-        if !path.is_dir() {
+        if !path.is_dir() || request.is_hidden(&path) {
             continue;
         }
         std::fs::create_dir_all(request.room)?;
@@ -73,6 +81,23 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
         entry.give(method, &mut access)?;
     }
     Ok(access)
+}
+
+/// The path without links, as far as it is there.
+fn real_path(path: &Path) -> PathBuf {
+    for above in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), path.strip_prefix(above)) {
+            return real.join(rest);
+        }
+    }
+    path.to_owned()
+}
+
+impl CacheRequest<'_> {
+    /// Whether this path without links is, holds or lies in a hidden place.
+    fn is_hidden(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|hidden| path.starts_with(hidden) || hidden.starts_with(path))
+    }
 }
 
 /// Where a cache is: at its usual place, or where a variable of the user's says.
@@ -176,8 +201,8 @@ impl CacheEntry<'_> {
             std::fs::create_dir_all(&tool)?;
             for file in redirect.files {
                 let original = self.path.with_file_name(file);
-                if original.is_file() {
-                    std::fs::copy(original, tool.join(file))?;
+                if original.is_file() && !self.request.is_hidden(&real_path(&original)) {
+                    copy_over(&original, &tool.join(file))?;
                 }
             }
             let copy = below(&tool, redirect.below);
@@ -228,6 +253,14 @@ impl CacheEntry<'_> {
     }
 }
 
+/// Puts a copy in the place of whatever is there, links included, without writing through one.
+fn copy_over(from: &Path, to: &Path) -> io::Result<()> {
+    remove_tree(to)?;
+    let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    io::copy(&mut File::open(from)?, &mut target)?;
+    Ok(())
+}
+
 fn word_of(method: CacheMethod) -> &'static str {
     match method {
         CacheMethod::Shared => "shared",
@@ -267,12 +300,31 @@ mod tests {
         }
 
         fn prepare(&self, level: Confinement, env: &[(&str, &str)]) -> CacheAccess {
-            let caches = ["~/.cargo/registry", "~/.cargo/git", "~/.npm"].map(str::to_owned);
+            self.prepare_these(&["~/.cargo/registry", "~/.cargo/git", "~/.npm"], level, env)
+        }
+
+        fn prepare_these(&self, caches: &[&str], level: Confinement, env: &[(&str, &str)]) -> CacheAccess {
+            let caches: Vec<String> = caches.iter().map(|name| (*name).to_owned()).collect();
             let env: Vec<(OsString, OsString)> =
                 env.iter().map(|(name, value)| (name.into(), value.into())).collect();
             let (home, room) = (self.home(), self.room());
-            prepare(&CacheRequest { caches: &caches, level, home: Some(&home), env: &env, room: &room })
-                .expect("there is room")
+            let hidden = [home.join(".ssh"), home.join(".cargo/credentials.toml")];
+            let request = CacheRequest {
+                caches: &caches,
+                level,
+                home: Some(&home),
+                hidden: &hidden,
+                env: &env,
+                room: &room,
+            };
+            prepare(&request).expect("there is room")
+        }
+
+        /// Puts a link to `target` in the place of `name` in the home folder.
+        fn link(&self, name: &str, target: &Path) {
+            let place = self.home().join(name);
+            remove_tree(&place).expect("ours");
+            std::os::unix::fs::symlink(target, place).expect("ours");
         }
     }
 
@@ -334,6 +386,35 @@ mod tests {
             let mode = value_of(&access, "CARGO_NET_OFFLINE").and_then(|value| value.to_str());
             assert_eq!(mode, offline, "{level:?}");
         }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_cache_opens_no_secret() {
+        for target in ["home/.ssh", "home/.ssh/below", "home", ""] {
+            for level in [Confinement::Write, Confinement::Isolated] {
+                let scene = Scene::new();
+                std::fs::create_dir_all(scene.home().join(".ssh/below")).expect("ours");
+                let target = scene.folder.path().canonicalize().expect("there").join(target);
+                scene.link(".npm", &target);
+                scene.link("go", &scene.home().join(".ssh"));
+                let access = scene.prepare_these(&["~/.npm", "~/go/pkg"], level, &[]);
+                assert_eq!(access, CacheAccess::default(), "{level:?} {target:?}");
+                assert!(!scene.home().join(".ssh/pkg").exists());
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_in_the_folder_of_a_tool() {
+        let scene = Scene::new();
+        let victim = scene.home().join("victim");
+        std::fs::write(&victim, "mine").expect("ours");
+        std::fs::create_dir_all(scene.room().join("CARGO_HOME")).expect("ours");
+        let config = scene.room().join("CARGO_HOME/config.toml");
+        std::os::unix::fs::symlink(&victim, &config).expect("ours");
+        scene.prepare(Confinement::Write, &[]);
+        assert_eq!(std::fs::read_to_string(&victim).expect("there"), "mine");
+        assert!(config.symlink_metadata().expect("there").is_file());
     }
 
     #[test]

@@ -48,15 +48,7 @@ pub(crate) fn around(
     let mut write = vec![reach.work.clone(), reach.tmp.clone()];
     write.extend(reach.own.iter().chain(&settings.sandbox_write).filter_map(at_home));
     write.extend(reach.caches.write.iter().cloned());
-    let mut hide: Vec<PathBuf> = vec![folder.project().to_owned()];
-    // Only those of ours: what somebody else put there may be a link to anywhere.
-    hide.extend(
-        tmp_roots().filter(|root| std::fs::symlink_metadata(root).is_ok_and(|meta| is_private(&meta))),
-    );
-    // The states of other projects stand beside this one.
-    let beside = folder.project().parent().filter(|parent| parent.ends_with("landfall"));
-    hide.extend(beside.map(Path::to_owned));
-    hide.extend(settings.sandbox_hide.iter().filter_map(at_home));
+    let mut hide = hidden_by_us(settings, folder, home);
     // The program's own state may be where secrets are; what it may write it may read.
     let is_own = |path: &PathBuf| reach.own.iter().filter_map(at_home).any(|own| path.starts_with(own));
     hide.extend(home.into_iter().flat_map(hidden_at_home).filter(|path| !is_own(path)));
@@ -80,15 +72,37 @@ pub(crate) fn around(
     Some(Sandbox { level, write, hide, read, private, exclusive, layers, limits: Limits::default() })
 }
 
+/// The places that Landfall itself and the person hide.
+fn hidden_by_us(settings: &Run, folder: &StateFolder, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut hide: Vec<PathBuf> = vec![folder.project().to_owned()];
+    // Only those of ours: what somebody else put there may be a link to anywhere.
+    hide.extend(
+        tmp_roots().filter(|root| std::fs::symlink_metadata(root).is_ok_and(|meta| is_private(&meta))),
+    );
+    // The states of other projects stand beside this one.
+    let beside = folder.project().parent().filter(|parent| parent.ends_with("landfall"));
+    hide.extend(beside.map(Path::to_owned));
+    hide.extend(settings.sandbox_hide.iter().filter_map(|path| expand(home, path)));
+    hide
+}
+
 /// Makes ready what a run at this level gets of the caches that the settings name. What it changes is kept in `room`.
 pub(crate) fn caches(
     settings: &Run,
+    folder: &StateFolder,
     env: &[(OsString, OsString)],
     level: Confinement,
     room: &Path,
 ) -> std::io::Result<CacheAccess> {
     let home = home_of(env);
-    caches::prepare(&CacheRequest { caches: &settings.caches, level, home: home.as_deref(), env, room })
+    let home = home.as_deref();
+    let mut hide = hidden_by_us(settings, folder, home);
+    hide.extend(home.into_iter().flat_map(hidden_at_home));
+    if matches!(level, Confinement::Isolated | Confinement::Strict) {
+        hide.extend(sandbox::runtime_folders());
+    }
+    let hidden = hidden_but_home(&hide, home);
+    caches::prepare(&CacheRequest { caches: &settings.caches, level, home, hidden: &hidden, env, room })
 }
 
 /// Whether a run could hand a file of its checkout to somebody who outlives it.
@@ -154,12 +168,20 @@ fn tools<'a>(
 /// These places without those that lead to a hidden one other than the home folder itself. The person asked for none of them,
 /// and an agent of an earlier run may have put a link in the place of one.
 fn without_links_to(hide: &[PathBuf], home: Option<&Path>, mut places: Vec<PathBuf>) -> Vec<PathBuf> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let hidden = hide.iter().filter(|hidden| Some(hidden.as_path()) != home);
-    let hidden: Vec<PathBuf> = hidden.flat_map(|hidden| [hidden.clone(), real(hidden)]).collect();
+    let hidden = hidden_but_home(hide, home);
     let leads_to_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
-    places.retain(|path| !leads_to_hidden(path) && !leads_to_hidden(&real(path)));
+    places.retain(|path| !leads_to_hidden(path) && !leads_to_hidden(&real_or_same(path)));
     places
+}
+
+/// The hidden places other than the home folder itself, as they are named and without links.
+fn hidden_but_home(hide: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+    let hidden = hide.iter().filter(|hidden| Some(hidden.as_path()) != home);
+    hidden.flat_map(|hidden| [hidden.clone(), real_or_same(hidden)]).collect()
+}
+
+fn real_or_same(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// How many programs of one folder are looked at.

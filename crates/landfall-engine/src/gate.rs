@@ -748,8 +748,14 @@ impl Gate<'_> {
             .map_err(|error| GitError::io("make a folder for temporary files of a check", error))?;
         let _tmp = TmpFolder(&dir);
         let settings = &self.site.settings.run;
-        let caches = confine::caches(settings, &self.site.env, settings.sandbox, &self.lane.caches())
-            .map_err(|error| GitError::io("make the caches of a check ready", error))?;
+        let caches = confine::caches(
+            settings,
+            &self.site.folder,
+            &self.site.env,
+            settings.sandbox,
+            &self.lane.caches(),
+        )
+        .map_err(|error| GitError::io("make the caches of a check ready", error))?;
         let env = with(&self.site.env, caches.env.clone());
         let reach = Reach {
             confinement: settings.sandbox,

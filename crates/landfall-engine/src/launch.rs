@@ -465,7 +465,8 @@ fn begin(
     let guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
     let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
-    let caches = confine::caches(&site.settings.run, &site.env, settings.sandbox, &workspace.caches())
+    let (run_settings, room) = (&site.settings.run, workspace.caches());
+    let caches = confine::caches(run_settings, &site.folder, &site.env, settings.sandbox, &room)
         .map_err(|error| io("make the caches of the workspace ready", error))?;
     let cache_env = caches.env.clone();
     let mut reach = Reach {

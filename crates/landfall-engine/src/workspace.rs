@@ -129,8 +129,9 @@ fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> 
     let _tmp = TmpFolder(&dir);
     let profile = site.settings.agents.get(World::profile_of(task));
     let confinement = profile.map_or(site.settings.run.sandbox, |profile| profile.sandbox);
-    let caches = confine::caches(&site.settings.run, &site.env, confinement, &workspace.caches())
-        .map_err(|error| format!("make the caches of the workspace ready: {error}"))?;
+    let caches =
+        confine::caches(&site.settings.run, &site.folder, &site.env, confinement, &workspace.caches())
+            .map_err(|error| format!("make the caches of the workspace ready: {error}"))?;
     let env = with(&site.env, caches.env.clone());
     let reach = Reach {
         confinement,

@@ -108,7 +108,7 @@ impl<'a> Workshop<'a> {
         // One for each: several run at once.
         let room = CacheRoom(made.scratch.run().join(format!("caches{}", self.next_number())));
         let settings = self.shell.settings;
-        let caches = confine::caches(settings, &env, settings.sandbox, &room.0)
+        let caches = confine::caches(settings, self.shell.folder, &env, settings.sandbox, &room.0)
             .map_err(|error| format!("make the caches ready: {error}"))?;
         let reach = Reach {
             confinement: settings.sandbox,
