@@ -49,38 +49,65 @@ pub(crate) struct CacheRequest<'a> {
     pub room: &'a Path,
 }
 
-/// Makes ready what a run gets of caches. Repeats safely: what the room has is gone on with.
+/// Makes ready what a run gets of caches. Repeats safely: what the room has is gone on with. A cache of which no copy can be
+/// made is read-only.
 ///
 /// # Errors
-/// When a folder or a copy cannot be made.
+/// When the room cannot be made.
 pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
     let mut access = CacheAccess::default();
-    for named in request.caches {
-        let known = KnownCache::at(named);
-        let Some(path) = path_of(request, named, known) else { continue };
-        if request.level == Confinement::Off {
-            continue;
+    if request.level == Confinement::Off {
+        return Ok(access);
+    }
+    let entries: Vec<CacheEntry<'_>> =
+        request.caches.iter().filter_map(|name| find_cache(request, name)).collect();
+    if entries.is_empty() {
+        return Ok(access);
+    }
+    std::fs::create_dir_all(request.room)?;
+    let variables: Vec<_> = entries.iter().map(CacheEntry::variable).collect();
+    let mut methods: Vec<_> = entries.iter().map(|entry| choose_cache_method(&entry.facts())).collect();
+    unify_methods(&variables, &mut methods);
+    for (entry, method) in entries.iter().zip(&mut methods) {
+        // Whatever the reason, a full disk perhaps: the tool can do without changing it, and the run goes on.
+        if entry.make(*method).is_err() {
+            entry.remove_made();
+            *method = CacheMethod::ReadOnly;
         }
-        // An agent of an earlier run may have put a link in its place. Nothing is made behind such a link either.
-        if request.is_hidden(&real_path(&path)) {
-            continue;
-        }
-        // A mount needs a folder to be put on. One that cannot be made is not there for the tool either.
-        drop(std::fs::create_dir_all(&path));
-        let Ok(path) = path.canonicalize() else { continue };
-        if !path.is_dir() || request.is_hidden(&path) {
-            continue;
-        }
-        std::fs::create_dir_all(request.room)?;
-        let entry = CacheEntry { request, known, path };
-        let can_overlay_here = match request.level {
-            Confinement::Off | Confinement::Write => false,
-            Confinement::Isolated | Confinement::Strict => can_overlay(request.room, &entry.path),
-        };
-        let method = choose_cache_method(&entry.facts(can_overlay_here));
-        entry.give(method, &mut access)?;
+    }
+    unify_methods(&variables, &mut methods);
+    for (entry, method) in entries.iter().zip(methods) {
+        entry.give(method, &mut access);
     }
     Ok(access)
+}
+
+/// Makes read-only what shares its variable with a cache that is read-only: the variable would lead the tool away from it.
+fn unify_methods(variables: &[Option<&'static str>], methods: &mut [CacheMethod]) {
+    let read_only: Vec<&str> = std::iter::zip(variables, &*methods)
+        .filter(|(_, method)| **method == CacheMethod::ReadOnly)
+        .filter_map(|(variable, _)| *variable)
+        .collect();
+    for (variable, method) in std::iter::zip(variables, methods) {
+        if *method == CacheMethod::Redirect && variable.is_some_and(|variable| read_only.contains(&variable))
+        {
+            *method = CacheMethod::ReadOnly;
+        }
+    }
+}
+
+/// The cache with this name in the settings; none if it is not there, or if a run must not see the folder that stands there.
+fn find_cache<'a>(request: &'a CacheRequest<'a>, name: &str) -> Option<CacheEntry<'a>> {
+    let known = KnownCache::at(name);
+    let named = path_of(request, name, known)?;
+    // An agent of an earlier run may have put a link in its place. Nothing is made behind such a link either.
+    if request.is_hidden(&real_path(&named)) {
+        return None;
+    }
+    // A mount needs a folder to be put on. One that cannot be made is not there for the tool either.
+    drop(std::fs::create_dir_all(&named));
+    let path = named.canonicalize().ok()?;
+    (path.is_dir() && !request.is_hidden(&path)).then_some(CacheEntry { request, known, named, path })
 }
 
 /// The path without links, as far as it is there.
@@ -120,12 +147,22 @@ fn below(folder: &Path, name: &str) -> PathBuf {
 struct CacheEntry<'a> {
     request: &'a CacheRequest<'a>,
     known: Option<&'static KnownCache>,
-    /// Where it is, without links.
+    /// Where the tool finds it.
+    named: PathBuf,
+    /// The same without links.
     path: PathBuf,
 }
 
 impl CacheEntry<'_> {
-    fn facts(&self, can_overlay: bool) -> CacheFacts {
+    fn variable(&self) -> Option<&'static str> {
+        self.known.map(|known| known.redirect.variable)
+    }
+
+    fn facts(&self) -> CacheFacts {
+        let can_overlay = match self.request.level {
+            Confinement::Off | Confinement::Write => false,
+            Confinement::Isolated | Confinement::Strict => can_overlay(self.request.room, &self.path),
+        };
         // An overlay asks neither for the size nor for a clone, and looking through a large cache takes time.
         let has_foreign_files =
             can_overlay && !rustix::process::geteuid().is_root() && has_foreign_files(&self.path);
@@ -166,55 +203,77 @@ impl CacheEntry<'_> {
         }
     }
 
-    fn give(&self, method: CacheMethod, access: &mut CacheAccess) -> io::Result<()> {
+    /// Makes what a method needs.
+    fn make(&self, method: CacheMethod) -> io::Result<()> {
         let own = self.own_folder();
+        match method {
+            CacheMethod::Shared | CacheMethod::ReadOnly => Ok(()),
+            CacheMethod::Overlay => self.make_once(method, || {
+                std::fs::create_dir_all(own.join("upper"))?;
+                std::fs::create_dir_all(own.join("work"))
+            }),
+            CacheMethod::Copy => self.make_once(method, || self.copy_to(&own.join("copy"))),
+            CacheMethod::Redirect => self.make_once(method, || self.copy_for_redirect()),
+        }
+    }
+
+    /// Removes what a method has made, or a part of it.
+    fn remove_made(&self) {
+        drop(remove_tree(&self.own_folder())); // what stays is removed before it is made again
+        if let Some(known) = self.known {
+            drop(remove_tree(&below(&self.tool_folder(known), known.redirect.below))); // the same
+        }
+    }
+
+    fn give(&self, method: CacheMethod, access: &mut CacheAccess) {
+        let own = self.own_folder();
+        let layer = |changes| CacheLayer { path: self.path.clone(), changes };
         match method {
             CacheMethod::Shared => {}
             CacheMethod::Overlay => {
                 let (upper, work) = (own.join("upper"), own.join("work"));
-                self.make_once(method, || {
-                    std::fs::create_dir_all(&upper)?;
-                    std::fs::create_dir_all(&work)
-                })?;
-                let changes = LayerChanges::Overlay { upper, work };
-                access.layers.push(CacheLayer { path: self.path.clone(), changes });
+                access.layers.push(layer(LayerChanges::Overlay { upper, work }));
             }
             CacheMethod::Copy => {
-                let copy = own.join("copy");
-                self.make_once(method, || self.copy_to(&copy))?;
-                access.layers.push(CacheLayer { path: self.path.clone(), changes: LayerChanges::Copy(copy) });
+                access.layers.push(layer(LayerChanges::Copy(own.join("copy"))));
             }
-            CacheMethod::Redirect => self.redirect(access)?,
+            CacheMethod::Redirect => self.redirect(access),
             CacheMethod::ReadOnly => access.read.push(self.path.clone()),
         }
         let mode = cache_mode(method, self.request.level);
         let variables = self.known.map_or(&[][..], |known| known.variables(mode));
         access.env.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
-        Ok(())
     }
 
-    /// Puts a copy into a folder of the tool's own. Caches of the same tool share that folder.
-    fn redirect(&self, access: &mut CacheAccess) -> io::Result<()> {
-        let redirect = &self.known.expect("only a known cache is redirected").redirect;
-        let tool = self.request.room.join(redirect.variable);
-        self.make_once(CacheMethod::Redirect, || {
-            std::fs::create_dir_all(&tool)?;
-            for file in redirect.files {
-                let original = self.path.with_file_name(file);
-                if original.is_file() && !self.request.is_hidden(&real_path(&original)) {
-                    copy_over(&original, &tool.join(file))?;
-                }
-            }
-            let copy = below(&tool, redirect.below);
-            remove_tree(&copy)?;
-            self.copy_to(&copy)
-        })?;
+    /// Sends the tool to its folder. Caches of the same tool share that folder.
+    fn redirect(&self, access: &mut CacheAccess) {
+        let known = self.known.expect("only a known cache is redirected");
+        let tool = self.tool_folder(known);
         if !access.write.contains(&tool) {
-            let value = below(&tool, redirect.value);
-            access.env.push((redirect.variable.into(), value.into_os_string()));
+            let value = below(&tool, known.redirect.value);
+            access.env.push((known.redirect.variable.into(), value.into_os_string()));
             access.write.push(tool);
         }
-        Ok(())
+    }
+
+    /// Puts a copy into a folder of the tool's own. An earlier run may have changed all of that folder.
+    fn copy_for_redirect(&self) -> io::Result<()> {
+        let known = self.known.expect("only a known cache is redirected");
+        let tool = self.tool_folder(known);
+        std::fs::create_dir_all(&tool)?;
+        for file in known.redirect.files {
+            let original = self.named.with_file_name(file);
+            if original.is_file() && !self.request.is_hidden(&real_path(&original)) {
+                copy_over(&original, &tool.join(file))?;
+            }
+        }
+        let copy = below(&tool, known.redirect.below);
+        remove_tree(&copy)?;
+        self.copy_to(&copy)
+    }
+
+    fn tool_folder(&self, known: &KnownCache) -> PathBuf {
+        self.request.room.join(known.redirect.variable)
     }
 
     fn copy_to(&self, folder: &Path) -> io::Result<()> {
@@ -415,6 +474,34 @@ mod tests {
         scene.prepare(Confinement::Write, &[]);
         assert_eq!(std::fs::read_to_string(&victim).expect("there"), "mine");
         assert!(config.symlink_metadata().expect("there").is_file());
+    }
+
+    #[test]
+    fn a_tool_with_one_cache_too_large_for_a_copy_keeps_its_usual_folder() {
+        let scene = Scene::new();
+        let large = File::create(scene.home().join(".cargo/registry/cache/large")).expect("ours");
+        large.set_len(CACHE_COPY_MAX.bytes + 1).expect("sparse");
+        let access = scene.prepare(Confinement::Write, &[]);
+        if !can_clone(&scene.home().join(".cargo/registry"), &scene.room()) {
+            assert_eq!(value_of(&access, "CARGO_HOME"), None);
+            assert_eq!(access.read, [".cargo/registry", ".cargo/git"].map(|name| scene.home().join(name)));
+            assert_eq!(
+                access.write,
+                [scene.room().join("npm_config_cache")],
+                "other tools are not concerned"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cache_of_which_no_copy_can_be_made_is_read_only() {
+        let scene = Scene::new();
+        std::fs::create_dir_all(scene.room()).expect("ours");
+        std::fs::write(scene.room().join("CARGO_HOME"), "in the way").expect("ours");
+        let access = scene.prepare(Confinement::Write, &[]);
+        assert_eq!(value_of(&access, "CARGO_HOME"), None);
+        assert_eq!(value_of(&access, "CARGO_NET_OFFLINE").and_then(|value| value.to_str()), Some("true"));
+        assert_eq!(access.read, [".cargo/registry", ".cargo/git"].map(|name| scene.home().join(name)));
     }
 
     #[test]
