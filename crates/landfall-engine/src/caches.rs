@@ -125,17 +125,30 @@ impl CacheRequest<'_> {
     fn is_hidden(&self, path: &Path) -> bool {
         self.hidden.iter().any(|hidden| path.starts_with(hidden) || hidden.starts_with(path))
     }
+
+    /// The folder that a variable of the run names; of a list, the first one: tools keep their caches there.
+    fn folder_in(&self, variable: &str) -> Option<PathBuf> {
+        let (_, value) = self.env.iter().find(|(name, _)| name == variable)?;
+        std::env::split_paths(value).next().filter(|folder| folder.is_absolute())
+    }
 }
 
+/// Variables that move all folders below a usual one.
+const MOVED: [(&str, &str); 2] = [("~/.cache/", "XDG_CACHE_HOME"), ("~/.local/share/", "XDG_DATA_HOME")];
+
 /// Where a cache is: at its usual place, or where a variable of the user's says.
-fn path_of(request: &CacheRequest<'_>, named: &str, known: Option<&KnownCache>) -> Option<PathBuf> {
-    let redirect = known.map(|known| &known.redirect).filter(|redirect| redirect.value.is_empty());
-    let moved = redirect.and_then(|redirect| {
-        let value = request.env.iter().find(|(name, _)| name == redirect.variable);
-        let folder = value.map(|(_, value)| Path::new(value)).filter(|folder| folder.is_absolute());
-        folder.map(|folder| below(folder, redirect.below))
+fn path_of(request: &CacheRequest<'_>, name: &str, known: Option<&KnownCache>) -> Option<PathBuf> {
+    let Some(known) = known else { return expand(request.home, name) };
+    let redirect = &known.redirect;
+    let own = Some(redirect.variable).filter(|_| redirect.value.is_empty());
+    if let Some(folder) = own.and_then(|variable| request.folder_in(variable)) {
+        return Some(below(&folder, redirect.below));
+    }
+    let moved = MOVED.iter().find_map(|(usual, variable)| {
+        let rest = known.path.strip_prefix(usual)?;
+        Some(request.folder_in(variable)?.join(rest))
     });
-    moved.or_else(|| expand(request.home, named))
+    moved.or_else(|| expand(request.home, name))
 }
 
 /// The folder of this name, or the folder itself without a name.
@@ -233,9 +246,11 @@ impl CacheEntry<'_> {
             CacheMethod::Overlay => {
                 let (upper, work) = (own.join("upper"), own.join("work"));
                 access.layers.push(layer(LayerChanges::Overlay { upper, work }));
+                access.env.extend(self.variable_past_links());
             }
             CacheMethod::Copy => {
                 access.layers.push(layer(LayerChanges::Copy(own.join("copy"))));
+                access.env.extend(self.variable_past_links());
             }
             CacheMethod::Redirect => self.redirect(access),
             CacheMethod::ReadOnly => access.read.push(self.path.clone()),
@@ -243,6 +258,16 @@ impl CacheEntry<'_> {
         let mode = cache_mode(method, self.request.level);
         let variables = self.known.map_or(&[][..], |known| known.variables(mode));
         access.env.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
+    }
+
+    /// The variable that leads the tool to the folder without links: a link in the hidden home folder is not there for it.
+    fn variable_past_links(&self) -> Option<(OsString, OsString)> {
+        let redirect = &self.known.filter(|_| self.named != self.path)?.redirect;
+        let tool = if redirect.below.is_empty() { &self.named } else { self.named.parent()? };
+        let tool = tool.canonicalize().ok()?;
+        // A link within the folder of the tool is seen with that folder.
+        let is_there = below(&tool, redirect.below) == self.path;
+        is_there.then(|| (redirect.variable.into(), below(&tool, redirect.value).into_os_string()))
     }
 
     /// Sends the tool to its folder. Caches of the same tool share that folder.
@@ -502,6 +527,36 @@ mod tests {
         assert_eq!(value_of(&access, "CARGO_HOME"), None);
         assert_eq!(value_of(&access, "CARGO_NET_OFFLINE").and_then(|value| value.to_str()), Some("true"));
         assert_eq!(access.read, [".cargo/registry", ".cargo/git"].map(|name| scene.home().join(name)));
+    }
+
+    #[test]
+    fn caches_that_lists_and_base_folders_move_are_found_there() {
+        let scene = Scene::new();
+        let top = scene.folder.path().canonicalize().expect("there");
+        let path = |name: &str| top.join(name);
+        let list = format!("{}:{}", path("go1").display(), path("go2").display());
+        let (cache, data) = (path("cache").display().to_string(), path("data").display().to_string());
+        let env = [("GOPATH", list.as_str()), ("XDG_CACHE_HOME", &cache), ("XDG_DATA_HOME", &data)];
+        let names = ["~/go/pkg", "~/.cache/pip", "~/.local/share/pnpm", "~/.npm"];
+        let access = scene.prepare_these(&names, Confinement::Isolated, &env);
+        let paths: Vec<PathBuf> = access.layers.into_iter().map(|layer| layer.path).collect();
+        assert_eq!(paths, ["go1/pkg", "cache/pip", "data/pnpm", "home/.npm"].map(path));
+    }
+
+    #[test]
+    fn a_tool_whose_cache_is_a_link_is_sent_to_the_folder_behind_it() {
+        let scene = Scene::new();
+        let elsewhere = scene.folder.path().canonicalize().expect("there").join("elsewhere");
+        for place in ["npm", "cargo/registry"] {
+            std::fs::create_dir_all(elsewhere.join(place)).expect("ours");
+        }
+        scene.link(".npm", &elsewhere.join("npm"));
+        scene.link(".cargo", &elsewhere.join("cargo"));
+        let access = scene.prepare(Confinement::Isolated, &[]);
+        let value = |name| value_of(&access, name).map(PathBuf::from);
+        assert_eq!(value("npm_config_cache"), Some(elsewhere.join("npm")));
+        assert_eq!(value("CARGO_HOME"), Some(elsewhere.join("cargo")));
+        assert!(access.layers.iter().all(|layer| layer.path.starts_with(&elsewhere)));
     }
 
     #[test]

@@ -465,8 +465,15 @@ fn begin(
     let guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
     let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
+    let passed: Vec<_> = site
+        .environment
+        .iter()
+        .filter(|(name, _)| settings.pass_env.iter().any(|it| *name == **it))
+        .cloned()
+        .collect();
+    let passed = with(&site.env, passed);
     let (run_settings, room) = (&site.settings.run, workspace.caches());
-    let caches = confine::caches(run_settings, &site.folder, &site.env, settings.sandbox, &room)
+    let caches = confine::caches(run_settings, &site.folder, &passed, settings.sandbox, &room)
         .map_err(|error| io("make the caches of the workspace ready", error))?;
     let cache_env = caches.env.clone();
     let mut reach = Reach {
@@ -478,12 +485,6 @@ fn begin(
         caches,
     };
     let socket = dir.join("signal.sock");
-    let passed: Vec<_> = site
-        .environment
-        .iter()
-        .filter(|(name, _)| settings.pass_env.iter().any(|it| *name == **it))
-        .cloned()
-        .collect();
     let brief = Brief {
         task: task.id.to_string(),
         title: task.spec.title.clone(),
@@ -518,7 +519,8 @@ fn begin(
     let spec = Spec {
         argv,
         cwd: workspace.path().to_owned(),
-        env: reachable(&site.program, with(&with(&with(&site.env, cache_env), passed), env)),
+        // Caches last: a variable of the profile must not lead past the changes of its own.
+        env: reachable(&site.program, with(&with(&passed, env), cache_env)),
         stdin,
         sandbox: confine::sandbox(site, &reach),
         signal: Some(SignalSpec { socket, key }),
