@@ -15,6 +15,7 @@ use landfall_host::sandbox::{CacheLayer, LayerChanges, can_overlay};
 use landfall_host::tree_copy::{TreeSize, can_clone, copy_tree, has_foreign_files, measure_tree};
 use landfall_model::cache::{
     CACHE_COPY_MAX, CacheFacts, CacheMethod, CacheSize, KnownCache, Rebuilt, cache_mode, choose_cache_method,
+    unify_cache_methods,
 };
 
 use crate::confine::expand;
@@ -67,7 +68,7 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
     std::fs::create_dir_all(request.room)?;
     let variables: Vec<_> = entries.iter().map(CacheEntry::variable).collect();
     let mut methods: Vec<_> = entries.iter().map(|entry| choose_cache_method(&entry.facts())).collect();
-    unify_methods(&variables, &mut methods);
+    unify_cache_methods(&variables, &mut methods);
     for (entry, method) in entries.iter().zip(&mut methods) {
         // Whatever the reason, a full disk perhaps: the tool can do without changing it, and the run goes on.
         if entry.make(*method).is_err() {
@@ -75,25 +76,11 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
             *method = CacheMethod::ReadOnly;
         }
     }
-    unify_methods(&variables, &mut methods);
+    unify_cache_methods(&variables, &mut methods);
     for (entry, method) in entries.iter().zip(methods) {
         entry.give(method, &mut access);
     }
     Ok(access)
-}
-
-/// Makes read-only what shares its variable with a cache that is read-only: the variable would lead the tool away from it.
-fn unify_methods(variables: &[Option<&'static str>], methods: &mut [CacheMethod]) {
-    let read_only: Vec<&str> = std::iter::zip(variables, &*methods)
-        .filter(|(_, method)| **method == CacheMethod::ReadOnly)
-        .filter_map(|(variable, _)| *variable)
-        .collect();
-    for (variable, method) in std::iter::zip(variables, methods) {
-        if *method == CacheMethod::Redirect && variable.is_some_and(|variable| read_only.contains(&variable))
-        {
-            *method = CacheMethod::ReadOnly;
-        }
-    }
 }
 
 /// The cache with this name in the settings; none if it is not there, or if a run must not see the folder that stands there.

@@ -70,6 +70,20 @@ pub fn choose_cache_method(facts: &CacheFacts) -> CacheMethod {
     }
 }
 
+/// Makes read-only what shares its variable with a cache that is read-only: the variable would lead the tool away from it.
+pub fn unify_cache_methods(variables: &[Option<&'static str>], methods: &mut [CacheMethod]) {
+    let read_only: Vec<&str> = std::iter::zip(variables, &*methods)
+        .filter(|(_, method)| **method == CacheMethod::ReadOnly)
+        .filter_map(|(variable, _)| *variable)
+        .collect();
+    for (variable, method) in std::iter::zip(variables, methods) {
+        if *method == CacheMethod::Redirect && variable.is_some_and(|variable| read_only.contains(&variable))
+        {
+            *method = CacheMethod::ReadOnly;
+        }
+    }
+}
+
 /// What a tool must be told so that it works with the cache it gets.
 #[must_use]
 pub fn cache_mode(method: CacheMethod, level: Confinement) -> CacheMode {
@@ -295,6 +309,18 @@ mod tests {
         let unknown = CacheFacts { can_redirect: false, ..at_write(SMALL) };
         assert_eq!(choose_cache_method(&unknown), CacheMethod::ReadOnly);
         assert_eq!(choose_cache_method(&facts(Confinement::Off, SMALL)), CacheMethod::Shared);
+    }
+
+    #[test]
+    fn a_read_only_cache_takes_those_of_its_variable_with_it() {
+        use CacheMethod::{Copy, ReadOnly, Redirect};
+        let (cargo, npm) = (Some("CARGO_HOME"), Some("npm_config_cache"));
+        let mut methods = [Redirect, ReadOnly, Redirect, ReadOnly];
+        unify_cache_methods(&[cargo, cargo, npm, None], &mut methods);
+        assert_eq!(methods, [ReadOnly, ReadOnly, Redirect, ReadOnly]);
+        let mut layers = [Copy, ReadOnly];
+        unify_cache_methods(&[cargo, cargo], &mut layers);
+        assert_eq!(layers, [Copy, ReadOnly], "a layer needs no variable");
     }
 
     #[test]
