@@ -106,12 +106,11 @@ pub(crate) fn caches(
 }
 
 /// Whether a run could hand a file of its checkout to somebody who outlives it.
-pub(crate) fn may_hand_out(settings: &Run, reach: &Reach, ends_whole: bool) -> bool {
+pub(crate) fn may_hand_out(settings: &Run, reach: &Reach) -> bool {
     may_hand_out_files(&Occupant {
         level: reach.confinement,
         has_own_state: !reach.own.is_empty(),
         has_shared_folders: !settings.sandbox_write.is_empty(),
-        ends_whole,
     })
 }
 

@@ -46,6 +46,8 @@ pub struct Ran {
     pub said: String,
     /// How many processes it left behind, which were killed.
     pub swept: u32,
+    /// Whether all its processes have ended.
+    pub is_over: bool,
 }
 
 impl Ran {
@@ -214,6 +216,7 @@ fn came_of(dir: &Path, ended: &sitter::Ended) -> Ran {
         took_ms: u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0),
         said,
         swept: ended.swept,
+        is_over: ended.left == 0,
     }
 }
 

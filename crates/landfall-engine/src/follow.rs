@@ -478,6 +478,9 @@ impl Desk {
         let (exit, took_ms, began_ms) = match ended {
             Ok(Found::Ended(ended)) => {
                 let took = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
+                if ended.left == 0 {
+                    note_vacated(site, &open.followed);
+                }
                 (exit_of(&ended, open.asked.clone()), took, ended.began_ms)
             }
             Ok(Found::Never | Found::Starting | Found::Running(_) | Found::Vanished) | Err(_) => {
@@ -1065,4 +1068,11 @@ pub(crate) fn missing_outputs(site: &Site, task: &Task, began_ms: i64) -> Vec<St
         _ => name.clone(),
     };
     output.iter().filter(|name| !is_there(name)).map(named).collect()
+}
+
+/// Notes that a run has left its workspace with all its processes.
+fn note_vacated(site: &Site, followed: &Followed) {
+    let Some(workspace) = site.pool.existing(&followed.task.id.to_string()) else { return };
+    // Without the note the next one gets another folder, which costs time and nothing else.
+    let _noted = workspace.note_vacated(&marker(site, &followed.dir));
 }

@@ -782,7 +782,7 @@ impl Gate<'_> {
             out_cap: self.site.settings.run.output_cap,
             marker: marker(self.site, &dir),
         };
-        self.lane.note_occupant(confine::may_hand_out(settings, &reach, true))?;
+        self.lane.note_occupant(name, confine::may_hand_out(settings, &reach))?;
         // Without the mark, or the folder, the sitter says what is wrong.
         drop(std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id)));
         crash::point("verify.run.before");
@@ -805,8 +805,9 @@ impl Gate<'_> {
             // Nothing was seen of the work: this machine could not start the check.
             Err(error) => return Err(not_started(error)),
         };
-        let ends_whole = matches!(&ended, Waited::Ended { ended, .. } if ended.left == 0);
-        self.lane.note_occupant(confine::may_hand_out(settings, &reach, ends_whole))?;
+        if matches!(&ended, Waited::Ended { ended, .. } if ended.left == 0) {
+            self.lane.note_vacated(name)?;
+        }
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
             return Ok(CheckEnd::Interrupted); // what it came to may be our own doing
         }

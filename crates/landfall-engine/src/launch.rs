@@ -541,8 +541,8 @@ fn begin(
     if site.is_stopped(task.id, run.attempt) {
         return Err(Unlaunched::Stopped);
     }
-    let may_hand_out = confine::may_hand_out(settings, &reach, true);
-    workspace.note_occupant(may_hand_out).map_err(|error| Unlaunched::Machine(error.full()))?;
+    let may_hand_out = confine::may_hand_out(settings, &reach);
+    workspace.note_occupant(marker, may_hand_out).map_err(|error| Unlaunched::Machine(error.full()))?;
     // Before it is started: a run that is found later was told.
     workspace.announce_rebuild().map_err(|error| Unlaunched::Machine(error.full()))?;
     crash::point("spawn.before");

@@ -144,8 +144,8 @@ fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> 
     let mut ours = variables(site, task, workspace, word);
     ours.push(("TMPDIR".into(), tmp.into_os_string()));
     ours.extend(ports::variables(site, task.id)?);
-    let may_hand_out = confine::may_hand_out(&site.settings.run, &reach, true);
-    workspace.note_occupant(may_hand_out).map_err(|error| error.full())?;
+    let may_hand_out = confine::may_hand_out(&site.settings.run, &reach);
+    workspace.note_occupant(word, may_hand_out).map_err(|error| error.full())?;
     let errand = Errand {
         argv: errand::shell(line),
         cwd: workspace.path().to_owned(),
@@ -156,6 +156,9 @@ fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> 
         grace_ms: site.settings.run.grace_ms,
     };
     let ran = errand::run(&site.program, &dir, &errand);
+    if ran.as_ref().is_ok_and(|ran| ran.is_over) {
+        workspace.note_vacated(word).map_err(|error| error.full())?;
+    }
     let mut entry = json!({ "at_ms": site.now().0, "hook": word, "task": task.id.to_string() });
     match &ran {
         Ok(ran) => {

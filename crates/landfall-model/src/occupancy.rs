@@ -14,19 +14,17 @@ pub struct Occupant {
     pub has_own_state: bool,
     /// Whether the settings open folders to all runs.
     pub has_shared_folders: bool,
-    /// Whether all its processes are known to end with it.
-    pub ends_whole: bool,
 }
 
 /// Whether it could hand a file of its checkout to somebody who outlives it. A file is handed out by a link in a folder that
 /// both can reach, or by a descriptor over a socket that both can reach.
 #[must_use]
 pub fn may_hand_out_files(occupant: &Occupant) -> bool {
-    let Occupant { level, has_own_state, has_shared_folders, ends_whole } = *occupant;
+    let Occupant { level, has_own_state, has_shared_folders } = *occupant;
     match level {
         // Any socket can be reached by its path.
         Confinement::Off | Confinement::Write => true,
-        Confinement::Isolated | Confinement::Strict => has_own_state || has_shared_folders || !ends_whole,
+        Confinement::Isolated | Confinement::Strict => has_own_state || has_shared_folders,
     }
 }
 
@@ -34,15 +32,11 @@ pub fn may_hand_out_files(occupant: &Occupant) -> bool {
 mod tests {
     use super::*;
 
-    const CHECK: Occupant = Occupant {
-        level: Confinement::Isolated,
-        has_own_state: false,
-        has_shared_folders: false,
-        ends_whole: true,
-    };
+    const CHECK: Occupant =
+        Occupant { level: Confinement::Isolated, has_own_state: false, has_shared_folders: false };
 
     #[test]
-    fn only_one_that_meets_nobody_and_ends_whole_hands_out_nothing() {
+    fn only_one_that_meets_nobody_hands_out_nothing() {
         assert!(!may_hand_out_files(&CHECK));
         assert!(!may_hand_out_files(&Occupant { level: Confinement::Strict, ..CHECK }));
         for occupant in [
@@ -50,7 +44,6 @@ mod tests {
             Occupant { level: Confinement::Off, ..CHECK },
             Occupant { has_own_state: true, ..CHECK },
             Occupant { has_shared_folders: true, ..CHECK },
-            Occupant { ends_whole: false, ..CHECK },
         ] {
             assert!(may_hand_out_files(&occupant), "{occupant:?}");
         }

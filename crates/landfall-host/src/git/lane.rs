@@ -101,8 +101,13 @@ impl Lane {
 
     /// Notes, before a check is started in the lane, whether it could hand a file to somebody who outlives it. Then the
     /// next checkout writes every file anew.
-    pub fn note_occupant(&self, may_hand_out: bool) -> Result<(), GitError> {
-        self.room.note_occupant(may_hand_out)
+    pub fn note_occupant(&self, check: &str, may_hand_out: bool) -> Result<(), GitError> {
+        self.room.note_occupant(check, may_hand_out)
+    }
+
+    /// Notes that a check has ended with all its processes. Without that the lane is another folder for the next one.
+    pub fn note_vacated(&self, check: &str) -> Result<(), GitError> {
+        self.room.note_vacated(check)
     }
 
     /// Whether somebody may still hold a file of an earlier check. Ignored files that are kept are such files, too.
@@ -127,6 +132,7 @@ impl Lane {
             Ignored::Remove => self.room.clean(&self.store, &self.path)?,
             Ignored::Keep | Ignored::KeepWithoutCaches => self.room.defuse(&self.store, &self.path)?,
         }
+        self.room.note_ignored(ignored != Ignored::Remove)?;
         let index = self.room.check_out(&self.store, &self.path, commit)?;
         DotGit { branch: None, commit, exclude: "" }
             .write(&self.store, &self.room, &self.path)

@@ -20,6 +20,10 @@ use super::store::Store;
 const FRESH: &str = "fresh";
 /// Somebody used it since who could hand out files. Written before they start; a fresh checkout takes it away.
 const HANDED_OUT: &str = "handed-out";
+/// The same for ignored files that the last checkout kept.
+const IGNORED_HANDED_OUT: &str = "ignored-handed-out";
+/// Who was started in it and is not known to have ended with all processes, a line each.
+const OCCUPANTS: &str = "occupants";
 
 /// What is to be done about an untrusted workspace; synced before anything is removed, so that a crash in between repeats
 /// it.
@@ -65,26 +69,71 @@ impl Room {
 
     /// Notes, before somebody is started in the checkout, whether they could hand a file of it to somebody else who
     /// outlives them: by an open descriptor, a mapping or a link. It holds until all files were written anew.
-    pub fn note_occupant(&self, may_hand_out: bool) -> Result<(), GitError> {
+    pub fn note_occupant(&self, occupant: &str, may_hand_out: bool) -> Result<(), GitError> {
+        let doing = || "note who uses a checkout".to_owned();
         if may_hand_out {
-            std::fs::write(self.dir.join(HANDED_OUT), b"").doing(|| "note who uses a checkout".to_owned())?;
+            std::fs::write(self.dir.join(HANDED_OUT), b"").doing(doing)?;
         }
-        Ok(())
+        let mut occupants = self.occupants();
+        occupants.push(occupant.to_owned());
+        std::fs::write(self.dir.join(OCCUPANTS), occupants.join("\n")).doing(doing) // unsynced: see `note_fresh`
     }
 
-    /// Whether somebody else may still hold a file of the checkout. Without a word of ours they may.
+    /// Notes that every process of an occupant has ended.
+    pub fn note_vacated(&self, occupant: &str) -> Result<(), GitError> {
+        let doing = || "note who uses a checkout no more".to_owned();
+        let mut occupants = self.occupants();
+        occupants.retain(|other| other != occupant);
+        let path = self.dir.join(OCCUPANTS);
+        match occupants.is_empty() {
+            true => files::remove(&path).doing(doing),
+            false => std::fs::write(&path, occupants.join("\n")).doing(doing),
+        }
+    }
+
+    fn occupants(&self) -> Vec<String> {
+        let text = std::fs::read(self.dir.join(OCCUPANTS)).unwrap_or_default();
+        String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+    }
+
+    /// Whether somebody may still be at work in the checkout, who can write there by its paths. Without a word of ours they
+    /// may.
+    fn may_be_occupied(&self) -> bool {
+        !self.dir.join(FRESH).exists() || self.dir.join(OCCUPANTS).exists()
+    }
+
+    /// Whether somebody else may still hold a file of the checkout, those included that an earlier checkout kept.
     pub fn may_be_handed_out(&self) -> bool {
-        !self.dir.join(FRESH).exists() || self.dir.join(HANDED_OUT).exists()
+        self.may_be_occupied()
+            || [HANDED_OUT, IGNORED_HANDED_OUT].iter().any(|mark| self.dir.join(mark).exists())
+    }
+
+    /// Notes whether a checkout keeps ignored files, which stay in the hands of whoever has them.
+    pub fn note_ignored(&self, are_kept: bool) -> Result<(), GitError> {
+        let doing = || "note that ignored files are kept".to_owned();
+        let mark = self.dir.join(IGNORED_HANDED_OUT);
+        match (are_kept, self.dir.join(HANDED_OUT).exists()) {
+            (true, true) => std::fs::write(&mark, b"").doing(doing),
+            (true, false) => Ok(()),
+            (false, _) => files::remove(&mark).doing(doing),
+        }
     }
 
     /// Removes every tracked file that somebody may still hold, so that each one is made again.
     fn forget_files(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
-        if !self.may_be_handed_out() {
+        let is_occupied = self.may_be_occupied();
+        if !is_occupied && !self.dir.join(HANDED_OUT).exists() {
             return self.forget_touched_files(store, tree);
         }
         let doing = || format!("remove files of `{}` that others may hold", tree.display());
         files::remove(&self.dir.join(FRESH)).doing(doing)?;
-        self.walk(store, tree, What::Tracked)?;
+        if is_occupied {
+            // Another folder: whoever still runs may write in the old one, whatever is in it.
+            files::remove(tree).doing(doing)?;
+            std::fs::create_dir(tree).doing(doing)?;
+        } else {
+            self.walk(store, tree, What::Tracked)?;
+        }
         files::remove(&self.index_path()).doing(doing)
     }
 
@@ -104,10 +153,12 @@ impl Room {
         Ok(())
     }
 
-    /// Notes that every file was written since the last user of the checkout ended.
+    /// Notes that every file was written since the last user of the checkout ended. No note is synced: after a power cut no
+    /// checkout is used again that was not.
     fn note_fresh(&self) -> Result<(), GitError> {
         let doing = || "note that a checkout is fresh".to_owned();
         files::remove(&self.dir.join(HANDED_OUT)).doing(doing)?;
+        files::remove(&self.dir.join(OCCUPANTS)).doing(doing)?;
         std::fs::write(self.dir.join(FRESH), b"").doing(doing)
     }
 

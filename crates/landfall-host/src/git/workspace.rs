@@ -65,8 +65,13 @@ impl Workspace {
 
     /// Notes, before anybody is started in it, whether they could hand a file to somebody who outlives them. Then whoever
     /// gets the checkout next finds every file written anew.
-    pub fn note_occupant(&self, may_hand_out: bool) -> Result<(), GitError> {
-        self.room.note_occupant(may_hand_out)
+    pub fn note_occupant(&self, run: &str, may_hand_out: bool) -> Result<(), GitError> {
+        self.room.note_occupant(run, may_hand_out)
+    }
+
+    /// Notes that a run has ended with all its processes. Without that, whoever gets the checkout next gets another folder.
+    pub fn note_vacated(&self, run: &str) -> Result<(), GitError> {
+        self.room.note_vacated(run)
     }
 
     pub(crate) fn room(&self) -> &Room {

@@ -113,7 +113,8 @@ fn no_file_that_a_check_handed_out_is_in_the_next_checkout_of_its_lane() {
         let scene = scene();
         let lane = scene.lane("1");
         let top = lane.checkout(&scene.base, ignored).expect("checked out").path;
-        lane.note_occupant(true).expect("noted");
+        lane.note_occupant("run", true).expect("noted");
+        lane.note_vacated("run").expect("noted");
         let mut holds: Vec<Hold> = Vec::new();
         for (number, (name, _)) in FILES.iter().enumerate() {
             let elsewhere = scene.temp.path().join(format!("shared{number}"));
@@ -125,13 +126,55 @@ fn no_file_that_a_check_handed_out_is_in_the_next_checkout_of_its_lane() {
     }
 }
 
+/// A process that outlives its check has the folder, and makes what it likes in it whenever it likes.
+#[test]
+fn a_lane_is_another_folder_after_a_check_that_may_not_have_ended() {
+    for ignored in [Ignored::Remove, Ignored::Keep] {
+        let scene = scene();
+        let lane = scene.lane("1");
+        let top = lane.checkout(&scene.base, ignored).expect("checked out").path;
+        lane.note_occupant("first", false).expect("noted");
+        lane.note_vacated("first").expect("noted");
+        let kept = inode(&top);
+        lane.checkout(&scene.base, ignored).expect("checked out");
+        assert_eq!(inode(&top), kept, "all have ended");
+        lane.note_occupant("first", false).expect("noted");
+        lane.note_occupant("second", false).expect("noted");
+        lane.note_vacated("second").expect("noted");
+        let held = std::fs::File::open(&top).expect("there");
+        lane.checkout(&scene.base, ignored).expect("checked out");
+        let planted = rustix::fs::openat(
+            &held,
+            "planted",
+            rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY,
+            rustix::fs::Mode::from_raw_mode(0o644),
+        );
+        assert!(planted.is_err(), "the folder that it has is gone");
+        assert_ne!(inode(&top), kept);
+    }
+}
+
+#[test]
+fn ignored_files_that_were_handed_out_stay_suspect_while_they_are_kept() {
+    let scene = scene();
+    let lane = scene.lane("1");
+    lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
+    lane.note_occupant("first", true).expect("noted");
+    lane.note_vacated("first").expect("noted");
+    lane.checkout(&scene.base, Ignored::Keep).expect("checked out");
+    assert!(lane.may_be_handed_out(), "nobody was started since, but they are as they were");
+    lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
+    assert!(!lane.may_be_handed_out());
+}
+
 /// A link shows by itself: making it changes the file's own time.
 #[test]
 fn a_file_that_was_linked_is_made_anew_without_a_word_about_it() {
     let scene = scene();
     let lane = scene.lane("1");
     let top = lane.checkout(&scene.base, Ignored::Keep).expect("checked out").path;
-    lane.note_occupant(false).expect("noted");
+    lane.note_occupant("run", false).expect("noted");
+    lane.note_vacated("run").expect("noted");
     let link = scene.temp.path().join("link");
     std::fs::hard_link(top.join("a.txt"), &link).expect("on the same disk");
     lane.checkout(&scene.base, Ignored::Keep).expect("checked out");
@@ -144,7 +187,8 @@ fn files_of_a_check_that_can_hand_out_none_stay() {
     let lane = scene.lane("1");
     let top = lane.checkout(&scene.base, Ignored::Keep).expect("checked out").path;
     let before = FILES.map(|(name, _)| inode(&top.join(name)));
-    lane.note_occupant(false).expect("noted");
+    lane.note_occupant("run", false).expect("noted");
+    lane.note_vacated("run").expect("noted");
     assert!(!lane.may_be_handed_out());
     lane.checkout(&scene.base, Ignored::Keep).expect("checked out");
     assert_eq!(FILES.map(|(name, _)| inode(&top.join(name))), before);
@@ -159,7 +203,8 @@ fn layers_over_caches_last_for_one_verification() {
     let scene = Scene::with(|root| write(root, ".gitignore", "target/\n"));
     let lane = scene.lane("1");
     let top = lane.checkout(&scene.base, Ignored::Remove).expect("checked out").path;
-    lane.note_occupant(false).expect("noted");
+    lane.note_occupant("run", false).expect("noted");
+    lane.note_vacated("run").expect("noted");
     for (ignored, cache_stays, file_stays) in [
         (Ignored::Keep, true, true),
         (Ignored::KeepWithoutCaches, false, true),
@@ -179,7 +224,8 @@ fn a_tracked_file_that_is_ignored_goes_with_the_commit_that_has_it() {
     let scene = Scene::with(|root| write(root, "target/tracked", "x\n"));
     let lane = scene.lane("1");
     let top = lane.checkout(&scene.base, Ignored::Keep).expect("checked out").path;
-    lane.note_occupant(true).expect("noted");
+    lane.note_occupant("run", true).expect("noted");
+    lane.note_vacated("run").expect("noted");
     write(&scene.root(), ".gitignore", "target/\n");
     crate::git_scene::git(&scene.root(), ["rm", "-q", "--cached", "target/tracked"]);
     crate::git_scene::git(&scene.root(), ["add", ".gitignore"]);
@@ -194,7 +240,8 @@ fn no_file_that_an_agent_handed_out_is_in_the_next_workspace() {
     for is_spare in [false, true] {
         let scene = scene();
         let workspace = scene.prepare("T1");
-        workspace.note_occupant(true).expect("noted");
+        workspace.note_occupant("run", true).expect("noted");
+        workspace.note_vacated("run").expect("noted");
         let mut holds: Vec<Hold> = Vec::new();
         for (number, (name, _)) in FILES.iter().enumerate() {
             let elsewhere = scene.temp.path().join(format!("shared{number}"));
@@ -228,7 +275,8 @@ fn what_a_fresh_checkout_costs() {
     });
     let lane = scene.lane("1");
     let time = |may_hand_out: bool| {
-        lane.note_occupant(may_hand_out).expect("noted");
+        lane.note_occupant("run", may_hand_out).expect("noted");
+        lane.note_vacated("run").expect("noted");
         let began = std::time::Instant::now();
         lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
         began.elapsed()
