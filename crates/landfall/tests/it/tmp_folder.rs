@@ -39,7 +39,7 @@ fn a_folder_for_temporary_files_that_is_not_ours_alone_is_not_used() {
     ];
     for (name, take, told) in variants {
         if name == "somebody else's folder" && own_uid() != 0 {
-            eprintln!("landfall-skip: only root can make a folder of somebody else");
+            landfall_testkit::skip_test("only root can make a folder of somebody else");
             continue;
         }
         let scratch = Scratch::new(LANDFALL);
