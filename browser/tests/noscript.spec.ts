@@ -70,7 +70,8 @@ test("a person without scripts reads and decides", async ({ browser }) => {
   await page.locator("form[action='/do/answer'] textarea").first().fill("with dots");
   await page.locator("form[action='/do/answer']:has(textarea) button[type=submit]").first().click();
   await says(page, "/tasks/T1", "#task-why", /landed/i);
-  expect(scratch.git("show", "main:asked.txt")).toBe("dots\n");
+  // What has landed is published to the branch of the user a moment later.
+  await expect(() => expect(scratch.git("show", "main:asked.txt")).toBe("dots\n")).toPass({ timeout: 30_000 });
 
   // Approves.
   await says(page, "/inbox?task=T2", "#item", /Look at it first/);

@@ -110,7 +110,8 @@ test("a day with the pages", async ({ browser }) => {
   // Sees work land.
   await page.goto("/");
   await expect(page.locator("#column-done #card-T5, #column-done-today #card-T5")).toBeVisible({ timeout: 60_000 });
-  expect(scratch.git("show", "main:login.js")).toContain("tries = 5");
+  // What has landed is published to the branch of the user a moment later.
+  await expect(() => expect(scratch.git("show", "main:login.js")).toContain("tries = 5")).toPass({ timeout: 30_000 });
 
   // Loses the connection, misses something, and gets it back without a gap.
   watch.expected.push(/ERR_INTERNET_DISCONNECTED|ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|Failed to (load|fetch)|htmx:(send|response)Error/);
