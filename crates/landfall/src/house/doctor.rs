@@ -23,7 +23,7 @@ use landfall_engine::tracker::Standing;
 
 use super::place::Place;
 use super::reads::Look;
-use super::{agents, issues, moment, problem};
+use super::{agents, issues, moment, problem, trust};
 
 /// Looks at everything.
 pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
@@ -188,6 +188,9 @@ impl Visit {
     /// elsewhere is not asked; files are read.
     fn tracker(&mut self, place: &Place, settings: &Settings) {
         let name = "tracker";
+        if let Err(problem) = trust::check(place, settings) {
+            return self.problem("trust", problem); // nobody asks a tracker by such settings
+        }
         match issues::look(place) {
             Ok(None) => self.ok(name, "none is wanted"),
             Ok(Some(Standing { kind, place: at, token: None, .. })) => match issues::unread_files(place) {

@@ -126,6 +126,11 @@ fn hooks_of_a_strangers_settings_run_after_they_are_trusted_and_any_change_asks_
     for args in [&["status"][..], &["list"], &["log"], &["doctor"], &["show", "T1"]] {
         assert_ne!(scratch.landfall(args).code, Some(9), "{args:?}");
     }
+    let doctor = scratch.landfall(&["doctor"]).out;
+    assert!(
+        doctor.contains("BAD   trust: landfall.toml has changed settings that need your trust"),
+        "{doctor}"
+    );
     // It is of this repository alone: a copy of it elsewhere is asked about again.
     let other = scratch.root().join("copy");
     let copied = std::process::Command::new("cp").arg("-r").arg(scratch.project()).arg(&other).status();
