@@ -10,66 +10,66 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Adds tasks: titles as words, files with `-f`, or stdin with `-`.
+/// Add tasks from titles, files or stdin
 ///
-/// All of them are added, or none. A file is Markdown with TOML (`+++`) or simple YAML (`---`) front matter and may hold
-/// several tasks. Stdin is such a file, or one title a line. Options hold for every task that does not say otherwise
-/// itself. A title that begins with a dash goes after `--`.
+/// Landfall adds all of the tasks or none. A task file is Markdown with TOML (`+++`) or simple YAML (`---`) front matter and may contain
+/// several tasks. Stdin is such a file, or one title per line. Options apply to every task that does not set its own value.
+/// Put a title that begins with a dash after `--`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Titles, one task each; `-` reads stdin.
+    /// Title of a task; repeat for more tasks. `-` reads stdin
     #[arg(value_name = "TITLE")]
     titles: Vec<String>,
 
-    /// A file of tasks; may be given several times.
+    /// File with tasks; may be repeated
     #[arg(short, long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// What is wanted, in full.
+    /// Full description
     #[arg(long, value_name = "TEXT", conflicts_with = "body_file", allow_hyphen_values = true)]
     body: Option<String>,
 
-    /// A file with what is wanted, in full.
+    /// File with the full description
     #[arg(long, value_name = "FILE")]
     body_file: Option<PathBuf>,
 
-    /// Something that must hold when it is done; may be given several times.
+    /// Acceptance criterion; may be repeated
     #[arg(long = "criterion", value_name = "TEXT")]
     criteria: Vec<String>,
 
-    /// Tasks that must land first: `T1,T2`, or `#1` for the first task of this command.
+    /// Tasks that must land first: `T1,T2`, or `#1` for the first task of this command
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     needs: Vec<TaskRef>,
 
-    /// A file, folder or pattern it is thought to change; may be given several times.
+    /// File, folder or glob pattern that the task is expected to change; may be repeated
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     touches: Vec<String>,
 
-    /// How much work it is: XS, S, M, L, XL.
+    /// Size: XS, S, M, L or XL
     #[arg(long, value_parser = words::size)]
     size: Option<Size>,
 
-    /// A word on it, such as `critical`, `quick-win`, `next`, `later`; may be given several times.
+    /// Tag, such as `critical`, `quick-win`, `next` or `later`; may be repeated
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     tags: Vec<String>,
 
-    /// 0 is the most urgent, 9 can wait; 5 when left out.
+    /// Priority from 0 (most urgent) to 9; the default is 5
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=9))]
     priority: Option<u8>,
 
-    /// The task this one is a part of.
+    /// Parent task
     #[arg(long, value_name = "TASK")]
     parent: Option<TaskRef>,
 
-    /// The flow; `landfall flow list` shows them.
+    /// Flow of the task; `landfall flow list` lists them
     #[arg(long)]
     flow: Option<String>,
 
-    /// The agent profile of `landfall.toml`.
+    /// Agent profile of `landfall.toml`
     #[arg(long)]
     agent: Option<String>,
 
-    /// Not to be started until `landfall edit T7 --ready`.
+    /// Add as a draft: it does not start until `landfall edit T7 --ready`
     #[arg(long)]
     draft: bool,
 }

@@ -8,16 +8,17 @@ use crate::format;
 use crate::house;
 use crate::say::{clean, talk};
 
-/// Lists the agents there are, what is installed of them, and what each profile of the project would run.
+/// List agents, and test that they answer
 ///
-/// Outside of a project it lists the kinds only. Keys and tokens are never shown.
+/// Shows which agents are installed and what each profile of the project would run. Outside of a project it lists the kinds of
+/// agents only. Keys and tokens are never shown.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Runs one tiny prompt through each profile, or through PROFILE, to see whether it answers. Costs a little money.
+    /// Send a tiny prompt to each profile, or to PROFILE, to test that it answers; costs a little money
     #[arg(long)]
     probe: bool,
 
-    /// Only this profile.
+    /// Only this profile
     profile: Option<String>,
 }
 

@@ -7,36 +7,36 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Writes into the margin of a task's plan, or of another of its papers.
+/// Annotate the plan or another document of a task
 ///
-/// `comment`, `replace` and `delete` are about a text that `--on` names; `insert` puts its words before a line. A plan that
-/// says something else then is judged again before anything is executed. Nothing is written if a place cannot be told.
+/// `comment`, `replace` and `delete` apply to the text that `--on` names; `insert` puts its text before a line. If the plan changes,
+/// it is checked again before the agent executes it. If a place is ambiguous, nothing is written.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// `insert`, `delete`, `replace` or `comment`; with `--file` nothing.
+    /// `insert`, `delete`, `replace` or `comment`; leave it out with `--file`
     #[arg(value_name = "KIND", value_parser = kind, required_unless_present = "file")]
     kind: Option<NoteKind>,
 
-    /// What to insert, to put in place, or to say; `-` reads stdin.
+    /// Text to insert, replacement or comment; `-` reads stdin
     #[arg(value_name = "TEXT")]
     words: Vec<String>,
 
-    /// The text it is about, as it stands in the paper.
+    /// Text that the annotation applies to, exactly as in the document
     #[arg(long, value_name = "TEXT")]
     on: Option<String>,
 
-    /// The line it is in, where the text stands in several; for `insert` the line it comes before.
+    /// Line of the text, if it occurs more than once; for `insert`, the line to insert before
     #[arg(long, value_name = "N")]
     line: Option<usize>,
 
-    /// Which paper.
+    /// Document
     #[arg(long, value_name = "NAME", default_value = "plan.md")]
     paper: String,
 
-    /// Reads annotations from a file, one JSON object a line: `kind`, `before`, `selected`, `text`, `after`. `-` is stdin.
+    /// File of annotations, one JSON object per line: `kind`, `before`, `selected`, `text`, `after`; `-` reads stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "words", "on", "line"])]
     file: Option<std::path::PathBuf>,
 }

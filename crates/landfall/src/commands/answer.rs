@@ -6,13 +6,15 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Answers the question a task waits with. `approve` lets a task in review land.
+/// Answer the question of a task, or approve its review
+///
+/// The answer `approve` lets a task in review land.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// The answer; `-` reads stdin.
+    /// Answer; `-` reads stdin
     #[arg(required = true, value_name = "TEXT")]
     words: Vec<String>,
 }

@@ -10,15 +10,15 @@ use crate::exit::{Exit, Failure};
 use crate::house;
 use crate::say::print_json;
 
-/// Shows the terminal in which the agent of a task works, and lets you type into it. Leave with C-b d.
+/// Attach to the terminal of an agent
 ///
-/// Only agents of kind `tmux` have one. With --json it only says where the terminal is.
+/// Only agents of kind `tmux` have one. Leave with C-b d. With --json, print where the terminal is instead.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// Only looks.
+    /// Watch only, without typing
     #[arg(short, long)]
     read_only: bool,
 }

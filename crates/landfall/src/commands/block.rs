@@ -6,13 +6,15 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Says that a task cannot go on, as its agent would. Its work is kept; `landfall retry` opens it again.
+/// Mark a task as blocked
+///
+/// Its work is kept. `landfall retry` starts it again.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// What is in the way.
+    /// Reason
     #[arg(required = true, value_name = "REASON")]
     reason: Vec<String>,
 }

@@ -6,18 +6,18 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Ends tasks that are wanted no more. Their work is kept.
+/// Cancel tasks; their work is kept
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which tasks, such as T7.
+    /// Tasks, such as T7
     #[arg(required = true, value_name = "TASK")]
     tasks: Vec<TaskId>,
 
-    /// Why.
+    /// Reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
-    /// Removes their workspaces too. Work that has not landed is kept under a ref, and its commits are counted.
+    /// Remove their workspaces as well; work that has not landed is kept under a ref
     #[arg(long)]
     cleanup: bool,
 }

@@ -12,10 +12,10 @@ use crate::say::{clean, talk};
 use crate::table::Table;
 use crate::{format, presence, times};
 
-/// Lists checkpoints of the base, makes one, or goes back to one.
+/// List, create or restore checkpoints of the base branch
 ///
-/// They are made as tasks land, before a sprint, and by you. Going back is a change like any other: it is verified and landed,
-/// and what landed since stays in the history.
+/// Landfall creates checkpoints as tasks land and before each sprint. Restoring is a change like any other: it is verified and
+/// lands, and what landed since stays in the history.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -24,32 +24,32 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Lists the checkpoints there are, newest first.
+    /// List checkpoints, newest first
     List,
-    /// Makes a checkpoint of the base as it is. It is kept until you delete it.
+    /// Create a checkpoint of the base, kept until you delete it
     Create {
-        /// What to call it; a name is made up when left out.
+        /// Name; generated if left out
         name: Option<String>,
     },
-    /// Shows what going back to a checkpoint takes away, asks, and adds the task that does it.
+    /// Show what restoring a checkpoint removes, ask, and add the task that restores it
     Restore {
-        /// Which checkpoint.
+        /// Checkpoint
         name: String,
-        /// Does not ask.
+        /// Do not ask
         #[arg(long)]
         yes: bool,
     },
-    /// Lets a checkpoint go. The commit itself stays in the history.
+    /// Delete a checkpoint; the commit stays in the history
     Delete {
-        /// Which checkpoint.
+        /// Checkpoint
         name: String,
     },
-    /// Lets old checkpoints go: never those you made, nor the latest three.
+    /// Delete old checkpoints, except yours and the latest three
     Cleanup {
-        /// Those older than that, such as 7d.
+        /// Delete checkpoints older than this, such as 7d
         #[arg(long, value_name = "TIME", value_parser = times::duration_ms, required_unless_present = "keep")]
         older_than: Option<u64>,
-        /// The oldest, so that this many are left.
+        /// Keep this many and delete the oldest
         #[arg(long, value_name = "N", conflicts_with = "older_than")]
         keep: Option<u32>,
     },

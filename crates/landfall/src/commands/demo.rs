@@ -7,12 +7,12 @@ use crate::exit::{Exit, Failure};
 use crate::say::{clean, talk};
 use crate::{house, live};
 
-/// Makes a small project with a backlog and drives it.
+/// Try Landfall on a small sample project
 ///
-/// The scripted agent does the work, in real processes and real git: no model, no account, half a minute.
+/// The scripted agent does the work in real processes and real git: no model, no account, half a minute.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Makes the project there and keeps it; in a temporary folder when left out.
+    /// Folder for the project; the default is a temporary folder
     #[arg(long, value_name = "PATH")]
     dir: Option<PathBuf>,
 }

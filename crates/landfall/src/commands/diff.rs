@@ -6,20 +6,20 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::{print_foreign, print_json, talk};
 
-/// Shows what a task changes, as a unified diff against the base.
+/// Show what a task changes, as a unified diff
 ///
-/// On a terminal, characters that a terminal obeys are shown by their number. Into a pipe or a file the diff goes as it is, so
-/// that `git apply` takes it: read it with `--safe` if a program shows it on a terminal.
+/// On a terminal, control characters are shown as escapes. In a pipe or a file the diff stays as it is, so that `git apply`
+/// accepts it. Use `--safe` if another program shows it on a terminal.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// Only its work since this commit of it.
+    /// Only changes since this commit of the task
     #[arg(long, value_name = "COMMIT")]
     since: Option<String>,
 
-    /// Show characters that a terminal obeys by their number, into a pipe too
+    /// Show control characters as escapes in a pipe, too
     #[arg(long)]
     safe: bool,
 }

@@ -7,22 +7,22 @@ use crate::exit::{Exit, Failure};
 use crate::say::clean;
 use crate::table::Table;
 
-/// Shows what agents found out and later ones are told, or withdraws it.
+/// List discoveries that agents pass on to later agents, or withdraw them
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// What is of no use any more, too.
+    /// Include withdrawn discoveries
     #[arg(long)]
     all: bool,
 }
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Withdraws discoveries that are wrong: no agent is told of them any more, not even if one says them again.
+    /// Withdraw wrong discoveries; agents no longer get them, even if reported again
     Drop {
-        /// Their numbers, as the list shows them.
+        /// Numbers from the list
         #[arg(required = true, value_name = "NO")]
         numbers: Vec<u32>,
     },

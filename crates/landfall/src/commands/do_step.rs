@@ -11,28 +11,28 @@ use crate::running::RunAsked;
 use crate::say::clean;
 use crate::{house, live, presence};
 
-/// Does one step of a task now: `plan`, `check`, `exec`, `verify`, `land`, `report` or `target`.
+/// Run one step of a task now
 ///
-/// Which of them can be done is said by the task's flow and the phase it is in; what cannot be done is refused with what
-/// can. Without a run under way the step is driven here and to its end, and nothing after it. In a run, or with a server
-/// that drives, it comes after the step under way, and the flow goes on from what it left.
+/// Steps are `plan`, `check`, `exec`, `verify`, `land`, `report` and `target`. The flow and the phase of the task decide which are
+/// possible; others are refused with a list of the possible ones. Without a run, the step runs here and nothing follows it. During a
+/// run, it follows the current step, and the flow continues from its result.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// What to do.
+    /// Step to run
     command: String,
 
-    /// Of several checks, this one: `post-plan`, `mid-exec` or `post-exec`.
+    /// Which check: `post-plan`, `mid-exec` or `post-exec`
     #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint)]
     checkpoint: Option<FlowCheckpoint>,
 
-    /// Of the plan, only this step. Goes with `exec`.
+    /// Only this step of the plan; use with `exec`
     #[arg(long, value_name = "N")]
     step: Option<u32>,
 
-    /// Goes on after it, as `landfall run` would.
+    /// Continue with the task afterwards, as `landfall run` would
     #[arg(long)]
     run: bool,
 }

@@ -8,13 +8,13 @@ use crate::house;
 use crate::say::clean;
 use crate::table::Table;
 
-/// Checks that everything Landfall needs is there and whole.
+/// Check that everything Landfall needs is installed and intact
 #[derive(clap::Args)]
 pub struct Args {
-    /// Makes the tables again from the journal. The journal itself is never changed.
+    /// Rebuild the tables from the journal, which is never changed
     #[arg(long)]
     rebuild: bool,
-    /// Tries what an agent could do at each level of the sandbox, in a folder of its own.
+    /// Test what an agent can do at each sandbox level
     #[arg(long, conflicts_with = "rebuild")]
     sandbox: bool,
 }

@@ -8,69 +8,69 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Changes the words of a task. What is left out stays.
+/// Change a task; options you leave out keep their value
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// Its new title.
+    /// New title
     #[arg(long)]
     title: Option<String>,
 
-    /// What is wanted, in full.
+    /// Full description
     #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
     body: Option<String>,
 
-    /// A file with what is wanted, in full; `-` reads stdin.
+    /// File with the full description; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     body_file: Option<PathBuf>,
 
-    /// Something that must hold when it is done; all of them, given several times.
+    /// Acceptance criterion; repeat to give the whole list
     #[arg(long = "criterion", value_name = "TEXT")]
     criteria: Option<Vec<String>>,
 
-    /// How much work it is: XS, S, M, L, XL.
+    /// Size: XS, S, M, L or XL
     #[arg(long, value_parser = words::size)]
     size: Option<Size>,
 
-    /// The words on it; all of them, given several times.
+    /// Tag; repeat to give the whole list
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
     tags: Option<Vec<String>>,
 
-    /// 0 is the most urgent, 9 can wait.
+    /// Priority from 0 (most urgent) to 9
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=9))]
     priority: Option<u8>,
 
-    /// Tasks that must land first; all of them.
+    /// Tasks that must land first; gives the whole list
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     needs: Option<Vec<TaskId>>,
 
-    /// A file, folder or pattern it is thought to change; all of them, given several times.
+    /// File, folder or glob pattern that the task is expected to change; repeat to give the whole list
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     touches: Option<Vec<String>>,
 
-    /// The task this one is a part of.
+    /// Parent task
     #[arg(long, value_name = "TASK")]
     parent: Option<TaskId>,
 
-    /// The flow; `landfall flow list` shows them.
+    /// Flow of the task; `landfall flow list` lists them
     #[arg(long)]
     flow: Option<String>,
 
-    /// The agent profile of `landfall.toml`.
+    /// Agent profile of `landfall.toml`
     #[arg(long)]
     agent: Option<String>,
 
-    /// Goes back to not being set: size, parent, flow, agent, needs, tags, criteria, touches.
+    /// Remove a value: size, parent, flow, agent, needs, tags, criteria or touches
     #[arg(long, value_name = "WORD", value_delimiter = ',')]
     unset: Vec<Unset>,
 
-    /// Lets a draft start.
+    /// Allow a draft to start
     #[arg(long, conflicts_with = "draft")]
     ready: bool,
 
-    /// Makes it a draft: not to be started.
+    /// Turn the task into a draft, which does not start
     #[arg(long)]
     draft: bool,
 }

@@ -9,21 +9,21 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::{clean, print_foreign, print_json, talk};
 
-/// Writes tasks as files that `landfall add -f` reads.
+/// Export tasks as files that `landfall add -f` reads
 ///
-/// To stdout, or one each into a folder. On a terminal, characters that a terminal obeys are shown by their number. Into a pipe
-/// or a file tasks go as they are, so that `landfall add -f` reads the same: use `--safe` if a program shows them on a terminal.
+/// Writes to stdout, or one file per task into a folder. On a terminal, control characters are shown as escapes. In a pipe or a
+/// file they stay as they are. Use `--safe` if another program shows the output on a terminal.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which tasks; all of them when left out.
+    /// Tasks; the default is all
     #[arg(value_name = "TASK")]
     tasks: Vec<TaskId>,
 
-    /// Writes a file for each task into this folder. Files that are there already are left as they are.
+    /// Write one file per task into this folder; existing files stay unchanged
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Show characters that a terminal obeys by their number, into a pipe too
+    /// Show control characters as escapes in a pipe, too
     #[arg(long, conflicts_with = "dir")]
     safe: bool,
 }

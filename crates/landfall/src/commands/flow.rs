@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::say::{clean, clean_block, print, print_json};
 use crate::table::Table;
 
-/// Shows the flows there are, draws one, or checks a file of yours.
+/// List flows, show one or check a flow file
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -19,22 +19,22 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Lists the flows there are.
+    /// List flows
     List,
-    /// Draws a flow.
+    /// Show a flow as a drawing
     Show {
-        /// Which flow.
+        /// Flow
         name: String,
-        /// As a Mermaid diagram.
+        /// As a Mermaid diagram
         #[arg(long, conflicts_with = "source")]
         mermaid: bool,
-        /// As the file it is written in.
+        /// As its source file
         #[arg(long)]
         source: bool,
     },
-    /// Says what is wrong with a flow file.
+    /// Check a flow file
     Check {
-        /// The file; `-` reads stdin.
+        /// File; `-` reads stdin
         file: PathBuf,
     },
 }

@@ -8,17 +8,17 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Shows which task needs which: below each task, those that wait for it.
+/// Show which tasks need which, as a tree
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only what is around this task.
+    /// Only tasks connected with this one
     task: Option<TaskId>,
 
-    /// At most so many steps away from it.
+    /// Maximum distance from it; 0 means no limit
     #[arg(long, default_value_t = 0, hide_default_value = true, requires = "task")]
     depth: u32,
 
-    /// Tasks that are over, too.
+    /// Include finished tasks
     #[arg(long)]
     done: bool,
 }

@@ -6,15 +6,15 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Keeps a task from going on until you release it.
+/// Hold a task until you release it
 ///
-/// What is under way is finished first; then it frees its slot. `landfall stop` does not wait for that.
+/// The current iteration finishes first, then the task frees its slot. `landfall stop` does not wait for that.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// Why.
+    /// Reason
     #[arg(value_name = "REASON")]
     reason: Vec<String>,
 }

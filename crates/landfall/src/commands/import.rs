@@ -12,30 +12,30 @@ use crate::exit::{Exit, Failure};
 use crate::format::plural;
 use crate::say::{clean, talk};
 
-/// Adds tasks from a list of another tool: a Markdown checklist, issues of beads, the tasks.json of Task Master, a prd.json,
-/// or a folder of task modules.
+/// Import tasks from a checklist or another tool
 ///
-/// All of them are added, or none. What is done is left out, and so is what was imported before: a list can be imported
-/// again when it has grown. An item with open parts becomes a draft that holds its parts together.
+/// Reads a Markdown checklist, issues of beads, the tasks.json of Task Master, a prd.json, or a folder of task modules. Landfall
+/// imports all of the tasks or none. Finished items and items that were imported before are left out, so you can import a
+/// list again when it has grown. An item with open sub-items becomes a draft that groups them.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The file, or a folder of task modules (`AiTasks/`, one module, a notebook); `-` reads stdin.
+    /// File, or a folder of task modules (`AiTasks/`, one module, a notebook); `-` reads stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// How it is written: markdown, beads, taskmaster, prd, modules. Guessed when left out.
+    /// Format: markdown, beads, taskmaster, prd or modules; detected if left out
     #[arg(long, value_parser = format)]
     format: Option<Format>,
 
-    /// Only this list, of a file that holds several: a tag of Task Master.
+    /// Only this list of a file with several lists: a tag of Task Master
     #[arg(long, value_name = "NAME")]
     list: Option<String>,
 
-    /// Adds once more what was imported before.
+    /// Import items again that were imported before
     #[arg(long)]
     again: bool,
 
-    /// Shows what would be added, and adds nothing.
+    /// Show what would be imported, and change nothing
     #[arg(long)]
     dry_run: bool,
 }

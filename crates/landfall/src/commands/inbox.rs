@@ -7,17 +7,19 @@ use crate::exit::{Exit, Failure};
 use crate::format;
 use crate::say::clean;
 
-/// Shows everything that waits for you: questions, reviews, conflicts, blocked and failed tasks, landed issues with boxes to tick.
+/// Show everything that waits for you
+///
+/// Questions, reviews, conflicts, blocked and failed tasks, and landed issues with acceptance criteria to confirm.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only of this task.
+    /// Only items of this task
     task: Option<TaskId>,
 
-    /// The newest first, instead of what has waited longest.
+    /// Newest first, instead of longest waiting first
     #[arg(long)]
     newest: bool,
 
-    /// At most so many.
+    /// Maximum number of items
     #[arg(short = 'n', long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
 }

@@ -13,10 +13,10 @@ use crate::exit::{Exit, Failure};
 use crate::house;
 use crate::say::{clean, talk};
 
-/// Writes `landfall.toml` with what it finds out about the project.
+/// Detect how the project is tested and write `landfall.toml`
 ///
-/// Finds the base branch, how the project is tested (Cargo, npm, pytest, go, make) and which agent is installed. Asks
-/// nothing. A file that is already there is left as it is.
+/// Detects the base branch, the checks (Cargo, npm, pytest, Go, Make) and the installed agents. Asks no questions. An existing
+/// `landfall.toml` stays unchanged.
 #[derive(clap::Args)]
 pub struct Args {}
 

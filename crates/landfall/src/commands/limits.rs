@@ -7,24 +7,25 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::times;
 
-/// Sets limits for one task alone: new values, not additions.
+/// Set limits for one task
 ///
-/// They count from here on, also for the attempt under way. A task that ran out goes on with `landfall retry`.
+/// The values replace the current limits and apply at once, also to the current attempt. A task that ran out of a limit continues
+/// with `landfall retry`.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("limit").required(true).multiple(true).args(["iterations", "time", "usd"]))]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// Runs of its agent in all.
+    /// Maximum number of agent runs
     #[arg(long, value_name = "COUNT")]
     iterations: Option<u32>,
 
-    /// Working time in all, such as 90m or 2h.
+    /// Maximum working time, such as 90m or 2h
     #[arg(long, value_name = "TIME", value_parser = times::duration_ms)]
     time: Option<u64>,
 
-    /// Money in all, in dollars.
+    /// Maximum cost in US dollars
     #[arg(long, value_name = "DOLLARS")]
     usd: Option<f64>,
 }

@@ -7,30 +7,30 @@ use crate::exit::{Exit, Failure};
 use crate::say::talk;
 use crate::table::Table;
 
-/// Lists tasks in the order they were added.
+/// List tasks
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only in this status; may be given several times.
+    /// Only tasks with this status; may be repeated
     #[arg(long, value_delimiter = ',')]
     status: Vec<Status>,
 
-    /// Only with this tag.
+    /// Only tasks with this tag
     #[arg(long)]
     tag: Option<String>,
 
-    /// Only with this in the title or body.
+    /// Only tasks with this text in the title or description
     #[arg(long)]
     text: Option<String>,
 
-    /// Only parts of this task.
+    /// Only subtasks of this task
     #[arg(long, value_name = "TASK")]
     parent: Option<TaskId>,
 
-    /// Only tasks after this one: the next page.
+    /// Only tasks after this one, to get the next page
     #[arg(long, value_name = "TASK")]
     after: Option<TaskId>,
 
-    /// At most so many.
+    /// Maximum number of tasks
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 }

@@ -13,33 +13,33 @@ use crate::say::{clean, print, print_json};
 
 const LOOK_EVERY: Duration = Duration::from_millis(300); // quick for a reader, nothing for the engine
 
-/// Shows the journal: what happened, a line each.
+/// Show what happened, one line per event
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only what concerns this task.
+    /// Only events of this task
     task: Option<TaskId>,
 
-    /// Goes on showing what happens, until it is interrupted. With --json, one entry a line.
+    /// Keep printing new events until interrupted; with --json, one object per line
     #[arg(short, long)]
     follow: bool,
 
-    /// Entries after this sequence number, instead of the newest.
+    /// Events after this sequence number, instead of the newest
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
 
-    /// What the agent of the task printed, instead of the journal: its latest run.
+    /// Show the output of the task's latest agent run instead
     #[arg(long, requires = "task", conflicts_with = "after")]
     agent: bool,
 
-    /// What this check of the task printed, instead of the journal: its latest run.
+    /// Show the output of the latest run of this check instead
     #[arg(long, value_name = "NAME", requires = "task", conflicts_with_all = ["after", "agent"])]
     check: Option<String>,
 
-    /// Only lines with this in them, of what an agent or a check printed.
+    /// Only output lines that contain this text
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     search: String,
 
-    /// At most so many entries at first.
+    /// Maximum number of events to start with
     #[arg(short = 'n', long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 }

@@ -8,17 +8,17 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::house;
 
-/// Offers Landfall as tools of the Model Context Protocol, on stdin and stdout.
+/// Serve Landfall's tools over the Model Context Protocol on stdin and stdout
 ///
-/// Your assistant gets tools to add tasks, to run and stop them, to ask how they stand and to pass on your answers. An agent that
-/// Landfall has started gets its own ones, whatever is asked for: it says how its task stands, and steers nothing.
+/// Your assistant gets tools to add tasks, to run and stop them, to ask for their state and to pass on your answers. An agent that
+/// Landfall has started always gets the tools for agents: it reports the state of its task and controls nothing.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The tools of an agent at work: signal, ask, discovery, follow_up. Landfall sets this up for the agents it starts.
+    /// Serve the tools for an agent at work: signal, ask, discovery, follow_up; Landfall sets this for the agents it starts
     #[arg(long)]
     agent: bool,
 
-    /// The tools for your assistant. So it is when nothing is said, unless an agent at work asks.
+    /// Serve the tools for your assistant; this is the default, unless an agent at work asks
     #[arg(long, conflicts_with = "agent")]
     person: bool,
 }

@@ -10,9 +10,9 @@ use crate::format::plural;
 use crate::house::{self, ModuleAsked};
 use crate::say::{clean, talk};
 
-/// Makes and mends task modules: folders below `AiTasks/` or `TASK/` that hold a task as files.
+/// Create and repair task modules, folders that describe a task
 ///
-/// `landfall import AiTasks/` takes them over as tasks.
+/// Task modules are folders below `AiTasks/` or `TASK/`. `landfall import AiTasks/` imports them as tasks.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -21,34 +21,35 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Makes a module: its metadata, a target to fill in, and what the root needs the first time.
+    /// Create a module with its metadata and a target to fill in
     ///
-    /// No branch and no worktree is made: the work of a task has a branch and a workspace of its own once it begins. The
-    /// metadata names those that other tools would use, and work that lies on that branch is gone on with.
+    /// No branch and no worktree is created: the work of a task gets its own branch and workspace when it starts. The metadata names
+    /// the branch that other tools would use, and work on that branch is continued.
     Init {
-        /// Its folder: letters, digits, `_` and `-`.
+        /// Name of the folder: letters, digits, `_` and `-`
         name: String,
-        /// What people call it; the name when left out.
+        /// Title; the default is the name
         #[arg(long)]
         title: Option<String>,
-        /// Words on it, with commas.
+        /// Tags, separated by commas
         #[arg(long, value_delimiter = ',', value_name = "TAG,…")]
         tags: Vec<String>,
-        /// Sets a worktree aside for its work.
+        /// Reserve a worktree for its work
         #[arg(long)]
         worktree: bool,
-        /// Below `TASK/`, in the form of the oldest folders.
+        /// Create it below `TASK/`, in the oldest format
         #[arg(long)]
         old: bool,
-        /// Commits its files, and nothing else, on the branch that is checked out. Tracked files must have no changes.
+        /// Commit its files, and nothing else, on the current branch; tracked files must have no changes
         #[arg(long)]
         commit: bool,
     },
-    /// Mends modules whose metadata cannot be read: from the last commit, or anew as a draft.
+    /// Repair modules with unreadable metadata
     ///
-    /// The broken file is kept beside, and a note in `.analysis/` says what was done.
+    /// Restores the metadata from the last commit, or creates it again as a draft. The broken file is kept, and a note in
+    /// `.analysis/` describes the repair.
     Mend {
-        /// A module or a folder of them; all of the project when left out.
+        /// Module, or a folder of modules; the default is all of the project
         #[arg(value_name = "PATH")]
         path: Option<PathBuf>,
     },

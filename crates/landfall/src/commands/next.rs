@@ -6,10 +6,10 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Picks the next task of a semi-automatic run: the first in line, or the one you name.
+/// Pick the next task of a semi-automatic run
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7; the first in line when left out.
+    /// Task, such as T7; the default is the first in the queue
     task: Option<TaskId>,
 }
 

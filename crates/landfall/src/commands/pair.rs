@@ -6,12 +6,12 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format;
 
-/// Makes a link that lets one browser in, once, and draws it for a phone to read.
+/// Create a one-time sign-in link, with a QR code for a phone
 ///
-/// The server must run, and be reachable for the phone: `landfall serve --bind ADDRESS`.
+/// The server must be running, and the phone must be able to reach it: `landfall serve --bind ADDRESS`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to call the browser that comes by it.
+    /// Label for the browser that uses the link
     label: Option<String>,
 }
 

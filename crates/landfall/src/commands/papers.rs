@@ -7,13 +7,13 @@ use crate::exit::{Exit, Failure};
 use crate::say::{clean, clean_block};
 use crate::table::Table;
 
-/// Lists the papers of a task, or shows one: its plan, its notes, and what the engine tells its agents.
+/// List or show the documents of a task, such as its plan and notes
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// Which paper, such as `plan.md`. Nothing lists them.
+    /// Document, such as `plan.md`; without it, all are listed
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }

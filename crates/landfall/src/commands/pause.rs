@@ -6,10 +6,12 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Lets the run begin nothing new; iterations under way finish. `landfall resume` goes on.
+/// Pause the run: current iterations finish, nothing new starts
+///
+/// `landfall run resume` continues.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Why, for whoever finds it paused.
+    /// Reason, shown where the pause is shown
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
 }

@@ -11,7 +11,7 @@ use crate::house;
 use crate::plugin::{Change, ChangeKind, Host, Kept, Plan, Spot, SpotProblem};
 use crate::say::{clean, talk};
 
-/// Puts the plugin for your assistant in place: `/auto` and the other skills, which call this program.
+/// Install `/auto` and the other skills for your assistant
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -20,32 +20,32 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Puts the plugin in place for Claude Code, and its skills for other agents. Doing it again brings it up to date.
+    /// Install or update the plugin for Claude Code, and its skills for other agents
     ///
-    /// A file that you changed is kept as it is.
+    /// A file that you changed stays as it is.
     Install(Where),
-    /// Takes the plugin away. Files that you changed, and those of others, stay.
+    /// Remove the plugin; files that you changed, and files of others, stay
     Remove(Where),
-    /// Shows where the plugin is, and in which version.
+    /// Show where the plugin is installed, and its version
     Status,
 }
 
 #[derive(clap::Args)]
 struct Where {
-    /// For whom: `claude` for Claude Code, `skills` for agents that read Agent Skills (Codex, Gemini CLI, opencode and
-    /// others). Both when left out.
+    /// Target: `claude` for Claude Code, `skills` for agents that read Agent Skills (Codex, Gemini CLI, opencode and others);
+    /// the default is both
     #[arg(long = "for", value_name = "WHOM")]
     hosts: Vec<Host>,
 
-    /// In this project, for whoever works on it.
+    /// Install in this project, for everybody who works on it
     #[arg(long, conflicts_with = "user")]
     project: bool,
 
-    /// In your home folder, for all your projects. So it is when nothing is said.
+    /// Install in your home folder, for all your projects; this is the default
     #[arg(long)]
     user: bool,
 
-    /// Shows what would be done, and does nothing.
+    /// Show what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -15,38 +15,38 @@ use crate::format;
 use crate::house::{self, ProposeAsked};
 use crate::say::{clean, clean_block, talk};
 
-/// Has an agent turn a goal into tasks, shows them, and adds them when you say yes.
+/// Let an agent split a goal into tasks, and add them after you confirm
 ///
-/// The agent looks at a copy of the base branch that is thrown away. What it proposes is checked: each task about one
-/// thing, with criteria, none twice, no circles; what is wrong goes back to it, five times at most. Without a terminal and
-/// without `--yes` the tasks are stored as drafts, which `--accept` lets start.
+/// The agent reads a temporary copy of the base branch. Landfall checks its proposal: each task about one thing, with criteria, no
+/// duplicates, no cycles. Problems go back to the agent, five times at most. Without a terminal and without `--yes` the tasks are
+/// stored as drafts, which `--accept` starts.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What is wanted, in a sentence or two.
+    /// Goal, in a sentence or two
     #[arg(value_name = "GOAL", conflicts_with = "file")]
     goal: Option<String>,
 
-    /// A document that says what is wanted; `-` reads stdin.
+    /// File that describes the goal; `-` reads stdin
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// The agent profile of `landfall.toml`.
+    /// Agent profile of `landfall.toml`
     #[arg(long, value_name = "PROFILE", default_value = "default")]
     agent: String,
 
-    /// At most so many tasks.
+    /// Maximum number of tasks
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=50))]
     max: u8,
 
-    /// Adds the tasks without asking.
+    /// Add the tasks without asking
     #[arg(long, short = 'y', conflicts_with = "dry_run")]
     yes: bool,
 
-    /// Shows the tasks, and adds nothing.
+    /// Show the tasks, and add nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Lets the drafts of proposal N start.
+    /// Allow the drafts of proposal N to start
     #[arg(long, value_name = "N", conflicts_with_all = ["goal", "file", "yes", "dry_run"])]
     accept: Option<u32>,
 }

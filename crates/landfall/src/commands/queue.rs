@@ -9,10 +9,10 @@ use crate::format;
 use crate::say::clean;
 use crate::table::Table;
 
-/// Shows the landing queue, holds it, or takes a task out of it.
+/// Show, pause or resume the landing queue
 ///
-/// Verified tasks stand in line. The front of it is merged and verified together; a red batch is searched for whoever made it
-/// red, and the others land.
+/// Verified tasks wait in the queue. Landfall merges and verifies the first tasks together. If a batch fails, Landfall bisects it to
+/// find the culprit, and lands the others.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -21,24 +21,25 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Shows the line, the batches on their way and the latest ones, and flaky checks.
+    /// Show the queue, current and recent batches, and flaky checks
     Show,
-    /// Takes nothing more from the line; what lands now is finished.
+    /// Pause the queue; a landing in progress finishes
     Pause {
-        /// Why, for whoever finds it held.
+        /// Reason, shown where the queue is shown
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
-    /// Lets the line move again.
+    /// Resume the queue
     Resume {
-        /// Where your branch was rewritten: keeps what landed, and brings both together. Your branch as it is becomes the base
-        /// otherwise.
+        /// If your branch was rewritten, merge it with what landed; without this option your branch becomes the base as it is
         #[arg(long)]
         keep_landed: bool,
     },
-    /// Takes a task out of the line. Its work is kept, and `landfall retry` lets it stand in line again.
+    /// Remove a task from the queue
+    ///
+    /// Its work is kept. `landfall retry` puts it back into the queue.
     Eject {
-        /// Which task, such as T7.
+        /// Task, such as T7
         task: TaskId,
     },
 }

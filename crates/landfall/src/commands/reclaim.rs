@@ -7,10 +7,10 @@ use crate::exit::{Exit, Failure};
 use crate::format;
 use crate::table::Table;
 
-/// Gives disk space back, where it is proved that nothing is lost.
+/// Free disk space where nothing can be lost
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only shows what would be removed; the real run removes exactly that.
+    /// Show what would be removed; without this option exactly that is removed
     #[arg(long)]
     dry_run: bool,
 }

@@ -7,30 +7,30 @@ use crate::exit::{Exit, Failure};
 use crate::house;
 use crate::say::clean;
 
-/// Compares what a phase of an issue should have left behind with what can be seen, and changes nothing.
+/// Check whether a phase of an issue is complete
 ///
-/// It looks at the issue, its pull request, the base and the file that says what is to be done. What an agent said of its work
-/// is not asked. Exit code 0: it matches, or nobody wanted to be strict; 1 with `--strict`: it does not; 2: it could not be
-/// looked at.
+/// Compares the issue, its pull request, the base and the spec file with what the phase must produce. What an agent reported
+/// does not count. Nothing is changed. Exit code 0: complete, or `--strict` is not set; 1: not complete, with `--strict`; 2: the
+/// check could not be made.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which issue: `12` or `#12`.
+    /// Issue: `12` or `#12`
     #[arg(value_name = "N", value_parser = super::issue::number)]
     issue: u64,
 
-    /// The phase: issue, spec, code-patch, code-pr, review, merge or verify.
+    /// Phase: issue, spec, code-patch, code-pr, review, merge or verify
     #[arg(long, value_parser = house::points())]
     phase: String,
 
-    /// Its pull request; otherwise the one of its branch.
+    /// Pull request; the default is the one of the issue's branch
     #[arg(long, value_name = "K", value_parser = super::issue::number)]
     pr: Option<u64>,
 
-    /// Whether the phase can begin, instead of whether it is complete.
+    /// Check whether the phase can begin instead
     #[arg(long)]
     before: bool,
 
-    /// Ends with code 1 if it does not match.
+    /// Exit with code 1 if the phase is not complete
     #[arg(long)]
     strict: bool,
 }

@@ -6,19 +6,19 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Says what you want otherwise while a task is under way, or more of what is done.
+/// Change the requirements of a running task, or extend a finished one
 ///
-/// While it is under way, the next check weighs it; where nobody judges, whoever works on it hears it. A task that is done is taken up again.
+/// The next check of a running task considers the change; if its flow has no judge, the agent gets it. A finished task starts again.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// What you want; `-` reads stdin.
+    /// What you want; `-` reads stdin
     #[arg(value_name = "TEXT", required_unless_present = "withdraw")]
     words: Vec<String>,
 
-    /// Takes a refinement back that nobody has dealt with.
+    /// Withdraw the refinement with this number, if it was not processed yet
     #[arg(long, value_name = "N", conflicts_with = "words")]
     withdraw: Option<u32>,
 }

@@ -6,10 +6,10 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Lets tasks that are held, or were stopped, go on where they were.
+/// Let held or stopped tasks continue
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which tasks, such as T7.
+    /// Tasks, such as T7
     #[arg(required = true, value_name = "TASK")]
     tasks: Vec<TaskId>,
 }

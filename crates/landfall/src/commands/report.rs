@@ -8,10 +8,10 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::{clean_block, print, print_json};
 
-/// Prints a report as Markdown: of a task (T7), of a run (R2), or of the newest run.
+/// Show the report of a run or a task
 #[derive(clap::Args)]
 pub struct Args {
-    /// A task or a run; the newest run when left out.
+    /// Task (T7) or run (R2); the default is the newest run
     #[arg(value_name = "TASK|RUN", value_parser = of)]
     of: Option<ReportOf>,
 }

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Lets a paused run go on.
+/// Resume a paused run
 #[derive(clap::Args)]
 pub struct Args {}
 

@@ -6,20 +6,20 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Lets tasks that ended without landing start again.
+/// Start tasks again that ended without landing
 ///
-/// For tasks that failed, ran out of time, are blocked or paused. They go on from the work they have.
+/// For tasks that failed, ran out of a limit, are blocked or paused. They continue from the work they have.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which tasks, such as T7.
+    /// Tasks, such as T7
     #[arg(required = true, value_name = "TASK")]
     tasks: Vec<TaskId>,
 
-    /// From a new workspace at the base. The work so far is kept under a ref.
+    /// Start over in a new workspace at the base; the work so far is kept under a ref
     #[arg(long)]
     fresh: bool,
 
-    /// What the agent should know this time.
+    /// Note for the agent
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }

@@ -8,13 +8,13 @@ use crate::exit::{Exit, Failure};
 use crate::format;
 use crate::say::clean;
 
-/// Lists what a person is to look at, or says what is to become of it.
+/// List reviews, approve one or request changes
 ///
-/// `landfall review` lists; `landfall review T7 approve` lets it land; `landfall review T7 changes "…"` sends it back.
+/// `landfall review` lists them; `landfall review T7 approve` lets the task land; `landfall review T7 changes "…"` sends it back.
 #[derive(clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub struct Args {
-    /// The tasks, such as T7 or T7,T8; `list`, or nothing, lists what there is to look at.
+    /// Tasks, such as T7 or T7,T8; `list`, the default, lists all reviews
     #[arg(value_name = "TASK", value_parser = tasks, default_value = "list", hide_default_value = true)]
     tasks: Chosen,
 
@@ -34,38 +34,38 @@ fn tasks(text: &str) -> Result<Chosen, String> {
 
 #[derive(clap::Subcommand)]
 enum Decision {
-    /// It is good: it lands, or what landed is signed off.
+    /// Approve: the task lands, or the landed work is signed off
     Approve {
-        /// A note that is kept with it.
+        /// Note that is kept with the review
         note: Vec<String>,
     },
-    /// It is to be changed. Landed work is changed by a task of its own.
+    /// Request changes; landed work gets a follow-up task
     Changes {
-        /// What is wrong with it; `-` reads stdin.
+        /// What is wrong; `-` reads stdin
         #[arg(value_name = "TEXT")]
         words: Vec<String>,
-        /// What is wrong with it, by a name that `landfall review` lists, or in a few words; may be given several times.
+        /// Issue found: a name that `landfall review` lists, or a few words; may be repeated
         #[arg(long, value_name = "ISSUE")]
         issue: Vec<String>,
-        /// Begins anew; what is there is kept.
+        /// Start over; the work so far is kept
         #[arg(long, conflicts_with = "from")]
         fresh: bool,
-        /// Goes on from what this attempt left, such as a2.
+        /// Continue from the work of this attempt, such as a2
         #[arg(long, value_name = "ATTEMPT", value_parser = attempt)]
         from: Option<u32>,
-        /// Takes it up before others (`next`), or after them (`later`).
+        /// Work on it before other tasks (`next`) or after them (`later`)
         #[arg(long, value_enum)]
         hint: Option<Hint>,
     },
-    /// It is not wanted: it does not land, or what landed is taken back by a task of its own.
+    /// Reject: the task does not land, or landed work is rolled back by a task
     Reject {
-        /// Why.
+        /// Reason
         #[arg(required = true, value_name = "WHY")]
         note: Vec<String>,
     },
-    /// Nobody need look.
+    /// Skip the review
     Skip,
-    /// Not now: it stays on the list.
+    /// Postpone: the review stays on the list
     Defer,
 }
 

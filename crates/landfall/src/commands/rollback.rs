@@ -6,12 +6,12 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Takes a landed task back.
+/// Roll back a landed task
 ///
-/// A new commit that undoes it is verified and lands like any other. History stays as it is.
+/// Landfall adds a task that reverts its commits, verifies it and lands it like any other. History is not rewritten.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 }
 

@@ -12,31 +12,32 @@ use crate::house::{self, ServeAsked};
 use crate::live::Interrupts;
 use crate::say::{print, print_json, talk};
 
-/// Keeps the project, and serves its web pages and its API until it is interrupted.
+/// Serve the web pages and the API until interrupted
 ///
-/// Runs are started and steered from the pages, from `landfall run` and from programs. Whoever comes needs the token of the project
-/// (`landfall token`) or a link that works once (`landfall pair`). Ctrl-C once finishes the iterations under way and ends; twice
-/// stops now. Nothing is lost either way.
+/// Start and control runs from the pages, from `landfall run` or from programs. Clients need the token of the project
+/// (`landfall token`) or a one-time link (`landfall pair`). Press Ctrl-C once to finish the current iterations and end, twice to
+/// stop at once. Nothing is lost either way.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The address on this machine.
+    /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
     listen: String,
 
-    /// Listen on a further address. If it is not of this machine alone, other machines can reach it, and everything travels
-    /// unencrypted there.
+    /// Additional address to listen on
+    ///
+    /// Unless it is a loopback address, other machines can reach it, and the traffic is not encrypted.
     #[arg(long, value_name = "ADDRESS")]
     bind: Vec<String>,
 
-    /// A name by which browsers may come, with its port: `build-box:7878`.
+    /// Host name and port under which browsers may connect: `build-box:7878`
     #[arg(long, value_name = "NAME:PORT")]
     host: Vec<String>,
 
-    /// Where browsers find it behind a proxy of your own that encrypts: `https://build.example`. The proxy passes `Host` on.
+    /// Public origin behind your own TLS proxy: `https://build.example`; the proxy must pass `Host` on
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
 
-    /// Begins a run at once.
+    /// Start a run at once
     #[arg(long)]
     run: bool,
 }

@@ -7,10 +7,10 @@ use crate::exit::{Exit, Failure};
 use crate::format;
 use crate::table::Table;
 
-/// Lists the browsers and agents that the server lets in, or lets one in no more.
+/// List browsers and agents with access to the server, or revoke access
 #[derive(clap::Args)]
 pub struct Args {
-    /// Lets this one in no more.
+    /// Revoke the access of this session
     #[arg(long, value_name = "SESSION")]
     revoke: Option<String>,
 }

@@ -11,10 +11,10 @@ use crate::exit::{Exit, Failure};
 use crate::format;
 use crate::say::{clean, clean_block};
 
-/// Shows all there is to know about one task.
+/// Show one task in detail
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7; `#12` is the task of issue 12.
+    /// Task, such as T7; `#12` is the task of issue 12
     task: TaskId,
 }
 

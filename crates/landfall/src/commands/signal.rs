@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Tells the run you are working in how it stands. For agents, in their own shell; it needs no engine.
+/// Report the state of the task to Landfall, for agents at work
 #[derive(clap::Args)]
 #[command(after_help = "Words:\n  \
     complete                the work is done and committed\n  \
@@ -21,10 +21,10 @@ use crate::exit::{Exit, Failure};
     ask TEXT                a question to a person\n  \
     follow-up TITLE [TEXT]  a new task for work that is not part of yours")]
 pub struct Args {
-    /// What to say.
+    /// Signal
     word: String,
 
-    /// What belongs to it; `-` reads it from stdin.
+    /// Text of the signal; `-` reads stdin
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     text: Vec<String>,
 }

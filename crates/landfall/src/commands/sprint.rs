@@ -13,7 +13,7 @@ use crate::say::{clean, print, talk};
 use crate::table::Table;
 use crate::{format, times};
 
-/// Drives the backlog until a goal is reached, and reports what became of it.
+/// Run the backlog up to a goal, such as a time, and report the result
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -22,35 +22,35 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Begins a sprint and drives it.
+    /// Start a sprint and run it
     Start(Box<Start>),
-    /// Shows how the newest sprint goes.
+    /// Show the progress of the newest sprint
     Status,
-    /// Begins nothing new; iterations under way finish. The time of a pause does not count.
+    /// Pause the sprint: current iterations finish, and the time stops
     Pause {
-        /// Why, for whoever finds it paused.
+        /// Reason, shown where the pause is shown
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
-    /// Goes on with the open sprint: in the run under way, or in a new one.
+    /// Resume the open sprint, in the current run or in a new one
     Resume {
-        /// How many agents work at once; what `landfall.toml` says when left out.
+        /// Number of agents that work in parallel; the default is in `landfall.toml`
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
         slots: Option<u32>,
-        /// Nobody is there: a pause ends the run instead of waiting.
+        /// Never wait for you; a pause ends the run
         #[arg(long)]
         non_interactive: bool,
     },
-    /// Ends the open sprint. What is under way is finished, and what it did is kept.
+    /// End the open sprint; current iterations finish, and their work is kept
     Cancel,
-    /// Says what became of a sprint: what landed, what did not and why, what waits for you.
+    /// Show the report of a sprint: what landed, what did not and why, what waits for you
     Report {
-        /// Which, such as S3; the newest when left out.
+        /// Sprint, such as S3; the default is the newest
         sprint: Option<SprintId>,
     },
-    /// Lists the sprints there were.
+    /// List sprints
     List {
-        /// A line of JSON for each.
+        /// Print one JSON object per line
         #[arg(long)]
         jsonl: bool,
     },
@@ -59,46 +59,46 @@ enum Action {
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("goal").required(true).args(["count", "duration", "until", "no_ready"]))]
 struct Start {
-    /// Until so many tasks are verified.
+    /// Until this many tasks are verified
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
-    /// For so long, such as 6h or 90m. Pauses do not count.
+    /// For this long, such as 6h or 90m, without pauses
     #[arg(long, value_name = "TIME", value_parser = times::duration_ms)]
     duration: Option<u64>,
-    /// Until that time of day here, such as 08:00; tomorrow, if it is past. Or a day and a time: "2026-08-01 08:00".
+    /// Until this local time, such as 08:00 (tomorrow, if it is past), or "2026-08-01 08:00"
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Until nothing is ready any more.
+    /// Until no task is ready
     #[arg(long)]
     no_ready: bool,
-    /// Only these tasks, such as T1,T2.
+    /// Only these tasks, such as T1,T2
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     only: Vec<TaskId>,
-    /// Only parts of these tasks.
+    /// Only subtasks of these tasks
     #[arg(long, value_name = "TASK", value_delimiter = ',')]
     parent: Vec<TaskId>,
-    /// Only tasks with this tag; may be given several times.
+    /// Only tasks with this tag; may be repeated
     #[arg(long, value_name = "TAG", value_delimiter = ',')]
     tag: Vec<String>,
-    /// No tasks with this tag; may be given several times.
+    /// No tasks with this tag; may be repeated
     #[arg(long, value_name = "TAG", value_delimiter = ',')]
     not_tag: Vec<String>,
-    /// Makes no checkpoint before it.
+    /// Do not create a checkpoint first
     #[arg(long)]
     no_checkpoint: bool,
-    /// Pauses when the first task fails.
+    /// Pause when a task fails
     #[arg(long)]
     pause_on_error: bool,
-    /// What lands is put on the list of `landfall review`, to be looked at afterwards.
+    /// List everything that lands in `landfall review`, for a review after landing
     #[arg(long)]
     batch_review: bool,
-    /// How many agents work at once; what `landfall.toml` says when left out.
+    /// Number of agents that work in parallel; the default is in `landfall.toml`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     slots: Option<u32>,
-    /// Nobody is there: a pause ends the run instead of waiting.
+    /// Never wait for you; a pause ends the run
     #[arg(long)]
     non_interactive: bool,
-    /// Shows which tasks would be in it and how long it would take, and begins nothing.
+    /// Show the tasks and the forecast, and start nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -8,15 +8,14 @@ use crate::format;
 use crate::say::talk;
 use crate::table::Table;
 
-/// Shows what came of the work: by day, by agent and in all.
+/// Show statistics by day, by agent and in total
 #[derive(clap::Args)]
 pub struct Args {
-    /// The last so many days, today included.
+    /// Number of days, including today
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=366))]
     days: u32,
 
-    /// What happened to issues instead: runs, how long each phase worked and waited, what was done about failures, tokens by phase
-    /// and model.
+    /// Show statistics of issues instead: runs, working and waiting time per phase, recoveries, tokens by phase and model
     #[arg(long)]
     phases: bool,
 }

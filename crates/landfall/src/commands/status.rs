@@ -11,7 +11,7 @@ use crate::say::{clean, shell_word};
 use crate::table::Table;
 use crate::{format, house};
 
-/// Shows what goes on, what waits and for whom, and how the project stands.
+/// Show what runs, what waits and why
 #[derive(clap::Args)]
 pub struct Args {}
 

@@ -6,15 +6,15 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Stops the run, or one task of it.
+/// Stop the run, or one task
 ///
-/// Iterations under way are finished first. Nothing is lost: the next run goes on from there.
+/// Current iterations finish first. Nothing is lost: the next run continues from there.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only this task.
+    /// Only this task
     task: Option<TaskId>,
 
-    /// At once, without waiting for iterations under way. The work so far is kept.
+    /// Stop at once instead of finishing the current iterations; the work so far is kept
     #[arg(long)]
     now: bool,
 }

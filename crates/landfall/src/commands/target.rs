@@ -7,24 +7,24 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::{clean, clean_block};
 
-/// Shows what a task is for and how close it is, or says something about it.
+/// Show the objective of a task, answer questions about it or confirm it
 ///
-/// Words answer the question about its objective; `OK` or `--ok` confirms it, once it was shown and only as it was shown.
-/// From then on it goes by itself.
+/// TEXT answers the question about the objective. `OK` or `--ok` confirms the objective as it was last shown. After that, the task
+/// continues without you.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// What to change, add or leave out; `-` reads stdin. Nothing shows the objective.
+    /// What to change, add or leave out; `-` reads stdin. Without it, the objective is shown
     #[arg(value_name = "TEXT")]
     words: Vec<String>,
 
-    /// Confirms the objective as it was last shown.
+    /// Confirm the objective as it was last shown
     #[arg(long, conflicts_with_all = ["words", "satisfy"])]
     ok: bool,
 
-    /// Says that it is met, where the task's flow asks you that.
+    /// Confirm that the objective is met, if the flow of the task asks you
     #[arg(long, conflicts_with = "words")]
     satisfy: bool,
 }

@@ -6,19 +6,19 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 
-/// Says something to the agent of a task. It is in the prompt of its next run, once.
+/// Send a message to the agent of a task
 ///
-/// A task that is not being worked on keeps it until it is.
+/// The message is part of the prompt of the agent's next run, once. Until then the task keeps it.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Task, such as T7
     task: TaskId,
 
-    /// What to say; `-` reads stdin.
+    /// Message; `-` reads stdin
     #[arg(required = true, value_name = "TEXT")]
     words: Vec<String>,
 
-    /// Ends the run that is under way and begins the next with it. Its work is kept, and nothing is counted.
+    /// End the current agent run and start the next one with the message; the work is kept and no attempt is counted
     #[arg(long)]
     now: bool,
 }

@@ -7,17 +7,17 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::house;
 
-/// Prints the token that opens the server of this project: for `Authorization: Bearer`, or for the sign-in page.
+/// Print the access token of this project's server
 ///
-/// Whoever has it can decide everything. It is kept in the state folder, readable for its owner alone.
+/// Use it for `Authorization: Bearer` or on the sign-in page. It allows every decision. It is stored in the state folder, readable
+/// only by you.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Makes a new token. The old one opens nothing any more, and browsers and agents have to be let in again: at once, also where
-    /// a server runs.
+    /// Create a new token; the old one stops working at once, and browsers and agents must sign in again
     #[arg(long, conflicts_with = "agent")]
     renew: bool,
 
-    /// Makes a token for an agent instead: it reads and adds drafts, and decides nothing. The server must run.
+    /// Create a token for an agent, which can read and add drafts but not decide; the server must be running
     #[arg(long, value_name = "LABEL")]
     agent: Option<String>,
 }

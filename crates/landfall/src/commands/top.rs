@@ -6,9 +6,9 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::top;
 
-/// Shows the run on the terminal as it goes, and lets you steer it: answer, approve, pause, stop. `?` lists the keys.
+/// Watch and control the run in a full-screen view
 ///
-/// Leaving it leaves the run alone.
+/// Press `?` for the keys. Leaving the view does not stop the run.
 #[derive(clap::Args)]
 pub struct Args {}
 

@@ -8,14 +8,14 @@ use crate::house::{self, TrustReport, TrustedBy};
 use crate::presence;
 use crate::say::{clean, talk};
 
-/// Show the settings that need your trust, and ask whether they may count
+/// Show settings that need your trust, and trust them
 ///
-/// A repository may come from somebody else, and its landfall.toml with it. Settings that run commands outside of the sandbox,
-/// open it, or name credentials or hosts count only after you have trusted exactly these settings. Any change asks again.
-/// Landfall keeps your answer in the state folder, never in the repository.
+/// A repository and its landfall.toml may come from somebody else. Settings that run commands outside the sandbox, open it, or name
+/// credentials or hosts apply only after you have trusted exactly these settings. After any change Landfall asks again. Your answer
+/// is stored in the state folder, never in the repository.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Trust the settings with this digest without asking. Settings with another digest are refused
+    /// Trust the settings with this digest without asking; any other digest is refused
     #[arg(long, value_name = "DIGEST")]
     yes: Option<String>,
 }

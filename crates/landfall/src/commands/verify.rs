@@ -9,37 +9,37 @@ use crate::house;
 use crate::say::{clean, talk};
 use crate::table::Table;
 
-/// Looks at the acceptance criteria of an issue, and does what follows: ticks boxes, tells, closes or reopens.
+/// Check the acceptance criteria of an issue, and update the issue
 ///
-/// What is on the base branch is looked at, or a pull request that is named. Without `--full` nothing that an issue says is run.
-/// An issue that nobody has worked on is only looked at: it stays as it is.
+/// Checks the base branch, or the pull request you name. Ticks checkboxes, comments, and closes or reopens the issue. Without
+/// `--full`, commands from the issue are not run. An issue that nobody has worked on is checked but not changed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which issue, such as 12.
+    /// Issue, such as 12
     #[arg(value_parser = super::issue::number)]
     issue: u64,
 
-    /// The pull request with the work. While it is open, only it is told.
+    /// Pull request with the work; while it is open, only the pull request gets a comment
     #[arg(long, value_name = "K", value_parser = super::issue::number)]
     pr: Option<u64>,
 
-    /// Runs commands of the issue too, in the sandbox.
+    /// Run commands from the issue, too, in the sandbox
     #[arg(long, conflicts_with = "safe")]
     full: bool,
 
-    /// Runs nothing that the issue says. That is so without it, too.
+    /// Run no commands from the issue; this is the default
     #[arg(long)]
     safe: bool,
 
-    /// Lets addresses of this machine be asked.
+    /// Allow requests to addresses of this machine
     #[arg(long)]
     allow_localhost: bool,
 
-    /// Looks, and changes nothing.
+    /// Check only, and change nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// The agent profile that judges; without it, the one of the settings.
+    /// Agent profile that judges; the default is in the settings
     #[arg(long, value_name = "PROFILE")]
     judge: Option<String>,
 }

@@ -7,10 +7,10 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
 
-/// Says in one sentence why a task is where it is.
+/// Show why a task is in its current state
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7; `#12` is the task of issue 12.
+    /// Task, such as T7; `#12` is the task of issue 12
     task: TaskId,
 }
 
