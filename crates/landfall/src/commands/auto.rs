@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landfall_api::{
-    Ask, AutoAsked, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked,
+    Ask, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked,
     IssueSummary, IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
 };
 
+use super::autopilot;
 use super::run::{Started, drive_through};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -17,49 +18,46 @@ use crate::say::{clean, talk};
 use crate::table::Table;
 use crate::{house, live};
 
-/// Takes issues of the tracker from triage to what landed and holds; or says who picks the next task of the run.
+/// Work on issues of the tracker, from triage to verified landing
 ///
-/// `landfall auto 12` follows one issue the way its size says: XS and S go straight onto the base, M and L by a pull request
-/// that is read first, XL by the issues it is made of. `--batch 5` takes the five newest small ones that are triaged;
-/// `--batch 12 13 14` takes these. Ctrl-C works as in `landfall run`, and `--resume` goes on.
-///
-/// `landfall auto on`, `off` and `status` are about the run under way. On autopilot every slot is filled. Otherwise you pick
-/// each task with `landfall next`. Agents at work finish either way.
+/// `landfall auto 12` works on one issue. Its size decides the route: XS and S land directly on the base, M and L by a reviewed
+/// pull request, XL by its sub-issues. `--batch 5` takes the five newest small issues that are triaged; `--batch 12 13 14` takes
+/// these. Ctrl-C works as in `landfall run`, and `--resume` continues.
 #[derive(clap::Args)]
 pub struct Args {
-    /// An issue (`12`), or `on`, `off`, `status`. With `--batch`: how many (`5`), which (`12 13`), or whose rest (`--resume H3`).
-    #[arg(value_name = "ISSUE|on|off|status")]
+    /// Issue (`12`). With `--batch`: how many (`5`), which (`12 13`), or the batch to resume (`--resume H3`)
+    #[arg(value_name = "ISSUE")]
     words: Vec<String>,
 
-    /// Straight onto the base, whatever its size.
+    /// Land directly on the base, whatever its size
     #[arg(long)]
     patch: bool,
 
-    /// By a pull request, whatever its size.
+    /// Use a pull request, whatever its size
     #[arg(long)]
     pr: bool,
 
-    /// How closely the pull request is read: `light` or `full`.
+    /// Review depth of the pull request: `light` or `full`
     #[arg(long, value_name = "DEPTH", value_parser = ["light", "full"])]
     review: Option<String>,
 
-    /// Goes on with an issue, or with what is left of a batch. What was said earlier about the way still counts.
+    /// Continue an issue, or the rest of a batch, with the options given earlier
     #[arg(long)]
     resume: bool,
 
-    /// Several issues: one number says how many, more than one say which.
+    /// Work on several issues: one number is a count, more are a list of issues
     #[arg(long)]
     batch: bool,
 
-    /// Lists batches of which something is left.
+    /// List unfinished batches
     #[arg(long)]
     list: bool,
 
-    /// Nobody is there: nothing is asked, and acceptance criteria are left for a person (`phase/verify`).
+    /// Never ask; leave acceptance criteria for a person (`phase/verify`)
     #[arg(long)]
     non_interactive: bool,
 
-    /// Only says which issues would be followed, and which way they would take.
+    /// Show the issues and their routes, and start nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -94,7 +92,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         ..IssuesFollow::default()
     };
     match form {
-        Form::Pilot(mode) => return pilot(mode, context),
+        Form::Pilot(mode) => return autopilot::show_or_set(mode, context),
         Form::Batches => {
             let list = context.service()?.issue_batches(Nothing {})?;
             context.answer(&list, batches_text)?;
@@ -209,16 +207,6 @@ fn summaries(context: &Context, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, F
 
 fn is_over(issue: &IssueSummary) -> bool {
     matches!(issue.stand.as_str(), "complete" | "partial" | "stopped" | "needs-person")
-}
-
-fn pilot(mode: Option<Mode>, context: &Context) -> Result<Exit, Failure> {
-    let service = context.service()?;
-    let pilot = match mode {
-        Some(mode) => service.auto(AutoAsked { mode }),
-        None => service.pilot(Nothing {}),
-    }?;
-    context.answer(&*pilot, |pilot| format!("{}\n", clean(&pilot.text)))?;
-    Ok(Exit::Ok)
 }
 
 type Refused = (String, String);

@@ -1,28 +1,75 @@
-//! `landfall completions`: for the shell.
+//! `landfall completions`: for the shell, with the ids of tasks.
 
-use clap_complete::Shell;
+use std::ffi::OsString;
 
+use clap_complete::engine::CompletionCandidate;
+use clap_complete::env::{CompleteEnv, Shells};
+
+use super::named;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::house;
 use crate::say::{print, print_json};
 
-/// Prints completions for a shell.
+/// Print shell completions
 ///
-/// For example: `landfall completions bash > ~/.local/share/bash-completion/completions/landfall`.
+/// Completes commands, options and task ids. For bash, add `source <(landfall completions bash)` to ~/.bashrc, so that the script
+/// always fits the installed version.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which shell.
-    shell: Shell,
+    /// Shell: bash, elvish, fish, powershell or zsh
+    #[arg(value_parser = shell)]
+    shell: String,
+}
+
+/// Set by the script when it asks for completions.
+const VARIABLE: &str = "LANDFALL_COMPLETE";
+
+fn shell(text: &str) -> Result<String, String> {
+    let shells = Shells::builtins();
+    match shells.completer(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(format!("known shells are {}", shells.names().collect::<Vec<_>>().join(", "))),
+    }
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::cli(), "landfall", &mut script);
+    let shells = Shells::builtins();
+    let completer = shells.completer(&args.shell).expect("the argument was checked");
+    completer
+        .write_registration(VARIABLE, "landfall", "landfall", "landfall", &mut script)
+        .map_err(|error| Failure::new(Exit::Internal, format!("write the completions: {error}")))?;
     let script = String::from_utf8_lossy(&script);
     if context.json {
-        print_json(&serde_json::json!({ "shell": args.shell.to_string(), "script": script }))?;
+        print_json(&serde_json::json!({ "shell": args.shell, "script": script }))?;
     } else {
         print(&script)?;
     }
     Ok(Exit::Ok)
+}
+
+/// If a completion script started this process, prints completions and exits.
+pub fn complete_words(args: &[OsString]) {
+    if std::env::var_os(VARIABLE).is_none() {
+        return;
+    }
+    // The words to complete follow `--`; `-C` and `--base` among them say where tasks are looked up.
+    let words: Vec<OsString> = args.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
+    named::look_from(&words, true);
+    CompleteEnv::with_factory(|| named::everywhere(super::cli())).var(VARIABLE).complete();
+}
+
+/// The tasks of the project, with their titles. Nothing is completed where there is no project.
+pub fn task_candidates() -> Vec<CompletionCandidate> {
+    const TASKS_MAX: u32 = 200; // a shell shows no more
+    let Some(at) = named::looked_from() else { return Vec::new() };
+    let filter = landfall_api::Filter { limit: TASKS_MAX, ..landfall_api::Filter::default() };
+    let Ok(page) = house::service(&at).and_then(|service| landfall_api::Ask::list(&*service, filter)) else {
+        return Vec::new();
+    };
+    let candidate = |task: &landfall_api::TaskLine| {
+        CompletionCandidate::new(task.id.to_string()).help(Some(crate::say::clean(&task.title).into_owned().into()))
+    };
+    page.tasks.iter().map(candidate).collect()
 }

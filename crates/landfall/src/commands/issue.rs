@@ -8,7 +8,7 @@ use landfall_api::{
     IssueSay, IssueState, IssueTick, IssuesAsked, Nothing, PullRequestDetail, Size, UnreadableIssue,
 };
 
-use super::words;
+use super::{reconcile, verify, words};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format::{moment, plural};
@@ -17,7 +17,9 @@ use crate::table::Table;
 
 const EVENTS_AT_ONCE: u32 = 10_000; // lines of a page
 
-/// Makes, shows and changes issues: files beside Landfall's state, or those of the tracker that landfall.toml names.
+/// Create, show and change issues of the tracker
+///
+/// The tracker is the one that landfall.toml names. The default is files in Landfall's state folder.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -26,162 +28,179 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Makes an issue, and prints its number.
+    #[command(flatten)]
+    Tracker(TrackerAction),
+    Reconcile(reconcile::Args),
+    Verify(verify::Args),
+}
+
+/// What is asked of the tracker itself.
+#[derive(clap::Subcommand)]
+enum TrackerAction {
+    /// Create an issue and print its number
     New {
-        /// What it is called.
+        /// Title
         title: String,
-        /// What is wanted.
+        /// Description
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         body: Option<String>,
-        /// A file with what is wanted; `-` is stdin.
+        /// File with the description; `-` reads stdin
         #[arg(long, value_name = "FILE", conflicts_with = "body")]
         body_file: Option<PathBuf>,
-        /// A label; may be given several times.
+        /// Label; may be repeated
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
-        /// How big it is: XS, S, M, L or XL.
+        /// Size: XS, S, M, L or XL
         #[arg(long, value_parser = words::size)]
         size: Option<Size>,
-        /// The issue it is a part of.
+        /// Parent issue
         #[arg(long, value_name = "N", value_parser = number)]
         parent: Option<u64>,
-        /// An issue it waits for; may be given several times.
+        /// Issue that blocks it; may be repeated
         #[arg(long, value_name = "N", value_parser = number)]
         blocked_by: Vec<u64>,
     },
-    /// Lists open issues, newest first.
+    /// List open issues, newest first
     List {
-        /// Closed ones too.
+        /// Include closed issues
         #[arg(long)]
         all: bool,
-        /// Only with this label; may be given several times.
+        /// Only issues with this label; may be repeated
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
-        /// At most so many.
+        /// Maximum number of issues
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
     },
-    /// Shows an issue with its parts, what it waits for, and its comments.
+    /// Show an issue with its sub-issues, blockers and comments
     Show {
-        /// Which issue: `12` or `#12`.
+        /// Issue: `12` or `#12`
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
     },
-    /// Shows a pull request with its reviews and checks; of an issue, the one of its branch.
+    /// Show a pull request with its reviews and checks
     Pr {
-        /// Which pull request, or which issue.
+        /// Pull request, or an issue to show the pull request of its branch
         #[arg(value_name = "N", value_parser = number)]
         number: u64,
     },
-    /// Changes what an issue says. What is not named stays as it is.
+    /// Change an issue; options you leave out keep their value
     #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)
         .args(["title", "body", "body_file", "size", "labels", "unlabel", "blocked_by", "unblock"])))]
     Edit {
-        /// Which issue.
+        /// Issue
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
-        /// What it is called from now on.
+        /// New title
         #[arg(long)]
         title: Option<String>,
-        /// What is wanted instead: the whole text.
+        /// New description
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         body: Option<String>,
-        /// A file with what is wanted; `-` is stdin.
+        /// File with the description; `-` reads stdin
         #[arg(long, value_name = "FILE", conflicts_with = "body")]
         body_file: Option<PathBuf>,
-        /// How big it is: XS, S, M, L or XL.
+        /// Size: XS, S, M, L or XL
         #[arg(long, value_parser = words::size)]
         size: Option<Size>,
-        /// A label to add; may be given several times.
+        /// Label to add; may be repeated
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<String>,
-        /// A label to take away; may be given several times.
+        /// Label to remove; may be repeated
         #[arg(long, value_name = "LABEL")]
         unlabel: Vec<String>,
-        /// An issue it waits for from now on; may be given several times.
+        /// Issue that blocks it from now on; may be repeated
         #[arg(long, value_name = "N", value_parser = number)]
         blocked_by: Vec<u64>,
-        /// An issue it waits for no longer; may be given several times.
+        /// Issue that no longer blocks it; may be repeated
         #[arg(long, value_name = "N", value_parser = number)]
         unblock: Vec<u64>,
     },
-    /// Ticks a box of an issue.
+    /// Tick a checkbox of an issue
     Tick {
-        /// Which issue.
+        /// Issue
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
-        /// Which box: its place among them, from 1, or words of it.
+        /// Checkbox: its number, from 1, or a part of its text
         #[arg(value_name = "BOX")]
         named: String,
-        /// Opens it again instead.
+        /// Untick it instead
         #[arg(long)]
         untick: bool,
     },
-    /// Says something about an issue.
+    /// Comment on an issue
     Comment {
-        /// Which issue.
+        /// Issue
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
-        /// What to say; `-` reads stdin.
+        /// Comment; `-` reads stdin
         #[arg(value_name = "TEXT", required = true)]
         words: Vec<String>,
     },
-    /// Closes an issue as done.
+    /// Close an issue as done
     Close {
-        /// Which issue.
+        /// Issue
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
-        /// Nobody will do it.
+        /// Close it as not planned
         #[arg(long)]
         not_planned: bool,
     },
-    /// Opens an issue again.
+    /// Reopen an issue
     Reopen {
-        /// Which issue.
+        /// Issue
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
     },
-    /// Adds and takes away labels.
+    /// Add and remove labels
     #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["add", "remove"])))]
     Label {
-        /// Which issue.
+        /// Issue
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
-        /// A label to add; may be given several times.
+        /// Label to add; may be repeated
         #[arg(long, value_name = "LABEL")]
         add: Vec<String>,
-        /// A label to take away; may be given several times.
+        /// Label to remove; may be repeated
         #[arg(long, value_name = "LABEL")]
         remove: Vec<String>,
     },
-    /// Prints what happened to issues, a JSON object per line, oldest first.
+    /// Print the events of issues as JSON lines, oldest first
     Events {
-        /// Which issues; all that were ever followed, if none is named.
+        /// Issues; the default is every issue that Landfall worked on
         #[arg(value_name = "N", value_parser = number)]
         issues: Vec<u64>,
     },
-    /// Lists what agents propose when they look back, and makes issues of what you want.
+    /// List improvements that agents propose, and create issues from them
     Proposals {
-        /// Makes an issue of the proposal with this id, unless there is one; may be given several times.
+        /// Create an issue from the proposal with this id, unless it exists; may be repeated
         #[arg(long, value_name = "ID")]
         file: Vec<String>,
     },
-    /// Says how big an issue is.
+    /// Set the size of an issue
     Size {
-        /// Which issue.
+        /// Issue
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
-        /// XS, S, M, L or XL.
+        /// Size: XS, S, M, L or XL
         #[arg(value_parser = words::size)]
         size: Size,
     },
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    match args.action {
+        Action::Tracker(action) => ask_tracker(action, context),
+        Action::Reconcile(args) => reconcile::run(args, context),
+        Action::Verify(args) => verify::run(args, context),
+    }
+}
+
+fn ask_tracker(action: TrackerAction, context: &Context) -> Result<Exit, Failure> {
     let service = context.service()?;
     let changed = |changed: IssueChanged| context.answer(&changed, changed_text);
-    match args.action {
-        Action::New { title, body, body_file, labels, size, parent, blocked_by } => {
+    match action {
+        TrackerAction::New { title, body, body_file, labels, size, parent, blocked_by } => {
             let body = words::text_or_file(context, body, body_file.as_deref())?.unwrap_or_default();
             let asked = IssueNew {
                 title,
@@ -193,7 +212,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             };
             context.answer(&service.issue_new(asked)?, made_text)?;
         }
-        Action::List { all, labels, limit } => {
+        TrackerAction::List { all, labels, limit } => {
             let list = service.issue_list(IssuesAsked { all, labels, limit })?;
             context.answer(&list, list_text)?;
             if !list.unreadable.is_empty() {
@@ -205,9 +224,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 talk(&format!("no issues in {place}; `landfall issue new \"…\"` makes one"));
             }
         }
-        Action::Show { issue } => context.answer(&*service.issue_show(of(issue))?, detail_text)?,
-        Action::Pr { number } => context.answer(&*service.issue_pull(of(number))?, pull_text)?,
-        Action::Edit { issue, title, body, body_file, size, labels, unlabel, blocked_by, unblock } => {
+        TrackerAction::Show { issue } => context.answer(&*service.issue_show(of(issue))?, detail_text)?,
+        TrackerAction::Pr { number } => context.answer(&*service.issue_pull(of(number))?, pull_text)?,
+        TrackerAction::Edit { issue, title, body, body_file, size, labels, unlabel, blocked_by, unblock } => {
             let body = words::text_or_file(context, body, body_file.as_deref())?;
             let (add, remove) = (labels, unlabel);
             let (block, unblock) = (numbers(blocked_by), numbers(unblock));
@@ -223,23 +242,23 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 unblock,
             })?)?;
         }
-        Action::Tick { issue, named, untick } => {
+        TrackerAction::Tick { issue, named, untick } => {
             let asked = IssueTick { issue: IssueNumber(issue), named, open: untick };
             changed(service.issue_tick(asked)?)?;
         }
-        Action::Comment { issue, words } => {
+        TrackerAction::Comment { issue, words } => {
             let text = words::said(context, &words)?;
             changed(service.issue_say(IssueSay { issue: IssueNumber(issue), text })?)?;
         }
-        Action::Close { issue, not_planned } => {
+        TrackerAction::Close { issue, not_planned } => {
             changed(service.issue_close(IssueClose { issue: IssueNumber(issue), not_planned })?)?;
         }
-        Action::Reopen { issue } => changed(service.issue_reopen(of(issue))?)?,
-        Action::Label { issue, add, remove } => {
+        TrackerAction::Reopen { issue } => changed(service.issue_reopen(of(issue))?)?,
+        TrackerAction::Label { issue, add, remove } => {
             let edit = IssueEdit { add, remove, ..IssueEdit::of(IssueNumber(issue)) };
             changed(service.issue_edit(edit)?)?;
         }
-        Action::Events { issues } => {
+        TrackerAction::Events { issues } => {
             let service = context.service()?;
             let mut asked = IssueEventsAsked { issue: issues, after: None, limit: EVENTS_AT_ONCE };
             loop {
@@ -251,7 +270,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 }
             }
         }
-        Action::Proposals { file } => {
+        TrackerAction::Proposals { file } => {
             let service = context.service()?;
             let list = match file.is_empty() {
                 true => service.improvements(Nothing {})?,
@@ -262,7 +281,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 talk("nobody has proposed anything: neither in a spec that landed nor by recoveries");
             }
         }
-        Action::Size { issue, size } => {
+        TrackerAction::Size { issue, size } => {
             let edit = IssueEdit { size: Some(size), ..IssueEdit::of(IssueNumber(issue)) };
             changed(service.issue_edit(edit)?)?;
         }

@@ -10,108 +10,128 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::{house, say};
 
+mod aliases;
+mod autopilot;
+mod examples;
 mod named;
 mod words;
 
+/// Declares the commands: those on the first page of the help, further ones, and words that moved to another command and still work.
 macro_rules! commands {
-    ($($variant:ident: $file:ident,)*) => {
-        $(mod $file;)*
+    (shown { $($shown:ident: $shown_file:ident,)* } further { $($further:ident: $further_file:ident,)* }
+     moved { $($moved:ident: $moved_file:ident,)* }) => {
+        $(mod $shown_file;)*
+        $(mod $further_file;)*
+        $(mod $moved_file;)*
 
         #[derive(Subcommand)]
         enum Command {
-            $($variant($file::Args),)*
+            $($shown($shown_file::Args),)*
+            $($further($further_file::Args),)*
+            $(#[command(hide = true)] $moved($moved_file::Args),)*
         }
 
         impl Command {
             fn run(self, context: &Context) -> Result<Exit, Failure> {
-                match self { $(Self::$variant(args) => $file::run(args, context),)* }
+                match self {
+                    $(Self::$shown(args) => $shown_file::run(args, context),)*
+                    $(Self::$further(args) => $further_file::run(args, context),)*
+                    $(Self::$moved(args) => $moved_file::run(args, context),)*
+                }
             }
         }
     };
 }
 
 commands! {
-    Init: init,
-    Add: add,
-    List: list,
-    Show: show,
-    Edit: edit,
-    Run: run,
-    Serve: serve,
-    Sprint: sprint,
-    Pause: pause,
-    Resume: resume,
-    Auto: auto,
-    Next: next,
-    Queue: queue,
-    Inbox: inbox,
-    Review: review,
-    Checkpoint: checkpoint,
-    Status: status,
-    Top: top,
-    Why: why,
-    Graph: graph,
-    Stats: stats,
-    Log: log,
-    Diff: diff,
-    Stop: stop,
-    Retry: retry,
-    Cancel: cancel,
-    Do: do_step,
-    Target: target,
-    Refine: refine,
-    Papers: papers,
-    Annotate: annotate,
-    Tell: tell,
-    Hold: hold,
-    Release: release,
-    Block: block,
-    Limits: limits,
-    Answer: answer,
-    Rollback: rollback,
-    Certificate: certificate,
-    Report: report,
-    Flow: flow,
-    Export: export,
-    Import: import,
-    Issue: issue,
-    Reconcile: reconcile,
-    Module: module,
-    Propose: propose,
-    Verify: verify,
-    Agents: agents,
-    Discoveries: discoveries,
-    Doctor: doctor,
-    Reclaim: reclaim,
-    Trust: trust,
-    Token: token,
-    Pair: pair,
-    Sessions: sessions,
-    Demo: demo,
-    Attach: attach,
-    Signal: signal,
-    Mcp: mcp,
-    Plugin: plugin,
-    Completions: completions,
+    shown {
+        Demo: demo,
+        Init: init,
+        Doctor: doctor,
+        Agents: agents,
+        Add: add,
+        List: list,
+        Show: show,
+        Edit: edit,
+        Run: run,
+        Stop: stop,
+        Status: status,
+        Top: top,
+        Why: why,
+        Log: log,
+        Report: report,
+        Stats: stats,
+        Serve: serve,
+        Inbox: inbox,
+        Answer: answer,
+        Review: review,
+        Retry: retry,
+        Cancel: cancel,
+        Queue: queue,
+        Diff: diff,
+        Certificate: certificate,
+        Rollback: rollback,
+        Issue: issue,
+        Auto: auto,
+        Help: help,
+        Completions: completions,
+    }
+    further {
+        Sprint: sprint,
+        Task: task,
+        Objective: objective,
+        Checkpoint: checkpoint,
+        Graph: graph,
+        Propose: propose,
+        Project: project,
+        Trust: trust,
+        Signal: signal,
+        Mcp: mcp,
+    }
+    moved {
+        Pause: pause,
+        Resume: resume,
+        Next: next,
+        Do: do_step,
+        Hold: hold,
+        Release: release,
+        Tell: tell,
+        Limits: limits,
+        Block: block,
+        Papers: papers,
+        Annotate: annotate,
+        Attach: attach,
+        Target: target,
+        Refine: refine,
+        Reconcile: reconcile,
+        Verify: verify,
+        Flow: flow,
+        Module: module,
+        Plugin: plugin,
+        Discoveries: discoveries,
+        Token: token,
+        Pair: pair,
+        Sessions: sessions,
+        Reclaim: reclaim,
+        Export: export,
+        Import: import,
+    }
 }
 
-/// Drives the coding agents you already have through a backlog, and lands only work that it has proved itself.
+/// Run your coding agents on a backlog, and land only work that passes verification
 #[derive(Parser)]
-#[command(name = "landfall", version, max_term_width = 100)]
-#[command(after_help = "Start with `landfall demo`, or in a repository of yours with `landfall init`.\n\
-    Exit codes: docs/reference/exit-codes.md. Shapes of --json: docs/reference/json.md.")]
+#[command(name = "landfall", version, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
-    /// Works as if it had been started in DIR.
-    #[arg(short = 'C', value_name = "DIR", global = true, display_order = 1000)]
+    /// Run as if started in DIR
+    #[arg(short = 'C', value_name = "DIR", global = true, hide = true)]
     start_in: Option<PathBuf>, // not `dir`: a command's own `--dir` would be taken for the same option
 
-    /// Means the work that lands on BRANCH, where that is not the base of the project: it has tasks, runs and a landing queue
-    /// of its own.
-    #[arg(long, value_name = "BRANCH", global = true, display_order = 1001)]
+    /// Use BRANCH as the base branch; each base branch has its own tasks, runs and landing queue
+    #[arg(long, value_name = "BRANCH", global = true, hide = true)]
     base: Option<String>,
 
-    /// Writes the answer as JSON, and errors as JSON on stderr.
-    #[arg(long, global = true, display_order = 1002)]
+    /// Print the answer as JSON, and errors as JSON on stderr
+    #[arg(long, global = true, hide = true)]
     json: bool,
 
     #[command(subcommand)]
@@ -121,6 +141,7 @@ struct Cli {
 /// Reads the words of the command line, carries them out, and says how that ended.
 pub fn main() -> Exit {
     let args: Vec<OsString> = std::env::args_os().collect();
+    completions::complete_words(&args);
     // Asked before the words are understood, so that a program gets JSON for a bad option too.
     let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     named::look_from(&args, json);
@@ -179,6 +200,9 @@ fn explain(error: &clap::Error) -> Result<Exit, Failure> {
             Ok(Exit::Usage)
         }
         _ => {
+            if let Some(failure) = aliases::explain_unknown_command(error) {
+                return Err(failure);
+            }
             let text = error.to_string();
             let text = text.trim().strip_prefix("error: ").unwrap_or(&text);
             // The first paragraph says what is wrong; tips and usage follow.
@@ -194,7 +218,9 @@ fn explain(error: &clap::Error) -> Result<Exit, Failure> {
 
 /// The whole command line as clap knows it.
 pub fn cli() -> clap::Command {
-    Cli::command()
+    let command = examples::add_to(Cli::command());
+    let first_page = help::first_page();
+    command.override_help(first_page)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::any::TypeId;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
+use clap_complete::engine::ArgValueCandidates;
 use landfall_api::{Problem, TaskId};
 
 use crate::exit::Failure;
@@ -31,7 +32,7 @@ pub fn missed() -> Option<Failure> {
 /// Every argument of a command that is a task takes all its names.
 pub fn everywhere(command: clap::Command) -> clap::Command {
     let named = |arg: clap::Arg| match arg.get_value_parser().type_id() == TypeId::of::<TaskId>() {
-        true => arg.value_parser(task),
+        true => arg.value_parser(task).add(ArgValueCandidates::new(super::completions::task_candidates)),
         false => arg,
     };
     command.mut_args(named).mut_subcommands(everywhere)
@@ -58,6 +59,11 @@ pub fn look_from(args: &[OsString], json: bool) {
     let dir = std::env::current_dir().unwrap_or_default().join(dir.unwrap_or_default());
     let base = base.map(|base| base.to_string_lossy().into_owned());
     drop(LOOKING.set(Looking { at: house::At { dir, base }, json })); // the words are read once
+}
+
+/// Where names are looked up, once that is known.
+pub fn looked_from() -> Option<house::At> {
+    LOOKING.get().map(|looking| looking.at.clone())
 }
 
 /// The task that a word means.

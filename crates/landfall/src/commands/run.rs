@@ -2,47 +2,60 @@
 
 use landfall_api::{Ask, Mode, RunOutcome, SprintOf, TaskId, UnknownWord};
 
+use super::{autopilot, next, pause, resume};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::running::RunAsked;
 use crate::say::clean;
 use crate::{house, live, presence};
 
-/// Drives the backlog until nothing is left that can go on by itself.
+/// Work on the backlog until nothing more can run
 ///
-/// Ctrl-C once finishes the iterations under way and stops; twice stops now. Nothing is lost either way: the next run
-/// goes on from there.
+/// Press Ctrl-C once to finish the current iterations and stop, twice to stop at once. Nothing is lost either way: the next run
+/// continues from there.
 ///
-/// Where nobody is there (no terminal, CI, LANDFALL_NON_INTERACTIVE or --non-interactive) it never waits for a person: what
-/// would wait for one is put aside, and a pause ends the run. LANDFALL_MODE and LANDFALL_SLOTS (or LANDFALL_MAX_AGENTS) stand
-/// in for the options of that name, before `landfall.toml`; LANDFALL_MODEL for the model of the default profile, LANDFALL_TIMEOUT
-/// for the time a task may take (`run.task_limit`).
+/// Without a terminal, in CI, with LANDFALL_NON_INTERACTIVE or with --non-interactive, the run never waits for you: a task that
+/// needs an answer is set aside, and a pause ends the run. Environment variables override `landfall.toml`: LANDFALL_MODE,
+/// LANDFALL_SLOTS (or LANDFALL_MAX_AGENTS), LANDFALL_MODEL for the model of the default profile, and LANDFALL_TIMEOUT for the time
+/// limit of a task (`run.task_limit`).
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct Args {
-    /// Only these tasks and what they need; everything that is ready when left out.
+    #[command(subcommand)]
+    action: Option<Action>,
+
+    /// Only these tasks and the tasks they need; the default is every ready task
     #[arg(value_name = "TASK")]
     tasks: Vec<TaskId>,
 
-    /// How many agents work at once; what `landfall.toml` says when left out.
+    /// Number of agents that work in parallel; the default is in `landfall.toml`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     slots: Option<u32>,
 
-    /// Who picks tasks: `autopilot` fills every slot, `semi-auto` does one task at a time, the one you pick.
+    /// Who picks tasks: `autopilot` fills every slot, `semi-auto` works on one task at a time, which you pick
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
 
-    /// Nobody is there: never waits for a person, and a pause ends the run.
+    /// Never wait for you; a pause ends the run
     #[arg(long)]
     non_interactive: bool,
 
-    /// Begins, and comes back when the run is under way: the server that keeps the project drives it, or a process of its own.
-    /// Nobody is taken to be there.
+    /// Start the run in the background and return; nobody is expected to answer questions
     #[arg(long)]
     detach: bool,
 
-    /// Leaves the session of whoever started it, so that it does not end with them.
+    /// Start in a session of its own, which outlives the caller
     #[arg(long, hide = true, conflicts_with = "detach")]
     own_session: bool,
+}
+
+/// Control of the run that is under way.
+#[derive(clap::Subcommand)]
+enum Action {
+    Pause(pause::Args),
+    Resume(resume::Args),
+    Next(next::Args),
+    Autopilot(autopilot::Args),
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
@@ -58,6 +71,13 @@ pub struct Started {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    match args.action {
+        Some(Action::Pause(args)) => return pause::run(args, context),
+        Some(Action::Resume(args)) => return resume::run(args, context),
+        Some(Action::Next(args)) => return next::run(args, context),
+        Some(Action::Autopilot(args)) => return autopilot::run(args, context),
+        None => {}
+    }
     let mut asked = RunAsked { tasks: args.tasks, slots: args.slots, mode: args.mode, ..RunAsked::default() };
     if args.detach {
         fill_in(&mut asked, &|name| std::env::var(name).ok())?;

@@ -1,0 +1,41 @@
+//! `landfall run autopilot`: who picks the tasks of the current run.
+
+use landfall_api::{Ask, AutoAsked, Mode, Nothing};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::clean;
+
+/// Show or change who picks the next task of the run
+///
+/// With `on`, Landfall fills every slot. With `off`, you pick each task with `landfall run next`. Agents at work finish either way.
+#[derive(clap::Args)]
+pub struct Args {
+    /// New mode; without it, the current mode is shown
+    switch: Option<Switch>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let mode = args.switch.map(|switch| match switch {
+        Switch::On => Mode::Autopilot,
+        Switch::Off => Mode::SemiAuto,
+    });
+    show_or_set(mode, context)
+}
+
+/// Shows who picks tasks, or changes it.
+pub fn show_or_set(mode: Option<Mode>, context: &Context) -> Result<Exit, Failure> {
+    let service = context.service()?;
+    let pilot = match mode {
+        Some(mode) => service.auto(AutoAsked { mode }),
+        None => service.pilot(Nothing {}),
+    }?;
+    context.answer(&*pilot, |pilot| format!("{}\n", clean(&pilot.text)))?;
+    Ok(Exit::Ok)
+}
