@@ -97,7 +97,7 @@ impl Exit {
         match self {
             Self::Ok => "Done. For `run`: everything that was to land has landed.",
             Self::Internal => {
-                "A fault of Landfall, or git refused something it should not. For `reconcile --strict`: it does not match."
+                "A fault of Landfall, or git refused something it should not. For `issue reconcile --strict`: it does not match."
             }
             Self::Usage => {
                 "The words of the command cannot be used: an unknown option, a bad value, a circle of needs."
@@ -110,7 +110,7 @@ impl Exit {
             Self::NotNow => "The task is in a status in which this is not possible.",
             Self::Busy => "Another engine holds the project; the message names it.",
             Self::SomeDidNotLand => {
-                "The run ended, and tasks failed, ran out of time or are blocked. For `verify`: a criterion does not hold."
+                "The run ended, and tasks failed, ran out of time or are blocked. For `issue verify`: a criterion does not hold. For `certificate --verify`: the certificate does not agree with the repository."
             }
             Self::NeedsYou => {
                 "The run ended, and something waits for a person: a question, a review, a broken check, a checkout that landed \

@@ -9,6 +9,7 @@ mod attempts;
 mod backlog;
 mod board;
 mod by_hand;
+mod certificate;
 mod checkpoints;
 mod consulted;
 mod demo;
@@ -81,6 +82,7 @@ use place::Place;
 
 pub use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
 
+pub use certificate::check_certificate;
 pub use demo::Demo;
 pub use detach::Detached;
 pub use landfall_engine::trust::TrustedBy;

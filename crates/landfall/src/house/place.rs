@@ -117,6 +117,11 @@ impl Place {
         table.get("project")?.get("base")?.as_str().map(str::to_owned)
     }
 
+    /// The branch that work lands on: the one that was asked for, the one of the settings, or the one that is checked out.
+    pub fn base_branch(&self) -> Option<String> {
+        self.base.clone().or_else(|| self.set_base()).or_else(|| self.head_branch())
+    }
+
     fn head_branch(&self) -> Option<String> {
         let head = std::fs::read_to_string(self.git_dir.join("HEAD")).ok()?;
         head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)

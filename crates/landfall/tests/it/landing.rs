@@ -174,6 +174,47 @@ fn the_certificate_says_what_git_says() {
     assert_eq!(merged, tree, "and git itself comes to the same tree");
     assert_eq!(certificate["review"], Value::Null);
     assert_eq!(certificate["warnings"], serde_json::json!([]));
+    verify_elsewhere(&scratch, &certificate);
+}
+
+/// The certificate agrees with a clone that has no state of Landfall, and no longer does once a claim in it is changed.
+fn verify_elsewhere(scratch: &Scratch, certificate: &Value) {
+    let folder = open(scratch);
+    let clone = folder.join("clone").display().to_string();
+    scratch.git(&["clone", "--quiet", ".", &clone]);
+    let file = folder.join("T1.json");
+    let verify = |certificate: &Value| {
+        std::fs::write(&file, certificate.to_string()).expect("the folder is there");
+        scratch.landfall(&["-C", &clone, "certificate", "--verify", &file.display().to_string()])
+    };
+    verify(certificate).ok();
+    let changed = |path: &str, value: &str| {
+        let mut certificate = certificate.clone();
+        *certificate.pointer_mut(path).expect("the field is there") = value.into();
+        certificate
+    };
+    let head = certificate["work"]["head"].as_str().expect("a commit");
+    let before = certificate["landing"]["base_before"].as_str().expect("a commit");
+    let lies = [
+        ("/landing/tree", head, "merging the work"),
+        ("/verification/tree", head, "the tree that was verified"),
+        ("/landing/base_before", head, "merging the work"),
+        ("/work/head", before, "contains the work"),
+        ("/landing/commit", head, "is on `main`"),
+        ("/landing/commit", "0123456789012345678901234567890123456789", "does not have the commit"),
+        ("/verification/outcome", "fail", "every required check passed"),
+        ("/verification/commands/0/outcome", "fail", "every required check passed"),
+    ];
+    for (path, value, named) in lies {
+        let verdict = verify(&changed(path, value));
+        assert_eq!(verdict.code, Some(8), "{path}: {}", verdict.out);
+        let failed = verdict.out.lines().find(|line| line.starts_with('✗') && line.contains(named));
+        // A head that landed is on the base as well: then the merge does not agree.
+        let failed = failed.or_else(|| verdict.out.lines().find(|line| line.starts_with("✗ merging")));
+        assert!(failed.is_some(), "{path}: {}", verdict.out);
+    }
+    let other = verify(&serde_json::json!({ "v": 2 }));
+    assert!(other.code == Some(2) && other.err.contains("version 1"), "{}", other.err);
 }
 
 #[test]
