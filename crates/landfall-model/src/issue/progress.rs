@@ -38,7 +38,7 @@ pub struct Row {
     /// Times that checks of the forge failed.
     pub forge_red: u32,
     /// Times that what landed did not hold what was promised.
-    pub reworks: u32,
+    pub failures: u32,
     /// What was done about steps that failed: the name of each pattern, and whether it helped.
     pub recoveries: Vec<(String, bool)>,
     /// Where it landed.
@@ -62,7 +62,7 @@ impl Row {
             conflicts: 0,
             changes: 0,
             forge_red: 0,
-            reworks: 0,
+            failures: 0,
             recoveries: Vec::new(),
             landed: None,
             ways: Vec::new(),
@@ -86,7 +86,7 @@ impl Row {
         notes.extend(counted(self.forge_red, "red check of the forge", "red checks of the forge"));
         notes.extend(counted(self.conflicts, "conflict with the base", "conflicts with the base"));
         notes.extend(counted(self.changes, "round of changes", "rounds of changes"));
-        notes.extend(counted(self.reworks, "failed acceptance", "failed acceptances"));
+        notes.extend(counted(self.failures, "failed acceptance", "failed acceptances"));
         notes.extend(counted(
             self.regressed,
             "round of issues that held no more",
@@ -180,9 +180,11 @@ impl Progress {
             }
             // What the whole promises is looked at once more from here, and told there.
             Event::Issue(IssueEvent::PartsOver(_)) => self.note(|row| row.failing.clear()),
-            Event::Issue(IssueEvent::Reworked { .. }) => {
-                self.pr = None;
-                self.row("verify").reworks += 1;
+            Event::Issue(IssueEvent::Reworked { .. }) => self.pr = None,
+            Event::Issue(IssueEvent::Accepted { accepted, .. }) => {
+                if let Some(iteration) = accepted.outcome.iteration() {
+                    self.row("verify").failures = iteration;
+                }
             }
             _ => {}
         }

@@ -275,7 +275,8 @@ struct Trail<'f> {
     ci_since: Option<Timestamp>,
     rest: Rest,
     failed: String,
-    reworks: u32,
+    /// How often its acceptance failed, as its tracker counts.
+    failures: u32,
 }
 
 impl Trail<'_> {
@@ -404,10 +405,11 @@ impl Trail<'_> {
             IssueEvent::Accepted { accepted, .. } => {
                 let failed = accepted.items.iter().find(|(_, result, _)| *result == VerifyResult::Fail);
                 self.failed = failed.map(|(words, _, _)| line(words)).unwrap_or_default();
+                self.failures = accepted.outcome.iteration().unwrap_or(self.failures);
             }
             IssueEvent::Reworked { .. } => {
-                self.reworks += 1;
-                let (iteration, reason) = (self.reworks, std::mem::take(&mut self.failed));
+                // The tracker's own count, which its comments name: work that is looked at once more is not counted twice.
+                let (iteration, reason) = (self.failures, std::mem::take(&mut self.failed));
                 self.say(at, Happening::VerifyReopenCycle { iteration, reason });
             }
             IssueEvent::Wanted(_)

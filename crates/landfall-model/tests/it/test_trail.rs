@@ -449,3 +449,34 @@ fn the_corpus_of_the_fuzzer_is_read() {
     }
     assert!(seen >= 2);
 }
+
+#[test]
+fn a_failed_acceptance_has_the_number_of_its_tracker_everywhere() {
+    let accepted = |outcome| {
+        let items = vec![("it greets".to_owned(), VerifyResult::Fail, "no".to_owned())];
+        Event::Issue(IssueEvent::Accepted { attempt: ONE, accepted: Accepted { items, outcome } })
+    };
+    let reworked = || {
+        [
+            accepted(VerifyOutcome::Reopen { iteration: 2 }),
+            Event::Issue(IssueEvent::Reworked { attempt: ONE }),
+            left("accept", StepResult::Fail, "code"),
+            entered("code"),
+            left("code", StepResult::Done, "accept"),
+            entered("accept"),
+        ]
+    };
+    let mut events = vec![bound(), entered("observe"), routed(Size::M, Way::Pr), entered("accept")];
+    // The same commit is looked at twice: that is one failure. An earlier task of the issue had the first.
+    events.extend(reworked());
+    events.extend(reworked());
+    events.push(accepted(VerifyOutcome::Exhausted { iteration: 3 }));
+    events.push(ended(EndKind::Blocked, EndCode::AcceptanceFailed));
+    let told = lines(&log(&events));
+    let cycles: Vec<&str> = told.lines().filter(|line| line.contains("verify_reopen_cycle")).collect();
+    assert!(cycles.len() == 2 && cycles.iter().all(|line| line.contains("iteration=2")), "{cycles:?}");
+    let flow = flow();
+    let rows = landfall_model::issue::Progress::of(Some(&flow), &events).rows();
+    let verify = rows.iter().find(|row| row.phase == "verify").expect("it was verified");
+    assert_eq!(verify.notes(), "3 failed acceptances");
+}
