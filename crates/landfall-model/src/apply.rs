@@ -259,6 +259,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let steps = stride.steps_since(task.stride.as_ref());
             task.counters.strides = task.counters.strides.saturating_add(steps);
             task.counters.stalls_step = 0; // it goes on; in all they still count
+            // It came forward: the same closing words are those of another step.
+            task.counters.same_words = 0;
+            task.last_words = None;
             task.stride = Some(stride.clone());
         }
         Event::SentBack { to } => {

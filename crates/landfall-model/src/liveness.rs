@@ -270,6 +270,8 @@ pub struct Echo {
     begun: bool,
     last: Option<u64>,
     count: u32,
+    /// The last step of its own loop that it reported.
+    stride: Option<String>,
 }
 
 impl Echo {
@@ -289,6 +291,11 @@ impl Echo {
             }
             Signal::ToolDone | Signal::Finished { .. } => self.close(),
             Signal::Usage(usage) if usage.turns > 0 => self.close(),
+            // It came forward, whatever words it does that in. The same report once more is no progress.
+            Signal::Stride(stride) if self.stride.as_ref() != Some(&stride.mark) => {
+                self.stride = Some(stride.mark.clone());
+                (self.last, self.count) = (None, 0);
+            }
             Signal::Usage(_)
             | Signal::Started { .. }
             | Signal::Cost(_)

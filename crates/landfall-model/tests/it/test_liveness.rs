@@ -6,7 +6,9 @@ use expect_test::expect;
 use landfall_model::liveness::{
     Case, Class, ECHOES_MAX, Early, Echo, Pulse, Watch, class, early, evidence, is_life,
 };
-use landfall_model::{Budget, Finish, Said, Scope, Signal, Spending, Spent, TaskLimits, Timestamp, Usage};
+use landfall_model::{
+    Budget, Finish, Said, Scope, Signal, Spending, Spent, Stride, TaskLimits, Timestamp, Usage,
+};
 
 const MINUTE_MS: u64 = 60_000;
 
@@ -376,4 +378,14 @@ fn a_trouble_told_again_is_no_sign_of_life_and_anything_else_is() {
     assert!(!is_life(&[trouble(), trouble()]));
     assert!(is_life(&[trouble(), Signal::ToolDone]));
     assert!(is_life(&[]), "what is not understood may be one");
+}
+
+#[test]
+fn a_newly_reported_step_of_its_own_loop_is_no_circle() {
+    let step = |mark: &str| {
+        let report = Signal::Stride(Stride { mark: mark.to_owned(), ..Stride::default() });
+        [text("Done."), report, turn()]
+    };
+    assert_eq!(echoes(&["a", "b", "c", "d"].map(step).concat()), 1, "four steps that end in the same words");
+    assert_eq!(echoes(&["a", "a", "a", "a"].map(step).concat()), 4, "one that is reported again and again");
 }

@@ -127,3 +127,46 @@ fn every_end_of_a_loop_has_its_reason() {
     let words: Vec<&str> = StopReason::ALL.map(StopReason::word).to_vec();
     assert_eq!(words, ["timeout", "max_iterations", "user_stop", "stall_limit", "reasoning_loop"]);
 }
+
+/// A run that ended in these words and left no commit.
+fn ended(task: &Task, iteration: u32) -> Task {
+    let ended = landfall_model::EndedRun {
+        attempt: task.attempt,
+        iteration,
+        exit: landfall_model::Exit::Code(0),
+        seen: Vec::new(),
+        evidence: landfall_model::Evidence::default(),
+        took_ms: 1_000,
+        usage: landfall_model::Usage::default(),
+        traces: landfall_model::Traces {
+            words: Some(landfall_model::Digest::new("Done.")),
+            ..landfall_model::Traces::default()
+        },
+        climbed: None,
+    };
+    let news = News::AgentEnded(ended);
+    let input = Input {
+        at: Timestamp(9),
+        drive: Drive::Running,
+        spent: None,
+        attended: true,
+        poll_ms: POLL_MS,
+        news,
+    };
+    step(task, &input).expect("it runs").0
+}
+
+#[test]
+fn runs_that_report_new_steps_and_end_in_the_same_words_are_no_loop() {
+    let loops_of = |reports: bool| {
+        let mut task = running(Style::Own, TaskLimits::default());
+        for iteration in 1..=3 {
+            if reports {
+                task = strode(&task, 1, iteration, stride(&iteration.to_string(), None)).expect("news");
+            }
+            task = ended(&task, iteration);
+        }
+        task.counters.loops
+    };
+    assert_eq!((loops_of(true), loops_of(false)), (0, 1));
+}
