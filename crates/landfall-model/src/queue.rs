@@ -1048,6 +1048,10 @@ impl Draft<'_> {
                 },
             );
         }
+        // The culprit hears of what it failed on when that has landed: what does not land is not merged into its work.
+        if batch.red == Some(count + 1) {
+            drop(self.tell_culprit(&batch, count));
+        }
         self.event(QueueEvent::Over { batch: id, how: Closed::Landed { count, commit: prefix.commit } });
         if count < batch.members.len() {
             self.drop_standing_on(id, "it stood on a batch that did not land whole");
@@ -1189,7 +1193,7 @@ impl Draft<'_> {
                 self.drop_standing_on(batch.id, "it stood on a batch that was red");
                 self.check(batch, culprit_half(batch.green, red));
             }
-            Some(red) => self.eject(batch, red),
+            Some(_) => self.eject(batch),
         }
         Step::Again
     }
@@ -1219,26 +1223,41 @@ impl Draft<'_> {
         self.decision.effects.extend(self.queue.order(&batch));
     }
 
-    /// The culprit is known: with everybody before it the batch is green, with it red.
-    fn eject(&mut self, batch: &Batch, red: usize) {
-        let place = red - 1 - usize::from(seeded_bugs::is_active(SeededBug::BisectNeighbour) && red > 1);
-        let culprit = &batch.members[place];
-        let report = batch.red_report.clone().expect("what is red was seen");
+    /// The culprit is known: with everybody before it the batch is green, with it red. Those before it land, and then it is told.
+    fn eject(&mut self, batch: &Batch) {
         self.drop_standing_on(batch.id, "it stood on a batch that was red");
+        match batch.green {
+            0 => {
+                let reason = self.tell_culprit(batch, 0);
+                self.over(batch.id, reason);
+            }
+            count => self.land(batch, count),
+        }
+    }
+
+    /// Tells the first member after `green` ones what it made red, on top of what. Returns the same in words.
+    fn tell_culprit(&mut self, batch: &Batch, green: usize) -> String {
+        let is_neighbour =
+            seeded_bugs::is_active(SeededBug::BisectNeighbour) && green + 1 < batch.members.len();
+        let culprit = &batch.members[green + usize::from(is_neighbour)];
+        let report = batch.red_report.clone().expect("what is red was seen");
         let (attempt, id) = (culprit.attempt, batch.id);
         let (news, reason) = if batch.is_doubted() {
-            let doubted = Batch { green: red, green_report: Some(report), ..batch.clone() };
+            let doubted = Batch { green: green + 1, green_report: Some(report), ..batch.clone() };
             let concerns = self.queue.doubt(&doubted);
             (News::Doubted { attempt, concerns }, format!("a person must look at {}", culprit.task))
         } else {
-            let report = GateReport { head: culprit.head.clone(), ..report };
+            let base = match green {
+                0 => report.base.clone(),
+                count => batch.prefixes[count - 1].commit.clone(),
+            };
+            let report = GateReport { base, head: culprit.head.clone(), ..report };
             (News::Ejected { attempt, batch: id, report }, format!("{} made it red", culprit.task))
         };
-        self.tell(culprit.task, news);
-        match batch.green {
-            0 => self.over(id, reason),
-            count => self.land(batch, count),
+        if self.is_standing(culprit) {
+            self.tell(culprit.task, news);
         }
+        reason
     }
 
     /// Takes whoever stands in line and is in no batch.

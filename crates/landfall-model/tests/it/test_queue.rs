@@ -131,8 +131,8 @@ fn the_culprit_of_a_red_batch_is_found_by_halves() {
         B1 merged → B1 is T1 T2 T3 T4 T5 on root, checking B1/5 ! check B1/5
         B1/5 fail → B1/5 is fail, checking B1/2 ! check B1/2
         B1/2 pass → B1/2 is pass, checking B1/3 ! check B1/3
-        B1/3 fail → T3 ejected, T1 landing-began, T2 landing-began, B1/3 is fail, landing B1/2 ! land B1 (T1 T2)
-        B1 landed → T1 landed, T2 landed, B1 over, 2 landed as B1:root+h1+h2, B2 of T4 T5 ! build B2
+        B1/3 fail → T1 landing-began, T2 landing-began, B1/3 is fail, landing B1/2 ! land B1 (T1 T2)
+        B1 landed → T1 landed, T2 landed, T3 ejected, B1 over, 2 landed as B1:root+h1+h2, B2 of T4 T5 ! build B2
         B2 merged → B2 is T4 T5 on B1:root+h1+h2, checking B2/2 ! check B2/2
         B2/2 pass → T4 landing-began, T5 landing-began, B2/2 is pass, landing B2/2 ! land B2 (T4 T5)
         B2 landed → T4 landed, T5 landed, B2 over, 2 landed as B2:B1:root+h1+h2+h4+h5
@@ -174,10 +174,10 @@ fn two_that_do_not_go_together_cost_the_later_one_its_place() {
     assert_eq!((stage.landed(), stage.ejected()), (vec![1, 2, 3, 5], vec![4]));
     let feedback = stage.tasks[&TaskId(4)].feedback.last().expect("it hears why");
     expect![[r#"
-        Verification failed together with what landed meanwhile (base root)
+        Verification failed together with what landed meanwhile (base B1:root+h1)
         `run tests` (tests): exit code 1
         tests said so
-        Run `git merge root` in your workspace to work on top of it.
+        Run `git merge B1:root+h1+h2+h3` in your workspace to work on top of it.
     "#]]
     .assert_eq(&format!("{}\n{}", feedback.about, feedback.text));
 }
@@ -336,8 +336,8 @@ fn a_second_that_is_red_is_searched_only_when_the_first_has_landed() {
         B2/2 fail → B2/2 is fail
         B1/2 pass → T1 landing-began, T2 landing-began, B1/2 is pass, landing B1/2 ! land B1 (T1 T2)
         B1 landed → T1 landed, T2 landed, B1 over, 2 landed as B1:root+h1+h2, checking B2/1 ! check B2/1
-        B2/1 pass → T4 ejected, T3 landing-began, B2/1 is pass, landing B2/1 ! land B2 (T3)
-        B2 landed → T3 landed, B2 over, 1 landed as B2:B1:root+h1+h2+h3
+        B2/1 pass → T3 landing-began, B2/1 is pass, landing B2/1 ! land B2 (T3)
+        B2 landed → T3 landed, T4 ejected, B2 over, 1 landed as B2:B1:root+h1+h2+h3
     "#]]);
     assert_eq!((stage.landed(), stage.ejected()), (vec![1, 2, 3], vec![4]));
 }
@@ -809,10 +809,10 @@ fn a_restart_in_every_stage_goes_on_from_there() {
         B1/2 fail → B1/2 is fail, checking B1/1 ! check B1/1
         restart → ! check B1/1
         look → nothing
-        B1/1 pass → T2 ejected, T1 landing-began, B1/1 is pass, landing B1/1 ! land B1 (T1)
+        B1/1 pass → T1 landing-began, B1/1 is pass, landing B1/1 ! land B1 (T1)
         restart → ! land B1 (T1)
         look → nothing
-        B1 landed → T1 landed, B1 over, 1 landed as B1:root+h1
+        B1 landed → T1 landed, T2 ejected, B1 over, 1 landed as B1:root+h1
         restart → 
         look → nothing
     "#]]);
@@ -1071,4 +1071,24 @@ fn as_many_tests_as_on_the_base_or_a_base_that_does_not_tell_are_no_news() {
     }
     play(&mut silent, &|_| Some(1));
     assert_eq!((silent.landed().len(), silent.checks), (5, 1));
+}
+
+#[test]
+fn a_culprit_is_told_the_commit_it_failed_on_once_that_has_landed() {
+    let mut stage = line(2);
+    stage.look();
+    stage.built(1);
+    stage.checked(1, Outcome::Fail);
+    stage.checked(1, Outcome::Pass);
+    // What it failed on may not land after all: then it is not told to merge that.
+    let mut moved = stage.clone();
+    moved.push("theirs");
+    moved.lands(1);
+    assert_eq!((moved.landed(), moved.ejected()), (vec![], vec![]), "{}", moved.told);
+    stage.lands(1);
+    assert_eq!((stage.landed(), stage.ejected()), (vec![1], vec![2]));
+    let (culprit, landed) = (&stage.tasks[&TaskId(2)], &stage.base);
+    assert_eq!(culprit.gate.as_ref().map(|gate| &gate.base), Some(landed));
+    let feedback = &culprit.feedback[0].text;
+    assert!(feedback.contains(&format!("git merge {landed}")), "{feedback}");
 }
