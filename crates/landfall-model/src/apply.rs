@@ -319,6 +319,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.cleared = true;
             }
             task.counters.stalls_step = 0;
+            task.counters.outputs_missing = 0;
             task.counters.same_words = 0;
             task.last_words = None;
             task.feedback.extend(feedback.clone());
@@ -628,6 +629,7 @@ fn count_parting(task: &mut Task, why: Parting) {
         Parting::Machine => task.counters.machine += 1,
         Parting::Shortage => task.counters.shortages += 1,
         Parting::Overspent => task.counters.overspent += 1,
+        Parting::OutputMissing => task.counters.outputs_missing += 1,
         Parting::Drained
         | Parting::Stopped
         | Parting::Crashed
@@ -642,7 +644,6 @@ fn count_parting(task: &mut Task, why: Parting) {
         | Parting::Login
         | Parting::Looping
         | Parting::SessionGone
-        | Parting::OutputMissing
         | Parting::Redirected
         | Parting::Held
         | Parting::Recovered

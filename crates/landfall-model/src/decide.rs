@@ -797,13 +797,25 @@ impl Draft {
     }
 
     /// The output gate: a step is not done before what it must leave behind is there. The agent is told, and tries
-    /// again within its iterations.
+    /// again a few times.
     fn output_missing(&mut self, missing: &[String]) -> Result<(), Refusal> {
+        let files = missing.join(", ");
         let feedback = Feedback {
             about: "What this step must leave behind is not there".to_owned(),
-            text: format!("Missing, empty or not written in this run: {}", missing.join(", ")),
+            text: format!("Missing, empty or not written in this run: {files}"),
         };
-        self.yielded(Parting::OutputMissing, Some(feedback))
+        self.try_output_again(&format!("{files} was missing, empty or not written"), feedback)
+    }
+
+    /// Tells the agent what is wrong with the output of its step. The task fails when that was in vain as often as it may be.
+    fn try_output_again(&mut self, what: &str, feedback: Feedback) -> Result<(), Refusal> {
+        let tries = self.task.counters.outputs_missing + 1;
+        if tries < OUTPUT_TRIES_MAX {
+            return self.yielded(Parting::OutputMissing, Some(feedback));
+        }
+        let step = self.current();
+        let detail = format!("step `{step}` ended {tries} times in a row without its output: {what}");
+        self.end(EndKind::Failed, EndCode::OutputMissing, detail)
     }
 
     /// The agent said nothing that ends the work.
@@ -1517,6 +1529,8 @@ fn is_own_failure(verdict: &Verdict) -> bool {
 }
 
 const QUOTA_WAIT_MAX_MS: u64 = 8 * 24 * 60 * 60 * 1000; // no plan resets later than in a week; a wrong clock might
+/// Runs in a row that may end without the output of their step.
+pub const OUTPUT_TRIES_MAX: u32 = 3; // an agent that was told twice what is missing does not write it the next time either
 const SHORTAGE_TRIES_MAX: u32 = 20; // a quarter of an hour: a shortage that comes and goes is over by then
 const MACHINE_TRIES_MAX: u32 = 3; // a full disk or a broken git does not mend itself in seconds
 

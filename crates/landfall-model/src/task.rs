@@ -780,6 +780,8 @@ pub struct Counters {
     pub overspent: u32,
     /// COMPLETE without a change, in a row.
     pub empty_claims: u32,
+    /// Runs that did not leave behind what their step must, in a row; a step that is left resets it.
+    pub outputs_missing: u32,
     /// Troubles of this machine in a row.
     pub machine: u32,
     /// Failures for lack of a resource, in a row, while it could be had again.
@@ -890,11 +892,13 @@ pub enum EndCode {
     Tracker,
     /// A step failed, and nothing that was tried helped.
     RecoveryFailed,
+    /// A step did not leave behind what it must, as often as it may be tried.
+    OutputMissing,
 }
 
 impl EndCode {
     /// Every code there is.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Landed,
         Self::Accepted,
         Self::MaxIterations,
@@ -925,6 +929,7 @@ impl EndCode {
         Self::PartsFailed,
         Self::Tracker,
         Self::RecoveryFailed,
+        Self::OutputMissing,
     ];
 
     /// The word people and files use.
@@ -961,6 +966,7 @@ impl EndCode {
             Self::PartsFailed => "parts_failed",
             Self::Tracker => "tracker",
             Self::RecoveryFailed => "recovery_failed",
+            Self::OutputMissing => "output_missing",
         }
     }
 }

@@ -420,7 +420,8 @@ impl Draft {
             text: format!("{what}. End with one JSON block, just as this page asks for."),
         };
         let Some(split) = &run.evidence.split else {
-            return self.yielded(Parting::OutputMissing, Some(unread("There was no block to read")));
+            let what = "There was no block to read";
+            return self.try_output_again("its agent's answer held no JSON block", unread(what));
         };
         if let Some(question) = split.ask.as_ref().filter(|text| !text.trim().is_empty()) {
             self.yielded(Parting::Asked, None)?;
@@ -431,8 +432,8 @@ impl Draft {
         let items = match objective::merged(&known.items, split) {
             Ok(items) => items,
             Err(error) => {
-                let feedback = unread(&error.to_string());
-                return self.yielded(Parting::OutputMissing, Some(feedback));
+                let what = format!("its agent's answer cannot be used: {error}");
+                return self.try_output_again(&what, unread(&error.to_string()));
             }
         };
         let constraints =

@@ -13,15 +13,15 @@ use landfall_model::review::{Said, Severity};
 use landfall_model::score::{Covered, Judgement, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
-    Digest, Doing, EndCode, EndKind, Event, Flow, News, OwnLimits, State, Status, StepName, StepResult, Stop,
-    Style, Task, TaskId, TaskSpec, Timestamp, Wait,
+    Digest, Doing, EndCode, EndKind, Event, Flow, News, OwnLimits, State, Status, StepName,
+    StepResult, Stop, Style, Task, TaskId, TaskSpec, Timestamp, Wait,
 };
 
 use crate::flows_used::{ask, lifecycle, loops, on, stages, step};
 use crate::story::{
     Line, Scene, answers, but, checked, driven, due, falls_silent, granted, hits_quota, hits_the_deadline,
     is_ejected, landing_begins, lands, line, passes, reported, retry, says_blocked, says_complete,
-    says_nothing, stop, taking, working, workspace, workspace_removed,
+    says_nothing, stop, taking, without_output, working, workspace, workspace_removed,
 };
 
 /// A task of three requirements, by the words of its criteria.
@@ -657,4 +657,33 @@ fn a_large_change_may_go_back_more_often() {
     assert_eq!(rounds(Extent { files: 1, lines: 10, dirs: 1 }), 4, "what the flow says");
     assert_eq!(rounds(Extent { files: 20, lines: 500, dirs: 3 }), 8);
     assert_eq!(rounds(Extent { files: 900, lines: 90_000, dirs: 80 }), 10);
+}
+
+#[test]
+fn a_step_without_its_output_is_tried_three_times_and_then_fails_by_name() {
+    let mut scene = begun(lifecycle());
+    let no_plan = || without_output(says_complete());
+    play(&mut scene, [granted(), workspace(), no_plan(), granted(), workspace(), no_plan()]);
+    assert_eq!(next(&scene), "plan");
+    play(&mut scene, [granted(), workspace(), no_plan()]);
+    let State::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
+    assert_eq!((ending.kind, ending.code.word()), (EndKind::Failed, "output_missing"));
+    assert!(ending.detail.contains("step `plan` ended 3 times in a row without its output: plan.md"));
+    // Taken up again it has its tries back, and a step that is left forgets those before it.
+    play(&mut scene, [retry(), granted(), workspace(), no_plan(), granted(), workspace(), plans()]);
+    play(&mut scene, [granted(), workspace(), judges(550, NOTHING)]);
+    play(&mut scene, [granted(), workspace(), no_plan(), granted(), workspace(), no_plan()]);
+    assert_eq!(next(&scene), "plan");
+}
+
+#[test]
+fn an_objective_that_cannot_be_read_is_tried_three_times_and_then_fails_by_name() {
+    let mut scene = added(stages(), TaskSpec::new("a task").expect("a title"));
+    for _ in 0..3 {
+        assert!(!is_ended(&scene, EndKind::Failed), "{:?}", scene.task.state);
+        play(&mut scene, [granted(), workspace(), says_nothing()]);
+    }
+    let State::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
+    assert_eq!((ending.kind, ending.code.word()), (EndKind::Failed, "output_missing"));
+    assert!(ending.detail.contains("step `target`") && ending.detail.contains("JSON"), "{}", ending.detail);
 }

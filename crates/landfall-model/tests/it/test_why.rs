@@ -381,6 +381,7 @@ fn the_sentences_read_well() {
         T7 failed (parts_failed): something happened; `landfall retry T7` tries it again.
         T7 failed (tracker): something happened; `landfall retry T7` tries it again.
         T7 failed (recovery_failed): something happened; `landfall retry T7` tries it again.
+        T7 failed (output_missing): something happened; `landfall retry T7` tries it again.
         T7 ran out (landed): something happened; `landfall retry T7` tries it again.
         T7 ran out (accepted): something happened; `landfall retry T7` tries it again.
         T7 ran out (max_iterations): something happened; `landfall retry T7` tries it again.
@@ -411,6 +412,7 @@ fn the_sentences_read_well() {
         T7 ran out (parts_failed): something happened; `landfall retry T7` tries it again.
         T7 ran out (tracker): something happened; `landfall retry T7` tries it again.
         T7 ran out (recovery_failed): something happened; `landfall retry T7` tries it again.
+        T7 ran out (output_missing): something happened; `landfall retry T7` tries it again.
         T7 is blocked (landed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (accepted): something happened; `landfall retry T7` tries it again.
         T7 is blocked (max_iterations): something happened; `landfall retry T7` tries it again.
@@ -441,6 +443,7 @@ fn the_sentences_read_well() {
         T7 is blocked (parts_failed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (tracker): something happened; `landfall retry T7` tries it again.
         T7 is blocked (recovery_failed): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (output_missing): something happened; `landfall retry T7` tries it again.
         T7 was cancelled: something happened.
         T7 is held by you: the design is not settled; `landfall release T7` lets it go on.
         T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall release T7` lets it go on.

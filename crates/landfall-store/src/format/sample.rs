@@ -220,6 +220,7 @@ fn every_fact() -> Vec<Entry> {
     informed_facts(&mut facts);
     evidence_facts(&mut facts);
     shortage_facts(&mut facts);
+    output_facts(&mut facts);
     facts.entries
 }
 
@@ -1346,4 +1347,10 @@ fn shortage_facts(facts: &mut Facts) {
     let (attempt, step, run, opening) = (Attempt(6), step("observe"), RunId(1), Opening::Check);
     facts.task(12, Event::Entered { attempt, step, run, opening });
     facts.task(12, Event::Yielded { attempt, why: Parting::Shortage, feedback: None });
+}
+
+/// A step that never left its output behind.
+fn output_facts(facts: &mut Facts) {
+    let detail = "step `spec` ended 3 times in a row without its output".to_owned();
+    facts.task(12, Event::Ended(Ending { kind: EndKind::Failed, code: EndCode::OutputMissing, detail }));
 }

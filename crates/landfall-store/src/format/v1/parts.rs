@@ -144,6 +144,7 @@ words!(EndCode = model::EndCode {
     PartsFailed = "parts_failed",
     Tracker = "tracker",
     RecoveryFailed = "recovery_failed",
+    OutputMissing = "output_missing",
 });
 words!(Parting = model::Parting {
     Drained = "drained",
