@@ -438,7 +438,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.state = State::Ended(ending.clone());
         }
         Event::Retried { fresh, feedback } => {
-            let State::Ended(_) = task.state else { return false };
+            let State::Ended(ending) = &task.state else { return false };
+            if ending.code == EndCode::DirectionsUsedUp {
+                task.staged.exclusions_lifted = task.staged.exclusions.len();
+            }
             let Counters { retries, runs, step_runs, usage, agent_ms, .. } =
                 std::mem::take(&mut task.counters);
             task.counters =

@@ -1413,10 +1413,16 @@ impl Draft {
             State::Ended(Ending { kind: EndKind::Done, .. }) if crate::issue::is_partial(&self.task) => {
                 self.event(Event::Retried { fresh: false, feedback })
             }
-            State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
+            State::Ended(
+                ending @ Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. },
+            ) => {
                 // The base may hold what the workspace holds: it is not given up before that is known.
                 let fresh = fresh && self.task.landing.is_none() && self.task.landed.is_none();
+                let used_up = ending.code == EndCode::DirectionsUsedUp;
                 self.event(Event::Retried { fresh, feedback })?;
+                if used_up && !fresh && self.begin_direction()? {
+                    return Ok(());
+                }
                 self.enter_by_phase(fresh)
             }
             State::Waiting {

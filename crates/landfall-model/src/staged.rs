@@ -31,6 +31,8 @@ pub struct Staged {
     pub stages: Vec<Stage>,
     /// The directions that led nowhere.
     pub exclusions: Vec<Exclusion>,
+    /// How many of them, the first ones, a person's retry allows to be tried in another way.
+    pub exclusions_lifted: usize,
     /// What a person wants otherwise since it began.
     pub refinements: Vec<Refinement>,
     /// The checks its plan and its judges named.
@@ -298,6 +300,12 @@ impl Staged {
     pub fn stage_before(&self) -> Option<&Stage> {
         let under_way = self.focus.as_ref().map_or(u32::MAX, |focus| focus.number);
         self.stages.iter().rev().find(|stage| stage.number < under_way)
+    }
+
+    /// The directions that may not be taken again.
+    #[must_use]
+    pub fn barred_directions(&self) -> &[Exclusion] {
+        self.exclusions.get(self.exclusions_lifted..).unwrap_or_default()
     }
 
     /// Refinements that nobody has dealt with.

@@ -503,10 +503,8 @@ impl Draft {
         let none = convergence::Coverage::new();
         let coverage = staged.stages.last().map_or(&none, |stage| &stage.coverage);
         let number = staged.stages.last().map_or(0, |stage| stage.number) + 1;
-        match (
-            convergence::next_focus(&staged.baseline(), coverage, &staged.exclusions),
-            staged.exclusions.len(),
-        ) {
+        let barred = staged.barred_directions();
+        match (convergence::next_focus(&staged.baseline(), coverage, barred), barred.len()) {
             (Some(focus), _) => Ok((number, focus)),
             (None, 0) => Err("no requirement is left that a stage could be for".to_owned()),
             (None, tried) => Err(format!("every direction was tried: {tried} were given up")),
@@ -571,7 +569,7 @@ impl Draft {
         }
     }
 
-    /// Goes on with another stage, or stops where there is none.
+    /// Continues with another stage, or stops where there is none.
     fn next_stage(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), Refusal> {
         let (number, focus) = match self.next_focus() {
             Ok(next) => next,
@@ -605,12 +603,49 @@ impl Draft {
         );
         let exclusion = Exclusion { stage, focus, direction, reason, abandoned, from, to };
         self.staged(StagedEvent::GivenUp { exclusion })?;
+        if let Err(detail) = self.next_focus() {
+            self.back_to_stage(&back)?;
+            let at = back.commit.short();
+            let detail = format!("{detail}; the branch is back at the end of stage {} ({at})", back.number);
+            return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail);
+        }
         let feedback = Feedback { about: "The last stage was rolled back".to_owned(), text };
         self.next_stage(StepResult::Rollback, Some(feedback))?;
         if self.task.is_over() {
             return Ok(());
         }
         self.event(Event::SentBack { to: back.commit })
+    }
+
+    /// The work of a stage that was accepted is the work of the task again.
+    fn back_to_stage(&mut self, stage: &Stage) -> Result<(), Refusal> {
+        self.event(Event::SentBack { to: stage.commit.clone() })?;
+        self.event(Event::Offered { head: stage.commit.clone() })
+    }
+
+    /// Begins a stage in a new direction, for a task that stopped because no direction was left and is taken up again. False:
+    /// no requirement is left that a stage could be for.
+    pub(super) fn begin_direction(&mut self) -> Result<bool, Refusal> {
+        let staged = &self.task.staged;
+        let is_confirmed = staged.objective.as_ref().is_some_and(Objective::is_confirmed);
+        let (Some(flow), true) = (self.task.flow.clone(), is_confirmed && staged.focus.is_none()) else {
+            return Ok(false);
+        };
+        let converge = flow.steps.iter().find(|step| step.kind == StepKind::Converge);
+        let edge = converge.and_then(|step| step.on.iter().find(|edge| edge.result == StepResult::Rollback));
+        let (Some(Target::Step(plan)), Ok((number, focus))) = (edge.map(|edge| &edge.to), self.next_focus())
+        else {
+            return Ok(false);
+        };
+        // A journal of an older version stopped on the work that was given up.
+        if let Some(back) = self.task.staged.stages.last().cloned()
+            && self.task.head.as_ref() != Some(&back.commit)
+        {
+            self.back_to_stage(&back)?;
+        }
+        self.staged(StagedEvent::StageBegan { number, focus })?;
+        self.event(Event::Directed { step: plan.clone(), alone: false })?;
+        Ok(true)
     }
 
     /// Whether a step that was taken too often can be got out of by giving the stage up.

@@ -1811,8 +1811,9 @@ impl Sim {
         self.demand(under_way.is_none_or(|number| number == last + 1 || number == last), || {
             format!("{}: stage {under_way:?} is under way after {last}", task.id)
         });
+        // A person's retry lifts those that were tried when no direction was left.
         let tried: Vec<BTreeSet<u32>> =
-            staged.exclusions.iter().map(|it| it.focus.iter().copied().collect()).collect();
+            staged.barred_directions().iter().map(|it| it.focus.iter().copied().collect()).collect();
         let again = (1..tried.len()).find(|at| tried[..*at].contains(&tried[*at]));
         self.demand(again.is_none(), || format!("{}: a direction was taken again: {tried:?}", task.id));
     }

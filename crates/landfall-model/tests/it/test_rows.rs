@@ -687,3 +687,27 @@ fn an_objective_that_cannot_be_read_is_tried_three_times_and_then_fails_by_name(
     assert_eq!((ending.kind, ending.code.word()), (EndKind::Failed, "output_missing"));
     assert!(ending.detail.contains("step `target`") && ending.detail.contains("JSON"), "{}", ending.detail);
 }
+
+#[test]
+fn when_no_direction_is_left_the_branch_is_back_at_its_stage_and_a_retry_takes_another() {
+    let mut scene = begun(stages());
+    scene.task.spec.criteria.truncate(1);
+    scene.journal[0].1 = Event::Added { spec: scene.task.spec.clone() };
+    play(&mut scene, [granted(), answers("OK")]);
+    play(&mut scene, stage([2, 0, 0]));
+    let accepted = scene.task.staged.stages[0].commit.clone();
+    play(&mut scene, stage([2, 0, 0]));
+    check_ended(&scene, EndKind::Blocked, EndCode::DirectionsUsedUp);
+    let State::Ended(ending) = &scene.task.state else { panic!("it ended") };
+    let back = format!("the branch is back at the end of stage 1 ({})", accepted.short());
+    assert!(ending.detail.contains(&back), "{}", ending.detail);
+    assert_eq!(scene.task.restart.as_ref(), Some(&accepted), "its next workspace begins there");
+    assert_eq!(scene.task.head.as_ref(), Some(&accepted), "what was given up is not its work");
+
+    play(&mut scene, [retry()]);
+    let focus = scene.task.staged.focus.clone().map(|focus| (focus.number, focus.requirements));
+    assert_eq!((next(&scene), focus), ("plan", Some((2, vec![1]))));
+    assert_eq!(scene.task.staged.exclusions.len(), 1, "its planner is told what was tried");
+    play(&mut scene, stage([4, 0, 0]));
+    assert_eq!(stages_of(&scene), [(1, 5_000), (2, 10_000)]);
+}

@@ -447,7 +447,11 @@ impl Look<'_> {
             (Some(landed), _, _) => (landed.base_before.clone(), landed.commit.clone()),
             (None, Some(gate), _) => (gate.base.clone(), gate.commit.clone()),
             (None, None, Some(head)) => {
-                (task.workspace.clone().unwrap_or_else(|| head.clone()), head.clone())
+                let fork = match &task.workspace {
+                    Some(fork) => fork.clone(),
+                    None => self.fork_of(head)?,
+                };
+                (fork, head.clone())
             }
             (None, None, None) if !task.landed_before.is_empty() => {
                 let last = task.landed_before.last().expect("just seen");
@@ -492,6 +496,15 @@ impl Look<'_> {
             to: to.as_str().to_owned(),
             diff: api::Blob::new(bytes),
         })
+    }
+
+    /// Where work left the base that has no workspace; itself if that cannot be said.
+    fn fork_of(&self, head: &Commit) -> Result<Commit, Problem> {
+        let store = self.store()?;
+        let base = store.base().map_err(|error| problem::git(&error))?;
+        let (Some(base), Ok(work)) = (base, head.as_str().parse::<Oid>()) else { return Ok(head.clone()) };
+        let forks = store.merge_bases(&base, &work).map_err(|error| problem::git(&error))?;
+        Ok(forks.first().map_or_else(|| head.clone(), |fork| Commit::new(fork.as_str())))
     }
 
     pub fn store(&self) -> Result<Store, Problem> {

@@ -303,10 +303,21 @@ fn behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_t
         scratch.status("T1") == "blocked" && why.contains("every direction was tried: 3 were given up"),
         "{why}"
     );
+    assert!(why.contains("the branch is back at the end of stage 1"), "{why}");
+    let diff = scratch.landfall(&["diff", "T1"]).ok();
+    assert!(
+        diff.contains("one.txt") && !diff.contains("worse.txt"),
+        "what was given up is not its work: {diff}"
+    );
     let prompts = scratch.prompts("T1");
     assert!(prompts.iter().any(|it| it.contains("The last stage was rolled back")), "the planner is told");
     // What a session remembers of a stage that is gone would mislead it.
     style.was_kept_but(2, &scratch, "T1");
+    // A person may want another direction all the same.
+    let begun = |log: &str| log.matches("stage 2 begins, for R1, R2").count();
+    scratch.landfall(&["retry", "T1"]).ok();
+    let after = self::log(&scratch, "T1");
+    assert_eq!((begun(&log), begun(&after)), (1, 2), "{after}");
 }
 in_styles!(behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_taken_again: fresh, session);
 
