@@ -230,6 +230,9 @@ struct SplitBlock {
 struct ItemBlock {
     text: String,
     requirements: Vec<RequirementBlock>,
+    /// The number of the known item that it replaces.
+    #[serde(default)]
+    replaces: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -257,7 +260,10 @@ pub(crate) fn split(words: &str) -> Option<Split> {
             let text = line(&it.text);
             (!text.is_empty()).then_some(Item { text, requirements })
         };
+        let replaces = block.items.iter().enumerate();
+        let replaces = replaces.filter_map(|(place, it)| Some((place, it.replaces?))).collect();
         Some(Split {
+            replaces,
             items: block.items.into_iter().map(item).collect::<Option<_>>()?,
             constraints: block
                 .constraints

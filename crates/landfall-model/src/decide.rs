@@ -567,6 +567,7 @@ impl Draft {
             return Err(not_now(&self.task, "that iteration does not run"));
         }
         let (step, stop, resumed) = (step.clone(), stop.clone(), *talk != Talk::New);
+        let told = self.task.feedback.clone();
         let verdict = self.reconsidered(run, resumed, stop.is_some());
         self.event(Event::IterationEnded {
             attempt: run.attempt,
@@ -596,7 +597,7 @@ impl Draft {
         let reviews = match self.flow_step(&step).kind {
             StepKind::Review if said => return self.read_by_a_reviewer(run, &step),
             StepKind::Check { .. } if said => return self.judged(run, &step),
-            StepKind::Target if said => return self.target_said(run, &step),
+            StepKind::Target if said => return self.target_said(run, &step, &told),
             StepKind::Check { .. } if is_own_failure(&verdict) => {
                 return self.judge_failed(&format!("it ended early ({})", verdict.sentence()));
             }

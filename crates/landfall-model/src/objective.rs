@@ -1,6 +1,6 @@
 //! What a task is for, worked out in a dialogue: items, each split into requirements that can be checked, confirmed once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most requirements one objective may have.
 pub const REQUIREMENTS_MAX: usize = 30;
@@ -120,8 +120,60 @@ pub struct Split {
     pub items: Vec<Item>,
     /// What holds for all of them.
     pub constraints: Vec<String>,
+    /// The known items, counted from 1, that parts replace, by the place of the part.
+    pub replaces: BTreeMap<usize, usize>,
     /// Something it has to know first.
     pub ask: Option<String>,
+}
+
+/// What a person's words ask to be done with the items that are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemWish {
+    /// More is wanted: every known item stays.
+    Add,
+    /// They do not say. Only an item that is named by its number is replaced.
+    Unsaid,
+    /// Something is to become otherwise: an item may replace the one it speaks of.
+    Change,
+}
+
+/// Words that ask for something in the place of something else, whatever stands beside them.
+const CHANGING: [&str; 16] = [
+    "change", "changes", "changed", "replace", "replaces", "replaced", "instead", "rather", "rename",
+    "reword", "rewrite", "swap", "switch", "modify", "become", "becomes",
+];
+/// Words that correct something, unless others beside them ask for more.
+const CORRECTING: [&str; 4] = ["not", "don't", "only", "just"];
+const ADDING: [&str; 9] =
+    ["also", "additionally", "addition", "besides", "another", "plus", "moreover", "furthermore", "well"];
+/// Words before the number of an item.
+const NAMING: [&str; 4] = ["item", "number", "point", "no"];
+const CHANGING_SIGNS: [&str; 3] = ["改", "换", "替"];
+const ADDING_SIGNS: [&str; 3] = ["还", "另外", "也"];
+
+impl ItemWish {
+    /// Reads it out of a person's words about an objective with so many items.
+    #[must_use]
+    pub fn of(words: &str, items: usize) -> Self {
+        let lower = words.to_lowercase();
+        let tokens: Vec<&str> =
+            lower.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|it| !it.is_empty()).collect();
+        let has = |known: &[&str]| tokens.iter().any(|token| known.contains(token));
+        let has_sign = |known: &[&str]| known.iter().any(|sign| lower.contains(sign));
+        let is_item = |token: &str| token.parse().is_ok_and(|number: usize| (1..=items).contains(&number));
+        let names_item = tokens.windows(2).any(|pair| NAMING.contains(&pair[0]) && is_item(pair[1]))
+            || lower.split_whitespace().any(|word| word.strip_prefix('#').is_some_and(is_item));
+        // The number may as well be that of a list of wishes.
+        let begins_with_number =
+            |line: &str| line.trim().split_once(['.', ':', ')']).is_some_and(|it| is_item(it.0));
+        let corrects = has(&CORRECTING) || lower.lines().any(begins_with_number);
+        match has(&ADDING) || has_sign(&ADDING_SIGNS) {
+            _ if names_item || has(&CHANGING) || has_sign(&CHANGING_SIGNS) => Self::Change,
+            true => Self::Add,
+            false if corrects => Self::Change,
+            false => Self::Unsaid,
+        }
+    }
 }
 
 /// What is wrong with a split.
@@ -138,26 +190,35 @@ pub enum SplitError {
         "it names {0} requirements; at most {REQUIREMENTS_MAX} can be followed (join some, or split the task)"
     )]
     TooMany(usize),
+    /// It replaces what is not there.
+    #[error("it replaces item {0}, which is not there")]
+    Unknown(usize),
 }
 
-/// The items after one more round. An item that is said again replaces the one it speaks of: the one with the same words,
-/// else the one that shares half of its words; anything else is new. Numbers are counted anew through all of them.
+/// The items after one more round. An item with the words of a known one replaces it. One that the person asked to be changed is
+/// replaced by the item that names its number, else by the one that shares half of its words. Anything else is new. Numbers
+/// are counted anew through all of them.
 ///
 /// # Errors
 /// When what comes out cannot be followed.
-pub fn merged(known: &[Item], split: &Split) -> Result<Vec<Item>, SplitError> {
+pub fn merged(known: &[Item], split: &Split, wish: ItemWish) -> Result<Vec<Item>, SplitError> {
     let mut all: Vec<Item> = known.to_vec();
     let mut taken = BTreeSet::new();
-    for item in &split.items {
+    for (place, item) in split.items.iter().enumerate() {
         let free = |at: &usize| !taken.contains(at);
         let same = (0..known.len()).filter(free).find(|at| normal(&known[*at].text) == normal(&item.text));
+        let named = match split.replaces.get(&place) {
+            Some(number) if !(1..=known.len()).contains(number) => return Err(SplitError::Unknown(*number)),
+            Some(number) if wish != ItemWish::Add => Some(number - 1).filter(free),
+            Some(_) | None => None,
+        };
         let near = || {
             let shared = |at: &usize| overlap(&known[*at].text, &item.text);
             let mut found: Vec<usize> = (0..known.len()).filter(free).filter(|at| shared(at) >= 50).collect();
             found.sort_by_key(|at| std::cmp::Reverse(shared(at)));
-            found.first().copied()
+            found.first().copied().filter(|_| wish == ItemWish::Change)
         };
-        match same.or_else(near) {
+        match same.or(named).or_else(near) {
             Some(at) => {
                 taken.insert(at);
                 all[at] = item.clone();
@@ -302,33 +363,79 @@ mod tests {
     #[test]
     fn requirements_are_counted_through_all_items_and_anew_after_each_change() {
         let first =
-            merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Export a report as CSV", &["c"])]))
+            merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Export", &["c"])]), ItemWish::Unsaid)
                 .expect("fits");
         let numbers = |items: &[Item]| {
             items.iter().flat_map(|it| it.requirements.iter().map(|r| r.number)).collect::<Vec<_>>()
         };
         assert_eq!(numbers(&first), [1, 2, 3]);
-        let more = merged(&first, &split(vec![item("log  in", &["a", "b", "d"]), item("Send mail", &["e"])]))
-            .expect("fits");
+        let more = merged(
+            &first,
+            &split(vec![item("log  in", &["a", "b", "d"]), item("Send mail", &["e"])]),
+            ItemWish::Add,
+        )
+        .expect("fits");
         assert_eq!(more.len(), 3, "the first was replaced, the last is new");
         assert_eq!(numbers(&more), [1, 2, 3, 4, 5]);
-        let near = merged(&first, &split(vec![item("Export the report as PDF", &["f"])])).expect("fits");
-        assert_eq!(near.len(), 2, "half of the words are the same: it is the same item");
-        assert_eq!(near[1].requirements[0].text, "f");
+    }
+
+    #[test]
+    fn also_adds_an_item_and_only_a_word_or_a_number_replaces_one() {
+        let known = [item("Log in", &["a"]), item("Export a report as CSV", &["b"])];
+        let pdf = || split(vec![item("Export the report as PDF", &["c"])]);
+        let texts = |split: &Split, words: &str| {
+            let items = merged(&known, split, ItemWish::of(words, known.len())).expect("fits");
+            items.iter().map(|it| it.text.clone()).collect::<Vec<_>>()
+        };
+        for adds in [
+            "Also export the report as PDF",
+            "and the report as PDF",
+            "another report, as PDF",
+            "the last 2 as PDF",
+        ] {
+            assert_eq!(
+                texts(&pdf(), adds),
+                ["Log in", "Export a report as CSV", "Export the report as PDF"],
+                "{adds}"
+            );
+        }
+        for changes in [
+            "Export it as PDF instead",
+            "Also change the export to PDF",
+            "PDF, not CSV",
+            "item 2 as PDF",
+            "#2 is to be a PDF",
+            "2: export as PDF",
+        ] {
+            assert_eq!(texts(&pdf(), changes), ["Log in", "Export the report as PDF"], "{changes}");
+        }
+        // An item that shares no word with the one it replaces names its number.
+        let mail = Split { replaces: BTreeMap::from([(0, 2)]), ..split(vec![item("Send mail", &["d"])]) };
+        assert_eq!(texts(&mail, "mail it"), ["Log in", "Send mail"]);
+        assert_eq!(texts(&mail, "also mail it"), ["Log in", "Export a report as CSV", "Send mail"]);
+        let missing = Split { replaces: BTreeMap::from([(0, 3)]), ..mail };
+        assert_eq!(merged(&known, &missing, ItemWish::Unsaid), Err(SplitError::Unknown(3)));
     }
 
     #[test]
     fn what_cannot_be_followed_is_refused() {
-        assert_eq!(merged(&[], &Split::default()), Err(SplitError::Empty));
-        assert_eq!(merged(&[], &split(vec![item("x", &[])])), Err(SplitError::Bare("x".to_owned())));
+        assert_eq!(merged(&[], &Split::default(), ItemWish::Unsaid), Err(SplitError::Empty));
+        assert_eq!(
+            merged(&[], &split(vec![item("x", &[])]), ItemWish::Unsaid),
+            Err(SplitError::Bare("x".to_owned()))
+        );
         let many = vec!["r"; 31];
-        assert_eq!(merged(&[], &split(vec![item("x", &many)])), Err(SplitError::TooMany(31)));
+        assert_eq!(
+            merged(&[], &split(vec![item("x", &many)]), ItemWish::Unsaid),
+            Err(SplitError::TooMany(31))
+        );
     }
 
     #[test]
     fn behaviour_20_the_question_is_the_same_each_time() {
         let items =
-            merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Log out", &["c"])])).expect("fits");
+            merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Log out", &["c"])]), ItemWish::Unsaid)
+                .expect("fits");
         let objective = Objective { items, ..Objective::default() };
         let wanted = "---\n📋 Objectives extracted — 2 items, 3 requirements:\n\n1. Log in (R: 2)\n2. Log out (R: 1)\n\n\
                       → Reply \"OK\" or \"confirmed\" to start. From then on it runs by itself.\n\

@@ -10,7 +10,7 @@ use crate::convergence::{self, Exclusion, Progress, Stage, share};
 use crate::event::{Event, StepResult};
 use crate::flow::{Flow, Step, StepKind, Target};
 use crate::input::{Annotated, EndedRun, Parting};
-use crate::objective::{self, Item, Objective, Refinement, RefinementState, Requirement, Weight};
+use crate::objective::{self, Item, ItemWish, Objective, Refinement, RefinementState, Requirement, Weight};
 use crate::plan::Outline;
 use crate::proof::{self, Author, Of, PROOFS_MAX, Promise, Standing};
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
@@ -413,8 +413,13 @@ impl Draft {
         self.event(Event::Waited { wait: Wait::Question { text }, then: step.clone() })
     }
 
-    /// An agent has split the objective.
-    pub(super) fn target_said(&mut self, run: &EndedRun, step: &StepName) -> Result<(), Refusal> {
+    /// An agent has split the objective, after it was told this.
+    pub(super) fn target_said(
+        &mut self,
+        run: &EndedRun,
+        step: &StepName,
+        told: &[Feedback],
+    ) -> Result<(), Refusal> {
         let unread = |what: &str| Feedback {
             about: "What you said could not be read".to_owned(),
             text: format!("{what}. End with one JSON block, just as this page asks for."),
@@ -429,7 +434,7 @@ impl Draft {
             return self.event(Event::Waited { wait, then: step.clone() });
         }
         let known = self.task.staged.objective.clone().unwrap_or_default();
-        let items = match objective::merged(&known.items, split) {
+        let items = match objective::merged(&known.items, split, item_wish(told, known.items.len())) {
             Ok(items) => items,
             Err(error) => {
                 let what = format!("its agent's answer cannot be used: {error}");
@@ -465,11 +470,12 @@ impl Draft {
             self.event(Event::Resumed { feedback: None })?;
             return self.ask_for_a_yes(step);
         }
-        let feedback = Feedback {
-            about: "What the person says about the objective".to_owned(),
-            text: format!("They were asked:\n{question}\n\nThey say: {text}"),
+        let asked = Feedback {
+            about: "What the person was asked about the objective".to_owned(),
+            text: question.to_owned(),
         };
-        self.event(Event::Resumed { feedback: Some(feedback) })
+        self.event(Event::Resumed { feedback: Some(asked) })?;
+        self.event(Event::Messaged { about: Some(ON_OBJECTIVE.to_owned()), text: text.to_owned() })
     }
 
     /// The words of a task changed while its objective is worked out: what was shown is stale.
@@ -486,7 +492,7 @@ impl Draft {
         self.staged(StagedEvent::ObjectiveSet { items, constraints })?;
         if matches!(&self.task.state, State::Waiting { wait: Wait::Question { .. }, .. }) {
             let feedback = Feedback {
-                about: "The person changed the words of the task".to_owned(),
+                about: WORDS_CHANGED.to_owned(),
                 text: "Bring the objective in line with them.".to_owned(),
             };
             return self.event(Event::Resumed { feedback: Some(feedback) });
@@ -866,6 +872,19 @@ impl Draft {
         }
         self.staged(StagedEvent::RefinementWithdrawn { number })
     }
+}
+
+/// Above what a person said about an objective: these words say what becomes of its items.
+const ON_OBJECTIVE: &str = "What the person says about the objective";
+const WORDS_CHANGED: &str = "The person changed the words of the task";
+
+/// What a person asked to be done with the items of the objective, by what its agent was told.
+fn item_wish(told: &[Feedback], items: usize) -> ItemWish {
+    if told.iter().any(|it| it.about == WORDS_CHANGED) {
+        return ItemWish::Change;
+    }
+    let said: Vec<&str> = told.iter().filter(|it| it.about == ON_OBJECTIVE).map(|it| &*it.text).collect();
+    ItemWish::of(&said.join("\n"), items)
 }
 
 fn check_feedback(

@@ -1299,7 +1299,7 @@ impl Sim {
                     requirements: (0..count).map(requirement).collect(),
                 };
                 let ask = trouble(&mut self.rng, self.healed).then(|| "Which tongue?".to_owned());
-                evidence.split = Some(Split { items: vec![item], constraints: Vec::new(), ask });
+                evidence.split = Some(Split { items: vec![item], ask, ..Split::default() });
             }
             StepKind::Agent { output, .. } if !output.is_empty() => {
                 if trouble(&mut self.rng, self.healed) {
