@@ -3,6 +3,7 @@
 use std::fs;
 
 use expect_test::{Expect, expect};
+use landfall_engine::host::git::{BranchName, Git, Pool, Repo, Store};
 use landfall_engine::prompts::{PromptContext, PromptProblem, Prompts};
 use tempfile::TempDir;
 
@@ -313,4 +314,56 @@ fn what_agents_found_out_is_offered_to_those_who_come_later() {
         let prompt = prompts.render(name, &context).expect("renders");
         assert!(prompt.contains("- (this task) the parser is in src/p.rs\n"), "{prompt}");
     }
+}
+
+/// What stands between two backticks of a line.
+fn code_spans(prompt: &str) -> impl Iterator<Item = &str> {
+    prompt.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+#[test]
+fn every_git_command_that_a_prompt_names_works_in_the_workspace() {
+    let place = tempfile::tempdir().expect("a folder");
+    let person = place.path().join("person");
+    fs::create_dir(&person).expect("it is empty");
+    let run = |folder: &std::path::Path, command: &str| {
+        let ran = std::process::Command::new("sh")
+            .args(["-c", command])
+            .current_dir(folder)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", place.path())
+            .output()
+            .expect("there is a shell");
+        assert!(ran.status.success(), "`{command}`: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+    };
+    let commit = "git -c user.name=P -c user.email=p@example.invalid commit -q --allow-empty -m";
+    run(&person, &format!("git init -q -b main && {commit} first"));
+    let git = Git::find().expect("git is here");
+    let repo = Repo::discover(&git, &person).expect("it is a repository");
+    let store = Store::open(&git, &place.path().join("store.git"), &repo).expect("the store opens");
+    let base = store.import(&repo, &BranchName::new("main").expect("a name")).expect("it is imported");
+    let pool = Pool::open(&store, &place.path().join("workspaces")).expect("the pool opens");
+    let workspace = pool.prepare("T7", &base, "landfall/t7").expect("the workspace is made");
+    run(workspace.path(), &format!("{commit} work"));
+    let context = PromptContext {
+        branch: workspace.branch().to_owned(),
+        fork: base.to_string(),
+        since: Some(run(workspace.path(), "git rev-parse HEAD")),
+        ..PromptContext::sample()
+    };
+    let prompts = Prompts::load(None).expect("the built-in prompts");
+    let mut named = 0;
+    for name in prompts.names() {
+        for checkpoint in ["post-plan", "post-exec"] {
+            let context = PromptContext { checkpoint: checkpoint.to_owned(), ..context.clone() };
+            let prompt = prompts.render(name, &context).expect("it renders");
+            for command in code_spans(&prompt).filter(|span| span.starts_with("git ")) {
+                named += 1;
+                run(workspace.path(), command);
+            }
+        }
+    }
+    assert!(named >= 8, "only {named} commands were found");
 }
