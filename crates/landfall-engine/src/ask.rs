@@ -225,6 +225,9 @@ pub enum AskError {
         /// Those there are.
         known: String,
     },
+    /// The agent runs a loop of its own, and the flow is not made for that.
+    #[error(transparent)]
+    FlowMismatch(#[from] landfall_model::FlowMismatch),
     /// The needs go round in a circle.
     #[error("the needs would go round in a circle: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "))]
     Cycle(Vec<TaskId>),

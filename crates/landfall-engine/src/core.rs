@@ -29,9 +29,9 @@ use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, Sprint
 use landfall_model::staged::StagedEvent;
 use landfall_model::{
     Attempt, Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
-    Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Recovered, Refusal, Route, RunEnd, RunId,
-    Said, Signal, Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec,
-    Timestamp, Wait, World, expects, graph, plan, spares,
+    FlowChange, Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Recovered, Refusal, Route, RunEnd,
+    RunId, Said, Signal, Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits,
+    TaskSpec, Timestamp, Wait, World, expects, graph, plan, spares,
 };
 use landfall_store::Misplaced;
 
@@ -655,8 +655,14 @@ impl Core {
     /// The news for one task, with the flow it would take if it is not bound to one yet.
     fn told(&self, out: &dyn Outside, task: &Arc<Task>, news: &News) -> Input {
         let mut input = self.input(out, news);
-        if let News::Do { flow, .. } = &mut input.news {
-            *flow = self.world.flow_of(task);
+        match &mut input.news {
+            News::Do { flow, .. } => *flow = self.world.flow_of(task),
+            News::Edit { spec, flows } if task.flow.is_none() => {
+                let both = self.world.flow_of(task).zip(self.world.flow_for(spec).cloned());
+                let change = both.map(|(from, to)| FlowChange { from, to });
+                *flows = change.filter(|change| change.from.name != change.to.name);
+            }
+            _ => {}
         }
         input
     }
@@ -1032,14 +1038,21 @@ impl Core {
     }
 
     fn driving(&self, profile: &str, flow: &Flow) -> Driving {
-        let own = self.rules.profiles.get(profile).map_or(Style::Fresh, |(_, style)| *style);
-        let style = match (flow.style, own) {
-            (Some(Style::Own), Style::Dispatch) => Style::Dispatch, // such a loop, typed into its terminal
-            (Some(style), _) => style,
-            (None, own) => own,
-        };
+        let style = flow.style_for(self.style_of(profile));
         let account = self.world.account_of(profile).to_owned();
         Driving { profile: profile.to_owned(), account, style }
+    }
+
+    fn style_of(&self, profile: &str) -> Style {
+        self.rules.profiles.get(profile).map_or(Style::Fresh, |(_, style)| *style)
+    }
+
+    /// Gives a task whose agent runs a loop of its own a flow that is made for that, unless it has one.
+    fn suit_flow(&self, spec: &mut TaskSpec) -> Result<(), AskError> {
+        let profile = spec.agent.as_deref().unwrap_or("default");
+        let other = self.world.self_driven_flow(spec, self.style_of(profile))?;
+        spec.flow = other.or(spec.flow.take());
+        Ok(())
     }
 
     fn task_limits(&self, task: &Task) -> TaskLimits {
@@ -1320,6 +1333,7 @@ impl Core {
             spec.needs.extend(new.needs_here.iter().map(|place| id_of(*place)));
             spec.parent = spec.parent.or(new.parent_here.map(id_of));
             self.check_words(&spec)?;
+            self.suit_flow(&mut spec)?;
             specs.push((id_of(place), spec));
         }
         let among: BTreeMap<TaskId, &TaskSpec> = specs.iter().map(|(id, spec)| (*id, spec)).collect();
@@ -1420,7 +1434,8 @@ impl Core {
             if self.is_made_group(task) {
                 return Err(AskError::Group(*id));
             }
-            let news = News::Edit { spec: TaskSpec { draft: false, ..task.spec.clone() } };
+            let spec = TaskSpec { draft: false, ..task.spec.clone() };
+            let news = News::Edit { spec, flows: None };
             landfall_model::step(task, &self.input(out, &news))?;
             told.push((*id, news));
         }
@@ -1431,13 +1446,16 @@ impl Core {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn edit(&mut self, out: &dyn Outside, id: TaskId, spec: TaskSpec) -> Result<Arc<Task>, AskError> {
+    pub fn edit(&mut self, out: &dyn Outside, id: TaskId, mut spec: TaskSpec) -> Result<Arc<Task>, AskError> {
         let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
         if task.state == State::Draft && !spec.draft && self.is_made_group(task) {
             return Err(AskError::Group(id));
         }
         if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
             self.check_words(&spec)?;
+            if task.flow.is_none() {
+                self.suit_flow(&mut spec)?;
+            }
         }
         spec.check()?;
         for need in spec.needs.iter().chain(&spec.parent) {
@@ -1451,7 +1469,7 @@ impl Core {
         if let Some(cycle) = graph::cycle(id, &spec.needs, &needs_of) {
             return Err(AskError::Cycle(cycle));
         }
-        Ok(self.try_hear(out, id, &News::Edit { spec })?)
+        Ok(self.try_hear(out, id, &News::Edit { spec, flows: None })?)
     }
 }
 

@@ -86,6 +86,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Offered { head } => task.head = Some(head.clone()),
         Event::Bound { flow, limits, driving } => {
+            // It was directed there in the flow that it had before.
+            task.directed = task.directed.take().filter(|directed| flow.step(&directed.step).is_some());
             task.flow = Some(flow.clone());
             task.limits = limits.clone();
             task.driving = Some(driving.clone());

@@ -16,13 +16,13 @@ use thiserror::Error;
 use crate::apply::{Illegal, absorb};
 use crate::budget::{Scope, Spending, Spent};
 use crate::conflict::{self, Clash, Overdue};
-use crate::driving::Talk;
+use crate::driving::{Driving, Talk};
 use crate::effect::Effect;
 use crate::event::{Event, Opening, StepResult, Warning};
-use crate::flow::{Step, StepKind, Target};
+use crate::flow::{Flow, Step, StepKind, Target};
 use crate::gaming::TestEvidence;
 use crate::gate::{GateReport, Outcome};
-use crate::input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
+use crate::input::{Drive, EndedRun, FlowChange, Input, News, Parting, ReviewSaid};
 use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
@@ -35,6 +35,7 @@ use crate::score::Checkpoint;
 use crate::seeded_bugs::{self, SeededBug};
 use crate::signal::{Said, Signal};
 use crate::sprint::ReviewDecision;
+use crate::staged::PLAN;
 use crate::task::{
     Concern, ConcernCode, Doing, EndCode, EndKind, Ending, Feedback, SignOff, State, Stop, Task, TaskLimits,
 };
@@ -125,13 +126,16 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         decision: Decision::default(),
     };
     match &input.news {
-        News::Edit { spec } => match &task.state {
+        News::Edit { spec, flows } => match &task.state {
             State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
                 return Err(not_now(task, "its words can no longer be changed"));
             }
             _ => {
                 draft.event(Event::Edited { spec: spec.clone() })?;
                 draft.objective_is_stale()?;
+                if let Some(change) = flows {
+                    draft.enter_other_flow(change)?;
+                }
             }
         },
         News::Granted { run, flow, limits, driving } => {
@@ -151,6 +155,14 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
                 // It is not bound to such a flow: a person may choose another and retry.
                 draft.end(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
             } else {
+                let is_agent_next = matches!(
+                    flow.step(task.next_step(&flow)).map(|step| &step.kind),
+                    Some(StepKind::Agent { .. })
+                );
+                if is_agent_next && !flow.suits(driving.style) {
+                    draft.does_not_suit(&flow, driving)?;
+                    return Ok(draft);
+                }
                 let bound = task.flow.is_some() && task.limits == *limits;
                 if !bound || task.driving.as_ref() != Some(driving) {
                     let (flow, limits, driving) = (flow.clone(), limits.clone(), driving.clone());
@@ -411,6 +423,38 @@ impl Draft {
 
     fn current(&self) -> StepName {
         self.task.step().cloned().expect("asked only of a task in a step")
+    }
+
+    /// A task that has not started begins in its new flow where it stood in the one before.
+    fn enter_other_flow(&mut self, change: &FlowChange) -> Result<(), Refusal> {
+        let task = &self.task;
+        let is_placed = matches!(&task.state, State::Ready { next: Some(_), .. }) && !task.is_held();
+        if task.flow.is_some() || !is_placed {
+            return Ok(()); // a step that the flow does not have is its entry
+        }
+        let plan = &task.staged.plan;
+        let is_planned = task.staged.papers.contains_key(PLAN);
+        let is_finished = task.head.is_some() && plan.done >= plan.steps;
+        let phase = task.phase_word_in(&change.from);
+        let step = change.to.entry_at(&phase, is_planned, is_finished).unwrap_or(&change.to.entry).clone();
+        self.event(Event::Directed { step, alone: false })
+    }
+
+    /// Its agent runs a loop of its own, and would run all of it in each step of this flow.
+    fn does_not_suit(&mut self, flow: &Flow, driving: &Driving) -> Result<(), Refusal> {
+        let id = self.task.id;
+        let onward = match self.task.flow {
+            Some(_) => format!("`landfall edit {id} --agent NAME` gives it a profile of another style"),
+            None => format!("`landfall edit {id} --flow NAME` gives it a flow with `style = \"self\"`"),
+        };
+        let detail = format!(
+            "flow `{}` has {} steps for agents, and the agent of profile `{}`, driven in style `{}`, does the whole task in each; {onward}",
+            flow.name,
+            flow.agent_steps(),
+            driving.profile,
+            driving.style.word(),
+        );
+        self.end(EndKind::Blocked, EndCode::UnsupportedStep, detail)
     }
 
     /// Begins an attempt of `step`, or does at once what needs no attempt.

@@ -331,6 +331,34 @@ impl Flow {
         }
     }
 
+    /// How its agents are driven whose profile says `own`.
+    #[must_use]
+    pub fn style_for(&self, own: Style) -> Style {
+        match (self.style, own) {
+            (Some(Style::Own), Style::Dispatch) => Style::Dispatch, // such a loop, typed into its terminal
+            (Some(style), _) => style,
+            (None, own) => own,
+        }
+    }
+
+    /// Whether it is made for agents that run a loop of their own.
+    #[must_use]
+    pub fn is_self_driven(&self) -> bool {
+        self.style.is_some_and(Style::strides)
+    }
+
+    /// How many of its steps an agent works in.
+    #[must_use]
+    pub fn agent_steps(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step.kind, StepKind::Agent { .. })).count()
+    }
+
+    /// Whether agents whose profile says `own` can work in it. An agent that runs a loop of its own does all of it in each step.
+    #[must_use]
+    pub fn suits(&self, own: Style) -> bool {
+        !self.style_for(own).strides() || self.is_self_driven() || self.agent_steps() <= 1
+    }
+
     /// Whether it follows an issue of a tracker: its task must come from one.
     #[must_use]
     pub fn follows_an_issue(&self) -> bool {

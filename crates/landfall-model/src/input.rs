@@ -39,6 +39,15 @@ pub struct Input {
     pub news: News,
 }
 
+/// The flow that a task which has not started would follow before and after an edit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowChange {
+    /// Before.
+    pub from: Arc<Flow>,
+    /// After.
+    pub to: Arc<Flow>,
+}
+
 /// The time between two questions to a tracker, unless the settings choose another.
 pub const POLL_MS: u64 = 60_000;
 
@@ -110,6 +119,8 @@ pub enum News {
     Edit {
         /// To these.
         spec: TaskSpec,
+        /// It has not started, and follows another flow with these words.
+        flows: Option<FlowChange>,
     },
     /// It may start now: a slot, a lane or the landing is its own.
     Granted {

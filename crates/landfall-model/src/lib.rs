@@ -76,12 +76,12 @@ pub use filter::Filter;
 pub use flow::{Flow, Step, StepKind, Target};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
 pub use input::{
-    Annotated, Drive, EndedRun, Exchanged, Input, News, POLL_MS, Parting, Recovered, ReviewSaid,
+    Annotated, Drive, EndedRun, Exchanged, FlowChange, Input, News, POLL_MS, Parting, Recovered, ReviewSaid,
 };
 pub use judge::{Evidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;
-pub use schedule::{Grant, Limits, Rank, Route, Standing, World, plan, rank, score, spares};
+pub use schedule::{FlowMismatch, Grant, Limits, Rank, Route, Standing, World, plan, rank, score, spares};
 pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use sprint::SprintId;

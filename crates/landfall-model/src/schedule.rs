@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use crate::account::{AccountState, Accounts, Leave};
 use crate::budget::Spent;
 use crate::caps::{Areas, Caps, Charge, Charged};
@@ -19,7 +21,7 @@ use crate::seeded_bugs::{self, SeededBug};
 use crate::status::{Turn, Wait};
 use crate::task::{Doing, State, Task};
 use crate::touch::{self, Busy, Touch};
-use crate::{TaskId, Timestamp};
+use crate::{Style, TaskId, TaskSpec, Timestamp};
 
 /// What a task needs in order to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,6 +83,25 @@ pub struct Route {
     pub account: String,
     /// The profile that takes over while that account is shut.
     pub failover: Option<String>,
+}
+
+/// The built-in flow for agents that run a loop of their own.
+const SELF_DRIVEN: &str = "watched";
+
+/// A flow in which an agent that runs a loop of its own would run all of it in each of several steps.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "flow `{flow}` has {agent_steps} steps for agents, and an agent driven in style `{}` does the whole task in each", .style.word()
+)]
+pub struct FlowMismatch {
+    /// The flow.
+    pub flow: String,
+    /// How the agent's profile drives it.
+    pub style: Style,
+    /// Steps of the flow that an agent works in.
+    pub agent_steps: usize,
+    /// A flow that is made for such agents.
+    pub other: Option<String>,
 }
 
 /// A place in line. Less is sooner: 1. what was begun, 2. more points, 3. the older task.
@@ -242,10 +263,40 @@ impl World {
     }
 
     fn flow_ref<'a>(&'a self, task: &'a Task) -> Option<&'a Arc<Flow>> {
-        task.flow.as_ref().or_else(|| {
-            let name = task.spec.flow.as_deref().unwrap_or(&self.default_flow);
-            self.flows.get(name)
-        })
+        task.flow.as_ref().or_else(|| self.flow_for(&task.spec))
+    }
+
+    /// The flow that a task with these words follows once it starts.
+    #[must_use]
+    pub fn flow_for(&self, spec: &TaskSpec) -> Option<&Arc<Flow>> {
+        self.flows.get(spec.flow.as_deref().unwrap_or(&self.default_flow))
+    }
+
+    /// The flow for a task with these words whose profile drives agents in the style `own`, where it is another than they say: a
+    /// profile whose agent runs a loop of its own gets a flow that is made for that.
+    ///
+    /// # Errors
+    /// When a person chose a flow in which such an agent would run its whole loop in every step.
+    pub fn self_driven_flow(&self, spec: &TaskSpec, own: Style) -> Result<Option<String>, FlowMismatch> {
+        let Some(flow) = self.flow_for(spec) else { return Ok(None) };
+        if !flow.style_for(own).strides() || flow.is_self_driven() {
+            return Ok(None);
+        }
+        let made_for_it = |name: &str| self.flows.get(name).is_some_and(|flow| flow.is_self_driven());
+        let other = [self.default_flow.as_str(), SELF_DRIVEN].into_iter().find(|name| made_for_it(name));
+        let other = other.or_else(|| self.flows.keys().map(String::as_str).find(|name| made_for_it(name)));
+        // The flow of a module comes from the form of its folder: nobody chose it.
+        let is_chosen = spec.flow.is_some() && !spec.source.starts_with("module:");
+        match other {
+            Some(other) if !is_chosen => Ok(Some(other.to_owned())),
+            _ if flow.suits(own) => Ok(None),
+            other => Err(FlowMismatch {
+                flow: flow.name.clone(),
+                style: own,
+                agent_steps: flow.agent_steps(),
+                other: other.map(ToOwned::to_owned),
+            }),
+        }
     }
 
     /// The needs of a task that do not let it start yet.

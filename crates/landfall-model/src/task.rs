@@ -278,7 +278,9 @@ impl Task {
         let from_landing = self.landed.is_some() || self.landing.is_some();
         let land = || flow.steps.iter().find(|step| matches!(step.kind, StepKind::Land));
         match self.step() {
-            Some(step) => step,
+            // A task that has not started may be given another flow.
+            Some(step) if flow.step(step).is_some() => step,
+            Some(_) => &flow.entry,
             None if from_landing => land().map_or(&flow.entry, |step| &step.name),
             None => &flow.entry,
         }

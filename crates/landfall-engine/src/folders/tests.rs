@@ -68,7 +68,7 @@ impl World {
                 return Err(AskError::Gone);
             }
             let news = match ask {
-                Ask::Edit(_, spec) => News::Edit { spec: *spec },
+                Ask::Edit(_, spec) => News::Edit { spec: *spec, flows: None },
                 Ask::Tell(_, news) => *news,
                 other => panic!("{other:?}"),
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use landfall_model::flow::Edge;
 use landfall_model::score::Checkpoint;
-use landfall_model::{Flow, Step, StepKind, StepName, StepResult, Target};
+use landfall_model::{Flow, Step, StepKind, StepName, StepResult, Style, Target};
 
 /// An edge: `on("pass", "land")`. `end` and `stop` are what they are in a flow file.
 pub fn on(result: &str, to: &str) -> Edge {
@@ -73,6 +73,11 @@ pub fn loops() -> Arc<Flow> {
             step("report", StepKind::Report, [on("done", "end")]),
         ],
     ))
+}
+
+/// The same for an agent that runs a loop of its own.
+pub fn watches() -> Arc<Flow> {
+    Arc::new(Flow { name: "watched".to_owned(), style: Some(Style::Own), ..(*loops()).clone() })
 }
 
 /// Work that exists already: verified, landed, reported, and stopped if it does not fit.

@@ -719,7 +719,7 @@ impl Sim {
             }
             _ => {
                 let Some(spec) = self.edited(&before) else { return };
-                News::Edit { spec }
+                News::Edit { spec, flows: None }
             }
         };
         let cancels = matches!(news, News::Cancel { .. });

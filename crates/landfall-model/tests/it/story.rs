@@ -675,7 +675,7 @@ pub fn edit(change: impl Fn(&mut TaskSpec) + 'static) -> Line {
     line("edit", move |scene| {
         let mut spec = scene.task.spec.clone();
         change(&mut spec);
-        News::Edit { spec }
+        News::Edit { spec, flows: None }
     })
 }
 

@@ -13,11 +13,11 @@ use landfall_model::review::{Said, Severity};
 use landfall_model::score::{Covered, Judgement, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
-    Digest, Doing, EndCode, EndKind, Event, Flow, News, OwnLimits, State, Status, StepName,
+    Digest, Doing, EndCode, EndKind, Event, Flow, FlowChange, News, OwnLimits, State, Status, StepName,
     StepResult, Stop, Style, Task, TaskId, TaskSpec, Timestamp, Wait,
 };
 
-use crate::flows_used::{ask, lifecycle, loops, on, stages, step};
+use crate::flows_used::{ask, lifecycle, loops, on, stages, step, watches};
 use crate::story::{
     Line, Scene, answers, but, checked, driven, due, falls_silent, granted, hits_quota, hits_the_deadline,
     is_ejected, landing_begins, lands, line, passes, reported, retry, says_blocked, says_complete,
@@ -710,4 +710,50 @@ fn when_no_direction_is_left_the_branch_is_back_at_its_stage_and_a_retry_takes_a
     assert_eq!(scene.task.staged.exclusions.len(), 1, "its planner is told what was tried");
     play(&mut scene, stage([4, 0, 0]));
     assert_eq!(stages_of(&scene), [(1, 5_000), (2, 10_000)]);
+}
+
+/// A task of a module that was imported in `review`: its plan is there.
+fn imported_in_review() -> Scene {
+    let attempt = landfall_model::Attempt::default();
+    let paper = Digest::new("plan");
+    let planned = StagedEvent::Planned { attempt, paper, steps: 2, covers: Vec::new() };
+    let directed = Event::Directed { step: StepName::new("exec"), alone: false };
+    begun(lifecycle()).with(Event::Staged(planned)).with(directed)
+}
+
+#[test]
+fn an_imported_task_that_is_given_another_flow_begins_where_that_has_its_phase() {
+    let change = |from: Arc<Flow>, to: Arc<Flow>| {
+        line("edit", move |scene| News::Edit {
+            spec: scene.task.spec.clone(),
+            flows: Some(FlowChange { from: from.clone(), to: to.clone() }),
+        })
+    };
+    let mut watched = imported_in_review();
+    watched.flow = watches();
+    play(&mut watched, [change(lifecycle(), watches())]);
+    assert_eq!(next(&watched), "work", "a flow without phases begins at its entry");
+    play(&mut watched, [granted(), workspace(), says_complete()]);
+    assert_eq!(next(&watched), "verify", "and goes on in its own steps");
+    let mut back = imported_in_review();
+    play(&mut back, [change(lifecycle(), watches()), change(watches(), lifecycle())]);
+    assert_eq!(next(&back), "plan", "the phase is that of the flow before");
+    // The flow may change without an edit, by the settings.
+    let mut changed = imported_in_review();
+    changed.flow = watches();
+    play(&mut changed, [granted(), workspace(), says_complete()]);
+    assert_eq!(next(&changed), "verify");
+}
+
+#[test]
+fn an_agent_with_a_loop_of_its_own_is_not_started_in_a_flow_of_several_steps() {
+    let mut scene = begun(lifecycle());
+    play(&mut scene, [driven("mine", Style::Own), granted()]);
+    check_ended(&scene, EndKind::Blocked, EndCode::UnsupportedStep);
+    let State::Ended(ending) = &scene.task.state else { panic!("it ended") };
+    assert!(ending.detail.contains("flow `lifecycle` has 3 steps for agents"), "{}", ending.detail);
+    assert!(ending.detail.contains("`landfall edit T1 --flow NAME`"), "{}", ending.detail);
+    scene.flow = watches();
+    play(&mut scene, [retry(), granted(), workspace(), says_complete()]);
+    assert_eq!(next(&scene), "verify");
 }

@@ -8,7 +8,7 @@ use landfall_model::{
     StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Turn, Wait, World, plan, spares, why,
 };
 
-use crate::flows_used::{asks, loops, takes_back};
+use crate::flows_used::{asks, lifecycle, loops, takes_back, watches};
 use crate::story::{command, report};
 
 const LIMITS: Limits = Limits { slots: 2, lanes: 1, now: Timestamp(0), spent: None };
@@ -519,4 +519,43 @@ fn a_filter_admits_parts_and_tags_and_what_was_begun_goes_on() {
     assert_eq!(order(&world), [2], "a person who names tasks means just these");
     world.set_filter(Filter::default());
     assert_eq!(world.ready_count(), 4);
+}
+
+#[test]
+fn a_profile_with_a_loop_of_its_own_gets_a_flow_that_is_made_for_that() {
+    let flows = [loops(), lifecycle(), watches()];
+    let world = World::new(flows.into_iter().map(|flow| (flow.name.clone(), flow)).collect(), "loop");
+    let flow_for = |flow: Option<&str>, source: &str, own: Style| {
+        let mut spec = TaskSpec::new("a task").expect("a title");
+        (spec.flow, spec.source) = (flow.map(ToOwned::to_owned), source.to_owned());
+        world.self_driven_flow(&spec, own)
+    };
+    let watched = Ok(Some("watched".to_owned()));
+    for own in [Style::Own, Style::Dispatch] {
+        assert_eq!(flow_for(None, "", own), watched, "nobody chose a flow");
+        assert_eq!(
+            flow_for(Some("lifecycle"), "module:AiTasks/auth", own),
+            watched,
+            "the form of a folder did"
+        );
+        assert_eq!(flow_for(Some("watched"), "", own), Ok(None));
+        assert_eq!(flow_for(Some("loop"), "", own), Ok(None), "it has one step for agents");
+        let mismatch = flow_for(Some("lifecycle"), "", own).expect_err("a person chose it");
+        let expected = format!(
+            "flow `lifecycle` has 3 steps for agents, and an agent driven in style `{}` does the whole task in each",
+            own.word()
+        );
+        assert_eq!((mismatch.to_string(), mismatch.other.as_deref()), (expected, Some("watched")));
+    }
+    for own in [Style::Fresh, Style::Session] {
+        assert_eq!(flow_for(None, "", own), Ok(None));
+        assert_eq!(flow_for(Some("lifecycle"), "module:AiTasks/auth", own), Ok(None));
+    }
+}
+
+#[test]
+fn a_task_that_is_to_begin_at_a_step_of_another_flow_is_granted_all_the_same() {
+    let mut task = task(1, |_| ());
+    task.state = State::Ready { next: Some(StepName::new("exec")), since: Timestamp(0) };
+    check([task], &[1]);
 }

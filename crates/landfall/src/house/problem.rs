@@ -261,6 +261,14 @@ pub(super) fn ask(error: &AskError) -> Problem {
             }
             problem
         }
+        AskError::FlowMismatch(mismatch) => {
+            let flow = match &mismatch.other {
+                Some(flow) => format!("choose `--flow {flow}`"),
+                None => "write a flow with `style = \"self\"`".to_owned(),
+            };
+            Problem::new(ProblemCode::BadInput, error.to_string())
+                .hint(format!("{flow}, or another profile with `--agent`; nothing was changed"))
+        }
         AskError::Cycle(path) => {
             let cycle: Vec<String> = path.iter().map(ToString::to_string).collect();
             Problem::new(ProblemCode::Cycle, error.to_string())

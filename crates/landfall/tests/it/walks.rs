@@ -106,12 +106,17 @@ impl Walker {
 
     /// The same for a module of the project.
     fn module(self, settings: &str, play: &[Step<'_>]) -> Option<Scratch> {
+        self.module_in("draft", settings, play)
+    }
+
+    /// The same for one in this status.
+    fn module_in(self, status: &str, settings: &str, play: &[Step<'_>]) -> Option<Scratch> {
         let scratch = self.scratch(settings)?;
         self.play(&scratch, play);
         let script = Self::script(&self.shell(MODULE));
         scratch.file(
             &format!("{MODULE}/.index.json"),
-            "{\"title\":\"Auth\",\"status\":\"draft\",\"owner\":\"me\"}\n",
+            &format!("{{\"title\":\"Auth\",\"status\":\"{status}\",\"owner\":\"me\"}}\n"),
         );
         let target = format!("# Objective\n\nPeople can log in.\n\n```landfall-script\n{script}```\n");
         scratch.file(&format!("{MODULE}/.target.md"), &target);
@@ -438,9 +443,16 @@ fn a_module_of_the_project_is_walked_in_its_own_folder(walker: Walker) {
     let play = [PLAN, PASS, EXEC, ACCEPT, REPORT];
     let Some(scratch) = walker.module("slots = 1", &play) else { return };
     walker.begin(&scratch, MODULE);
+    if walker == Walker::Own {
+        let path = scratch.project().join("landfall.toml");
+        let before = std::fs::read_to_string(path).expect("the settings can be read");
+        scratch.settings(&before.replacen("kind = \"script\"\n", "kind = \"script\"\nstyle = \"self\"\n", 1));
+    }
+    // A profile whose agent runs a loop of its own gets the flow for that, unless a person says otherwise.
     scratch.landfall(&["import", "AiTasks"]).ok();
     assert_eq!(scratch.detail("T1")["source"], format!("module:{MODULE}"));
-    scratch.landfall(&["edit", "T1", "--flow", "watched"]).ok();
+    let refused = scratch.landfall(&["edit", "T1", "--flow", "lifecycle"]);
+    assert!(refused.code != Some(0) && refused.err.contains("--flow watched"), "{refused:?}");
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
     assert_eq!(scratch.git(&["show", "main:work.txt"]), "whole");
@@ -501,8 +513,11 @@ fn behaviour_21_self_a_refinement_is_heard_where_no_judge_weighs_it() {
 /// Whichever way its module is walked, one session holds it.
 fn behaviour_01_a_module_under_way_is_refused_to_others_naming_the_holder(walker: Walker) {
     let waits = ("exec", "(done)", "report", "until [ -e \"$OUT/go\" ]; do sleep 0.1; done; work whole");
-    let Some(scratch) = walker.module("slots = 1", &[waits, REPORT]) else { return };
+    let Some(scratch) = walker.module_in("review", "slots = 1", &[waits, REPORT]) else { return };
+    scratch.file(&format!("{MODULE}/.plan.md"), "# Plan\n\n## Step 1: do it\n");
+    scratch.commit("a plan");
     walker.begin(&scratch, MODULE);
+    // It was imported where its flow executes the plan; the other flow has no such step.
     scratch.landfall(&["import", "AiTasks"]).ok();
     scratch.landfall(&["edit", "T1", "--flow", "watched"]).ok();
     let dir = scratch.project().canonicalize().expect("it is there").join(MODULE);
