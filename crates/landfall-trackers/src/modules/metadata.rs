@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::document::{Document, Field, Syntax};
 use super::problem::{Bad, FormatError, Unread, short};
 use super::record::{Extra, Module, Need, Phase, Stage, StageDone, Status};
+use super::text::plain_line;
 
 /// Which file holds the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -168,6 +169,13 @@ impl Metadata {
     pub(super) fn value_of(&self, name: &str) -> Option<Value> {
         let names = FIELDS.iter().find(|names| names[0] == name)?;
         field(&self.document, names)?.value.clone().ok()
+    }
+
+    /// Why the module is blocked, where its agent or a person wrote that down.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        let value = field(&self.document, &["reason"])?.value.as_ref().ok()?;
+        value.as_str().map(|text| plain_line(text).trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     /// What it says, as text by field, without its stamps.

@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::Ask;
 use landfall_engine::model::auto::{Loop, Standing, Why};
-use landfall_engine::model::{Doing, State, Task, TaskId};
+use landfall_engine::model::{Doing, EndCode, EndKind, State, Task, TaskId};
 use landfall_engine::store::Reader;
 use landfall_trackers::modules::folder::{FolderError, find_at};
 use landfall_trackers::modules::spec::{NoTask, unmet};
-use landfall_trackers::modules::{self, Seen, Status, Wanted};
+use landfall_trackers::modules::{self, Metadata, Seen, Status, Wanted};
 use serde_json::json;
 
 use super::place::Place;
@@ -40,7 +40,11 @@ impl Clerk<'_> {
         let seen = modules::read(&place).map_err(|error| unreadable(&module, &error))?;
         let wanted = modules::wanted(&seen).map_err(|error| no_task(&module, &error))?;
         let known = backlog::by_source(self.place)?;
-        self.check_module(&seen, &wanted, known.contains_key(&wanted.spec.source))?;
+        let task = match known.get(&wanted.spec.source) {
+            Some(task) => self.task_of(wire::model_task(*task))?,
+            None => None,
+        };
+        self.check_module(&seen, &wanted, task.as_ref())?;
         let mut spec = wanted.spec;
         let root = module.rsplit_once('/').map(|(root, _)| root).unwrap_or_default();
         for need in &wanted.needs {
@@ -83,15 +87,40 @@ impl Clerk<'_> {
         list.into_iter().next().map(Box::new).ok_or_else(missing)
     }
 
+    fn task_of(&self, id: TaskId) -> Result<Option<Task>, Problem> {
+        let Some(reader) = self.place.reader()? else { return Ok(None) };
+        reader.task(id).map_err(|error| problem::store(&error))
+    }
+
     /// Whether a module can be worked on, before there is a task that says so itself.
-    fn check_module(&self, seen: &Seen, wanted: &Wanted, known: bool) -> Result<(), Problem> {
+    fn check_module(&self, seen: &Seen, wanted: &Wanted, task: Option<&Task>) -> Result<(), Problem> {
         let module = seen.place.shown();
         let not_now = |what: String| Problem::new(ProblemCode::NotNow, what);
         if wanted.spec.draft {
             return Err(not_now(format!("`{module}` has no objective yet"))
                 .hint(format!("fill `{module}/.target.md` first")));
         }
-        if !known && matches!(wanted.status, Status::Complete | Status::Satisfied | Status::Cancelled) {
+        // Until its task has begun, the folder says how it stands; after that it shows the task.
+        let is_begun = task.is_some_and(|task| task.attempt.0 > 0 || task.is_over());
+        if !is_begun && wanted.status == Status::Blocked {
+            let reason = seen.metadata.as_ref().and_then(|it| it.as_ref().ok()).and_then(Metadata::reason);
+            let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            return Err(not_now(format!("`{module}` is blocked{because}")).hint(
+                "see to the reason, then set its `status` to the one it had before, or to `planning`",
+            ));
+        }
+        if let Some(task) = task
+            && let State::Ended(ending) = &task.state
+            && ending.kind == EndKind::Blocked
+            && ending.code != EndCode::EmptyTarget
+        {
+            let why = why_sentence(task, &Among::default());
+            let hint = format!("see to the reason, then `landfall retry {}` continues it", task.id);
+            let message = format!("`{module}` cannot be started: {}", why.trim_end_matches('.'));
+            return Err(not_now(message).hint(hint));
+        }
+        if task.is_none() && matches!(wanted.status, Status::Complete | Status::Satisfied | Status::Cancelled)
+        {
             return Err(not_now(format!("`{module}` is {}; there is nothing left to do", wanted.status))
                 .hint("set its status back if more is wanted"));
         }

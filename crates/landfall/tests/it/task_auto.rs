@@ -162,6 +162,9 @@ in_styles!(behaviour_01_a_second_start_is_refused_naming_the_holder: fresh, sess
 #[test]
 fn bodies_that_make_no_sense_and_folders_that_are_none_begin_nothing() {
     let scratch = with_module("auth", &script("done.txt"));
+    module(&scratch, "stuck", &script("stuck.txt"));
+    let index = json!({ "title": "Stuck", "status": "blocked", "reason": "it has no access to the server" });
+    scratch.file("AiTasks/stuck/.index.json", &index.to_string());
     scratch.file("AiTasks/empty/.target.md", "# Objective\n\n");
     scratch.file("AiTasks/nothing/readme.txt", "no module");
     scratch.file("src/lib.rs", "");
@@ -208,6 +211,22 @@ fn bodies_that_make_no_sense_and_folders_that_are_none_begin_nothing() {
     let (status, _) =
         served.ask("POST", "/api/sessions/main/task-auto", "Content-Type: application/json\r\n", "{}");
     assert_eq!(status, 401, "a token is wanted");
+    // What is blocked is refused with the reason: that of its folder, then that of its task.
+    let blocked = with(format!("{root}/AiTasks/stuck"));
+    let refused = |why: &str| {
+        let (status, said) = client.post("main", &blocked);
+        assert!(
+            status == 409 && said["error"].as_str().is_some_and(|it| it.contains(why)),
+            "{status} {said}"
+        );
+    };
+    refused("it has no access to the server");
+    scratch.landfall(&["import", "AiTasks/stuck"]).ok();
+    refused("it has no access to the server");
+    scratch.landfall(&["edit", "T1", "--ready"]).ok();
+    scratch.landfall(&["block", "T1", "the server is down"]).ok();
+    refused("the server is down");
+    assert_eq!(scratch.status("T1"), "blocked");
     served.end();
 }
 
