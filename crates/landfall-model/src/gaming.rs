@@ -6,8 +6,10 @@
 mod base_tests;
 mod cases;
 mod ecosystems;
+mod imports;
 mod inputs;
 mod json_text;
+mod line_diff;
 mod makefile;
 mod protected;
 mod runner_marks;
@@ -333,6 +335,28 @@ pub fn is_telling(path: &str) -> bool {
 #[must_use]
 pub fn is_code(path: &str) -> bool {
     !matches!(Language::of(path), Language::Other | Language::Prose)
+}
+
+/// Paths whose content is the rules that a change is judged by. One of them may be a link.
+pub const SETTINGS_PATHS: [&str; 8] = [
+    "landfall.toml",
+    ".landfall",
+    ".wholework.yml",
+    ".worktreeinclude",
+    ".gitlab-ci.yml",
+    ".github/workflows",
+    ".circleci",
+    ".ci",
+];
+
+/// What is protected because one of [`SETTINGS_PATHS`] is a link on the base: the link, and what it leads to.
+#[must_use]
+pub fn linked_settings(link: &str, target: &str) -> Vec<ProtectedInput> {
+    let input =
+        |path: String| ProtectedInput { path, scope: InputScope::WholeFile, used_by: link.to_owned() };
+    inputs::resolve_link(link, target)
+        .map(|path| vec![input(format!("{path}/*")), input(path)])
+        .unwrap_or_default()
 }
 
 fn is_test_path(path: &str) -> bool {

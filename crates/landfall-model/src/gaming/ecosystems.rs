@@ -59,6 +59,10 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
                 "lib.doctest",
                 "workspace.default-members",
                 "workspace.exclude",
+                // Tests are built like this, unless `[profile.test]` says something else.
+                "profile.dev.debug-assertions",
+                "profile.dev.overflow-checks",
+                "profile.dev.panic",
             ],
             growing: &["workspace.members"],
         }],
@@ -124,7 +128,8 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
                     "project.entry-points.pytest11",
                     "tool.poetry.plugins.pytest11",
                 ],
-                keys: &[],
+                // Code of the repository that runs when the check installs the package.
+                keys: &["build-system.backend-path"],
                 growing: &[],
             },
             SectionRule {
@@ -160,6 +165,7 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
             ".babelrc*",
             "bunfig.toml",
             "turbo.json",
+            "nx.json",
             "mise.toml",
             ".mise.toml",
         ],
@@ -184,25 +190,68 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
     },
 ];
 
-/// Checks of how code is written, each with its settings as paths in which `*` stands for anything. They count where a
-/// verify command runs the tool.
-pub(super) const LINTERS: &[(&str, &[&str])] = &[
-    ("clippy", &["*clippy.toml"]),
-    ("ruff", &["*ruff.toml"]),
-    ("mypy", &["*mypy.ini"]),
-    ("flake8", &["*.flake8"]),
-    ("pylint", &["*pylintrc"]),
-    ("pyright", &["*pyrightconfig.json"]),
-    ("eslint", &["*eslint.config.*", "*.eslintrc*"]),
-    ("biome", &["*biome.json*"]),
-    ("tsc", &["*tsconfig*.json"]),
-    ("golangci-lint", &["*.golangci.*"]),
-    ("shellcheck", &["*.shellcheckrc"]),
+/// A tool that checks how code is written, or that runs what its settings say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CheckTool {
+    /// The command that runs it.
+    pub command: &'static str,
+    /// Its settings as paths in which `*` stands for anything.
+    pub files: &'static [&'static str],
+    /// Sections of settings that it shares with others.
+    pub sections: &'static [(&'static str, &'static str)],
+}
+
+const fn tool(
+    command: &'static str,
+    files: &'static [&'static str],
+    sections: &'static [(&'static str, &'static str)],
+) -> CheckTool {
+    CheckTool { command, files, sections }
+}
+
+/// Their settings count where a verify command runs the tool.
+pub(super) const CHECK_TOOLS: &[CheckTool] = &[
+    tool("clippy", &["*clippy.toml"], &[("*Cargo.toml", "lints"), ("*Cargo.toml", "workspace.lints")]),
+    tool("ruff", &["*ruff.toml"], &[("*pyproject.toml", "tool.ruff")]),
+    tool("mypy", &["*mypy.ini"], &[("*pyproject.toml", "tool.mypy"), ("*setup.cfg", "mypy")]),
+    tool("flake8", &["*.flake8"], &[("*setup.cfg", "flake8")]),
+    tool("pylint", &["*pylintrc"], &[("*pyproject.toml", "tool.pylint"), ("*setup.cfg", "pylint")]),
+    tool("pyright", &["*pyrightconfig.json"], &[("*pyproject.toml", "tool.pyright")]),
+    tool("black", &[], &[("*pyproject.toml", "tool.black")]),
+    tool("isort", &["*.isort.cfg"], &[("*pyproject.toml", "tool.isort"), ("*setup.cfg", "isort")]),
+    tool("bandit", &["*.bandit"], &[("*pyproject.toml", "tool.bandit")]),
+    tool("eslint", &["*eslint.config.*", "*.eslintrc*", "*.eslintignore"], &[]),
+    tool("prettier", &["*.prettierrc*", "*.prettierignore"], &[]),
+    tool("biome", &["*biome.json*"], &[]),
+    tool("tsc", &["*tsconfig*.json"], &[]),
+    tool("golangci-lint", &["*.golangci.*"], &[]),
+    tool("shellcheck", &["*.shellcheckrc"], &[]),
+    tool("yamllint", &["*.yamllint*"], &[]),
+    tool("pre-commit", &[".pre-commit-config.yaml"], &[]),
+    tool("invoke", &["tasks.py"], &[]),
+    tool("inv", &["tasks.py"], &[]),
+    tool("docker", COMPOSED, &[]),
+    tool("docker-compose", COMPOSED, &[]),
+    tool("podman", COMPOSED, &[]),
+];
+
+const COMPOSED: &[&str] =
+    &["docker-compose.yml", "docker-compose.yaml", "compose.yml", "compose.yaml", "Dockerfile"];
+
+/// Runners of tests in JavaScript with the names of their settings at the root of a package. They name files to load first.
+pub(super) const RUNNER_SETTINGS: &[(&str, &[&str])] = &[
+    ("jest", &["jest.config.js", "jest.config.cjs", "jest.config.mjs", "jest.config.ts", "jest.config.json"]),
+    ("mocha", &[".mocharc.js", ".mocharc.cjs", ".mocharc.json", ".mocharc.yml", ".mocharc.yaml"]),
+    (
+        "vitest",
+        &["vitest.config.ts", "vitest.config.js", "vitest.config.mts", "vite.config.ts", "vite.config.js"],
+    ),
+    ("ava", &["ava.config.js", "ava.config.cjs"]),
 ];
 
 /// Keys of a package.json that configure a runner, besides its scripts.
 pub(super) const PACKAGE_KEYS: &[&str] =
-    &["jest", "mocha", "vitest", "ava", "tap", "nyc", "c8", "jasmine", "imports", "babel"];
+    &["jest", "mocha", "vitest", "ava", "tap", "nyc", "c8", "jasmine", "imports", "babel", "eslintConfig"];
 
 /// The ecosystem that loads this file without being asked for.
 pub(super) fn loaded_by(file: &ChangedFile) -> Option<&'static Ecosystem> {
@@ -246,9 +295,13 @@ fn shadows(ecosystem: &Ecosystem, lower: &str) -> bool {
     // Folders that are put on the path of modules, besides the root. The sources of the product have names of their own.
     let of_runner = ["", "src/", "lib/", "test/", "tests/"].iter().filter_map(|folder| module_in(folder));
     let of_language = ["", "test/", "tests/"].iter().filter_map(|folder| module_in(folder));
-    let is_standard = |name: &str| PYTHON_MODULES.split_whitespace().any(|module| module == name);
     of_runner.into_iter().any(|name| ecosystem.modules.contains(&name))
-        || (!ecosystem.modules.is_empty() && of_language.into_iter().any(is_standard))
+        || (!ecosystem.modules.is_empty() && of_language.into_iter().any(is_python_standard))
+}
+
+/// Whether Python has this module itself.
+pub(super) fn is_python_standard(name: &str) -> bool {
+    PYTHON_MODULES.split_whitespace().any(|module| module == name)
 }
 
 /// The standard library of Python, as `sys.stdlib_module_names` has it, without what is not imported by tests.

@@ -5,11 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use toml::de::{DeTable, DeValue};
+
 use super::cases;
-use super::ecosystems::LINTERS;
+use super::ecosystems::{CHECK_TOOLS, CheckTool, RUNNER_SETTINGS};
+use super::imports::{configured_files, imported_files};
 use super::is_test_path;
 use super::makefile::Makefile;
-use super::sections::{is_script, package_scripts};
+use super::sections::{is_script, package_scripts, runner_settings};
 use super::shell_text::{SimpleCommand, simple_commands};
 
 /// Which part of a file decides.
@@ -23,8 +26,10 @@ pub enum InputScope {
     TestScript,
     /// What these targets of a Makefile need. An empty name is the target that is made when none is named.
     MakeTargets(BTreeSet<String>),
-    /// These scripts of a package.json.
+    /// These scripts of a package.json, or tasks of a deno.json.
     PackageScripts(BTreeSet<String>),
+    /// These sections of a file that several tools share.
+    Sections(BTreeSet<String>),
     /// Product code that a check script reads into its own shell, where it can end the script.
     Sourced,
     /// A file of this name may not come: `make` would not make the target that is called so.
@@ -87,6 +92,15 @@ enum RequestKind {
     Package {
         script: String,
     },
+    /// A module that a check program imports, or a file that the settings of a runner name.
+    Import,
+    /// The settings of a runner of tests, which name files to load first.
+    RunnerSettings,
+    /// Where Cargo finds what `cargo NAME` stands for.
+    CargoAlias {
+        name: String,
+        rest: Vec<String>,
+    },
 }
 
 /// What the base has at a path.
@@ -110,6 +124,7 @@ pub struct InputTrace {
     texts: BTreeMap<String, BaseFile>,
     done: BTreeSet<String>,
     inputs: BTreeMap<String, ProtectedInput>,
+    sources_tests: bool,
 }
 
 impl InputTrace {
@@ -130,7 +145,17 @@ impl InputTrace {
             match self.texts.get(&path).cloned() {
                 None if self.texts.len() >= FILES_MAX => {
                     let request = self.requests.pop_front().expect("it is at the front");
-                    self.protect(&request.path, InputScope::WholeFile, &request.used_by);
+                    match request.kind {
+                        RequestKind::Import
+                        | RequestKind::RunnerSettings
+                        | RequestKind::CargoAlias { .. } => {}
+                        RequestKind::Program { .. }
+                        | RequestKind::Settings
+                        | RequestKind::Make { .. }
+                        | RequestKind::Package { .. } => {
+                            self.protect(&request.path, InputScope::WholeFile, &request.used_by);
+                        }
+                    }
                 }
                 None => return Some(path),
                 Some(file) => {
@@ -165,6 +190,12 @@ impl InputTrace {
         }
     }
 
+    /// Whether a script reads files into its own shell whose names cannot be told: tests, perhaps.
+    #[must_use]
+    pub fn sources_tests(&self) -> bool {
+        self.sources_tests
+    }
+
     /// All that decides what the checks do.
     #[must_use]
     pub fn into_inputs(self) -> Vec<ProtectedInput> {
@@ -186,7 +217,8 @@ impl InputTrace {
         });
         match (&mut input.scope, scope) {
             (InputScope::MakeTargets(known), InputScope::MakeTargets(more))
-            | (InputScope::PackageScripts(known), InputScope::PackageScripts(more)) => known.extend(more),
+            | (InputScope::PackageScripts(known), InputScope::PackageScripts(more))
+            | (InputScope::Sections(known), InputScope::Sections(more)) => known.extend(more),
             (known @ (InputScope::Absent | InputScope::Sourced), scope) => *known = scope,
             (known, InputScope::WholeFile) => *known = InputScope::WholeFile,
             (
@@ -195,6 +227,7 @@ impl InputTrace {
                 | InputScope::Recipes
                 | InputScope::MakeTargets(_)
                 | InputScope::PackageScripts(_)
+                | InputScope::Sections(_)
                 | InputScope::Sourced
                 | InputScope::Absent,
             ) => {}
@@ -230,7 +263,33 @@ impl InputTrace {
                 self.protect(path, scope, used_by);
                 if is_shell(path, text) {
                     self.follow_text(text, Place::Script, path, folder_of(path), depth + 1);
+                } else {
+                    self.follow_imports(path, text, *depth);
                 }
+            }
+            RequestKind::Import => {
+                let Some(text) = text else { return };
+                let is_neighbour = !folder_of(path).is_empty() && folder_of(path) == folder_of(used_by);
+                let is_part = has_check_name(path) || (is_neighbour && !is_in_product(path));
+                // Files of tests are judged by themselves: the version of the base runs against the work.
+                if is_part && !is_test_path(path) {
+                    self.protect(path, InputScope::WholeFile, used_by);
+                    self.follow_imports(path, text, *depth);
+                }
+            }
+            RequestKind::RunnerSettings => {
+                for file in text.map(|text| configured_files(path, text)).unwrap_or_default() {
+                    self.request_loaded(file, path, *depth);
+                }
+            }
+            RequestKind::CargoAlias { name, rest } => {
+                let alias = text.and_then(|text| cargo_alias(text, name));
+                let words = match alias {
+                    Some(alias) => format!("cargo {alias} {}", rest.join(" ")),
+                    None if name == "xtask" => "cargo run --package xtask".to_owned(),
+                    None => return,
+                };
+                self.follow_text(&words, Place::Recipe, used_by, "", depth + 1);
             }
             RequestKind::Make { targets, root } => {
                 let Some(text) = text else { return };
@@ -274,7 +333,24 @@ impl InputTrace {
                 for (_, line) in scripts.iter().filter(|(name, _)| is_used(name)) {
                     self.follow_text(line, Place::Recipe, path, folder_of(path), depth + 1);
                 }
+                for file in configured_files(path, &runner_settings(text)) {
+                    self.request_loaded(file, path, *depth);
+                }
             }
+        }
+    }
+
+    fn follow_imports(&mut self, path: &str, text: &str, depth: usize) {
+        for file in imported_files(path, text) {
+            self.request(file, RequestKind::Import, path, depth + 1);
+        }
+    }
+
+    /// A file that a runner of tests loads first. In the folders of the product it is the product.
+    fn request_loaded(&mut self, file: String, used_by: &str, depth: usize) {
+        if !is_in_product(&file) && !is_test_path(&file) {
+            let kind = RequestKind::Program { is_sure: true, is_sourced: false };
+            self.request(file, kind, used_by, depth + 1);
         }
     }
 
@@ -341,9 +417,18 @@ impl InputTrace {
         let runs = |tool: &str| {
             words.iter().take(4).any(|word| word.rsplit('/').next().is_some_and(|name| name == tool))
         };
-        for (_, settings) in LINTERS.iter().filter(|(tool, _)| runs(tool)) {
-            for pattern in *settings {
+        for CheckTool { files, sections, .. } in CHECK_TOOLS.iter().filter(|tool| runs(tool.command)) {
+            for pattern in *files {
                 self.protect(pattern, InputScope::WholeFile, used_by);
+            }
+            for (pattern, section) in *sections {
+                let sections = BTreeSet::from([(*section).to_owned()]);
+                self.protect(pattern, InputScope::Sections(sections), used_by);
+            }
+        }
+        for (_, names) in RUNNER_SETTINGS.iter().filter(|(runner, _)| runs(runner)) {
+            for name in *names {
+                self.request(join(folder, name), RequestKind::RunnerSettings, used_by, depth);
             }
         }
         match program {
@@ -364,11 +449,10 @@ impl InputTrace {
                     Some(ShellArgument::Text(text)) => {
                         self.follow_text(text, place, used_by, folder, depth + 1)
                     }
-                    Some(ShellArgument::File(word)) => {
-                        if let Some(path) = resolve(folder, word) {
-                            self.request(path, program_kind(), used_by, depth);
-                        }
-                    }
+                    Some(ShellArgument::File(word)) => match resolve(folder, word) {
+                        Some(path) => self.request(path, program_kind(), used_by, depth),
+                        None => self.sources_tests |= is_sourced,
+                    },
                     None => {}
                 }
             }
@@ -381,9 +465,8 @@ impl InputTrace {
             _ if program.ends_with(".py") => {
                 self.request(join(folder, program), program_kind(), used_by, depth);
             }
-            "cargo" if words.get(1) == Some(&"xtask") => {
-                self.request("xtask/src/main.rs".to_owned(), program_kind(), used_by, depth);
-            }
+            "cargo" => self.follow_cargo(&words[1..], used_by, depth),
+            "deno" => self.follow_deno(&words[1..], used_by, folder, depth),
             _ if is_interpreter(program) => {
                 for path in interpreted(&words[1..], folder) {
                     self.request(path, program_kind(), used_by, depth);
@@ -410,6 +493,48 @@ impl InputTrace {
             for text in words[1..].iter().filter(|word| word.contains(' ')) {
                 self.follow_text(text, place, used_by, folder, depth + 1);
             }
+        }
+    }
+
+    /// A package that the check runs is a part of it if its name says so: `cargo run -p ci`. Any other is the product.
+    fn follow_cargo(&mut self, words: &[&str], used_by: &str, depth: usize) {
+        const OWN: [&str; 18] = [
+            "test", "t", "nextest", "build", "b", "check", "c", "clippy", "fmt", "doc", "bench", "metadata",
+            "fetch", "deny", "audit", "llvm-cov", "miri", "hack",
+        ];
+        let mut rest = words.iter().skip_while(|word| word.starts_with('+') || word.starts_with('-'));
+        match rest.next() {
+            Some(&("run" | "r")) => {
+                let words: Vec<&str> = rest.copied().take_while(|word| *word != "--").collect();
+                for folder in run_packages(&words) {
+                    for part in ["src/*", "build.rs"] {
+                        self.protect(&join(&folder, part), InputScope::WholeFile, used_by);
+                    }
+                }
+            }
+            Some(name) if !OWN.contains(name) => {
+                let rest = rest.map(|word| (*word).to_owned()).collect();
+                let kind = RequestKind::CargoAlias { name: (*name).to_owned(), rest };
+                self.request(".cargo/config.toml".to_owned(), kind, used_by, depth);
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn follow_deno(&mut self, words: &[&str], used_by: &str, folder: &str, depth: usize) {
+        let program = RequestKind::Program { is_sure: true, is_sourced: false };
+        if words.first() == Some(&"run") {
+            for path in interpreted(words, folder) {
+                self.request(path, program.clone(), used_by, depth);
+            }
+        }
+        let task = words.iter().skip(1).find(|word| !word.starts_with('-')).filter(|_| words[0] == "task");
+        for name in ["deno.json", "deno.jsonc"] {
+            let path = join(folder, name);
+            let script = task.map(|task| (*task).to_owned()).unwrap_or_default();
+            let scripts = BTreeSet::from([script.clone()]);
+            self.protect(&path, InputScope::PackageScripts(scripts), used_by);
+            self.request(path, RequestKind::Package { script }, used_by, depth);
         }
     }
 
@@ -458,6 +583,52 @@ impl InputTrace {
                 );
             }
         }
+    }
+}
+
+/// The folders, perhaps patterns, of the packages that `cargo run` runs and that are called like a part of the check.
+fn run_packages(words: &[&str]) -> Vec<String> {
+    let mut folders = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let (option, value) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (*word, None),
+        };
+        if matches!(option, "-p" | "--package" | "--bin" | "--manifest-path")
+            && let Some(name) = value.or_else(|| rest.next().copied())
+            && is_check_name(name)
+        {
+            match option {
+                "--manifest-path" => folders.push(folder_of(name.trim_start_matches("./")).to_owned()),
+                _ => folders.extend([name.to_owned(), format!("*/{name}")]),
+            }
+        }
+    }
+    folders
+}
+
+/// Whether the name of a package says that it checks or builds, not that it is sold.
+fn is_check_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let mut words = lower.split(['/', '.', '_', '-']);
+    words.any(|word| matches!(word, "xtask" | "tasks" | "devtools") || CHECK_WORDS.contains(&word))
+}
+
+/// What `.cargo/config.toml` says `cargo NAME` stands for.
+fn cargo_alias(text: &str, name: &str) -> Option<String> {
+    let table = DeTable::parse(text).ok()?.into_inner();
+    let DeValue::Table(aliases) = table.get("alias")?.get_ref() else { return None };
+    match aliases.get(name)?.get_ref() {
+        DeValue::String(words) => Some(words.to_string()),
+        DeValue::Array(words) => {
+            let word = |word: &toml::Spanned<DeValue<'_>>| match word.get_ref() {
+                DeValue::String(word) => Some(word.to_string()),
+                _ => None,
+            };
+            Some(words.iter().map(word).collect::<Option<Vec<_>>>()?.join(" "))
+        }
+        _ => None,
     }
 }
 
@@ -511,8 +682,7 @@ fn shell_operand(word: &str, is_text: bool) -> ShellArgument<'_> {
 }
 
 fn is_interpreter(program: &str) -> bool {
-    const NAMES: [&str; 10] =
-        ["node", "ruby", "perl", "deno", "php", "lua", "tsx", "ts-node", "Rscript", "pypy3"];
+    const NAMES: [&str; 9] = ["node", "ruby", "perl", "php", "lua", "tsx", "ts-node", "Rscript", "pypy3"];
     NAMES.contains(&program) || program.starts_with("python")
 }
 
@@ -716,6 +886,11 @@ fn resolve(folder: &str, word: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
+/// Where a link leads, from the root of the repository; none if it leads outside.
+pub(super) fn resolve_link(link: &str, target: &str) -> Option<String> {
+    resolve(folder_of(link), target)
+}
+
 fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
@@ -731,27 +906,29 @@ fn is_shell(path: &str, text: &str) -> bool {
     ends || (first.starts_with("#!") && first.contains("sh")) || (has_no_ending && !first.starts_with("#!"))
 }
 
+/// Words in the names of programs that check.
+const CHECK_WORDS: [&str; 16] = [
+    "test",
+    "tests",
+    "check",
+    "checks",
+    "ci",
+    "verify",
+    "lint",
+    "spec",
+    "suite",
+    "harness",
+    "unit",
+    "integration",
+    "e2e",
+    "scripts",
+    "assert",
+    "asserts",
+];
+
 /// Whether a program that a check script runs is a part of the check rather than the product. Its place and name say so, or
 /// that it runs tests itself.
 fn is_check_like(path: &str, text: &str) -> bool {
-    const WORDS: [&str; 16] = [
-        "test",
-        "tests",
-        "check",
-        "checks",
-        "ci",
-        "verify",
-        "lint",
-        "spec",
-        "suite",
-        "harness",
-        "unit",
-        "integration",
-        "e2e",
-        "scripts",
-        "assert",
-        "asserts",
-    ];
     const RUNS: [&str; 12] = [
         "cargo test",
         "cargo nextest",
@@ -766,12 +943,17 @@ fn is_check_like(path: &str, text: &str) -> bool {
         "assert",
         "expect_",
     ];
+    !is_in_product(path) && (has_check_name(path) || RUNS.iter().any(|runs| text.contains(runs)))
+}
+
+fn has_check_name(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    !is_in_product(path) && lower.split(['/', '.', '_', '-']).any(|word| CHECK_WORDS.contains(&word))
+}
+
+/// Whether a folder on the way to a file says that it is the product.
+fn is_in_product(path: &str) -> bool {
     const PRODUCT: [&str; 5] = ["src", "bin", "app", "pkg", "cmd"];
     let lower = path.to_ascii_lowercase();
-    let folders: Vec<&str> = folder_of(&lower).split('/').collect();
-    if folders.iter().any(|folder| PRODUCT.contains(folder)) {
-        return false;
-    }
-    let mut words = lower.split(['/', '.', '_', '-']);
-    words.any(|word| WORDS.contains(&word)) || RUNS.iter().any(|runs| text.contains(runs))
+    folder_of(&lower).split('/').any(|folder| PRODUCT.contains(&folder))
 }

@@ -5,9 +5,12 @@ use std::fmt;
 
 use super::ecosystems::{loaded_by, may_be_loaded, section_rule};
 use super::inputs::{InputScope, ProtectedInput};
+use super::line_diff::{LineChange, difference};
 use super::makefile::{Makefile, PHONY_MARK};
 use super::runner_marks::{ends_the_reader, shell_function};
-use super::sections::{grown_list, only_adds_words, package_lines, settings_lines};
+use super::sections::{
+    WORKSPACE_MARK, deno_lines, grown_list, only_adds_words, package_lines, settings_lines,
+};
 use super::{ChangedFile, is_protected};
 
 /// A change to a file that decides what the checks do.
@@ -60,6 +63,12 @@ pub(super) fn is_watched(path: &str, inputs: &[ProtectedInput]) -> bool {
         || may_be_loaded(path)
         || section_rule(path).is_some()
         || is_package(path)
+        || is_list_of_packages(path)
+}
+
+/// Whether this file decides what the checks do.
+pub(super) fn is_input(path: &str, inputs: &[ProtectedInput]) -> bool {
+    is_protected(path) || input_of(path, inputs).is_some()
 }
 
 /// The protected inputs that a change touches. Settings of Landfall itself are a concern of their own.
@@ -90,28 +99,73 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
             InputScope::Absent => file.created.then(|| changed_lines(file, code_lines).unwrap_or_default()),
             InputScope::PackageScripts(_) => {
                 let scripts = package_scripts_of(&file.path, inputs);
-                changed_lines(file, |text| package_lines(text, &scripts))
+                match is_package(&file.path) {
+                    true => changed_package(file, &scripts),
+                    false => changed_lines(file, |text| deno_lines(text, &scripts)),
+                }
             }
+            InputScope::Sections(_) => changed_sections(file, &sections_of(&file.path, inputs)),
         };
         return lines.map(|lines| change(&input.used_by, lines));
     }
     if let Some(ecosystem) = loaded_by(file) {
         return changed_lines(file, code_lines).map(|lines| change(ecosystem.name, lines));
     }
-    if let Some(rule) = section_rule(&file.path) {
-        let lines = changed_lines(file, |text| settings_lines(text, rule)).map(|mut lines| {
-            let grows = |line: &str| rule.growing.iter().any(|key| line.starts_with(&format!("+{key}: ")));
-            lines.retain(|line| !grows(line));
+    let lines = if section_rule(&file.path).is_some() {
+        changed_sections(file, &BTreeSet::new())
+    } else if is_package(&file.path) {
+        changed_package(file, &BTreeSet::new())
+    } else if is_list_of_packages(&file.path) {
+        changed_lines(file, code_lines).map(|mut lines| {
+            lines.retain(|line| {
+                line.trim_start_matches('−').trim_start().starts_with("- ") || line.contains('!')
+            });
             lines
-        });
-        let lines = lines.filter(|lines| !lines.is_empty());
-        return lines.map(|lines| change("the test runner", lines));
-    }
-    if is_package(&file.path) {
-        let lines = changed_lines(file, |text| package_lines(text, &BTreeSet::new()));
-        return lines.map(|lines| change("the test runner", lines));
-    }
-    None
+        })
+    } else {
+        None
+    };
+    lines.filter(|lines| !lines.is_empty()).map(|lines| change("the test runner", lines))
+}
+
+/// What changes in the sections that count. Lists that only grow weaken nothing.
+fn changed_sections(file: &ChangedFile, also: &BTreeSet<String>) -> Option<Vec<String>> {
+    let rule = section_rule(&file.path)?;
+    let nothing = BTreeSet::new();
+    // A new package of Cargo has lints of its own; elsewhere a new file may take the place of one above it.
+    let also = if file.created && rule.file == "Cargo.toml" { &nothing } else { also };
+    let mut lines = changed_lines(file, |text| settings_lines(text, rule, also))?;
+    let grows = |line: &String| rule.growing.iter().any(|key| line.starts_with(&format!("+{key}: ")));
+    lines.retain(|line| !grows(line));
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// What changes in the parts of a package.json that count. Packages of the repository that come weaken nothing.
+fn changed_package(file: &ChangedFile, scripts: &BTreeSet<String>) -> Option<Vec<String>> {
+    let mut lines = changed_lines(file, |text| package_lines(text, scripts))?;
+    let comes = |line: &String| {
+        let folder = line.strip_prefix('+').and_then(|line| line.strip_prefix(WORKSPACE_MARK));
+        folder.is_some_and(|folder| !folder.contains('!'))
+    };
+    lines.retain(|line| !comes(line));
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// `packages:` of pnpm.
+fn is_list_of_packages(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ["pnpm-workspace.yaml", "pnpm-workspace.yml"].iter().any(|list| name.eq_ignore_ascii_case(list))
+}
+
+/// The sections of a shared file that count because a tool of the check reads them.
+fn sections_of(path: &str, inputs: &[ProtectedInput]) -> BTreeSet<String> {
+    let scopes = inputs.iter().filter(|input| matches_pattern(&input.path, path)).filter_map(|input| {
+        match &input.scope {
+            InputScope::Sections(sections) => Some(sections),
+            _ => None,
+        }
+    });
+    scopes.flatten().cloned().collect()
 }
 
 /// The input that this path is, or holds: a link in place of its folder takes the file elsewhere.
@@ -191,48 +245,11 @@ fn changed_lines(file: &ChangedFile, part: impl Fn(&str) -> Vec<String>) -> Opti
     if before == after {
         return None;
     }
-    // What both begin and end with is the same; in between is the change.
-    let same_begin = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
-    let most = before.len().min(after.len()) - same_begin;
-    let same_end =
-        before.iter().rev().zip(after.iter().rev()).take(most).take_while(|(old, new)| old == new).count();
-    let removed = &before[same_begin..before.len() - same_end];
-    let added = &after[same_begin..after.len() - same_end];
-    Some(signed_difference(removed, added))
-}
-
-/// The lines of both that are not in common, in order, with their sign.
-fn signed_difference(removed: &[String], added: &[String]) -> Vec<String> {
-    const CELLS_MAX: usize = 250_000; // of the table; a larger change is shown as a whole
-    let width = added.len() + 1;
-    let mut lines = Vec::new();
-    let (mut old, mut new) = (0, 0);
-    if removed.len() * width <= CELLS_MAX {
-        // How many lines are in common from here on: the usual table of the longest common subsequence.
-        let mut common = vec![0usize; (removed.len() + 1) * width];
-        for at in (0..removed.len()).rev() {
-            for place in (0..added.len()).rev() {
-                common[at * width + place] = match removed[at] == added[place] {
-                    true => common[(at + 1) * width + place + 1] + 1,
-                    false => common[(at + 1) * width + place].max(common[at * width + place + 1]),
-                };
-            }
-        }
-        while old < removed.len() && new < added.len() {
-            if removed[old] == added[new] {
-                (old, new) = (old + 1, new + 1);
-            } else if common[(old + 1) * width + new] >= common[old * width + new + 1] {
-                lines.push(format!("−{}", removed[old]));
-                old += 1;
-            } else {
-                lines.push(format!("+{}", added[new]));
-                new += 1;
-            }
-        }
-    }
-    lines.extend(removed[old..].iter().map(|line| format!("−{line}")));
-    lines.extend(added[new..].iter().map(|line| format!("+{line}")));
-    lines
+    let signed = difference(&before, &after).into_iter().map(|change| match change {
+        LineChange::Removed(at) => format!("−{}", before[at]),
+        LineChange::Added(at) => format!("+{}", after[at]),
+    });
+    Some(signed.collect())
 }
 
 /// Lists of needed files that only grow, and targets that are made always now: they weaken nothing.

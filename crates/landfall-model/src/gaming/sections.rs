@@ -8,17 +8,17 @@ use toml::de::{DeTable, DeValue};
 use super::ecosystems::{PACKAGE_KEYS, SectionRule, SettingsFormat};
 use super::json_text::{members, string};
 
-/// The lines of a settings file that count by a rule of the table.
-pub(super) fn settings_lines(text: &str, rule: &SectionRule) -> Vec<String> {
+/// The lines of a settings file that count by a rule of the table, and those of these sections.
+pub(super) fn settings_lines(text: &str, rule: &SectionRule, also: &BTreeSet<String>) -> Vec<String> {
     match rule.format {
-        SettingsFormat::Toml => toml_lines(text, rule),
-        SettingsFormat::Ini => ini_lines(text, rule),
+        SettingsFormat::Toml => toml_lines(text, rule, also),
+        SettingsFormat::Ini => ini_lines(text, rule, also),
         SettingsFormat::GoMod => go_mod_lines(text, rule),
     }
 }
 
 /// A line for each key that counts, with its whole name before it. A text that is no TOML counts as a whole.
-fn toml_lines(text: &str, rule: &SectionRule) -> Vec<String> {
+fn toml_lines(text: &str, rule: &SectionRule, also: &BTreeSet<String>) -> Vec<String> {
     let Ok(table) = DeTable::parse(text) else {
         return text.lines().map(|line| line.trim().to_owned()).collect();
     };
@@ -26,8 +26,11 @@ fn toml_lines(text: &str, rule: &SectionRule) -> Vec<String> {
     let mut pending: Vec<(String, &Spanned<DeValue<'_>>)> =
         table.get_ref().iter().rev().map(|(key, value)| (key.get_ref().to_string(), value)).collect();
     while let Some((key, value)) = pending.pop() {
-        let begins = |section: &&str| key.strip_prefix(*section).is_some_and(|rest| rest.starts_with('.'));
-        let counts = rule.sections.iter().any(|section| key == *section || begins(section))
+        let is_in = |section: &str| {
+            key.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let counts = rule.sections.iter().any(|section| is_in(section))
+            || also.iter().any(|section| is_in(section))
             || rule.keys.contains(&key.as_str());
         let written = || text[value.span()].split_whitespace().collect::<Vec<_>>().join(" ");
         match value.get_ref() {
@@ -78,18 +81,19 @@ fn is_other_library(key: &str, dependency: &DeTable<'_>) -> bool {
         && ["path", "git", "package", "registry"].iter().any(|from| dependency.contains_key(*from))
 }
 
-fn ini_lines(text: &str, rule: &SectionRule) -> Vec<String> {
+fn ini_lines(text: &str, rule: &SectionRule, also: &BTreeSet<String>) -> Vec<String> {
     let mut counts = false;
     let mut lines = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
         if let Some(header) = line.strip_prefix('[') {
             let header = header.trim_end_matches(']').trim();
-            let begins = |section: &&str| {
+            let begins = |section: &str| {
                 header
-                    .strip_prefix(*section)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '.']))
+                    .strip_prefix(section)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '.', '-']))
             };
-            counts = rule.sections.iter().any(begins);
+            counts = rule.sections.iter().any(|section| begins(section))
+                || also.iter().any(|section| begins(section));
         }
         if counts {
             lines.push(line.to_owned());
@@ -145,6 +149,12 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
             lines.push(format!("\"{name}\": {value}"));
         }
     }
+    // What goes from the list is not checked any more.
+    for (_, value) in package.iter().filter(|(name, _)| name == "workspaces") {
+        let packages = members(value).into_iter().flatten().find(|(name, _)| name == "packages");
+        let list = packages.map_or(*value, |(_, list)| list);
+        lines.extend(elements(list).into_iter().map(|folder| format!("{WORKSPACE_MARK}{folder}")));
+    }
     // A package that does not come from the registry under its own name can be any program.
     let tables = ["dependencies", "devDependencies", "overrides", "resolutions"];
     for (_, table) in package.iter().filter(|(name, _)| tables.contains(&name.as_str())) {
@@ -161,6 +171,39 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
     lines
 }
 
+/// How a line for a package of the repository begins.
+pub(super) const WORKSPACE_MARK: &str = "\"workspaces\": ";
+
+/// The strings of a JSON list as they are written.
+fn elements(list: &str) -> Vec<&str> {
+    let inside = list.trim().trim_start_matches('[').trim_end_matches(']');
+    inside.split(',').map(str::trim).filter(|element| !element.is_empty()).collect()
+}
+
+/// Of a deno.json the tasks that these names run, its settings for tests and checks, and modules that come from files of the
+/// repository, a line each.
+pub(super) fn deno_lines(text: &str, tasks: &BTreeSet<String>) -> Vec<String> {
+    const KEYS: [&str; 6] = ["test", "lint", "fmt", "importMap", "exclude", "nodeModulesDir"];
+    let Some(settings) = members(text) else {
+        return text.lines().map(|line| line.trim().to_owned()).collect();
+    };
+    let used = package_scripts(text).into_iter().filter(|(name, _)| tasks.contains(name));
+    let mut lines: Vec<String> = used.map(|(name, line)| format!("\"{name}\": \"{line}\"")).collect();
+    for (name, value) in &settings {
+        if KEYS.contains(&name.as_str()) {
+            lines.push(format!("\"{name}\": {}", value.split_whitespace().collect::<Vec<_>>().join(" ")));
+        }
+    }
+    let imports = settings.iter().filter(|(name, _)| matches!(name.as_str(), "imports" | "scopes"));
+    for (name, from) in imports.flat_map(|(_, table)| members(table).unwrap_or_default()) {
+        let registries = ["\"npm:", "\"jsr:", "\"node:", "\"https:"];
+        if !registries.iter().any(|registry| from.starts_with(registry)) {
+            lines.push(format!("\"{name}\": {from}"));
+        }
+    }
+    lines
+}
+
 /// Whether a name of a script, in which `*` stands for anything, is this one.
 pub(super) fn is_script(wanted: &str, name: &str) -> bool {
     match wanted.split_once('*') {
@@ -171,11 +214,24 @@ pub(super) fn is_script(wanted: &str, name: &str) -> bool {
     }
 }
 
-/// The scripts of a package.json. Of two with one name the later one counts, as in npm.
+/// The scripts of a package.json, or the tasks of a deno.json. Of two with one name the later one counts, as in npm.
 pub(super) fn package_scripts(text: &str) -> BTreeMap<String, String> {
-    let tables = members(text).unwrap_or_default().into_iter().filter(|(name, _)| name == "scripts");
+    let is_table = |name: &str| matches!(name, "scripts" | "tasks");
+    let tables = members(text).unwrap_or_default().into_iter().filter(|(name, _)| is_table(name));
     let scripts = tables.flat_map(|(_, table)| members(table).unwrap_or_default());
-    scripts.filter_map(|(name, line)| Some((name, string(line)?))).collect()
+    // A task of Deno may be an object.
+    let line_of = |value: &str| {
+        let inside = members(value).into_iter().flatten().find(|(name, _)| name == "command");
+        string(inside.map_or(value, |(_, line)| line))
+    };
+    scripts.filter_map(|(name, value)| Some((name, line_of(value)?))).collect()
+}
+
+/// The values of a package.json that configure runners, as one text.
+pub(super) fn runner_settings(text: &str) -> String {
+    let package = members(text).unwrap_or_default();
+    let values = package.iter().filter(|(name, _)| PACKAGE_KEYS.contains(&name.as_str()));
+    values.map(|(_, value)| format!("{value}\n")).collect()
 }
 
 /// The variable to which `now` only adds words of what `before` has, and no word that could be a command.

@@ -29,6 +29,7 @@ pub fn check_inputs(line: &str, files: Files<'_>, expect: Expect) {
             InputScope::TestScript => "tests".to_owned(),
             InputScope::MakeTargets(targets) => format!("targets {}", names(targets)),
             InputScope::PackageScripts(scripts) => format!("scripts {}", names(scripts)),
+            InputScope::Sections(sections) => format!("sections {}", names(sections)),
             InputScope::Recipes => "recipes".to_owned(),
             InputScope::Sourced => "sourced".to_owned(),
             InputScope::Absent => "absent".to_owned(),
@@ -116,7 +117,7 @@ fn options_of_a_shell_and_of_wrappers_hide_no_script() {
         check_follows(line, "scripts/ci.sh");
     }
     check_follows("uv run check.py", "check.py");
-    check_follows("cargo xtask ci", "xtask/src/main.rs");
+    check_follows("cargo xtask ci", "xtask/src/*");
     let inputs = trace("bash -o pipefail other.sh", &[("pipefail", "")]);
     assert!(inputs.iter().all(|input| input.path == "other.sh"), "{inputs:?}");
 }
@@ -690,5 +691,214 @@ fn a_script_of_tests_may_grow_and_not_shrink() {
         expect![[
             r#"changes what the checks do: test.sh (used by the check): −[ "$(sh greet.sh Ada)" = "Hello, Ada!" ] || exit 1 ⏎ +[ "$(sh greet.sh Ada)" = "Bye" ] || exit 1"#
         ]],
+    );
+}
+
+#[test]
+fn a_check_program_is_protected_with_what_it_imports() {
+    check_inputs(
+        "python3 ci/check.py && node tools/verify.mjs",
+        &[
+            ("ci/check.py", "import json\nimport rules\nfrom calc import add\n"),
+            ("ci/rules.py", "import more\n"),
+            ("ci/more.py", ""),
+            ("calc.py", "def add(a, b):\n    assert a\n"),
+            (
+                "tools/verify.mjs",
+                "import { check } from './rules.mjs';\nimport { add } from '../src/calc.mjs';\n",
+            ),
+            ("tools/rules.mjs", "export const check = 1;\n"),
+            ("src/calc.mjs", ""),
+        ],
+        expect![[r#"
+            ci/check.py: all (the check)
+            ci/more.py: all (ci/rules.py)
+            ci/rules.py: all (ci/check.py)
+            tools/rules.mjs: all (tools/verify.mjs)
+            tools/verify.mjs: all (the check)"#]],
+    );
+    check_inputs(
+        "python3 check.py",
+        &[
+            ("check.py", "from calc import add\nimport check_rules\n"),
+            ("calc.py", "assert True\n"),
+            ("check_rules.py", ""),
+        ],
+        expect![[r#"
+            check.py: all (the check)
+            check_rules.py: all (check.py)"#]],
+    );
+}
+
+#[test]
+fn a_package_that_the_check_runs_is_protected_whole() {
+    let alias = "[alias]\nci = [\"run\", \"--package\", \"ci-tool\", \"--\"]\n";
+    for (line, changed, is_seen) in [
+        ("cargo xtask test", "xtask/src/main.rs", true),
+        ("cargo xtask test", "xtask/src/checks/lint.rs", true),
+        ("cargo xtask test", "tools/xtask/src/lint.rs", true),
+        ("cargo ci", "ci-tool/src/lint.rs", true),
+        ("cargo run --quiet --manifest-path tools/check/Cargo.toml", "tools/check/src/lib.rs", true),
+        ("sh ci.sh", "xtask/src/lint.rs", true),
+        ("cargo run -p shop -- --selftest", "shop/src/lib.rs", false),
+        ("cargo test", "xtask/src/lint.rs", false),
+        ("cargo xtask test", "xtask/README.md", false),
+    ] {
+        let files = [(".cargo/config.toml", alias), ("ci.sh", "cargo xtask test\n")];
+        let found = concerns(
+            &[change(changed, "fn a() {}\n", "fn b() {}\n")],
+            &trace(line, &files),
+            None,
+            None,
+            None,
+        );
+        assert_eq!(!found.is_empty(), is_seen, "{line}: {changed}: {found:?}");
+    }
+}
+
+#[test]
+fn sections_of_linters_count_where_the_check_runs_them() {
+    let python = |rules: &str| format!("[project]\nname = \"a\"\n[tool.ruff.lint]\nselect = [{rules}]\n");
+    let changed = || change("pyproject.toml", &python("\"E\""), &python(""));
+    check_change(
+        "ruff check .",
+        &[],
+        changed(),
+        expect![[
+            r#"changes what the checks do: pyproject.toml (used by the check): −tool.ruff.lint.select = ["E"]"#
+        ]],
+    );
+    check_change("pytest", &[], changed(), expect![[""]]);
+    let cargo = |lints: &str| format!("[package]\nname = \"a\"\n[lints.clippy]\n{lints}");
+    let changed = || change("Cargo.toml", &cargo("unwrap_used = \"deny\"\n"), &cargo(""));
+    check_change(
+        "cargo clippy --all-targets",
+        &[],
+        changed(),
+        expect![[
+            r#"changes what the checks do: Cargo.toml (used by the check): −lints.clippy.unwrap_used = "deny" ⏎ +lints.clippy"#
+        ]],
+    );
+    check_change("cargo test", &[], changed(), expect![[""]]);
+    check_change("cargo clippy", &[], change("new/Cargo.toml", "", &cargo("")), expect![[""]]);
+    let version = change("pyproject.toml", &python("\"E\""), &python("\"E\"").replace("\"a\"", "\"b\""));
+    check_change("ruff check .", &[], version, expect![[""]]);
+    let flake = change("setup.cfg", "[flake8]\nmax-line-length = 80\n", "[flake8]\nignore = E\n");
+    check_change(
+        "python -m flake8",
+        &[],
+        flake,
+        expect![
+            "changes what the checks do: setup.cfg (used by the check): −max-line-length = 80 ⏎ +ignore = E"
+        ],
+    );
+}
+
+#[test]
+fn workspaces_may_come_and_not_go() {
+    let package =
+        |list: &str| format!("{{\"workspaces\": [{list}], \"scripts\": {{\"test\": \"npm test -ws\"}}}}");
+    let changed = |before: &str, after: &str| change("package.json", &package(before), &package(after));
+    check_change(
+        "npm test -ws",
+        &[],
+        changed("\"a\", \"b\"", "\"a\""),
+        expect![[r#"changes what the checks do: package.json (used by the check): −"workspaces": "b""#]],
+    );
+    check_change("npm test -ws", &[], changed("\"a\"", "\"a\", \"b\""), expect![[""]]);
+    check_change(
+        "npm test -ws",
+        &[],
+        changed("\"p/*\"", "\"p/*\", \"!p/a\""),
+        expect![[r#"changes what the checks do: package.json (used by the check): +"workspaces": "!p/a""#]],
+    );
+    let pnpm =
+        |list: &str| change("pnpm-workspace.yaml", "packages:\n  - a\n  - b\ncatalog:\n  x: 1\n", list);
+    check_change(
+        "pnpm -r test",
+        &[],
+        pnpm("packages:\n  - a\ncatalog:\n  x: 1\n"),
+        expect!["changes what the checks do: pnpm-workspace.yaml (used by the test runner): −  - b"],
+    );
+    check_change(
+        "pnpm -r test",
+        &[],
+        pnpm("packages:\n  - a\n  - b\n  - c\ncatalog:\n  x: 2\n"),
+        expect![[""]],
+    );
+}
+
+#[test]
+fn tasks_of_deno_and_its_settings_for_tests_count() {
+    let deno = |task: &str, rest: &str| {
+        format!(
+            "{{\"tasks\": {{\"test\": \"{task}\", \"dev\": \"a\"}}, \"imports\": {{\"x\": \"npm:x@1\"}}{rest}}}"
+        )
+    };
+    let changed = |task: &str, rest: &str| change("deno.json", &deno("deno test", ""), &deno(task, rest));
+    check_change(
+        "deno task test",
+        &[],
+        changed("true", ""),
+        expect![[
+            r#"changes what the checks do: deno.json (used by the check): −"test": "deno test" ⏎ +"test": "true""#
+        ]],
+    );
+    check_change(
+        "deno test",
+        &[],
+        changed("deno test", ", \"test\": {\"exclude\": [\"a\"]}"),
+        expect![[
+            r#"changes what the checks do: deno.json (used by the check): +"test": {"exclude": ["a"]}"#
+        ]],
+    );
+    let upgrade = change("deno.json", &deno("deno test", ""), &deno("deno test", "").replace("x@1", "x@2"));
+    check_change("deno task test", &[], upgrade, expect![[""]]);
+    check_change("cargo test", &[], changed("true", ""), expect![[""]]);
+}
+
+#[test]
+fn files_that_the_settings_of_a_runner_name_are_protected() {
+    check_inputs(
+        "npm test",
+        &[
+            (
+                "package.json",
+                "{\"scripts\": {\"test\": \"mocha\"}, \"jest\": {\"setupFiles\": [\"./tools/env.js\"]}}",
+            ),
+            (".mocharc.yml", "require:\n  - ./tools/setup.js\n  - ./src/calc.js\n"),
+            ("tools/setup.js", "require('./hooks')\n"),
+            ("tools/hooks.js", ""),
+            ("tools/env.js", ""),
+            ("src/calc.js", ""),
+        ],
+        expect![[r#"
+            package.json: scripts posttest pretest test (the check)
+            tools/env.js: all (package.json)
+            tools/hooks.js: all (tools/setup.js)
+            tools/setup.js: all (.mocharc.yml)"#]],
+    );
+}
+
+#[test]
+fn settings_behind_a_link_are_protected_where_they_are() {
+    let inputs = landfall_model::gaming::linked_settings("landfall.toml", "config/landfall.toml");
+    let found = concerns(&[change("config/landfall.toml", "a = 1\n", "a = 2\n")], &inputs, None, None, None);
+    expect!["changes what the checks do: config/landfall.toml (used by landfall.toml): −a = 1 ⏎ +a = 2"].assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+    let inputs = landfall_model::gaming::linked_settings(".landfall", "tools/landfall");
+    let found =
+        concerns(&[change("tools/landfall/flows/a.toml", "a = 1\n", "a = 2\n")], &inputs, None, None, None);
+    assert_eq!(found.len(), 1);
+    assert_eq!(landfall_model::gaming::linked_settings("landfall.toml", "../other.toml"), []);
+}
+
+#[test]
+fn tests_are_built_like_the_development_profile() {
+    let cargo = |overflow: &str| format!("[profile.dev]\nopt-level = 1\n{overflow}");
+    check_change(
+        "cargo test",
+        &[],
+        change("Cargo.toml", &cargo(""), &cargo("overflow-checks = false\n")),
+        expect!["changes what the checks do: Cargo.toml (used by the test runner): +profile.dev.overflow-checks = false"],
     );
 }
