@@ -31,7 +31,7 @@ pub(crate) fn collect(
 ) -> Result<Option<(Vec<Concern>, TestEvidence)>, GitError> {
     let merged = site::oid(&report.commit);
     let section = verify_section(site, base)?.unwrap_or_else(|_| site.settings.verify.clone());
-    let inputs = protected_inputs(site, base, &section)?;
+    let CheckInputs { inputs, sources_tests } = check_inputs(site, base, &section)?;
     let names = site.store.diff_names(base, &merged)?;
     let (files, is_cut) = changed_files(site, base, &merged, &names, &inputs)?;
     let on_base = tests_on_base(site, name, base)?;
@@ -48,7 +48,7 @@ pub(crate) fn collect(
             names.iter().map(|name| (String::from_utf8_lossy(&name.path).into_owned(), name)).collect();
         let run = BaseTests { site, name, section: &section, base, merged: &merged, report, raw: &raw };
         of_base.extend(gaming::unrestored_tests(&files, section.base_tests));
-        match run.run(&files)? {
+        match run.run(&files, sources_tests)? {
             BaseTestsEnd::NoneChanged => {}
             BaseTestsEnd::Interrupted => return Ok(None),
             BaseTestsEnd::Ran(run) => {
@@ -67,8 +67,15 @@ pub(crate) fn collect(
     Ok(Some((concerns, evidence)))
 }
 
+/// What decides what the verify commands do.
+struct CheckInputs {
+    inputs: Vec<ProtectedInput>,
+    /// Whether a script of the check reads files into its own shell whose names cannot be told.
+    sources_tests: bool,
+}
+
 /// The files of the base that decide what the verify commands do.
-fn protected_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<Vec<ProtectedInput>, GitError> {
+fn check_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<CheckInputs, GitError> {
     let mut trace = InputTrace::new(section.commands.iter().map(|command| command.run.as_str()));
     while let Some(path) = trace.next_path() {
         let bytes = site.store.read_small_blob(base, path.as_bytes(), gaming::INPUT_BYTES_MAX)?;
@@ -79,7 +86,14 @@ fn protected_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<Vec<Pro
             None => trace.provide(&path, text),
         }
     }
-    Ok(trace.into_inputs())
+    let sources_tests = trace.sources_tests();
+    let mut inputs = trace.into_inputs();
+    for path in gaming::SETTINGS_PATHS {
+        if let Some((link, target)) = link_above(site, base, path)? {
+            inputs.extend(gaming::linked_settings(&link, &target));
+        }
+    }
+    Ok(CheckInputs { inputs, sources_tests })
 }
 
 /// The first link on the way to a path, with where it leads.
@@ -164,8 +178,8 @@ enum BaseTestsEnd {
 
 impl BaseTests<'_> {
     /// Runs them, or takes over what the same tests showed of the same work: a base that moves elsewhere changes nothing.
-    fn run(&self, files: &[ChangedFile]) -> Result<BaseTestsEnd, GitError> {
-        let restores = gaming::restores(files);
+    fn run(&self, files: &[ChangedFile], sources_tests: bool) -> Result<BaseTestsEnd, GitError> {
+        let restores = gaming::restores(files, sources_tests);
         if restores.is_empty() {
             return Ok(BaseTestsEnd::NoneChanged);
         }

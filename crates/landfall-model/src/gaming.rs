@@ -5,12 +5,14 @@
 
 mod base_tests;
 mod cases;
+mod code_text;
 mod ecosystems;
 mod imports;
 mod inputs;
 mod json_text;
 mod line_diff;
 mod makefile;
+mod new_tests;
 mod protected;
 mod runner_marks;
 mod rust_tests;

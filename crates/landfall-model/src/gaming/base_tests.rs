@@ -1,6 +1,8 @@
 //! The tests of the base against the work: which files are put back, and what a run of them says.
 
-use super::{ChangedFile, Language, TestCase, Tests, cases, changed_tests, is_test_path, rust_tests};
+use super::{
+    ChangedFile, Language, TestCase, Tests, cases, changed_tests, is_test_path, new_tests, rust_tests,
+};
 use crate::gate::{Outcome, without_colour};
 use crate::task::{Concern, ConcernCode};
 
@@ -148,9 +150,10 @@ impl BaseTestRun {
 }
 
 /// The files to put back so that the tests of the base meet the code of the work. None: no test of the base changed, and
-/// none came that could alter how the others run.
+/// none came that could alter how the others run. `sources_tests`: a script of the check reads files into its own shell whose
+/// names cannot be told.
 #[must_use]
-pub fn restores(files: &[ChangedFile]) -> Vec<Restore> {
+pub fn restores(files: &[ChangedFile], sources_tests: bool) -> Vec<Restore> {
     let is_prose = |path: &str| path.ends_with(".md") || path.ends_with(".rst");
     let mut found = Vec::new();
     let mut is_needed = false;
@@ -160,7 +163,7 @@ pub fn restores(files: &[ChangedFile]) -> Vec<Restore> {
             if file.created && (is_rust_module(&path) || is_data(&path)) {
                 continue; // the code of the work may name it
             }
-            is_needed |= !file.created || may_alter_other_tests(&path);
+            is_needed |= !file.created || new_tests::may_alter_other_tests(file, sources_tests);
             found.push(if file.created { Restore::Remove { path } } else { Restore::FromBase { path } });
         } else if let (Some(before), Some(after)) = (&file.before, &file.after)
             && let Some(text) = cases::with_tests_of_base(&path, before, after)
@@ -184,12 +187,6 @@ fn is_data(path: &str) -> bool {
         Language::Other => path.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending)),
         Language::Rust | Language::Python | Language::Go | Language::Script | Language::Jvm => false,
     }
-}
-
-/// Whether a test file that comes may run in one process with the others. What it does there no text can tell for sure.
-fn may_alter_other_tests(path: &str) -> bool {
-    // In Cargo it is a program of its own.
-    !is_data(path) && Language::of(path) != Language::Rust
 }
 
 /// Whether a module is called `test` and tests nothing: a command of that name, say. The code of the work needs its own.

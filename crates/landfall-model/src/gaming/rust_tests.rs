@@ -53,15 +53,21 @@ pub(super) fn with_modules_of_base(base: &str, work: &str) -> Option<String> {
 
 /// The file without its modules of tests, which are put back as a whole.
 pub(super) fn without_modules(text: &str) -> String {
-    let masked = mask(text);
     let mut left = String::new();
     let mut from = 0;
-    for module in modules(&masked).iter().filter(|module| module.is_test) {
-        left.push_str(&text[from..module.begin]);
+    for module in module_ranges(text) {
+        left.push_str(&text[from..module.start]);
         from = module.end;
     }
     left.push_str(&text[from..]);
     left
+}
+
+/// Where the modules of tests are, in bytes.
+pub(super) fn module_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
+    let masked = mask(text);
+    let of_tests = modules(&masked).into_iter().filter(|module| module.is_test);
+    of_tests.map(|module| module.begin..module.end).collect()
 }
 
 /// The modules at the top of a masked text, in order. One inside another item may never be built.
@@ -194,7 +200,7 @@ fn mask(text: &str) -> String {
     String::from_utf8(out).expect("whole characters are blanked")
 }
 
-fn block_comment(bytes: &[u8]) -> usize {
+pub(super) fn block_comment(bytes: &[u8]) -> usize {
     let mut depth = 0usize;
     let mut at = 0;
     while at + 1 < bytes.len() {
@@ -212,7 +218,7 @@ fn block_comment(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-fn quoted(bytes: &[u8], quote: u8) -> usize {
+pub(super) fn quoted(bytes: &[u8], quote: u8) -> usize {
     let mut at = 1;
     while at < bytes.len() {
         match bytes[at] {
@@ -225,7 +231,7 @@ fn quoted(bytes: &[u8], quote: u8) -> usize {
 }
 
 /// The length of `r"…"` or `r#"…"#` at the beginning.
-fn raw_string(bytes: &[u8]) -> Option<usize> {
+pub(super) fn raw_string(bytes: &[u8]) -> Option<usize> {
     let begin = bytes.iter().position(|byte| *byte == b'r')? + 1;
     let hashes = bytes[begin..].iter().take_while(|byte| **byte == b'#').count();
     let open = begin + hashes;

@@ -16,7 +16,7 @@ fn paths(files: &[ChangedFile]) -> Vec<String> {
         Restore::Remove { path } => format!("remove {path}"),
         Restore::Text { path, .. } => format!("text {path}"),
     };
-    restores(files).iter().map(word).collect()
+    restores(files, true).iter().map(word).collect()
 }
 
 #[test]
@@ -74,6 +74,42 @@ fn changed_and_deleted_tests_come_back_and_new_ones_go() {
 }
 
 #[test]
+fn plain_new_tests_start_no_run_of_those_of_the_base() {
+    let check = |path: &str, text: &str, is_run: bool| {
+        let file = ChangedFile {
+            created: true,
+            after: Some(text.to_owned()),
+            ..ChangedFile { path: path.to_owned(), ..ChangedFile::default() }
+        };
+        assert_eq!(!restores(&[file], false).is_empty(), is_run, "{path}: {text}");
+    };
+    let python = "import unittest\n\nfrom calc import add\n\nCASES = [(1, 2, 3)]\n\n\nclass Sums(unittest.TestCase):\n    \
+                  def setUp(self):\n        self.start = 0\n\n    def test_adds(self):\n        for a, b, c in CASES:\n            \
+                  total = add(\n                a,\n                b=b,\n            )\n            self.assertEqual(total, c)\n\n\n\
+                  if __name__ == \"__main__\":\n    unittest.main()\n";
+    check("tests/test_sums.py", python, false);
+    check("tests/test_sums.py", &python.replace("self.start = 0", "import calc; calc.add = max"), true);
+    check("tests/test_sums.py", &python.replace("CASES = [(1, 2, 3)]", "CASES = load()"), true);
+    check("tests/test_sums.py", &python.replace("self.start = 0", "setattr(calc, name, max)"), true);
+    check("tests/test_sums.py", &python.replace("total = add(", "c = calc; c.add = max; total = add("), true);
+    let script = "const test = require('node:test');\nconst assert = require('node:assert');\nconst { add } = \
+                  require('../calc');\n\ntest('adds', () => {\n  const cases = [[1, 2, 3]];\n  for (let i = 0; i < \
+                  cases.length; i++) {\n    const [a, b, c] = cases[i];\n    assert.strictEqual(add(a, b), c);\n  }\n  let total;\n  total = add(1, 2);\n});\n";
+    check("test/sums.test.js", script, false);
+    check("test/sums.test.js", &script.replace("let total;", "let total; calc.add = add;"), true);
+    check("test/sums.test.js", "test('x', () => { require('../calc').add = () => 3; });\n", true);
+    check("test/sums.test.js", "beforeEach(() => reset());\n", true);
+    let go = "package calc\n\nimport \"testing\"\n\nfunc TestSums(t *testing.T) {\n\tcases := []struct {\n\t\ta, b int\n\t}{\n\t\t{1, \
+              2},\n\t}\n\tfor _, c := range cases {\n\t\tif got := Add(c.a, c.b); got != 3 {\n\t\t\tt.Errorf(\"got %d\", got)\n\t\t}\n\t}\n}\n";
+    check("sums_test.go", go, false);
+    check("sums_test.go", &go.replace("\tcases :=", "\tadd = nil\n\tcases :="), true);
+    check("sums_test.go", &format!("{go}\nvar _ = patch()\n"), true);
+    check("sums_test.go", &format!("//go:build none\n{go}"), true);
+    check("tests/sums.sh", "out=$(sh greet.sh)\n[ \"$out\" = hello ] || exit 1\n", false);
+    check("tests/sums.bats", "@test \"x\" {\n  true\n}\n", true);
+}
+
+#[test]
 fn tests_that_cannot_be_put_back_are_named() {
     let bare = |result: u32| format!("fn f() {{}}\n#[test]\nfn a() {{ assert_eq!(f(), {result}); }}\n");
     let file = |before: &str, after: &str| ChangedFile {
@@ -109,7 +145,7 @@ fn unit_tests_in_a_rust_file_come_back_by_themselves() {
         format!("#[cfg(test)]\nmod tests {{\n    #[test]\n    fn a() {{ assert_eq!(1, {result}); }}\n}}\n")
     };
     let file = ChangedFile { before: Some(tests(1)), after: Some(tests(2)), ..changed("src/lib.rs") };
-    assert_eq!(restores(&[file]), [Restore::Text { path: "src/lib.rs".to_owned(), text: tests(1) }]);
+    assert_eq!(restores(&[file], false), [Restore::Text { path: "src/lib.rs".to_owned(), text: tests(1) }]);
 }
 
 #[test]
