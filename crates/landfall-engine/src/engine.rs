@@ -376,7 +376,7 @@ impl Engine {
             mail: mail_to,
             passes: Mutex::default(),
             baseline: Mutex::new(HashMap::new()),
-            base_test_runs: Mutex::default(),
+            test_runs: Mutex::default(),
             base_lane: Mutex::new(()),
             sections: Mutex::default(),
             bases: Mutex::default(),

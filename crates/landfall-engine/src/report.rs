@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landfall_host::{crash, disk};
-use landfall_model::gaming::TestEvidence;
+use landfall_model::gaming::{MutationTrial, TestEvidence};
 use landfall_model::gate::GateReport;
 use landfall_model::issue::{self, Lookback, Paper, ProposalTier, Source};
 use landfall_model::recovery::entry;
@@ -141,6 +141,10 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
     if let Some(run) = base_tests.filter(|run| !run.outcome.is_green()) {
         warnings.push(format!("the work fails tests of the base: {}", run.summary()));
     }
+    let mutations = task.evidence.as_ref().and_then(|evidence| evidence.mutations.as_ref());
+    if let Some(run) = mutations.filter(|run| run.is_finding()) {
+        warnings.push(format!("the tests may be unable to fail: {}", run.summary()));
+    }
     let sandbox_of =
         |level: Confinement| json!({ "level": level.word(), "leaves_open": level.leaves_open() });
     let work = json!({
@@ -181,7 +185,8 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
 
 /// What is known of the tests besides that they passed. None for work that was verified before this was recorded.
 fn tests_of(task: &Task) -> Value {
-    let Some(TestEvidence { protected, base_tests, tests_run_on_base, counts }) = &task.evidence else {
+    let Some(TestEvidence { protected, base_tests, tests_run_on_base, counts, mutations }) = &task.evidence
+    else {
         return Value::Null;
     };
     // A person's word counts for all that they were shown; without concerns nobody was asked.
@@ -200,9 +205,17 @@ fn tests_of(task: &Task) -> Value {
             "files": run.files, "outcome": run.outcome.word(), "failing": run.failing, "took_ms": run.took_ms,
         })
     });
+    let mutations = mutations.as_ref().map(|run| {
+        let trial = |MutationTrial { path, line, before, after, outcome }: &MutationTrial| {
+            json!({ "path": path, "line": line, "before": before, "after": after, "outcome": outcome.word() })
+        };
+        let tried: Vec<Value> = run.trials.iter().map(trial).collect();
+        json!({ "tests": run.tests, "tried": tried, "took_ms": run.took_ms })
+    });
     json!({
         "protected_inputs": protected,
         "base_tests": base_tests,
+        "mutations": mutations,
         "tests_run_on_base": tests_run_on_base,
         "tests_run": task.gate.as_ref().and_then(GateReport::tests),
         "in_changed_files": {

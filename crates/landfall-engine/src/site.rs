@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
-use landfall_model::gaming::BaseTestRun;
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
 use landfall_model::pilot::Pilot;
@@ -29,6 +28,7 @@ use crate::meter::Meter;
 use crate::prompts::Prompts;
 use crate::settings::{Settings, Verify};
 use crate::shortage::{self, Shortage, Shortages};
+use crate::test_evidence::TestRuns;
 
 /// Everything that performing an effect may need. One per engine, behind an `Arc`.
 pub struct Site {
@@ -66,8 +66,8 @@ pub struct Site {
     pub(crate) passes: Mutex<Passes>,
     /// What single checks showed on the base, by tree, section and command.
     pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), BaselineEntry>>,
-    /// What the tests of the base showed of a work, by its head and those tests.
-    pub(crate) base_test_runs: Mutex<HashMap<(Commit, Digest), BaseTestRun>>,
+    /// What was found out about the tests of works.
+    pub(crate) test_runs: Mutex<TestRuns>,
     /// Held by whoever checks the base out in its own lane.
     pub(crate) base_lane: Mutex<()>,
     /// Verify sections by the base they were read from: a commit never changes.

@@ -3,14 +3,18 @@
 //!
 //! The facts are collected here; what follows from them is decided by `gaming` of the model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::MutexGuard;
 
-use landfall_host::git::{Change, ChangedPath, DiffOptions, GitError, Ignored, Oid, PathContent, Signature};
+use landfall_host::git::{
+    Change, ChangedPath, DiffOptions, GitError, Ignored, Lane, Oid, PathContent, Signature,
+};
 use landfall_model::gaming::{
-    self, BaseTestMode, BaseTestRun, ChangedFile, InputTrace, ProtectedInput, Restore, TestEvidence,
+    self, BaseTestMode, BaseTestRun, ChangedFile, InputTrace, Mutation, MutationBudget, MutationMode,
+    MutationOutcome, MutationRun, MutationTrial, ProtectedInput, Restore, TestEvidence,
 };
 use landfall_model::gate::{GateReport, Outcome, weigh};
-use landfall_model::{Concern, ConcernCode, Task};
+use landfall_model::{Commit, Concern, ConcernCode, Digest, Task};
 
 use crate::gate::{Borrowed, DIFF_MAX, Gate, changed_lines, digest, tests_on_base, verify_section};
 use crate::settings::{Verify, VerifyCommand};
@@ -20,6 +24,26 @@ const PATHS_BYTES_MAX: usize = 256 << 10; // of paths on a command line; systems
 const TEXT_MAX: u64 = 512 << 10; // a larger file is no test that a person wrote
 const TEXTS_MAX: usize = 2_000; // files whose text is read; a change of more is looked at by a person
 const RUNS_KEPT: usize = 256; // tasks at work ask again when the base moves
+
+/// What was found out about the tests of works, by the head of the work and what was run. A base that moves changes nothing.
+#[derive(Default)]
+pub(crate) struct TestRuns {
+    base_tests: RunsByWork<BaseTestRun>,
+    mutations: RunsByWork<MutationRun>,
+}
+
+type RunsByWork<R> = HashMap<(Commit, Digest), R>;
+
+fn lock_runs(site: &Site) -> MutexGuard<'_, TestRuns> {
+    site.test_runs.lock().expect("no thread panics while it holds it")
+}
+
+fn keep_run<R: Clone>(runs: &mut RunsByWork<R>, key: (Commit, Digest), run: &R) {
+    if runs.len() >= RUNS_KEPT {
+        runs.clear();
+    }
+    runs.insert(key, run.clone());
+}
 
 /// What a person should look at before this lands, and the evidence for the certificate. None: the engine was told to stop.
 pub(crate) fn collect(
@@ -40,10 +64,12 @@ pub(crate) fn collect(
         base_tests: None,
         tests_run_on_base: on_base,
         counts: gaming::count_changed(&files),
+        mutations: None,
     };
     let mut of_base = Vec::new();
     // What a person asked to be taken back was made by no agent, and is meant to fail newer tests.
-    if section.base_tests != BaseTestMode::Off && task.is_made_by_an_agent() && !section.commands.is_empty() {
+    let is_judged = task.is_made_by_an_agent() && !section.commands.is_empty();
+    if section.base_tests != BaseTestMode::Off && is_judged {
         let raw: BTreeMap<String, &ChangedPath> =
             names.iter().map(|name| (String::from_utf8_lossy(&name.path).into_owned(), name)).collect();
         let run = BaseTests { site, name, section: &section, base, merged: &merged, report, raw: &raw };
@@ -54,6 +80,17 @@ pub(crate) fn collect(
             BaseTestsEnd::Ran(run) => {
                 of_base.extend(run.concern(section.base_tests));
                 evidence.base_tests = Some(run);
+            }
+        }
+    }
+    if section.mutation != MutationMode::Off && is_judged {
+        let mutations = Mutations { site, name, section: &section, base, merged: &merged, report };
+        match mutations.run(&files, &inputs)? {
+            MutationsEnd::NothingToTry => {}
+            MutationsEnd::Interrupted => return Ok(None),
+            MutationsEnd::Ran(run) => {
+                of_base.extend(run.concern(section.mutation));
+                evidence.mutations = Some(run);
             }
         }
     }
@@ -189,19 +226,14 @@ impl BaseTests<'_> {
         };
         let tests = digest(&restores.iter().map(before).collect::<String>());
         let key = (self.report.head.clone(), tests);
-        let runs = || self.site.base_test_runs.lock().expect("no thread panics while it holds it");
-        if let Some(run) = runs().get(&key) {
+        if let Some(run) = lock_runs(self.site).base_tests.get(&key) {
             return Ok(BaseTestsEnd::Ran(run.clone()));
         }
         let Some((outcome, failing, tests, took_ms)) = self.run_commands(&restores)? else {
             return Ok(BaseTestsEnd::Interrupted);
         };
         let run = BaseTestRun::new(&restores, files, outcome, failing, tests, took_ms);
-        let mut runs = runs();
-        if runs.len() >= RUNS_KEPT {
-            runs.clear();
-        }
-        runs.insert(key, run.clone());
+        keep_run(&mut lock_runs(self.site).base_tests, key, &run);
         Ok(BaseTestsEnd::Ran(run))
     }
 
@@ -264,5 +296,102 @@ impl BaseTests<'_> {
             }
         }
         Ok(Some((worst, Vec::new(), None, took_ms)))
+    }
+}
+
+/// Runs of the checks on mutations of the changed lines.
+struct Mutations<'a> {
+    site: &'a Site,
+    name: &'a str,
+    section: &'a Verify,
+    base: &'a Oid,
+    merged: &'a Oid,
+    report: &'a GateReport,
+}
+
+enum MutationsEnd {
+    NothingToTry,
+    Interrupted,
+    Ran(MutationRun),
+}
+
+impl Mutations<'_> {
+    /// Tries mutations until a check notices one or their time is over, or takes over what the same mutations of the same work
+    /// showed.
+    fn run(&self, files: &[ChangedFile], inputs: &[ProtectedInput]) -> Result<MutationsEnd, GitError> {
+        let required = self.report.commands.iter().filter(|command| command.required);
+        let Some(budget) = MutationBudget::of_check(required.map(|command| command.took_ms).sum()) else {
+            return Ok(MutationsEnd::NothingToTry);
+        };
+        let mutations = gaming::choose_mutations(files, inputs);
+        if mutations.is_empty() {
+            return Ok(MutationsEnd::NothingToTry);
+        }
+        let key = (self.report.head.clone(), digest(&format!("{mutations:?}")));
+        if let Some(run) = lock_runs(self.site).mutations.get(&key) {
+            return Ok(MutationsEnd::Ran(run.clone()));
+        }
+        let lane = Borrowed::lane(self.site)?;
+        let began = self.site.clock.mono_ms();
+        let spent = || self.site.clock.mono_ms().saturating_sub(began);
+        let mut run = MutationRun { tests: gaming::tests_of_change(files), trials: Vec::new(), took_ms: 0 };
+        for mutation in mutations {
+            if !budget.allows_another(spent()) {
+                break;
+            }
+            let Some(outcome) = self.try_one(&lane.lane, &mutation)? else {
+                return Ok(MutationsEnd::Interrupted);
+            };
+            let Mutation { path, line, before, after, text: _ } = mutation;
+            run.trials.push(MutationTrial { path, line, before, after, outcome });
+            if outcome == MutationOutcome::Caught {
+                break; // its tests can fail
+            }
+        }
+        run.took_ms = spent();
+        keep_run(&mut lock_runs(self.site).mutations, key, &run);
+        Ok(MutationsEnd::Ran(run))
+    }
+
+    /// The required commands up to the last that runs tests, on one mutation.
+    fn try_one(&self, lane: &Lane, mutation: &Mutation) -> Result<Option<MutationOutcome>, GitError> {
+        let content = PathContent::Text(mutation.text.clone());
+        let tree =
+            self.site.store.edit_tree(self.merged, &[(mutation.path.clone().into_bytes(), content)])?;
+        let by = Signature::landfall(self.site.clock.now_ms());
+        let message = "The work with one line altered\n";
+        let commit = self.site.store.commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
+        let config = &self.report.config;
+        let (site, name, section) = (self.site, self.name, self.section);
+        let gate = Gate { site, name, lane, section, base: self.base, merged: &commit, config };
+        let seen =
+            |command: &VerifyCommand| self.report.commands.iter().find(|report| report.name == command.name);
+        let told = |command: &VerifyCommand| seen(command).and_then(|report| report.tests);
+        let with_tests = gaming::commands_with_tests(section.commands.iter().map(told));
+        let last = with_tests.iter().rposition(|has_tests| *has_tests).unwrap_or(0);
+        for (place, command) in section.commands.iter().enumerate().take(last + 1) {
+            if !command.required {
+                continue;
+            }
+            let usual_ms = seen(command).map_or(0, |report| report.took_ms);
+            let timeout_ms = MutationBudget::command_limit_ms(usual_ms, command.timeout_ms);
+            let command = VerifyCommand { timeout_ms, ..command.clone() };
+            let name = format!("{}-m{place}", self.name);
+            let Some(shown) = gate.run(&commit, gate.ignored_at(place), &command, &name)? else {
+                return Ok(None);
+            };
+            match weigh(&shown.seen, None, None) {
+                Outcome::Pass | Outcome::Flaky => {}
+                Outcome::Timeout => return Ok(Some(MutationOutcome::Caught)),
+                Outcome::Fail | Outcome::Broken | Outcome::PreExisting => {
+                    let is_unbuilt = !with_tests[place] || gaming::could_not_build(&shown.excerpt);
+                    return Ok(Some(match is_unbuilt && shown.failing.is_empty() {
+                        true => MutationOutcome::Unbuilt,
+                        false => MutationOutcome::Caught,
+                    }));
+                }
+            }
+        }
+        Ok(Some(MutationOutcome::Survived))
     }
 }

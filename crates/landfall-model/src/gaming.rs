@@ -12,6 +12,7 @@ mod inputs;
 mod json_text;
 mod line_diff;
 mod makefile;
+mod mutation;
 mod new_tests;
 mod protected;
 mod runner_marks;
@@ -24,6 +25,10 @@ pub use base_tests::{
 };
 pub use cases::{TestCase, test_cases, with_tests_of_base};
 pub use inputs::{INPUT_BYTES_MAX, InputScope, InputTrace, ProtectedInput};
+pub use mutation::{
+    Mutation, MutationBudget, MutationMode, MutationOutcome, MutationRun, MutationTrial, choose_mutations,
+    could_not_build, tests_of_change,
+};
 pub use protected::{ProtectedChange, protected_changes};
 
 use crate::task::{Concern, ConcernCode};
@@ -58,6 +63,9 @@ pub struct TestEvidence {
     pub tests_run_on_base: Option<u64>,
     /// In the files of the change.
     pub counts: TestCounts,
+    /// Mutations of the changed lines; none if the change has no tests of its own, if its checks take long, or if they are
+    /// switched off.
+    pub mutations: Option<MutationRun>,
 }
 
 /// Tests and assertions in the files of a change.
@@ -76,7 +84,7 @@ pub struct TestCounts {
 /// Whether the text of this file is needed to judge a change of it.
 #[must_use]
 pub fn needs_text(path: &str, inputs: &[ProtectedInput]) -> bool {
-    is_telling(path) || protected::is_watched(path, inputs)
+    is_telling(path) || protected::is_watched(path, inputs) || mutation::is_mutable(path)
 }
 
 /// What a person should look at before the change lands.

@@ -197,6 +197,10 @@ pub struct RawVerify {
     /// What follows when a test of the base that the work changed or deleted fails against the work. Landfall runs the base's
     /// version of those test files once more, against the code of the work.
     pub base_tests: RawBaseTests,
+    /// What follows when no test notices that lines of the change are altered. If the work adds or rewrites tests, Landfall alters
+    /// a changed line of the product and runs the commands, until one fails: at most four times, for as long as twice the checks
+    /// took, and only if they took less than 30 seconds.
+    pub mutation: RawMutation,
     /// How long a command may take that sets no `timeout` of its own.
     pub timeout: Millis<100, DAY>,
     /// The commands, in order: tables (`[[verify.command]]`), or plain lines (`command = ["cargo test"]`).
@@ -210,6 +214,7 @@ impl Default for RawVerify {
             retries: Whole(1),
             keep_ignored: false,
             base_tests: RawBaseTests::Review,
+            mutation: RawMutation::Report,
             timeout: Millis(5 * MINUTE),
             command: Vec::new(),
         }
@@ -225,6 +230,18 @@ pub enum RawBaseTests {
     /// The work lands; its certificate names the tests.
     Report,
     /// The tests of the base are not run.
+    Off,
+}
+
+/// What it means if no test notices altered lines.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawMutation {
+    /// A person looks at the work before it lands.
+    Review,
+    /// The work lands; its certificate names the tests and the lines.
+    Report,
+    /// No line is altered.
     Off,
 }
 

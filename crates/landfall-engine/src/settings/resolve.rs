@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
-use landfall_model::gaming::BaseTestMode;
+use landfall_model::gaming::{BaseTestMode, MutationMode};
 use landfall_model::liveness::Watch;
 use landfall_model::pilot::Mode;
 use landfall_model::review::{ReviewMode, ReviewRule};
@@ -22,9 +22,9 @@ use super::keys::{self, Unknown};
 use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
-    RawBaseTests, RawCommand, RawCommandTable, RawDimension, RawDisk, RawLand, RawMode, RawOverdue, RawPrice,
-    RawProfile, RawPublish, RawRequiredSandbox, RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle,
-    RawVerify,
+    RawBaseTests, RawCommand, RawCommandTable, RawDimension, RawDisk, RawLand, RawMode, RawMutation,
+    RawOverdue, RawPrice, RawProfile, RawPublish, RawRequiredSandbox, RawReview, RawReviewMode, RawSandbox,
+    RawSettings, RawStyle, RawVerify,
 };
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::shares;
@@ -99,6 +99,8 @@ pub struct Verify {
     pub keep_ignored: bool,
     /// What a failing test of the base means.
     pub base_tests: BaseTestMode,
+    /// What it means if no test notices altered lines.
+    pub mutation: MutationMode,
     /// The commands, in order.
     pub commands: Vec<VerifyCommand>,
 }
@@ -375,11 +377,14 @@ impl Verify {
     #[must_use]
     pub fn canonical(&self) -> String {
         // Debug quoting keeps a newline in a command from looking like another field.
-        let Self { required, retries, keep_ignored, base_tests, commands } = self;
+        let Self { required, retries, keep_ignored, base_tests, mutation, commands } = self;
         let mut out = format!("required={required}\nretries={retries}\nkeep_ignored={keep_ignored}\n");
-        // The default is left out, so that passes from before this setting stay known.
+        // Defaults are left out, so that passes from before these settings stay known.
         if *base_tests != BaseTestMode::default() {
             out.push_str(&format!("base_tests={}\n", base_tests.word()));
+        }
+        if *mutation != MutationMode::default() {
+            out.push_str(&format!("mutation={}\n", mutation.word()));
         }
         for VerifyCommand { name, run, timeout_ms, required, caps } in commands {
             out.push_str(&format!(
@@ -577,11 +582,17 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
         RawBaseTests::Report => BaseTestMode::Report,
         RawBaseTests::Off => BaseTestMode::Off,
     };
+    let mutation = match raw.mutation {
+        RawMutation::Review => MutationMode::Review,
+        RawMutation::Report => MutationMode::Report,
+        RawMutation::Off => MutationMode::Off,
+    };
     Ok(Verify {
         required: raw.required,
         retries: raw.retries.0,
         keep_ignored: raw.keep_ignored,
         base_tests,
+        mutation,
         commands,
     })
 }

@@ -35,6 +35,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 retries: 1,
                 keep_ignored: false,
                 base_tests: Review,
+                mutation: Report,
                 commands: [],
             },
             run: Run {

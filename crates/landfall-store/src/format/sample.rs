@@ -13,7 +13,9 @@ use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
 use landfall_model::flow::Act;
-use landfall_model::gaming::{BaseTestRun, ProtectedChange, TestCounts, TestEvidence};
+use landfall_model::gaming::{
+    BaseTestRun, MutationOutcome, MutationRun, MutationTrial, ProtectedChange, TestCounts, TestEvidence,
+};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::haul::{Chosen, HaulEvent, HaulId};
 use landfall_model::issue::{
@@ -221,6 +223,7 @@ fn every_fact() -> Vec<Entry> {
     evidence_facts(&mut facts);
     shortage_facts(&mut facts);
     output_facts(&mut facts);
+    mutation_facts(&mut facts);
     facts.entries
 }
 
@@ -1327,7 +1330,8 @@ fn evidence_facts(facts: &mut Facts) {
         took_ms: 40,
     });
     let counts = TestCounts { tests_before: 3, tests_after: 2, assertions_before: 5, assertions_after: 4 };
-    let evidence = Some(TestEvidence { protected, base_tests, tests_run_on_base: Some(3), counts });
+    let evidence =
+        Some(TestEvidence { protected, base_tests, tests_run_on_base: Some(3), counts, mutations: None });
     facts.task(12, Event::Verified { attempt, report: report(vec![Outcome::Pass]), evidence });
     let codes = [
         ConcernCode::ProtectedInput,
@@ -1337,6 +1341,23 @@ fn evidence_facts(facts: &mut Facts) {
     ];
     let concerns = codes.map(|code| Concern { code, detail: "tests/a.rs".to_owned() }).to_vec();
     facts.task(12, Event::ReviewWanted { concerns, then: step("observe") });
+}
+
+/// Altered lines that tests notice, or do not.
+fn mutation_facts(facts: &mut Facts) {
+    let (attempt, step, run, opening) = (Attempt(7), step("observe"), RunId(1), Opening::Check);
+    facts.task(12, Event::Entered { attempt, step, run, opening });
+    let trial = |outcome| MutationTrial {
+        path: "src/a.rs".to_owned(),
+        line: 7,
+        before: "a + b".to_owned(),
+        after: "a - b".to_owned(),
+        outcome,
+    };
+    let trials = MutationOutcome::ALL.map(trial).to_vec();
+    let mutations = Some(MutationRun { tests: vec!["tests/a.rs: adds".to_owned()], trials, took_ms: 90 });
+    let evidence = Some(TestEvidence { mutations, ..TestEvidence::default() });
+    facts.task(12, Event::Verified { attempt, report: report(vec![Outcome::Pass]), evidence });
 }
 
 /// A try that failed for lack of a resource.

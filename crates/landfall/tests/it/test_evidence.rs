@@ -66,6 +66,69 @@ fn a_script_behind_a_link_is_followed() {
 }
 
 #[test]
+fn settings_behind_a_link_change_only_after_a_person_saw_it() {
+    let scratch = greeting("");
+    let settings = scratch.project().join("landfall.toml");
+    let text = std::fs::read_to_string(&settings).expect("the settings are there");
+    scratch.file("config/landfall.toml", &text);
+    std::fs::remove_file(&settings).expect("the settings are there");
+    std::os::unix::fs::symlink("config/landfall.toml", &settings).expect("a link can be made");
+    scratch.commit("link");
+    let script = "signal = \"complete\"\n[[write]]\npath = \"config/landfall.toml\"\ntext = \"[verify]\\ncommand = \
+                  [\\\"true\\\"]\\n\"\n";
+    scratch.task("Replace the settings behind the link", script, &[]);
+    scratch.landfall(&["run"]);
+    let why = scratch.why("T1");
+    assert_eq!(scratch.status("T1"), "review", "{why}");
+    assert!(why.contains("config/landfall.toml (used by landfall.toml)"), "{why}");
+}
+
+/// A new option of the product, wrong, and a test of it that compares nothing with it.
+const SHOUTS: &str = r#"signal = "complete"
+[[write]]
+path = "shout.sh"
+text = "echo \"HELLO\"\n"
+[[write]]
+path = "tests/shouts.sh"
+text = "out=$(sh shout.sh)\n[ \"$out\" = \"$out\" ] || { echo 'FAIL shouts'; exit 1; }\n"
+"#;
+
+#[test]
+fn a_test_that_notices_no_altered_line_is_reported_or_reviewed() {
+    let scratch = greeting("");
+    scratch.task("Shout", SHOUTS, &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    let certificate = scratch.landfall(&["certificate", "T1"]).json();
+    let tried = &certificate["tests"]["mutations"]["tried"];
+    assert_eq!(
+        (&tried[0]["outcome"], &tried[1]["outcome"]),
+        (&"survived".into(), &"survived".into()),
+        "{tried}"
+    );
+    let warning = certificate["warnings"][0].as_str().unwrap_or_default();
+    assert!(
+        warning.contains("tests/shouts.sh: shouts.sh (no test fails with `echo \"xHELLO\"` in place of"),
+        "{warning}"
+    );
+
+    let scratch = greeting("mutation = \"review\"");
+    scratch.task("Shout", SHOUTS, &[]);
+    scratch.landfall(&["run"]);
+    let why = scratch.why("T1");
+    assert_eq!(scratch.status("T1"), "review", "{why}");
+    assert!(why.contains("at shout.sh:1"), "{why}");
+
+    let scratch = greeting("mutation = \"review\"");
+    scratch.task("Shout", &SHOUTS.replace("= \\\"$out\\\"", "= HELLO"), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done", "its test can fail: {}", scratch.why("T1"));
+    let tried = scratch.landfall(&["certificate", "T1"]).json()["tests"]["mutations"]["tried"].clone();
+    assert_eq!((tried.as_array().map(Vec::len), &tried[0]["outcome"]), (Some(1), &"caught".into()));
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
 fn a_changed_expectation_is_named_by_the_test_of_the_base() {
     let scratch = greeting("");
     scratch.task("Welcome", WELCOMES, &[]);

@@ -87,6 +87,11 @@ words!(Outcome = model::gate::Outcome {
     Timeout = "timeout",
     Broken = "broken",
 });
+words!(MutationOutcome = model::gaming::MutationOutcome {
+    Caught = "caught",
+    Survived = "survived",
+    Unbuilt = "unbuilt",
+});
 words!(ConcernCode = model::ConcernCode {
     ProtectedPath = "protected-path",
     TestDeleted = "test-deleted",
@@ -1206,6 +1211,29 @@ pub(super) struct TestEvidence<'a> {
     /// Tests before and after, assertions before and after.
     #[serde(default)]
     counts: [u64; 4],
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    mutations: Option<MutationRun<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MutationRun<'a> {
+    #[serde(borrow)]
+    tests: Vec<Text<'a>>,
+    #[serde(borrow)]
+    trials: Vec<MutationTrial<'a>>,
+    took_ms: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MutationTrial<'a> {
+    #[serde(borrow)]
+    path: Text<'a>,
+    line: u64,
+    #[serde(borrow)]
+    before: Text<'a>,
+    #[serde(borrow)]
+    after: Text<'a>,
+    outcome: MutationOutcome,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -1230,7 +1258,8 @@ struct BaseTestRun<'a> {
 
 impl<'a> From<&'a model::gaming::TestEvidence> for TestEvidence<'a> {
     fn from(evidence: &'a model::gaming::TestEvidence) -> Self {
-        let model::gaming::TestEvidence { protected, base_tests, tests_run_on_base, counts } = evidence;
+        let model::gaming::TestEvidence { protected, base_tests, tests_run_on_base, counts, mutations } =
+            evidence;
         let model::gaming::TestCounts { tests_before, tests_after, assertions_before, assertions_after } =
             counts;
         let texts = |texts: &'a [String]| texts.iter().map(|text| text.as_str().into()).collect();
@@ -1245,18 +1274,31 @@ impl<'a> From<&'a model::gaming::TestEvidence> for TestEvidence<'a> {
             failing: texts(&run.failing),
             took_ms: run.took_ms,
         };
+        let trial = |trial: &'a model::gaming::MutationTrial| MutationTrial {
+            path: trial.path.as_str().into(),
+            line: trial.line,
+            before: trial.before.as_str().into(),
+            after: trial.after.as_str().into(),
+            outcome: trial.outcome.into(),
+        };
+        let mutation_run = |run: &'a model::gaming::MutationRun| MutationRun {
+            tests: texts(&run.tests),
+            trials: run.trials.iter().map(trial).collect(),
+            took_ms: run.took_ms,
+        };
         Self {
             protected: protected.iter().map(change).collect(),
             base_tests: base_tests.as_ref().map(run),
             tests_run_on_base: *tests_run_on_base,
             counts: [*tests_before, *tests_after, *assertions_before, *assertions_after],
+            mutations: mutations.as_ref().map(mutation_run),
         }
     }
 }
 
 impl From<TestEvidence<'_>> for model::gaming::TestEvidence {
     fn from(evidence: TestEvidence<'_>) -> Self {
-        let TestEvidence { protected, base_tests, tests_run_on_base, counts } = evidence;
+        let TestEvidence { protected, base_tests, tests_run_on_base, counts, mutations } = evidence;
         let [tests_before, tests_after, assertions_before, assertions_after] = counts;
         fn texts(texts: Vec<Text<'_>>) -> Vec<String> {
             texts.into_iter().map(Text::into_string).collect()
@@ -1272,6 +1314,18 @@ impl From<TestEvidence<'_>> for model::gaming::TestEvidence {
             failing: texts(run.failing),
             took_ms: run.took_ms,
         };
+        let trial = |trial: MutationTrial<'_>| model::gaming::MutationTrial {
+            path: trial.path.into_string(),
+            line: trial.line,
+            before: trial.before.into_string(),
+            after: trial.after.into_string(),
+            outcome: trial.outcome.into(),
+        };
+        let mutation_run = |run: MutationRun<'_>| model::gaming::MutationRun {
+            tests: texts(run.tests),
+            trials: run.trials.into_iter().map(trial).collect(),
+            took_ms: run.took_ms,
+        };
         Self {
             protected: protected.into_iter().map(change).collect(),
             base_tests: base_tests.map(run),
@@ -1282,6 +1336,7 @@ impl From<TestEvidence<'_>> for model::gaming::TestEvidence {
                 assertions_before,
                 assertions_after,
             },
+            mutations: mutations.map(mutation_run),
         }
     }
 }
