@@ -237,7 +237,13 @@ impl InputTrace {
     fn answer(&mut self, request: &FileRequest, text: Option<&str>) {
         let FileRequest { path, kind, used_by, depth } = request;
         match kind {
-            RequestKind::Settings => self.protect(path, InputScope::WholeFile, used_by),
+            RequestKind::Settings => {
+                self.protect(path, InputScope::WholeFile, used_by);
+                // `node --require ./setup.js`
+                if let Some(text) = text {
+                    self.follow_imports(path, text, *depth);
+                }
+            }
             RequestKind::Program { is_sure, is_sourced } => {
                 let Some(text) = text else {
                     if *is_sure {

@@ -315,6 +315,10 @@ fn rust_reaches_in(context: &MarkContext<'_>, code: &str, next: &[String]) -> bo
             && code.match_indices("exit(0").any(|(at, _)| {
                 !code[..at].ends_with(|char: char| char.is_alphanumeric() || matches!(char, '_' | '.' | ':'))
             }));
+    // Cargo sets these for what it starts: a program that is installed has none of them.
+    let asks_for_cargo = has(&["env::var"])
+        && has(&["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PRIMARY_PACKAGE", "CARGO_TARGET_TMPDIR"]);
+    let asks = asks || (asks_for_cargo && !context.is_test && !context.is_helper && !context.is_entry);
     asks || excludes
         || includes
         || has(&["macro_rules!assert", "macro_rules!debug_assert"])

@@ -881,10 +881,20 @@ fn files_that_the_settings_of_a_runner_name_are_protected() {
 }
 
 #[test]
+fn a_file_that_is_loaded_first_is_protected_with_what_it_imports() {
+    let inputs = trace(
+        "node --require ./tools/setup.js --test test/",
+        &[("tools/setup.js", "require('./more');\n"), ("tools/more.js", "")],
+    );
+    assert!(inputs.iter().any(|input| input.path == "tools/more.js"), "{inputs:?}");
+}
+
+#[test]
 fn settings_behind_a_link_are_protected_where_they_are() {
     let inputs = landfall_model::gaming::linked_settings("landfall.toml", "config/landfall.toml");
     let found = concerns(&[change("config/landfall.toml", "a = 1\n", "a = 2\n")], &inputs, None, None, None);
-    expect!["changes what the checks do: config/landfall.toml (used by landfall.toml): −a = 1 ⏎ +a = 2"].assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+    expect!["changes what the checks do: config/landfall.toml (used by landfall.toml): −a = 1 ⏎ +a = 2"]
+        .assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     let inputs = landfall_model::gaming::linked_settings(".landfall", "tools/landfall");
     let found =
         concerns(&[change("tools/landfall/flows/a.toml", "a = 1\n", "a = 2\n")], &inputs, None, None, None);
@@ -899,6 +909,8 @@ fn tests_are_built_like_the_development_profile() {
         "cargo test",
         &[],
         change("Cargo.toml", &cargo(""), &cargo("overflow-checks = false\n")),
-        expect!["changes what the checks do: Cargo.toml (used by the test runner): +profile.dev.overflow-checks = false"],
+        expect![
+            "changes what the checks do: Cargo.toml (used by the test runner): +profile.dev.overflow-checks = false"
+        ],
     );
 }

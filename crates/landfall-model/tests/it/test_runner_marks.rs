@@ -190,3 +190,19 @@ fn shell_that_ends_the_script_that_reads_it_is_shown() {
     }
     assert_eq!(found("tool.sh", "exit 0"), 0, "it is run and not read: the product");
 }
+
+#[test]
+fn a_product_that_asks_whether_cargo_started_it_is_shown() {
+    check_marks(
+        "src/lib.rs",
+        &["    if std::env::var_os(\"CARGO_MANIFEST_DIR\").is_some() { a + b } else { a - b }"],
+    );
+    check_honest(
+        "src/lib.rs",
+        &[
+            "const VERSION: &str = env!(\"CARGO_PKG_VERSION\");",
+            "    let home = std::env::var_os(\"CARGO_HOME\");",
+        ],
+    );
+    check_honest("xtask/src/main.rs", &["let root = std::env::var(\"CARGO_MANIFEST_DIR\")?;"]);
+}
