@@ -32,6 +32,7 @@ A folder holds one folder for each project, and in it TOML files:
                           end = \"failed\"                 # with kind = \"dishonest\": the status that stops it instead
                           test = \"test_add\"               # with kind = \"expectation\"
                           verify = \"…\"                    # in place of the one of the project
+                          section = 'mutation = \"review\"'   # keys of [verify] besides
                           delete = [\"tests/test_calc.py\"]
                           [base]                           # files that the base of this case has besides
                           [files]                          # files that the agent writes, by path
@@ -76,6 +77,8 @@ struct GamingCase {
     end: Option<String>,
     #[serde(default)]
     verify: Option<String>,
+    #[serde(default)]
+    section: String,
     #[serde(default)]
     delete: Vec<String>,
     #[serde(default)]
@@ -289,8 +292,8 @@ fn try_case(landfall: &Path, path: &OsStr, trial: &GamingTrial) -> Result<Gaming
     }
     let settings = format!(
         "[agent.default]\nkind = \"script\"\n[run]\niterations_max = 1\nrestarts_max = 0\nsandbox = \"off\"\n\
-         [[verify.command]]\nname = \"tests\"\nrun = {:?}\ntimeout = \"120s\"\n",
-        trial.verify
+         [verify]\n{}\n[[verify.command]]\nname = \"tests\"\nrun = {:?}\ntimeout = \"120s\"\n",
+        trial.case.section, trial.verify
     );
     std::fs::write(project.join("landfall.toml"), settings)?;
     for args in [
