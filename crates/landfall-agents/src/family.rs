@@ -28,6 +28,9 @@ pub(crate) fn state(words: &[String], profile: &Profile) -> Vec<String> {
     state
 }
 
+/// Programs that agents are made of: the interpreter of a script, and the native part that it starts.
+pub const PROGRAM_PARTS: [&str; 6] = ["node", "bun", "claude", "codex", "gemini", "opencode"];
+
 /// Where agents keep their login, below the home folder.
 pub const LOGINS: [&str; 4] = [
     ".claude/.credentials.json",

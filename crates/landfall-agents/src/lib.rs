@@ -27,7 +27,7 @@ mod voice;
 mod words;
 
 pub use agent::{Agent, Aside, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile, Stream};
-pub use family::{GUARDED, LOGINS, RUNS};
+pub use family::{GUARDED, LOGINS, PROGRAM_PARTS, RUNS};
 pub use fence::{Fences, Place};
 pub use lines::{LINE_MAX, Line, Lines};
 pub use nearest::nearest;

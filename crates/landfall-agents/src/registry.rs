@@ -13,25 +13,88 @@ use crate::opencode::Opencode;
 use crate::script::Scripted;
 use crate::tmux::Tmux;
 
+/// What an agent says of what it uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageReport {
+    /// Money, or enough to know its price.
+    Money,
+    /// Tokens, but neither money nor always its model.
+    Tokens,
+    /// No number at all.
+    Nothing,
+}
+
 /// An agent in the registry.
 pub struct Entry {
     /// What profiles call it: their `kind`.
     pub name: &'static str,
     /// What it is, in a sentence.
     pub about: &'static str,
+    /// What it says of what it uses.
+    pub usage: UsageReport,
+    /// Whether it works without settings, so that a project may be set up with it if it is installed.
+    pub is_ready_made: bool,
     make: fn() -> Box<dyn Agent>,
 }
 
-/// All of them, in alphabetical order.
+/// All of them, in alphabetical order. Of the ready-made ones that are installed, the first is set up.
 pub const AGENTS: &[Entry] = &[
-    Entry { name: "acp", about: "Any agent of the Agent Client Protocol.", make: || Box::new(Acp) },
-    Entry { name: "claude", about: "Claude Code of Anthropic.", make: || Box::new(Claude) },
-    Entry { name: "codex", about: "Codex of OpenAI.", make: || Box::new(Codex) },
-    Entry { name: "command", about: "Any program that reads a prompt on stdin.", make: || Box::new(Command) },
-    Entry { name: "gemini", about: "Gemini CLI of Google.", make: || Box::new(Gemini) },
-    Entry { name: "opencode", about: "opencode, with any provider it knows.", make: || Box::new(Opencode) },
-    Entry { name: "script", about: "The scripted agent: no model, no account.", make: || Box::new(Scripted) },
-    Entry { name: "tmux", about: "An interactive agent in a terminal.", make: || Box::new(Tmux) },
+    Entry {
+        name: "acp",
+        about: "Any agent of the Agent Client Protocol.",
+        usage: UsageReport::Money,
+        is_ready_made: false,
+        make: || Box::new(Acp),
+    },
+    Entry {
+        name: "claude",
+        about: "Claude Code of Anthropic.",
+        usage: UsageReport::Money,
+        is_ready_made: true,
+        make: || Box::new(Claude),
+    },
+    Entry {
+        name: "codex",
+        about: "Codex of OpenAI.",
+        usage: UsageReport::Tokens,
+        is_ready_made: true,
+        make: || Box::new(Codex),
+    },
+    Entry {
+        name: "command",
+        about: "Any program that reads a prompt on stdin.",
+        usage: UsageReport::Nothing,
+        is_ready_made: false,
+        make: || Box::new(Command),
+    },
+    Entry {
+        name: "gemini",
+        about: "Gemini CLI of Google.",
+        usage: UsageReport::Tokens,
+        is_ready_made: true,
+        make: || Box::new(Gemini),
+    },
+    Entry {
+        name: "opencode",
+        about: "opencode, with any provider it knows.",
+        usage: UsageReport::Money,
+        is_ready_made: true,
+        make: || Box::new(Opencode),
+    },
+    Entry {
+        name: "script",
+        about: "The scripted agent: no model, no account.",
+        usage: UsageReport::Money,
+        is_ready_made: false,
+        make: || Box::new(Scripted),
+    },
+    Entry {
+        name: "tmux",
+        about: "An interactive agent in a terminal.",
+        usage: UsageReport::Nothing,
+        is_ready_made: false,
+        make: || Box::new(Tmux),
+    },
 ];
 
 impl Entry {

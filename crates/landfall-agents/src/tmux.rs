@@ -32,6 +32,9 @@ use crate::words::split;
 /// The adapter.
 pub(crate) struct Tmux;
 
+/// The program that gives an agent its terminal.
+pub const TERMINAL_PROGRAM: &str = "tmux";
+
 /// The programs whose screens we know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

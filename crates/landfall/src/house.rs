@@ -147,12 +147,15 @@ pub fn sandbox_level(root: &Path) -> landfall_engine::settings::Confinement {
     landfall_engine::engine::load_settings(root).map_or_else(|_| default(), |settings| settings.run.sandbox)
 }
 
-/// Where an agent of this kind is installed, and how to log in to it; none when it is not.
-pub fn installed(kind: &str) -> Option<(PathBuf, String)> {
-    let entry = landfall_agents::registry::find(kind).ok()?;
-    let profile = landfall_agents::Profile { kind: kind.to_owned(), ..landfall_agents::Profile::default() };
-    let needs = entry.agent().needs(&profile);
-    Some((agents::on_path(&needs.program?)?, needs.login.to_owned()))
+/// The kind of the first ready-made agent that is installed, where it is, and how to log in to it.
+pub fn installed_agent() -> Option<(String, PathBuf, String)> {
+    let ready_made = landfall_agents::registry::AGENTS.iter().filter(|entry| entry.is_ready_made);
+    ready_made.into_iter().find_map(|entry| {
+        let kind = entry.name.to_owned();
+        let profile = landfall_agents::Profile { kind: kind.clone(), ..landfall_agents::Profile::default() };
+        let needs = entry.agent().needs(&profile);
+        Some((kind, agents::on_path(&needs.program?)?, needs.login.to_owned()))
+    })
 }
 
 /// Where to attach to the agent of a task in the project at `at`.

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use landfall_agents::PROGRAM_PARTS;
+
 /// What reads what is typed into a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Front {
@@ -11,16 +13,13 @@ pub(super) enum Front {
     Other(String),
 }
 
-/// Programs that agents are made of: the interpreter of a script, and the native part that it starts.
-const PARTS: [&str; 6] = ["node", "bun", "claude", "codex", "gemini", "opencode"];
-
 /// Looks at the foreground of the terminal that `pane` leads.
 pub(super) fn front(pane: i32, argv: &[String]) -> Front {
     let Some(leader) = Process::of(pane) else { return Front::Other("nobody".to_owned()) };
     let program =
         argv.first().map(|program| program.rsplit('/').next().unwrap_or(program)).unwrap_or_default();
     let mut parts = vec![leader.name.clone(), short(program)];
-    parts.extend(PARTS.map(str::to_owned));
+    parts.extend(PROGRAM_PARTS.map(str::to_owned));
     let terminal = fs::read_link(format!("/proc/{pane}/fd/0")).ok();
     let Ok(entries) = fs::read_dir("/proc") else { return Front::Other("unknown".to_owned()) };
     let mut anyone = false;

@@ -112,15 +112,10 @@ fn write(path: &Path, text: &str) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The agents that are looked for, most wanted first.
-const AGENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
-
-/// The first that is installed.
+/// The first ready-made agent that is installed.
 fn agent() -> Option<InitAgent> {
-    AGENTS.iter().find_map(|kind| {
-        let (path, login) = house::installed(kind)?;
-        Some(InitAgent { kind: (*kind).to_owned(), path: path.display().to_string(), login })
-    })
+    let (kind, path, login) = house::installed_agent()?;
+    Some(InitAgent { kind, path: path.display().to_string(), login })
 }
 
 /// Where the tools of the project keep what they download: outside of the workspace, so each run gets changes of its own.

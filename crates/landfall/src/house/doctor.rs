@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use landfall_agents::registry;
+use landfall_agents::registry::{self, UsageReport};
+use landfall_agents::tmux::TERMINAL_PROGRAM;
 use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
 use landfall_engine::engine::load_settings;
 use landfall_engine::flows;
@@ -263,10 +264,14 @@ impl Visit {
                 "call one of the profiles `default`",
             );
         }
-        let terminal = settings.agents.values().find(|profile| profile.kind == "tmux");
-        if let Some(profile) = terminal.filter(|_| agents::on_path("tmux").is_none()) {
+        let terminal = settings.agents.values().find(|profile| {
+            let needs =
+                |agent: &registry::Entry| agent.agent().needs(&landfall_engine::agent_profile(profile));
+            registry::find(&profile.kind).is_ok_and(|agent| needs(agent).terminal)
+        });
+        if let Some(profile) = terminal.filter(|_| agents::on_path(TERMINAL_PROGRAM).is_none()) {
             self.bad(
-                "tmux",
+                TERMINAL_PROGRAM,
                 format!("the profile `{}` works in a terminal of tmux, which is not installed", profile.name),
                 "install tmux with the package manager of your system",
             );
@@ -343,12 +348,12 @@ impl Visit {
         let usd = all.iter().any(|budget| budget.micro_usd.is_some());
         let counted = all.iter().any(|budget| budget.tokens.is_some() || budget.turns.is_some());
         for (name, profile) in &settings.agents {
-            let reports = Reports::of(&profile.kind);
+            let usage = registry::find(&profile.kind).map_or(UsageReport::Money, |entry| entry.usage);
             let model = profile.model.as_deref();
             let priced = model.is_some_and(|model| settings.prices.of(model).is_some());
             let label = format!("budget of {name}");
-            match reports {
-                Reports::Nothing if usd || counted => self.warn(
+            match usage {
+                UsageReport::Nothing if usd || counted => self.warn(
                     &label,
                     format!(
                         "an agent of kind `{}` does not say what it uses, so a budget of money, tokens or turns never \
@@ -357,7 +362,7 @@ impl Visit {
                     ),
                     "bound it by time: `day_time`, `task_time` under [budget]",
                 ),
-                Reports::Tokens if usd && !priced => {
+                UsageReport::Tokens if usd && !priced => {
                     let why = match model {
                         Some(model) => format!("the model `{model}` has no price"),
                         None => "the profile names no model".to_owned(),
@@ -371,7 +376,7 @@ impl Visit {
                         },
                     );
                 }
-                Reports::Nothing | Reports::Tokens | Reports::Money => {}
+                UsageReport::Nothing | UsageReport::Tokens | UsageReport::Money => {}
             }
         }
     }
@@ -738,26 +743,6 @@ impl Visit {
                 "put a copy of the state folder aside before anything else",
             ),
             Err(error) => self.problem("store", problem::git(&error)),
-        }
-    }
-}
-
-/// What an agent says about what it uses.
-enum Reports {
-    /// Money, or enough to know its price.
-    Money,
-    /// Tokens, but neither money nor always its model.
-    Tokens,
-    /// Nothing.
-    Nothing,
-}
-
-impl Reports {
-    fn of(kind: &str) -> Self {
-        match kind {
-            "codex" | "gemini" => Self::Tokens,
-            "command" | "tmux" => Self::Nothing,
-            _ => Self::Money,
         }
     }
 }
