@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landfall_agents::{Brief, Ear, Launch, LaunchError, Needs, Profile, registry};
+use landfall_agents::registry::{self, UnknownAgent};
+use landfall_agents::{Brief, Ear, Launch, LaunchError, Needs, Profile};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sandbox::can_isolate;
@@ -160,7 +161,18 @@ fn follow_when_readable(
             }
             record => {
                 let record = record.ok().flatten();
-                return follower.follow(followed(site, task, run, dir, sitting, record));
+                return match followed(site, task, run, dir, sitting, record) {
+                    Ok(followed) => follower.follow(followed),
+                    Err(unknown) => {
+                        // What it writes cannot be read: nothing that it does may count.
+                        abandon(dir, &marker(site, dir));
+                        let detail = match unknown.given.as_str() {
+                            "" => "the record of the run is gone, and so is its profile".to_owned(),
+                            _ => format!("{unknown}; {}", unknown.hint()),
+                        };
+                        ended(site, task, run, Exit::NotStarted { detail, hopeless: true });
+                    }
+                };
             }
         }
     }
@@ -208,7 +220,7 @@ fn followed(
     dir: &Path,
     sitting: Option<Sitting>,
     record: Option<Record>,
-) -> Followed {
+) -> Result<Followed, UnknownAgent> {
     let profile = profile_of(site, task).unwrap_or_default();
     let known = record.is_some();
     let Record { kind, ear, sandbox, mut guard } = record.unwrap_or_else(|| Record {
@@ -217,14 +229,11 @@ fn followed(
         sandbox: Confinement::Off,
         guard: Prints::new(),
     });
-    let agent = registry::find(&kind)
-        .or_else(|_| registry::find("command"))
-        .expect("`command` is always there")
-        .agent();
+    let agent = registry::find(&kind)?.agent();
     if !known {
         guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
     }
-    Followed {
+    Ok(Followed {
         task: task.clone(),
         attempt: run.attempt,
         iteration: run.iteration,
@@ -236,7 +245,7 @@ fn followed(
         profile,
         sandbox,
         guard,
-    }
+    })
 }
 
 /// What has to be known of a run when it is adopted: the first engine wrote it beside the prompt.
