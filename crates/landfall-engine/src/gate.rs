@@ -20,6 +20,7 @@ use landfall_model::issue::{self, IssueKind, Source};
 use landfall_model::proof;
 use landfall_model::resource::{MachineResource, blamed_for_red_check, named_in};
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
+use landfall_trackers::registry;
 
 use crate::confine::{self, Reach};
 use crate::engine::{Mail, settings_in};
@@ -231,7 +232,8 @@ pub(crate) fn issue_trailers(task: &Task) -> String {
 /// The words by which a forge closes the issue of a task, where they may be said.
 pub(crate) fn closing_words(task: &Task, source: &Source) -> Option<String> {
     let seen = task.issue.as_ref().and_then(|issue| issue.seen.as_ref());
-    issue::closing_words(source, seen.is_some_and(|seen| seen.side_base))
+    let is_read_there = registry::find(&source.tracker).is_ok_and(|entry| entry.away);
+    issue::closing_words(source, is_read_there, seen.is_some_and(|seen| seen.side_base))
 }
 
 fn message(task: &Task, attempt: Attempt) -> String {

@@ -152,8 +152,8 @@ impl TrackerSettings {
     /// What the text of an issue may set going. On a forge anybody may have written it.
     #[must_use]
     pub fn verify_mode(&self) -> Mode {
-        match self.kind {
-            Some("local") => Mode::Full,
+        match self.kind.map(registry::find) {
+            Some(Ok(entry)) if !entry.away => Mode::Full,
             Some(_) | None => Mode::Safe,
         }
     }

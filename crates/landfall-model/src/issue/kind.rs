@@ -75,8 +75,9 @@ pub fn headline(kind: Option<IssueKind>, title: &str) -> String {
 }
 
 /// What a commit or a pull request says about the issue it is for. Whoever reads the words that close an issue would close the one
-/// of that number in the repository they are pushed to: they are said only of that tracker, and only on the branch it reads.
+/// of that number in the repository they are pushed to: they are said only of that tracker (`is_read_there`), and only on the
+/// branch it reads.
 #[must_use]
-pub fn closing_words(source: &Source, side_base: bool) -> Option<String> {
-    (!side_base && source.tracker != "local").then(|| format!("Closes #{}", source.number))
+pub fn closing_words(source: &Source, is_read_there: bool, side_base: bool) -> Option<String> {
+    (!side_base && is_read_there).then(|| format!("Closes #{}", source.number))
 }

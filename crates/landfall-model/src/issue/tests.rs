@@ -187,9 +187,9 @@ fn what_kind_of_work_an_issue_is_stands_in_its_labels_and_before_its_commits() {
 #[test]
 fn an_issue_is_closed_by_words_only_where_they_are_read() {
     let of = |tracker: &str| Source { tracker: tracker.to_owned(), number: 7 };
-    assert_eq!(closing_words(&of("github"), false).as_deref(), Some("Closes #7"));
-    assert_eq!(closing_words(&of("github"), true), None, "the base is no branch that is read for it");
-    assert_eq!(closing_words(&of("local"), false), None, "a forge would close another one");
+    assert_eq!(closing_words(&of("github"), true, false).as_deref(), Some("Closes #7"));
+    assert_eq!(closing_words(&of("github"), true, true), None, "the base is no branch that is read for it");
+    assert_eq!(closing_words(&of("local"), false, false), None, "a forge would close another one");
 }
 
 #[test]
