@@ -374,12 +374,6 @@ impl Core {
         std::mem::take(&mut self.turn)
     }
 
-    /// Whether the turn has gathered something.
-    #[must_use]
-    pub fn has_turn(&self) -> bool {
-        !self.turn.entries.is_empty()
-    }
-
     /// What a fact about a task means for everything but the task.
     fn note_event(&mut self, out: &dyn Outside, at: Timestamp, id: TaskId, event: &Event) {
         match event {

@@ -446,8 +446,6 @@ pub enum Impact {
     High,
 }
 
-const CONFIRM_MS: u64 = 10 * 60 * 1000;
-
 impl Impact {
     /// Every impact, the least first.
     pub const ALL: [Self; 4] = [Self::None, Self::Low, Self::Medium, Self::High];
@@ -481,12 +479,6 @@ impl Impact {
             Layer::Planning | Layer::Evaluation | Layer::Methodology => Self::Medium,
             Layer::Requirement => Self::High,
         }
-    }
-
-    /// How long a person who is there is asked before it is written all the same; without one nobody is asked.
-    #[must_use]
-    pub fn confirm_ms(self, interactive: bool) -> Option<u64> {
-        (self == Self::High && interactive).then_some(CONFIRM_MS)
     }
 }
 
@@ -718,9 +710,6 @@ mod tests {
         assert_eq!(weigh([(Layer::Requirement, &change)]), (Impact::High, Onward::Target));
         let all = [(Layer::Planning, &change), (Layer::Requirement, &comment), (Layer::Evaluation, &change)];
         assert_eq!(weigh(all), (Impact::Medium, Onward::CheckPlan));
-        assert_eq!(Impact::High.confirm_ms(true), Some(600_000));
-        assert_eq!(Impact::High.confirm_ms(false), None);
-        assert_eq!(Impact::Medium.confirm_ms(true), None);
     }
 
     #[test]

@@ -164,12 +164,6 @@ impl Loop {
         }
     }
 
-    /// Whether something is under way.
-    #[must_use]
-    pub fn is_at_work(&self) -> bool {
-        self.at_work
-    }
-
     fn note(&mut self, at: Timestamp, event: &Event) {
         self.absorb(at, event);
         self.iterations = self.runs.max(self.strides);

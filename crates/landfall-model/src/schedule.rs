@@ -207,11 +207,6 @@ impl World {
         TaskId(u32::try_from(self.seats.len()).expect("numbers are 32 bits").max(1))
     }
 
-    /// Restricts what is driven to these tasks, or lifts every restriction.
-    pub fn set_only(&mut self, only: Option<BTreeSet<TaskId>>) {
-        self.set_filter(Filter { only, ..Filter::default() });
-    }
-
     /// Restricts new starts. It looks at every task once.
     pub fn set_filter(&mut self, filter: Filter) {
         self.filter = filter;

@@ -43,7 +43,6 @@ use landfall_api::socket::EngineSocket;
 pub use api::OPENAPI;
 pub use door::is_origin;
 pub use keys::{Keys, KeysProblem};
-pub use listen::LISTEN_DEFAULT;
 pub use router::{Guard, Served, served};
 
 /// What is served, and where.

@@ -17,9 +17,6 @@ use crate::door::{self, Peer, Shared};
 use crate::patient::Patient;
 use crate::{LAST_WORDS, events, kept, router};
 
-/// Where `landfall serve` listens unless told otherwise.
-pub const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
-
 /// How many connections are held at once: each viewer holds one or two. All viewers may come by one proxy, so one address may
 /// have all of them; those that have shown no token yet are at most half, as many may come at once after a restart.
 const ADDRESS_LIMITS: ConnectionLimits =

@@ -46,11 +46,6 @@ pub fn started_of(_pid: i32) -> Option<u64> {
     None
 }
 
-/// Not known here.
-pub fn is_within(_sittings: &[Sitting], _pid: i32) -> Option<bool> {
-    None
-}
-
 /// There is no sitter here.
 pub fn is_confined(_process: impl std::os::fd::AsFd) -> Option<bool> {
     Some(false)

@@ -79,11 +79,10 @@ pub use self::{
     stop::stop,
     sweep::sweep,
     watch::{Waker, Watch},
-    within::{is_confined, is_within},
+    within::is_confined,
 };
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    WORDS, Waker, Watch, abandon, find, is_confined, is_within, raise_file_limit, sit, start, started_of,
-    stop, sweep,
+    WORDS, Waker, Watch, abandon, find, is_confined, raise_file_limit, sit, start, started_of, stop, sweep,
 };

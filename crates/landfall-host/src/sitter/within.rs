@@ -9,20 +9,12 @@
 
 use super::cgroup;
 use super::identity::{Stat, has_ended};
-use super::sitting::Sitting;
 use super::start::WORD;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-
-/// Whether the process `pid` belongs to the tree of one of these sitters, or is one of them. None if there is no such
-/// process, or its line is cut by one that ends as we look: then nothing can be said, and nothing should be allowed.
-pub fn is_within(sittings: &[Sitting], pid: i32) -> Option<bool> {
-    let sitters: HashSet<(i32, u64)> = sittings.iter().map(|it| (it.pid, it.started)).collect();
-    is_below(&sitters, pid)
-}
 
 /// Whether the process behind a handle belongs to the tree of any sitter, is one, or is in the control group of a run: of
 /// whatever project, and whoever started it. A sitter or a group that we belong to ourselves does not count, so that an

@@ -656,12 +656,6 @@ fn a_sandboxed_tree_whose_sitter_was_killed_is_swept() {
             house.scene.hear("escaped");
             let tree = house.scene.marked();
             assert_eq!(tree.len(), 2, "{tree:?}");
-            for pid in tree {
-                assert_eq!(sitter::is_within(std::slice::from_ref(&sitting), pid), Some(true));
-                assert_eq!(sitter::is_within(&[], pid), Some(false));
-            }
-            let us = i32::try_from(std::process::id()).expect("small");
-            assert_eq!(sitter::is_within(std::slice::from_ref(&sitting), us), Some(false));
             let sitter_pid = rustix::process::Pid::from_raw(sitting.pid).expect("a pid");
             rustix::process::kill_process(sitter_pid, rustix::process::Signal::KILL).expect("it runs");
             crate::sitter_scene::within("it is gone", || house.scene.found() == Found::Vanished);

@@ -251,11 +251,11 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
 #[test]
 fn a_run_may_be_restricted_to_some_tasks() {
     let mut world = check([task(1, |_| ()), task(2, |_| ()), task(3, |_| ())], &[1, 2, 3]);
-    world.set_only(Some(BTreeSet::from([TaskId(3)])));
+    world.set_filter(Filter { only: Some(BTreeSet::from([TaskId(3)])), ..Filter::default() });
     assert_eq!(order(&world), [3]);
     world.put(task(2, |spec| spec.priority = 0));
     assert_eq!(order(&world), [3]);
-    world.set_only(None);
+    world.set_filter(Filter::default());
     assert_eq!(order(&world), [2, 1, 3]);
 }
 
