@@ -7,6 +7,7 @@ mod dependencies;
 mod gaming;
 mod github;
 mod load;
+mod metrics;
 mod report;
 mod schemathesis;
 mod test;
@@ -43,6 +44,8 @@ enum Command {
     /// Run dishonest and honest changes and report what lands unseen
     #[command(after_long_help = gaming::HELP)]
     Gaming(gaming::GamingArgs),
+    /// Print the figures of the code base, its gates first
+    Metrics(metrics::MetricsArgs),
     /// Measure floors and product in the same run, and print ratios
     #[command(disable_help_flag = true)]
     Bench {
@@ -69,6 +72,7 @@ fn run(command: Command) -> Result<()> {
         Command::SeededBugs { bug } => test::find_seeded_bugs(bug.as_deref()),
         Command::Chaos { args } => chaos::run(&args.iter().map(String::as_str).collect::<Vec<_>>()),
         Command::Gaming(args) => gaming::run(&args),
+        Command::Metrics(args) => metrics::run(&args),
         Command::Bench { args } => {
             let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);
             bench.args(args);
