@@ -179,8 +179,12 @@ fn try_check(
     }))
 }
 
-/// Whether the workspace was made again after an unclean end and no agent has been started in it since.
+/// Whether the workspace was made again after an unclean end and no agent has been started in it since. Where no agent ever
+/// works, as in a rollback, nothing of it was lost.
 pub(crate) fn is_rebuilt(site: &Site, task: &Task) -> bool {
+    if !task.flow.as_ref().is_some_and(|flow| flow.has_agent()) {
+        return false;
+    }
     let workspace = site.pool.existing(&task.id.to_string());
     workspace.is_some_and(|workspace| workspace.unannounced_rebuild().is_some())
 }

@@ -304,6 +304,12 @@ impl Flow {
         self.steps.iter().find(|step| step.name == *name)
     }
 
+    /// Whether an agent works in one of its steps. If none does, a workspace holds nothing that could be lost.
+    #[must_use]
+    pub fn has_agent(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.kind, StepKind::Agent { .. }))
+    }
+
     /// Where a task goes on that comes from elsewhere in the phase `word`; none: at the beginning. A plan that is not there is
     /// made first, and work that is not there, or not finished, is done before it is judged.
     #[must_use]

@@ -82,20 +82,28 @@ impl Draft {
         self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
     }
 
-    /// The work of this step is gone and has to be done again: the agent gets the task back. If the flow has no edge back,
-    /// it is the last agent step before this one; the step itself cannot succeed without the work.
+    /// The work of this step is gone and has to be done again: the agent gets the task back, by an edge that leads to one, else
+    /// by name. No other step may come first, and the step itself may not be repeated: both would end here again, for ever.
     pub(super) fn work_again(&mut self, step: &StepName) -> Result<(), Refusal> {
-        let is_work = |kind: &StepKind| matches!(kind, StepKind::Agent { .. });
-        let has_edge_back = [StepResult::Fail, StepResult::Red, StepResult::Changes].into_iter().any(
-            |result| matches!(self.edge(step, result), Some(edge) if matches!(edge.to, Target::Step(_))),
-        );
-        if has_edge_back || is_work(&self.flow_step(step).kind) {
-            return self.redirected(step);
+        let is_agent = |kind: &StepKind| matches!(kind, StepKind::Agent { .. });
+        if is_agent(&self.flow_step(step).kind) {
+            return self.go_on();
         }
+        let by_edge = [StepResult::Fail, StepResult::Red, StepResult::Changes].into_iter().find_map(
+            |result| match self.edge(step, result)?.to {
+                Target::Step(to) => Some(to).filter(|to| is_agent(&self.flow_step(to).kind)),
+                Target::End | Target::Stop => None,
+            },
+        );
         let steps = self.task.flow.as_ref().map(|flow| flow.steps.as_slice()).unwrap_or_default();
         let before = steps.iter().take_while(|earlier| earlier.name != *step);
-        let worker = before.filter(|earlier| is_work(&earlier.kind)).last().map(|worker| worker.name.clone());
-        let Some(worker) = worker else { return self.redirected(step) }; // a flow without an agent has no work to lose
+        let nearest = before.filter(|earlier| is_agent(&earlier.kind)).last();
+        let by_name = nearest.or_else(|| steps.iter().find(|other| is_agent(&other.kind)));
+        let Some(worker) = by_edge.or_else(|| by_name.map(|worker| worker.name.clone())) else {
+            let detail = "Landfall rebuilt its workspace after this machine or its disk stopped, and its flow has no agent that \
+                          could do the lost work again; `landfall retry --fresh` begins it anew";
+            return self.end(EndKind::Blocked, EndCode::Machine, detail.to_owned());
+        };
         let (attempt, step) = (self.task.attempt, step.clone());
         let to = Target::Step(worker);
         self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })

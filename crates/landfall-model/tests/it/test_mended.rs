@@ -1,9 +1,11 @@
 //! Stories of bugs that were there once. Each was red before its fix.
 
 use expect_test::expect;
+use landfall_model::flow::Edge;
 use landfall_model::gate::Outcome;
 use landfall_model::{
-    Concern, ConcernCode, Doing, Event, Flow, State, Status, StepKind, StepResult, Warning,
+    Concern, ConcernCode, Doing, EndKind, Event, Flow, State, Status, StepKind, StepName, StepResult, Target,
+    Warning,
 };
 use std::sync::Arc;
 
@@ -669,4 +671,38 @@ fn work_that_is_lost_before_a_verification_is_done_again_in_a_flow_without_an_ed
     let scene = Scene::new(Arc::new(flow)).play_all([granted(), workspace(), says_complete(), granted()]);
     let scene = scene.play_all([workspace_rebuilt()]);
     assert_eq!(scene.task.step().map(ToString::to_string).as_deref(), Some("work"), "{:?}", scene.task.state);
+}
+
+/// A task whose workspace was rebuilt while it was verified, in a flow that is changed first.
+fn rebuilt_in(change: impl Fn(&mut Flow)) -> Scene {
+    let mut flow = Flow::clone(&loops());
+    change(&mut flow);
+    let scene = Scene::new(Arc::new(flow)).play_all([granted(), workspace(), says_complete(), granted()]);
+    scene.play_all([workspace_rebuilt()])
+}
+
+#[test]
+fn work_that_is_lost_goes_to_the_agent_past_edges_that_lead_elsewhere() {
+    // Back to the verification itself, or only by a result that a verification never has.
+    for (result, to) in [(StepResult::Fail, "verify"), (StepResult::Changes, "work")] {
+        let scene = rebuilt_in(|flow| {
+            for step in flow.steps.iter_mut().filter(|step| step.name.to_string() == "verify") {
+                step.on.retain(|edge| {
+                    !matches!(edge.result, StepResult::Fail | StepResult::Red | StepResult::Changes)
+                });
+                let edge = step.on.first().expect("it passes somewhere").clone();
+                step.on.push(Edge { result, to: Target::Step(StepName::new(to)), ..edge });
+            }
+        });
+        let next = scene.task.step().map(ToString::to_string);
+        assert_eq!(next.as_deref(), Some("work"), "{result:?} {to}: {:?}", scene.task.state);
+    }
+}
+
+#[test]
+fn work_that_no_agent_can_do_again_blocks_the_task_and_does_not_repeat_the_verification() {
+    let scene = Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
+    let scene = scene.play_all([granted(), workspace_rebuilt()]);
+    let is_blocked = matches!(&scene.task.state, State::Ended(ending) if ending.kind == EndKind::Blocked);
+    assert!(is_blocked, "{:?}", scene.task.state);
 }
