@@ -8,6 +8,7 @@ pub mod crash;
 pub mod disk;
 pub mod git;
 pub mod lock;
+pub mod memory;
 pub mod mount;
 pub mod sandbox;
 pub mod sitter;

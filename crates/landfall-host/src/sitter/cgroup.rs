@@ -55,6 +55,73 @@ fn is_name_of_run(name: &str) -> bool {
         && parts.next().is_none()
 }
 
+/// The control group (v1) that counts the processes of this one, as a folder. None where version 2 counts them, or nobody.
+fn own_pids() -> Option<PathBuf> {
+    let (mounts, groups) =
+        (fs::read_to_string("/proc/self/mountinfo").ok()?, fs::read_to_string("/proc/self/cgroup").ok()?);
+    pids_in(&mounts, &groups)
+}
+
+fn pids_in(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let group = groups.lines().find_map(|line| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == "pids").then_some(group)
+    })?;
+    mounts.lines().find_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        let mut source = source.split(' ');
+        let (kind, options) = (source.next()?, source.nth(1)?);
+        if kind != "cgroup" || !options.split(',').any(|option| option == "pids") {
+            return None;
+        }
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        Some(Path::new(point).join(Path::new(group).strip_prefix(root).ok()?))
+    })
+}
+
+/// A control group (v1) that bounds the processes of one run, where version 2 does not. It contains them as well: whatever a
+/// run started is found in it.
+#[derive(Debug)]
+pub(super) struct PidsGroup {
+    path: PathBuf,
+    procs: File,
+}
+
+impl PidsGroup {
+    /// None if there is none to be had: another version, or no right to make one.
+    pub(super) fn make(marker: &str, sitter: i32) -> Option<PidsGroup> {
+        let parent = own_pids()?;
+        let path = parent.join(format!("{}{sitter}", prefix(marker)));
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                drop(empty(&path)); // if that fails, so does the next line
+                fs::create_dir(&path).ok()?;
+            }
+            Err(_) => return None,
+        }
+        limit_processes(&parent, &path);
+        match OpenOptions::new().write(true).open(path.join("cgroup.procs")) {
+            Ok(procs) => Some(PidsGroup { path, procs }),
+            Err(_) => {
+                drop(fs::remove_dir(&path)); // nothing was in it
+                None
+            }
+        }
+    }
+
+    /// Where a process moves itself into it.
+    pub(super) fn procs(&self) -> &File {
+        &self.procs
+    }
+
+    /// Removes it, with what is left in it.
+    pub(super) fn remove(self) {
+        drop(empty(&self.path)); // it stays behind; `sweep` looks again
+    }
+}
+
 /// A control group for one child's tree. Made empty, emptied by `kill`, removed by `remove`.
 #[derive(Debug)]
 pub(super) struct Cgroup {
@@ -92,6 +159,11 @@ impl Cgroup {
         }
     }
 
+    /// Whether it bounds the number of processes.
+    pub(super) fn limits_processes(&self) -> bool {
+        self.path.join("pids.max").exists()
+    }
+
     /// Where a new process is born into it.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
@@ -115,28 +187,37 @@ impl Cgroup {
 
 /// Limits the processes of a run, where the hierarchy counts them. Without that the limit of the user remains.
 fn limit_processes(parent: &Path, path: &Path) {
-    let Ok(outer) = fs::read_to_string(parent.join("pids.max")) else { return };
-    if path.join("pids.max").exists() {
-        drop(fs::write(path.join("pids.max"), processes_max(&outer).to_string())); // as good as no such file
+    let limit = path.join("pids.max");
+    if limit.exists() {
+        drop(fs::write(limit, processes_max(outer_limit(parent)).to_string())); // as good as no such file
     }
 }
 
-/// How many processes one run may have, by the limit of the group around it: the engine and the other runs need theirs.
-fn processes_max(outer: &str) -> u64 {
+/// The lowest limit of a group and of those around it.
+fn outer_limit(group: &Path) -> Option<u64> {
+    let limits = group.ancestors().map_while(|group| {
+        group.join("cgroup.procs").exists().then(|| fs::read_to_string(group.join("pids.max")).ok())
+    });
+    limits.flatten().filter_map(|limit| limit.trim().parse().ok()).min()
+}
+
+/// How many processes one run may have, by the limit of the groups around it: the engine and the other runs need theirs.
+fn processes_max(outer: Option<u64>) -> u64 {
     const MOST: u64 = 32_768;
     const LEAST: u64 = 16; // less is no agent
-    let outer = outer.trim().parse::<u64>().map_or(MOST, |outer| outer / 2);
-    outer.clamp(LEAST, MOST)
+    outer.map_or(MOST, |outer| outer / 2).clamp(LEAST, MOST)
 }
 
 /// Finds the groups that sitters with this marker left behind, kills what is in them and removes them. Returns how many
 /// processes there were.
 pub(super) fn sweep(marker: &str) -> u32 {
-    let Some(own) = own() else { return 0 };
     // The dead sitter was started from another session perhaps, so from another group: look through all of them.
-    let top = own.ancestors().take_while(|path| path.join("cgroup.procs").exists()).last();
+    let top = |own: PathBuf| {
+        let above = own.ancestors().take_while(|path| path.join("cgroup.procs").exists());
+        above.last().map(Path::to_owned)
+    };
     let mut count = 0;
-    let mut folders: Vec<PathBuf> = top.into_iter().map(Path::to_owned).collect();
+    let mut folders: Vec<PathBuf> = [own(), own_pids()].into_iter().flatten().filter_map(top).collect();
     let prefix = prefix(marker);
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
@@ -162,7 +243,30 @@ fn empty(path: &Path) -> io::Result<u32> {
 }
 
 fn kill(path: &Path) -> io::Result<()> {
-    fs::write(path.join("cgroup.kill"), "1")
+    use std::io::Write as _;
+    // Not made if it is not there: version 1 has none.
+    match OpenOptions::new().write(true).open(path.join("cgroup.kill")) {
+        Ok(mut file) => file.write_all(b"1"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => kill_each(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Kills what is in a group of version 1, one after the other, until nobody new is in it.
+fn kill_each(path: &Path) -> io::Result<()> {
+    const ROUNDS_MAX: u32 = 1_000; // a group is bounded, so whoever forks meanwhile fails before long
+    for _ in 0..ROUNDS_MAX {
+        let inside = fs::read_to_string(path.join("cgroup.procs"))?;
+        let pids: Vec<i32> = inside.lines().filter_map(|pid| pid.parse().ok()).collect();
+        for pid in pids.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL); // gone already
+        }
+        if pids.is_empty() {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -200,9 +304,37 @@ mod tests {
 
     #[test]
     fn a_run_may_have_half_of_the_processes_of_the_group_around_it() {
-        for (outer, expected) in [("max\n", 32_768), ("1000\n", 500), ("10\n", 16), ("9999999\n", 32_768)] {
-            assert_eq!(processes_max(outer), expected, "{outer}");
+        for (outer, expected) in
+            [(None, 32_768), (Some(1000), 500), (Some(10), 16), (Some(9_999_999), 32_768)]
+        {
+            assert_eq!(processes_max(outer), expected, "{outer:?}");
         }
+    }
+
+    #[test]
+    fn the_lowest_limit_of_all_groups_around_a_run_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("a/b");
+        fs::create_dir_all(&inner).expect("ours");
+        for (group, limit) in [("", None), ("a", Some("40\n")), ("a/b", Some("max\n"))] {
+            let group = folder.path().join(group);
+            fs::write(group.join("cgroup.procs"), "").expect("ours");
+            if let Some(limit) = limit {
+                fs::write(group.join("pids.max"), limit).expect("ours");
+            }
+        }
+        assert_eq!(outer_limit(&inner), Some(40));
+        assert_eq!(outer_limit(folder.path()), None);
+    }
+
+    #[test]
+    fn the_group_that_counts_processes_is_found_in_version_1() {
+        let mounts = "30 24 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                      33 24 0:29 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
+                      31 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let found = pids_in(mounts, "8:pids:/user/a\n4:memory:/b\n0::/\n");
+        assert_eq!(found, Some("/sys/fs/cgroup/pids/user/a".into()));
+        assert_eq!(pids_in(mounts, "0::/\n"), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Bringing the child into the world: everything about it is set up between fork and exec, or inherited from us.
 
-use super::cgroup::Cgroup;
+use super::cgroup::{Cgroup, PidsGroup};
 use crate::sandbox::{Setup, Step};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -28,6 +28,8 @@ pub(super) struct Plan {
     env: Vec<CString>,
     cwd: CString,
     nofile: Option<u64>,
+    /// How willingly the kernel ends it for lack of memory.
+    oom_score: CString,
     sandbox: Option<Setup>,
 }
 
@@ -120,11 +122,17 @@ impl Plan {
             CString::new(entry)
         };
         let env = env.into_iter().map(entry).collect::<Result<_, _>>()?;
-        Ok(Plan { programs, argv, env, cwd: CString::new(cwd.as_os_str().as_bytes())?, nofile, sandbox })
+        let cwd = CString::new(cwd.as_os_str().as_bytes())?;
+        let oom_score = CString::new(oom_score().to_string())?;
+        Ok(Plan { programs, argv, env, cwd, nofile, oom_score, sandbox })
     }
 
-    /// Spawns the child with `stdin`, into `cgroup` if there is one and it will have it.
-    pub(super) fn spawn(&self, stdin: BorrowedFd<'_>, cgroup: Option<&Cgroup>) -> Result<Child, Failure> {
+    /// Spawns the child with `stdin`, into the groups that there are, if they will have it.
+    pub(super) fn spawn(
+        &self,
+        stdin: BorrowedFd<'_>,
+        (cgroup, pids): (Option<&Cgroup>, Option<&PidsGroup>),
+    ) -> Result<Child, Failure> {
         let setup = |error: rustix::io::Errno| Failure { stage: Stage::Streams, errno: error.raw_os_error() };
         let (out, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(setup)?;
         let (err, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(setup)?;
@@ -145,6 +153,8 @@ impl Plan {
             streams: [stdin.as_raw_fd(), child_out.as_raw_fd(), child_err.as_raw_fd()],
             word: child_word.as_raw_fd(),
             nofile: self.nofile,
+            oom_score: &self.oom_score,
+            pids: pids.map_or(-1, |pids| pids.procs().as_raw_fd()),
             sandbox: self.sandbox.as_ref(),
         };
         let (pid, in_cgroup) = fork(&raw, cgroup)
@@ -181,7 +191,19 @@ struct Raw<'a> {
     streams: [RawFd; 3],
     word: RawFd,
     nofile: Option<u64>,
+    oom_score: &'a CString,
+    /// Where it moves itself into the group that counts processes; -1 if there is none.
+    pids: RawFd,
     sandbox: Option<&'a Setup>,
+}
+
+/// For a run: the kernel ends it before the engine, its sitter and what the user started. Anybody may raise the score.
+fn oom_score() -> i32 {
+    const MORE: i32 = 500; // as much as half of the machine's memory weighs
+    const MOST: i32 = 1000;
+    let own = std::fs::read_to_string("/proc/self/oom_score_adj").ok();
+    let own = own.and_then(|own| own.trim().parse::<i32>().ok()).unwrap_or(0);
+    (own + MORE).min(MOST)
 }
 
 /// Forks. Being born in a control group costs nothing; moving into one takes a lock of the whole machine (0.7 ms
@@ -249,6 +271,16 @@ unsafe fn become_program(raw: &Raw<'_>, procs: Option<RawFd>) -> ! {
             && libc::write(procs, c"0".as_ptr().cast(), 1) != 1
         {
             fail(Stage::Cgroup, errno());
+        }
+        // Without these it runs as well: the limits of the user remain, and the kernel chooses by size.
+        if raw.pids >= 0 {
+            libc::write(raw.pids, c"0".as_ptr().cast(), 1);
+        }
+        let score = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if score >= 0 {
+            let text = raw.oom_score.to_bytes();
+            libc::write(score, text.as_ptr().cast(), text.len());
+            libc::close(score);
         }
         // We block nearly every signal, and the Rust runtime ignores SIGPIPE; a program expects neither.
         // Straight to the kernel: the C library refuses to touch the two signals it keeps for itself, and those may

@@ -287,6 +287,8 @@ struct ExitFile {
     contained: ContainedWord,
     #[serde(default)]
     sandbox: Option<LevelWord>,
+    #[serde(default)]
+    oom_kills: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -349,6 +351,7 @@ pub(super) fn write_ended(ended: &Ended) -> Vec<u8> {
             Containment::Subreaper => ContainedWord::Subreaper,
         },
         sandbox: ended.sandbox.map(Into::into),
+        oom_kills: ended.oom_kills,
     };
     serde_json::to_vec(&file).expect("strings and numbers only")
 }
@@ -380,6 +383,7 @@ pub(super) fn read_ended(text: &[u8]) -> Result<Ended, String> {
             ContainedWord::Subreaper => Containment::Subreaper,
         },
         sandbox: file.sandbox.map(Into::into),
+        oom_kills: file.oom_kills,
     })
 }
 

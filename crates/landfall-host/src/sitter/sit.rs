@@ -4,7 +4,7 @@
 //! child. So "we have no children" is proof that the tree is empty, whatever its processes did to hide; a control
 //! group, where there is one, only makes killing certain and quick.
 
-use super::cgroup::Cgroup;
+use super::cgroup::{Cgroup, PidsGroup};
 use super::child::{self, Child, Failure, Plan, Stage};
 use super::deadline::Deadline;
 use super::ended::{Cause, Containment, Ended, Exit};
@@ -17,6 +17,7 @@ use super::spool::{Drain, Pulled};
 use super::{sweep, tree};
 use crate::clock::{Clock as _, SystemClock};
 use crate::crash;
+use crate::memory;
 use crate::sandbox::{Level, Refusal, Setup};
 use crate::wait::retry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -112,17 +113,18 @@ impl Sitter {
     fn run(self) -> io::Result<()> {
         let Order { mut spec, cgroup, nofile } = self.order;
         let marker = spec.marker.clone();
-        let cgroup = match cgroup {
-            Some(parent) if std::env::var_os("LANDFALL_NO_CGROUP").is_none_or(|off| off != "1") => {
-                Cgroup::make(&parent, &marker, self.pid).ok() // none to be had: the other way does it too
-            }
-            Some(_) | None => None,
-        };
+        let wants_groups = std::env::var_os("LANDFALL_NO_CGROUP").is_none_or(|off| off != "1");
+        // None to be had: the other way does it too.
+        let cgroup =
+            cgroup.filter(|_| wants_groups).and_then(|parent| Cgroup::make(&parent, &marker, self.pid).ok());
+        let is_limited = cgroup.as_ref().is_some_and(Cgroup::limits_processes);
+        let pids = (wants_groups && !is_limited).then(|| PidsGroup::make(&marker, self.pid)).flatten();
+        let oom_kills_before = memory::oom_kills();
         let began_ms = SystemClock.now_ms();
         // The socket is there before the program that may use it; its thread comes after the fork.
         let ear = spec.signal.as_ref().map(|signal| Ear::open(&self.dir, signal)).transpose();
         let spawned = match ear {
-            Ok(ear) => match spawn(&self.dir, &mut spec, nofile, cgroup.as_ref()) {
+            Ok(ear) => match spawn(&self.dir, &mut spec, nofile, (cgroup.as_ref(), pids.as_ref())) {
                 Ok(child) => Ok((child, ear.map(Ear::listen))),
                 Err(exit) => {
                     ear.into_iter().for_each(Ear::close);
@@ -134,8 +136,9 @@ impl Sitter {
         let ended = match spawned {
             Ok((child, listening)) => {
                 crash::point("sitter.spawned");
-                let watching =
+                let mut watching =
                     Watching::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref());
+                watching.oom_kills_before = oom_kills_before;
                 let ended = watching.run(began_ms);
                 if let Some(listening) = listening {
                     listening.end();
@@ -146,6 +149,9 @@ impl Sitter {
         };
         if let Some(cgroup) = cgroup {
             cgroup.remove();
+        }
+        if let Some(pids) = pids {
+            pids.remove();
         }
         crash::point("sitter.ended");
         write_exit(&self.dir, self.exit_file, &ended)?;
@@ -269,7 +275,12 @@ fn write_exit(dir: &Path, file: File, ended: &Ended) -> io::Result<()> {
     written.unwrap_or(last)
 }
 
-fn spawn(dir: &Path, spec: &mut Spec, nofile: Option<u64>, cgroup: Option<&Cgroup>) -> Result<Child, Exit> {
+fn spawn(
+    dir: &Path,
+    spec: &mut Spec,
+    nofile: Option<u64>,
+    groups: (Option<&Cgroup>, Option<&PidsGroup>),
+) -> Result<Child, Exit> {
     let stdin = match &spec.stdin {
         Some(path) => {
             open_stdin(path).map_err(|error| refused(&format!("open `{}`", path.display()), &error))?
@@ -285,7 +296,7 @@ fn spawn(dir: &Path, spec: &mut Spec, nofile: Option<u64>, cgroup: Option<&Cgrou
     let sandbox = sandbox.transpose().map_err(|refusal| no_sandbox(&refusal))?;
     let plan = Plan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile, sandbox)
         .map_err(|error| refused("prepare the arguments", &error.into()))?;
-    plan.spawn(stdin.as_fd(), cgroup).map_err(|failure| explain(spec, failure))
+    plan.spawn(stdin.as_fd(), groups).map_err(|failure| explain(spec, failure))
 }
 
 /// Only a plain file: opening a fifo or a device may never come back.
@@ -358,6 +369,7 @@ fn not_started(spec: &Spec, exit: Exit, began_ms: i64, in_cgroup: bool) -> Ended
         left: 0,
         contained: if in_cgroup { Containment::Cgroup } else { Containment::Subreaper },
         sandbox: spec.sandbox.as_ref().map(|sandbox| sandbox.level),
+        oom_kills: 0,
     }
 }
 
@@ -390,6 +402,8 @@ struct Watching<'a> {
     asked: bool,
     asked_now: bool,
     swept: u32,
+    /// What the kernel had ended for lack of memory before the child was born.
+    oom_kills_before: Option<u64>,
 }
 
 /// Whether the tree has processes.
@@ -425,6 +439,7 @@ impl<'a> Watching<'a> {
             asked: false,
             asked_now: false,
             swept: 0,
+            oom_kills_before: None,
             spec,
         }
     }
@@ -592,6 +607,10 @@ impl<'a> Watching<'a> {
             left,
             contained: if self.cgroup.is_some() { Containment::Cgroup } else { Containment::Subreaper },
             sandbox: self.spec.sandbox.as_ref().map(|sandbox| sandbox.level),
+            oom_kills: match (self.oom_kills_before, memory::oom_kills()) {
+                (Some(before), Some(now)) => now.saturating_sub(before),
+                _ => 0,
+            },
         }
     }
 }

@@ -48,6 +48,50 @@ fn the_record_says_what_held_the_tree() {
     assert!(text.contains(word), "{text}");
 }
 
+/// Where version 1 counts processes, each run is bounded by a group of its own, which goes with it.
+#[test]
+fn a_run_is_bounded_by_a_control_group_and_ended_before_others_if_memory_is_short() {
+    let scene = Scene::new(Way::AsItCan);
+    let mut spec = scene.spec(&[]);
+    let script = "cat /proc/self/cgroup /proc/self/oom_score_adj";
+    spec.argv = ["/bin/sh", "-c", script].map(Into::into).to_vec();
+    spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    assert_eq!(scene.run(&spec).exit, Exit::Code(0));
+    let said = scene.out();
+    let own = std::fs::read_to_string("/proc/self/oom_score_adj").expect("proc");
+    let own: i32 = own.trim().parse().expect("a number");
+    let score: i32 = said.lines().last().expect("a line").parse().expect("a number");
+    assert_eq!(score, (own + 500).min(1000), "{said}");
+    let group = |text: &str| text.lines().find_map(|line| Some(line.split_once(":pids:")?.1.to_owned()));
+    let Some(group_of_test) = group(&std::fs::read_to_string("/proc/self/cgroup").expect("proc")) else {
+        return eprintln!("landfall-skip: version 1 of control groups counts no processes here");
+    };
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("landfall-skip: a control group of version 1 needs root");
+    }
+    let group = group(&said).expect("one");
+    assert!(group.starts_with(&group_of_test) && group.contains("/landfall."), "{said}");
+    let folder = std::path::Path::new("/sys/fs/cgroup/pids").join(group.trim_start_matches('/'));
+    assert!(!folder.exists(), "{folder:?} is left");
+}
+
+#[test]
+fn a_run_cannot_have_more_processes_than_half_of_the_limit_around_it() {
+    let scene = Scene::new(Way::AsItCan);
+    let mut spec = scene.spec(&[]);
+    let script =
+        "group=$(sed -n 's/.*:pids:/\\/sys\\/fs\\/cgroup\\/pids/p' /proc/self/cgroup); cat $group/pids.max";
+    spec.argv = ["/bin/sh", "-c", script].map(Into::into).to_vec();
+    spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    scene.run(&spec);
+    let said = scene.out();
+    if !rustix::process::geteuid().is_root() || !std::path::Path::new("/sys/fs/cgroup/pids").is_dir() {
+        return eprintln!("landfall-skip: a control group of version 1 that counts processes needs root");
+    }
+    let limit: u64 = said.trim().parse().expect("a limit");
+    assert!((16..=32_768).contains(&limit), "{limit}");
+}
+
 #[test]
 fn a_death_by_signal_is_not_a_code() {
     both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["abort"])).exit, Exit::Signal(libc::SIGABRT)));
