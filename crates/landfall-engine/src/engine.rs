@@ -315,6 +315,10 @@ impl Engine {
             }
         };
 
+        // Whatever command it is: the lock of a publishing that was cut off keeps the user's git commands from working.
+        if Repo::shows_publishing_traces(repo.git_dir()) {
+            drop(repo.recover_publishing()); // tried again before the next publishing
+        }
         let overrides = repo.root().join(".landfall");
         let loaded = flows::load(Some(&overrides.join("flows")));
         if !loaded.errors.is_empty() {

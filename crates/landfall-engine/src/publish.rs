@@ -365,6 +365,18 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
             name_some(&submodules)
         ));
     }
+    let filtered = named(BlockedWhy::Filtered);
+    if let Some(first) = filtered.first() {
+        parts.push(format!(
+            "changed, which a clean filter of yours hides from git: {} (move them away, for example with `mv -n {} {}`, and let \
+             git write them with `git -C {} checkout -- {}`)",
+            name_some(&filtered),
+            quote_for_shell(&in_checkout(first)),
+            quote_for_shell(&in_checkout(&format!("{first}.mine"))),
+            quote_for_shell(&checkout.to_string_lossy()),
+            quote_for_shell(first)
+        ));
+    }
     let damaged = named(BlockedWhy::Damaged);
     if let Some(first) = damaged.first() {
         parts.push(format!(

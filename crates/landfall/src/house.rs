@@ -12,6 +12,7 @@ mod by_hand;
 mod certificate;
 mod checkpoints;
 mod consulted;
+mod cut_off;
 mod demo;
 mod desk;
 mod detach;

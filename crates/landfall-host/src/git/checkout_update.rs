@@ -374,6 +374,13 @@ impl Work<'_> {
         if !blocked.0.is_empty() {
             return Ok(Err(blocked.list()));
         }
+        let olds = changes.iter().filter(|change| take.contains(&change.path.as_slice()));
+        for path in self.hidden_edits(olds.filter_map(|change| entry(change, &change.old)), &checked)? {
+            blocked.add(&path, BlockedWhy::Filtered);
+        }
+        if !blocked.0.is_empty() {
+            return Ok(Err(blocked.list()));
+        }
         for path in take {
             let fingerprint = checked[path].clone();
             plan.take.push(CheckedFile { path: path.to_vec(), fingerprint });
@@ -474,6 +481,69 @@ impl Work<'_> {
             .args(["diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff"])
             .output()
             .map(|bytes| split_paths(&bytes))
+    }
+
+    /// Paths whose file is not what the user's filters make of this content, though git sees no difference: a clean filter
+    /// drops it. What it drops is nowhere else.
+    fn hidden_edits<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e [u8], u32, &'e Oid)>,
+        checked: &HashMap<&[u8], Fingerprint>,
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let doing = || "compare the checkout with what filters make of a commit".to_owned();
+        let entries: Vec<_> = entries.collect();
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut names = Vec::new();
+        for (path, ..) in &entries {
+            names.extend_from_slice(path);
+            names.push(0);
+        }
+        let index = self.stage.file("filtered-index");
+        let git = || {
+            call(self.repo, self.checkout, doing())
+                .work_tree(&self.checkout.root)
+                .env("GIT_INDEX_FILE", &index)
+                .config("core.sparseCheckout=false")
+        };
+        let attributes = git().args(["check-attr", "-z", "--stdin", "filter"]).input(names).output()?;
+        let fields: Vec<&[u8]> = attributes.split(|byte| *byte == 0).collect();
+        let filtered: HashSet<&[u8]> = fields
+            .chunks_exact(3)
+            .filter(|fields| !matches!(fields[2], b"unspecified" | b"unset"))
+            .map(|fields| fields[0])
+            .collect();
+        let entries: Vec<_> = entries.into_iter().filter(|(path, ..)| filtered.contains(path)).collect();
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (mut list, mut names) = (Vec::new(), Vec::new());
+        for (path, mode, oid) in &entries {
+            list.extend_from_slice(format!("{mode:06o} {oid}\t").as_bytes());
+            for text in [&mut list, &mut names] {
+                text.extend_from_slice(path);
+                text.push(0);
+            }
+        }
+        let expected = self.stage.file("expected");
+        std::fs::create_dir(&expected).doing(doing)?;
+        let mut prefix = std::ffi::OsString::from("--prefix=");
+        prefix.push(&expected);
+        prefix.push("/");
+        git().args(["update-index", "-z", "--index-info"]).input(list).output()?;
+        git().args(["checkout-index", "-q", "-z", "--stdin"]).arg(prefix).input(names).output()?;
+        let expected = files::open_folder(&expected).doing(doing)?;
+        let is_edited = |path: &[u8]| {
+            let made = Fingerprint::read(expected.as_fd(), path).ok().flatten();
+            made.as_ref() != checked.get(path)
+        };
+        Ok(entries
+            .iter()
+            .map(|(path, ..)| *path)
+            .filter(|path| is_edited(path))
+            .map(<[u8]>::to_vec)
+            .collect())
     }
 
     fn look(&self, path: &[u8]) -> std::io::Result<OnDisk> {

@@ -126,6 +126,8 @@ pub enum BlockedWhy {
     Submodule,
     /// git tracks it with content, and on disk it is empty or nothing but zeros, as a power cut leaves a file.
     Damaged,
+    /// git sees no change in it, because a clean filter of the user drops what they wrote.
+    Filtered,
 }
 
 impl Repo {
@@ -145,14 +147,18 @@ impl Repo {
 
     /// Whether a checkout holds a lock or a staging folder, of a publishing under way or of one that was cut off.
     pub fn has_publishing_traces(&self) -> bool {
-        let has_traces = |git_dir: &Path| {
-            let mut entries = std::fs::read_dir(git_dir).into_iter().flatten().flatten();
-            entries.any(|entry| {
-                let name = entry.file_name();
-                name == "index.lock" || name.to_string_lossy().starts_with(STAGE_PREFIX)
-            })
-        };
-        self.checkouts().is_ok_and(|all| all.iter().any(|checkout| has_traces(&checkout.git_dir)))
+        let has_traces = |checkout: &Checkout| Self::shows_publishing_traces(&checkout.git_dir);
+        self.checkouts().is_ok_and(|all| all.iter().any(has_traces))
+    }
+
+    /// The same of one checkout, by its git folder alone.
+    #[must_use]
+    pub fn shows_publishing_traces(git_dir: &Path) -> bool {
+        let mut entries = std::fs::read_dir(git_dir).into_iter().flatten().flatten();
+        entries.any(|entry| {
+            let name = entry.file_name();
+            name == "index.lock" || name.to_string_lossy().starts_with(STAGE_PREFIX)
+        })
     }
 
     fn recover_checkout(&self, checkout: &Checkout) -> Result<bool, GitError> {

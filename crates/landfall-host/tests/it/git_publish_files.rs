@@ -270,6 +270,49 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
             blocked: &[("a.nb", BlockedWhy::Changed)],
         },
         Case {
+            name: "a clean filter that drops an edit of the same size",
+            base: |root| {
+                git(root, ["config", "filter.strip.clean", "sed s/[0-9]/0/g"]);
+                write(root, ".gitattributes", "*.nb filter=strip\n");
+                write(root, "a.nb", "output 0\n");
+            },
+            landing: |root| write(root, "a.nb", "output 0\nlanded\n"),
+            user: |root| {
+                git(root, ["config", "filter.strip.clean", "sed s/[0-9]/0/g"]);
+                write(root, "a.nb", "output 7\n");
+            },
+            blocked: &[("a.nb", BlockedWhy::Filtered)],
+        },
+        Case {
+            name: "a clean filter that drops an edit of the same size in a file that the landing deletes",
+            base: |root| {
+                write(root, ".gitattributes", "*.nb filter=strip\n");
+                write(root, "a.nb", "output 0\n");
+            },
+            landing: |root| remove(root, "a.nb"),
+            user: |root| {
+                git(root, ["config", "filter.strip.clean", "sed s/[0-9]/0/g"]);
+                write(root, "a.nb", "output 7\n");
+            },
+            blocked: &[("a.nb", BlockedWhy::Filtered)],
+        },
+        Case {
+            name: "filters that make another content, without an edit",
+            base: |root| {
+                write(root, ".gitattributes", "*.nb filter=code\n");
+                write(root, "a.nb", "stored\n");
+            },
+            landing: |root| write(root, "a.nb", "stored again\n"),
+            user: |root| {
+                git(root, ["config", "filter.code.clean", "sed s/^shown/stored/"]);
+                git(root, ["config", "filter.code.smudge", "sed s/^stored/shown/"]);
+                remove(root, "a.nb");
+                git(root, ["checkout", "--", "a.nb"]);
+                assert_eq!(read(root, "a.nb"), "shown\n");
+            },
+            blocked: &[],
+        },
+        Case {
             name: "a stash that git status is told to count",
             base: nothing,
             landing: edit,

@@ -22,6 +22,7 @@ use landfall_engine::settings::{Confinement, Settings, Verify};
 use landfall_engine::store::{self, Reader, Seq, Sqlite};
 use landfall_engine::tracker::Standing;
 
+use super::cut_off::{self, Cleanup};
 use super::place::Place;
 use super::reads::Look;
 use super::{agents, issues, moment, problem, trust};
@@ -140,27 +141,12 @@ impl Visit {
         }
     }
 
-    /// Cleans up after a publishing that a crash cut off: its lock keeps git commands from changing the index. While an engine
-    /// has the state, that is left to the engine.
+    /// While an engine has the state, that is left to the engine.
     fn cut_off_publishing(&mut self, place: &Place, repo: &Repo) {
-        if !repo.has_publishing_traces() {
-            return;
-        }
-        let me = Holder::this_process("landfall doctor", moment::now_ms());
-        let lock = match place.lock {
-            None => StateLock::acquire(place.folder.root(), &me),
-            Some(_) => return,
-        };
-        let Ok(_lock) = lock else { return };
-        match repo.recover_publishing() {
-            Ok(false) => {}
-            Ok(true) => {
-                self.ok("publishing", "cleaned up in your checkout after a publishing that was cut off")
-            }
-            Err(error) => {
-                let hint = "`landfall run` tries again; until then git may say that `index.lock` exists";
-                self.warn("publishing", error.full(), hint);
-            }
+        match cut_off::clean_up(place, repo) {
+            Cleanup::Nothing => {}
+            Cleanup::Done => self.ok("publishing", Cleanup::DONE),
+            Cleanup::Failed(why) => self.warn("publishing", why, Cleanup::HINT),
         }
     }
 

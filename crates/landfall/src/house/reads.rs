@@ -20,7 +20,7 @@ use super::holds::Holds;
 use super::known::Moment;
 use super::place::Place;
 use super::tables::Tables;
-use super::{known, left, looks, moment, pilot, problem, queue, sprints, wire, words};
+use super::{cut_off, known, left, looks, moment, pilot, problem, queue, sprints, wire, words};
 use wire::Among;
 
 const PAGE: u32 = 100; // what a list shows when nobody says how much
@@ -254,6 +254,8 @@ impl Look<'_> {
     /// The same, by tables that are open already.
     pub fn status_by(&self, reader: &Reader, holds: &Holds) -> Result<Box<api::StatusReport>, Problem> {
         let disk = disk_state(self.place);
+        // Before anything is read that depends on the checkout.
+        let cleaned = cut_off::clean_up_here(self.place).sentence();
         let moment = known::moment(self.place, reader)?;
         let counted = moment.counts(reader)?;
         let ready = counted.of(Status::Ready);
@@ -280,6 +282,7 @@ impl Look<'_> {
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
         }
+        warnings.extend(cleaned);
         warnings.extend(older_journals(self.place));
         if let Some(shortage) = self.engine.view(|view| view.shortage.clone()).flatten() {
             let (resource, detail) = (shortage.resource, shortage.detail);

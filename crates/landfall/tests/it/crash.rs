@@ -232,23 +232,28 @@ text = "b\n"
 }
 
 #[test]
-fn doctor_cleans_up_after_a_publishing_that_was_cut_off() {
-    let mut scratch = Scratch::new(LANDFALL);
-    scratch.task("One", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
-    scratch.set("LANDFALL_CRASH", "git.publish.put");
-    let crashed = scratch.landfall(&["run"]);
-    assert!(crashed.code.is_none(), "it was ended there: {crashed:?}");
-    scratch.unset("LANDFALL_CRASH");
-    let lock = scratch.project().join(".git/index.lock");
-    assert!(lock.exists(), "no git command of the person can change the index");
-    let told = scratch.landfall(&["doctor"]).out;
-    assert!(told.contains("after a publishing that was cut off"), "{told}");
-    assert!(!lock.exists(), "{told}");
-    let again = scratch.landfall(&["doctor"]).out;
-    assert!(!again.contains("cut off"), "said once: {again}");
-    scratch.landfall(&["run"]).ok();
-    assert_eq!(scratch.status("T1"), "done");
-    assert_eq!(scratch.git(&["show", "main:b.txt"]), "b");
+fn the_next_command_cleans_up_after_a_publishing_that_was_cut_off() {
+    for command in [&["doctor"][..], &["status"], &["add", "Another task"]] {
+        let mut scratch = Scratch::new(LANDFALL);
+        scratch.task("One", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
+        scratch.set("LANDFALL_CRASH", "git.publish.put");
+        let crashed = scratch.landfall(&["run"]);
+        assert!(crashed.code.is_none(), "it was ended there: {crashed:?}");
+        scratch.unset("LANDFALL_CRASH");
+        let lock = scratch.project().join(".git/index.lock");
+        assert!(lock.exists(), "no git command of the person can change the index");
+        let told = scratch.landfall(command).out;
+        let is_told = told.contains("after a publishing that was cut off");
+        assert!(is_told || command[0] == "add", "{command:?}: {told}");
+        assert!(!lock.exists(), "{command:?}: {told}");
+        let again = scratch.landfall(&["doctor"]).out + &scratch.landfall(&["status"]).out;
+        assert!(!again.contains("cut off"), "said once: {again}");
+        if command[0] != "add" {
+            scratch.landfall(&["run"]).ok();
+            assert_eq!(scratch.status("T1"), "done");
+            assert_eq!(scratch.git(&["show", "main:b.txt"]), "b");
+        }
+    }
 }
 
 /// An agent without a sandbox can reach the folder of its run. What it does to its output costs it that output, no more.
