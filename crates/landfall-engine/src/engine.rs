@@ -404,6 +404,7 @@ impl Engine {
             diagnosed: std::sync::Condvar::new(),
             abandoned: Mutex::default(),
             modules: Mutex::default(),
+            oom_checks: Mutex::default(),
             shortages: shortage::Shortages::default(),
         });
         let mut engine = Self {
@@ -488,6 +489,7 @@ impl Engine {
         if let Some(resource) = shortage::missing_to_read(&self.site) {
             return Err(AskError::Machine(shortage::too_few_to_start(resource)));
         }
+        recover::look_for_oom_kills(&self.site);
         recover::clear_lanes(&self.site);
         drop(self.site.store.remove_quarantines()); // what stays takes room, and is tried again next time
         let rebuilt = recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks())

@@ -224,6 +224,12 @@ impl StateFolder {
         self.root.join("older")
     }
 
+    /// What the kernel had ended for lack of memory when the run under way began.
+    #[must_use]
+    pub fn oom_mark(&self) -> PathBuf {
+        self.root.join("oom-mark")
+    }
+
     /// What was repaired or replaced at a start, a line each.
     #[must_use]
     pub fn repairs_log(&self) -> PathBuf {

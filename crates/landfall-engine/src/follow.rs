@@ -475,24 +475,25 @@ impl Desk {
             .expect("no thread panics while it holds the view")
             .live
             .remove(&open.followed.task.id);
-        let (exit, took_ms, began_ms) = match ended {
+        let (exit, took_ms, began_ms, oom_kills) = match ended {
             Ok(Found::Ended(ended)) => {
                 let took = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
                 if ended.left == 0 {
                     note_vacated(site, &open.followed);
                 }
-                (exit_of(&ended, open.asked.clone()), took, ended.began_ms)
+                (exit_of(&ended, open.asked.clone()), took, ended.began_ms, ended.oom_kills)
             }
             Ok(Found::Never | Found::Starting | Found::Running(_) | Found::Vanished) | Err(_) => {
                 let dir = &open.followed.dir;
                 abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
                 match open.asked.clone() {
-                    Some(Asked::Overdue) => (Exit::Deadline, open.followed.deadline_ms, 0),
-                    Some(Asked::Early(Early::Stopped)) | None => (Exit::Lost, 0, 0),
-                    Some(asked) => (exit_for(asked), 0, 0),
+                    Some(Asked::Overdue) => (Exit::Deadline, open.followed.deadline_ms, 0, 0),
+                    Some(Asked::Early(Early::Stopped)) | None => (Exit::Lost, 0, 0, 0),
+                    Some(asked) => (exit_for(asked), 0, 0, 0),
                 }
             }
         };
+        shortage::note_oom_kills(site, oom_kills);
         // A wait for the account within the run is no working time.
         let waited_ms = open.walk.as_ref().map_or(0, |walk| walk.waited_ms(now));
         let took_ms = took_ms.saturating_sub(waited_ms);
@@ -540,6 +541,7 @@ impl Desk {
             missing: missing_outputs(site, &task, began_ms),
             touched,
             closes,
+            oom_kills,
             opinion: reads(&task).then(|| opinion::read(&open.words)).flatten(),
             last_words: open.tally.words().trim().chars().take(REPLY_MAX).collect(),
         };

@@ -18,7 +18,7 @@ use landfall_model::gaming;
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
 use landfall_model::issue::{self, IssueKind, Source};
 use landfall_model::proof;
-use landfall_model::resource::{MachineResource, blamed_for_red_check, named_in};
+use landfall_model::resource::{MachineResource, blamed_for_oom_kills, blamed_for_red_check, named_in};
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
 use landfall_trackers::registry;
 
@@ -858,8 +858,16 @@ impl Gate<'_> {
         };
         let seen = Seen { exit, timed_out: overdue || ended.cause == Cause::Deadline, tests };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
+        let is_red = weigh(&seen, None, None) != Outcome::Pass;
+        if is_red && self.is_out_of_memory(commit, command, ended.oom_kills)? {
+            let out_of_memory = shortage::error_of(MachineResource::Memory);
+            return Err(GitError::io(
+                "run a check while the kernel ends processes for lack of memory",
+                out_of_memory,
+            ));
+        }
         // A check that fails while this machine is out of something may say nothing about the work.
-        if weigh(&seen, None, None) != Outcome::Pass
+        if is_red
             && let missing @ Some(_) = shortage::find(self.site)
             && let Some(resource) = blamed_for_red_check(missing, self.missing_after_cleanup(commit, &dir))
         {
@@ -872,7 +880,34 @@ impl Gate<'_> {
                 gaming::failing_tests(&format!("{out}\n{err}"))
             }
         };
-        Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt: excerpt(&out, &err), failing }))
+        let mut excerpt = excerpt(&out, &err);
+        if is_red && ended.oom_kills > 0 {
+            excerpt.push_str("\nthe kernel ended processes of this machine for lack of memory while this ran, again and again");
+        }
+        Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt, failing }))
+    }
+
+    /// Whether a red check is to be run again, as memory was missing while it ran.
+    fn is_out_of_memory(
+        &self,
+        commit: &Oid,
+        command: &VerifyCommand,
+        oom_kills: u64,
+    ) -> Result<bool, GitError> {
+        const KNOWN_MAX: usize = 256; // an older one is run again once more
+        shortage::note_oom_kills(self.site, oom_kills);
+        if oom_kills == 0 {
+            return Ok(false);
+        }
+        let tree = Tree::new(self.site.store.tree_of(commit)?.as_str());
+        let mut known = self.site.oom_checks.lock().expect("no thread panics while it holds it");
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        let earlier = known.entry((tree, command.run.clone())).or_default();
+        let is_blamed = blamed_for_oom_kills(oom_kills, *earlier).is_some();
+        *earlier += u32::from(is_blamed);
+        Ok(is_blamed)
     }
 
     /// Removes what a check wrote, and finds out what is missing after that.

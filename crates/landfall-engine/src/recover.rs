@@ -10,6 +10,7 @@ use landfall_host::git::{GitError, Lane, Oid, RebuiltWorkspace, RefName, Signatu
 use landfall_host::mount::MountIdentity;
 use landfall_host::sitter::{self, FindError, Found};
 use landfall_model::checkout::{CheckoutEvidence, CheckoutFate, CheckoutKind, decide_checkout};
+use landfall_model::resource::{OomMark, blamed_for_lost_engine};
 use landfall_model::{Feedback, State, Task, TaskId};
 use serde_json::json;
 
@@ -154,10 +155,32 @@ fn untrusted(path: &Path, why: &str) -> String {
     )
 }
 
+/// Says so if the last engine was lost while the kernel ended processes for lack of memory, and marks the beginning of this one.
+pub(crate) fn look_for_oom_kills(site: &Site) {
+    let (Ok(boot), Some(kills)) = (landfall_host::disk::boot_id(), landfall_host::memory::oom_kills()) else {
+        return;
+    };
+    let now = OomMark { boot, kills };
+    let path = site.folder.oom_mark();
+    let last = std::fs::read_to_string(&path).ok().and_then(|text| {
+        let (boot, kills) = text.trim_end().split_once(' ')?;
+        Some(OomMark { boot: boot.to_owned(), kills: kills.parse().ok()? })
+    });
+    if let Some(resource) = blamed_for_lost_engine(last.as_ref(), &now) {
+        let what = format!(
+            "the last run did not end in order, and the kernel has ended processes since it began: this machine was out of \
+             {resource}; fewer agents at once need less (`run.slots`)"
+        );
+        tell(site, "engine", &what);
+    }
+    drop(std::fs::write(&path, format!("{} {}\n", now.boot, now.kills))); // without it nothing is said next time
+}
+
 /// Syncs the checkouts and marks them as clean. Only when nobody works in them any more.
 pub(crate) fn mark_checkouts_clean(site: &Site) {
     // Without the marks the checkouts are replaced after the next start of the machine, and nothing is lost.
     drop(MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes()]));
+    drop(std::fs::remove_file(site.folder.oom_mark())); // there is none where the kernel does not count
 }
 
 fn replace_lanes(site: &Site) -> Result<(), String> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use landfall_host::memory;
 use landfall_model::queue::QueueNews;
 use landfall_model::resource::{MachineResource, ResourceFailure, named_in};
 use rustix::io::Errno;
@@ -49,6 +50,14 @@ pub(crate) fn note(site: &Site, detail: &str) -> Option<MachineResource> {
     };
     note_missing(site, resource, detail);
     Some(resource)
+}
+
+/// Notes that the kernel ended processes for lack of memory: nothing is started until there is some.
+pub(crate) fn note_oom_kills(site: &Site, oom_kills: u64) {
+    if oom_kills > 0 {
+        let detail = format!("the kernel ended {oom_kills} processes to free memory (OOM killer)");
+        note_missing(site, MachineResource::Memory, &detail);
+    }
 }
 
 fn note_missing(site: &Site, resource: MachineResource, detail: &str) {
@@ -166,6 +175,7 @@ fn is_back(resource: MachineResource, folder: &Path) -> bool {
     const THREADS: usize = 8; // a sitter, its agent, and what git starts
     const FILES: usize = 24;
     const BYTES: usize = 8 << 20;
+    const MEMORY: u64 = 32 << 20;
     match resource {
         MachineResource::Processes => {
             let (hold, held) = std::sync::mpsc::channel::<()>();
@@ -188,7 +198,11 @@ fn is_back(resource: MachineResource, folder: &Path) -> bool {
             let open = |_| std::fs::File::open("/dev/null");
             (0..FILES).map(open).collect::<Vec<_>>().iter().all(Result::is_ok)
         }
-        MachineResource::Memory => Vec::<u8>::new().try_reserve_exact(BYTES).is_ok(),
+        // The kernel promises more memory than there is, so an allocation alone shows nothing.
+        MachineResource::Memory => {
+            let is_there = memory::available_bytes().is_none_or(|bytes| bytes >= MEMORY);
+            is_there && Vec::<u8>::new().try_reserve_exact(BYTES).is_ok()
+        }
         MachineResource::Disk | MachineResource::Inodes => can_write(folder, FILES, BYTES / FILES),
     }
 }

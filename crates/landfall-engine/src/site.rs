@@ -116,6 +116,8 @@ pub struct Site {
     pub(crate) diagnosed: Condvar,
     /// What tasks landed as: whoever needs them begins with it.
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
+    /// How often the check of a tree failed while the kernel ended processes for lack of memory, by tree and command.
+    pub(crate) oom_checks: Mutex<HashMap<(Tree, String), u32>>,
     /// What this machine has run out of, and what waits for it.
     pub(crate) shortages: Shortages,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.

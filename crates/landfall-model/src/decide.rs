@@ -631,6 +631,9 @@ impl Draft {
         if let Some(stop) = stop {
             return self.stopped(stop, step);
         }
+        if matches!(verdict, Verdict::Crashed { .. }) && run.evidence.oom_kills > 0 {
+            return self.ended_for_memory(step);
+        }
         if let Some(climbed) = &run.climbed
             && self.task.issue.is_some()
             && is_climbed(&verdict)
@@ -917,7 +920,8 @@ impl Draft {
 
     /// Tries the agent again after a crash, a few times.
     fn restart(&mut self, why: Parting, code: EndCode, cause: String, step: StepName) -> Result<(), Refusal> {
-        let count = self.task.counters.restarts;
+        // A crash for lack of memory is counted in both.
+        let count = self.task.counters.restarts.saturating_sub(self.task.counters.shortages);
         if count > self.task.limits.restarts_max {
             return self.end(EndKind::Failed, code, format!("{cause}, {count} times in a row"));
         }
@@ -1188,6 +1192,20 @@ impl Draft {
         if is_missing {
             return self.back_off(Parting::NotYet, PAUSE_MS, cause, step);
         }
+        if self.task.counters.shortages >= SHORTAGE_TRIES_MAX {
+            return self.end(EndKind::Failed, EndCode::Machine, cause);
+        }
+        let pause = backoff_ms(self.task.counters.shortages + 1, PAUSE_MS, 60_000);
+        self.back_off(Parting::Shortage, pause, cause, step)
+    }
+
+    /// The agent crashed while the kernel ended processes for lack of memory: a shortage, and no fault of the agent.
+    fn ended_for_memory(&mut self, step: StepName) -> Result<(), Refusal> {
+        const PAUSE_MS: u64 = 2_000; // what else needs the memory may end meanwhile
+        let cause = format!(
+            "this machine is out of {}: the kernel ended processes, and the agent with them (OOM killer)",
+            MachineResource::Memory
+        );
         if self.task.counters.shortages >= SHORTAGE_TRIES_MAX {
             return self.end(EndKind::Failed, EndCode::Machine, cause);
         }

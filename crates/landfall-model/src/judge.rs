@@ -34,6 +34,8 @@ pub struct Evidence {
     pub last_words: String,
     /// Whether the agent's protocol has a closing word, so that a run without one was cut short.
     pub closes: bool,
+    /// Processes that the kernel ended for lack of memory while it ran.
+    pub oom_kills: u64,
 }
 
 impl Evidence {

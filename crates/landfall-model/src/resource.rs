@@ -133,11 +133,37 @@ pub fn blamed_for_red_check(
     missing.filter(|_| missing_afterwards.is_some())
 }
 
+/// What the kernel had ended for lack of memory when a run began, in one start of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OomMark {
+    /// The start of the machine.
+    pub boot: String,
+    /// Processes since then.
+    pub kills: u64,
+}
+
+/// The resource that the end of the last engine is blamed on. `last` is its mark, which an orderly end removes.
+#[must_use]
+pub fn blamed_for_lost_engine(last: Option<&OomMark>, now: &OomMark) -> Option<MachineResource> {
+    last.filter(|last| last.boot == now.boot && now.kills > last.kills).map(|_| MachineResource::Memory)
+}
+
+/// How often a check is run again that failed while the kernel ended processes for lack of memory.
+const OOM_RETRIES_MAX: u32 = 2;
+
+/// The resource that a red check must be blamed on, and not the work: `oom_kills` processes were ended for lack of memory while
+/// it ran, and that is so for the same check of the same files `earlier` times already. Files whose check needs more memory
+/// than there is would wait for ever, so after a few times the check is believed.
+#[must_use]
+pub fn blamed_for_oom_kills(oom_kills: u64, earlier: u32) -> Option<MachineResource> {
+    (oom_kills > 0 && earlier < OOM_RETRIES_MAX).then_some(MachineResource::Memory)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
-        MachineResource, ResourceFailure, blamed_for_red_check, exhausted, failure_of, named_in,
-        queue_exhausted,
+        MachineResource, OomMark, ResourceFailure, blamed_for_lost_engine, blamed_for_oom_kills,
+        blamed_for_red_check, exhausted, failure_of, named_in, queue_exhausted,
     };
     use crate::queue::QueueNews;
     use crate::{Attempt, BatchId, News};
@@ -174,6 +200,24 @@ mod tests {
         assert_eq!(blamed_for_red_check(None, None), None, "nothing is missing");
         assert_eq!(blamed_for_red_check(disk, disk), disk, "somebody else took it");
         assert_eq!(blamed_for_red_check(disk, None), None, "the check took it");
+    }
+
+    #[test]
+    fn an_engine_that_did_not_end_in_order_may_have_been_ended_for_memory() {
+        let mark = |boot: &str, kills| OomMark { boot: boot.to_owned(), kills };
+        let blamed =
+            |last: Option<OomMark>| blamed_for_lost_engine(last.as_ref(), &mark("this", 5)).is_some();
+        assert!(!blamed(None), "it ended in order");
+        assert!(!blamed(Some(mark("this", 5))), "nothing was ended for memory since");
+        assert!(blamed(Some(mark("this", 4))));
+        assert!(!blamed(Some(mark("earlier", 1))), "the machine was started anew: a power cut perhaps");
+    }
+
+    #[test]
+    fn a_check_that_runs_out_of_memory_is_run_again_and_believed_in_the_end() {
+        assert_eq!(blamed_for_oom_kills(0, 0), None);
+        let tries: Vec<bool> = (0..4).map(|earlier| blamed_for_oom_kills(1, earlier).is_some()).collect();
+        assert_eq!(tries, [true, true, false, false]);
     }
 
     #[test]

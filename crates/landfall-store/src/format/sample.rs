@@ -127,6 +127,7 @@ fn an_unknown_word_is_named_with_those_that_are_known() {
     }
     for (kind, body, word, known) in [
         ("signed", r#"{"decision":"maybe"}"#, "maybe", "deferred"),
+        ("yielded", r#"{"attempt":1,"why":"drought"}"#, "drought", "shortage"),
         ("entered", r#"{"attempt":1,"step":"a","run":1,"opening":"door"}"#, "door", "queue"),
         (
             "opinion",

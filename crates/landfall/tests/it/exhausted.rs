@@ -54,34 +54,42 @@ impl Drop for SmallDisk {
     }
 }
 
-/// A control group that limits the processes of whoever is put into it; gone when dropped.
-struct PidsLimit {
+/// A control group that limits whoever is put into it; gone when dropped.
+struct ControlGroup {
     path: PathBuf,
 }
 
-impl PidsLimit {
-    fn make() -> Option<Self> {
+impl ControlGroup {
+    fn make(controller: &str) -> Option<Self> {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let point = mounts.lines().find_map(|line| {
             let (mount, source) = line.split_once(" - ")?;
-            let is_pids =
-                source.starts_with("cgroup ") && source.split([' ', ',']).any(|word| word == "pids");
-            is_pids.then(|| PathBuf::from(mount.split(' ').nth(4).unwrap_or_default()))
+            let counts =
+                source.starts_with("cgroup ") && source.split([' ', ',']).any(|word| word == controller);
+            counts.then(|| PathBuf::from(mount.split(' ').nth(4).unwrap_or_default()))
         });
         let path = point.map(|point| point.join(format!("landfall-test-{}", std::process::id())));
         let made = path.filter(|path| std::fs::create_dir(path).is_ok()).map(|path| Self { path });
         if made.is_none() {
-            skip_test("limiting processes needs root and a control group");
+            skip_test(&format!(
+                "limiting the {controller} of a process needs root and a control group (version 1)"
+            ));
         }
         made
     }
 
-    fn set(&self, limit: &str) {
-        std::fs::write(self.path.join("pids.max"), limit).expect("a group of ours");
+    fn set(&self, name: &str, limit: &str) {
+        std::fs::write(self.path.join(name), limit).expect("a group of ours");
     }
 
     fn take(&self, pid: i32) {
         std::fs::write(self.path.join("cgroup.procs"), pid.to_string()).expect("a group of ours");
+    }
+
+    fn oom_kills(&self) -> u64 {
+        let text = std::fs::read_to_string(self.path.join("memory.oom_control")).expect("a group of ours");
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        count.and_then(|count| count.parse().ok()).expect("a number")
     }
 
     fn count(&self) -> u64 {
@@ -90,7 +98,7 @@ impl PidsLimit {
     }
 }
 
-impl Drop for PidsLimit {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         for _ in 0..100 {
             if std::fs::remove_dir(&self.path).is_ok() {
@@ -127,7 +135,7 @@ fn all_landed(scratch: &Scratch, run: &mut Started, tasks: &[&str]) {
 
 #[test]
 fn without_processes_nothing_is_started_and_the_run_continues_when_they_are_back() {
-    let Some(group) = PidsLimit::make() else { return };
+    let Some(group) = ControlGroup::make("pids") else { return };
     // None is left, or a few: enough for a thread, not for an agent.
     for left in [0, 2] {
         let scratch = Scratch::new(LANDFALL);
@@ -138,12 +146,12 @@ fn without_processes_nothing_is_started_and_the_run_continues_when_they_are_back
         let mut run = scratch.start(&["run"]);
         scratch.eventually("the first agent", || folder.join("began").exists());
         group.take(run.pid());
-        group.set(&(group.count() + left).to_string());
+        group.set("pids.max", &(group.count() + left).to_string());
         // Its agent ends: the check cannot be started, nor can the next agent.
         std::fs::write(folder.join("go"), "").expect("ours");
         names(&scratch, &mut run, "out of processes");
         scratch.task("Third", &writes("three"), &[]); // what is asked of the engine is answered all the same
-        group.set("max");
+        group.set("pids.max", "max");
         all_landed(&scratch, &mut run, &["T1", "T2", "T3"]);
         for task in ["T2", "T3"] {
             assert_eq!(scratch.detail(task)["iterations"], 1, "no try was counted");
@@ -353,6 +361,95 @@ fn a_check_that_fills_the_disk_is_red_and_does_not_stop_the_other_tasks() {
     all_landed(&scratch, &mut run, &["T1", "T2"]);
     let verified = scratch.facts("T1", "verified");
     assert!(verified.len() >= 2, "the first verification was red: {verified:?}");
+}
+
+/// More than the group of the next tests may have, and at once.
+const TAKES_MEMORY: &str = "head -c 900m /dev/zero | tail > /dev/null";
+
+/// A run whose first agent waits, in a group with little memory.
+fn short_of_memory(group: &ControlGroup, scratch: &Scratch, folder: &Path) -> Started {
+    let run = scratch.start(&["run"]);
+    scratch.eventually("the first agent", || folder.join("began").exists());
+    group.set("memory.limit_in_bytes", "400m");
+    group.take(run.pid());
+    std::fs::write(folder.join("go"), "").expect("ours");
+    run
+}
+
+#[test]
+fn a_check_that_the_kernel_ended_for_lack_of_memory_is_run_again() {
+    let Some(group) = ControlGroup::make("memory") else { return };
+    let scratch = Scratch::new(LANDFALL);
+    let folder = open(&scratch);
+    let hungry = folder.join("hungry");
+    // The shell survives, and says 1 as a test runner does whose worker was ended.
+    let hungry_name = hungry.display();
+    let test = format!("[ ! -e {hungry_name} ] || exit 0\ntouch {hungry_name}\n{TAKES_MEMORY} || exit 1\n");
+    scratch.file("test.sh", &test);
+    scratch.commit("check");
+    scratch.settings(&format!("{SETTINGS}[verify]\nretries = 0\n"));
+    let folder = open(&scratch);
+    scratch.task("First", &waits(&folder, "one"), &[]);
+    let mut run = short_of_memory(&group, &scratch, &folder);
+    all_landed(&scratch, &mut run, &["T1"]);
+    assert!(group.oom_kills() > 0, "the check ran out of memory once");
+    assert_eq!(
+        scratch.facts("T1", "verified").len(),
+        1,
+        "a check that ran out of memory says nothing about the work"
+    );
+    assert_eq!(scratch.detail("T1")["iterations"], 1, "the agent heard nothing of it");
+}
+
+#[test]
+fn an_agent_that_the_kernel_ended_for_lack_of_memory_is_started_again() {
+    let Some(group) = ControlGroup::make("memory") else { return };
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(&format!("{SETTINGS}[run]\nrestarts_max = 0\n"));
+    let folder = open(&scratch);
+    scratch.task("First", &waits(&folder, "one"), &[]);
+    // In its first run the agent is the one that takes the memory.
+    let take = format!(
+        "[ -e {0} ] || {{ touch {0}; {TAKES_MEMORY}; kill -9 $PPID; }}",
+        folder.join("hungry").display()
+    );
+    scratch.task(
+        "Second",
+        &format!("run = [\"sh\", \"-c\", {take:?}]\n{}", writes("two")),
+        &["--needs", "T1"],
+    );
+    let mut run = short_of_memory(&group, &scratch, &folder);
+    all_landed(&scratch, &mut run, &["T1", "T2"]);
+    assert!(group.oom_kills() > 0, "the agent ran out of memory once");
+    let yielded = scratch.facts("T2", "yielded");
+    assert!(yielded.iter().any(|fact| fact.to_string().contains("shortage")), "{yielded:?}");
+}
+
+#[test]
+fn an_engine_that_may_have_been_ended_for_lack_of_memory_says_so_next_time() {
+    let Ok(boot) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") else { return };
+    let Some(group) = ControlGroup::make("memory") else { return };
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(SETTINGS);
+    let folder = open(&scratch);
+    scratch.task("First", &waits(&folder, "one"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the first agent", || folder.join("began").exists());
+    let mark = std::fs::read_to_string(scratch.state().join("oom-mark")).expect("the kernel counts");
+    assert!(mark.starts_with(boot.trim()), "{mark}");
+    run.kill();
+    // Somebody is ended for memory meanwhile.
+    group.set("memory.limit_in_bytes", "50m");
+    let procs = group.path.join("cgroup.procs");
+    let script = format!("echo $$ > {} && {TAKES_MEMORY}", procs.display());
+    let _ = Command::new("sh").args(["-c", &script]).status().expect("a shell"); // ended, or not
+    assert!(group.oom_kills() > 0);
+    std::fs::write(folder.join("go"), "").expect("ours");
+    let mut run = scratch.start(&["run"]);
+    all_landed(&scratch, &mut run, &["T1"]);
+    let told = scratch.landfall(&["doctor"]).out;
+    assert!(told.contains("out of memory"), "{told}");
+    assert!(!scratch.state().join("oom-mark").exists(), "it ended in order");
 }
 
 #[test]
