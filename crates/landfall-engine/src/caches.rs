@@ -14,9 +14,11 @@ use landfall_host::disk::{remove_tree, write_atomic};
 use landfall_host::sandbox::{CacheLayer, LayerChanges, can_overlay};
 use landfall_host::tree_copy::{TreeSize, can_clone, copy_tree, has_foreign_files, measure_tree};
 use landfall_model::cache::{
-    CACHE_COPY_MAX, CacheFacts, CacheMethod, CacheSize, KnownCache, Rebuilt, cache_mode, choose_cache_method,
-    unify_cache_methods,
+    CACHE_COPY_MAX, CacheFacts, CacheMethod, CacheSize, KnownCache, Rebuilt, bound_cache_copies, cache_mode,
+    choose_cache_method, unify_cache_methods,
 };
+
+use landfall_model::home::TOOLS;
 
 use crate::confine::expand;
 use crate::settings::Confinement;
@@ -32,6 +34,17 @@ pub(crate) struct CacheAccess {
     pub read: Vec<PathBuf>,
     /// What its tools must be told.
     pub env: Vec<(OsString, OsString)>,
+    /// What the user should know: caches that it does not get, or cannot change.
+    pub notices: Vec<CacheNotice>,
+}
+
+/// Why a run gets a cache otherwise than the settings promise.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CacheNotice {
+    /// The cache as the settings name it.
+    pub cache: String,
+    /// What is the matter, and what to do about it.
+    pub what: String,
 }
 
 /// Who gets caches, and where.
@@ -60,41 +73,133 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
     if request.level == Confinement::Off {
         return Ok(access);
     }
-    let entries: Vec<CacheEntry<'_>> =
-        request.caches.iter().filter_map(|name| find_cache(request, name)).collect();
+    std::fs::create_dir_all(request.room)?; // it is tried there what this machine can do
+    let Plan { entries, others, mut methods, notices } = plan(request);
+    access.notices = notices;
     if entries.is_empty() {
+        drop(std::fs::remove_dir(request.room)); // something else may be in it by now
         return Ok(access);
     }
-    std::fs::create_dir_all(request.room)?;
-    let variables: Vec<_> = entries.iter().map(CacheEntry::variable).collect();
-    let mut methods: Vec<_> = entries.iter().map(|entry| choose_cache_method(&entry.facts())).collect();
-    unify_cache_methods(&variables, &mut methods);
     for (entry, method) in entries.iter().zip(&mut methods) {
         // Whatever the reason, a full disk perhaps: the tool can do without changing it, and the run goes on.
-        if entry.make(*method).is_err() {
+        if let Err(error) = entry.make(*method) {
             entry.remove_made();
             *method = CacheMethod::ReadOnly;
+            access
+                .notices
+                .push(entry.notice(format!("it is read-only, because no copy can be made: {error}")));
         }
     }
-    unify_cache_methods(&variables, &mut methods);
+    unify_cache_methods(&variables_of(&entries), &mut methods);
     for (entry, method) in entries.iter().zip(methods) {
         entry.give(method, &mut access);
     }
+    // Their tools find the layer that is there under the first name.
+    let has_layer = |entry: &CacheEntry<'_>| access.layers.iter().any(|layer| layer.path == entry.path);
+    let names: Vec<_> =
+        others.iter().filter(|other| has_layer(other)).filter_map(CacheEntry::variable_past_links).collect();
+    access.env.extend(names);
     Ok(access)
 }
 
-/// The cache with this name in the settings; none if it is not there, or if a run must not see the folder that stands there.
-fn find_cache<'a>(request: &'a CacheRequest<'a>, name: &str) -> Option<CacheEntry<'a>> {
-    let known = KnownCache::at(name);
-    let named = path_of(request, name, known)?;
-    // An agent of an earlier run may have put a link in its place. Nothing is made behind such a link either.
-    if request.is_hidden(&real_path(&named)) {
-        return None;
+/// What a run with these settings would get otherwise than they promise. The room must be there; nothing stays in it.
+pub(crate) fn find_notices(request: &CacheRequest<'_>) -> Vec<CacheNotice> {
+    match request.level {
+        Confinement::Off => Vec::new(),
+        Confinement::Write | Confinement::Isolated | Confinement::Strict => plan(request).notices,
     }
-    // A mount needs a folder to be put on. One that cannot be made is not there for the tool either.
-    drop(std::fs::create_dir_all(&named));
-    let path = named.canonicalize().ok()?;
-    (path.is_dir() && !request.is_hidden(&path)).then_some(CacheEntry { request, known, named, path })
+}
+
+/// The caches that a run gets, and how.
+struct Plan<'a> {
+    entries: Vec<CacheEntry<'a>>,
+    /// Other names of the same folders.
+    others: Vec<CacheEntry<'a>>,
+    methods: Vec<CacheMethod>,
+    notices: Vec<CacheNotice>,
+}
+
+fn plan<'a>(request: &'a CacheRequest<'a>) -> Plan<'a> {
+    let (mut entries, mut others, mut notices) = (Vec::<CacheEntry<'_>>::new(), Vec::new(), Vec::new());
+    for name in request.caches {
+        match find_cache(request, name) {
+            // A folder cannot be put over itself: two names for one folder are one cache.
+            Ok(Some(entry)) => match entries.iter().find(|other| other.path == entry.path) {
+                Some(first) => {
+                    notices.push(
+                        entry.notice(format!("it is the same folder as `{}`, which counts", first.name)),
+                    );
+                    others.push(entry);
+                }
+                None => entries.push(entry),
+            },
+            Ok(None) => {}
+            Err(what) => notices.push(CacheNotice { cache: name.clone(), what }),
+        }
+    }
+    let facts: Vec<CacheFacts> = entries.iter().map(CacheEntry::facts).collect();
+    let mut methods: Vec<CacheMethod> = facts.iter().map(choose_cache_method).collect();
+    bound_cache_copies(&facts, &mut methods);
+    unify_cache_methods(&variables_of(&entries), &mut methods);
+    for (entry, method) in entries.iter().zip(&methods) {
+        if *method == CacheMethod::ReadOnly {
+            notices.push(entry.notice(format!(
+                "agents and checks can read it and not change it: this machine cannot put a layer over it, and a copy of it, \
+                 or of all caches together, is too large (at most {} MiB and {} files each)",
+                CACHE_COPY_MAX.bytes >> 20,
+                CACHE_COPY_MAX.files
+            )));
+        }
+    }
+    Plan { entries, others, methods, notices }
+}
+
+fn variables_of(entries: &[CacheEntry<'_>]) -> Vec<Option<&'static str>> {
+    entries.iter().map(CacheEntry::variable).collect()
+}
+
+/// The cache with this name in the settings; none if it is not there.
+///
+/// # Errors
+/// Why a run must not see the folder that stands there.
+fn find_cache<'a>(request: &'a CacheRequest<'a>, name: &'a str) -> Result<Option<CacheEntry<'a>>, String> {
+    let known = KnownCache::at(name);
+    let Some(named) = path_of(request, name, known) else { return Ok(None) };
+    // An agent of an earlier run may have put a link in its place. Nothing is made behind such a link either.
+    let real = real_path(&named);
+    if request.is_hidden(&real) {
+        return Err(format!(
+            "agents and checks do not get it: it leads to `{}`, which is hidden",
+            real.display()
+        ));
+    }
+    if request.strays_at_home(&named, &real) {
+        let variable = known.map_or("a variable of its tool", |known| known.redirect.variable);
+        return Err(format!(
+            "agents and checks do not get it: it is a link to `{}` in your home folder, where files of yours may be; if that is \
+             meant, set {variable} in your environment",
+            real.display()
+        ));
+    }
+    let tool = tool_folder_of(&named, known);
+    let entry = |path, is_there| CacheEntry { request, name, known, named: named.clone(), path, is_there };
+    if known.is_some() && !tool.is_dir() {
+        return Ok(Some(entry(real, false)));
+    }
+    // A mount needs a folder to be put on. It is made only in a folder that its tool has already.
+    if known.is_some() {
+        drop(std::fs::create_dir_all(&named)); // what cannot be made is not there for the tool either
+    }
+    let Ok(path) = named.canonicalize() else { return Ok(None) };
+    Ok((path.is_dir() && !request.is_hidden(&path)).then(|| entry(path, true)))
+}
+
+/// The folder of a tool that its cache lies in.
+fn tool_folder_of(named: &Path, known: Option<&KnownCache>) -> PathBuf {
+    match known.map(|known| known.redirect.below) {
+        Some(below) if !below.is_empty() => named.parent().unwrap_or(named).to_owned(),
+        Some(_) | None => named.to_owned(),
+    }
 }
 
 /// The path without links, as far as it is there.
@@ -111,6 +216,21 @@ impl CacheRequest<'_> {
     /// Whether this path without links is, holds or lies in a hidden place.
     fn is_hidden(&self, path: &Path) -> bool {
         self.hidden.iter().any(|hidden| path.starts_with(hidden) || hidden.starts_with(path))
+    }
+
+    /// Whether a link leads from this place to one in the home folder where no tool keeps its files. What is there is hidden
+    /// with the home folder, and nobody has opened it.
+    fn strays_at_home(&self, named: &Path, real: &Path) -> bool {
+        const OF_TOOLS: [&str; 2] = [".cache", ".local/share"];
+        let Some(home) = self.home else { return false };
+        let real_home = real_path(home);
+        let Ok(inside) = real.strip_prefix(&real_home) else { return false };
+        let is_itself = [home, &real_home].iter().any(|home| named.strip_prefix(home) == Ok(inside));
+        let is_of_tool = || {
+            TOOLS.iter().any(|tool| inside.starts_with(tool))
+                || OF_TOOLS.iter().any(|folder| inside.starts_with(folder) && inside != Path::new(folder))
+        };
+        !is_itself && !is_of_tool()
     }
 
     /// The folder that a variable of the run names; of a list, the first one: tools keep their caches there.
@@ -146,20 +266,29 @@ fn below(folder: &Path, name: &str) -> PathBuf {
 /// One cache that a run gets.
 struct CacheEntry<'a> {
     request: &'a CacheRequest<'a>,
+    /// As the settings call it.
+    name: &'a str,
     known: Option<&'static KnownCache>,
     /// Where the tool finds it.
     named: PathBuf,
     /// The same without links.
     path: PathBuf,
+    /// Whether the folder of its tool is there.
+    is_there: bool,
 }
 
 impl CacheEntry<'_> {
+    fn notice(&self, what: String) -> CacheNotice {
+        CacheNotice { cache: self.name.to_owned(), what }
+    }
+
     fn variable(&self) -> Option<&'static str> {
         self.known.map(|known| known.redirect.variable)
     }
 
     fn facts(&self) -> CacheFacts {
         let can_overlay = match self.request.level {
+            _ if !self.is_there => false,
             Confinement::Off | Confinement::Write => false,
             Confinement::Isolated | Confinement::Strict => can_overlay(self.request.room, &self.path),
         };
@@ -178,6 +307,7 @@ impl CacheEntry<'_> {
             can_clone,
             size,
             can_redirect: self.known.is_some(),
+            is_there: self.is_there,
         }
     }
 
@@ -290,6 +420,7 @@ impl CacheEntry<'_> {
 
     fn copy_to(&self, folder: &Path) -> io::Result<()> {
         match self.known.map(|known| known.rebuilt) {
+            _ if !self.is_there => std::fs::create_dir_all(folder),
             Some(Rebuilt::All) => std::fs::create_dir_all(folder),
             Some(Rebuilt::Folders(_)) | None => copy_tree(&self.path, folder, self.left_out()),
         }
@@ -469,10 +600,84 @@ mod tests {
                 scene.link(".npm", &target);
                 scene.link("go", &scene.home().join(".ssh"));
                 let access = scene.prepare_these(&["~/.npm", "~/go/pkg"], level, &[]);
-                assert_eq!(access, CacheAccess::default(), "{level:?} {target:?}");
+                let told: Vec<&str> = access.notices.iter().map(|notice| notice.cache.as_str()).collect();
+                assert_eq!(told, ["~/.npm", "~/go/pkg"], "{level:?} {target:?}");
+                let nothing = CacheAccess { notices: access.notices.clone(), ..CacheAccess::default() };
+                assert_eq!(access, nothing, "{level:?} {target:?}");
                 assert!(!scene.home().join(".ssh/pkg").exists());
             }
         }
+    }
+
+    #[test]
+    fn a_link_to_an_ordinary_folder_at_home_opens_nothing_and_the_user_is_told() {
+        for level in [Confinement::Write, Confinement::Isolated] {
+            for (target, is_open) in [("Documents/deep", false), ("src", false), (".cache/npm", true)] {
+                let scene = Scene::new();
+                let target = scene.home().join(target);
+                std::fs::create_dir_all(&target).expect("ours");
+                std::fs::write(target.join("letter"), "private").expect("ours");
+                scene.link(".npm", &target);
+                let access = scene.prepare_these(&["~/.npm"], level, &[]);
+                assert_eq!(access.notices.is_empty(), is_open, "{level:?} {target:?}: {access:?}");
+                assert_eq!(
+                    (access.layers.is_empty(), access.read.is_empty(), access.write.is_empty()),
+                    match (is_open, level) {
+                        (false, _) => (true, true, true),
+                        (true, Confinement::Write) => (true, true, false),
+                        (true, _) => (false, true, true),
+                    },
+                    "{level:?} {target:?}"
+                );
+                // What the user says by the variable of the tool is meant.
+                let named = [("npm_config_cache", target.to_str().expect("plain"))];
+                let access = scene.prepare_these(&["~/.npm"], level, &named);
+                assert_eq!(access.notices, [], "{level:?} {target:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_caches_that_are_one_folder_get_one_layer() {
+        let scene = Scene::new();
+        let elsewhere = scene.folder.path().canonicalize().expect("there").join("elsewhere");
+        std::fs::create_dir(&elsewhere).expect("ours");
+        scene.link(".npm", &elsewhere);
+        scene.link(".cargo/git", &elsewhere);
+        let access = scene.prepare(Confinement::Isolated, &[]);
+        let of_both = access.layers.iter().filter(|layer| layer.path == elsewhere).count();
+        assert_eq!(of_both, 1, "{access:?}");
+        assert!(access.notices.iter().any(|notice| notice.cache == "~/.npm"), "{:?}", access.notices);
+    }
+
+    #[test]
+    fn folders_of_tools_that_the_user_does_not_have_are_not_made() {
+        for level in [Confinement::Write, Confinement::Isolated, Confinement::Strict] {
+            let scene = Scene::new();
+            remove_tree(&scene.home().join(".npm")).expect("ours");
+            let names = ["~/.cargo/git", "~/.npm", "~/go/pkg", "~/.cache/uv", "~/mine"];
+            let access = scene.prepare_these(&names, level, &[]);
+            for place in [".npm", "go", ".cache", "mine"] {
+                assert!(!scene.home().join(place).exists(), "{level:?} {place}");
+            }
+            // The tools have an empty one all the same.
+            for variable in ["npm_config_cache", "GOPATH", "UV_CACHE_DIR"] {
+                let folder = value_of(&access, variable).map(PathBuf::from).expect("told");
+                assert!(folder.starts_with(scene.room()) && folder.is_dir(), "{level:?} {variable}");
+                assert!(access.write.contains(&folder), "{level:?} {variable}");
+            }
+            assert_eq!(access.notices, [], "{level:?}");
+        }
+    }
+
+    #[test]
+    fn the_user_is_told_what_is_read_only_and_why() {
+        let scene = Scene::new();
+        std::fs::create_dir_all(scene.room()).expect("ours");
+        std::fs::write(scene.room().join("npm_config_cache"), "in the way").expect("ours");
+        let access = scene.prepare(Confinement::Write, &[]);
+        let [notice] = access.notices.as_slice() else { panic!("{:?}", access.notices) };
+        assert!(notice.cache == "~/.npm" && notice.what.contains("no copy can be made"), "{notice:?}");
     }
 
     #[test]
@@ -502,6 +707,16 @@ mod tests {
                 [scene.room().join("npm_config_cache")],
                 "other tools are not concerned"
             );
+            assert_eq!(access.notices.len(), 2, "both caches of the tool: {:?}", access.notices);
+        } else {
+            // The copy shares its blocks with the original, so it takes no room, however large it is.
+            let cargo = scene.room().join("CARGO_HOME");
+            assert_eq!(value_of(&access, "CARGO_HOME"), Some(&cargo.clone().into_os_string()));
+            let copy = cargo.join("registry/cache/large");
+            assert_eq!(std::fs::metadata(&copy).expect("copied").len(), CACHE_COPY_MAX.bytes + 1);
+            std::fs::write(&copy, "changed").expect("its own");
+            let original = scene.home().join(".cargo/registry/cache/large");
+            assert_eq!(std::fs::metadata(original).expect("there").len(), CACHE_COPY_MAX.bytes + 1);
         }
     }
 
@@ -521,6 +736,9 @@ mod tests {
         let scene = Scene::new();
         let top = scene.folder.path().canonicalize().expect("there");
         let path = |name: &str| top.join(name);
+        for place in ["go1", "cache/pip", "data/pnpm"] {
+            std::fs::create_dir_all(path(place)).expect("ours");
+        }
         let list = format!("{}:{}", path("go1").display(), path("go2").display());
         let (cache, data) = (path("cache").display().to_string(), path("data").display().to_string());
         let env = [("GOPATH", list.as_str()), ("XDG_CACHE_HOME", &cache), ("XDG_DATA_HOME", &data)];

@@ -7,9 +7,10 @@ use landfall_host::sandbox::{self, Level, Limits, Sandbox};
 use landfall_model::home;
 use landfall_model::occupancy::{Occupant, may_hand_out_files};
 
-use crate::caches::{self, CacheAccess, CacheRequest};
+use crate::caches::{self, CacheAccess, CacheNotice, CacheRequest};
 use crate::folder::StateFolder;
 use crate::launch::CERTIFICATES;
+use crate::logfile::LogFile;
 use crate::settings::{Confinement, Run};
 use crate::site::Site;
 
@@ -94,6 +95,40 @@ pub(crate) fn caches(
     level: Confinement,
     room: &Path,
 ) -> std::io::Result<CacheAccess> {
+    with_cache_request(settings, folder, env, level, room, caches::prepare)
+}
+
+/// The caches that the settings name and that runs do not get, or cannot change, with the reason.
+#[must_use]
+pub fn cache_notices(settings: &Run, folder: &StateFolder, env: &[(OsString, OsString)]) -> Vec<CacheNotice> {
+    match folder.root() {
+        room if room.is_dir() => {
+            with_cache_request(settings, folder, env, settings.sandbox, room, caches::find_notices)
+        }
+        _ => Vec::new(), // nothing has run here yet
+    }
+}
+
+/// Writes down, once for each engine, which caches a run does not get, or cannot change.
+pub(crate) fn log_cache_notices(site: &Site, caches: &CacheAccess) {
+    let mut known = site.cache_notices.lock().expect("no thread panics while it holds them");
+    for notice in &caches.notices {
+        if known.insert(notice.clone()) {
+            let CacheNotice { cache, what } = notice;
+            let line = serde_json::json!({ "at_ms": site.now().0, "about": format!("cache `{cache}`"), "what": what });
+            LogFile::at(site.folder.repairs_log()).line(&line);
+        }
+    }
+}
+
+fn with_cache_request<T>(
+    settings: &Run,
+    folder: &StateFolder,
+    env: &[(OsString, OsString)],
+    level: Confinement,
+    room: &Path,
+    use_it: impl Fn(&CacheRequest<'_>) -> T,
+) -> T {
     let home = home_of(env);
     let home = home.as_deref();
     let mut hide = hidden_by_us(settings, folder, home);
@@ -102,7 +137,7 @@ pub(crate) fn caches(
         hide.extend(sandbox::runtime_folders());
     }
     let hidden = hidden_but_home(&hide, home);
-    caches::prepare(&CacheRequest { caches: &settings.caches, level, home, hidden: &hidden, env, room })
+    use_it(&CacheRequest { caches: &settings.caches, level, home, hidden: &hidden, env, room })
 }
 
 /// Whether a run could hand a file of its checkout to somebody who outlives it.

@@ -97,7 +97,16 @@ impl Inventory<'_> {
             let Some(task) = task(id)? else { continue };
             let Some(why_safe) = self.may_go(&task) else { continue };
             if !self.works(&name) {
-                items.push(item(Kind::Workspace(id), self.folder.workspaces().join(&name), why_safe));
+                // What its agents changed in caches is kept beside the checkout and goes with it.
+                let caches = self.folder.workspaces().join(".engine/rooms").join(&name).join("caches");
+                let of_caches = landfall_host::disk::dir_size(&caches).unwrap_or(0); // most have none
+                let mut workspace = item(Kind::Workspace(id), self.folder.workspaces().join(&name), why_safe);
+                workspace.bytes += of_caches;
+                if of_caches > 0 {
+                    let mib = of_caches.div_ceil(1 << 20);
+                    workspace.why_safe.push_str(&format!("; {mib} MiB of it are changes to caches"));
+                }
+                items.push(workspace);
             }
         }
         for name in folders(&self.folder.attempts()) {

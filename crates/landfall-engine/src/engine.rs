@@ -405,6 +405,7 @@ impl Engine {
             abandoned: Mutex::default(),
             modules: Mutex::default(),
             oom_checks: Mutex::default(),
+            cache_notices: Mutex::default(),
             shortages: shortage::Shortages::default(),
         });
         let mut engine = Self {

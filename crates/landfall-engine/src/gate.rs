@@ -762,6 +762,7 @@ impl Gate<'_> {
             &self.lane.caches(),
         )
         .map_err(|error| GitError::io("make the caches of a check ready", error))?;
+        confine::log_cache_notices(self.site, &caches);
         let env = with(&self.site.env, caches.env.clone());
         let reach = Reach {
             confinement: settings.sandbox,

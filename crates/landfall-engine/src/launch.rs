@@ -484,6 +484,7 @@ fn begin(
     let (run_settings, room) = (&site.settings.run, workspace.caches());
     let caches = confine::caches(run_settings, &site.folder, &passed, settings.sandbox, &room)
         .map_err(|error| io("make the caches of the workspace ready", error))?;
+    confine::log_cache_notices(site, &caches);
     let cache_env = caches.env.clone();
     let mut reach = Reach {
         confinement: settings.sandbox,

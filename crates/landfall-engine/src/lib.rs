@@ -67,7 +67,8 @@ pub mod trust;
 pub mod workspace;
 
 pub use ask::{Ask, AskError, FollowAsked, FollowIssue, LoopAsked, NewTask, Position, Reply, Rewritten};
-pub use confine::{secret_places, tmp_problem};
+pub use caches::CacheNotice;
+pub use confine::{cache_notices, secret_places, tmp_problem};
 pub use core::{Core, RunOptions, SprintAsked};
 pub use engine::{Engine, Handle, OpenError, Options, RunOutcome, Running};
 pub use folder::StateFolder;

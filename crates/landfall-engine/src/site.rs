@@ -19,6 +19,7 @@ use landfall_model::{
     Usage, Wait,
 };
 
+use crate::caches::CacheNotice;
 use crate::core::Outside;
 use crate::engine::Mail;
 use crate::exchange::Desk;
@@ -118,6 +119,8 @@ pub struct Site {
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
     /// How often the check of a tree failed while the kernel ended processes for lack of memory, by tree and command.
     pub(crate) oom_checks: Mutex<HashMap<(Tree, String), u32>>,
+    /// What was written down about caches that a run does not get, or cannot change.
+    pub(crate) cache_notices: Mutex<BTreeSet<CacheNotice>>,
     /// What this machine has run out of, and what waits for it.
     pub(crate) shortages: Shortages,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.

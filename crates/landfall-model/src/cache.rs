@@ -35,6 +35,8 @@ pub struct CacheFacts {
     pub size: CacheSize,
     /// Whether a variable tells the tool to use another folder.
     pub can_redirect: bool,
+    /// Whether the folder of the tool is there.
+    pub is_there: bool,
 }
 
 /// How much there is in a cache.
@@ -49,7 +51,33 @@ pub struct CacheSize {
 /// What a copy may be made of: it is made before the first run in a workspace, and before each verification.
 pub const CACHE_COPY_MAX: CacheSize = CacheSize { files: 50_000, bytes: 1 << 30 };
 
+/// What the copies that one workspace or lane gets may take together: every slot has such a room.
+pub const CACHE_COPIES_MAX: CacheSize = CacheSize { files: 100_000, bytes: 2 << 30 };
+
+/// Makes read-only what does not fit any more: copies are made in this order, and together they have a bound. A clone takes no
+/// bytes.
+pub fn bound_cache_copies(facts: &[CacheFacts], methods: &mut [CacheMethod]) {
+    let mut total = CacheSize::default();
+    for (facts, method) in std::iter::zip(facts, methods) {
+        if !matches!(method, CacheMethod::Copy | CacheMethod::Redirect) {
+            continue;
+        }
+        let bytes = if facts.can_clone { 0 } else { facts.size.bytes };
+        let next = CacheSize {
+            files: total.files.saturating_add(facts.size.files),
+            bytes: total.bytes.saturating_add(bytes),
+        };
+        if next.files > CACHE_COPIES_MAX.files || next.bytes > CACHE_COPIES_MAX.bytes {
+            *method = CacheMethod::ReadOnly;
+        } else {
+            total = next;
+        }
+    }
+}
+
 /// How a run gets a cache.
+///
+/// The folder of a tool that the user does not have is not made for them: the tool is sent to an empty one.
 #[must_use]
 pub fn choose_cache_method(facts: &CacheFacts) -> CacheMethod {
     let fits = facts.size.files <= CACHE_COPY_MAX.files
@@ -58,6 +86,9 @@ pub fn choose_cache_method(facts: &CacheFacts) -> CacheMethod {
         Confinement::Off => CacheMethod::Shared,
         Confinement::Write if fits && facts.can_redirect => CacheMethod::Redirect,
         Confinement::Write => CacheMethod::ReadOnly,
+        Confinement::Isolated | Confinement::Strict if !facts.is_there && facts.can_redirect => {
+            CacheMethod::Redirect
+        }
         Confinement::Isolated | Confinement::Strict => {
             if facts.can_overlay && !facts.has_foreign_files {
                 CacheMethod::Overlay
@@ -281,7 +312,31 @@ mod tests {
             can_clone: false,
             size,
             can_redirect: true,
+            is_there: true,
         }
+    }
+
+    #[test]
+    fn a_tool_whose_folder_is_missing_is_sent_to_an_empty_one() {
+        for level in [Confinement::Write, Confinement::Isolated, Confinement::Strict] {
+            let missing = CacheFacts { is_there: false, ..facts(level, CacheSize::default()) };
+            assert_eq!(choose_cache_method(&missing), CacheMethod::Redirect, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn copies_have_a_bound_together() {
+        use CacheMethod::{Copy, Overlay, ReadOnly, Redirect};
+        let each = CacheSize { files: 10, bytes: CACHE_COPIES_MAX.bytes / 2 };
+        let of = |size| facts(Confinement::Isolated, size);
+        let many = CacheSize { files: CACHE_COPIES_MAX.files, bytes: 0 };
+        let mut methods = [Copy, Overlay, Redirect, Copy, Copy];
+        bound_cache_copies(&[of(each), of(LONG), of(each), of(each), of(SMALL)], &mut methods);
+        assert_eq!(methods, [Copy, Overlay, Redirect, ReadOnly, ReadOnly]);
+        let mut methods = [Copy, Copy, Copy];
+        let cloned = CacheFacts { can_clone: true, ..of(LONG) };
+        bound_cache_copies(&[cloned, cloned, of(many)], &mut methods);
+        assert_eq!(methods, [Copy, Copy, ReadOnly], "clones take no bytes, but files");
     }
 
     #[test]
@@ -326,7 +381,7 @@ mod tests {
     #[test]
     fn no_method_but_that_without_a_sandbox_lets_a_run_change_the_cache() {
         for level in [Confinement::Write, Confinement::Isolated, Confinement::Strict] {
-            for bits in 0..32_u32 {
+            for bits in 0..64_u32 {
                 let bit = |at: u32| bits & (1 << at) != 0;
                 let size = if bit(4) { MANY } else { SMALL };
                 let facts = CacheFacts {
@@ -336,6 +391,7 @@ mod tests {
                     can_clone: bit(2),
                     size,
                     can_redirect: bit(3),
+                    is_there: bit(5),
                 };
                 assert_ne!(choose_cache_method(&facts), CacheMethod::Shared, "{facts:?}");
             }

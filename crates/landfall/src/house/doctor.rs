@@ -21,6 +21,7 @@ use landfall_engine::model::cache::KnownCache;
 use landfall_engine::settings::{Confinement, Settings, Verify};
 use landfall_engine::store::{self, Reader, Seq, Sqlite};
 use landfall_engine::tracker::Standing;
+use landfall_engine::{CacheNotice, cache_notices};
 
 use super::cut_off::{self, Cleanup};
 use super::place::Place;
@@ -35,7 +36,7 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
     let settings = visit.settings(place);
     if let Some(settings) = &settings {
         visit.agents(settings);
-        visit.sandbox(settings);
+        visit.sandbox(place, settings);
         visit.budgets(settings);
         visit.tracker(place, settings);
     }
@@ -265,7 +266,7 @@ impl Visit {
     }
 
     /// What the settings ask of the sandbox, and whether this machine has it.
-    fn sandbox(&mut self, settings: &Settings) {
+    fn sandbox(&mut self, place: &Place, settings: &Settings) {
         let name = "sandbox";
         let wanted = |level: Confinement| {
             let profiles = settings.agents.values().filter(move |profile| profile.sandbox == level);
@@ -301,6 +302,10 @@ impl Visit {
                     _ => self.ok(name, detail),
                 }
             }
+        }
+        for CacheNotice { cache, what } in cache_notices(&settings.run, &place.folder, &place.environment()) {
+            let hint = "the chapter on caches in docs/guide/safety.md says what a run gets instead";
+            self.warn("caches", format!("`{cache}`: {what}"), hint);
         }
         let shared: Vec<&str> = settings.run.sandbox_write.iter().map(String::as_str).collect();
         let shared: Vec<&str> = shared.into_iter().filter(|path| KnownCache::at(path).is_some()).collect();
