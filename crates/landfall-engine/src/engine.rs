@@ -405,6 +405,7 @@ impl Engine {
             abandoned: Mutex::default(),
             modules: Mutex::default(),
             oom_checks: Mutex::default(),
+            ignores_case: Mutex::default(),
             cache_notices: Mutex::default(),
             shortages: shortage::Shortages::default(),
         });

@@ -14,6 +14,7 @@ use landfall_host::git::{
 };
 use landfall_host::sitter::{self, Cause, Found, Spec, StartError};
 use landfall_model::audit::Extent;
+use landfall_model::case_collision::{CaseCollision, find_case_collision};
 use landfall_model::gaming;
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
 use landfall_model::issue::{self, IssueKind, Source};
@@ -335,6 +336,14 @@ pub(crate) fn verify(
         report.commands.push(refused("objects", "check the objects as a remote does", excerpt));
         return Ok(Some(report));
     }
+    if let Some(refusal) = case_collision(site, base, merged)? {
+        report.commands.push(refused(
+            "names",
+            "compare the names as the disk of your checkout does",
+            refusal,
+        ));
+        return Ok(Some(report));
+    }
     let key = (report.tree.clone(), report.config.clone(), report.environment.clone());
     let known = site.passes.lock().expect("no thread panics while it holds the passes").get(&key).cloned();
     if let Some(known) = known {
@@ -360,6 +369,31 @@ pub(crate) fn verify(
     }
     report.took_ms = site.clock.mono_ms() - began;
     Ok(Some(report))
+}
+
+/// Why a tree cannot be checked out on the disk of the user's checkout, if that folds case.
+fn case_collision(site: &Site, base: &Oid, merged: &Oid) -> Result<Option<String>, GitError> {
+    let mut known = site.ignores_case.lock().expect("no thread panics while it holds it");
+    let ignores_case = match *known {
+        Some(known) => known,
+        None => *known.insert(site.repo.ignores_case()?),
+    };
+    drop(known);
+    if !ignores_case {
+        return Ok(None);
+    }
+    let changed = site.store.diff_names(base, merged)?;
+    let changed: Vec<String> =
+        changed.iter().map(|change| String::from_utf8_lossy(&change.path).into_owned()).collect();
+    let all = site.store.paths_of(merged)?;
+    let in_tree: BTreeSet<&str> = all.iter().map(String::as_str).collect();
+    let changed = changed.iter().map(String::as_str).filter(|path| in_tree.contains(path));
+    Ok(find_case_collision(changed, in_tree.iter().copied()).map(|CaseCollision { path, other }| {
+        format!(
+            "`{path}` and `{other}` differ in case only, and are one file where the user's checkout is \
+             (`core.ignoreCase`): rename one of them"
+        )
+    }))
 }
 
 /// The state before the stage under way.

@@ -121,6 +121,8 @@ pub struct Site {
     pub(crate) oom_checks: Mutex<HashMap<(Tree, String), u32>>,
     /// What was written down about caches that a run does not get, or cannot change.
     pub(crate) cache_notices: Mutex<BTreeSet<CacheNotice>>,
+    /// Whether names of the user's checkout are the same in large and small letters, once that was looked up.
+    pub(crate) ignores_case: Mutex<Option<bool>>,
     /// What this machine has run out of, and what waits for it.
     pub(crate) shortages: Shortages,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.

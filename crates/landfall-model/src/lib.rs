@@ -13,6 +13,7 @@ pub mod auto;
 mod budget;
 pub mod cache;
 mod caps;
+pub mod case_collision;
 pub mod checkout;
 pub mod checkpoint;
 pub mod conflict;

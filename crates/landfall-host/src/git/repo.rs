@@ -298,6 +298,18 @@ impl Repo {
         Ok(Some(said))
     }
 
+    /// Whether the checkout is on a disk to which large and small letters are the same. git finds that out when it makes a
+    /// repository.
+    pub fn ignores_case(&self) -> Result<bool, GitError> {
+        let said = self
+            .git
+            .call("look up whether names differ by case")
+            .git_dir(&self.git_dir)
+            .args(["config", "--type=bool", "--get", "core.ignoreCase"])
+            .run()?;
+        Ok(said.stdout.trim_ascii_end() == b"true") // it ends with 1 if nothing is set
+    }
+
     /// Where a remote is, as the person's configuration says; `None` if there is no such remote.
     pub fn remote_url(&self, remote: &str) -> Result<Option<String>, GitError> {
         let said = self

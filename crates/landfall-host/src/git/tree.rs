@@ -6,6 +6,7 @@ use super::names::{BranchName, Oid};
 use super::objects::Objects;
 use super::repo::Repo;
 use super::run::GitError;
+use super::store::Store;
 
 /// What stands at a path of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,20 @@ impl Repo {
             .args([base.as_str(), head.as_str()])
             .cut_at(max)
             .output()
+    }
+}
+
+impl Store {
+    /// The paths of all files and folders of a commit in the store.
+    pub fn paths_of(&self, commit: &Oid) -> Result<Vec<String>, GitError> {
+        let bytes = self
+            .git()
+            .call(format!("list the paths of {commit}"))
+            .git_dir(self.dir())
+            .args(["ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", commit.as_str()])
+            .output()?;
+        let paths = bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 }
 

@@ -491,3 +491,20 @@ fn a_tag_in_a_code_block_or_amid_a_line_is_no_signal() {
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status("T1"), "timeout", "{}", scratch.why("T1"));
 }
+
+#[test]
+fn names_that_differ_in_case_only_do_not_land_where_the_checkout_folds_case() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.git(&["config", "core.ignoreCase", "true"]);
+    let write = |name: &str| format!("[[iteration.write]]\npath = {name:?}\ntext = \"text\\n\"\n");
+    let script = format!(
+        "[[iteration]]\nsignal = \"complete\"\n{}{}[[iteration]]\nsignal = \"complete\"\nrun = [\"rm\", \"Guide.md\"]\n",
+        write("guide.md"),
+        write("Guide.md"),
+    );
+    scratch.task("Two names", &script, &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    assert_eq!(scratch.detail("T1")["iterations"], 2, "the agent was told: {}", scratch.heard());
+    assert_eq!(scratch.git(&["ls-tree", "-r", "--name-only", "main"]).matches("uide.md").count(), 1);
+}
