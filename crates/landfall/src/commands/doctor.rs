@@ -1,5 +1,7 @@
 //! `landfall doctor`: whether everything Landfall needs is there and whole.
 
+use std::io::IsTerminal as _;
+
 use landfall_api::{Ask, CheckState, Health, Nothing, SandboxReport};
 
 use crate::context::Context;
@@ -34,6 +36,18 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn text(health: &Health) -> String {
+    let columns = std::io::stdout().is_terminal().then(|| usize::from(console::Term::stdout().size().1));
+    text_within(health, columns)
+}
+
+/// The checks, wrapped to a terminal with so many columns.
+fn text_within(health: &Health, columns: Option<usize>) -> String {
+    const COLUMNS_MAX: usize = 80; // longer lines are hard to read
+    const INDENT: &str = "      ";
+    let wrapped = |line: String| match columns {
+        Some(columns) => wrap(&line, columns.min(COLUMNS_MAX), INDENT),
+        None => line + "\n",
+    };
     let mut text = String::new();
     for check in &health.checks {
         let state = match check.state {
@@ -41,12 +55,35 @@ fn text(health: &Health) -> String {
             CheckState::Warn => "warn",
             CheckState::Bad => "BAD",
         };
-        text += &format!("{state:<5} {}: {}\n", clean(&check.name), clean(&check.detail));
+        text += &wrapped(format!("{state:<5} {}: {}", clean(&check.name), clean(&check.detail)));
         if let Some(hint) = &check.hint {
-            text += &format!("      hint: {}\n", clean(hint));
+            text += &wrapped(format!("{INDENT}hint: {}", clean(hint)));
         }
     }
     text
+}
+
+/// Breaks a line between words. A command in backticks stays in one piece, to be copied.
+fn wrap(line: &str, columns: usize, indent: &str) -> String {
+    let (mut text, mut used) = (String::new(), 0);
+    let mut in_command = false;
+    // A gap between words, unless it lies in a command.
+    let words = line.split_inclusive(|c: char| {
+        in_command ^= c == '`';
+        c == ' ' && !in_command
+    });
+    for word in words {
+        let width = console::measure_text_width(word.trim_end());
+        if used > indent.len() && used + width > columns && !text.trim().is_empty() {
+            text.truncate(text.trim_end().len());
+            text += "\n";
+            text += indent;
+            used = indent.len();
+        }
+        text += word;
+        used += console::measure_text_width(word);
+    }
+    text + "\n"
 }
 
 fn sandbox_text(report: &SandboxReport) -> String {
@@ -69,4 +106,33 @@ fn sandbox_text(report: &SandboxReport) -> String {
     text += &table.text();
     let seconds = report.took_ms.div_ceil(1000);
     text + &format!("\n{} probes at {} levels in {seconds} s\n", report.probes.len(), report.supported.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landfall_api::Check;
+
+    #[test]
+    fn lines_are_wrapped_at_80_columns_and_commands_stay_whole() {
+        let command = "`landfall trust --yes 0123456789abcdef0123456789abcdef0123456789abcdef`";
+        let long = "a word and more ".repeat(12);
+        let check = |name: &str, hint: String| Check {
+            name: name.to_owned(),
+            state: CheckState::Warn,
+            detail: long.clone(),
+            hint: Some(hint),
+        };
+        let checks = vec![check("first", long.clone()), check("second", format!("{long}{command} shows it"))];
+        let health = Health { checks };
+        for (columns, widest) in [(Some(60), 60), (Some(200), 80)] {
+            let text = text_within(&health, columns);
+            let is_narrow = |line: &&str| line.chars().count() <= widest;
+            assert!(text.lines().filter(|line| !line.contains('`')).all(|line| is_narrow(&line)), "{text}");
+            assert!(text.contains(command), "{text}");
+            assert!(text.lines().all(|line| line == line.trim_end()), "{text:?}");
+        }
+        // A program that reads it finds a check and a hint in a line each.
+        assert_eq!(text_within(&health, None).lines().count(), 4);
+    }
 }
