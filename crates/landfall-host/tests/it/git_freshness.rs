@@ -22,6 +22,8 @@ enum Hold {
     Descriptor(File),
     Mapping(*mut u8),
     Link(PathBuf),
+    /// A mount of the file elsewhere, by a process that has mounts of its own.
+    Mount(std::process::Child),
 }
 
 impl Hold {
@@ -31,7 +33,9 @@ impl Hold {
             || OpenOptions::new().read(true).write(true).open(file).expect("the occupant may write it");
         let link = elsewhere.join("link");
         std::fs::hard_link(file, &link).expect("on the same disk");
-        vec![Hold::Descriptor(pass_on(&open())), Hold::Mapping(map(&open())), Hold::Link(link)]
+        let mut all = vec![Hold::Descriptor(pass_on(&open())), Hold::Mapping(map(&open())), Hold::Link(link)];
+        all.extend(bind(file, &elsewhere.join("mounted")).map(Hold::Mount));
+        all
     }
 
     fn plant(&mut self) {
@@ -44,12 +48,38 @@ impl Hold {
             Hold::Mapping(at) => unsafe {
                 std::ptr::copy_nonoverlapping(PLANTED.as_ptr(), *at, PLANTED.len());
             },
+            Hold::Mount(process) => {
+                drop(process.stdin.take()); // now
+                assert!(process.wait().expect("it ends").success(), "it wrote to its mount");
+            }
             Hold::Link(path) => {
                 let mut file = OpenOptions::new().write(true).open(path).expect("ours");
                 file.write_all(PLANTED).expect("room");
             }
         }
     }
+}
+
+/// A process with a mount of `file` at `elsewhere`, which writes there when its input ends. None where nobody may mount.
+fn bind(file: &Path, elsewhere: &Path) -> Option<std::process::Child> {
+    use std::io::Read as _;
+    use std::process::Stdio;
+    std::fs::write(elsewhere, "").expect("ours");
+    let script = "mount --bind \"$1\" \"$2\" && echo ready && cat && printf 'bad\\n' | dd of=\"$2\" conv=notrunc 2>/dev/null";
+    let mut process = std::process::Command::new("unshare")
+        .args(["--mount", "--map-root-user", "sh", "-c", script, "sh"])
+        .args([file, elsewhere])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut word = [0; 6];
+    let is_ready = process.stdout.as_mut().is_some_and(|out| out.read_exact(&mut word).is_ok());
+    if !is_ready {
+        drop(process.wait()); // it has said why
+        eprintln!("landfall-skip: a mount of a file needs namespaces");
+    }
+    is_ready.then_some(process)
 }
 
 /// The file as somebody else gets it over a socket.

@@ -3,7 +3,7 @@
 
 use crate::sitter_scene::{PROBE, Scene, Way, probe};
 use landfall_host::sandbox::{self, CacheLayer, LayerChanges, Level, Limits, Sandbox};
-use landfall_host::sitter::{self, Exit, Found, SignalSpec, Spec, Stop};
+use landfall_host::sitter::{self, Exit, Found, SignalSpec, Sitting, Spec, Stop};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
@@ -246,6 +246,20 @@ fn a_program_can_replace_its_own_file_in_a_hidden_folder() {
             let out = house.scene.out();
             assert_eq!(out, "changed\nsingle\nstate\n", "{level:?}: {ended:?} {}", house.err());
             assert_eq!(fs::read_to_string(house.home.join("single")).expect("there"), "new\n");
+            // Landlock's rule for the folder reaches what is open below it; the mount there does not let anything be made.
+            let house = House::new(Way::AsItCan);
+            fs::create_dir_all(house.home.join(".cargo/bin")).expect("ours");
+            fs::write(house.home.join(".cargo/bin/tool"), "tool").expect("ours");
+            let mut spec = house.spec(Some(level), &[]);
+            let steps = "cd \"$1/.cargo\" && cat bin/tool && { touch bin/new; echo x > bin/tool; rm bin/tool; mkdir new; \
+                         mv bin bin2; mv ../.cargo ../other; chmod 0 bin/tool; } 2>&-; find . | sort";
+            spec.argv =
+                ["sh", "-c", steps, "sh", house.home.to_str().expect("plain")].map(Into::into).to_vec();
+            let sandbox = spec.sandbox.as_mut().expect("one");
+            sandbox.hide.push(house.home.clone());
+            sandbox.read.push(house.home.join(".cargo"));
+            house.scene.run(&spec);
+            assert_eq!(house.scene.out(), "tool.\n./bin\n./bin/tool\n", "{level:?}: {}", house.err());
             // The same folder without such a file stays closed.
             let house = House::new(Way::AsItCan);
             let mut spec = house.spec(Some(level), &[]);
@@ -496,14 +510,24 @@ impl House {
 
     /// What a shell says that works in the sandbox with this layer.
     fn in_layer(&self, run: &str, level: Level, layer: &CacheLayer, script: &str) -> String {
+        let sitting = self.start_in_layer(run, level, layer, script);
+        self.end_in_layer(run, &sitting)
+    }
+
+    /// Starts such a shell.
+    fn start_in_layer(&self, run: &str, level: Level, layer: &CacheLayer, script: &str) -> Sitting {
         let mut spec = self.spec(Some(level), &[]);
         spec.argv = ["/bin/sh", "-c", script].map(Into::into).to_vec();
         spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let sandbox = spec.sandbox.as_mut().expect("one");
         sandbox.layers = vec![layer.clone()];
+        self.scene.try_start_in(&self.home.join("state/runs").join(run), &spec).expect("starts")
+    }
+
+    /// Waits for its end; what it has said.
+    fn end_in_layer(&self, run: &str, sitting: &Sitting) -> String {
         let dir = self.home.join("state/runs").join(run);
-        let sitting = self.scene.try_start_in(&dir, &spec).expect("starts");
-        self.scene.end_of_in(&dir, &sitting);
+        self.scene.end_of_in(&dir, sitting);
         let text = |stream| {
             let text = sitter::Follow::new(&dir, stream, 0).read(usize::MAX).expect("readable");
             String::from_utf8_lossy(&text).into_owned()
@@ -549,6 +573,77 @@ fn a_change_of_a_layer_reaches_neither_the_folder_nor_another_run() {
             let mounts = fs::read_to_string("/proc/self/mountinfo").expect("proc");
             assert!(!mounts.contains("overlay") || !mounts.contains(cache.to_str().expect("plain")));
         }
+    });
+}
+
+#[test]
+fn two_runs_at_once_see_their_own_changes_of_one_folder() {
+    as_root_and_as_nobody("two_runs_at_once_see_their_own_changes_of_one_folder", || {
+        let house = House::new(Way::AsItCan);
+        let cache = house.cache();
+        let work = house.home.join("state/work/T1");
+        // Each changes the same file, waits until the other one has, and says what it sees.
+        let script = |mine: &str, other: &str| {
+            let script = "cd \"$0\" && echo MINE > src/lib/code && rm index && touch WORK/MINE && \
+                while [ ! -e WORK/OTHER ]; do sleep 0.02; done && cat src/lib/code && ls";
+            let script = script.replace("WORK", work.to_str().expect("plain"));
+            with_folder(&script.replace("MINE", mine).replace("OTHER", other), &cache)
+        };
+        let (first, second) = (house.layer(&cache, "T1"), house.layer(&cache, "T2"));
+        let one = house.start_in_layer("1", Level::Isolated, &first, &script("one", "two"));
+        let two = house.start_in_layer("2", Level::Isolated, &second, &script("two", "one"));
+        assert_eq!(house.end_in_layer("1", &one), "one\nsrc\n");
+        assert_eq!(house.end_in_layer("2", &two), "two\nsrc\n");
+        assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
+        assert!(cache.join("index").exists());
+    });
+}
+
+#[test]
+fn a_layer_outlives_a_run_that_was_killed_with_its_sitter() {
+    as_root_and_as_nobody("a_layer_outlives_a_run_that_was_killed_with_its_sitter", || {
+        let house = House::new(Way::AsItCan);
+        let cache = house.cache();
+        let layer = house.layer(&cache, "T1");
+        let work = house.home.join("state/work/T1/began");
+        let script = format!("{POISON} && touch {} && sleep 600", work.display());
+        let killed = house.start_in_layer("1", Level::Isolated, &layer, &with_folder(&script, &cache));
+        crate::sitter_scene::within("it has changed the folder", || work.exists());
+        let pid = rustix::process::Pid::from_raw(killed.pid).expect("a pid");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
+        let dir = house.home.join("state/runs/1");
+        crate::sitter_scene::within("it is gone", || {
+            sitter::find(&dir).expect("can look") == Found::Vanished
+        });
+        sitter::sweep(&house.scene.marker).expect("can sweep");
+        house.scene.assert_nothing_left();
+        // Nothing is mounted for anybody, and the next run goes on with the changes.
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("proc");
+        assert!(!mounts.contains(cache.to_str().expect("plain")));
+        let again = house.in_layer("2", Level::Isolated, &layer, &with_folder(READ, &cache));
+        assert_eq!(again, POISONED.replace("poison\n", "poison\n\n"));
+        assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
+    });
+}
+
+#[test]
+fn changes_of_a_layer_can_be_kept_in_memory_where_the_kernel_allows_it() {
+    as_root_and_as_nobody("changes_of_a_layer_can_be_kept_in_memory_where_the_kernel_allows_it", || {
+        let house = House::new(Way::AsItCan);
+        let cache = house.cache();
+        let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+            return eprintln!("landfall-skip: there is no /dev/shm that can be written");
+        };
+        if !sandbox::can_overlay(memory.path(), &cache) {
+            return; // then it is not used: `choose_cache_method` takes a copy
+        }
+        let (upper, work) = (memory.path().join("upper"), memory.path().join("work"));
+        fs::create_dir(&upper).expect("ours");
+        fs::create_dir(&work).expect("ours");
+        let layer = CacheLayer { path: cache.clone(), changes: LayerChanges::Overlay { upper, work } };
+        assert_eq!(house.in_layer("1", Level::Isolated, &layer, &with_folder(POISON, &cache)), POISONED);
+        assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
+        assert!(memory.path().join("upper/new/index").exists());
     });
 }
 

@@ -1,7 +1,7 @@
 //! What a sitter costs. Not a test but a measurement: `cargo nextest run --release --run-ignored only --no-capture figures`.
 
 use crate::sitter_scene::{Scene, Way, probe, within};
-use landfall_host::sandbox::{Level, Limits, Sandbox};
+use landfall_host::sandbox::{CacheLayer, LayerChanges, Level, Limits, Sandbox};
 use landfall_host::sitter::{self, Found, Stop, Watch};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -84,13 +84,20 @@ fn figures() {
 #[ignore = "measures; run it in release and by name"]
 fn figures_of_the_sandbox() {
     const RUNS: usize = 300;
-    let levels = [None, Some(Level::Write), Some(Level::Isolated), Some(Level::Strict)];
+    // Each with so many layers over caches.
+    let levels = [
+        (None, 0),
+        (Some(Level::Write), 0),
+        (Some(Level::Isolated), 0),
+        (Some(Level::Isolated), 9), // as many as `init` names
+        (Some(Level::Strict), 0),
+    ];
     let mut times = levels.map(|_| Vec::new());
     let mut watch = Watch::new().expect("a watch");
     let secrets =
         [".ssh", ".gnupg", ".aws", ".config/gcloud", ".netrc", ".kube", ".docker", ".local/state/landfall"];
     for _ in 0..RUNS {
-        for (level, times) in levels.into_iter().zip(&mut times) {
+        for ((level, layers), times) in levels.into_iter().zip(&mut times) {
             let scene = Scene::new(Way::AsItCan);
             let home = scene.folder.path().join("home");
             for at in 0..60 {
@@ -99,6 +106,7 @@ fn figures_of_the_sandbox() {
             for name in secrets {
                 std::fs::create_dir_all(home.join(name)).expect("writable");
             }
+            let layers: Vec<CacheLayer> = (0..layers).map(|at| layer_over(&home, at)).collect();
             let mut spec = scene.spec(&[]);
             spec.argv = vec!["/bin/true".into()];
             spec.sandbox = level.map(|level| Sandbox {
@@ -108,7 +116,7 @@ fn figures_of_the_sandbox() {
                 read: vec![],
                 private: vec![],
                 exclusive: vec![],
-                layers: vec![],
+                layers: layers.clone(),
                 limits: Limits::default(),
             });
             let began = Instant::now();
@@ -120,9 +128,24 @@ fn figures_of_the_sandbox() {
             times.push(began.elapsed());
         }
     }
-    for (level, times) in levels.into_iter().zip(&mut times) {
-        println!("start to end, sandbox {level:?}: p50 {:?}", median(times));
+    let base = median(&mut times[0]).as_secs_f64();
+    for ((level, layers), times) in levels.into_iter().zip(&mut times) {
+        let (level, time) = (level.map_or("off", Level::name), median(times));
+        println!(
+            "start to end at `{level}` with {layers} layers: p50 {time:?}, {:.2}x",
+            time.as_secs_f64() / base
+        );
     }
+}
+
+/// A layer over a folder in the home folder.
+fn layer_over(home: &std::path::Path, number: usize) -> CacheLayer {
+    let path = home.join(format!("folder-{}", 10 + number));
+    let (upper, work) = (home.join(format!("upper-{number}")), home.join(format!("work-{number}")));
+    for folder in [&upper, &work] {
+        std::fs::create_dir(folder).expect("writable");
+    }
+    CacheLayer { path, changes: LayerChanges::Overlay { upper, work } }
 }
 
 /// What a look at fifty agents costs.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use landfall_testkit::{Scratch, has_tmux, skip_test};
@@ -269,6 +270,38 @@ fn the_table_of_the_guide_is_what_the_probes_say() {
         made,
         "docs/guide/safety.md is out of date; run this test with LANDFALL_BLESS=1"
     );
+}
+
+#[test]
+fn an_ordinary_user_is_refused_what_root_is_refused() {
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65_534;
+    let scratch = Scratch::new(LANDFALL);
+    let of_root = scratch.landfall(&["--json", "doctor", "--sandbox"]).json();
+    let owner = format!("{NOBODY}:{NOBODY}");
+    let chown = Command::new("chown").args(["-R", &owner]).arg(scratch.root()).output();
+    let mut doctor = scratch.command(&["--json", "doctor", "--sandbox"]);
+    let said = doctor.uid(NOBODY).gid(NOBODY).output();
+    let (true, Ok(said)) = (chown.is_ok_and(|done| done.status.success()), said) else {
+        return skip_test("running as another user needs root, and a program that they can read");
+    };
+    let words = String::from_utf8_lossy(&said.stderr);
+    let of_user: Value =
+        serde_json::from_slice(&said.stdout).unwrap_or_else(|error| panic!("{error}: {words}"));
+    for level in ["strict", "isolated", "write"] {
+        let supports =
+            |report: &Value| report["supported"].as_array().is_some_and(|all| all.contains(&level.into()));
+        if !supports(&of_root) || !supports(&of_user) {
+            skip_test(&format!("the level {level} is not supported for root and for an ordinary user"));
+            continue;
+        }
+        let refused = |report: &Value| -> Vec<String> {
+            let probes = report["probes"].as_array().expect("a list");
+            let refused = probes.iter().filter(|probe| probe["outcomes"][level] == "refused");
+            refused.map(|probe| probe["name"].as_str().expect("text").to_owned()).collect()
+        };
+        assert_eq!(refused(&of_user), refused(&of_root), "{level}");
+    }
 }
 
 /// As on a machine whose kernel or container forbids namespaces.
