@@ -7,7 +7,43 @@ use std::path::{Path, PathBuf};
 /// does not count them.
 #[must_use]
 pub fn oom_kills() -> Option<u64> {
-    field(&fs::read_to_string("/proc/vmstat").ok()?, "oom_kill")
+    kills_in(Path::new("/proc/vmstat"))
+}
+
+/// Counts the processes of this control group, and of those in it, that the kernel ends for lack of memory. Where no group is
+/// counted, those of the whole machine.
+#[derive(Debug)]
+pub struct OomCounter {
+    file: PathBuf,
+    before: u64,
+}
+
+impl OomCounter {
+    /// Begins to count. None where the kernel does not.
+    #[must_use]
+    pub fn start() -> Option<OomCounter> {
+        let of_group = groups().into_iter().next().map(|group| {
+            let files = ["memory.events", "memory.oom_control"]; // of version 2 and of version 1
+            files.map(|file| group.join(file))
+        });
+        let machine = PathBuf::from("/proc/vmstat");
+        of_group.into_iter().flatten().chain([machine]).find_map(Self::of_file)
+    }
+
+    fn of_file(file: PathBuf) -> Option<OomCounter> {
+        let before = kills_in(&file)?;
+        Some(OomCounter { file, before })
+    }
+
+    /// How many there were since then.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        kills_in(&self.file).unwrap_or(self.before).saturating_sub(self.before)
+    }
+}
+
+fn kills_in(file: &Path) -> Option<u64> {
+    field(&fs::read_to_string(file).ok()?, "oom_kill")
 }
 
 /// Bytes that can be had before something must be ended: of the machine, and of every control group around this process.
@@ -89,6 +125,23 @@ mod tests {
         let part = "31 24 0:27 /docker/c1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
         assert_eq!(groups_in(part, "0::/docker/c1\n"), paths(&["/sys/fs/cgroup/"]));
         assert_eq!(groups_in(part, "0::/elsewhere\n"), paths(&[]));
+    }
+
+    #[test]
+    fn processes_that_are_ended_are_counted_from_the_start() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("memory.oom_control");
+        assert!(OomCounter::of_file(file.clone()).is_none());
+        let write = |kills: u32| {
+            fs::write(&file, format!("oom_kill_disable 0\nunder_oom 0\noom_kill {kills}\n")).expect("ours");
+        };
+        write(3);
+        let counter = OomCounter::of_file(file.clone()).expect("it counts");
+        assert_eq!(counter.count(), 0);
+        write(5);
+        assert_eq!(counter.count(), 2);
+        fs::remove_file(&file).expect("ours");
+        assert_eq!(counter.count(), 0, "the group is gone");
     }
 
     #[test]

@@ -83,14 +83,14 @@ fn pids_in(mounts: &str, groups: &str) -> Option<PathBuf> {
 /// A control group (v1) that bounds the processes of one run, where version 2 does not. It contains them as well: whatever a
 /// run started is found in it.
 #[derive(Debug)]
-pub(super) struct PidsGroup {
+pub(super) struct ProcessLimitGroup {
     path: PathBuf,
     procs: File,
 }
 
-impl PidsGroup {
+impl ProcessLimitGroup {
     /// None if there is none to be had: another version, or no right to make one.
-    pub(super) fn make(marker: &str, sitter: i32) -> Option<PidsGroup> {
+    pub(super) fn make(marker: &str, sitter: i32) -> Option<ProcessLimitGroup> {
         let parent = own_pids()?;
         let path = parent.join(format!("{}{sitter}", prefix(marker)));
         match fs::create_dir(&path) {
@@ -103,7 +103,7 @@ impl PidsGroup {
         }
         limit_processes(&parent, &path);
         match OpenOptions::new().write(true).open(path.join("cgroup.procs")) {
-            Ok(procs) => Some(PidsGroup { path, procs }),
+            Ok(procs) => Some(ProcessLimitGroup { path, procs }),
             Err(_) => {
                 drop(fs::remove_dir(&path)); // nothing was in it
                 None

@@ -1,6 +1,6 @@
 //! Bringing the child into the world: everything about it is set up between fork and exec, or inherited from us.
 
-use super::cgroup::{Cgroup, PidsGroup};
+use super::cgroup::{Cgroup, ProcessLimitGroup};
 use crate::sandbox::{Setup, Step};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -131,7 +131,7 @@ impl Plan {
     pub(super) fn spawn(
         &self,
         stdin: BorrowedFd<'_>,
-        (cgroup, pids): (Option<&Cgroup>, Option<&PidsGroup>),
+        (cgroup, pids): (Option<&Cgroup>, Option<&ProcessLimitGroup>),
     ) -> Result<Child, Failure> {
         let setup = |error: rustix::io::Errno| Failure { stage: Stage::Streams, errno: error.raw_os_error() };
         let (out, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(setup)?;

@@ -26,7 +26,8 @@ pub struct Ended {
     pub contained: Containment,
     /// The sandbox it ran in, or would have if it did not start; none if none was asked for.
     pub sandbox: Option<Level>,
-    /// Processes that the kernel ended on this machine for lack of memory while it ran. They need not be of this run.
+    /// Processes that the kernel ended for lack of memory while it ran, in the control group around the sitter, or on the whole
+    /// machine where no group is counted. They need not be of this run.
     pub oom_kills: u64,
 }
 

@@ -4,7 +4,7 @@
 //! child. So "we have no children" is proof that the tree is empty, whatever its processes did to hide; a control
 //! group, where there is one, only makes killing certain and quick.
 
-use super::cgroup::{Cgroup, PidsGroup};
+use super::cgroup::{Cgroup, ProcessLimitGroup};
 use super::child::{self, Child, Failure, Plan, Stage};
 use super::deadline::Deadline;
 use super::ended::{Cause, Containment, Ended, Exit};
@@ -17,7 +17,7 @@ use super::spool::{Drain, Pulled};
 use super::{sweep, tree};
 use crate::clock::{Clock as _, SystemClock};
 use crate::crash;
-use crate::memory;
+use crate::memory::OomCounter;
 use crate::sandbox::{Level, Refusal, Setup};
 use crate::wait::retry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -118,8 +118,9 @@ impl Sitter {
         let cgroup =
             cgroup.filter(|_| wants_groups).and_then(|parent| Cgroup::make(&parent, &marker, self.pid).ok());
         let is_limited = cgroup.as_ref().is_some_and(Cgroup::limits_processes);
-        let pids = (wants_groups && !is_limited).then(|| PidsGroup::make(&marker, self.pid)).flatten();
-        let oom_kills_before = memory::oom_kills();
+        let pids =
+            (wants_groups && !is_limited).then(|| ProcessLimitGroup::make(&marker, self.pid)).flatten();
+        let oom_counter = OomCounter::start();
         let began_ms = SystemClock.now_ms();
         // The socket is there before the program that may use it; its thread comes after the fork.
         let ear = spec.signal.as_ref().map(|signal| Ear::open(&self.dir, signal)).transpose();
@@ -138,7 +139,7 @@ impl Sitter {
                 crash::point("sitter.spawned");
                 let mut watching =
                     Watching::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref());
-                watching.oom_kills_before = oom_kills_before;
+                watching.oom_counter = oom_counter;
                 let ended = watching.run(began_ms);
                 if let Some(listening) = listening {
                     listening.end();
@@ -279,7 +280,7 @@ fn spawn(
     dir: &Path,
     spec: &mut Spec,
     nofile: Option<u64>,
-    groups: (Option<&Cgroup>, Option<&PidsGroup>),
+    groups: (Option<&Cgroup>, Option<&ProcessLimitGroup>),
 ) -> Result<Child, Exit> {
     let stdin = match &spec.stdin {
         Some(path) => {
@@ -402,8 +403,8 @@ struct Watching<'a> {
     asked: bool,
     asked_now: bool,
     swept: u32,
-    /// What the kernel had ended for lack of memory before the child was born.
-    oom_kills_before: Option<u64>,
+    /// Counts since before the child was born.
+    oom_counter: Option<OomCounter>,
 }
 
 /// Whether the tree has processes.
@@ -439,7 +440,7 @@ impl<'a> Watching<'a> {
             asked: false,
             asked_now: false,
             swept: 0,
-            oom_kills_before: None,
+            oom_counter: None,
             spec,
         }
     }
@@ -607,10 +608,7 @@ impl<'a> Watching<'a> {
             left,
             contained: if self.cgroup.is_some() { Containment::Cgroup } else { Containment::Subreaper },
             sandbox: self.spec.sandbox.as_ref().map(|sandbox| sandbox.level),
-            oom_kills: match (self.oom_kills_before, memory::oom_kills()) {
-                (Some(before), Some(now)) => now.saturating_sub(before),
-                _ => 0,
-            },
+            oom_kills: self.oom_counter.as_ref().map_or(0, OomCounter::count),
         }
     }
 }
