@@ -74,7 +74,7 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
         return Ok(access);
     }
     std::fs::create_dir_all(request.room)?; // it is tried there what this machine can do
-    let Plan { entries, others, mut methods, notices } = plan(request);
+    let CachePlan { entries, others, mut methods, notices } = plan(request);
     access.notices = notices;
     if entries.is_empty() {
         drop(std::fs::remove_dir(request.room)); // something else may be in it by now
@@ -111,7 +111,7 @@ pub(crate) fn find_notices(request: &CacheRequest<'_>) -> Vec<CacheNotice> {
 }
 
 /// The caches that a run gets, and how.
-struct Plan<'a> {
+struct CachePlan<'a> {
     entries: Vec<CacheEntry<'a>>,
     /// Other names of the same folders.
     others: Vec<CacheEntry<'a>>,
@@ -119,7 +119,7 @@ struct Plan<'a> {
     notices: Vec<CacheNotice>,
 }
 
-fn plan<'a>(request: &'a CacheRequest<'a>) -> Plan<'a> {
+fn plan<'a>(request: &'a CacheRequest<'a>) -> CachePlan<'a> {
     let (mut entries, mut others, mut notices) = (Vec::<CacheEntry<'_>>::new(), Vec::new(), Vec::new());
     for name in request.caches {
         match find_cache(request, name) {
@@ -151,7 +151,7 @@ fn plan<'a>(request: &'a CacheRequest<'a>) -> Plan<'a> {
             )));
         }
     }
-    Plan { entries, others, methods, notices }
+    CachePlan { entries, others, methods, notices }
 }
 
 fn variables_of(entries: &[CacheEntry<'_>]) -> Vec<Option<&'static str>> {
