@@ -706,3 +706,48 @@ fn work_that_no_agent_can_do_again_blocks_the_task_and_does_not_repeat_the_verif
     let is_blocked = matches!(&scene.task.state, State::Ended(ending) if ending.kind == EndKind::Blocked);
     assert!(is_blocked, "{:?}", scene.task.state);
 }
+
+/// Runs of the agent that end by SIGKILL, one for each number of processes that the kernel ended for lack of memory.
+fn killed_while(oom_kills: &[u64]) -> Scene {
+    let mut scene = working();
+    for (number, oom_kills) in oom_kills.iter().enumerate() {
+        if number > 0 {
+            scene = scene.play_all([Line::Wait(600_000), due(), granted()]);
+        }
+        let State::Active { doing: Doing::Running { iteration, .. }, .. } = &scene.task.state else { break };
+        let run = landfall_model::EndedRun {
+            attempt: scene.task.attempt,
+            iteration: *iteration,
+            exit: landfall_model::Exit::Signal(9),
+            seen: Vec::new(),
+            evidence: landfall_model::Evidence { oom_kills: *oom_kills, ..Default::default() },
+            took_ms: 1,
+            usage: landfall_model::Usage::default(),
+            traces: landfall_model::Traces::default(),
+            climbed: None,
+        };
+        scene.hear(landfall_model::News::AgentEnded(run)).expect("it runs");
+    }
+    scene
+}
+
+#[test]
+fn an_agent_that_ends_for_lack_of_memory_waits_and_uses_up_no_restart() {
+    let scene = killed_while(&[1; 8]);
+    assert!(matches!(scene.task.state, State::Waiting { .. }), "{:?}", scene.task.state);
+    assert_eq!(scene.task.counters.shortages, 8);
+    // A crash of its own after that is its first one.
+    let scene = killed_while(&[1, 1, 1, 1, 1, 0]);
+    assert!(matches!(scene.task.state, State::Waiting { .. }), "{:?}", scene.task.state);
+    // Without the kernel's word it is a crash, and tries are few.
+    let scene = killed_while(&[0; 8]);
+    assert!(matches!(scene.task.state, State::Ended(_)), "{:?}", scene.task.state);
+}
+
+#[test]
+fn a_machine_that_never_has_enough_memory_ends_the_task() {
+    let scene = killed_while(&[1; 30]);
+    let State::Ended(ending) = &scene.task.state else { panic!("{:?}", scene.task.state) };
+    assert_eq!(ending.kind, EndKind::Failed);
+    assert!(ending.detail.contains("out of memory"), "{}", ending.detail);
+}

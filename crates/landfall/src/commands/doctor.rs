@@ -83,6 +83,7 @@ fn wrap(line: &str, columns: usize, indent: &str) -> String {
         text += word;
         used += console::measure_text_width(word);
     }
+    text.truncate(text.trim_end().len());
     text + "\n"
 }
 
