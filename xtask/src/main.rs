@@ -11,6 +11,7 @@ mod metrics;
 mod report;
 mod schemathesis;
 mod test;
+mod test_folders;
 mod tools;
 mod web;
 

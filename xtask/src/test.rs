@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::load::Load;
 use crate::report::{SKIP_MARK, TestReport};
+use crate::test_folders::TestFolders;
 use crate::tools::{self, TestTools, Tool, find_program};
 use crate::{agents, changed, dependencies, web};
 
@@ -158,12 +159,15 @@ pub fn run(args: &TestArgs) -> Result<()> {
     }
     let tools = installing.join().expect("the installer does not panic")?;
     tools.missing.iter().for_each(|reason| report.add_missing_tool(reason));
+    let folders = TestFolders::new()?;
     if is_built {
-        steps.run("tests", "tests", || run_tests(args, filter.as_deref(), &tools, !only_tests, &mut report));
+        let tested = || run_tests(args, filter.as_deref(), &tools, !only_tests, &folders, &mut report);
+        steps.run("tests", "tests", tested);
     }
     if is_built && !only_tests {
-        steps.run("tests", "chaos", || run_chaos_rounds(&mut report));
+        steps.run("tests", "chaos", || run_chaos_rounds(&folders, &mut report));
     }
+    drop(folders);
     if !only_tests {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
         // A comment may link to a private item, for readers of the source.
@@ -179,17 +183,19 @@ fn run_tests(
     filter: Option<&str>,
     tools: &TestTools,
     with_browser: bool,
+    folders: &TestFolders,
     report: &mut TestReport,
 ) -> Result<()> {
     let browser = match &tools.browser {
         Tool::Ready(browser) if with_browser => {
             web::check_types(browser)?;
-            Some(web::start(browser)?)
+            Some(web::start(browser, folders)?)
         }
         Tool::Ready(_) | Tool::Missing(_) => None,
     };
     let mut command = nextest(&["--no-fail-fast"])?;
     command.envs(tools.variables.iter().map(|(name, value)| (name, value)));
+    command.env("TMPDIR", folders.temporary());
     match filter {
         Some(filter) => command.args(["--filterset", filter]),
         // Whoever does not ask for the agents does not want to hear that they are missing.
@@ -217,11 +223,11 @@ fn run_tests(
 }
 
 /// A few rounds of `cargo xtask chaos` with the program that was just tested, each with another kind of fault.
-fn run_chaos_rounds(report: &mut TestReport) -> Result<()> {
+fn run_chaos_rounds(folders: &TestFolders, report: &mut TestReport) -> Result<()> {
     // The build has replaced the program that runs now, so it is named by its place.
     let mut chaos = Command::new(target_folder()?.join("xtask"));
     chaos.args(["chaos", "--rounds", "5", "--seed", "7"]);
-    chaos.env("LANDFALL_CHAOS_PROGRAM", target_folder()?.join("landfall"));
+    chaos.env("LANDFALL_CHAOS_PROGRAM", target_folder()?.join("landfall")).env("TMPDIR", folders.temporary());
     eprintln!("── chaos");
     let mut child = chaos.stderr(Stdio::piped()).spawn().context("start chaos")?;
     let stderr = child.stderr.take().context("its stderr is piped")?;

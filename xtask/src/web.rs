@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::agents;
 use crate::test::{cargo, run_step, target_folder};
+use crate::test_folders::TestFolders;
 use crate::tools::{BrowserTools, Tool, install_browser_tools};
 
 /// Runs the browser tests alone: all of them, or those whose file or name contains one of these.
@@ -44,10 +45,11 @@ pub struct BrowserResult {
 }
 
 /// Starts the browser tests. Their output goes to a file, because the other tests print at the same time.
-pub fn start(tools: &BrowserTools) -> Result<BrowserRun> {
+pub fn start(tools: &BrowserTools, folders: &TestFolders) -> Result<BrowserRun> {
     let (mut tests, output) = playwright(tools, &[])?;
     let (log, junit) = (output.join("output.log"), output.join("junit.xml"));
     let file = File::create(&log).with_context(|| format!("create {}", log.display()))?;
+    tests.env("TMPDIR", folders.temporary());
     tests.env("LANDFALL_WEB_JUNIT", &junit).stdout(file.try_clone().context("share the log")?).stderr(file);
     let child = tests.spawn().with_context(|| format!("start {tests:?}"))?;
     Ok(BrowserRun { child, log, junit })
