@@ -8,11 +8,36 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn spool(bytes: u64) -> Spool {
     Spool { bytes, kept: bytes, left_out: 0, cut_at: None }
+}
+
+/// A line of a status file below `/proc`.
+fn status_line(path: &str, name: &str) -> String {
+    let status = std::fs::read_to_string(path).expect("it runs");
+    status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells").trim().to_owned()
+}
+
+/// Whether this process has not heard a signal yet that it was sent.
+fn is_pending(pid: i32, signal: Signal) -> bool {
+    let pending = status_line(&format!("/proc/{pid}/status"), "ShdPnd:");
+    u64::from_str_radix(&pending, 16).expect("a mask") & 1 << (signal.as_raw() - 1) != 0
+}
+
+/// How often a thread of ours gave its processor back to wait.
+fn rests_of(thread: Pid) -> u64 {
+    let path = format!("/proc/self/task/{}/status", thread.as_raw_nonzero());
+    status_line(&path, "voluntary_ctxt_switches:").parse().expect("a number")
+}
+
+/// How many descriptors of ours are open on this file.
+fn openings_of(path: &Path) -> usize {
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("proc").flatten();
+    descriptors.filter(|it| std::fs::read_link(it.path()).is_ok_and(|target| target == path)).count()
 }
 
 fn kill_9(pid: i32) {
@@ -300,11 +325,11 @@ fn asking_twice_is_asking_once_and_now_overtakes_gently() {
     both_ways(|scene| {
         let sitting = scene.start(&scene.spec(&["deaf"]));
         scene.hear("deaf");
+        // Repeated gentle asking is not impatience. Each time the sitter has acted on the one before when it hears the next.
         for _ in 0..5 {
             assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("ours"), Stopped::Asked);
+            within("the sitter hears it", || !is_pending(sitting.pid, Signal::TERM));
         }
-        // Repeated gentle asking is not impatience: the grace is ten seconds and most of it is left.
-        std::thread::sleep(Duration::from_millis(100));
         assert!(matches!(scene.found(), Found::Running(_)));
         let asked = Instant::now();
         for _ in 0..5 {
@@ -637,9 +662,17 @@ fn a_reader_that_stops_while_it_holds_the_lock_does_not_prevent_a_start() {
     let lock = std::fs::File::create(scene.dir.join("lock")).expect("ours");
     lock.try_lock_shared().expect("nobody holds it");
     std::thread::scope(|scope| {
-        let started = scope.spawn(|| scene.try_start(&scene.spec(&["say", "once"])));
-        // A reader that lost its processor: much longer than an instant, much shorter than the bound.
-        std::thread::sleep(Duration::from_millis(300));
+        let (tell_thread, thread) = std::sync::mpsc::channel();
+        let scene = &scene;
+        let started = scope.spawn(move || {
+            tell_thread.send(rustix::thread::gettid()).expect("the test listens");
+            scene.try_start(&scene.spec(&["say", "once"]))
+        });
+        let thread = thread.recv().expect("it says who it is");
+        // A reader that lost its processor, until the start has tried in vain: between two tries it rests.
+        within("the start opens the lock", || openings_of(&scene.dir.join("lock")) == 2);
+        let rests = rests_of(thread);
+        within("the start has tried, rested and tried again", || rests_of(thread) > rests + 2);
         lock.unlock().expect("ours");
         let sitting = started.join().expect("no panic").expect("it starts when the reader is done");
         scene.end_of(&sitting);

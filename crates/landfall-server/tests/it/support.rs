@@ -20,6 +20,7 @@ pub struct Toy {
     answers: Mutex<BTreeMap<&'static str, Vec<u8>>>,
     asked: Mutex<Vec<Request>>,
     journal: Mutex<Vec<LogEntry>>,
+    looks: Mutex<Vec<(bool, u64)>>,
     /// How long each change takes.
     pub takes: Mutex<Duration>,
     /// What nobody is to read.
@@ -36,6 +37,7 @@ impl Toy {
             answers: Mutex::new(Samples::new().answers()),
             asked: Mutex::default(),
             journal: Mutex::default(),
+            looks: Mutex::default(),
             takes: Mutex::default(),
             secrets: Mutex::default(),
             shut: Mutex::new(false),
@@ -50,6 +52,11 @@ impl Toy {
             .into_iter()
             .filter(|it| !matches!(it, Request::Log(_) | Request::Status(_) | Request::Board(_)))
             .collect()
+    }
+
+    /// The looks into the journal: whether each asked for its end, and where its page ended.
+    pub fn looks(&self) -> Vec<(bool, u64)> {
+        self.looks.lock().expect("no panic while it is held").clone()
     }
 
     /// Answers with this text wherever a text can be. Says which operations cannot.
@@ -132,7 +139,9 @@ impl Service for Toy {
         let name = request.name();
         self.asked.lock().expect("no panic while it is held").push(request.clone());
         if let Request::Log(asked) = &request {
-            return Ok(Response::Log(self.page(asked)));
+            let page = self.page(asked);
+            self.looks.lock().expect("no panic while it is held").push((asked.last, page.next));
+            return Ok(Response::Log(page));
         }
         let takes = *self.takes.lock().expect("no panic while it is held");
         if request.route().access != landfall_api::Access::Read && !takes.is_zero() {
