@@ -12,9 +12,9 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::LANDFALL;
 use crate::hold_file::HoldFile;
 
-/// A script that takes its time, writes one file and is done.
-pub fn writes(path: &str, sleep: &str) -> String {
-    format!("sleep = \"{sleep}\"\nsignal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"x\\n\"\n")
+/// A script that writes one file and is done.
+pub fn writes(path: &str) -> String {
+    format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"x\\n\"\n")
 }
 
 /// The program with a terminal around it, as a person has one.
@@ -93,7 +93,7 @@ fn phase(scratch: &Scratch) -> String {
 fn a_semi_automatic_run_that_nobody_attends_does_one_task() {
     let mut scratch = Scratch::new(LANDFALL);
     for number in 1..=3 {
-        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "1ms"), &[]);
+        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
     }
     let said = scratch.landfall(&["--json", "run", "--mode", "semi-auto"]);
     assert_eq!((said.code, said.json()["ended"].as_str()), (Some(0), Some("one-done")), "{}", said.err);
@@ -124,7 +124,7 @@ fn three_failures_in_a_row_pause_a_run_and_end_it_where_nobody_is() {
     for number in 1..=3 {
         scratch.task(&format!("Bad {number}"), "exit = 3", &[]);
     }
-    scratch.task("Good", &writes("good.txt", "1ms"), &[]);
+    scratch.task("Good", &writes("good.txt"), &[]);
     let said = scratch.landfall(&["--json", "run"]);
     assert_eq!(said.code, Some(9), "{}", said.err);
     let reason = said.json()["ended"]["paused"].as_str().unwrap_or_default().to_owned();
@@ -139,7 +139,7 @@ fn three_failures_in_a_row_pause_a_run_and_end_it_where_nobody_is() {
 fn a_person_picks_pauses_and_lets_go() {
     let scratch = Scratch::new(LANDFALL);
     for number in 1..=4 {
-        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "50ms"), &[]);
+        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
     }
     let mut run = OnTerminal::start(&scratch, &["run", "--mode", "semi-auto", "--slots", "2"], &[]);
     scratch.eventually("its turn to pick", || run.screen().contains("you pick: `landfall next`"));
@@ -174,7 +174,7 @@ fn a_pause_lets_iterations_finish_and_begins_nothing() {
     let scratch = Scratch::new(LANDFALL);
     let hold = HoldFile::new(&scratch, "first");
     for number in 1..=3 {
-        let script = writes(&format!("{number}.txt"), "1ms");
+        let script = writes(&format!("{number}.txt"));
         scratch.task(&format!("Task {number}"), &format!("{}{script}", hold.line()), &[]);
     }
     let mut run = OnTerminal::start(&scratch, &["run", "--slots", "1"], &[]);
@@ -196,7 +196,7 @@ fn on_a_terminal_of_a_build_server_nobody_is_there() {
         let scratch = Scratch::new(LANDFALL);
         scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0\nfailures_max = 1");
         scratch.task("Bad", "exit = 3", &[]);
-        scratch.task("Good", &writes("good.txt", "1ms"), &[]);
+        scratch.task("Good", &writes("good.txt"), &[]);
         let mut run = OnTerminal::start(&scratch, &["run"], more);
         assert_eq!(run.end(&scratch), Some(9), "{more:?}: {}", run.screen());
         scratch.eventually("the reason", || run.screen().contains("PAUSED: a task failed or ran out"));
@@ -207,7 +207,7 @@ fn on_a_terminal_of_a_build_server_nobody_is_there() {
 #[test]
 fn without_a_run_there_is_nothing_to_pause_or_pick() {
     let scratch = Scratch::new(LANDFALL);
-    scratch.task("First", &writes("a.txt", "1ms"), &[]);
+    scratch.task("First", &writes("a.txt"), &[]);
     for args in [&["pause"][..], &["resume"], &["next"], &["auto", "on"], &["sprint", "pause"]] {
         let said = scratch.landfall(args);
         let refused =
@@ -225,7 +225,7 @@ fn a_run_that_ended_paused_is_told_of_afterwards() {
     let scratch = Scratch::new(LANDFALL);
     scratch.more_settings("[run]\nfailures_max = 1\niterations_max = 1\n");
     scratch.task("Never done", "say = \"hm\"\n", &[]);
-    scratch.task("Waits", &writes("b.txt", "1ms"), &["--needs", "T1"]);
+    scratch.task("Waits", &writes("b.txt"), &["--needs", "T1"]);
     let run = scratch.landfall(&["run", "--non-interactive"]);
     assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
     let status = scratch.landfall(&["status"]).ok();

@@ -10,8 +10,8 @@ fn going_back_shows_what_is_lost_and_is_landed_like_any_other_change() {
     let scratch = Scratch::new(LANDFALL);
     let made = scratch.landfall(&["--json", "checkpoint", "create", "before"]).json();
     assert_eq!(made["commit"], scratch.git(&["rev-parse", "main"]), "before anything ran");
-    scratch.task("First", &writes("b.txt", "1ms"), &[]);
-    scratch.task("Second", &writes("c.txt", "1ms"), &["--needs", "T1"]);
+    scratch.task("First", &writes("b.txt"), &[]);
+    scratch.task("Second", &writes("c.txt"), &["--needs", "T1"]);
     scratch.landfall(&["run"]).ok();
     let tip = scratch.git(&["rev-parse", "main"]);
 
@@ -57,7 +57,7 @@ fn old_checkpoints_go_but_never_the_latest_nor_a_persons() {
     scratch.landfall(&["checkpoint", "create", "mine"]).ok();
     // One before each sprint.
     for number in 1..=5 {
-        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "1ms"), &[]);
+        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
         scratch.landfall(&["sprint", "start", "--no-ready"]).ok();
     }
     let names = || -> Vec<String> {

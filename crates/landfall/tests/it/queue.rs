@@ -14,7 +14,7 @@ fn five_in_line(scratch: &Scratch) {
     scratch.file("test.sh", CLASH);
     scratch.more_settings("[run]\nslots = 5\n[land]\nbatch = 5");
     for (number, file) in [(1, "one.txt"), (2, "two.txt"), (3, "three.txt"), (5, "five.txt")] {
-        scratch.task(&format!("Task {number}"), &writes(file, "1ms"), &["--priority", &number.to_string()]);
+        scratch.task(&format!("Task {number}"), &writes(file), &["--priority", &number.to_string()]);
     }
     let mends = "[[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"clash.txt\"\ntext = \"x\\n\"\n\
                  [[iteration]]\nsignal = \"complete\"\ndelete = [\"clash.txt\"]\n[[iteration.write]]\npath = \"four.txt\"\ntext = \"x\\n\"\n";

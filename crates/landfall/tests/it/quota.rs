@@ -15,11 +15,11 @@ fn work(file: &str) -> String {
     format!("signal = \"complete\"\n[[write]]\npath = \"{file}\"\ntext = \"work\\n\"\n")
 }
 
-/// A script that is out of quota at first, and then takes a moment to work.
+/// A script that is out of quota at first, and then works.
 fn work_after_quota(file: &str, until: &str) -> String {
     format!(
         "[[iteration]]\nmisbehave = \"quota\"\nuntil = \"{until}\"\n\
-         [[iteration]]\nsleep = \"600ms\"\nsignal = \"complete\"\n\
+         [[iteration]]\nsignal = \"complete\"\n\
          [[iteration.write]]\npath = \"{file}\"\ntext = \"work\\n\"\n"
     )
 }
@@ -33,8 +33,8 @@ fn account<'a>(status: &'a Value, name: &str) -> &'a Value {
 fn those_on_one_account_wait_together_and_the_others_go_on() {
     let scratch = Scratch::new(LANDFALL);
     scratch.settings(&format!("{PROFILES}[run]\nslots = 2\n"));
-    scratch.task("First", &work_after_quota("b.txt", "20s"), &[]);
-    scratch.task("Second", &work_after_quota("c.txt", "20s"), &["--agent", "second"]);
+    scratch.task("First", &work_after_quota("b.txt", "1h"), &[]);
+    scratch.task("Second", &work_after_quota("c.txt", "1h"), &["--agent", "second"]);
     scratch.task("Apart", &work("d.txt"), &["--agent", "other"]);
     scratch.task("Late", &work("e.txt"), &[]);
     let mut run = scratch.start(&["run"]);
@@ -54,6 +54,8 @@ fn those_on_one_account_wait_together_and_the_others_go_on() {
     assert!(text.contains(" left, until "), "{text}");
     assert_eq!(scratch.facts("T4", "iteration-began"), Vec::<Value>::new(), "T4 spent no try");
 
+    // Somebody knows better than the agent, so nobody has to wait for the reset.
+    scratch.landfall(&["retry", "T1"]).ok();
     assert_eq!(run.wait(std::time::Duration::from_secs(60)), Some(0), "{}", scratch.heard());
     // One finds out for the others: until it has ended, nobody else on the account begins.
     let log = scratch.log();
@@ -65,8 +67,18 @@ fn those_on_one_account_wait_together_and_the_others_go_on() {
     };
     let (began, ended) = (runs("iteration-began"), runs("iteration-ended"));
     assert_eq!((began.len(), ended.len()), (5, 5), "two were refused, three worked");
-    assert!(began[2] > ended[1], "all waited for the reset");
+    assert!(began[2] > ended[1], "all waited");
     assert!(began[3] > ended[2], "and for the one that tried: {began:?} {ended:?}");
+    assert_eq!(scratch.detail("T1")["iterations"], 1, "the refused run is no iteration");
+}
+
+#[test]
+fn a_run_goes_on_by_itself_when_an_account_may_be_used_again() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(PROFILES);
+    scratch.task("First", &work_after_quota("b.txt", "1s"), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
     assert_eq!(scratch.detail("T1")["iterations"], 1, "the refused run is no iteration");
 }
 

@@ -62,7 +62,7 @@ fn landed_work_is_owed_a_look_and_what_is_said_of_it_becomes_tasks() {
     let scratch = Scratch::new(LANDFALL);
     scratch.more_settings("[review]\nmode = \"batch\"");
     for number in 1..=4 {
-        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "1ms"), &[]);
+        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
     }
     let said = scratch.landfall(&["run"]);
     assert_eq!(said.code, Some(0), "nothing waits for it: {}", said.err);
@@ -89,8 +89,8 @@ fn landed_work_is_owed_a_look_and_what_is_said_of_it_becomes_tasks() {
 fn rejected_work_does_not_land_and_skipped_work_does() {
     let scratch = Scratch::new(LANDFALL);
     scratch.more_settings("[review.tags]\ncareful = \"per-task\"");
-    scratch.task("First", &writes("1.txt", "1ms"), &["--tag", "careful"]);
-    scratch.task("Second", &writes("2.txt", "1ms"), &["--tag", "careful"]);
+    scratch.task("First", &writes("1.txt"), &["--tag", "careful"]);
+    scratch.task("Second", &writes("2.txt"), &["--tag", "careful"]);
     assert_eq!(scratch.landfall(&["run"]).code, Some(9));
     let none = scratch.landfall(&["review", "T9", "skip"]);
     assert_eq!(none.code, Some(5), "{none:?}");

@@ -5,16 +5,17 @@ use serde_json::Value;
 
 use crate::LANDFALL;
 use crate::autopilot::writes;
+use crate::hold_file::HoldFile;
 
 #[test]
 fn a_sprint_reports_what_landed_and_what_did_not() {
     let scratch = Scratch::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0");
-    scratch.task("First", &writes("a.txt.new", "1ms"), &[]);
+    scratch.task("First", &writes("a.txt.new"), &[]);
     scratch.task("Crashes", "exit = 3", &[]);
     scratch.task("Cannot", "signal = \"blocked:no key\"", &[]);
     scratch.task("Asks", "signal = \"pending:Tabs or spaces?\"", &[]);
-    scratch.task("Last", &writes("b.txt", "1ms"), &[]);
+    scratch.task("Last", &writes("b.txt"), &[]);
     let said = scratch.landfall(&["sprint", "start", "--no-ready", "--batch-review"]);
     assert_eq!(said.code, Some(8), "some did not land: {}", said.err);
     assert!(
@@ -73,8 +74,8 @@ fn a_sprint_that_pauses_on_an_error_goes_on_in_another_run() {
     let scratch = Scratch::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0");
     scratch.task("Crashes", "exit = 3", &[]);
-    scratch.task("Second", &writes("b.txt", "1ms"), &[]);
-    scratch.task("Other", &writes("c.txt", "1ms"), &["--tag", "other"]);
+    scratch.task("Second", &writes("b.txt"), &[]);
+    scratch.task("Other", &writes("c.txt"), &["--tag", "other"]);
     let said =
         scratch.landfall(&["sprint", "start", "--duration", "6h", "--pause-on-error", "--not-tag", "other"]);
     assert_eq!(said.code, Some(9), "{}", said.err);
@@ -105,11 +106,11 @@ fn a_sprint_that_pauses_on_an_error_goes_on_in_another_run() {
 fn a_count_is_a_goal_and_a_checkpoint_is_made_before() {
     let scratch = Scratch::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1");
-    scratch.task("Zero", &writes("0.txt", "1ms"), &[]);
+    scratch.task("Zero", &writes("0.txt"), &[]);
     scratch.landfall(&["run"]).ok();
     let before = scratch.git(&["rev-parse", "main"]);
     for number in 1..=6 {
-        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "1ms"), &[]);
+        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
     }
     let said = scratch.landfall(&["--json", "sprint", "start", "--count", "2"]);
     assert_eq!((said.code, said.json()["ended"].as_str()), (Some(0), Some("goal")), "{}", said.err);
@@ -126,10 +127,10 @@ fn a_count_is_a_goal_and_a_checkpoint_is_made_before() {
 #[test]
 fn a_dry_run_says_what_would_be_in_it_and_begins_nothing() {
     let scratch = Scratch::new(LANDFALL);
-    let folder = scratch.task("Folder", &writes("a.txt.new", "1ms"), &["--draft"]);
-    scratch.task("Part", &writes("b.txt", "1ms"), &["--parent", &folder, "--tag", "quick"]);
-    scratch.task("Needs it", &writes("c.txt", "1ms"), &["--parent", &folder, "--needs", "T2"]);
-    scratch.task("Other", &writes("d.txt", "1ms"), &["--tag", "quick"]);
+    let folder = scratch.task("Folder", &writes("a.txt.new"), &["--draft"]);
+    scratch.task("Part", &writes("b.txt"), &["--parent", &folder, "--tag", "quick"]);
+    scratch.task("Needs it", &writes("c.txt"), &["--parent", &folder, "--needs", "T2"]);
+    scratch.task("Other", &writes("d.txt"), &["--tag", "quick"]);
     let seen = |args: &[&str]| {
         let mut all = vec!["--json", "sprint", "start", "--dry-run"];
         all.extend(args);
@@ -162,13 +163,17 @@ fn a_dry_run_says_what_would_be_in_it_and_begins_nothing() {
 #[test]
 fn a_sprint_is_paused_resumed_and_cancelled_while_it_runs() {
     let scratch = Scratch::new(LANDFALL);
+    let holds = ["cancel", "pause"].map(|name| HoldFile::new(&scratch, name));
     for number in 1..=8 {
-        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "300ms"), &[]);
+        let hold = &holds[usize::from(number > 1)];
+        let script = format!("{}{}", hold.line(), writes(&format!("{number}.txt")));
+        scratch.task(&format!("Task {number}"), &script, &[]);
     }
     let mut run = scratch.start(&["sprint", "start", "--duration", "1h", "--slots", "1"]);
     scratch.eventually("a task at work", || scratch.status("T1") == "active");
     let said = scratch.landfall(&["sprint", "cancel"]).ok();
     assert!(said.contains("S1 begins nothing new"), "{said}");
+    holds[0].release();
     assert_eq!(run.wait(std::time::Duration::from_secs(30)), Some(0), "{}", scratch.heard());
     let report = scratch.landfall(&["--json", "sprint", "status"]).json();
     assert_eq!(
@@ -182,6 +187,7 @@ fn a_sprint_is_paused_resumed_and_cancelled_while_it_runs() {
         scratch.landfall(&["--json", "sprint", "status"]).json()["driven"] == true
     });
     scratch.landfall(&["sprint", "pause", "--reason", "lunch"]).ok();
+    holds[1].release();
     // Nobody is there to let it go on, so its run ends; the sprint stays open.
     assert_eq!(run.wait(std::time::Duration::from_secs(30)), Some(9), "{}", scratch.heard());
     let status = scratch.landfall(&["status"]).ok();

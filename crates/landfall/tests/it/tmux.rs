@@ -83,7 +83,7 @@ fn c40_an_agent_without_a_terminal_is_followed_in_the_log() {
         "landfall.toml",
         &format!(
             "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"true\"\n\
-             [run]\niterations_max = 1\n[agent.default]\nkind = \"command\"\nrun = \"sh -c 'until [ -e {} ]; do sleep 0.1; done'\"\n",
+             [run]\niterations_max = 1\n[agent.default]\nkind = \"command\"\nrun = \"sh -c 'until [ -e {} ]; do sleep 0.02; done'\"\n",
             go.display()
         ),
     );

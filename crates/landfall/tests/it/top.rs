@@ -136,10 +136,10 @@ fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
     scratch.more_settings("[review.tags]\ncareful = \"per-task\"");
     let asks = format!(
         "[[iteration]]\nsignal = \"pending:Tabs or spaces?\"\n[[iteration]]\n{}",
-        writes("b.txt", "1ms").replace("[[write]]", "[[iteration.write]]")
+        writes("b.txt").replace("[[write]]", "[[iteration.write]]")
     );
     scratch.task("Asks first", &asks, &[]);
-    scratch.task("Wants a look", &writes("c.txt", "1ms"), &["--tag", "careful"]);
+    scratch.task("Wants a look", &writes("c.txt"), &["--tag", "careful"]);
     scratch.task("Takes long", LONG, &[]);
     let mut run = scratch.start(&["run", "--slots", "3"]);
 
@@ -263,7 +263,7 @@ fn a_run_is_paused_and_stopped_and_an_engine_that_goes_away_is_noticed() {
 fn a_run_is_started_where_a_server_holds_the_project() {
     let scratch = Scratch::new(LANDFALL);
     let Some(terminal) = Terminal::open(&scratch, 80, 24, &[]) else { return };
-    scratch.task("Works", &writes("b.txt", "1ms"), &[]);
+    scratch.task("Works", &writes("b.txt"), &[]);
     terminal.top();
     terminal.shows(&["Backlog 1"]); // what is asked tells of what was seen by then
     terminal.types("s");

@@ -340,7 +340,7 @@ fn behaviour_14_a_walk_goes_on_while_the_engine_is_gone_and_no_step_is_taken_twi
         "exec",
         "(done)",
         "check",
-        "status executing; work whole; until [ -e \"$OUT/go\" ]; do sleep 0.1; done",
+        "status executing; work whole; until [ -e \"$OUT/go\" ]; do sleep 0.02; done",
     );
     let Some(scratch) = walker.task("slots = 1", &[PLAN, PASS, waits, ACCEPT, REPORT]) else { return };
     walker.begin(&scratch, ".landfall/task");
@@ -393,7 +393,7 @@ fn behaviour_15_a_wrong_signal_of_a_walk_is_told_and_changes_nothing(walker: Wal
 in_styles!(behaviour_15_a_wrong_signal_of_a_walk_is_told_and_changes_nothing: own, dispatch);
 
 fn behaviour_16_a_stop_lets_a_walk_finish_its_step_and_shows_as_stopping_until_then(walker: Walker) {
-    let waits = ("exec", "(done)", "check", "until [ -e \"$OUT/go\" ]; do sleep 0.1; done; work whole");
+    let waits = ("exec", "(done)", "check", "until [ -e \"$OUT/go\" ]; do sleep 0.02; done; work whole");
     let Some(scratch) = walker.task("slots = 1", &[waits, ACCEPT, REPORT]) else { return };
     walker.begin(&scratch, ".landfall/task");
     let mut run = scratch.start(&["run"]);
@@ -512,7 +512,7 @@ fn behaviour_21_self_a_refinement_is_heard_where_no_judge_weighs_it() {
 
 /// Whichever way its module is walked, one session holds it.
 fn behaviour_01_a_module_under_way_is_refused_to_others_naming_the_holder(walker: Walker) {
-    let waits = ("exec", "(done)", "report", "until [ -e \"$OUT/go\" ]; do sleep 0.1; done; work whole");
+    let waits = ("exec", "(done)", "report", "until [ -e \"$OUT/go\" ]; do sleep 0.02; done; work whole");
     let Some(scratch) = walker.module_in("review", "slots = 1", &[waits, REPORT]) else { return };
     scratch.file(&format!("{MODULE}/.plan.md"), "# Plan\n\n## Step 1: do it\n");
     scratch.commit("a plan");
