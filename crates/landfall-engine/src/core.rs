@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use landfall_model::auto::Loops;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, Retention};
-use landfall_model::course::{self, Coming, Person, Scene};
+use landfall_model::course::{self, Coming, Interruption, Person, Scene};
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
@@ -164,6 +164,8 @@ pub struct Core {
     base: Option<Commit>,
     /// A landing that did not check out: nothing more is landed or published until a person has looked.
     mismatch: Option<TaskId>,
+    /// Tasks about which something was being done that gave up because of a stop.
+    cut_short: BTreeSet<TaskId>,
     low_disk: bool,
     /// What this machine has run out of.
     short: Option<MachineResource>,
@@ -217,6 +219,7 @@ impl Core {
             only: None,
             base: None,
             mismatch: None,
+            cut_short: BTreeSet::new(),
             low_disk: false,
             short: None,
             gate_works: false,
@@ -1097,11 +1100,26 @@ impl Core {
     /// Whether nothing is under way and nothing will begin by itself.
     #[must_use]
     pub fn is_idle(&self, out: &dyn Outside, interrupted: bool) -> bool {
-        let under_way = self.world.active().any(|task| course::waits_for_task(task, interrupted));
+        let waits = |task: &Arc<Task>| course::waits_for_task(task, self.interruption(task.id, interrupted));
+        let under_way = self.world.active().any(waits);
         let waits = |batch: &Batch| course::waits_for_batch(batch.doing, self.drive, interrupted);
         // After a landing that did not check out nothing is done for batches: they go on when a person has looked.
         let landing = self.mismatch.is_none() && self.queue.batches().iter().any(waits);
         !under_way && !landing && self.scene(out).is_idle()
+    }
+
+    /// What a stop did to what is done about a task.
+    fn interruption(&self, task: TaskId, interrupted: bool) -> Interruption {
+        match (interrupted, self.cut_short.contains(&task)) {
+            (_, true) => Interruption::CutShort,
+            (true, false) => Interruption::Asked,
+            (false, false) => Interruption::None,
+        }
+    }
+
+    /// What was being done about this task is left to the next run.
+    pub fn set_cut_short(&mut self, task: TaskId) {
+        self.cut_short.insert(task);
     }
 
     /// The run as it stands.

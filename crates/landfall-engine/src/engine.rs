@@ -42,7 +42,6 @@ use crate::folders::{self, Folders};
 use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
-use crate::interrupt::Interrupt;
 use crate::journal_link;
 use crate::land;
 use crate::logfile::LogFile;
@@ -163,6 +162,8 @@ pub(crate) enum Mail {
     Queue(Box<QueueNews>),
     /// Files that the work of a task touches, as seen in its workspace.
     Observed(TaskId, Vec<Touch>),
+    /// What was being done about this task is left to the next run.
+    CutShort(TaskId),
     /// A look into work under way is over.
     ScoutOver,
     /// A fact about the engine that a performing thread has found.
@@ -390,7 +391,7 @@ impl Engine {
             view: Mutex::new(View::default()),
             checking: Mutex::default(),
             check_over: std::sync::Condvar::new(),
-            interrupted: Interrupt::default(),
+            interrupted: Arc::default(),
             tidying: std::sync::atomic::AtomicUsize::new(0),
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
@@ -616,6 +617,7 @@ impl Engine {
                     Mail::Ask(ask, reply) => self.hear_ask(ask, reply),
                     Mail::Answered(task) => self.core.answered(&*self.site, task),
                     Mail::PublishOver => publishing.over(),
+                    Mail::CutShort(task) => self.core.set_cut_short(task),
                     Mail::Observed(task, paths) => self.core.world_mut().set_observed(task, paths),
                     Mail::ScoutOver => scout.over(),
                     Mail::Tidied => {}

@@ -46,7 +46,7 @@ impl Desk {
                 environment: &site.environment,
                 author: "landfall",
             };
-            tracker::open(&site.settings, &around).map(Arc::from)
+            tracker::open_until(&site.settings, &around, Arc::clone(&site.interrupted)).map(Arc::from)
         };
         self.opened.get_or_init(open).clone()
     }
@@ -140,7 +140,10 @@ pub fn parts_at_rest(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<P
 
 impl From<TrackerError> for Trouble {
     fn from(error: TrackerError) -> Self {
-        Self::Tracker(error)
+        match error {
+            TrackerError::Stopped { .. } => Self::Interrupted,
+            error => Self::Tracker(error),
+        }
     }
 }
 
@@ -231,7 +234,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) ->
     }
     let exchanged = act_on(site, task, attempt, act, &at)?;
     if let Some(passing) = observing::passing(task, act, &exchanged) {
-        observing::pass(site, &at, &passing);
+        observing::pass(site, &at, &passing)?;
     }
     Ok(exchanged)
 }
@@ -297,12 +300,22 @@ pub fn branch_of(number: IssueNumber, side: Option<&str>) -> BranchName {
     BranchName::new(&format!("landfall/issue-{}{side}", number.get())).expect("made of our own words")
 }
 
+/// The engine is stopping, and something that a tracker is to be told was left to the next run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CutShort;
+
+/// The result of what keeps nothing from going on: only a stop matters, since the next run can do it again.
+fn unless_stopped<T>(told: Result<T, Trouble>) -> Result<(), CutShort> {
+    match told {
+        Err(Trouble::Interrupted) => Err(CutShort),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// Says in the tracker what is worth saying of an issue that is over. Nothing waits for it: a tracker that is away is not told, and its
 /// report has it.
-pub(crate) fn tell_lookback(site: &Site, task: &Task, lookback: &Lookback) {
-    if let Ok(at) = desk(site, task) {
-        drop(telling::looked_back(task, &at, lookback)); // see above
-    }
+pub(crate) fn tell_lookback(site: &Site, task: &Task, lookback: &Lookback) -> Result<(), CutShort> {
+    unless_stopped(desk(site, task).and_then(|at| telling::looked_back(task, &at, lookback)))
 }
 
 /// In a flow: the file that says what is to be done for an issue.

@@ -562,8 +562,10 @@ impl Desk {
         // What comes next works in the same workspace, so it is told afterwards.
         go(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
-            if let Some(event) = Observed::end(&run.exit).filter(|_| task.issue.is_some()) {
-                exchange::tell_observers(site, &task, event);
+            if let Some(event) = Observed::end(&run.exit).filter(|_| task.issue.is_some())
+                && exchange::tell_observers(site, &task, event).is_err()
+            {
+                return site.leave_to_next_run(task.id);
             }
             site.tell(task.id, News::AgentEnded(recovering::climbed(site, &task, run)));
         });

@@ -201,7 +201,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
                     continue; // the base goes on to the merge that the forge made; more may have landed since
                 }
                 Ok(Carried::Moved) => continue,
-                Ok(Carried::Interrupted) => return Ok(Held::default()),
+                Ok(Carried::Interrupted) | Err(Trouble::Interrupted) => return Ok(Held::default()),
                 Err(Trouble::Git(error)) => return Err(error),
                 Err(Trouble::Refused(reason)) => {
                     return Ok(Held { refused: before.refused.saturating_add(1), ..held(&ours, reason) });

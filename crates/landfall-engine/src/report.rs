@@ -11,9 +11,10 @@ use landfall_model::recovery::entry;
 use landfall_model::sandbox::Confinement;
 use landfall_model::{Attempt, Digest, EndCode, EndKind, Ending, Fact, News, State, Status, Task, Timestamp};
 use landfall_store::{Reader, Seq};
+use landfall_trackers::tracker::{Answer, TrackerError};
 use serde_json::{Value, json};
 
-use crate::exchange;
+use crate::exchange::{self, CutShort};
 use crate::gate::digest;
 use crate::improve::{self, Origin};
 use crate::land;
@@ -24,11 +25,13 @@ use crate::site::Site;
 pub(crate) fn write(site: &Arc<Site>, task: &Task, attempt: Attempt) {
     let paper = task.issue.as_ref().and_then(|_| paper_of(site, task));
     let lookback = look_back(&site.folder.journal(), task, paper.as_ref());
-    if let Some(lookback) = &lookback {
-        exchange::tell_lookback(site, task, lookback);
-    }
-    if let Some(paper) = paper.filter(|_| site.settings.tracker.file_proposals) {
-        file_proposals(site, task, &paper);
+    let told = lookback.as_ref().map_or(Ok(()), |lookback| exchange::tell_lookback(site, task, lookback));
+    let filed = match paper.filter(|_| site.settings.tracker.file_proposals && told.is_ok()) {
+        Some(paper) => file_proposals(site, task, &paper),
+        None => Ok(()),
+    };
+    if told.and(filed) == Err(CutShort) {
+        return site.leave_to_next_run(task.id);
     }
     let news = match try_write(&site.folder.papers(), task, lookback.as_ref()) {
         Ok((report, certificate)) => News::Reported { attempt, report, certificate },
@@ -62,20 +65,22 @@ pub fn look_back(journal: &Path, task: &Task, paper: Option<&Paper>) -> Option<L
 const FILED_MAX: usize = 5; // an agent that proposes more has not thought about them
 
 /// Makes issues of what the agents of an issue think worth one. Nothing waits for it: whoever asks later finds them where they are.
-fn file_proposals(site: &Site, task: &Task, paper: &Paper) {
+fn file_proposals(site: &Site, task: &Task, paper: &Paper) -> Result<(), CutShort> {
     let number = Source::of(&task.spec.source).map_or(0, |source| source.number);
     let wanted = improve::of_paper(paper, &|phase| Origin::Spec { issue: number, phase });
     let wanted = improve::merged(wanted);
     let mut wanted = wanted.iter().filter(|it| it.tier == ProposalTier::Issue).take(FILED_MAX).peekable();
     if wanted.peek().is_none() {
-        return;
+        return Ok(());
     }
-    let Ok(tracker) = site.desk.tracker(site) else { return };
-    let Ok(known) = improve::open_issues(&*tracker) else { return };
-    for proposal in wanted {
-        if improve::file(&*tracker, &known, proposal).is_err() {
-            return; // `landfall issue proposals` still has them
-        }
+    let mut file_all = || -> Answer<()> {
+        let tracker = site.desk.tracker(site)?;
+        let known = improve::open_issues(&*tracker)?;
+        wanted.try_for_each(|proposal| improve::file(&*tracker, &known, proposal).map(drop))
+    };
+    match file_all() {
+        Err(TrackerError::Stopped { .. }) => Err(CutShort),
+        Ok(()) | Err(_) => Ok(()), // `landfall issue proposals` still has them
     }
 }
 

@@ -91,7 +91,7 @@ pub struct Site {
     /// Notified when one of them is over.
     pub(crate) check_over: Condvar,
     /// The engine is stopping now: what a check came to no longer counts.
-    pub(crate) interrupted: Interrupt,
+    pub(crate) interrupted: Arc<Interrupt>,
     /// Workspaces that are being given up.
     pub(crate) tidying: std::sync::atomic::AtomicUsize,
     /// Held by a landing. A check waits for it before it looks where the base is: what it merged with the base from
@@ -310,6 +310,11 @@ impl Site {
             None => news,
         };
         drop(self.mail.send(Mail::Queue(Box::new(news)))); // the engine has left: recovery finds it out again
+    }
+
+    /// What was being done about a task was cut short by a stop: this run waits for it no longer, and the next one does it again.
+    pub(crate) fn leave_to_next_run(&self, task: TaskId) {
+        drop(self.mail.send(Mail::CutShort(task))); // the engine has left: the journal expects it anyway
     }
 
     /// Sends news of a task to the engine.

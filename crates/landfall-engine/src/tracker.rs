@@ -15,12 +15,13 @@ use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::Timestamp;
 use landfall_trackers::github::{Base, Patience, TokenSources};
 use landfall_trackers::registry::{self, Entry, Setup};
-use landfall_trackers::tracker::{Answer, Clock, RepoName, Tracker, TrackerError, shown};
+use landfall_trackers::tracker::{Answer, Clock, RepoName, Tracker, TrackerError, WaitEnd, shown};
 
 use clean::Clean;
 
 use crate::confine::expand;
 use crate::folder::StateFolder;
+use crate::interrupt::Interrupt;
 use crate::notify::proxy_address;
 use crate::secrets::{self, Veil};
 use crate::settings::{Settings, TrackerSettings};
@@ -51,17 +52,22 @@ pub struct Standing {
     pub token: Option<Result<String, String>>,
 }
 
-/// The machine's time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WallClock;
+/// The machine's time. Its waits end when the run is interrupted.
+#[derive(Debug, Clone, Default)]
+pub struct WallClock {
+    interrupt: Arc<Interrupt>,
+}
 
 impl Clock for WallClock {
     fn now(&self) -> Timestamp {
         Timestamp(SystemClock.now_ms())
     }
 
-    fn wait(&self, ms: u64) {
-        std::thread::sleep(Duration::from_millis(ms));
+    fn wait(&self, ms: u64) -> WaitEnd {
+        match self.interrupt.wait(Duration::from_millis(ms)) {
+            true => WaitEnd::Stopped,
+            false => WaitEnd::Elapsed,
+        }
     }
 }
 
@@ -71,7 +77,17 @@ impl Clock for WallClock {
 /// # Errors
 /// Why there is none.
 pub fn open(settings: &Settings, around: &Around<'_>) -> Answer<Box<dyn Tracker>> {
-    let found = find(&settings.tracker, around)?;
+    open_until(settings, around, Arc::default())
+}
+
+/// The same, for a run that may be interrupted: then it waits for no limit of the tracker any more.
+pub(crate) fn open_until(
+    settings: &Settings,
+    around: &Around<'_>,
+    interrupt: Arc<Interrupt>,
+) -> Answer<Box<dyn Tracker>> {
+    let mut found = find(&settings.tracker, around)?;
+    found.setup.clock = Arc::new(WallClock { interrupt });
     let entry = found.entry;
     let veil = Veil::new(&secrets::known(Some(settings), around));
     Ok(Box::new(Clean::new(entry.tracker(found.setup)?, veil)))
@@ -135,7 +151,7 @@ fn find(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Found> {
         token,
         size_field: settings.size_field.clone(),
         patience: Patience { write_gap_ms: settings.write_pause_ms, ..Patience::default() },
-        clock: Arc::new(WallClock),
+        clock: Arc::new(WallClock::default()),
         base: base.clone(),
     };
     Ok(Found { entry, setup, host: base.map(|base| base.host().to_owned()) })
@@ -290,6 +306,19 @@ mod tests {
 
     fn settings(text: &str) -> TrackerSettings {
         Settings::parse(text, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}")).tracker
+    }
+
+    #[test]
+    fn a_wait_for_the_tracker_ends_with_the_run() {
+        let interrupt = Arc::new(Interrupt::default());
+        let clock = WallClock { interrupt: Arc::clone(&interrupt) };
+        assert_eq!(clock.wait(1), WaitEnd::Elapsed);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| clock.wait(600_000));
+            interrupt.set();
+            assert_eq!(waits.join().expect("it returns"), WaitEnd::Stopped);
+        });
+        assert_eq!(clock.wait(600_000), WaitEnd::Stopped, "nothing is waited for any more");
     }
 
     #[test]

@@ -43,14 +43,29 @@ pub fn is_far_ahead(waiting: usize, slots: u32, batch_max: usize) -> bool {
     u32::try_from(waiting).unwrap_or(u32::MAX) >= slots.max(batch)
 }
 
-/// Whether a run that is to end waits for what is done about a task. Checks that were interrupted are not waited for: the
-/// journal expects them, and the next run does them again.
+/// What a stop did to what is done about a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interruption {
+    /// Nothing: the run goes on, or ends in peace.
+    None,
+    /// The run is to end now.
+    Asked,
+    /// What was being done gave up because of that, and has changed nothing that must be known.
+    CutShort,
+}
+
+/// Whether a run that is to end waits for what is done about a task. Checks that were interrupted are not waited for, nor is what
+/// was cut short: the journal expects it, and the next run does it again.
 #[must_use]
-pub fn waits_for_task(task: &Task, interrupted: bool) -> bool {
+pub fn waits_for_task(task: &Task, interruption: Interruption) -> bool {
     match &task.state {
         State::Active { doing, .. } => match doing {
-            Doing::Checking { .. } | Doing::Exchanging { .. } | Doing::Recovering { .. } => !interrupted,
-            Doing::Preparing { .. } | Doing::Running { .. } | Doing::Landing | Doing::Reporting => true,
+            Doing::Checking { .. } | Doing::Exchanging { .. } | Doing::Recovering { .. } => {
+                interruption == Interruption::None
+            }
+            Doing::Preparing { .. } | Doing::Running { .. } | Doing::Landing | Doing::Reporting => {
+                interruption != Interruption::CutShort
+            }
             Doing::Queued { .. } => false, // the queue says what is done about it
         },
         State::Draft

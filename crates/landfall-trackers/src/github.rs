@@ -146,7 +146,7 @@ impl Github {
                 Ok(made) => return Ok(Once::Made(made)),
                 Err(TrackerError::Unavailable { why, unsure: true, .. }) => {
                     lost = Some(why);
-                    self.client.again(tried);
+                    self.client.again(what, tried)?;
                 }
                 Err(error) => return Err(error),
             }

@@ -31,8 +31,18 @@ pub type Answer<T> = Result<T, TrackerError>;
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
-    /// Returns after so many milliseconds.
-    fn wait(&self, ms: u64);
+    /// Returns after so many milliseconds, or at once if whoever asks is to stop.
+    fn wait(&self, ms: u64) -> WaitEnd;
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum WaitEnd {
+    /// The time is over.
+    Elapsed,
+    /// Whoever asks is to stop: nothing is waited for any more.
+    Stopped,
 }
 
 /// Where issues and pull requests are kept. Nothing has an answer of its own here: one tracker stands before another, and must

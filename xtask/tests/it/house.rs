@@ -184,7 +184,6 @@ fn production_code_sleeps_only_where_no_event_can_wake_it() {
         "crates/landfall-bridge/src/tmux/server.rs", // tmux tells nobody that it has collected its child
         "crates/landfall-engine/src/patience.rs", // no descriptor is left to wait on
         "crates/landfall-engine/src/sandbox_probe.rs", // a socket and a file of the process that probes, for a second
-        "crates/landfall-engine/src/tracker.rs",       // the pace that a forge asks for
         "crates/landfall-host/src/sitter/sweep.rs",    // a process tree that keeps forking
         "crates/landfall-host/src/wait.rs",            // the one loop for conditions without an event
         "crates/landfall-server/src/kept.rs",          // the pace of answers that many ask for

@@ -14,7 +14,7 @@ use landfall_model::{Exchanged, Task};
 use landfall_trackers::tracker::{Issue, IssueFilter, Label, Marker, PHASE_FAMILY, Thread};
 
 use super::accepting::{self, Hearing};
-use super::{Desked, Trouble};
+use super::{CutShort, Desked, Trouble, unless_stopped};
 use crate::accept::{self, OBSERVED_MARKER};
 use crate::gate::digest;
 use crate::site::Site;
@@ -51,16 +51,15 @@ pub(super) fn passing(task: &Task, act: Option<Act>, exchanged: &Exchanged) -> O
     }
 }
 
-/// Tells those that wait for it.
-pub(super) fn pass(site: &Arc<Site>, at: &Desked, passing: &Passing) {
-    drop(try_pass(site, at, Some(passing.phase), passing.event)); // nobody's work depends on it
+/// Tells those that wait for it. Nobody's work depends on it; if the engine stops, the next run does the exchange again and tells them.
+pub(super) fn pass(site: &Arc<Site>, at: &Desked, passing: &Passing) -> Result<(), Trouble> {
+    let told = try_pass(site, at, Some(passing.phase), passing.event);
+    unless_stopped(told).map_err(|CutShort| Trouble::Interrupted)
 }
 
 /// Tells those that wait for something that happened to an agent of a task.
-pub(crate) fn tell(site: &Arc<Site>, task: &Task, event: Observed) {
-    if let Ok(at) = super::desk(site, task) {
-        drop(try_pass(site, &at, None, Some(event))); // nobody's work depends on it
-    }
+pub(crate) fn tell(site: &Arc<Site>, task: &Task, event: Observed) -> Result<(), CutShort> {
+    unless_stopped(super::desk(site, task).and_then(|at| try_pass(site, &at, None, Some(event))))
 }
 
 fn try_pass(

@@ -27,7 +27,7 @@ use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSource
 use landfall_trackers::local::Local;
 use landfall_trackers::tracker::{
     BranchName, Clock, CommitSha, IssueNumber, IssueState, Label, Marker, NewIssue, NewPullRequest, RepoName,
-    Title, Tracker,
+    Title, Tracker, WaitEnd,
 };
 
 use VerifyResult::{Fail, Pass, Pending, PostMerge, Skipped, Uncertain};
@@ -507,8 +507,9 @@ impl Clock for TestClock {
         Timestamp(self.0.fetch_add(1, Ordering::SeqCst))
     }
 
-    fn wait(&self, ms: u64) {
+    fn wait(&self, ms: u64) -> WaitEnd {
         self.0.fetch_add(i64::try_from(ms).expect("short"), Ordering::SeqCst);
+        WaitEnd::Elapsed
     }
 }
 

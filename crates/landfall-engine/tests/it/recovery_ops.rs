@@ -12,7 +12,7 @@ use landfall_model::{Commit, TaskId, Timestamp};
 use landfall_trackers::local::Local;
 use landfall_trackers::tracker::{
     BranchName, Clock, CloseWhy, CommitSha, IssueNumber, Marker, Merge, NewIssue, PHASE_FAMILY, Thread,
-    Title, Tracker as _,
+    Title, Tracker as _, WaitEnd,
 };
 
 use crate::workspace::Scene;
@@ -24,7 +24,9 @@ impl Clock for Noon {
         Timestamp(1_700_000_000_000)
     }
 
-    fn wait(&self, _: u64) {}
+    fn wait(&self, _: u64) -> WaitEnd {
+        WaitEnd::Elapsed
+    }
 }
 
 fn git(root: &Path, args: &[&str]) -> String {

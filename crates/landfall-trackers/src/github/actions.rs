@@ -63,7 +63,7 @@ impl Github {
             if !now.iter().any(|check| check.id.is_some_and(|id| old.contains(&id))) {
                 break;
             }
-            self.client.again(tried);
+            self.client.again(&format!("read the checks of {commit}"), tried)?;
         }
         Ok(count)
     }

@@ -14,7 +14,7 @@ use super::address::{Base, Path, next_page};
 use super::budget::{Budget, Resource, Wait};
 use super::etags::{Etags, Kept};
 use super::token::{Token, TokenSources};
-use crate::tracker::{Answer, Clock, TrackerError, shown};
+use crate::tracker::{Answer, Clock, TrackerError, WaitEnd, shown};
 
 /// How long to go on before whoever asked is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,7 +284,7 @@ impl Client {
                     if wait > self.patience.limit_ms_max || !tries_left {
                         return Err(error);
                     }
-                    self.clock.wait(wait.max(1));
+                    self.pause(what, wait.max(1))?;
                 }
                 Came::Unknown => {
                     // A token may have been renewed since it was read.
@@ -299,27 +299,34 @@ impl Client {
                     if !tries_left || (unsure && call.repeat == Repeat::Twice) {
                         return Err(TrackerError::Unavailable { what: what.to_owned(), why, unsure });
                     }
-                    self.again(tried);
+                    self.again(what, tried)?;
                 }
             }
         }
     }
 
     /// Waits before the next try.
-    pub(super) fn again(&self, tried: u32) {
+    pub(super) fn again(&self, what: &str, tried: u32) -> Answer<()> {
         let doubled = 1_u64 << tried.saturating_sub(1).min(6);
-        self.clock.wait(self.patience.again_ms.saturating_mul(doubled));
+        self.pause(what, self.patience.again_ms.saturating_mul(doubled))
+    }
+
+    /// Waits between two requests, never within one: a stop cuts off nothing that is being written.
+    fn pause(&self, what: &str, ms: u64) -> Answer<()> {
+        match self.clock.wait(ms) {
+            WaitEnd::Elapsed => Ok(()),
+            WaitEnd::Stopped => Err(TrackerError::Stopped { what: what.to_owned() }),
+        }
     }
 
     /// One request, one answer.
     fn once(&self, what: &str, call: &Call, url: &str, resource: Resource, reuse: Reuse) -> Answer<Came> {
-        let _turn = call.changes.then(|| {
-            let (turn, wait) = self.budget.turn(self.clock.now(), self.patience.write_gap_ms);
-            if wait > 0 {
-                self.clock.wait(wait);
-            }
-            turn
-        });
+        let turn = call.changes.then(|| self.budget.turn(self.clock.now(), self.patience.write_gap_ms));
+        if let Some((_, wait)) = &turn
+            && *wait > 0
+        {
+            self.pause(what, *wait)?;
+        }
         if let Err(wait) = self.budget.take(resource, self.clock.now()) {
             return Ok(Came::Limit(limit(what, wait)));
         }

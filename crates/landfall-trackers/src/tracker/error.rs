@@ -74,6 +74,12 @@ pub enum TrackerError {
         /// Whether it may have happened in spite of that.
         unsure: bool,
     },
+    /// Landfall stops, and did not wait for it. The same may be asked again: what was made meanwhile is found.
+    #[error("{what}: not waited for, because Landfall stops")]
+    Stopped {
+        /// What was being done.
+        what: String,
+    },
     /// It does not know us.
     #[error("{what}: the tracker does not know us")]
     Unauthorized {
@@ -98,7 +104,7 @@ impl TrackerError {
     pub fn passes(&self) -> Option<Option<Timestamp>> {
         match self {
             Self::RateLimited { until, .. } | Self::SecondaryLimit { until, .. } => Some(Some(*until)),
-            Self::Unavailable { .. } => Some(None),
+            Self::Unavailable { .. } | Self::Stopped { .. } => Some(None),
             Self::NotFound { .. }
             | Self::Moved { .. }
             | Self::Forbidden { .. }
@@ -124,6 +130,7 @@ impl TrackerError {
             Self::Conflict { .. } => "look at what changed, then try again".to_owned(),
             Self::Refused { .. } => "see what the tracker says and change what it names".to_owned(),
             Self::Unavailable { .. } => "see that the tracker can be reached from here".to_owned(),
+            Self::Stopped { .. } => "run the command again".to_owned(),
             Self::Malformed { .. } => "if a person changed the file, put it right; else report it".to_owned(),
         }
     }

@@ -7,9 +7,9 @@ use landfall_model::{Size, Timestamp};
 use landfall_testkit::{FakeCheck, FakeGithub, FakeJob, FakePull, FakeStatus, Trouble, World};
 use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
 use landfall_trackers::tracker::{
-    BranchName, CheckState, ChecksSum, CommitSha, Conclusion, Cursor, IssueFilter, Merge, NewPullRequest,
-    NewReview, Once, PHASE_FAMILY, Place, RepoName, Saying, SizeSeen, SizeStands, Thread, Title, Tracker,
-    TrackerError, sum,
+    BranchName, CheckState, ChecksSum, Clock as _, CommitSha, Conclusion, Cursor, IssueFilter, Merge,
+    NewPullRequest, NewReview, Once, PHASE_FAMILY, Place, RepoName, Saying, SizeSeen, SizeStands, Thread,
+    Title, Tracker, TrackerError, WaitEnd, sum,
 };
 
 use crate::world::{Fake, PATIENCE, TestClock, fake, github, label, labels, make, marker, new_issue, number};
@@ -213,10 +213,43 @@ fn limits_are_waited_for_when_short_and_told_when_long() {
         }
     });
     assert_eq!(it.fake.heard().len(), asked);
-    let wait = until.0 - landfall_trackers::tracker::Clock::now(&*it.clock).0;
+    let wait = until.0 - it.clock.now().0;
     assert!((2_900_000..3_000_100).contains(&wait), "{wait}");
-    landfall_trackers::tracker::Clock::wait(&*it.clock, 3_000_000);
+    assert_eq!(it.clock.wait(3_000_000), WaitEnd::Elapsed);
     it.github.issue(issue).expect("there are some again");
+}
+
+#[test]
+fn a_stop_ends_every_wait_and_loses_no_comment() {
+    let fake = FakeGithub::start();
+    let clock = TestClock::new();
+    let github = github(&fake, Arc::clone(&clock), Patience { write_gap_ms: 1_000, ..PATIENCE });
+    let issue = make(&github, "an issue").number;
+    let comment = || github.comment(issue.into(), &marker("a"), "x");
+    let told = |error: TrackerError| {
+        assert!(matches!(error, TrackerError::Stopped { .. }), "{error:?}");
+        assert_eq!(error.passes(), Some(None), "the same may be asked again");
+    };
+    clock.stop(true);
+    let (waited, asked) = (clock.waited(), fake.count("POST", "/comments"));
+    told(comment().expect_err("another change was made a moment ago"));
+    clock.stop(false);
+    assert_eq!(fake.count("POST", "/comments"), asked, "nothing was begun");
+    let moves = |ms| assert_eq!(clock.wait(ms), WaitEnd::Elapsed);
+    moves(2_000);
+    clock.stop(true);
+    fake.fault("GET", "/comments", 1, Trouble::Secondary(Some(60)));
+    told(comment().expect_err("asked to slow down for a minute"));
+    clock.stop(false);
+    moves(62_000);
+    clock.stop(true);
+    // The comment is made, and the answer is lost: the next one who asks finds it.
+    fake.fault("POST", "/comments", 1, Trouble::DoneBut(502));
+    told(comment().expect_err("the answer was lost"));
+    assert!(matches!(comment(), Ok(Once::Found(_))), "it is there");
+    assert_eq!(clock.waited() - waited, 64_000, "only the test has waited");
+    assert_eq!(fake.count("POST", "/comments"), asked + 1);
+    assert_eq!(github.comments(issue.into()).map(|all| all.len()), Ok(1));
 }
 
 #[test]

@@ -1,25 +1,35 @@
 //! What the tests of trackers share: a clock that does not wait, and trackers to be asked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use landfall_model::Timestamp;
 use landfall_testkit::{FAKE_TOKEN, FakeGithub};
 use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
 use landfall_trackers::local::Local;
 use landfall_trackers::tracker::{
-    Clock, Issue, IssueNumber, Label, Marker, NewIssue, Once, RepoName, Title, Tracker,
+    Clock, Issue, IssueNumber, Label, Marker, NewIssue, Once, RepoName, Title, Tracker, WaitEnd,
 };
 
 /// A clock that moves when someone waits, and a little with every look.
 pub struct TestClock {
     now: AtomicI64,
     waited: AtomicU64,
+    is_stopped: AtomicBool,
 }
 
 impl TestClock {
     pub fn new() -> Arc<Self> {
-        Arc::new(Self { now: AtomicI64::new(1_800_000_000_000), waited: AtomicU64::new(0) })
+        Arc::new(Self {
+            now: AtomicI64::new(1_800_000_000_000),
+            waited: AtomicU64::new(0),
+            is_stopped: AtomicBool::new(false),
+        })
+    }
+
+    /// From now on every wait is cut short, or none is.
+    pub fn stop(&self, is_stopped: bool) {
+        self.is_stopped.store(is_stopped, Ordering::SeqCst);
     }
 
     /// How long was waited, all in all.
@@ -33,9 +43,13 @@ impl Clock for TestClock {
         Timestamp(self.now.fetch_add(1, Ordering::SeqCst))
     }
 
-    fn wait(&self, ms: u64) {
+    fn wait(&self, ms: u64) -> WaitEnd {
+        if self.is_stopped.load(Ordering::SeqCst) {
+            return WaitEnd::Stopped;
+        }
         self.waited.fetch_add(ms, Ordering::SeqCst);
         self.now.fetch_add(i64::try_from(ms).expect("no test waits for ages"), Ordering::SeqCst);
+        WaitEnd::Elapsed
     }
 }
 

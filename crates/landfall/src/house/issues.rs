@@ -606,9 +606,10 @@ pub(super) fn tracker_problem(error: &TrackerError) -> Problem {
         TrackerError::RateLimited { .. } | TrackerError::SecondaryLimit { .. } => ProblemCode::TooMany,
         TrackerError::Refused { .. } => ProblemCode::BadInput,
         TrackerError::Malformed { .. } => ProblemCode::Corrupt,
-        TrackerError::Moved { .. } | TrackerError::Conflict { .. } | TrackerError::Unavailable { .. } => {
-            ProblemCode::NotNow
-        }
+        TrackerError::Moved { .. }
+        | TrackerError::Conflict { .. }
+        | TrackerError::Unavailable { .. }
+        | TrackerError::Stopped { .. } => ProblemCode::NotNow,
     };
     let hint = match error.passes().flatten() {
         Some(until) => format!("try again after {}", moment::when_model(until)),

@@ -15,13 +15,15 @@ const BODY: &str = "### Pre-merge (auto-verified)\n\n\
 
 fn issue(scratch: &Scratch, body: &str) {
     use landfall_trackers::local::Local;
-    use landfall_trackers::tracker::{Clock, Marker, NewIssue, Title, Tracker as _};
+    use landfall_trackers::tracker::{Clock, Marker, NewIssue, Title, Tracker as _, WaitEnd};
     struct Then;
     impl Clock for Then {
         fn now(&self) -> landfall_engine::model::Timestamp {
             landfall_engine::model::Timestamp(1_800_000_000_000)
         }
-        fn wait(&self, _: u64) {}
+        fn wait(&self, _: u64) -> WaitEnd {
+            WaitEnd::Elapsed
+        }
     }
     let local = Local::new(&scratch.project().join("issues"), "landfall", std::sync::Arc::new(Then));
     let new = NewIssue {
