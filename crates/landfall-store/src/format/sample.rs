@@ -223,8 +223,8 @@ fn every_fact() -> Vec<Entry> {
     informed_facts(&mut facts);
     evidence_facts(&mut facts);
     shortage_facts(&mut facts);
-    output_facts(&mut facts);
     mutation_facts(&mut facts);
+    output_facts(&mut facts);
     facts.entries
 }
 
