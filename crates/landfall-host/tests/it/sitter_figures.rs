@@ -83,7 +83,7 @@ fn figures() {
 #[test]
 #[ignore = "measures; run it in release and by name"]
 fn figures_of_the_sandbox() {
-    const RUNS: usize = 300;
+    const RUNS: usize = 100;
     // Each with so many layers over caches.
     let levels = [
         (None, 0),
