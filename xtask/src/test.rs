@@ -5,9 +5,9 @@
 //! after a failure, so that one run shows everything that is wrong; the summary comes last.
 
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
@@ -161,11 +161,13 @@ pub fn run(args: &TestArgs) -> Result<()> {
     tools.missing.iter().for_each(|reason| report.add_missing_tool(reason));
     let folders = TestFolders::new()?;
     if is_built {
+        // Its rounds mostly wait, so they go beside the tests.
+        let chaos = (!only_tests).then(|| ChaosRun::start(&folders)).transpose()?;
         let tested = || run_tests(args, filter.as_deref(), &tools, !only_tests, &folders, &mut report);
         steps.run("tests", "tests", tested);
-    }
-    if is_built && !only_tests {
-        steps.run("tests", "chaos", || run_chaos_rounds(&folders, &mut report));
+        if let Some(chaos) = chaos {
+            steps.run("tests", "chaos", || chaos.finish(&mut report));
+        }
     }
     drop(folders);
     if !only_tests {
@@ -206,7 +208,7 @@ fn run_tests(
         command.arg(format!("--stress-count={}", args.repeat));
     }
     let junit = target_folder()?.join("../nextest/xtask/junit.xml");
-    drop(std::fs::remove_file(&junit)); // that of an earlier run, if there was one
+    drop(fs::remove_file(&junit)); // that of an earlier run, if there was one
     let load = args.load.map(Load::start);
     let tested = run_step("tests", command);
     drop(load);
@@ -222,26 +224,40 @@ fn run_tests(
     Ok(())
 }
 
-/// A few rounds of `cargo xtask chaos` with the program that was just tested, each with another kind of fault.
-fn run_chaos_rounds(folders: &TestFolders, report: &mut TestReport) -> Result<()> {
-    // The build has replaced the program that runs now, so it is named by its place.
-    let mut chaos = Command::new(target_folder()?.join("xtask"));
-    chaos.args(["chaos", "--rounds", "5", "--seed", "7"]);
-    chaos.env("LANDFALL_CHAOS_PROGRAM", target_folder()?.join("landfall")).env("TMPDIR", folders.temporary());
-    eprintln!("── chaos");
-    let mut child = chaos.stderr(Stdio::piped()).spawn().context("start chaos")?;
-    let stderr = child.stderr.take().context("its stderr is piped")?;
-    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        eprintln!("{line}");
-        if let Some(reason) = line.strip_prefix(SKIP_MARK) {
-            report.add_missing_tool(reason);
+/// A few rounds of `cargo xtask chaos` with the program that is tested, each with another kind of fault.
+struct ChaosRun {
+    child: Child,
+    log: PathBuf,
+}
+
+impl ChaosRun {
+    /// Starts it. Its output goes to a file, because the tests print at the same time.
+    fn start(folders: &TestFolders) -> Result<Self> {
+        // The build has replaced the program that runs now, so it is named by its place.
+        let mut chaos = Command::new(target_folder()?.join("xtask"));
+        chaos.args(["chaos", "--rounds", "5", "--seed", "7"]);
+        chaos.env("LANDFALL_CHAOS_PROGRAM", target_folder()?.join("landfall"));
+        chaos.env("TMPDIR", folders.temporary());
+        let log = folders.temporary().join("chaos.log");
+        let file = File::create(&log).with_context(|| format!("create {}", log.display()))?;
+        chaos.stdout(file.try_clone().context("share the log")?).stderr(file);
+        Ok(Self { child: chaos.spawn().context("start chaos")?, log })
+    }
+
+    /// Waits for the end and prints what it printed.
+    fn finish(mut self, report: &mut TestReport) -> Result<()> {
+        let status = self.child.wait().context("wait for chaos")?;
+        let output = fs::read_to_string(&self.log).with_context(|| format!("read {}", self.log.display()))?;
+        eprintln!("── chaos\n{output}");
+        output
+            .lines()
+            .filter_map(|line| line.strip_prefix(SKIP_MARK))
+            .for_each(|reason| report.add_missing_tool(reason));
+        if !status.success() {
+            bail!("chaos failed ({status})");
         }
+        Ok(())
     }
-    let status = child.wait().context("wait for chaos")?;
-    if !status.success() {
-        bail!("chaos failed ({status})");
-    }
-    Ok(())
 }
 
 /// Lets the simulation look for every seeded bug, or for one.
@@ -263,8 +279,10 @@ fn nextest(args: &[&str]) -> Result<Command> {
             command
         }
     };
+    // The benchmarks have no tests; the lints compile them.
     command
-        .args(["nextest", "run", "--profile", "xtask", "--workspace", "--features", SEEDED_BUGS])
+        .args(["nextest", "run", "--profile", "xtask", "--workspace", "--exclude", "landfall-bench"])
+        .args(["--features", SEEDED_BUGS])
         .args(args);
     Ok(command)
 }

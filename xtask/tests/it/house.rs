@@ -116,6 +116,15 @@ fn absent(folder: &str, words: &[&str], except: &[&str]) {
     }
 }
 
+/// `cargo xtask test` leaves the benchmarks out, so a test there would never run.
+#[test]
+fn the_benchmarks_have_no_tests() {
+    for (path, _) in sources(&root().join("bench")) {
+        let text = std::fs::read_to_string(&path).expect("Rust is UTF-8");
+        assert!(!text.contains("#[test]"), "{}", path.display());
+    }
+}
+
 #[test]
 fn the_model_has_no_io_clock_thread_or_await() {
     let words = [
