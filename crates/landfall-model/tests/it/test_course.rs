@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use landfall_model::course::{Coming, Person, Scene, filter, is_far_ahead, waits_for_batch};
+use landfall_model::course::{
+    Coming, Interruption, Person, Scene, filter, is_far_ahead, waits_for_batch, waits_for_task,
+};
 use landfall_model::pilot::{Mode, Phase};
 use landfall_model::queue::BatchDoing;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::sprint::{Goal, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::{
-    Attempt, Drive, Event, Opening, RunEnd, RunId, Scope, Spent, StepName, TaskId, Timestamp,
+    Attempt, Doing, Drive, Event, Opening, RunEnd, RunId, Scope, Spent, State, StepName, Task, TaskId,
+    TaskSpec, Timestamp,
 };
 
 const NOW: Timestamp = Timestamp(1_000);
@@ -29,6 +32,23 @@ fn scene() -> Scene {
 
 fn spent(until: Option<Timestamp>) -> Option<Spent> {
     Some(Spent { scope: Scope::Day, what: "$1.00 of $1.00".to_owned(), until })
+}
+
+#[test]
+fn a_run_that_is_to_end_now_waits_for_what_must_be_known_unless_it_was_cut_short() {
+    let check = |doing: Doing, waits: [bool; 3]| {
+        let spec = TaskSpec::new("a task").expect("a title");
+        let mut task = Task::added(TaskId(1), spec, NOW);
+        let step = StepName::new("work");
+        task.state = State::Active { step, doing };
+        let all = [Interruption::None, Interruption::Asked, Interruption::CutShort];
+        assert_eq!(all.map(|interruption| waits_for_task(&task, interruption)), waits, "{:?}", task.state);
+    };
+    check(Doing::Preparing { fresh: false, stop: None }, [true, true, false]);
+    check(Doing::Reporting, [true, true, false]);
+    check(Doing::Checking { stop: None }, [true, false, false]);
+    check(Doing::Exchanging { stop: None }, [true, false, false]);
+    check(Doing::Queued { since: NOW }, [false, false, false]);
 }
 
 #[test]
