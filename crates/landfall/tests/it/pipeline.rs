@@ -255,6 +255,32 @@ fn an_issue_of_github_that_nobody_wants_any_more_is_not_opened_again_by_what_lan
 }
 
 #[test]
+fn a_stop_waits_for_no_limit_of_github_and_what_was_to_be_said_is_said_by_the_next_run() {
+    let world = World::github();
+    let body = format!("{}\n{}", there("done.txt"), script(&[works("code", "done.txt", "\"complete\"")]));
+    let number = issue(&world, "Landed", &body, &["--size", "XS", "--label", "triaged"]);
+    // Where the issue stands is written while its workspace is made, and a run that ends waits for workspaces.
+    let labels = format!("/issues/{number}/labels");
+    let before = world.forge().count("POST", &labels);
+    world.forge().fault("POST", &labels, 1, Trouble::Secondary(Some(80)));
+    let mut run = world.start(&["auto", &number.to_string()]);
+    world.eventually("GitHub asks to slow down", || world.forge().count("POST", &labels) > before);
+    world.landfall(&["stop", "--now"]).ok();
+    run.wait(Duration::from_secs(120));
+    assert_eq!(
+        world.forge().count("POST", &labels),
+        before + 1,
+        "the limit was waited for: {}",
+        world.heard()
+    );
+    let said = auto(&world, &["--resume", &number.to_string()]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    assert_eq!(world.status("T1"), "done");
+    assert_eq!(world.shown(number)["issue"]["state"], "done");
+    assert_eq!(world.left_behind(), []);
+}
+
+#[test]
 fn c33_a_whole_that_is_asked_for_again_tries_the_part_that_failed_and_finishes() {
     let scratch = World::local();
     let whole =
