@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use landfall_model::auto::Loop;
+use landfall_model::gate::GateReport;
 use landfall_model::haul::{Chosen, HaulId};
 use landfall_model::issue::Wishes;
 use landfall_model::pilot::Mode;
@@ -79,6 +80,8 @@ pub enum Ask {
         /// How long it took.
         took_ms: u64,
     },
+    /// Note what the checks showed on the base, where no engine ran.
+    Measured(Box<GateReport>),
     /// Let a session have a module's task worked on, within limits of its own.
     LoopStart(Box<LoopAsked>),
     /// End the loop of a session, once what is under way is finished.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use landfall_host::sandbox::{self, Level, Limits, Sandbox};
+use landfall_model::denial::{self, AccessRules, DeniedAccess, SandboxDenial, access_failures};
 use landfall_model::home;
 use landfall_model::occupancy::{Occupant, may_hand_out_files};
 
@@ -47,7 +48,8 @@ pub(crate) fn around(
     let home = home.as_deref();
     let at_home = |path: &String| expand(home, path);
     let mut write = vec![reach.work.clone(), reach.tmp.clone()];
-    write.extend(reach.own.iter().chain(&settings.sandbox_write).filter_map(at_home));
+    write.extend(reach.own.iter().filter_map(at_home));
+    let named: Vec<PathBuf> = settings.sandbox_write.iter().filter_map(at_home).collect();
     write.extend(reach.caches.write.iter().cloned());
     let mut hide = hidden_by_us(settings, folder, home);
     // The program's own state may be where secrets are; what it may write it may read.
@@ -57,11 +59,19 @@ pub(crate) fn around(
     read.extend(reach.read.iter().cloned());
     read.extend(settings.sandbox_read.iter().filter_map(at_home));
     read.extend(reach.caches.read.iter().cloned());
+    let closed = hidden_but_home(&hide, home);
+    write.extend(named.iter().flat_map(|named| open_places(named, &closed)));
     let mut private = Vec::new();
     if level != Level::Write {
+        // What is not there yet is made in an empty folder of the run's own that stands in place of the hidden one.
+        let missing = named.iter().filter(|named| is_pattern(named) || !named.exists());
+        private.extend(
+            missing.filter_map(|named| nearest_hidden(named, &hide)).filter(|at| Some(at.as_path()) == home),
+        );
+        private.dedup();
         hide.extend(sandbox::runtime_folders());
         read.extend(sandbox::needed_runtime_files());
-        private = sandbox::shared_temporary_folders();
+        private.extend(sandbox::shared_temporary_folders());
     }
     let tools = without_links_to(&hide, home, tools(home, env, hide.iter().chain(&private)));
     let layers = reach.caches.layers.clone();
@@ -256,6 +266,90 @@ pub(crate) fn make_state(home: Option<&Path>, own: &[String]) {
         if path.extension().is_none() {
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
             drop(made); // where it cannot be made, the agent says what it misses
+        }
+    }
+}
+
+/// Whether a path stands for several.
+fn is_pattern(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().contains(&b'*'))
+}
+
+/// The hidden place that a path lies in.
+fn nearest_hidden(path: &Path, hide: &[PathBuf]) -> Option<PathBuf> {
+    let above = hide.iter().filter(|hidden| path.starts_with(hidden));
+    above.max_by_key(|hidden| hidden.components().count()).cloned()
+}
+
+/// The places that a path of `sandbox_write` opens: itself, or what fits a pattern in its last part. A pattern opens nothing that
+/// is hidden for itself.
+fn open_places(named: &Path, closed: &[PathBuf]) -> Vec<PathBuf> {
+    let (Some(folder), Some(pattern)) = (named.parent(), named.file_name()) else {
+        return vec![named.to_owned()];
+    };
+    if !is_pattern(named) {
+        return vec![named.to_owned()];
+    }
+    let pattern = pattern.to_string_lossy();
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let fitting = entries.filter(|entry| matches_pattern(&pattern, &entry.file_name().to_string_lossy()));
+    let is_closed = |path: &Path| {
+        // What lies around something hidden is no more to be opened than what lies in it.
+        closed.iter().any(|closed| path.starts_with(closed) || closed.starts_with(path))
+    };
+    fitting
+        .map(|entry| entry.path())
+        .filter(|path| !is_closed(path) && !is_closed(&real_or_same(path)))
+        .take(PROGRAMS_MAX)
+        .collect()
+}
+
+/// Whether `name` fits `pattern`, in which `*` stands for any text.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(part) = last.replace(part) {
+            let Some((_, after)) = rest.split_once(part) else { return false };
+            rest = after;
+        }
+    }
+    last.map_or(rest.is_empty(), |last| rest.ends_with(last))
+}
+
+/// What the sandbox denied to a run, as far as its output and the rules of the run tell.
+pub(crate) fn denials(
+    sandbox: Option<&Sandbox>,
+    env: &[(OsString, OsString)],
+    output: &str,
+) -> Vec<SandboxDenial> {
+    let Some(sandbox) = sandbox else { return Vec::new() };
+    let failures = access_failures(output);
+    if failures.is_empty() {
+        return Vec::new();
+    }
+    let real = |paths: &[PathBuf]| paths.iter().map(|path| real_or_same(path)).collect::<Vec<_>>();
+    let mut rules = AccessRules {
+        write: real(&sandbox.write),
+        read: real(&sandbox.read),
+        hide: real(&sandbox.hide),
+        private: real(&sandbox.private),
+    };
+    rules.write.extend(sandbox.layers.iter().map(|layer| real_or_same(&layer.path)));
+    let home = home_of(env).map(|home| real_or_same(&home));
+    denial::denials(&failures, &rules, home.as_deref(), &may_use)
+}
+
+/// Whether the user may do this outside of the sandbox. What is not there is made in the nearest folder above.
+fn may_use(path: &Path, access: DeniedAccess) -> bool {
+    use rustix::fs::Access;
+    match access {
+        DeniedAccess::Read => rustix::fs::access(path, Access::READ_OK).is_ok(),
+        DeniedAccess::Write => {
+            let there = path.ancestors().find(|above| above.exists());
+            there.is_some_and(|there| rustix::fs::access(there, Access::WRITE_OK).is_ok())
         }
     }
 }

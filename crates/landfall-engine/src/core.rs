@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::auto::Loops;
+use landfall_model::base_gate::{BaseGate, BaseNews};
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, Retention};
 use landfall_model::course::{self, Coming, Interruption, Person, Scene};
 use landfall_model::flake::Flakes;
@@ -162,6 +163,8 @@ pub struct Core {
     only: Option<BTreeSet<TaskId>>,
     /// Where the base is, as far as facts tell.
     base: Option<Commit>,
+    /// Whether agents may start on it.
+    base_gate: BaseGate,
     /// A landing that did not check out: nothing more is landed or published until a person has looked.
     mismatch: Option<TaskId>,
     /// Tasks about which something was being done that gave up because of a stop.
@@ -218,6 +221,7 @@ impl Core {
             attended: false,
             only: None,
             base: None,
+            base_gate: BaseGate::default(),
             mismatch: None,
             cut_short: BTreeSet::new(),
             low_disk: false,
@@ -418,6 +422,9 @@ impl Core {
                 self.run = None;
             }
             EngineEvent::BaseMoved { to, by, .. } => {
+                if self.base.as_ref() != Some(to) {
+                    self.base_gate.moved(*by);
+                }
                 self.base = Some(to.clone());
                 out.trust(to);
                 if *by == Mover::Person {
@@ -870,6 +877,41 @@ impl Core {
         self.grant(out, &Limits { lanes, ..limits });
     }
 
+    /// Whether the checks should run on the base now: an agent would start if they passed there.
+    #[must_use]
+    pub fn wants_base_check(&self, out: &dyn Outside) -> bool {
+        self.run.is_some()
+            && self.drive == Drive::Running
+            && self.world.waiting_for(Standing::Slot) > 0
+            && self.limits(out).slots > 0
+            && self.base_gate.wants_check(out.now())
+    }
+
+    /// What came of the checks on `base`. What was seen of another base than the present one is evidence of that one only.
+    pub fn hear_base(&mut self, out: &dyn Outside, base: Option<&Commit>, news: &BaseNews) {
+        let is_present = match base {
+            Some(base) => self.base.as_ref().is_none_or(|present| present == base),
+            None => true, // the base could not be found at all
+        };
+        let mut gate = self.base_gate.clone();
+        gate.hear(out.now(), news);
+        if let BaseNews::Checked(report) = news
+            && !report.reused
+            && (!report.is_empty() || !gate.may_start())
+        {
+            self.fact(out, EngineEvent::Measured { report: (**report).clone() });
+        }
+        if is_present {
+            self.base_gate = gate;
+        }
+    }
+
+    /// Why no agent starts on the base, if some want to.
+    #[must_use]
+    pub fn base_hold(&self) -> Option<String> {
+        self.base_gate.reason().filter(|_| self.world.waiting_for(Standing::Slot) > 0)
+    }
+
     /// What this machine has run out of: until it is back nothing is started.
     pub fn set_short(&mut self, resource: Option<MachineResource>) {
         self.short = resource;
@@ -980,11 +1022,12 @@ impl Core {
         }
     }
 
-    /// The limits, without slots while agents are far ahead of what lands.
+    /// The limits, without slots while agents are far ahead of what lands, or a check does not pass on the base.
     fn paced(&self, limits: &Limits) -> Limits {
         // Whoever in line waits for what they need must not stop the agents who work on that.
         let waiting = self.world.waiting_for(Standing::Lane) + self.landable();
-        match course::is_far_ahead(waiting, limits.slots, self.rules.queue.batch_max) {
+        let is_far_ahead = course::is_far_ahead(waiting, limits.slots, self.rules.queue.batch_max);
+        match is_far_ahead || !self.base_gate.may_start() {
             true => Limits { slots: 0, ..limits.clone() },
             false => limits.clone(),
         }
@@ -1131,6 +1174,7 @@ impl Core {
             (Coming::Account, self.world.next_opening(out.now()).is_some()),
             (Coming::Room, self.low_disk),
             (Coming::Resource, self.short.is_some() && self.wants_something()),
+            (Coming::BaseCheck, self.base_gate.opens_by_itself()),
             (Coming::Landing, !self.queue.batches().is_empty() || self.queue.resumes_soon() || moves()),
         ];
         Scene {
@@ -1178,7 +1222,8 @@ impl Core {
         let sprint = self.sprint().and_then(|sprint| sprint.due(now));
         let queue = self.queue.due().filter(|_| running && self.mismatch.is_none());
         let gate = self.gate_retry.filter(|_| running && !self.world.gate_waits().is_empty());
-        [due, self.world.next_opening(now), queue, sprint, gate].into_iter().flatten().min()
+        let base = self.base_gate.due().filter(|_| running && self.world.waiting_for(Standing::Slot) > 0);
+        [due, self.world.next_opening(now), queue, sprint, gate, base].into_iter().flatten().min()
     }
 
     /// Nothing new begins until a person, or whoever, lets it go on.

@@ -19,6 +19,7 @@ use landfall_host::sandbox;
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_host::wait::FolderWatch;
 use landfall_model::Feedback;
+use landfall_model::base_gate::BaseNews;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::disk::Disk;
 use landfall_model::journal_claim::JournalClaim;
@@ -32,6 +33,7 @@ use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
 use thiserror::Error;
 
 use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
+use crate::base_check::BaseChecker;
 use crate::catalogue::{self, CatalogueError};
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
 use crate::disk::{Governor, INODES_WANTED, Looked};
@@ -170,6 +172,8 @@ pub(crate) enum Mail {
     Fact(EngineEvent),
     /// A person asks.
     Ask(Ask, Sender<Answer>),
+    /// What came of the checks on the base; none if it could not be found.
+    BaseChecked { base: Option<Commit>, news: BaseNews },
     /// The model has answered an agent of this task: its account can be worked on.
     Answered(TaskId),
     /// Publishing is over for now.
@@ -240,6 +244,8 @@ pub struct RunOutcome {
     pub held: Option<String>,
     /// Why the landing queue does not move, if it does not.
     pub queue_held: Option<String>,
+    /// Why no agent could start on the base, if some wanted to.
+    pub base_held: Option<String>,
     /// Why it was paused when it ended, if it was.
     pub paused: Option<String>,
     /// The latest sprint, if there was one.
@@ -546,6 +552,7 @@ impl Engine {
         }
         let mut scout = Scout::new(self.site.clone());
         let mut spares = Spares::new(self.site.clone());
+        let mut base_checker = BaseChecker::new(self.site.clone());
         let mut touched: BTreeSet<TaskId> = turn.touched.keys().copied().collect();
         land::keep_checkpoints(&self.site, &turn.checkpoints);
         let (effects, queue_effects) = self.core.expected();
@@ -575,6 +582,7 @@ impl Engine {
                 self.perform_queue(effect);
             }
             land::keep_checkpoints(&self.site, &turn.checkpoints);
+            base_checker.look(self.core.wants_base_check(&*self.site));
             if turn.landed {
                 publishing.ask();
             }
@@ -615,6 +623,9 @@ impl Engine {
                         self.replies.push((reply, Ok(Reply::Stopping { agents })));
                     }
                     Mail::Ask(ask, reply) => self.hear_ask(ask, reply),
+                    Mail::BaseChecked { base, news } => {
+                        self.core.hear_base(&*self.site, base.as_ref(), &news);
+                    }
                     Mail::Answered(task) => self.core.answered(&*self.site, task),
                     Mail::PublishOver => publishing.over(),
                     Mail::CutShort(task) => self.core.set_cut_short(task),
@@ -626,6 +637,7 @@ impl Engine {
                 }
             }
         }
+        base_checker.finish();
         follower.end();
         spares.finish();
         self.folders.finish();
@@ -656,7 +668,8 @@ impl Engine {
         };
         let queue_held = self.core.queue().hold().map(|hold| hold.reason.clone());
         let sprint = self.core.sprints().all().last().map(|sprint| sprint.id);
-        Ok(RunOutcome { run, why, tasks, held, queue_held, paused, sprint })
+        let base_held = self.core.base_hold();
+        Ok(RunOutcome { run, why, tasks, held, queue_held, base_held, paused, sprint })
     }
 
     fn perform_queue(&self, effect: QueueEffect) {
@@ -733,6 +746,7 @@ impl Engine {
             Some(free) => format!("{free} inodes are free, {INODES_WANTED} are wanted"),
             None => format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000),
         };
+        view.base_hold = self.core.base_hold();
         view.low_disk = in_the_way.then_some(left);
         view.shut = shut.map(|(name, state)| (name.clone(), state.clone())).collect();
         view.queue = self.core.queue().clone();
@@ -860,6 +874,10 @@ impl Engine {
             Ask::DropDiscoveries { numbers } => self.drop_discoveries(&numbers),
             Ask::Consulted { about, profile, usage, took_ms } => {
                 self.core.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
+                Ok(Reply::Done)
+            }
+            Ask::Measured(report) => {
+                self.core.fact(out, EngineEvent::Measured { report: *report });
                 Ok(Reply::Done)
             }
             Ask::LoopStart(mut asked) => {

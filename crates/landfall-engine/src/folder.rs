@@ -164,6 +164,12 @@ impl StateFolder {
         self.root.join("lanes")
     }
 
+    /// Where checks run that the user asks for without an engine.
+    #[must_use]
+    pub fn own_checks(&self) -> PathBuf {
+        self.root.join("checks")
+    }
+
     /// The records of agent runs and checks.
     #[must_use]
     pub fn attempts(&self) -> PathBuf {

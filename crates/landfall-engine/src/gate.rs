@@ -15,6 +15,7 @@ use landfall_host::git::{
 use landfall_host::sitter::{self, Cause, Found, Spec, StartError};
 use landfall_model::audit::Extent;
 use landfall_model::case_collision::{CaseCollision, find_case_collision};
+use landfall_model::denial::SandboxDenial;
 use landfall_model::gaming;
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
 use landfall_model::issue::{self, IssueKind, Source};
@@ -38,6 +39,7 @@ use crate::shortage;
 use crate::site::{self, BaselineEntry, Site};
 use crate::test_evidence;
 use crate::trust::{TrustStore, TrustVerdict};
+use crate::warm_caches;
 
 /// Brings the work in, merges it and verifies the result. Each part repeats safely: objects are added, refs of ours are
 /// moved, a lane is made clean before it is used.
@@ -368,6 +370,9 @@ pub(crate) fn verify(
         }
     }
     report.took_ms = site.clock.mono_ms() - began;
+    if base == merged && report.outcome().is_green() {
+        warm_caches::keep(&site.store, &site.folder.lanes(), &lane.lane);
+    }
     Ok(Some(report))
 }
 
@@ -519,6 +524,7 @@ fn refused(name: &str, command: &str, excerpt: String) -> CommandResult {
         tests: None,
         excerpt,
         caps: None,
+        denied: Vec::new(),
     }
 }
 
@@ -534,6 +540,7 @@ fn unreadable(problem: &str) -> CommandResult {
         tests: None,
         excerpt: problem.to_owned(),
         caps: None,
+        denied: Vec::new(),
     }
 }
 
@@ -635,6 +642,8 @@ pub(crate) struct Shown {
     pub excerpt: String,
     /// The tests that failed, where its output names them.
     pub failing: Vec<String>,
+    /// What the sandbox denied to it, if it did not pass.
+    pub denied: Vec<SandboxDenial>,
 }
 
 impl Gate<'_> {
@@ -646,7 +655,14 @@ impl Gate<'_> {
         let failed = weigh(&first.seen, None, None) != Outcome::Pass;
         let mut again = None;
         let mut on_base = None;
-        if failed && self.site.store.tree_of(self.base)? != self.site.store.tree_of(self.merged)? {
+        let is_base = self.site.store.tree_of(self.base)? == self.site.store.tree_of(self.merged)?;
+        if failed && is_base && is_worth_another_run(&first) {
+            // A base that is red holds everybody up: it is believed only twice.
+            let name = format!("{}-v{place}-again", self.name);
+            let Some(shown) = self.run(self.merged, Ignored::Keep, command, &name)? else { return Ok(None) };
+            again = Some(shown.seen);
+        }
+        if failed && !is_base {
             let Some(seen) = self.on_base(place)? else { return Ok(None) };
             on_base = Some(seen);
             let alone = weigh(&first.seen, None, on_base.as_ref());
@@ -688,6 +704,7 @@ impl Gate<'_> {
             // What passed needs no words; the whole log is in the folder of the run.
             excerpt: if outcome == Outcome::Pass { String::new() } else { first.excerpt },
             caps: command.caps,
+            denied: if outcome.is_green() { Vec::new() } else { first.denied },
         }))
     }
 
@@ -765,9 +782,15 @@ impl Gate<'_> {
                 CheckEnd::Shown(shown) => return Ok(Some(shown)),
                 CheckEnd::SitterKilled if restarts < SITTER_RESTARTS_MAX => restarts += 1,
                 CheckEnd::SitterKilled => {
-                    let seen = Seen { exit: None, timed_out: false, tests: None };
+                    let seen = Seen { exit: None, timed_out: false, tests: None, is_denied: false };
                     let excerpt = format!("the check was killed {} times from outside", restarts + 1);
-                    return Ok(Some(Shown { seen, took_ms: 0, excerpt, failing: Vec::new() }));
+                    return Ok(Some(Shown {
+                        seen,
+                        took_ms: 0,
+                        excerpt,
+                        failing: Vec::new(),
+                        denied: Vec::new(),
+                    }));
                 }
             }
         }
@@ -788,6 +811,7 @@ impl Gate<'_> {
             .map_err(|error| GitError::io("make a folder for temporary files of a check", error))?;
         let _tmp = TmpFolder(&dir);
         let settings = &self.site.settings.run;
+        warm_caches::give(&self.site.store, &self.site.folder.lanes(), self.lane);
         let caches = confine::caches(
             settings,
             &self.site.folder,
@@ -860,9 +884,15 @@ impl Gate<'_> {
             let missing = shortage::find(self.site);
             let afterwards = self.missing_after_cleanup(commit, &dir);
             if missing.is_some() && blamed_for_red_check(missing, afterwards).is_none() {
-                let seen = Seen { exit: Some(1), timed_out: false, tests: None };
+                let seen = Seen { exit: Some(1), timed_out: false, tests: None, is_denied: false };
                 let excerpt = "the check filled the disk until its output was cut".to_owned();
-                return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt, failing: Vec::new() }));
+                return Ok(CheckEnd::Shown(Shown {
+                    seen,
+                    took_ms: 0,
+                    excerpt,
+                    failing: Vec::new(),
+                    denied: Vec::new(),
+                }));
             }
             let full = shortage::error_of(MachineResource::Disk);
             return Err(GitError::io("keep the output of a check", full));
@@ -872,10 +902,16 @@ impl Gate<'_> {
             Waited::Ended { ended, overdue } => (ended, overdue),
             Waited::Lost { overdue: false } => return Ok(CheckEnd::SitterKilled),
             Waited::Lost { overdue: true } => {
-                let seen = Seen { exit: None, timed_out: true, tests: None };
+                let seen = Seen { exit: None, timed_out: true, tests: None, is_denied: false };
                 let excerpt =
                     "the check did not end within its time limit and could not be stopped".to_owned();
-                return Ok(CheckEnd::Shown(Shown { seen, took_ms: 0, excerpt, failing: Vec::new() }));
+                return Ok(CheckEnd::Shown(Shown {
+                    seen,
+                    took_ms: 0,
+                    excerpt,
+                    failing: Vec::new(),
+                    denied: Vec::new(),
+                }));
             }
         };
         let exit = match &ended.exit {
@@ -891,7 +927,8 @@ impl Gate<'_> {
             (None, None) => None,
             (out, err) => Some(out.unwrap_or(0) + err.unwrap_or(0)),
         };
-        let seen = Seen { exit, timed_out: overdue || ended.cause == Cause::Deadline, tests };
+        let timed_out = overdue || ended.cause == Cause::Deadline;
+        let mut seen = Seen { exit, timed_out, tests, is_denied: false };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
         let is_red = weigh(&seen, None, None) != Outcome::Pass;
         if is_red && self.is_out_of_memory(commit, command, ended.oom_kills)? {
@@ -909,17 +946,20 @@ impl Gate<'_> {
             let doing = format!("run a check while this machine is out of {resource}");
             return Err(GitError::io(doing, shortage::error_of(resource)));
         }
-        let failing = match weigh(&seen, None, None) {
-            Outcome::Pass => Vec::new(),
+        let (failing, denied) = match weigh(&seen, None, None) {
+            Outcome::Pass => (Vec::new(), Vec::new()),
             Outcome::Flaky | Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => {
-                gaming::failing_tests(&format!("{out}\n{err}"))
+                let both = format!("{out}\n{err}");
+                let denied = confine::denials(spec.sandbox.as_ref(), &spec.env, &both);
+                (gaming::failing_tests(&both), denied)
             }
         };
+        seen.is_denied = !denied.is_empty();
         let mut excerpt = excerpt(&out, &err);
         if is_red && ended.oom_kills > 0 {
             excerpt.push_str("\nthe kernel ended processes of this machine for lack of memory while this ran, again and again");
         }
-        Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt, failing }))
+        Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt, failing, denied }))
     }
 
     /// Whether a red check is to be run again, as memory was missing while it ran.
@@ -969,6 +1009,11 @@ fn not_started(error: StartError) -> GitError {
     }
 }
 
+/// Whether a failure on the base may be an accident. A denial, a limit or a missing program is none.
+fn is_worth_another_run(shown: &Shown) -> bool {
+    weigh(&shown.seen, None, None) == Outcome::Fail && shown.denied.is_empty()
+}
+
 /// How one run of a check ended.
 enum CheckEnd {
     /// It ran to its end, or to its limit.
@@ -982,7 +1027,7 @@ enum CheckEnd {
 const SITTER_RESTARTS_MAX: u32 = 4; // whoever kills that many in a row kills the next one, too
 const RED_BASE_MS: u64 = 20_000; // long enough for the tasks that fail together, short enough to see a mended machine
 const BASELINE_MAX: usize = 256; // what tasks at work still ask for; the rest is measured again
-const TESTS_TAIL: u64 = 1 << 20; // runners say how many tests ran at the end
+pub(crate) const TESTS_TAIL: u64 = 1 << 20; // runners say how many tests ran at the end
 const EXCERPT_MAX: usize = 4_000; // what an agent can use of a failure; the whole log is in the folder of the run
 
 /// What waiting for a check came to.
@@ -1038,7 +1083,7 @@ pub(crate) fn tail(path: &Path, max: u64) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn excerpt(out: &str, err: &str) -> String {
+pub(crate) fn excerpt(out: &str, err: &str) -> String {
     let last = |text: &str, max: usize| {
         let text = text.trim_end();
         let from = text.char_indices().rev().map(|(at, _)| at).take_while(|at| text.len() - at <= max).last();
@@ -1058,8 +1103,13 @@ pub(crate) fn digest(text: &str) -> Digest {
 
 /// What a pass depends on besides the tree and the section.
 fn environment(site: &Site) -> Digest {
+    environment_of(&site.env)
+}
+
+/// The same for the environment that checks get.
+pub(crate) fn environment_of(env: &[(std::ffi::OsString, std::ffi::OsString)]) -> Digest {
     let path =
-        site.env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.to_string_lossy().into_owned());
+        env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.to_string_lossy().into_owned());
     digest(&format!("{} {} {}", std::env::consts::OS, std::env::consts::ARCH, path.unwrap_or_default()))
 }
 

@@ -6,6 +6,7 @@
 
 pub mod accept;
 mod ask;
+mod base_check;
 mod caches;
 pub mod catalogue;
 mod channel;
@@ -44,6 +45,7 @@ mod patience;
 mod perform;
 pub mod ports;
 mod probe;
+pub mod project_check;
 pub mod prompts;
 pub mod propose;
 mod publish;
@@ -64,6 +66,7 @@ mod test_evidence;
 pub mod traces;
 pub mod tracker;
 pub mod trust;
+mod warm_caches;
 pub mod workspace;
 
 pub use ask::{Ask, AskError, FollowAsked, FollowIssue, LoopAsked, NewTask, Position, Reply, Rewritten};

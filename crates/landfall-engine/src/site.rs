@@ -193,6 +193,8 @@ pub struct View {
     pub live: BTreeMap<TaskId, Live>,
     /// Why no agent is started, if the disk has too little room.
     pub low_disk: Option<String>,
+    /// Why no agent starts on the base, if some want to.
+    pub base_hold: Option<String>,
     /// What this machine has run out of: nothing is started meanwhile.
     pub shortage: Option<Shortage>,
     /// Those at the front of the line whose turn it is not, and why.
@@ -297,6 +299,18 @@ impl Site {
     pub(crate) fn manner(&self, task: TaskId, attempt: Attempt) -> Option<Manner> {
         let stops = self.stops.lock().expect("no thread panics while it holds the stops");
         stops.get(&(task, attempt)).copied()
+    }
+
+    /// A pass that is known of the same tree by the same rules in the same environment.
+    #[must_use]
+    pub fn known_pass(&self, wanted: &GateReport) -> Option<GateReport> {
+        let key = (wanted.tree.clone(), wanted.config.clone(), wanted.environment.clone());
+        let passes = self.passes.lock().expect("no thread panics while it holds the passes");
+        passes.get(&key).map(|known| GateReport {
+            commands: known.commands.clone(),
+            reused: true,
+            ..wanted.clone()
+        })
     }
 
     /// Sends news of the landing queue to the engine.

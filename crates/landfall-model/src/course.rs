@@ -167,6 +167,8 @@ pub enum Coming {
     Room,
     /// Something this machine has run out of, and that somebody waits for.
     Resource,
+    /// The checks pass on the base, for agents to start there.
+    BaseCheck,
     /// The landing queue goes on.
     Landing,
 }
@@ -194,7 +196,7 @@ impl Scene {
         let comes = |coming: &Coming| match coming {
             Coming::Landing | Coming::Resource => true,
             Coming::Due | Coming::Account => !paused,
-            Coming::Room => !paused && self.wants_slot,
+            Coming::Room | Coming::BaseCheck => !paused && self.wants_slot,
         };
         !(self.coming.iter().any(comes) || (money && !paused))
     }

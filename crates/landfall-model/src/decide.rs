@@ -1719,8 +1719,14 @@ fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
             (_, Some(code)) => format!("exit code {code}"),
             (_, None) => "killed".to_owned(),
         };
+        // An agent cannot open the sandbox, but its work can use another place.
+        let denied: String = command
+            .denied
+            .iter()
+            .map(|denial| format!("{}; use `$TMPDIR` instead\n", denial.sentence(&command.name)))
+            .collect();
         text.push_str(&format!(
-            "`{}` ({}): {how}\n{}\n",
+            "`{}` ({}): {how}\n{denied}{}\n",
             command.command,
             command.name,
             command.excerpt.trim_end()
@@ -1753,6 +1759,9 @@ fn gate_wait(report: &GateReport) -> Wait {
             detail: "the project requires verification but configures no command".to_owned(),
         };
     };
+    if let Some(detail) = command.denial_text() {
+        return Wait::GateBroken { command: command.name.clone(), detail };
+    }
     let detail = match (command.outcome, command.exit) {
         (Outcome::PreExisting, _) => "it fails on the base as well, without this work".to_owned(),
         (_, Some(127)) => format!("`{}` was not found (exit code 127)", command.command),

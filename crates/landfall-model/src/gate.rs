@@ -2,6 +2,7 @@
 
 mod count;
 
+use crate::denial::{SandboxDenial, settings_that_allow};
 use crate::sandbox::Confinement;
 use crate::score::Dimension;
 use crate::{Commit, Digest, Tree};
@@ -63,6 +64,8 @@ pub struct Seen {
     pub timed_out: bool,
     /// How many tests it says it ran, if its output tells.
     pub tests: Option<u64>,
+    /// Whether the sandbox denied it a path, as its output says and its rules confirm.
+    pub is_denied: bool,
 }
 
 impl Seen {
@@ -83,7 +86,8 @@ impl Seen {
 /// A command that cannot run on the work and passes on the base fails: this machine can run it, so the work broke it.
 /// Otherwise it would hold up every other task. A command that cannot run on the base either is broken. A failure is the
 /// work's own unless a second run passes or the base fails too. A base on which the command could not run at all says
-/// nothing about the work: the first tests of a project fail on their own account.
+/// nothing about the work: the first tests of a project fail on their own account. If the sandbox denies a path on the work
+/// and on the base, the settings are to blame, and the command is broken.
 #[must_use]
 pub fn weigh(on_work: &Seen, again: Option<&Seen>, on_base: Option<&Seen>) -> Outcome {
     let first = on_work.alone();
@@ -97,7 +101,8 @@ pub fn weigh(on_work: &Seen, again: Option<&Seen>, on_base: Option<&Seen>) -> Ou
             if passes(again) {
                 Outcome::Flaky
             } else if on_base.is_some_and(|seen| matches!(seen.alone(), Outcome::Fail | Outcome::Timeout)) {
-                Outcome::PreExisting
+                let is_denied = on_work.is_denied && on_base.is_some_and(|seen| seen.is_denied);
+                if is_denied { Outcome::Broken } else { Outcome::PreExisting }
             } else {
                 first
             }
@@ -128,6 +133,18 @@ pub struct CommandResult {
     pub excerpt: String,
     /// The dimension it holds down when it fails, whatever a judge thinks.
     pub caps: Option<Dimension>,
+    /// What the sandbox denied to it, if it did not pass.
+    pub denied: Vec<SandboxDenial>,
+}
+
+impl CommandResult {
+    /// What the sandbox denied, and what allows it, in a sentence; none if it denied nothing.
+    #[must_use]
+    pub fn denial_text(&self) -> Option<String> {
+        let first = self.denied.first()?;
+        let allow = settings_that_allow(&self.denied).join(" and ");
+        Some(format!("{}; allow it with `{allow}` under [run] in landfall.toml", first.sentence(&self.name)))
+    }
 }
 
 /// All that verification saw of one tree.

@@ -418,6 +418,7 @@ fn gate(id: TaskId) -> GateReport {
         tests: Some(412),
         excerpt: "test result: ok. 412 passed; 0 failed; 0 ignored\n".to_owned(),
         caps: None,
+        denied: Vec::new(),
     };
     GateReport {
         base: commit(1),

@@ -201,6 +201,9 @@ pub struct RawVerify {
     /// a changed line of the product and runs the commands, until one fails: at most four times, for as long as twice the checks
     /// took, and only if they took less than 30 seconds.
     pub mutation: RawMutation,
+    /// What agents do while a check does not pass on the base itself, without any work. Landfall runs the checks there before the
+    /// first agent starts; a pass is remembered.
+    pub red_base: RawRedBase,
     /// How long a command may take that sets no `timeout` of its own.
     pub timeout: Millis<100, DAY>,
     /// The commands, in order: tables (`[[verify.command]]`), or plain lines (`command = ["cargo test"]`).
@@ -215,6 +218,7 @@ impl Default for RawVerify {
             keep_ignored: false,
             base_tests: RawBaseTests::Review,
             mutation: RawMutation::Report,
+            red_base: RawRedBase::Wait,
             timeout: Millis(5 * MINUTE),
             command: Vec::new(),
         }
@@ -243,6 +247,16 @@ pub enum RawMutation {
     Report,
     /// No line is altered.
     Off,
+}
+
+/// What agents do while a check does not pass on the base.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawRedBase {
+    /// None starts until the checks pass on the base.
+    Wait,
+    /// They start, for example to repair the check. The checks do not run on the base before.
+    Start,
 }
 
 /// A verification command: a line for the shell, or a table that says more.
@@ -346,7 +360,9 @@ pub struct RawRun {
     /// changes for itself. `~` is your home folder.
     pub caches: Vec<String>,
     /// More files and folders that agents and checks may write in the sandbox, besides their workspace, a folder for
-    /// temporary files and the agent's own state. They all change the same files. `~` is your home folder.
+    /// temporary files and the agent's own state. They all change the same files. `~` is your home folder. In the last part of a
+    /// path, `*` stands for any text. At `isolated` and `strict`, what is not there yet in the home folder is made in an empty
+    /// folder of the run's own.
     pub sandbox_write: Vec<String>,
     /// More files and folders that cannot be read in the sandbox, besides Landfall's own state, the home folder and the
     /// usual places of secrets (`~/.ssh`, `~/.gnupg`, `~/.aws` and the like).

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use landfall_model::base_gate::RedBase;
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
 use landfall_model::gaming::{BaseTestMode, MutationMode};
@@ -23,8 +24,8 @@ use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
     RawBaseTests, RawCommand, RawCommandTable, RawDimension, RawDisk, RawLand, RawMode, RawMutation,
-    RawOverdue, RawPrice, RawProfile, RawPublish, RawRequiredSandbox, RawReview, RawReviewMode, RawSandbox,
-    RawSettings, RawStyle, RawVerify,
+    RawOverdue, RawPrice, RawProfile, RawPublish, RawRedBase, RawRequiredSandbox, RawReview, RawReviewMode,
+    RawSandbox, RawSettings, RawStyle, RawVerify,
 };
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::shares;
@@ -101,6 +102,8 @@ pub struct Verify {
     pub base_tests: BaseTestMode,
     /// What it means if no test notices altered lines.
     pub mutation: MutationMode,
+    /// What agents do while a check does not pass on the base.
+    pub red_base: RedBase,
     /// The commands, in order.
     pub commands: Vec<VerifyCommand>,
 }
@@ -377,7 +380,8 @@ impl Verify {
     #[must_use]
     pub fn canonical(&self) -> String {
         // Debug quoting keeps a newline in a command from looking like another field.
-        let Self { required, retries, keep_ignored, base_tests, mutation, commands } = self;
+        // When agents start is no matter of what a pass means.
+        let Self { required, retries, keep_ignored, base_tests, mutation, red_base: _, commands } = self;
         let mut out = format!("required={required}\nretries={retries}\nkeep_ignored={keep_ignored}\n");
         // Defaults are left out, so that passes from before these settings stay known.
         if *base_tests != BaseTestMode::default() {
@@ -593,6 +597,10 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
         keep_ignored: raw.keep_ignored,
         base_tests,
         mutation,
+        red_base: match raw.red_base {
+            RawRedBase::Wait => RedBase::Wait,
+            RawRedBase::Start => RedBase::Start,
+        },
         commands,
     })
 }

@@ -36,6 +36,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 keep_ignored: false,
                 base_tests: Review,
                 mutation: Report,
+                red_base: Wait,
                 commands: [],
             },
             run: Run {

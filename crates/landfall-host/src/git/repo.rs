@@ -2,6 +2,7 @@
 //!
 //! Nothing is written here (see `publish`), and its configuration is trusted for nothing that executes.
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -258,6 +259,23 @@ impl Repo {
         let records = said.split(|byte| *byte == 0).filter_map(|record| record.get(3..));
         let paths = records.filter(|path| !path.is_empty());
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
+    /// The files that git tracks, by their paths below the root. Names that are not UTF-8 are left out.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn tracked_files(&self) -> Result<BTreeSet<String>, GitError> {
+        let said = self
+            .git
+            .call("list the tracked files")
+            .trust(Trust::Checkout)
+            .git_dir(&self.git_dir)
+            .work_tree(&self.root)
+            .args(["ls-files", "-z", "--cached", "--full-name"])
+            .output()?;
+        let paths = said.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
+        Ok(paths.filter(|path| !path.is_empty()).map(str::to_owned).collect())
     }
 
     /// Commits these files, and nothing else, on the branch that is checked out, in the person's name.

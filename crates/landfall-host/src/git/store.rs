@@ -808,6 +808,37 @@ impl Store {
         Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing, "not an object id"))
     }
 
+    /// Makes the tree of a commit with one file more at its top, or with another content of that file.
+    ///
+    /// # Errors
+    /// When git fails, or the name is no plain file name.
+    pub fn tree_with_file(&self, commit: &Oid, name: &str, content: &[u8]) -> Result<Oid, GitError> {
+        let doing = || format!("add `{name}` to the tree of {commit}");
+        if name.is_empty() || name.contains(['/', '\n', '\0']) {
+            return Err(GitError::output(doing(), "it is not the name of a file"));
+        }
+        let id = |bytes: Vec<u8>| {
+            Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing(), "not an object id"))
+        };
+        let blob = id(self
+            .write_call(doing())
+            .args(["hash-object", "-w", "--stdin"])
+            .input(content.to_vec())
+            .output()?)?;
+        let listed =
+            self.call(doing()).args(["ls-tree", "-z", "--end-of-options", commit.as_str()]).output()?;
+        let mut entries: Vec<u8> = Vec::with_capacity(listed.len() + 100);
+        for entry in listed.split_inclusive(|byte| *byte == 0) {
+            let mut parts = entry.splitn(2, |byte| *byte == b'\t');
+            let own = parts.nth(1).is_some_and(|own| own.strip_suffix(b"\0") == Some(name.as_bytes()));
+            if !own {
+                entries.extend_from_slice(entry);
+            }
+        }
+        entries.extend_from_slice(format!("100644 blob {blob}\t{name}\0").as_bytes());
+        id(self.write_call(doing()).args(["mktree", "-z"]).input(entries).output()?)
+    }
+
     // ── Health ─────────────────────────────────────────────────────────────────────────────────────
 
     /// A light check: every object that a ref needs is there. Contents are not hashed again.

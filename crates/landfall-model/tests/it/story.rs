@@ -443,6 +443,7 @@ pub fn command(name: &str, outcome: Outcome) -> CommandResult {
         tests: None,
         excerpt: format!("{name} said so\n"),
         caps: None,
+        denied: Vec::new(),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::story::{command, report};
 
 /// Every way one run of a command can look.
 fn runs() -> [(&'static str, Seen); 7] {
-    let seen = |exit, timed_out, tests| Seen { exit, timed_out, tests };
+    let seen = |exit, timed_out, tests| Seen { exit, timed_out, tests, is_denied: false };
     [
         ("exit 0", seen(Some(0), false, Some(3))),
         ("exit 1", seen(Some(1), false, Some(3))),

@@ -12,6 +12,7 @@ use landfall_model::auto::AutoEvent;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
+use landfall_model::denial::{DeniedAccess, SandboxDenial};
 use landfall_model::flow::Act;
 use landfall_model::gaming::{
     BaseTestRun, MutationOutcome, MutationRun, MutationTrial, ProtectedChange, TestCounts, TestEvidence,
@@ -224,6 +225,7 @@ fn every_fact() -> Vec<Entry> {
     evidence_facts(&mut facts);
     shortage_facts(&mut facts);
     mutation_facts(&mut facts);
+    denial_facts(&mut facts);
     output_facts(&mut facts);
     facts.entries
 }
@@ -1063,6 +1065,7 @@ fn report(outcomes: Vec<Outcome>) -> GateReport {
         tests: (nth > 1).then_some(17),
         excerpt: if nth == 3 { "\u{1b}[31mFAILED\u{1b}[0m\n".to_owned() } else { String::new() },
         caps: None,
+        denied: Vec::new(),
     };
     GateReport {
         base: commit('a'),
@@ -1359,6 +1362,20 @@ fn mutation_facts(facts: &mut Facts) {
     let mutations = Some(MutationRun { tests: vec!["tests/a.rs: adds".to_owned()], trials, took_ms: 90 });
     let evidence = Some(TestEvidence { mutations, ..TestEvidence::default() });
     facts.task(12, Event::Verified { attempt, report: report(vec![Outcome::Pass]), evidence });
+}
+
+/// What the sandbox denied to checks.
+fn denial_facts(facts: &mut Facts) {
+    let mut denied = report(vec![Outcome::Broken]);
+    denied.commands[0].denied = [(DeniedAccess::Write, "~/.tool-*"), (DeniedAccess::Read, "/srv/data")]
+        .into_iter()
+        .map(|(access, allow)| SandboxDenial {
+            access,
+            path: "~/.tool-1".to_owned(),
+            allow: allow.to_owned(),
+        })
+        .collect();
+    facts.engine(EngineEvent::Measured { report: denied });
 }
 
 /// A try that failed for lack of a resource.

@@ -234,6 +234,7 @@ fn report(outcome: Outcome) -> GateReport {
         tests: Some(17),
         excerpt: String::new(),
         caps: None,
+        denied: Vec::new(),
     };
     GateReport {
         base: commit('b'),

@@ -401,6 +401,7 @@ impl History {
             tests: Some(17),
             excerpt: "ok\n".repeat(self.rng.below(20) as usize),
             caps: None,
+            denied: Vec::new(),
         };
         GateReport {
             base: self.commit(),

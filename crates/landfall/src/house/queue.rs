@@ -386,6 +386,7 @@ mod tests {
                 tests: None,
                 excerpt: String::new(),
                 caps: None,
+                denied: Vec::new(),
             }],
             took_ms: 10,
             reused: false,

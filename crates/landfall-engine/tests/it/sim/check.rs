@@ -467,7 +467,10 @@ impl Sim {
             EngineEvent::Checkpoint(event) => {
                 self.book.meet(&format!("checkpoint {}", word(&format!("{event:?}"))))
             }
-            EngineEvent::Measured { report } => self.check_report(report),
+            EngineEvent::Measured { report } => {
+                self.check_report(report);
+                self.book.queue.seen(report);
+            }
             EngineEvent::Queue(event) => self.absorb_queue(entry, event),
             EngineEvent::BaseMoved { from, to, by } => {
                 self.check_base_fact(from.as_ref().map(oid), oid(to), *by);
@@ -838,11 +841,15 @@ impl Sim {
             let orders = self.orders.iter().filter(|order| match order {
                 Order::Task(effect) => effect.task() == id && attempt_of(effect) == Some(task.attempt),
                 Order::Follow(of, attempt, ..) => *of == id && *attempt == task.attempt,
-                Order::Queue(_) | Order::Swap(_) | Order::Publish | Order::RebuildSwap { .. } => false,
+                Order::Queue(_)
+                | Order::Swap(_)
+                | Order::Publish
+                | Order::CheckBase
+                | Order::RebuildSwap { .. } => false,
             });
             let news = self.mail.iter().filter(|mail| match mail {
                 Mail::News(of, news) => *of == id && attempt_in(news) == Some(task.attempt),
-                Mail::Queue(_) | Mail::Fact(_) | Mail::PublishOver => false,
+                Mail::Queue(_) | Mail::Fact(_) | Mail::PublishOver | Mail::BaseChecked(..) => false,
             });
             let owners = orders.count() + news.count();
             self.demand(owners == 1, || format!("6 {id} is {} and {owners} see to it", task.state.name()));
@@ -859,11 +866,15 @@ impl Sim {
             }
             let orders = self.orders.iter().filter(|order| match order {
                 Order::Queue(effect) | Order::Swap(effect) => batch_of(effect) == batch.id,
-                Order::Task(_) | Order::Follow(..) | Order::Publish | Order::RebuildSwap { .. } => false,
+                Order::Task(_)
+                | Order::Follow(..)
+                | Order::Publish
+                | Order::CheckBase
+                | Order::RebuildSwap { .. } => false,
             });
             let news = self.mail.iter().filter(|mail| match mail {
                 Mail::Queue(news) => batch_in(news) == Some(batch.id),
-                Mail::News(..) | Mail::Fact(_) | Mail::PublishOver => false,
+                Mail::News(..) | Mail::Fact(_) | Mail::PublishOver | Mail::BaseChecked(..) => false,
             });
             let owners = orders.count() + news.count();
             self.demand(owners >= 1, || format!("6 {} is {:?} and nobody sees to it", batch.id, batch.doing));
@@ -899,7 +910,8 @@ impl Sim {
         let free = core.drive() == Drive::Running
             && u32::try_from(world.holding(Standing::Slot)).expect("small") < limits.slots
             && limits.spent.is_none()
-            && !paced;
+            && !paced
+            && core.base_hold().is_none();
         let could = |task: &&Arc<Task>| {
             let State::Ready { next, .. } = &task.state else { return false };
             if task.is_held() {

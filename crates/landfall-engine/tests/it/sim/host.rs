@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landfall_model::base_gate::BaseNews;
 use landfall_model::conflict::{Clash as Clashed, ClashKind};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::queue::{HoldWhy, LeftOut, Member, Prefix};
@@ -157,6 +158,7 @@ impl Sim {
             Order::Queue(QueueEffect::Abandon { .. }) => {}
             Order::Swap(effect) => self.swap(effect),
             Order::Publish => self.publish(),
+            Order::CheckBase => self.check_base(),
             Order::RebuildSwap { merged, ours } => {
                 if self.git.set_base(merged, Some(ours), By::Rebuild).is_ok() {
                     self.check_moved();
@@ -166,6 +168,19 @@ impl Sim {
                 self.publish();
             }
         }
+    }
+
+    /// Runs the checks on the base as it is.
+    fn check_base(&mut self) {
+        let Ok((base, ..)) = self.look() else {
+            let base = self.git.base.unwrap_or_default();
+            return self.mail.push_back(Mail::BaseChecked(base, BaseNews::Failed("no base".to_owned())));
+        };
+        let news = match self.trouble() {
+            true => BaseNews::Failed("no room".to_owned()),
+            false => BaseNews::Checked(Box::new(self.verify(base, base, base))),
+        };
+        self.mail.push_back(Mail::BaseChecked(base, news));
     }
 
     fn trouble(&mut self) -> bool {
@@ -994,5 +1009,6 @@ pub fn command(outcome: Outcome) -> CommandResult {
         tests: None,
         excerpt: String::new(),
         caps: None,
+        denied: Vec::new(),
     }
 }

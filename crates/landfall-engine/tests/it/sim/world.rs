@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use landfall_engine::AskError;
 use landfall_engine::core::{Core, Replay, Rules, RunOptions, SprintAsked, Turn};
+use landfall_model::base_gate::BaseNews;
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
 use landfall_model::pilot::Mode;
@@ -21,7 +22,7 @@ use landfall_model::{
 use landfall_store::{Batch, Journal as _, Memory, Seq};
 
 use super::check::Book;
-use super::git::{Git, Oid};
+use super::git::{Git, Oid, name};
 use super::host::Host;
 use super::outside::Out;
 use super::rng::Rng;
@@ -105,6 +106,8 @@ pub enum Order {
     /// The second half of a landing: the swap itself.
     Swap(QueueEffect),
     Publish,
+    /// The checks run on the base itself.
+    CheckBase,
     /// The second half of a rebuild.
     RebuildSwap {
         merged: Oid,
@@ -119,6 +122,7 @@ pub enum Mail {
     Queue(Box<QueueNews>),
     Fact(EngineEvent),
     PublishOver,
+    BaseChecked(Oid, BaseNews),
 }
 
 /// How the seed sets the scene.
@@ -564,6 +568,11 @@ impl Sim {
         if turn.landed {
             self.publish_wanted = true;
         }
+        let is_under_way = self.orders.iter().any(|order| matches!(order, Order::CheckBase))
+            || self.mail.iter().any(|mail| matches!(mail, Mail::BaseChecked(..)));
+        if !is_under_way && self.core().wants_base_check(&self.out) {
+            self.orders.push(Order::CheckBase);
+        }
         self.check_turn();
         let idle = self.core().is_idle(&self.out, self.interrupted) && !self.is_tidying();
         if idle && !self.publish_busy && !self.publish_wanted {
@@ -715,6 +724,7 @@ impl Sim {
             Mail::News(task, news) => core.hear(&self.out, task, &news),
             Mail::Queue(news) => core.hear_queue(&self.out, &news),
             Mail::Fact(event) => core.fact(&self.out, event),
+            Mail::BaseChecked(base, news) => core.hear_base(&self.out, Some(&name(base)), &news),
             Mail::PublishOver => self.publish_busy = false,
         }
     }
@@ -729,7 +739,7 @@ impl Sim {
                 super::check::attempt_in(news).filter(|attempt| Some(*attempt) != current).map(|_| *task)
             }
             Mail::Queue(_) => None,
-            Mail::Fact(_) | Mail::PublishOver => return, // the engine's own, once
+            Mail::Fact(_) | Mail::PublishOver | Mail::BaseChecked(..) => return, // the engine's own, once
         };
         let before = stale.map(|task| self.core().task(task));
         self.hear(mail.clone());
@@ -752,6 +762,7 @@ impl Sim {
             | Order::Queue(_)
             | Order::Swap(_)
             | Order::Publish
+            | Order::CheckBase
             | Order::RebuildSwap { .. } => true,
         };
         self.orders.retain(wanted);

@@ -1011,6 +1011,45 @@ struct Command<'a> {
     excerpt: Text<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     caps: Option<Dimension>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    denied: Vec<DeniedBody<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DeniedBody<'a> {
+    access: AccessBody,
+    #[serde(borrow)]
+    path: Text<'a>,
+    #[serde(borrow)]
+    allow: Text<'a>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AccessBody {
+    Read,
+    Write,
+}
+
+impl<'a> From<&'a model::denial::SandboxDenial> for DeniedBody<'a> {
+    fn from(denial: &'a model::denial::SandboxDenial) -> Self {
+        let model::denial::SandboxDenial { access, path, allow } = denial;
+        let access = match access {
+            model::denial::DeniedAccess::Read => AccessBody::Read,
+            model::denial::DeniedAccess::Write => AccessBody::Write,
+        };
+        Self { access, path: path.into(), allow: allow.into() }
+    }
+}
+
+impl From<DeniedBody<'_>> for model::denial::SandboxDenial {
+    fn from(denied: DeniedBody<'_>) -> Self {
+        let access = match denied.access {
+            AccessBody::Read => model::denial::DeniedAccess::Read,
+            AccessBody::Write => model::denial::DeniedAccess::Write,
+        };
+        Self { access, path: denied.path.into_string(), allow: denied.allow.into_string() }
+    }
 }
 
 impl<'a> From<&'a model::gate::GateReport> for Report<'a> {
@@ -1077,6 +1116,7 @@ impl<'a> From<&'a model::gate::CommandResult> for Command<'a> {
             tests,
             excerpt,
             caps,
+            denied,
         } = result;
         Self {
             name: name.into(),
@@ -1089,14 +1129,15 @@ impl<'a> From<&'a model::gate::CommandResult> for Command<'a> {
             tests: *tests,
             excerpt: excerpt.into(),
             caps: caps.map(Dimension::from),
+            denied: denied.iter().map(DeniedBody::from).collect(),
         }
     }
 }
 
 impl From<Command<'_>> for model::gate::CommandResult {
     fn from(result: Command<'_>) -> Self {
-        let Command { name, command, required, outcome, exit, took_ms, limit_ms, tests, excerpt, caps } =
-            result;
+        let Command { name, command, required, outcome, exit, took_ms, limit_ms, .. } = result;
+        let Command { tests, excerpt, caps, denied, .. } = result;
         Self {
             name: name.into_string(),
             command: command.into_string(),
@@ -1108,6 +1149,7 @@ impl From<Command<'_>> for model::gate::CommandResult {
             tests,
             excerpt: excerpt.into_string(),
             caps: caps.map(model::score::Dimension::from),
+            denied: denied.into_iter().map(model::denial::SandboxDenial::from).collect(),
         }
     }
 }

@@ -1,0 +1,68 @@
+//! Runs the checks on the base before the first agent starts there. What follows from the result is decided by `base_gate` of the
+//! model.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use landfall_host::git::Oid;
+use landfall_model::base_gate::{BaseNews, RedBase};
+
+use crate::engine::Mail;
+use crate::gate::{self, verify, verify_section};
+use crate::land;
+use crate::perform::Fuse;
+use crate::site::{self, Site};
+
+/// Who runs them: one thread at most, as there is one lane for the base.
+pub(crate) struct BaseChecker {
+    site: Arc<Site>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl BaseChecker {
+    pub fn new(site: Arc<Site>) -> Self {
+        Self { site, thread: None }
+    }
+
+    /// Sees that the checks run if they are wanted.
+    pub fn look(&mut self, is_wanted: bool) {
+        let is_busy = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        if !is_wanted || is_busy {
+            return;
+        }
+        let site = self.site.clone();
+        let thread = std::thread::Builder::new().name("base-check".to_owned()).spawn(move || {
+            let _fuse = Fuse;
+            let (base, news) = match land::base(&site) {
+                Ok(base) => (Some(site::commit(&base)), check_base(&site, &base)),
+                Err(error) => (None, Some(BaseNews::Failed(error.full()))),
+            };
+            if let Some(news) = news {
+                drop(site.mail.send(Mail::BaseChecked { base, news })); // the engine has left: nobody waits to start
+            }
+        });
+        self.thread = thread.ok(); // without a thread the next turn tries again
+    }
+
+    /// Ends what is under way. Only for whoever has nothing else under way.
+    pub fn finish(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        if !thread.is_finished() {
+            gate::interrupt(&self.site);
+        }
+        drop(thread.join()); // a panic there has ended the process
+    }
+}
+
+/// Runs the checks of the base on the base itself, or takes over what is known of that tree. None: the engine was told to stop.
+fn check_base(site: &Site, base: &Oid) -> Option<BaseNews> {
+    const NAME: &str = "base";
+    match verify_section(site, base) {
+        Err(error) => Some(BaseNews::Failed(error.full())),
+        Ok(Ok(section)) if section.red_base == RedBase::Start => Some(BaseNews::Exempt),
+        Ok(_) => match verify(site, NAME, base, base, base) {
+            Err(error) => Some(BaseNews::Failed(error.full())),
+            Ok(report) => report.map(|report| BaseNews::Checked(Box::new(report))),
+        },
+    }
+}
