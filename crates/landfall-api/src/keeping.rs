@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{CommandReport, Outcome, TaskId};
+
 /// What `init` found out about a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -24,10 +26,48 @@ pub struct InitFound {
     /// What that level leaves open, a phrase each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sandbox_leaves_open: Vec<String>,
+    /// All agents that are installed; the first one is set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<InitAgent>,
+    /// Programs that the checks need and that are not installed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_tools: Vec<String>,
+    /// What the checks came to on the base; none if they did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<ProjectChecked>,
     /// The file that holds the settings.
     pub file: String,
     /// Whether this call wrote it. An existing one is left as it is.
     pub written: bool,
+}
+
+/// What the checks of a project came to on one commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProjectChecked {
+    /// The task whose work was checked; none for the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// The base branch.
+    pub branch: String,
+    /// The commit that was checked. For a task it is the merge of its work with the base.
+    pub commit: String,
+    /// Its tree.
+    pub tree: String,
+    /// The worst outcome of the required checks.
+    pub outcome: Outcome,
+    /// The checks that ran, in their order. The first required one that does not pass is the last.
+    pub commands: Vec<CommandReport>,
+    /// The level of the sandbox they ran in.
+    pub sandbox: String,
+    /// Whether an earlier pass of the same tree, rules and environment was taken over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reused: bool,
+    /// How long it took.
+    pub took_ms: u64,
+    /// The settings under `[run]` that allow what the sandbox denied, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
 }
 
 /// What each level of the sandbox allows on this machine, found out by trying.

@@ -90,7 +90,7 @@ pub use issue::{
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Health, InitAgent, InitCommand, InitFound, ModuleMade, ModuleMended, ModulesMended,
-    Reclaimed, ReclaimedItem, ReclaimedKind, SandboxProbe, SandboxReport,
+    ProjectChecked, Reclaimed, ReclaimedItem, ReclaimedKind, SandboxProbe, SandboxReport,
 };
 pub use loops::{
     LOOP_ITERATIONS, LOOP_MINUTES, LoopAsked, LoopLine, LoopList, LoopOf, LoopStatus, LoopsAsked, TaskAuto,
@@ -125,9 +125,9 @@ pub use stats::{
 };
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,
-    Counter, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, Mode, NewTask, NewTasks,
-    Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status, TaskAsked,
-    TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
+    Counter, DeniedPath, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, Mode, NewTask,
+    NewTasks, Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status,
+    TaskAsked, TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
 };
 pub use verification::{CriterionSeen, IssueVerified, VerifyAsked};
 

@@ -472,6 +472,21 @@ pub struct CommandReport {
     /// The end of its output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
+    /// What the sandbox denied to it, if it did not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<DeniedPath>,
+}
+
+/// A path that the sandbox denied to a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeniedPath {
+    /// `read` or `write`.
+    pub access: String,
+    /// The path, with `~` for the home folder.
+    pub path: String,
+    /// The path or pattern that allows it in `sandbox_read` or `sandbox_write`.
+    pub allow: String,
 }
 
 /// Why a person must look at a task before it lands.

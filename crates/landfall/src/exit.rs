@@ -110,10 +110,10 @@ impl Exit {
             Self::NotNow => "The task is in a status in which this is not possible.",
             Self::Busy => "Another engine holds the project; the message names it.",
             Self::SomeDidNotLand => {
-                "The run ended, and tasks failed, ran out of time or are blocked. For `issue verify`: a criterion does not hold. For `certificate --verify`: the certificate does not agree with the repository."
+                "The run ended, and tasks failed, ran out of time or are blocked. For `issue verify`: a criterion does not hold. For `certificate --verify`: the certificate does not agree with the repository. For `check` and `doctor`: a required check does not pass."
             }
             Self::NeedsYou => {
-                "The run ended, and something waits for a person: a question, a review, a broken check, a checkout that landed \
+                "The run ended, and something waits for a person: a question, a review, a check that is broken or does not pass on the base, a checkout that landed \
                  work cannot come into. Or settings need your trust (`landfall trust`), or an agent that was asked had no answer."
             }
             Self::Machine => {

@@ -10,6 +10,7 @@ mod backlog;
 mod board;
 mod by_hand;
 mod certificate;
+mod check;
 mod checkpoints;
 mod consulted;
 mod cut_off;
@@ -84,6 +85,7 @@ use place::Place;
 pub use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
 
 pub use certificate::check_certificate;
+pub use check::{CheckAsked, CheckView};
 pub use demo::Demo;
 pub use detach::Detached;
 pub use landfall_engine::trust::TrustedBy;
@@ -148,15 +150,16 @@ pub fn sandbox_level(root: &Path) -> landfall_engine::settings::Confinement {
     landfall_engine::engine::load_settings(root).map_or_else(|_| default(), |settings| settings.run.sandbox)
 }
 
-/// The kind of the first ready-made agent that is installed, where it is, and how to log in to it.
-pub fn installed_agent() -> Option<(String, PathBuf, String)> {
+/// The ready-made agents that are installed: the kind of each, where it is, and how to log in to it.
+pub fn installed_agents() -> Vec<(String, PathBuf, String)> {
     let ready_made = landfall_agents::registry::AGENTS.iter().filter(|entry| entry.is_ready_made);
-    ready_made.into_iter().find_map(|entry| {
+    let find = |entry: &landfall_agents::registry::Entry| {
         let kind = entry.name.to_owned();
         let profile = landfall_agents::Profile { kind: kind.clone(), ..landfall_agents::Profile::default() };
         let needs = entry.agent().needs(&profile);
         Some((kind, agents::on_path(&needs.program?)?, needs.login.to_owned()))
-    })
+    };
+    ready_made.filter_map(find).collect()
 }
 
 /// Where to attach to the agent of a task in the project at `at`.
@@ -181,6 +184,30 @@ pub fn verify(
     tell: &mut dyn FnMut(&str),
 ) -> Result<landfall_api::IssueVerified, Problem> {
     verify::verify(&Place::find(at)?, asked, &|| false, tell)
+}
+
+/// Runs the checks of the project at `at`. None: the user stopped them.
+pub fn check(
+    at: &At,
+    asked: &CheckAsked,
+    view: &mut dyn CheckView,
+) -> Result<Option<landfall_api::ProjectChecked>, Problem> {
+    check::check(&Place::find(at)?, asked, view)
+}
+
+/// Whether the project at `at` has a journal that can be read.
+pub fn has_journal(at: &At) -> bool {
+    Place::find(at).and_then(|place| place.reader()).is_ok_and(|reader| reader.is_some())
+}
+
+/// The files that git tracks in the project at `at`.
+pub fn tracked_files(at: &At) -> Result<BTreeSet<String>, Problem> {
+    place::tracked_files(&Place::find(at)?)
+}
+
+/// Where a program is, if it is installed.
+pub fn program_on_path(program: &str) -> Option<PathBuf> {
+    agents::on_path(program)
 }
 
 /// The task that follows an issue in the project at `at`.

@@ -341,6 +341,7 @@ pub fn summary(outcome: &RunOutcome) -> String {
     let cost = outcome.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
     let tokens = format::count(outcome.tokens);
     text += &match (outcome.tasks.len(), not_landed) {
+        (0, _) if !outcome.needs_you.is_empty() => format!("{}: nothing was done\n", outcome.run),
         (0, _) => format!("{}: there was nothing to do\n", outcome.run),
         (_, 0) => format!("{}: {landed} landed in {took} ({tokens} tokens{cost})\n", outcome.run),
         (_, _) => {

@@ -4,6 +4,7 @@
 //! must be small and quick. All other words are commands.
 
 mod bridge;
+mod checks;
 mod commands;
 mod context;
 mod exit;

@@ -2,15 +2,19 @@
 
 use std::io::IsTerminal as _;
 
-use landfall_api::{Ask, CheckState, Health, Nothing, SandboxReport};
+use landfall_api::{Ask, Check, CheckState, Health, Nothing, SandboxReport};
 
+use crate::checks::{CheckPrinter, is_green, verdict};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house;
+use crate::house::{self, CheckAsked};
+use crate::live::Interrupts;
 use crate::say::clean;
 use crate::table::Table;
 
 /// Check that everything Landfall needs is installed and intact
+///
+/// The checks of the project run on the base unless a pass of the same commit and rules is known.
 #[derive(clap::Args)]
 pub struct Args {
     /// Rebuild the tables from the journal, which is never changed
@@ -19,6 +23,9 @@ pub struct Args {
     /// Test what an agent can do at each sandbox level
     #[arg(long, conflicts_with = "rebuild")]
     sandbox: bool,
+    /// Do not run the checks of the project
+    #[arg(long)]
+    no_check: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
@@ -29,10 +36,59 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     }
     let service = context.service()?;
-    let health = if args.rebuild { service.rebuild(Nothing {}) } else { service.doctor(Nothing {}) }?;
-    context.answer(&health, text)?;
+    let mut health = if args.rebuild { service.rebuild(Nothing {}) } else { service.doctor(Nothing {}) }?;
     let bad = health.checks.iter().any(|check| check.state == CheckState::Bad);
-    Ok(if bad { Exit::Machine } else { Exit::Ok })
+    let mut exit = if bad { Exit::Machine } else { Exit::Ok };
+    if !args.no_check
+        && !args.rebuild
+        && let Some(check) = check_project(context, bad)?
+    {
+        if check.state == CheckState::Bad && !bad {
+            exit = Exit::SomeDidNotLand;
+        }
+        health.checks.push(check);
+    }
+    context.answer(&health, text)?;
+    Ok(exit)
+}
+
+/// What the checks of the project come to on the base; none if there is nothing to run them on. What is wrong already is mended
+/// first: nothing is written where something is damaged.
+fn check_project(context: &Context, is_broken: bool) -> Result<Option<Check>, Failure> {
+    let found = |state, detail: &str, hint: Option<&str>| Check {
+        name: "checks".to_owned(),
+        state,
+        detail: detail.to_owned(),
+        hint: hint.map(str::to_owned),
+    };
+    if is_broken {
+        return Ok(Some(found(CheckState::Warn, "not run, because of what is wrong above", None)));
+    }
+    if !house::has_journal(&context.at) {
+        let hint = "`landfall check` runs them";
+        return Ok(Some(found(CheckState::Ok, "not run: no task was added yet", Some(hint))));
+    }
+    let interrupts = Interrupts::listen()?;
+    let asked = CheckAsked { may_be_known: true, is_look: true, ..CheckAsked::default() };
+    let mut printer = match context.json {
+        true => CheckPrinter::silent(&interrupts),
+        false => CheckPrinter::brief(&interrupts),
+    };
+    Ok(match house::check(&context.at, &asked, &mut printer) {
+        Ok(Some(checked)) => {
+            let text = verdict(&checked);
+            let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+            let rest = rest.trim_end().replace("hint: ", "");
+            let state = match () {
+                () if is_green(checked.outcome) => CheckState::Ok,
+                () if checked.commands.is_empty() => CheckState::Warn,
+                () => CheckState::Bad,
+            };
+            Some(found(state, first, Some(rest.as_str()).filter(|rest| !rest.is_empty())))
+        }
+        Ok(None) => Some(found(CheckState::Warn, "stopped", Some("`landfall check` runs them again"))),
+        Err(problem) => Some(Check { hint: problem.hint, ..found(CheckState::Warn, &problem.message, None) }),
+    })
 }
 
 fn text(health: &Health) -> String {
@@ -57,7 +113,11 @@ fn text_within(health: &Health, columns: Option<usize>) -> String {
         };
         text += &wrapped(format!("{state:<5} {}: {}", clean(&check.name), clean(&check.detail)));
         if let Some(hint) = &check.hint {
-            text += &wrapped(format!("{INDENT}hint: {}", clean(hint)));
+            // A hint of several lines is about several things.
+            for (place, line) in hint.lines().enumerate() {
+                let word = if place == 0 { "hint: " } else { "      " };
+                text += &wrapped(format!("{INDENT}{word}{}", clean(line.trim())));
+            }
         }
     }
     text

@@ -4,6 +4,7 @@
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("demo", &["landfall demo", "landfall demo --dir /tmp/landfall-demo"]),
     ("init", &["landfall init"]),
+    ("check", &["landfall check", "landfall check T7", "landfall check --unconfined"]),
     ("doctor", &["landfall doctor", "landfall doctor --sandbox"]),
     ("agents", &["landfall agents", "landfall agents --probe default"]),
     (

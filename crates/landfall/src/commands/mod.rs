@@ -47,6 +47,7 @@ commands! {
     shown {
         Demo: demo,
         Init: init,
+        Check: check,
         Doctor: doctor,
         Agents: agents,
         Add: add,

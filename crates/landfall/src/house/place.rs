@@ -204,6 +204,13 @@ fn common_dir(git_dir: &Path) -> PathBuf {
     }
 }
 
+/// The files that git tracks in the project.
+pub(super) fn tracked_files(place: &Place) -> Result<std::collections::BTreeSet<String>, Problem> {
+    let git = Git::find().map_err(|error| problem::git(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problem::repo)?;
+    repo.tracked_files().map_err(|error| problem::git(&error))
+}
+
 /// The branch of the project around `dir` by git itself, for whoever is about to write settings.
 pub(super) fn branch_by_git(place: &Place) -> Result<String, Problem> {
     let git = Git::find().map_err(|error| problem::git(&error))?;

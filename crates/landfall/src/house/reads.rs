@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{BASE_REF, DiffOptions, Git, Oid, Repo, Store};
+use landfall_engine::model::base_gate::complaint_about_base;
 use landfall_engine::model::pilot::{Mode, PilotEvent};
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
-    Commit, Doing, EngineEvent, Event, Fact, QueueEvent, RunEnd, Spending, State, Status, Task, TaskId, Wait,
+    Commit, Doing, EngineEvent, Entry, Event, Fact, QueueEvent, RunEnd, Spending, State, Status, Task,
+    TaskId, Wait,
 };
 use landfall_engine::settings::Publish;
 use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
@@ -101,7 +103,7 @@ impl Look<'_> {
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
         let task = known::task(self.place, &reader, &row)?.ok_or_else(|| problem::unknown_task(id))?;
         let among = self.among(&reader, &row, &self.holds(&reader)?)?;
-        let sentence = self.sentence(&task, &row, &among);
+        let sentence = self.sentence(&reader, &task, &row, &among);
         let attempts = known::attempts(self.place, &reader, &row)?;
         let usage = task.counters.usage;
         let feedback: Vec<String> =
@@ -191,7 +193,7 @@ impl Look<'_> {
             format!("the account is `{account}`; `landfall status` shows who else waits for it")
         }));
         details.extend(super::targets::details(&task));
-        let sentence = self.sentence(&task, &row, &among);
+        let sentence = self.sentence(&reader, &task, &row, &among);
         let progress = super::targets::progress(&task);
         let task = wire::task_id(id);
         let clashes = self.clashes().into_iter().filter_map(|clash| seen_from(task, clash)).collect();
@@ -210,10 +212,14 @@ impl Look<'_> {
     }
 
     /// Why a task is where it is; a run that does not begin it is named.
-    fn sentence(&self, task: &Task, row: &TaskRow, among: &Among) -> String {
+    fn sentence(&self, reader: &Reader, task: &Task, row: &TaskRow, among: &Among) -> String {
         let free = row.shown() == Status::Ready && among.held.is_none();
         let why = if free { self.engine.view(|view| not_begun(task, view)).flatten() } else { None };
-        match why {
+        let red = || match free && !self.engine.is_alive() {
+            true => self.red_base(reader).ok().flatten().map(|reason| base_hold_text(&reason)),
+            false => None,
+        };
+        match why.or_else(red) {
             Some(why) => format!("{} {why}", task.id),
             None => why_sentence(task, among),
         }
@@ -283,6 +289,9 @@ impl Look<'_> {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
         }
         warnings.extend(cleaned);
+        warnings.extend(self.red_base(reader)?.map(|reason| {
+            format!("no agent starts: {reason}; `landfall check` shows it and how to mend it")
+        }));
         warnings.extend(older_journals(self.place));
         if let Some(shortage) = self.engine.view(|view| view.shortage.clone()).flatten() {
             let (resource, detail) = (shortage.resource, shortage.detail);
@@ -384,6 +393,22 @@ impl Look<'_> {
         let held = if published { None } else { base.held };
         let unpublished = (!published).then(|| held.clone().unwrap_or_else(|| self.why_unpublished()));
         Ok(api::Base { branch, commit: commit.as_str().to_owned(), published, held, unpublished })
+    }
+
+    /// Why no agent starts on the base where it is now, as far as it was checked.
+    pub fn red_base(&self, reader: &Reader) -> Result<Option<String>, Problem> {
+        let newest = reader.latest(&["measured"]).map_err(|error| problem::store(&error))?;
+        let Some((_, Entry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest else {
+            return Ok(None);
+        };
+        let Some(reason) = complaint_about_base(&report) else { return Ok(None) };
+        let base = reader.base().map_err(|error| problem::store(&error))?;
+        // What the user has committed since was not checked yet. Landed work may still wait to come into their branch.
+        let tip = self.place.tip(&self.place.branch());
+        let published = base.published.as_ref().map(|commit| commit.as_str());
+        let is_known = |tip: &str| tip == report.commit.as_str() || Some(tip) == published;
+        let is_present = base.commit.as_ref() == Some(&report.commit) && tip.as_deref().is_none_or(is_known);
+        Ok(is_present.then_some(reason))
     }
 
     /// Why landed work is not in the user's repository although nothing stopped it.
@@ -622,6 +647,11 @@ pub(super) fn why_sentence(task: &Task, among: &Among) -> String {
     landfall_engine::model::why(task, &among.unmet, among.held.as_ref(), &moment::when_model)
 }
 
+/// The rest of a sentence about a task that could start.
+fn base_hold_text(reason: &str) -> String {
+    format!("is ready, but no agent starts: {reason}; `landfall check` shows it and how to mend it.")
+}
+
 /// Why the run under way does not begin a task that could start, if so.
 fn not_begun(task: &Task, view: &View) -> Option<String> {
     let (id, pilot) = (task.id, &view.pilot);
@@ -633,6 +663,9 @@ fn not_begun(task: &Task, view: &View) -> Option<String> {
     }
     if pilot.mode() == Mode::SemiAuto && pilot.assigned() != Some(id) {
         return Some(format!("is ready, and you pick what is next: `landfall next {id}` takes it."));
+    }
+    if let Some(reason) = &view.base_hold {
+        return Some(base_hold_text(reason));
     }
     if let Some(shortage) = &view.shortage {
         return Some(format!(

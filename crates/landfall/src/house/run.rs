@@ -236,6 +236,7 @@ impl Run {
         let held =
             ended.held.as_ref().map(|reason| format!("landed work is not in your branch yet: {reason}"));
         outcome.needs_you.extend(held);
+        outcome.needs_you.extend(ended.base_held.as_ref().map(|reason| base_held_text(reason)));
         outcome.needs_you.extend(ended.queue_held.as_ref().map(|reason| {
             format!("the landing queue is held: {reason}; `landfall queue` shows it, `landfall queue resume` lets it move")
         }));
@@ -456,6 +457,11 @@ fn hold(tasks: &[Arc<Task>]) -> Option<String> {
 }
 
 /// What a person should know of a run, each once.
+/// That no agent could start on the base, and what to do about it.
+fn base_held_text(reason: &str) -> String {
+    format!("no agent was started: {reason}; `landfall check` shows it and how to mend it")
+}
+
 fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
     let mut sentences = Vec::new();
     if tasks.iter().any(|task| task.is_unproved()) {

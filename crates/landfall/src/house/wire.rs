@@ -243,7 +243,7 @@ pub(super) fn gate(report: &GateReport) -> api::Gate {
     }
 }
 
-fn command(result: &CommandResult) -> api::CommandReport {
+pub(super) fn command(result: &CommandResult) -> api::CommandReport {
     api::CommandReport {
         name: result.name.clone(),
         command: result.command.clone(),
@@ -254,6 +254,15 @@ fn command(result: &CommandResult) -> api::CommandReport {
         limit_ms: result.limit_ms,
         tests: result.tests,
         excerpt: result.excerpt.clone(),
+        denied: result
+            .denied
+            .iter()
+            .map(|denial| api::DeniedPath {
+                access: denial.access.word().to_owned(),
+                path: denial.path.clone(),
+                allow: denial.allow.clone(),
+            })
+            .collect(),
     }
 }
 

@@ -35,7 +35,7 @@ fn an_agent_that_wants_a_conversation_lands_its_work() {
     environment.write(
         "landfall.toml",
         &format!(
-            "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
+            "[project]\nbase = \"main\"\n[verify]\nrequired = true\nred_base = \"start\"\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
              [agent.default]\nkind = \"acp\"\nrun = \"sh {}\"\n",
             tiny.display()
         ),

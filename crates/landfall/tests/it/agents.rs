@@ -209,7 +209,8 @@ fn init_takes_the_agent_that_is_installed_and_names_the_caches_of_its_tools() {
         std::fs::remove_file(scratch.project().join("landfall.toml")).expect("it is there");
         scratch.file("Cargo.toml", "[package]\nname = \"x\"\n");
         scratch.file("go.mod", "module example.invalid/x\n");
-        let found = scratch.landfall(&["--json", "init"]).json();
+        scratch.commit("a project");
+        let found = scratch.landfall(&["--json", "init", "--no-check"]).json();
         let agent = found["agent"]["kind"].as_str().unwrap_or("script");
         assert_eq!(agent, kind, "{found}");
         let text = read(&scratch.project().join("landfall.toml"));

@@ -11,7 +11,7 @@ const PLAIN: &str = "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = 
 /// [`open_folder`] may be written.
 fn verify(section: &str, commands: &[&str]) -> String {
     let mut text = format!(
-        "[agent.default]\nkind = \"script\"\n[run]\niterations_max = 3\nsandbox_write = [\"~/open\"]\n[verify]\n{section}\n"
+        "[agent.default]\nkind = \"script\"\n[run]\niterations_max = 3\nsandbox_write = [\"~/open\"]\n[verify]\nred_base = \"start\"\n{section}\n"
     );
     for (place, command) in commands.iter().enumerate() {
         text.push_str(&format!("[[verify.command]]\nname = \"check {}\"\n{command}\n", place + 1));
@@ -213,8 +213,9 @@ fn a_section_on_the_base_that_cannot_be_read_holds() {
     scratch.settings("[verify]\nrequird = true\n");
     scratch.file("landfall.toml", &whole);
     let run = scratch.landfall(&["run"]);
-    assert_eq!(scratch.wait_of("T1"), "gate broken", "{}\n{}", scratch.why("T1"), run.err);
-    assert_eq!(run.code, Some(9));
+    assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
+    assert!(scratch.why("T1").contains("no agent starts"), "{}", scratch.why("T1"));
+    assert!(run.out.contains("requird"), "{}", run.out);
 }
 
 // Outcomes.
@@ -358,6 +359,7 @@ fn a_flaky_check_without_retries_is_a_failure() {
 #[test]
 fn a_red_main_is_not_the_works_fault_and_a_commit_that_mends_it_lets_it_go_on() {
     let scratch = Scratch::new(LANDFALL);
+    scratch.settings(&verify("", &["run = \"sh test.sh\""]));
     scratch.file("z.txt.want", "mended\n");
     scratch.commit("red");
     scratch.task("Story", PLAIN, &[]);
@@ -377,6 +379,7 @@ fn a_red_main_is_not_the_works_fault_and_a_commit_that_mends_it_lets_it_go_on() 
 #[test]
 fn work_that_mends_a_red_main_lands() {
     let scratch = Scratch::new(LANDFALL);
+    scratch.settings(&verify("", &["run = \"sh test.sh\""]));
     scratch.file("z.txt.want", "mended\n");
     scratch.commit("red");
     scratch.task("Story", "signal = \"complete\"\n[[write]]\npath = \"z.txt\"\ntext = \"mended\\n\"\n", &[]);

@@ -9,7 +9,8 @@ fn check(files: &[(&str, &str)], expected: &[&str]) {
     for (name, text) in files {
         place.write(name, text);
     }
-    let found: InitFound = place.json(&["init"]);
+    place.commit("a project");
+    let found: InitFound = place.json(&["init", "--no-check"]);
     let runs: Vec<&str> = found.commands.iter().map(|command| command.run.as_str()).collect();
     assert_eq!(runs, expected, "{files:?}");
     assert_eq!((found.base.as_str(), found.written), ("main", true));
@@ -33,9 +34,16 @@ fn cargo_is_recognised() {
 fn npm_is_recognised() {
     let package = r#"{ "scripts": { "test": "node --test" } }"#;
     check(&[("package.json", package)], &["npm test"]);
-    check(&[("package.json", package), ("package-lock.json", "{}")], &["npm ci", "npm test"]);
+    let ignored = (".gitignore", "/node_modules/\n");
+    let lock = ("package-lock.json", "{}");
     check(
-        &[("package.json", package), ("pnpm-lock.yaml", "")],
+        &[("package.json", package), lock, ignored],
+        &["npm ci --prefer-offline --no-audit --no-fund", "npm test"],
+    );
+    check(&[("package.json", package), lock], &["npm ci --prefer-offline --no-audit --no-fund && npm test"]);
+    check(&[("package.json", package), (".gitignore", "package-lock.json\n"), lock], &["npm test"]);
+    check(
+        &[("package.json", package), ("pnpm-lock.yaml", ""), ignored],
         &["pnpm install --frozen-lockfile", "pnpm test"],
     );
     let nothing = r#"{ "scripts": { "test": "echo \"Error: no test specified\" && exit 1" } }"#;
@@ -47,7 +55,19 @@ fn npm_is_recognised() {
 fn pytest_is_recognised() {
     check(&[("pyproject.toml", "[tool.pytest.ini_options]\n")], &["python3 -m pytest"]);
     check(&[("tests/test_it.py", "def test_it(): pass\n")], &["python3 -m pytest"]);
-    check(&[("pytest.ini", "[pytest]\n"), ("uv.lock", "")], &["uv run pytest"]);
+    check(
+        &[("pytest.ini", "[pytest]\n"), ("uv.lock", "x\n")],
+        &["uv sync --frozen", "uv run --frozen pytest"],
+    );
+    check(&[("tox.ini", "[testenv]\ncommands = pytest\n")], &["tox run"]);
+    let ignored = (".gitignore", ".venv\n");
+    check(
+        &[("requirements.txt", "pytest==8 --hash=sha256:00\n"), ignored],
+        &[
+            "python3 -m venv .venv && .venv/bin/pip install --quiet --no-compile --require-hashes -r requirements.txt",
+            ".venv/bin/python -m pytest",
+        ],
+    );
     check(&[("pyproject.toml", "[project]\nname = \"x\"\n")], &[]);
 }
 

@@ -16,6 +16,7 @@ mod branch;
 mod budgets;
 mod by_hand;
 mod caches;
+mod check;
 mod checkpoint;
 mod conflicts;
 mod crash;

@@ -16,7 +16,7 @@ fn writes(file: &str) -> String {
 
 #[test]
 fn a_task_lands_and_the_proof_can_be_read() {
-    let place = TestEnvironment::with_script_agent("test -e wanted.txt");
+    let place = TestEnvironment::with_red_base("test -e wanted.txt");
     place.add(&["make the file", "--body", &writes("wanted.txt"), "--criterion", "the file is there"]);
     let said = place.landfall(&["run"]).works();
     assert!(

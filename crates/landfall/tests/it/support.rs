@@ -72,6 +72,15 @@ impl TestEnvironment {
         it
     }
 
+    /// The same for a check that only the work of an agent makes green.
+    pub fn with_red_base(check: &str) -> Self {
+        let it = Self::with_script_agent(check);
+        let settings = fs::read_to_string(it.project().join("landfall.toml")).expect("just written");
+        it.write("landfall.toml", &settings.replace("[verify]", "[verify]\nred_base = \"start\""));
+        it.commit("agents start on a red base");
+        it
+    }
+
     /// A path beside the project.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -39,7 +39,7 @@ fn an_interactive_program_lands_its_work_and_a_person_can_attach() {
     environment.write(
         "landfall.toml",
         &format!(
-            "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
+            "[project]\nbase = \"main\"\n[verify]\nrequired = true\nred_base = \"start\"\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
              [agent.default]\nkind = \"tmux\"\nterminal_poll = \"50ms\"\nrun = \"bash {}\"\nenv = {{ GO = \"{}\", OUR_BIN = \"{LANDFALL}\" }}\n",
             tiny.display(),
             go.display()
@@ -146,7 +146,7 @@ fn edge_05_each_next_step_is_typed_into_the_same_terminal_when_it_is_ready() {
     environment.write(
         "landfall.toml",
         &format!(
-            "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
+            "[project]\nbase = \"main\"\n[verify]\nrequired = true\nred_base = \"start\"\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
              [agent.default]\nkind = \"tmux\"\nterminal_poll = \"50ms\"\nrun = \"bash {}\"\nstyle = \"dispatch\"\n",
             stepper.display(),
         ),

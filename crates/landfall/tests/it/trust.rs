@@ -168,7 +168,7 @@ fn what_init_wrote_is_trusted_and_what_somebody_else_wrote_is_not() {
     scratch.git(&["init", "--quiet", "--initial-branch=main", "."]);
     scratch.file("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\n"); // whose caches `init` names
     scratch.commit("begin");
-    assert_eq!(scratch.landfall(&["init"]).code, Some(0));
+    assert_eq!(scratch.landfall(&["init", "--no-check"]).code, Some(0));
     let report = scratch.landfall(&["--json", "trust"]).json();
     // Usual caches reach nobody else, so they ask nobody.
     assert_eq!(

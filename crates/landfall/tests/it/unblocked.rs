@@ -19,7 +19,7 @@ const GOOD: &str = "signal = \"complete\"\n[[write]]\npath = \"good.txt\"\ntext 
 /// Settings with these lines in the sections `run` and `verify`, and these commands.
 fn settings(run: &str, section: &str, commands: &[&str]) -> String {
     let mut text = format!(
-        "{SETTINGS}[run]\niterations_max = 2\nsandbox_write = [\"~/open\"]\n{run}\n[verify]\n{section}\n"
+        "{SETTINGS}[run]\niterations_max = 2\nsandbox_write = [\"~/open\"]\n{run}\n[verify]\nred_base = \"start\"\n{section}\n"
     );
     for (place, command) in commands.iter().enumerate() {
         text.push_str(&format!("[[verify.command]]\nname = \"check {}\"\nrun = {command:?}\n", place + 1));

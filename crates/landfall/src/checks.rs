@@ -1,0 +1,204 @@
+//! Shows checks while they run, and explains what did not pass: for `check`, `init` and `doctor`.
+
+use landfall_api::{CommandReport, Outcome, ProjectChecked};
+
+use crate::format;
+use crate::house::CheckView;
+use crate::live::Interrupts;
+use crate::say::{clean, print, talk};
+
+/// Prints each check with what it writes, or nothing for programs.
+pub struct CheckPrinter<'a> {
+    interrupts: &'a Interrupts,
+    shows_output: bool,
+    shows_checks: bool,
+}
+
+impl<'a> CheckPrinter<'a> {
+    /// One that shows all output.
+    pub fn full(interrupts: &'a Interrupts) -> Self {
+        Self { interrupts, shows_output: true, shows_checks: true }
+    }
+
+    /// One that shows a line for each check.
+    pub fn brief(interrupts: &'a Interrupts) -> Self {
+        Self { interrupts, shows_output: false, shows_checks: true }
+    }
+
+    /// One that shows nothing: a program reads the answer.
+    pub fn silent(interrupts: &'a Interrupts) -> Self {
+        Self { interrupts, shows_output: false, shows_checks: false }
+    }
+}
+
+impl CheckView for CheckPrinter<'_> {
+    fn begins(&mut self, name: &str, run: &str) {
+        match (self.shows_output, self.shows_checks) {
+            (true, _) => drop(print(&format!("{}: {}\n", clean(name), clean(run)))), // a reader that left is noticed at the end
+            (false, true) => talk(&format!("checking {}: {}", clean(name), clean(run))),
+            (false, false) => {}
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.shows_output {
+            drop(print(&format!("  {}\n", clean(&line.replace('\t', "    "))))); // as above
+        }
+    }
+
+    fn ended(&mut self, result: &CommandReport) {
+        if self.shows_output {
+            drop(print(&format!("{}\n\n", result_line(result)))); // as above
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.interrupts.seen() > 0
+    }
+}
+
+/// Whether a check passed.
+pub fn is_green(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Pass | Outcome::Flaky => true,
+        Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => false,
+    }
+}
+
+/// How a check ended, in a line.
+pub fn result_line(result: &CommandReport) -> String {
+    let took = format::duration(result.took_ms);
+    let tests = result.tests.map(|tests| format!(", {}", format::plural(tests, "test"))).unwrap_or_default();
+    let name = clean(&result.name);
+    let optional = if result.required { "" } else { " (not required)" };
+    match (result.outcome, result.exit) {
+        (Outcome::Pass, _) => format!("ok    {name} in {took}{tests}"),
+        (Outcome::Flaky, _) => format!("ok    {name} in {took}{tests}, at the second try"),
+        (Outcome::Timeout, _) => {
+            format!("FAIL  {name}{optional}: no end within {}", format::duration(result.limit_ms))
+        }
+        (_, Some(0)) if result.tests == Some(0) => format!("FAIL  {name}{optional}: ran no test"),
+        (_, Some(code)) => format!("FAIL  {name}{optional}: exit {code} after {took}{tests}"),
+        (_, None) => format!("FAIL  {name}{optional}: it was killed"),
+    }
+}
+
+/// The verdict, and for each check that did not pass what to do about it.
+pub fn verdict(checked: &ProjectChecked) -> String {
+    let of = match &checked.task {
+        Some(task) => format!("the work of {task}, merged with `{}`", clean(&checked.branch)),
+        None => format!("`{}`", clean(&checked.branch)),
+    };
+    let commit = format::commit(&checked.commit);
+    let red: Vec<&CommandReport> =
+        checked.commands.iter().filter(|it| it.required && !is_green(it.outcome)).collect();
+    if checked.commands.is_empty() {
+        return format!(
+            "no check is set for {of}: nothing is proved\nhint: name your test command under [[verify.command]] in landfall.toml\n"
+        );
+    }
+    if red.is_empty() {
+        let known = if checked.reused { " (known from an earlier check)" } else { "" };
+        return format!("the checks pass on {of} at {commit}{known}\n");
+    }
+    let mut text = format!("the checks do not pass on {of} at {commit}\n");
+    for command in red {
+        for line in explain(command, checked) {
+            text += &line;
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// What went wrong with a check, and how it is mended.
+pub fn explain(command: &CommandReport, checked: &ProjectChecked) -> Vec<String> {
+    let name = clean(&command.name);
+    let mut lines = Vec::new();
+    if !command.denied.is_empty() {
+        for denied in &command.denied {
+            lines.push(format!(
+                "the check `{name}` tried to {} `{}`, which the sandbox denies",
+                clean(&denied.access),
+                clean(&denied.path)
+            ));
+        }
+        lines.push("hint: allow it with this line under [run] in landfall.toml:".to_owned());
+        lines.extend(checked.allow.iter().map(|line| format!("    {}", clean(line))));
+        lines.push("  then `landfall trust` and `landfall check`".to_owned());
+        if checked.task.is_none() {
+            lines.push(
+                "  `landfall check --unconfined` runs it outside of the sandbox to confirm it".to_owned(),
+            );
+        }
+        return lines;
+    }
+    let program = missing_program(command);
+    match (command.outcome, command.exit) {
+        (Outcome::Timeout, _) => {
+            let limit = format::duration(command.limit_ms);
+            lines.push(format!("the check `{name}` did not end within {limit}"));
+            lines.push("hint: give it more time with `timeout` in its [[verify.command]]".to_owned());
+        }
+        (_, Some(127)) | (_, Some(1 | 2)) if program.is_some() => {
+            let program = program.expect("just seen");
+            lines.push(format!("the check `{name}` needs `{}`, which is not installed", clean(&program)));
+            lines.push(match install_hint(&program) {
+                Some(how) => format!("hint: install it with `{how}`, then `landfall check`"),
+                None => "hint: install it, then `landfall check`".to_owned(),
+            });
+        }
+        (_, Some(0)) if command.tests == Some(0) => {
+            lines.push(format!("the check `{name}` passes but runs no test, so it proves nothing yet"));
+            lines
+                .push("hint: agents may start all the same; nothing lands before there is a test".to_owned());
+        }
+        (_, Some(code)) => {
+            lines.push(format!("the check `{name}` fails there with exit {code}"));
+            lines.push(match checked.task {
+                Some(task) => {
+                    format!("hint: its output is above; `landfall why {task}` says what happens next")
+                }
+                None => "hint: repair it and commit, then `landfall check`;\n  \
+                         to let an agent repair it, commit `red_base = \"start\"` under [verify]"
+                    .to_owned(),
+            });
+        }
+        (_, None) => lines.push(format!("the check `{name}` was killed; `landfall check` runs it again")),
+    }
+    lines
+}
+
+/// The program that a check did not find, as its shell or its runner says.
+fn missing_program(command: &CommandReport) -> Option<String> {
+    let module = |line: &str| {
+        let (_, rest) = line.split_once("No module named ")?;
+        let name: String =
+            rest.trim_matches(['\'', '"']).chars().take_while(|c| !"'\". ".contains(*c)).collect();
+        Some(name).filter(|name| !name.is_empty())
+    };
+    let shell = |line: &str| {
+        let before = line.strip_suffix(": not found").or_else(|| line.strip_suffix(": command not found"))?;
+        before.rsplit(' ').next().map(str::to_owned)
+    };
+    command.excerpt.lines().rev().map(str::trim).find_map(|line| shell(line).or_else(|| module(line)))
+}
+
+/// How a well-known tool is installed.
+pub fn install_hint(program: &str) -> Option<&'static str> {
+    Some(match program {
+        "uv" => "pip install uv",
+        "tox" => "pip install tox",
+        "pytest" => "pip install pytest",
+        "poetry" => "pip install poetry",
+        "pnpm" => "npm install --global pnpm",
+        "yarn" => "npm install --global yarn",
+        "bun" => "npm install --global bun",
+        "npm" | "node" => "apt-get install npm",
+        "go" => "apt-get install golang-go",
+        "make" => "apt-get install make",
+        "python3" => "apt-get install python3",
+        "cargo" => "apt-get install cargo",
+        _ => return None,
+    })
+}

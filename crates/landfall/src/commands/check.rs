@@ -1,0 +1,43 @@
+//! `landfall check`: runs the checks of the project without an agent.
+
+use landfall_api::TaskId;
+
+use crate::checks::{CheckPrinter, is_green, verdict};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::house::{self, CheckAsked};
+use crate::live::Interrupts;
+use crate::say::talk;
+
+/// Run the checks of the project on its base, or on the work of a task, without an agent
+///
+/// The checks run as in a verification: on a clean checkout, in the sandbox, by the rules of the base branch. A pass on the base
+/// is remembered, so that `landfall run` does not run them again before the first agent starts.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The task whose work is checked, merged with the base, such as T7
+    task: Option<TaskId>,
+
+    /// Run the checks outside of the sandbox, with all your rights, to find out whether the sandbox is to blame
+    ///
+    /// The code of your base branch runs as if you had started it yourself. The result is not remembered. Not for the work of
+    /// a task: an agent wrote it.
+    #[arg(long, conflicts_with = "task")]
+    unconfined: bool,
+}
+
+pub fn run(Args { task, unconfined }: Args, context: &Context) -> Result<Exit, Failure> {
+    let interrupts = Interrupts::listen()?;
+    let asked = CheckAsked { task, is_unconfined: unconfined, ..CheckAsked::default() };
+    let mut printer =
+        if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::full(&interrupts) };
+    let Some(checked) = house::check(&context.at, &asked, &mut printer)? else {
+        talk("stopped; `landfall check` runs the checks again");
+        return Ok(Exit::Interrupted);
+    };
+    context.answer(&checked, verdict)?;
+    if unconfined && !context.json {
+        talk("they ran outside of the sandbox, so this pass or failure is not remembered");
+    }
+    Ok(if is_green(checked.outcome) { Exit::Ok } else { Exit::SomeDidNotLand })
+}
