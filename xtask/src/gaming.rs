@@ -192,7 +192,7 @@ pub fn run(args: &GamingArgs) -> Result<()> {
 }
 
 /// The program under test, built as the workspace builds it, or the one that `LANDFALL_GAMING_PROGRAM` names.
-fn build_landfall() -> Result<PathBuf> {
+pub fn build_landfall() -> Result<PathBuf> {
     if let Some(program) = std::env::var_os("LANDFALL_GAMING_PROGRAM") {
         return Ok(PathBuf::from(program)); // another build, to compare with
     }

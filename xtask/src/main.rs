@@ -4,6 +4,7 @@ mod agents;
 mod changed;
 mod chaos;
 mod dependencies;
+mod first_run;
 mod gaming;
 mod github;
 mod load;
@@ -47,6 +48,8 @@ enum Command {
     Gaming(gaming::GamingArgs),
     /// Print the figures of the code base, its gates first
     Metrics(metrics::MetricsArgs),
+    /// Land a task in a project of each ecosystem, by the commands of the README alone
+    FirstRun(first_run::FirstRunArgs),
     /// Measure floors and product in the same run, and print ratios
     #[command(disable_help_flag = true)]
     Bench {
@@ -74,6 +77,7 @@ fn run(command: Command) -> Result<()> {
         Command::Chaos { args } => chaos::run(&args.iter().map(String::as_str).collect::<Vec<_>>()),
         Command::Gaming(args) => gaming::run(&args),
         Command::Metrics(args) => metrics::run(&args),
+        Command::FirstRun(args) => first_run::run(&args),
         Command::Bench { args } => {
             let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);
             bench.args(args);

@@ -85,7 +85,7 @@ fn create_private_folder() -> Result<PathBuf> {
 /// Installs what the projects of `cargo xtask gaming` need, as far as that is possible. Returns the `PATH` to run them with. What
 /// is still missing is found when a project looks for it.
 pub fn install_gaming_tools() -> Result<OsString> {
-    install_debian_package("golang-go", &["go"])?;
+    install_go()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path);
     // pytest comes with schemathesis.
@@ -94,6 +94,11 @@ pub fn install_gaming_tools() -> Result<OsString> {
         Tool::Missing(_) => folders.collect(),
     };
     std::env::join_paths(folders).context("a folder with a colon in its name")
+}
+
+/// Installs Go, as far as that is possible.
+pub fn install_go() -> Result<Tool<PathBuf>> {
+    install_debian_package("golang-go", &["go"])
 }
 
 pub fn install_browser_tools() -> Result<Tool<BrowserTools>> {
