@@ -1088,9 +1088,12 @@ impl Core {
     }
 
     /// Gives a task whose agent runs a loop of its own a flow that is made for that, unless it has one.
-    fn suit_flow(&self, spec: &mut TaskSpec) -> Result<(), AskError> {
+    fn suit_flow(&self, spec: &mut TaskSpec, before: Option<&TaskSpec>) -> Result<(), AskError> {
         let profile = spec.agent.as_deref().unwrap_or("default");
-        let other = self.world.self_driven_flow(spec, self.style_of(profile))?;
+        // The flow of a module comes from the form of its folder, until a person names another.
+        let is_named = before.is_some_and(|before| before.flow != spec.flow);
+        let is_chosen = spec.flow.is_some() && (is_named || !spec.source.starts_with("module:"));
+        let other = self.world.self_driven_flow(spec, self.style_of(profile), is_chosen)?;
         spec.flow = other.or(spec.flow.take());
         Ok(())
     }
@@ -1390,7 +1393,7 @@ impl Core {
             spec.needs.extend(new.needs_here.iter().map(|place| id_of(*place)));
             spec.parent = spec.parent.or(new.parent_here.map(id_of));
             self.check_words(&spec)?;
-            self.suit_flow(&mut spec)?;
+            self.suit_flow(&mut spec, None)?;
             specs.push((id_of(place), spec));
         }
         let among: BTreeMap<TaskId, &TaskSpec> = specs.iter().map(|(id, spec)| (*id, spec)).collect();
@@ -1511,7 +1514,7 @@ impl Core {
         if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
             self.check_words(&spec)?;
             if task.flow.is_none() {
-                self.suit_flow(&mut spec)?;
+                self.suit_flow(&mut spec, Some(&task.spec))?;
             }
         }
         spec.check()?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landfall_model::auto::{AutoEvent, Standing};
-use landfall_model::{EngineEvent, News, OwnLimits, State, Task, TaskId, Wait};
+use landfall_model::{EngineEvent, News, OwnLimits, State, Task, TaskId, TaskSpec, Wait};
 
 use crate::ask::{AskError, LoopAsked, NewTask};
 use crate::core::{Core, Outside};
@@ -34,7 +34,11 @@ impl Core {
         let probe = News::SetLimits { limits: OwnLimits::default() };
         landfall_model::step(&self.task(id), &self.input(out, &probe))?;
         match &self.task(id).state {
-            State::Draft => drop(self.edit(out, id, spec)?), // its objective was written meanwhile
+            // Its objective was written meanwhile.
+            State::Draft => {
+                let flow = self.task(id).spec.flow.clone();
+                drop(self.edit(out, id, TaskSpec { flow, ..spec })?);
+            }
             State::Ended(_) => drop(self.try_hear(out, id, &News::Retry { fresh: false, note: None })?),
             State::Ready { .. } | State::Active { .. } | State::Waiting { .. } | State::Review { .. } => {}
         }

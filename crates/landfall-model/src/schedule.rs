@@ -271,8 +271,13 @@ impl World {
     /// profile whose agent runs a loop of its own gets a flow that is made for that.
     ///
     /// # Errors
-    /// When a person chose a flow in which such an agent would run its whole loop in every step.
-    pub fn self_driven_flow(&self, spec: &TaskSpec, own: Style) -> Result<Option<String>, FlowMismatch> {
+    /// When a person chose a flow (`is_chosen`) in which such an agent would run its whole loop in every step.
+    pub fn self_driven_flow(
+        &self,
+        spec: &TaskSpec,
+        own: Style,
+        is_chosen: bool,
+    ) -> Result<Option<String>, FlowMismatch> {
         let Some(flow) = self.flow_for(spec) else { return Ok(None) };
         if !flow.style_for(own).strides() || flow.is_self_driven() {
             return Ok(None);
@@ -280,8 +285,6 @@ impl World {
         let made_for_it = |name: &str| self.flows.get(name).is_some_and(|flow| flow.is_self_driven());
         let other = [self.default_flow.as_str(), SELF_DRIVEN].into_iter().find(|name| made_for_it(name));
         let other = other.or_else(|| self.flows.keys().map(String::as_str).find(|name| made_for_it(name)));
-        // The flow of a module comes from the form of its folder: nobody chose it.
-        let is_chosen = spec.flow.is_some() && !spec.source.starts_with("module:");
         match other {
             Some(other) if !is_chosen => Ok(Some(other.to_owned())),
             _ if flow.suits(own) => Ok(None),

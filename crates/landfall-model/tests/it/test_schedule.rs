@@ -525,22 +525,18 @@ fn a_filter_admits_parts_and_tags_and_what_was_begun_goes_on() {
 fn a_profile_with_a_loop_of_its_own_gets_a_flow_that_is_made_for_that() {
     let flows = [loops(), lifecycle(), watches()];
     let world = World::new(flows.into_iter().map(|flow| (flow.name.clone(), flow)).collect(), "loop");
-    let flow_for = |flow: Option<&str>, source: &str, own: Style| {
+    let flow_for = |flow: Option<&str>, is_chosen: bool, own: Style| {
         let mut spec = TaskSpec::new("a task").expect("a title");
-        (spec.flow, spec.source) = (flow.map(ToOwned::to_owned), source.to_owned());
-        world.self_driven_flow(&spec, own)
+        spec.flow = flow.map(ToOwned::to_owned);
+        world.self_driven_flow(&spec, own, is_chosen)
     };
     let watched = Ok(Some("watched".to_owned()));
     for own in [Style::Own, Style::Dispatch] {
-        assert_eq!(flow_for(None, "", own), watched, "nobody chose a flow");
-        assert_eq!(
-            flow_for(Some("lifecycle"), "module:AiTasks/auth", own),
-            watched,
-            "the form of a folder did"
-        );
-        assert_eq!(flow_for(Some("watched"), "", own), Ok(None));
-        assert_eq!(flow_for(Some("loop"), "", own), Ok(None), "it has one step for agents");
-        let mismatch = flow_for(Some("lifecycle"), "", own).expect_err("a person chose it");
+        assert_eq!(flow_for(None, false, own), watched, "nobody chose a flow");
+        assert_eq!(flow_for(Some("lifecycle"), false, own), watched, "the form of a folder did");
+        assert_eq!(flow_for(Some("watched"), true, own), Ok(None));
+        assert_eq!(flow_for(Some("loop"), true, own), Ok(None), "it has one step for agents");
+        let mismatch = flow_for(Some("lifecycle"), true, own).expect_err("a person chose it");
         let expected = format!(
             "flow `lifecycle` has 3 steps for agents, and an agent driven in style `{}` does the whole task in each",
             own.word()
@@ -548,8 +544,8 @@ fn a_profile_with_a_loop_of_its_own_gets_a_flow_that_is_made_for_that() {
         assert_eq!((mismatch.to_string(), mismatch.other.as_deref()), (expected, Some("watched")));
     }
     for own in [Style::Fresh, Style::Session] {
-        assert_eq!(flow_for(None, "", own), Ok(None));
-        assert_eq!(flow_for(Some("lifecycle"), "module:AiTasks/auth", own), Ok(None));
+        assert_eq!(flow_for(None, false, own), Ok(None));
+        assert_eq!(flow_for(Some("lifecycle"), false, own), Ok(None));
     }
 }
 
