@@ -94,7 +94,7 @@ fn the_prompt_of_the_loop_reads_like_this() {
         - (T3) the tests need a database
         ======== NOTES ENDS ========
 
-        Earlier runs may have left work here: look at `git log main..HEAD` and `git status` before you begin.
+        Earlier runs may have left work here: look at `git log 2222222222222222222222222222222222222222..HEAD` and `git status` before you begin.
 
         ## Where you work
 
