@@ -4,7 +4,12 @@
 //! on while only we are stopped (a frozen container, a paused virtual machine, SIGSTOP); so a gap between two looks
 //! that is far longer than we asked to wait counts for little.
 
+use std::fs;
+use std::io;
+use std::path::Path;
 use std::time::Duration;
+
+use super::files;
 
 /// How long a sitter with a deadline sleeps at most.
 const TICK_MS: u64 = 10_000;
@@ -37,10 +42,39 @@ impl Deadline {
         }
     }
 
+    /// The time since the last look does not count.
+    pub fn skip(&mut self, now_ms: u64) {
+        self.seen_ms = now_ms;
+    }
+
     /// How long to sleep before the next look; none is for ever.
     pub fn sleep(&self) -> Option<Duration> {
         self.left_ms.map(|left| Duration::from_millis(left.min(TICK_MS)))
     }
+}
+
+/// Lets the deadline of the run in `dir` stand still until this moment of the wall clock: its agent waits for something that
+/// is no working time. To be said again for a longer wait, so that a run nobody follows any more still ends.
+pub fn pause_deadline(dir: &Path, until_ms: i64) -> io::Result<()> {
+    let (part, whole) = (dir.join(files::PAUSE_PART), dir.join(files::PAUSE));
+    fs::write(&part, until_ms.to_string())?;
+    fs::rename(part, whole)
+}
+
+/// Lets the deadline go on.
+pub fn resume_deadline(dir: &Path) -> io::Result<()> {
+    match fs::remove_file(dir.join(files::PAUSE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the deadline of the run in `dir` stands still at this moment of the wall clock.
+#[cfg(target_os = "linux")]
+pub(super) fn is_paused(dir: &Path, now_ms: i64) -> bool {
+    let until =
+        fs::read_to_string(dir.join(files::PAUSE)).ok().and_then(|text| text.trim().parse::<i64>().ok());
+    until.is_some_and(|until_ms| now_ms < until_ms)
 }
 
 #[cfg(test)]
@@ -63,6 +97,15 @@ mod tests {
         assert!(!deadline.spend(8 * 3_600_000));
         assert!(!deadline.spend(8 * 3_600_000 + 10_000));
         assert!(deadline.spend(8 * 3_600_000 + 35_000));
+    }
+
+    #[test]
+    fn a_pause_is_not_spent() {
+        let mut deadline = Deadline::new(0, 15_000);
+        assert!(!deadline.spend(10_000));
+        deadline.skip(20_000);
+        assert!(!deadline.spend(24_000));
+        assert!(deadline.spend(25_000));
     }
 
     #[test]

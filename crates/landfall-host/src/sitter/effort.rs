@@ -8,20 +8,36 @@ use std::sync::OnceLock;
 
 /// Signs of life of a run's processes. Only growth means something: a build that is silent grows, a hung agent does not.
 /// A sum can also shrink, when a process ends that nobody waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pulse {
     /// CPU time, in the kernel's ticks (a hundredth of a second on almost every machine).
     pub cpu_ticks: u64,
     /// Bytes that went through reads and writes: of files and pipes, and of sockets if the program treats them as files
     /// (Node does; Rust and Bun do not).
     pub io_bytes: u64,
+    /// Of the CPU time, that of commands: processes outside of the program's own session, and those it has waited for.
+    /// Every agent we know gives each command a session, and keeps its own helpers in its own.
+    pub command_ticks: u64,
+    /// Of the bytes, those of commands.
+    pub command_bytes: u64,
     /// Processes besides the program itself: commands it runs.
     pub processes: u32,
+    /// The TCP connections of all its processes; none if that could not be found out.
+    pub connections: Option<Vec<Connection>>,
+}
+
+/// A TCP connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// The kernel's name for it, which no other ever has.
+    pub cookie: u64,
+    /// Bytes received so far.
+    pub received: u64,
 }
 
 /// The signs of life of the processes of this run that are alive, and of those they have waited for.
 pub fn pulse(sitting: &Sitting) -> Pulse {
-    pulses(std::slice::from_ref(sitting)).first().copied().unwrap_or_default()
+    pulses(std::slice::from_ref(sitting)).pop().unwrap_or_default()
 }
 
 /// The same for many runs. Only their own processes are looked at, where the kernel tells who they are; else there is one
@@ -30,19 +46,57 @@ pub fn pulses(sittings: &[Sitting]) -> Vec<Pulse> {
     if sittings.is_empty() {
         return Vec::new(); // a look at a busy machine takes tens of milliseconds
     }
+    let open = open_connections();
     if tells_children() {
-        return sittings.iter().map(|sitting| of_tree(sitting.pid, &below(sitting.pid))).collect();
+        let of = |sitting: &Sitting| of_tree(sitting.pid, &below(sitting.pid), open.as_ref());
+        return sittings.iter().map(of).collect();
     }
-    let mut children: HashMap<i32, Vec<(i32, u64)>> = HashMap::new();
+    let mut children: HashMap<i32, Vec<Member>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
         };
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        let Some((parent, ticks)) = parse(&stat) else { continue };
-        children.entry(parent).or_default().push((pid, ticks));
+        let Some((parent, member)) = parse(pid, &stat) else { continue };
+        children.entry(parent).or_default().push(member);
     }
-    sittings.iter().map(|sitting| of_tree(sitting.pid, &children)).collect()
+    sittings.iter().map(|sitting| of_tree(sitting.pid, &children, open.as_ref())).collect()
+}
+
+/// A process of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Member {
+    pid: i32,
+    session: i32,
+    /// CPU time of its own, and of children it has waited for.
+    own_ticks: u64,
+    waited_ticks: u64,
+}
+
+#[cfg(target_os = "linux")]
+fn open_connections() -> Option<HashMap<u64, Connection>> {
+    super::connections::connections().ok() // a kernel without it: nothing is known then
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_connections() -> Option<HashMap<u64, Connection>> {
+    None
+}
+
+/// Those of a process; none if it is not ours to know.
+#[cfg(target_os = "linux")]
+fn connections_of(pid: i32, open: &HashMap<u64, Connection>) -> Option<Vec<Connection>> {
+    match super::connections::sockets_of(pid) {
+        Ok(inodes) => Some(inodes.iter().filter_map(|inode| open.get(inode).copied()).collect()),
+        // It has ended as we looked.
+        Err(_) if !Path::new(&format!("/proc/{pid}/exe")).is_symlink() => Some(Vec::new()),
+        Err(_) => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn connections_of(_pid: i32, _open: &HashMap<u64, Connection>) -> Option<Vec<Connection>> {
+    None
 }
 
 /// Whether this kernel lists the children of a process.
@@ -56,19 +110,17 @@ fn tells_children() -> bool {
 
 /// The processes below a sitter, by parent. The list may leave out one whose neighbour ends as we look: for signs of life that
 /// does not matter, the next look sees it.
-fn below(sitter: i32) -> HashMap<i32, Vec<(i32, u64)>> {
+fn below(sitter: i32) -> HashMap<i32, Vec<Member>> {
     const TREE_MAX: usize = 4_096; // more processes than any build starts; one that forks without end is not followed
-    let mut children: HashMap<i32, Vec<(i32, u64)>> = HashMap::new();
+    let mut children: HashMap<i32, Vec<Member>> = HashMap::new();
     let (mut open, mut count) = (vec![sitter], 0);
     while let Some(pid) = open.pop() {
         for child in children_of(pid) {
             let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok();
             // Its number may be another's by now: then it has another parent.
-            let Some((_, ticks)) = stat.as_deref().and_then(parse).filter(|(parent, _)| *parent == pid)
-            else {
-                continue;
-            };
-            children.entry(pid).or_default().push((child, ticks));
+            let known = stat.as_deref().and_then(|stat| parse(child, stat));
+            let Some((_, member)) = known.filter(|(parent, _)| *parent == pid) else { continue };
+            children.entry(pid).or_default().push(member);
             count += 1;
             if count < TREE_MAX {
                 open.push(child);
@@ -92,28 +144,45 @@ pub fn cpu_ticks(sitting: &Sitting) -> u64 {
     pulse(sitting).cpu_ticks
 }
 
-fn of_tree(sitter: i32, children: &HashMap<i32, Vec<(i32, u64)>>) -> Pulse {
-    let mut sum = Pulse::default();
-    let mut open = vec![sitter];
+fn of_tree(
+    sitter: i32,
+    children: &HashMap<i32, Vec<Member>>,
+    open: Option<&HashMap<u64, Connection>>,
+) -> Pulse {
+    let mut sum = Pulse { connections: open.map(|_| Vec::new()), ..Pulse::default() };
+    let program = children.get(&sitter).and_then(|children| children.first()).map(|first| first.session);
+    let mut next = vec![sitter];
     let mut count = 0u32;
-    while let Some(pid) = open.pop() {
-        for (child, ticks) in children.get(&pid).into_iter().flatten() {
-            sum.cpu_ticks += ticks;
-            sum.io_bytes += io_bytes(*child);
+    while let Some(pid) = next.pop() {
+        for child in children.get(&pid).into_iter().flatten() {
+            let bytes = io_bytes(child.pid);
+            let is_command = Some(child.session) != program;
+            sum.cpu_ticks += child.own_ticks + child.waited_ticks;
+            sum.io_bytes += bytes;
+            sum.command_ticks += child.waited_ticks + if is_command { child.own_ticks } else { 0 };
+            sum.command_bytes += if is_command { bytes } else { 0 };
+            sum.connections = sum.connections.zip(open).and_then(|(mut sum, open)| {
+                sum.extend(connections_of(child.pid, open)?);
+                Some(sum)
+            });
             count += 1;
-            open.push(*child);
+            next.push(child.pid);
         }
     }
     sum.processes = count.saturating_sub(1);
     sum
 }
 
-/// The parent, and the time used by the process and by children it has waited for.
-fn parse(stat: &str) -> Option<(i32, u64)> {
+/// The parent, and what is known of the process itself.
+fn parse(pid: i32, stat: &str) -> Option<(i32, Member)> {
     // The name in parentheses may hold anything, so fields are counted from the last one.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
-    let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
-    Some((fields.get(1)?.parse().ok()?, ticks))
+    let ticks = |from: usize| -> Option<u64> {
+        Some(fields.get(from..from + 2)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum())
+    };
+    let session = fields.get(3)?.parse().ok()?;
+    let member = Member { pid, session, own_ticks: ticks(11)?, waited_ticks: ticks(13)? };
+    Some((fields.get(1)?.parse().ok()?, member))
 }
 
 /// What the process and the children it has waited for read and wrote; 0 if it is not ours to know.
@@ -136,9 +205,10 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_does_not_confuse_the_fields() {
-        let stat = "42 (a) b (c) S 7 1 1 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 99";
-        assert_eq!(parse(stat), Some((7, 100)));
-        assert_eq!(parse("nonsense"), None);
+        let stat = "42 (a) b (c) S 7 1 5 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 99";
+        let member = Member { pid: 42, session: 5, own_ticks: 30, waited_ticks: 70 };
+        assert_eq!(parse(42, stat), Some((7, member)));
+        assert_eq!(parse(42, "nonsense"), None);
     }
 
     #[test]
@@ -154,9 +224,13 @@ mod tests {
         let own = i32::try_from(std::process::id()).expect("small");
         let pid = i32::try_from(child.id()).expect("small");
         if tells_children() {
-            assert!(below(own)[&own].iter().any(|(it, _)| *it == pid));
+            assert!(below(own)[&own].iter().any(|it| it.pid == pid));
             assert_eq!(below(own).get(&pid).map(Vec::len), Some(2));
-            assert_eq!(of_tree(pid, &below(pid)).processes, 1, "two, the first of which is the program");
+            assert_eq!(
+                of_tree(pid, &below(pid), None).processes,
+                1,
+                "two, the first of which is the program"
+            );
         }
         let group = rustix::process::Pid::from_raw(pid).expect("it runs");
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("ours");
@@ -173,11 +247,21 @@ mod tests {
 
     #[test]
     fn a_tree_is_summed_without_its_sitter_and_counted_without_its_first() {
+        // Numbers that no process has, so that nothing is read of them.
+        let member = |down: i32, session, own_ticks, waited_ticks| Member {
+            pid: i32::MAX - down,
+            session,
+            own_ticks,
+            waited_ticks,
+        };
         let tree = HashMap::from([
-            (i32::MAX - 1, vec![(i32::MAX - 2, 3)]),
-            (i32::MAX - 2, vec![(i32::MAX - 3, 4), (i32::MAX - 4, 5)]),
+            (i32::MAX - 1, vec![member(2, 7, 3, 100)]),
+            (i32::MAX - 2, vec![member(3, 7, 4, 0), member(4, 8, 5, 1)]),
         ]);
-        assert_eq!(of_tree(i32::MAX - 1, &tree), Pulse { cpu_ticks: 12, io_bytes: 0, processes: 2 });
-        assert_eq!(of_tree(i32::MAX - 9, &tree), Pulse::default());
+        let sum = of_tree(i32::MAX - 1, &tree, None);
+        // The helper in the program's own session is no command; what the program waited for was one.
+        let expected = Pulse { cpu_ticks: 113, command_ticks: 106, processes: 2, ..Pulse::default() };
+        assert_eq!(sum, expected);
+        assert_eq!(of_tree(i32::MAX - 9, &tree, None), Pulse::default());
     }
 }

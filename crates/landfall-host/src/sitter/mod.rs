@@ -9,6 +9,7 @@
 //! | `sitter.json` | the sitter, before it spawns anything | who it is; created once and never again: the fence |
 //! | `out.log`, `err.log` | the sitter | what the child said, capped |
 //! | `signals.jsonl` | the sitter | what the child said through its socket, synced before it is answered |
+//! | `paused_until` | [`pause_deadline`] | until when the deadline stands still |
 //! | `exit.json` | the sitter, as its last act | how it ended; only there once no process is left |
 //! | `sitter.err` | the sitter, only when it fails itself | why |
 //!
@@ -36,6 +37,8 @@ mod abandon;
 mod cgroup;
 #[cfg(target_os = "linux")]
 mod child;
+#[cfg(target_os = "linux")]
+mod connections;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(target_os = "linux")]
@@ -61,8 +64,8 @@ mod watch;
 #[cfg(target_os = "linux")]
 mod within;
 
-pub use deadline::Deadline;
-pub use effort::{Pulse, cpu_ticks, pulse, pulses};
+pub use deadline::{Deadline, pause_deadline, resume_deadline};
+pub use effort::{Connection, Pulse, cpu_ticks, pulse, pulses};
 pub use ended::{Cause, Containment, Ended, Exit, Spool};
 pub use follow::{Cut, Follow, Stream};
 pub use sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError, is_shortage};

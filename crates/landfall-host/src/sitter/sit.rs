@@ -6,7 +6,7 @@
 
 use super::cgroup::{Cgroup, ProcessLimitGroup};
 use super::child::{self, Child, Failure, Plan, Stage};
-use super::deadline::Deadline;
+use super::deadline::{Deadline, is_paused};
 use super::ended::{Cause, Containment, Ended, Exit};
 use super::files::{self, Order};
 use super::identity::{self, Stat};
@@ -391,6 +391,7 @@ struct Watching<'a> {
     pid: i32,
     signals: OwnedFd,
     spec: &'a Spec,
+    dir: PathBuf,
     main: i32,
     word: OwnedFd,
     out: Drain,
@@ -428,6 +429,7 @@ impl<'a> Watching<'a> {
         Watching {
             pid,
             signals,
+            dir: dir.to_owned(),
             main,
             word,
             out: Drain::new(out, file(files::OUT), spec.out_cap),
@@ -470,7 +472,12 @@ impl<'a> Watching<'a> {
 
     /// Moves on to the next phase if it is time, does what the phase asks for, and says how long to sleep at most.
     fn step(&mut self, now_ms: u64) -> Option<Duration> {
-        let spent = self.deadline.spend(now_ms);
+        let spent = if is_paused(&self.dir, SystemClock.now_ms()) {
+            self.deadline.skip(now_ms);
+            false
+        } else {
+            self.deadline.spend(now_ms)
+        };
         let ms = |until_ms: u64| Some(Duration::from_millis(until_ms.saturating_sub(now_ms)));
         match &mut self.phase {
             Phase::Working if self.end.is_some() => {

@@ -1,6 +1,7 @@
 //! Sitters and the real processes they own.
 
 use crate::sitter_scene::{PATIENCE, Scene, Way, both_ways, probe, processes, within};
+use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::sitter::{
     self, Cause, Containment, Exit, Follow, Found, Sitting, Spool, StartError, Stop, Stopped, Stream, Watch,
 };
@@ -290,6 +291,21 @@ fn the_deadline_ends_a_run() {
         assert_eq!((ended.exit.clone(), ended.cause), (Exit::Signal(libc::SIGTERM), Cause::Deadline));
         assert!(ended.ended_ms - ended.began_ms >= 100, "{ended:?}");
     });
+}
+
+#[test]
+fn the_deadline_stands_still_while_it_is_paused() {
+    let scene = Scene::new(Way::AsItCan);
+    std::fs::create_dir(&scene.dir).expect("new");
+    let until_ms = SystemClock.now_ms() + 1_500;
+    sitter::pause_deadline(&scene.dir, until_ms).expect("ours");
+    let mut spec = scene.spec(&["hang"]);
+    spec.deadline_ms = 100;
+    let ended = scene.run(&spec);
+    assert_eq!(ended.cause, Cause::Deadline);
+    assert!(ended.ended_ms >= until_ms, "{ended:?} before {until_ms}");
+    sitter::resume_deadline(&scene.dir).expect("ours");
+    sitter::resume_deadline(&scene.dir).expect("it goes on already");
 }
 
 #[test]
