@@ -71,6 +71,10 @@ impl Agent for Acp {
         }
     }
 
+    fn calls_model(&self) -> bool {
+        true
+    }
+
     fn closes(&self) -> bool {
         true // the answer to the prompt
     }

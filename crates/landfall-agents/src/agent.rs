@@ -28,6 +28,12 @@ pub trait Agent: Send {
     /// exit code.
     fn closes(&self) -> bool;
 
+    /// Whether it calls a model itself and shows what the model says and does. Then only that is a sign of life, not what its
+    /// program does while it waits; and when there is none, its provider does not answer.
+    fn calls_model(&self) -> bool {
+        false
+    }
+
     /// A file the agent keeps of a session, beside what it writes out; it is read when the run is over and fed to the
     /// parser as [`Stream::Aside`], before [`Parse::finish`].
     fn aside(&self, profile: &Profile, session: &str) -> Option<Aside> {
@@ -78,6 +84,11 @@ pub struct Aside {
 pub trait Parse {
     /// Takes the next bytes of one of the two outputs. How they are cut into calls makes no difference.
     fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal>;
+
+    /// Whether the last bytes held nothing but what the program itself has to say: no word of its model or of a tool.
+    fn was_only_status(&self) -> bool {
+        false
+    }
 
     /// The outputs have ended: a last line without a newline is heard now.
     fn finish(&mut self) -> Vec<Signal>;

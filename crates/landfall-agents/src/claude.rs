@@ -90,6 +90,10 @@ impl Agent for Claude {
         }
     }
 
+    fn calls_model(&self) -> bool {
+        true
+    }
+
     fn closes(&self) -> bool {
         true
     }
@@ -170,20 +174,19 @@ impl Events {
                 let what = format!("{}: {}", words(&event["tool_name"]), words(&event["message"]));
                 signals.push(Signal::PermissionAsked { what: shorten(&what) });
             }
-            "status"
-            | "task_started"
+            // Told again with every new try of a request.
+            "status" | "informational" | "notification" | "session_state_changed" | "turn_starting" => {
+                return Known::Status;
+            }
+            "task_started"
             | "task_progress"
             | "task_updated"
             | "task_notification"
-            | "informational"
-            | "notification"
             | "thinking_tokens"
-            | "session_state_changed"
             | "hook_started"
             | "hook_progress"
             | "hook_response"
-            | "background_tasks_changed"
-            | "turn_starting" => {}
+            | "background_tasks_changed" => {}
             _ => return Known::No,
         }
         Known::Yes
@@ -380,7 +383,12 @@ impl Protocol for Events {
     fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
         match words(&event["type"]) {
             "system" => return self.system(event, signals),
-            "assistant" => self.assistant(event, signals),
+            "assistant" => {
+                self.assistant(event, signals);
+                if event["error"].is_string() {
+                    return Known::Status; // written by the program, because the provider gave nothing
+                }
+            }
             "user" => self.user(event, signals),
             "rate_limit_event" => self.limit(&event["rate_limit_info"], signals),
             "result" => self.result(event, signals),

@@ -86,6 +86,10 @@ impl Agent for Codex {
         }
     }
 
+    fn calls_model(&self) -> bool {
+        true
+    }
+
     fn closes(&self) -> bool {
         true
     }
@@ -275,7 +279,10 @@ impl Protocol for Events {
             phase @ ("item.started" | "item.updated" | "item.completed") => {
                 return self.item(phase, &event["item"], signals);
             }
-            "error" => self.error(words(&event["message"]), signals),
+            "error" => {
+                self.error(words(&event["message"]), signals);
+                return Known::Status;
+            }
             "turn.completed" => self.complete(&event["usage"], signals),
             "turn.failed" => self.fail(words(&event["error"]["message"]), signals),
             _ => return Known::No,

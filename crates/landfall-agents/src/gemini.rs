@@ -75,6 +75,10 @@ impl Agent for Gemini {
         }
     }
 
+    fn calls_model(&self) -> bool {
+        true
+    }
+
     fn closes(&self) -> bool {
         true
     }
@@ -217,6 +221,7 @@ impl Protocol for Events {
             "error" => {
                 let stopped = ["Loop detected, stopping execution", "Maximum session turns exceeded"];
                 self.limit |= stopped.contains(&words(&event["message"]));
+                return Known::Status;
             }
             "result" => self.result(event, signals),
             _ => return Known::No,

@@ -32,6 +32,8 @@ pub(crate) trait Protocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     Yes,
+    /// It is, and tells only what the program itself is at.
+    Status,
     No,
 }
 
@@ -42,11 +44,14 @@ pub(crate) struct JsonLines<P> {
     err: Lines,
     aside: Lines,
     unknown: u64,
+    /// Whether the last bytes held a line that is no mere status.
+    spoke: bool,
 }
 
 impl<P: Protocol> JsonLines<P> {
     pub(crate) fn new(protocol: P) -> Self {
-        Self { protocol, out: Lines::default(), err: Lines::default(), aside: Lines::default(), unknown: 0 }
+        let lines = Lines::default;
+        Self { protocol, out: lines(), err: lines(), aside: lines(), unknown: 0, spoke: false }
     }
 
     fn out_line(&mut self, line: Line, signals: &mut Vec<Signal>) {
@@ -54,9 +59,11 @@ impl<P: Protocol> JsonLines<P> {
             Some(event) => {
                 let known = self.protocol.event(&event, signals);
                 self.unknown += u64::from(known == Known::No);
+                self.spoke |= known != Known::Status;
             }
             // No protocol has such lines, but programs have warnings and last words. A person may want to read them.
             None => {
+                self.spoke = true;
                 if let Some(words) = text(line) {
                     self.unknown += 1;
                     signals.push(words);
@@ -84,12 +91,17 @@ impl<P: Protocol> JsonLines<P> {
 
 impl<P: Protocol> Parse for JsonLines<P> {
     fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal> {
+        self.spoke = false;
         let lines = match stream {
             Stream::Out => self.out.feed(bytes),
             Stream::Err => self.err.feed(bytes),
             Stream::Aside => self.aside.feed(bytes),
         };
         self.lines(stream, lines)
+    }
+
+    fn was_only_status(&self) -> bool {
+        !self.spoke
     }
 
     fn finish(&mut self) -> Vec<Signal> {

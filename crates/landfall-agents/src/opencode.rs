@@ -78,6 +78,10 @@ impl Agent for Opencode {
         }
     }
 
+    fn calls_model(&self) -> bool {
+        true
+    }
+
     fn closes(&self) -> bool {
         true
     }

@@ -162,6 +162,25 @@ pub struct Usage {
     /// Who says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_from: Option<CostFrom>,
+    /// Tokens whose cost nobody told: the money above does not include them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_without_price: u64,
+    /// Whether it may be more: a run ended before it had reported all that it used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Usage {
+    /// What stands before the figures: `at least ` if there may be more.
+    #[must_use]
+    pub fn prefix(&self) -> &'static str {
+        if self.at_least { "at least " } else { "" }
+    }
 }
 
 /// Who says what something cost.
@@ -241,6 +260,9 @@ pub struct AccountLine {
     /// When it opens again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<i64>,
+    /// Whether that moment is a guess of Landfall, because no agent named it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_is_a_guess: bool,
     /// How much of its allowance is used, in per cent, as an agent said last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_percent: Option<u8>,
@@ -320,6 +342,12 @@ pub struct Consulted {
     pub micro_usd: u64,
     /// Of this, what the table of prices says, because the agent did not.
     pub micro_usd_priced: u64,
+    /// Tokens whose cost nobody told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_unpriced: u64,
+    /// Whether it may be more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// How long it took.
     pub took_ms: u64,
 }

@@ -76,6 +76,12 @@ pub struct StatsSum {
     /// Money, if an agent told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// Tokens whose cost nobody told: the money above does not include them.
+    #[serde(default)]
+    pub tokens_without_price: u64,
+    /// Runs that may have used more than they reported.
+    #[serde(default)]
+    pub runs_at_least: u64,
     /// Working time of agents.
     pub agent_ms: u64,
     /// Time that verification took.

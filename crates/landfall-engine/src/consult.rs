@@ -10,6 +10,7 @@ use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
 use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
+use landfall_model::liveness::{self, Class, Echo, Pulse, Watch};
 use landfall_model::{Budget, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge};
 
 use crate::caches::CacheAccess;
@@ -18,6 +19,7 @@ use crate::folder::StateFolder;
 use crate::launch::{agent_profile, key_and_session, safe_environment, with, write_private};
 use crate::patience::{abandon, wait_for_end};
 use crate::settings::{Profile, Settings};
+use crate::vitals::{AgentState, Vitals};
 
 /// What to ask, and where.
 pub(crate) struct Question<'a> {
@@ -98,16 +100,21 @@ pub(crate) fn ask(
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
     })?;
-    let mut listener = Listener::new(&dir, agent.parser(&ear), profile.model.clone());
+    let mut listener = Listener::new(&dir, &*agent, &ear, profile.model.clone());
     let exit = wait(question, &dir, &spec, &sitting, &mut listener);
     listener.end(&spec, &*agent, &profile);
-    let evidence = Evidence { closes: agent.closes(), ..Evidence::default() };
+    let unanswered = listener.class == Some(Class::Unanswered);
+    let model_wait_ms = liveness::lifeless_ms(&listener.pulse());
+    let evidence = Evidence { closes: agent.closes(), unanswered, model_wait_ms, ..Evidence::default() };
     Ok(Reply {
         verdict: judge(&listener.seen, &exit, &evidence),
         words: listener.tally.words().to_owned(),
         complaint: listener.complaint(),
         model: listener.tally.model().map(str::to_owned),
-        usage: listener.tally.usage(&question.settings.prices),
+        usage: Usage {
+            at_least: listener.calls_model && !listener.has_closed(),
+            ..listener.tally.usage(&question.settings.prices)
+        },
         took_ms: listener.took_ms(),
         texts: listener.texts,
     })
@@ -304,9 +311,13 @@ fn wait(
             }
             Ok(Found::Starting | Found::Running(_)) if Instant::now() < deadline => {
                 listener.hear();
-                let enough = match listener.spent(question) {
-                    Some((scope, what)) => Some(Exit::OverBudget { scope, what }),
-                    None => (question.is_stopped)().then_some(Exit::Asked),
+                listener.look(sitting, &question.settings.run.watch);
+                let enough = match (listener.spent(question), listener.class) {
+                    (Some((scope, what)), _) => Some(Exit::OverBudget { scope, what }),
+                    (None, _) if (question.is_stopped)() => Some(Exit::Asked),
+                    (None, Some(Class::Dead | Class::Unanswered)) => Some(Exit::Silent),
+                    (None, Some(Class::Looping)) => Some(Exit::Looping),
+                    (None, Some(_) | None) => None,
                 };
                 if let (None, Some(enough)) = (&told, enough) {
                     told = Some(enough);
@@ -330,6 +341,14 @@ fn wait(
 /// Hears what the agent writes while it writes it.
 struct Listener {
     began: Instant,
+    clock: SystemClock,
+    vitals: Vitals,
+    calls_model: bool,
+    closes: bool,
+    echo: Echo,
+    asking: bool,
+    /// What it was at when it was last looked at.
+    class: Option<Class>,
     out: Follow,
     err: Follow,
     parser: Box<dyn Parse + Send>,
@@ -341,15 +360,23 @@ struct Listener {
 }
 
 impl Listener {
-    fn new(dir: &Path, parser: Box<dyn Parse + Send>, model: Option<String>) -> Self {
+    fn new(dir: &Path, agent: &dyn Agent, ear: &Ear, model: Option<String>) -> Self {
         let mut tally = Tally::default();
         tally.hear(&Signal::Started { session: None, model });
         let follow = |stream| Follow::new(dir, stream, 0);
+        let calls_model = agent.calls_model();
         Self {
             began: Instant::now(),
+            clock: SystemClock,
+            vitals: Vitals::begin(SystemClock.mono_ms(), calls_model),
+            calls_model,
+            closes: agent.closes(),
+            echo: Echo::default(),
+            asking: false,
+            class: None,
             out: follow(Stream::Out),
             err: follow(Stream::Err),
-            parser,
+            parser: agent.parser(ear),
             tally,
             seen: Vec::new(),
             texts: Vec::new(),
@@ -363,9 +390,20 @@ impl Listener {
         let out = self.out.read(READ_MAX).unwrap_or_default();
         let err = self.err.read(READ_MAX).unwrap_or_default();
         let more = !out.is_empty() || !err.is_empty();
+        let now = self.clock.mono_ms();
         let signals = self.parser.feed(landfall_agents::Stream::Out, &out);
+        let is_life = match self.calls_model {
+            true => !self.parser.was_only_status() && liveness::is_answer(&signals),
+            false => liveness::is_life(&signals),
+        };
+        if !out.is_empty() && is_life {
+            self.vitals.heard(now);
+        }
         self.take(signals);
         let signals = self.parser.feed(landfall_agents::Stream::Err, &err);
+        if !err.is_empty() && !self.calls_model && liveness::is_life(&signals) {
+            self.vitals.heard(now);
+        }
         self.take(signals);
         let keep = self.errors.len().saturating_sub(COMPLAINT_CHARS_MAX * 16);
         self.errors.drain(..keep);
@@ -376,6 +414,12 @@ impl Listener {
     fn take(&mut self, signals: Vec<Signal>) {
         for signal in signals {
             self.tally.hear(&signal);
+            self.echo.hear(&signal);
+            self.asking = match &signal {
+                Signal::PermissionAsked { .. } | Signal::Question(_) => true,
+                Signal::ToolUse { .. } | Signal::ToolDone | Signal::Text(_) => false,
+                _ => self.asking,
+            };
             match signal {
                 Signal::Text(text) => self.text(text),
                 // Its text is kept with the other texts, and not twice.
@@ -394,6 +438,29 @@ impl Listener {
         while self.texts_bytes > TEXTS_BYTES_MAX && self.texts.len() > 1 {
             self.texts_bytes -= self.texts.remove(0).len();
         }
+    }
+
+    /// Whether it said its closing word, in which all that it used is reported.
+    fn has_closed(&self) -> bool {
+        self.seen.iter().any(|signal| matches!(signal, Signal::Finished { .. }))
+    }
+
+    /// Looks for signs of life, if it is time. Its checkout is thrown away, so changes there are none.
+    fn look(&mut self, sitting: &Sitting, watch: &Watch) {
+        let now = self.clock.mono_ms();
+        if self.vitals.is_due(now, watch) {
+            self.vitals.look(now, sitter::pulse(sitting), 0, watch);
+            self.class = Some(liveness::class(&self.pulse(), watch));
+        }
+    }
+
+    fn pulse(&self) -> Pulse {
+        let agent = AgentState {
+            tools_open: self.tally.tools_open(),
+            asking: self.asking,
+            echoes: if self.closes { self.echo.count() } else { 0 },
+        };
+        self.vitals.pulse(self.clock.mono_ms(), agent)
     }
 
     /// The agent has ended: the rest is heard.

@@ -131,7 +131,7 @@ fn answered(reply: &Reply) -> Result<(), String> {
         other => {
             let complaint = reply.complaint.as_str();
             let complaint = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
-            Err(format!("the recovery agent did not answer ({other:?}){complaint}"))
+            Err(format!("the recovery agent did not answer: {}{complaint}", other.sentence()))
         }
     }
 }

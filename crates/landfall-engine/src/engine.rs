@@ -1094,7 +1094,6 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
             restarts_max: run.restarts_max,
             stalls_step_max: run.stalls_step_max,
             stalls_total_max: run.stalls_total_max,
-            transients_max: run.transients_max,
             compact_percent: run.compact_percent,
             attempt_budget: settings.attempt_budget,
             task_budget: settings.task_budget,

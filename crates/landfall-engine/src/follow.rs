@@ -14,10 +14,10 @@ use landfall_host::sitter::{
 };
 use landfall_model::acceptance::Observed;
 use landfall_model::issue::Source;
-use landfall_model::liveness::{self, Case, Course, Early, Echo, Farewell, Pulse};
+use landfall_model::liveness::{self, AccountSign, AccountWaits, Case, Course, Early, Echo, Farewell, Pulse};
 use landfall_model::{
     Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Signal, Spending, Spent, StepKind,
-    StopReason, Stride, Tally, Task, TaskId, Traces,
+    StopReason, Stride, Tally, Task, TaskId, Timestamp, Traces, Usage,
 };
 
 use landfall_trackers::tracker::IssueNumber;
@@ -39,6 +39,7 @@ use crate::recovering;
 use crate::settings::Confinement;
 use crate::shortage;
 use crate::site::{Allowance, Live, Manner, Site};
+use crate::vitals::{AgentState, Vitals};
 
 /// An agent to follow.
 pub(crate) struct Followed {
@@ -128,7 +129,8 @@ struct Open {
     /// What a reviewer said, all of it; of others it is not kept.
     words: String,
     live: Live,
-    vital: Vital,
+    vital: Vitals,
+    waits: WaitClock,
     /// How long its sitter is trusted to keep the limits.
     patience: Patience,
     asked: Option<Asked>,
@@ -146,9 +148,6 @@ struct Walk {
     told: u32,
     /// How often its context had been dropped when it finished its last step.
     compactions: u32,
-    /// How long it has waited for its account, and since when it does.
-    waited_ms: u64,
-    waits_since: Option<u64>,
     /// When it was asked to end after its step.
     leaves_since: Option<u64>,
     /// Its terminal, if we type its steps.
@@ -169,8 +168,6 @@ impl Walk {
             count: task.counters.strides,
             told: 0,
             compactions: 0,
-            waited_ms: 0,
-            waits_since: None,
             leaves_since: None,
             desk: is_dispatched(task).then(|| match followed.sitting {
                 Some(_) => Dispatch::begin(task, workspace.path(), &followed.dir),
@@ -188,87 +185,60 @@ impl Walk {
         self.last = Some(stride.clone());
         true
     }
+}
 
-    /// A wait for an account is no work. It ends with the next sign that the agent goes on.
-    fn time(&mut self, signals: &[Signal], now: u64) {
-        for signal in signals {
-            match signal {
-                Signal::Quota { .. } => drop(self.waits_since.get_or_insert(now)),
-                Signal::Text(_) | Signal::ToolUse { .. } | Signal::Stride(_) | Signal::Finished { .. } => {
-                    let since = self.waits_since.take().unwrap_or(now);
-                    self.waited_ms += now.saturating_sub(since);
-                }
-                _ => {}
-            }
+/// The waits of an agent for its account, as they are journalled and as they go on.
+struct WaitClock {
+    waits: AccountWaits,
+    /// Whether the journal knows of the one under way.
+    told: bool,
+    /// Until when the deadline of its sitter stands still.
+    paused_until: Option<Timestamp>,
+}
+
+/// The pause of a sitter is renewed after half of this, so that a run nobody follows any more still ends.
+const PAUSE_MS: i64 = 120_000;
+
+impl WaitClock {
+    fn new(followed: &Followed) -> Self {
+        let adopted = followed.sitting.is_none();
+        let waits = if adopted { followed.task.account_waits } else { AccountWaits::default() };
+        Self { waits, told: waits.since.is_some(), paused_until: None }
+    }
+
+    fn hear(&mut self, signals: &[Signal], at: Timestamp) {
+        match liveness::account_sign(signals) {
+            Some(AccountSign::UsedUp { until }) => self.waits.begin(at, until),
+            Some(AccountSign::WentOn) if self.waits.since.is_some() => self.waits.end(at),
+            Some(AccountSign::WentOn) | None => {}
         }
     }
 
-    fn waited_ms(&self, now: u64) -> u64 {
-        self.waited_ms + self.waits_since.map_or(0, |since| now.saturating_sub(since))
+    fn all_ms(&self, at: Timestamp) -> u64 {
+        self.waits.all_ms(at)
     }
-}
 
-/// The moments of an agent's signs of life, by the monotonic clock.
-struct Vital {
-    /// It began, or was adopted.
-    began_ms: u64,
-    /// It last wrote something.
-    heard_ms: Option<u64>,
-    /// The longest it wrote nothing.
-    quiet_max_ms: u64,
-    /// Its processes last used the processor or moved data.
-    busy_ms: u64,
-    /// Its workspace last changed.
-    changed_ms: u64,
-    /// When this was looked at.
-    looked_ms: u64,
-    ticks: u64,
-    io_bytes: u64,
-    children: u32,
-    fingerprint: u64,
-}
-
-impl Vital {
-    fn begin(now: u64) -> Self {
-        Self {
-            began_ms: now,
-            heard_ms: None,
-            quiet_max_ms: 0,
-            busy_ms: now,
-            changed_ms: now,
-            looked_ms: now,
-            ticks: 0,
-            io_bytes: 0,
-            children: 0,
-            fingerprint: 0,
+    /// Tells the engine when a wait has begun or ended, and keeps the deadline of the sitter from running meanwhile.
+    fn tell(&mut self, site: &Site, followed: &Followed) {
+        let (at, waits) = (site.now(), self.waits.since.is_some());
+        if waits != self.told {
+            self.told = waits;
+            let (attempt, iteration) = (followed.attempt, followed.iteration);
+            let news = match waits {
+                true => News::AccountWaitBegan { attempt, iteration, until: self.waits.until },
+                false => News::AccountWaitEnded { attempt, iteration },
+            };
+            site.tell(followed.task.id, news);
         }
-    }
-
-    /// Of a run that began before this engine: its clocks go on from what its files say.
-    fn adopted(now: u64, wall_ms: i64, dir: &Path) -> Self {
-        let age = |name: &str| {
-            let written = std::fs::metadata(dir.join(name)).ok()?.modified().ok()?;
-            let at = i64::try_from(written.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
-            u64::try_from(wall_ms - at).ok()
-        };
-        let back = |age: u64| now.saturating_sub(age);
-        let heard = ["out.log", "err.log"].into_iter().filter_map(|name| {
-            let some = std::fs::metadata(dir.join(name)).ok()?.len() > 0;
-            some.then(|| age(name))?
-        });
-        let began_ms = age("prompt.md").map_or(now, back);
-        Self { began_ms, heard_ms: heard.min().map(back), ..Self::begin(now) }
-    }
-
-    /// It wrote something.
-    fn heard(&mut self, now: u64) {
-        self.quiet_max_ms = self.quiet(now);
-        self.heard_ms = Some(now);
-    }
-
-    /// The longest it wrote nothing, by now.
-    fn quiet(&self, now: u64) -> u64 {
-        now.saturating_sub(self.heard_ms.unwrap_or(self.began_ms)).max(self.quiet_max_ms)
+        let renew = |until: Timestamp| until.0 - at.0 < PAUSE_MS / 2;
+        if waits && self.paused_until.is_none_or(renew) {
+            // Its own word about the reset is not enough: nobody may follow it by then.
+            let until = Timestamp(at.0 + PAUSE_MS);
+            // What cannot be written now is written at the next look.
+            self.paused_until = sitter::pause_deadline(&followed.dir, until.0).ok().map(|()| until);
+        } else if !waits && self.paused_until.is_some() && sitter::resume_deadline(&followed.dir).is_ok() {
+            self.paused_until = None;
+        }
     }
 }
 
@@ -302,9 +272,6 @@ const READ_MAX: usize = 256 * 1024; // one agent must not keep the others waitin
 const SEEN_MAX: usize = 10_000; // control words of one run; an agent that says more repeats itself
 const STRIDES_MAX: u32 = 10_000; // facts of one run; long before that its iterations are used up
 const WORDS_MAX: usize = 200;
-const BUSY_MS_PER_TICK: u64 = 200; // a twentieth of a core: more than an idle runtime's timers, less than any build
-const BUSY_BYTES: u64 = 64 * 1024; // between two looks: more than a heartbeat on a socket, less than any download
-const LOOK_MIN_MS: u64 = 100;
 const ASIDE_MAX: u64 = 4 << 20; // the end of a file an agent keeps: the last events are what matters
 
 impl Desk {
@@ -363,9 +330,11 @@ impl Desk {
         let err = Follow::new(&followed.dir, Stream::Err, 0);
         let said = Follow::new(&followed.dir, Stream::Signals, 0);
         let now = self.site.clock.mono_ms();
+        let calls_model = followed.agent.calls_model();
+        let waits = WaitClock::new(&followed);
         let vital = match &followed.sitting {
-            Some(_) => Vital::begin(now),
-            None => Vital::adopted(now, self.site.clock.now_ms(), &followed.dir),
+            Some(_) => Vitals::begin(now, calls_model),
+            None => Vitals::adopted(now, self.site.clock.now_ms(), &followed.dir, calls_model),
         };
         let live = Live {
             profile: followed.profile.name.clone(),
@@ -374,7 +343,8 @@ impl Desk {
             ..Live::default()
         };
         let grace_ms = self.site.settings.run.grace_ms;
-        let sat_ms = sat_with_ms(&self.site, &followed.task, followed.deadline_ms);
+        let sat_ms =
+            sat_with_ms(&self.site, &followed.task, followed.agent.calls_model(), followed.deadline_ms);
         let patience = Patience::with_limit(now, sat_ms, grace_ms);
         let walk = Walk::of(&self.site, &followed);
         let mut tally = Tally::default();
@@ -395,6 +365,7 @@ impl Desk {
             words: String::new(),
             live,
             vital,
+            waits,
             patience,
             asked: None,
             walk,
@@ -419,8 +390,9 @@ impl Desk {
         }
         for open in self.open.values_mut() {
             let before = open.answered;
-            drop(open.read(READ_MAX, now)); // what cannot be read now is read next time
+            drop(open.read(site, READ_MAX, now)); // what cannot be read now is read next time
             open.scan(site, now);
+            open.waits.tell(site, &open.followed);
             open.dispatch(site, now);
             if open.answered && !before {
                 site.answered(open.followed.task.id);
@@ -452,7 +424,7 @@ impl Desk {
         let Some(mut open) = self.open.remove(&id) else { return };
         let now = self.site.clock.mono_ms();
         // All of its output and its end are read before anything is concluded from them.
-        let ended = match open.read_to_end(now) {
+        let ended = match open.read_to_end(&self.site, now) {
             Ok(()) => sitter::find(&open.followed.dir),
             Err(error) => Err(FindError::in_folder(&open.followed.dir, error)),
         };
@@ -495,14 +467,18 @@ impl Desk {
         };
         shortage::note_oom_kills(site, oom_kills);
         // A wait for the account within the run is no working time.
-        let waited_ms = open.walk.as_ref().map_or(0, |walk| walk.waited_ms(now));
-        let took_ms = took_ms.saturating_sub(waited_ms);
+        let took_ms = took_ms.saturating_sub(open.waits.all_ms(site.now()));
+        let model_wait_ms = open.model_wait_ms(now);
+        let unanswered = open.asked == Some(Asked::Early(Early::Unanswered));
         let workspace = site.pool.existing(&open.followed.task.id.to_string());
         let module = workspace.filter(|_| !reads(&open.followed.task));
         let revision = module.and_then(|it| module::revision(&open.followed.task, it.path()));
         let dir = open.followed.dir.clone();
         go(site, "tidy-tmp", move |_| confine::remove_tmp(&dir)); // it may hold millions of files
-        let usage = open.tally.usage(&site.settings.prices);
+        let usage = Usage {
+            at_least: open.followed.agent.calls_model() && !open.has_closed(),
+            ..open.tally.usage(&site.settings.prices)
+        };
         let words = |words: &str| Digest::new(&blake3::hash(words.as_bytes()).to_hex()[..32]);
         let traces = Traces {
             model: open.live.model.clone(),
@@ -543,6 +519,8 @@ impl Desk {
             closes,
             oom_kills,
             opinion: reads(&task).then(|| opinion::read(&open.words)).flatten(),
+            unanswered,
+            model_wait_ms,
             last_words: open.tally.words().trim().chars().take(REPLY_MAX).collect(),
         };
         let run = EndedRun {
@@ -579,13 +557,13 @@ const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 
 impl Open {
     /// Reads all that is left. An error: it cannot be read now.
-    fn read_to_end(&mut self, now: u64) -> std::io::Result<()> {
-        while self.read(READ_MAX, now)? > 0 {}
+    fn read_to_end(&mut self, site: &Site, now: u64) -> std::io::Result<()> {
+        while self.read(site, READ_MAX, now)? > 0 {}
         Ok(())
     }
 
     /// Reads what is new; how many bytes that was. An error: the machine is out of something, and it can be read later.
-    fn read(&mut self, max: usize, now: u64) -> std::io::Result<usize> {
+    fn read(&mut self, site: &Site, max: usize, now: u64) -> std::io::Result<usize> {
         let mut read = 0;
         for stream in [Stream::Out, Stream::Err, Stream::Signals] {
             let follow = match stream {
@@ -606,16 +584,23 @@ impl Open {
                 Stream::Err => self.followed.parser.feed(landfall_agents::Stream::Err, &bytes),
                 Stream::Signals => self.channel.feed(&bytes),
             };
-            if liveness::is_life(&signals) {
+            if self.is_life(stream, &signals) {
                 self.vital.heard(now);
             }
-            if let Some(walk) = &mut self.walk {
-                walk.time(&signals, now);
-            }
+            self.waits.hear(&signals, site.now());
             self.hear(signals);
         }
         self.live.bytes += read as u64;
         Ok(read)
+    }
+
+    /// Whether what it wrote is a sign of life. What the program of a model says on its error output is about itself.
+    fn is_life(&self, stream: Stream, signals: &[Signal]) -> bool {
+        match (stream, self.followed.agent.calls_model()) {
+            (Stream::Out, true) => !self.followed.parser.was_only_status() && liveness::is_answer(signals),
+            (Stream::Err, true) => false,
+            (Stream::Signals, _) | (_, false) => liveness::is_life(signals),
+        }
     }
 
     /// Looks at the files of its own loop.
@@ -627,7 +612,7 @@ impl Open {
     /// Takes in what its files say. Each step is a fact of its own: they are counted, however often the engine ends.
     fn take_in(&mut self, site: &Site, heard: Vec<Signal>, now: u64) {
         let Some(walk) = &mut self.walk else { return };
-        walk.time(&heard, now);
+        self.waits.hear(&heard, site.now());
         let compactions = self.tally.compactions();
         for signal in &heard {
             let Signal::Stride(stride) = signal else { continue };
@@ -653,18 +638,11 @@ impl Open {
     }
 
     /// How far its own loop is.
-    fn course(&self, now: u64) -> Option<Course> {
+    fn course(&self) -> Option<Course> {
         let walk = self.walk.as_ref()?;
-        let Followed { task, deadline_ms, .. } = &self.followed;
-        let counters = &task.counters;
+        let counters = &self.followed.task.counters;
         let here = if walk.told > 0 { 0 } else { counters.stalls_step };
-        Some(Course {
-            strides: walk.count,
-            worked_ms: now.saturating_sub(self.vital.began_ms).saturating_sub(walk.waited_ms(now)),
-            limit_ms: *deadline_ms,
-            stalls: (here, counters.stalls_total),
-            loops: counters.loops,
-        })
+        Some(Course { strides: walk.count, stalls: (here, counters.stalls_total), loops: counters.loops })
     }
 
     /// How often it dropped its context; of a loop of its own only the step under way counts.
@@ -691,31 +669,15 @@ impl Open {
         }
     }
 
-    /// Whether it is time to look for signs of life: a few times within every span that could run out.
+    /// Whether it is time to look for signs of life.
     fn is_due(&self, site: &Site, now: u64) -> bool {
-        let watch = &site.settings.run.watch;
-        let shortest = watch.beat_ms.min(watch.silence_ms).min(watch.first_output_ms).min(watch.tool_ms);
-        let pause = (shortest / 4).max(LOOK_MIN_MS);
-        self.sitting.is_some() && now.saturating_sub(self.vital.looked_ms) >= pause
+        self.sitting.is_some() && self.vital.is_due(now, &site.settings.run.watch)
     }
 
     /// Takes in what was seen of its processes and its workspace.
     fn look(&mut self, site: &Site, now: u64, pulse: sitter::Pulse) {
-        let vital = &mut self.vital;
-        let since = now.saturating_sub(vital.looked_ms);
-        let ticks = pulse.cpu_ticks.saturating_sub(vital.ticks);
-        let moved = pulse.io_bytes.saturating_sub(vital.io_bytes);
-        if ticks > since / BUSY_MS_PER_TICK || moved >= BUSY_BYTES {
-            vital.busy_ms = now;
-        }
         let fingerprint = fingerprint(site, &self.followed.task);
-        if fingerprint != vital.fingerprint {
-            vital.changed_ms = now;
-        }
-        (vital.ticks, vital.io_bytes) = (pulse.cpu_ticks, pulse.io_bytes);
-        vital.children = pulse.processes;
-        vital.fingerprint = fingerprint;
-        vital.looked_ms = now;
+        self.vital.look(now, pulse, fingerprint, &site.settings.run.watch);
     }
 
     /// Says what is known of it now.
@@ -733,25 +695,42 @@ impl Open {
     }
 
     fn pulse(&self, now: u64) -> Pulse {
-        let age = |at: u64| now.saturating_sub(at);
-        let vital = &self.vital;
-        Pulse {
-            running_ms: age(vital.began_ms),
-            silent_ms: vital.heard_ms.map(age),
-            idle_ms: age(vital.busy_ms),
-            still_ms: age(vital.changed_ms),
+        let closes = self.followed.agent.closes();
+        let agent = AgentState {
             tools_open: self.tally.tools_open(),
-            children: vital.children,
             asking: self.asking,
-            echoes: if self.followed.agent.closes() { self.echo.count() } else { 0 },
+            echoes: if closes { self.echo.count() } else { 0 },
+        };
+        self.vital.pulse(now, agent)
+    }
+
+    /// Whether it said its closing word, in which all that it used is reported.
+    fn has_closed(&self) -> bool {
+        self.seen.iter().any(|signal| matches!(signal, Signal::Finished { .. }))
+    }
+
+    /// How long it has done nothing but wait for its model.
+    fn model_wait_ms(&self, now: u64) -> u64 {
+        let pulse = self.pulse(now);
+        match (pulse.calls, self.waits.waits.since) {
+            (Some(_), None) => liveness::lifeless_ms(&pulse),
+            (None, _) | (_, Some(_)) => 0,
         }
     }
 
+    /// How long it has worked: waits for its account, and for an answer of its model that has not come yet, do not count.
+    fn worked_ms(&self, site: &Site, now: u64) -> u64 {
+        let watch = recovering::watch(site, &self.followed.task);
+        let model_ms = match self.waits.waits.since {
+            Some(_) => 0, // it is in the other
+            None => liveness::model_wait_ms(&self.pulse(now), &watch),
+        };
+        let waited_ms = self.waits.all_ms(site.now()).saturating_add(model_ms);
+        now.saturating_sub(self.vital.began_ms).saturating_sub(waited_ms)
+    }
+
     fn spending(&self, site: &Site, now: u64) -> Spending {
-        Spending {
-            usage: self.tally.usage(&site.settings.prices),
-            time_ms: now.saturating_sub(self.vital.began_ms),
-        }
+        Spending { usage: self.tally.usage(&site.settings.prices), time_ms: self.worked_ms(site, now) }
     }
 
     /// Whether it is to end now, and why.
@@ -769,7 +748,9 @@ impl Open {
             compactions: self.compactions(),
             compactions_max: site.settings.run.compactions_max,
             class: self.sitting.is_some().then(class),
-            course: self.course(now),
+            course: self.course(),
+            worked_ms: self.worked_ms(site, now),
+            worked_max_ms: if self.followed.deadline_ms == 0 { u64::MAX } else { self.followed.deadline_ms },
         });
         early.map(Asked::Early)
     }
@@ -777,7 +758,7 @@ impl Open {
     /// Brings the run to an end: at once, or a loop of its own after the step under way, with a bound.
     fn part(&mut self, site: &Site, asked: Asked, now: u64) {
         let run = &site.settings.run;
-        let farewell = match (&asked, self.course(now)) {
+        let farewell = match (&asked, self.course()) {
             (Asked::Early(Early::Stopped), Some(_))
                 if site.manner(self.followed.task.id, self.followed.attempt) == Some(Manner::Now) =>
             {
@@ -823,6 +804,9 @@ impl Open {
     /// Presses a sitter that does not end its run in time, at last by force: in a thread, as that may take seconds.
     fn press(&mut self, site: &Arc<Site>, now: u64) {
         let Some(sitting) = &self.sitting else { return };
+        if self.asked.is_none() && self.waits.paused_until.is_some() {
+            return self.patience.wait(now); // so does its sitter
+        }
         match self.patience.press(now, sitting) {
             Press::Wait => return,
             Press::Told => {}
@@ -967,7 +951,7 @@ fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> Exit {
 fn exit_for(asked: Asked) -> Exit {
     match asked {
         Asked::Early(Early::Stopped) => Exit::Asked,
-        Asked::Early(Early::Silent) => Exit::Silent,
+        Asked::Early(Early::Silent | Early::Unanswered) => Exit::Silent,
         Asked::Early(Early::Looping) => Exit::Looping,
         Asked::Early(Early::OverBudget(scope, what)) => Exit::OverBudget { scope, what },
         Asked::Early(Early::ContextUsedUp) => Exit::ContextUsedUp,

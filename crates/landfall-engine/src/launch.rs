@@ -305,6 +305,7 @@ impl Record {
                     turns: figure("turns"),
                     micro_usd: figure("micro_usd"),
                     micro_usd_priced: figure("micro_usd_priced"),
+                    ..Usage::default()
                 },
             },
             sandbox: Confinement::of_word(record["sandbox"].as_str()?)?,
@@ -534,7 +535,7 @@ fn begin(
         stdin,
         sandbox: confine::sandbox(site, &reach),
         signal: Some(SignalSpec { socket, key }),
-        deadline_ms: sat_with_ms(site, task, run.deadline_ms),
+        deadline_ms: sat_with_ms(site, task, agent.calls_model(), run.deadline_ms),
         grace_ms: settings.grace_ms,
         out_cap: settings.output_cap,
         marker: marker.to_owned(),
@@ -686,8 +687,14 @@ pub(crate) fn is_dispatched(task: &Task) -> bool {
 pub(crate) const DISPATCH: &str = "dispatch";
 
 /// How long a sitter lets its run go on. A loop of the agent's own is asked to end first, and may finish its step.
-pub(crate) fn sat_with_ms(site: &Site, task: &Task, limit_ms: u64) -> u64 {
-    if strides(task) { limit_ms.saturating_add(site.settings.run.step_grace_ms) } else { limit_ms }
+pub(crate) fn sat_with_ms(site: &Site, task: &Task, calls_model: bool, limit_ms: u64) -> u64 {
+    if limit_ms == 0 {
+        return 0;
+    }
+    let grace_ms = if strides(task) { site.settings.run.step_grace_ms } else { 0 };
+    // The wait for an answer of the model does not count, and the sitter knows nothing of that: we end such an agent in time.
+    let silence_ms = if calls_model { recovering::watch(site, task).silence_ms } else { 0 };
+    limit_ms.saturating_add(grace_ms).saturating_add(silence_ms)
 }
 
 /// The requirements a judge speaks of, one line each.

@@ -66,6 +66,7 @@ mod test_evidence;
 pub mod traces;
 pub mod tracker;
 pub mod trust;
+mod vitals;
 mod warm_caches;
 pub mod workspace;
 

@@ -317,6 +317,8 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         | Event::Opinion { .. }
         | Event::Replied { .. }
         | Event::Strode { .. }
+        | Event::AccountWaitBegan { .. }
+        | Event::AccountWaitEnded { .. }
         | Event::SentBack { .. }
         | Event::ReviewOwed
         | Event::Signed { .. }

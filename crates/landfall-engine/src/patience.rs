@@ -58,6 +58,11 @@ impl Patience {
         Self { left: Deadline::new(now_ms, MARGIN_MS), next: Next::Abandon }
     }
 
+    /// The time since the last look does not count.
+    pub fn wait(&mut self, now_ms: u64) {
+        self.left.skip(now_ms);
+    }
+
     /// Presses on if patience is at an end.
     pub fn press(&mut self, now_ms: u64, sitting: &Sitting) -> Press {
         if !self.left.spend(now_ms) {

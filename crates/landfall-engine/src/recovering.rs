@@ -103,7 +103,8 @@ pub(crate) fn watch(site: &Site, task: &Task) -> Watch {
 pub(crate) fn recover(site: &Arc<Site>, task: &Task, attempt: Attempt) {
     let Some(step) = task.step() else { return };
     let open = task.recoveries.under_way(step);
-    let recovered = match (task.recoveries.due(step), open) {
+    let due = task.recoveries.due(step);
+    let recovered = match (due.clone(), open) {
         (Some(Due::Diagnosis), Some(open)) => ask(site, task, attempt, open),
         (Some(Due::Ops(ops)), Some(_)) => perform(site, task, attempt, &ops),
         (Some(_), None) | (None, _) => Ok(left(open)),
@@ -111,8 +112,16 @@ pub(crate) fn recover(site: &Arc<Site>, task: &Task, attempt: Attempt) {
     if site.interrupted.is_set() {
         return; // the journal expects it, and the next run does it again
     }
-    let recovered = recovered.unwrap_or_else(|why| Recovered::Failed { why });
+    let recovered = match (recovered, due) {
+        // Whoever stopped the run does not wait for the agent that looks. Operations are finished.
+        (Err(_), Some(Due::Diagnosis)) if is_stopping(site) => Recovered::PutOff,
+        (recovered, _) => recovered.unwrap_or_else(|why| Recovered::Failed { why }),
+    };
     site.tell(task.id, News::Recovered { attempt, recovered });
+}
+
+fn is_stopping(site: &Site) -> bool {
+    site.view.lock().expect("no thread panics while it holds the view").stopping
 }
 
 /// Nothing is due any more: the journal was cut after an agent had looked.
@@ -137,7 +146,7 @@ impl Drop for RecoveryTurn<'_> {
 
 fn ask(site: &Arc<Site>, task: &Task, attempt: Attempt, open: &Recovery) -> Result<Recovered, String> {
     const PAUSE: Duration = Duration::from_millis(50);
-    let is_stopped = || site.interrupted.is_set() || site.is_stopped(task.id, attempt);
+    let is_stopped = || site.interrupted.is_set() || is_stopping(site) || site.is_stopped(task.id, attempt);
     let mut busy = site.diagnosing.lock().unwrap_or_else(PoisonError::into_inner);
     while *busy {
         if is_stopped() {

@@ -241,10 +241,11 @@ pub fn report_of(task: &Task, lookback: Option<&Lookback>, when: &dyn Fn(Timesta
     out.push_str(&format!("- status: {}\n- added: {}\n", Status::of(task), when(task.created)));
     let counters = &task.counters;
     out.push_str(&format!(
-        "- iterations: {} of {}\n- working time: {}s\n- tokens: {} in, {} out\n",
+        "- iterations: {} of {}\n- working time: {}s\n- tokens: {}{} in, {} out\n",
         counters.iterations,
         task.limits.iterations_max,
         counters.spent_ms / 1000,
+        if counters.usage.at_least { "at least " } else { "" },
         counters.usage.tokens_in,
         counters.usage.tokens_out
     ));

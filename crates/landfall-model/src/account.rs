@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::decide::trouble_ms;
-use crate::event::Event;
+use crate::event::{Event, Exit};
 use crate::judge::Verdict;
 use crate::status::Wait;
 use crate::task::{State, Task};
@@ -18,11 +18,15 @@ pub enum AccountState {
     UsedUp {
         /// The reset, as it was first said.
         until: Timestamp,
+        /// Whether that is a guess, because no agent named it.
+        guessed: bool,
     },
     /// Its provider has a passing trouble: not before then; after that one agent tries it first.
     Troubled {
         /// The next try.
         until: Timestamp,
+        /// Tries in a row that met it. The pause grows with them, whichever tasks they were of.
+        tries: u32,
     },
     /// Not before a person has logged in and said so.
     LoggedOut {
@@ -51,10 +55,18 @@ impl AccountState {
     pub fn leave(&self, now: Timestamp) -> Leave {
         match self {
             Self::Open => Leave::Free,
-            Self::UsedUp { until } | Self::Troubled { until } if *until <= now => Leave::One,
-            Self::UsedUp { until } | Self::Troubled { until } => Leave::Never { until: Some(*until) },
+            Self::UsedUp { until, .. } | Self::Troubled { until, .. } if *until <= now => Leave::One,
+            Self::UsedUp { until, .. } | Self::Troubled { until, .. } => Leave::Never { until: Some(*until) },
             Self::LoggedOut { .. } => Leave::Never { until: None },
         }
+    }
+}
+
+/// An account that is used up until then; none if that was known.
+fn used_up(now: &AccountState, until: Timestamp, guessed: bool) -> Option<AccountState> {
+    match now {
+        AccountState::UsedUp { until: known, .. } if *known >= until => None,
+        _ => Some(AccountState::UsedUp { until, guessed }),
     }
 }
 
@@ -89,42 +101,49 @@ impl Accounts {
     pub fn follows(&self, task: &Task, at: Timestamp, event: &Event) -> Option<AccountState> {
         let now = self.get(&task.driving.as_ref()?.account);
         let next = match event {
-            Event::Waited { wait: Wait::Quota { until }, .. } => match now {
-                AccountState::UsedUp { until: known } if known >= until => return None,
-                _ => AccountState::UsedUp { until: *until },
-            },
-            // Once may be chance. Twice in a row it is the provider, and the others need not find out for themselves.
-            Event::IterationEnded { verdict: Verdict::Transient { .. }, .. } => {
-                let count = task.counters.transients + 1;
-                let until = at.plus_ms(trouble_ms(task.id, count));
-                match now {
-                    _ if count < 2 => return None,
-                    AccountState::UsedUp { until: known } if *known > at => return None,
-                    AccountState::Troubled { until: known } if *known > until => return None,
-                    AccountState::LoggedOut { .. } => return None,
-                    AccountState::Open | AccountState::UsedUp { .. } | AccountState::Troubled { .. } => {
-                        AccountState::Troubled { until }
-                    }
+            Event::Waited { wait: Wait::Quota { until, guessed }, .. } => used_up(now, *until, *guessed)?,
+            // The agent waits by itself. The others need not find out for themselves.
+            Event::AccountWaitBegan { until: Some(until), .. } if *until > at => used_up(now, *until, false)?,
+            Event::AccountWaitEnded { .. } => match now {
+                AccountState::UsedUp { .. } => AccountState::Open,
+                AccountState::Open | AccountState::Troubled { .. } | AccountState::LoggedOut { .. } => {
+                    return None;
                 }
+            },
+            // Once may be chance. Twice in a row it is the provider, and the others need not find out for themselves. An
+            // answer that was waited for as long as `run.silence` is no chance.
+            Event::IterationEnded { verdict: Verdict::Transient { .. }, exit, .. } => {
+                let count = task.counters.transients + 1;
+                let certain = matches!(exit, Exit::Silent);
+                let tries = match now {
+                    AccountState::UsedUp { until, .. } if *until > at => return None,
+                    AccountState::LoggedOut { .. } => return None,
+                    // It was begun before the trouble was known: it says nothing new.
+                    AccountState::Troubled { until, .. } if *until > at => return None,
+                    AccountState::Troubled { tries, .. } => tries.saturating_add(1),
+                    AccountState::Open | AccountState::UsedUp { .. } if count < 2 && !certain => return None,
+                    AccountState::Open | AccountState::UsedUp { .. } => count,
+                };
+                AccountState::Troubled { until: at.plus_ms(trouble_ms(task.id, tries)), tries }
             }
             Event::Waited { wait: Wait::Login { .. }, .. } => AccountState::LoggedOut { task: task.id },
             // A person answered one of those who asked: one agent finds out whether it helped.
             Event::Resumed { .. } => match (&task.state, now) {
                 (State::Waiting { wait: Wait::Login { .. }, .. }, AccountState::LoggedOut { .. }) => {
-                    AccountState::UsedUp { until: at }
+                    AccountState::UsedUp { until: at, guessed: false }
                 }
                 _ => return None,
             },
             // Whoever asked is gone, and nobody else may ask.
             Event::Ended(_) | Event::Retried { .. } | Event::Waited { .. } => match now {
                 AccountState::LoggedOut { task: asker } if *asker == task.id => {
-                    AccountState::UsedUp { until: at }
+                    AccountState::UsedUp { until: at, guessed: false }
                 }
                 _ => return None,
             },
             // What was begun before the reset says nothing about what comes after it.
             Event::IterationEnded { verdict, .. } if verdict.is_own_word() => match now {
-                AccountState::UsedUp { until } if *until > at => return None,
+                AccountState::UsedUp { until, .. } if *until > at => return None,
                 AccountState::Open
                 | AccountState::UsedUp { .. }
                 | AccountState::Troubled { .. }
@@ -152,7 +171,7 @@ impl Accounts {
             (
                 State::Waiting { wait: Wait::Quota { .. } | Wait::Backoff { .. }, .. },
                 Leave::Never { until: Some(_) },
-            ) => Some((account.clone(), AccountState::UsedUp { until: at })),
+            ) => Some((account.clone(), AccountState::UsedUp { until: at, guessed: false })),
             _ => None,
         }
     }

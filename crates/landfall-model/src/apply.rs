@@ -13,6 +13,7 @@ use crate::flow::{Act, StepKind, Target};
 use crate::input::Parting;
 use crate::issue::IssueEvent;
 use crate::judge::Verdict;
+use crate::liveness::AccountWaits;
 use crate::recover::candidate;
 use crate::sandbox::Confinement;
 use crate::seeded_bugs::{self, SeededBug};
@@ -141,6 +142,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.gate = None; // what this run leaves has not been verified
             }
             task.counters.runs += 1;
+            task.account_waits = AccountWaits::default();
             *task.counters.step_runs.entry(step.clone()).or_default() += 1;
             if !reads(task, &step) {
                 task.carried.append(&mut task.messages); // what is said from here on is for the run after it
@@ -165,6 +167,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.seen_head.clone_from(head);
             }
             count_words(task, verdict, traces, committed);
+            task.account_waits = AccountWaits::default();
             task.counters.permission_denials += traces.denials;
             if let Some(level) = traces.sandbox.as_deref().and_then(Confinement::of_word) {
                 task.lowest_confinement =
@@ -265,6 +268,14 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters.same_words = 0;
             task.last_words = None;
             task.stride = Some(stride.clone());
+        }
+        Event::AccountWaitBegan { until, .. } => {
+            let State::Active { doing: Doing::Running { .. }, .. } = &task.state else { return false };
+            task.account_waits.begin(at, *until);
+        }
+        Event::AccountWaitEnded { .. } => {
+            let State::Active { doing: Doing::Running { .. }, .. } = &task.state else { return false };
+            task.account_waits.end(at);
         }
         Event::SentBack { to } => {
             let (State::Ended(_) | State::Ready { .. }) = task.state else { return false };
@@ -778,6 +789,8 @@ impl Event {
             | Self::Yielded { attempt, .. }
             | Self::Opinion { attempt, .. }
             | Self::Strode { attempt, .. }
+            | Self::AccountWaitBegan { attempt, .. }
+            | Self::AccountWaitEnded { attempt }
             | Self::LandingBegan { attempt, .. }
             | Self::Requeued { attempt, .. }
             | Self::Ejected { attempt, .. }
@@ -839,6 +852,8 @@ impl Event {
             Self::Opinion { .. } => "opinion",
             Self::Replied { .. } => "replied",
             Self::Strode { .. } => "strode",
+            Self::AccountWaitBegan { .. } => "account-wait-began",
+            Self::AccountWaitEnded { .. } => "account-wait-ended",
             Self::SentBack { .. } => "sent-back",
             Self::ReviewOwed => "review-owed",
             Self::Signed { .. } => "signed",

@@ -287,7 +287,9 @@ impl Tally {
                 usage.micro_usd = price.of(usage);
                 usage.micro_usd_priced = usage.micro_usd;
             }
-            (None, _) => {}
+            (None, Some(_)) => {}
+            (None, None) if usage.micro_usd == 0 => usage.tokens_unpriced = usage.tokens(),
+            (None, None) => {}
         }
         usage
     }

@@ -194,15 +194,27 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::AgentEnded(run) => draft.agent_ended(run)?,
         News::Strode { attempt, iteration, stride } => {
             fence(task, *attempt)?;
-            match &task.state {
-                State::Active { doing: Doing::Running { iteration: running, .. }, .. }
-                    if running == iteration => {}
-                _ => return Err(not_now(task, "that iteration does not run")),
-            }
+            draft.running(*iteration)?;
             if task.stride.as_ref().is_some_and(|last| last.mark == stride.mark) {
                 return Err(not_now(task, "that step is known"));
             }
             draft.event(Event::Strode { attempt: *attempt, stride: stride.clone() })?;
+        }
+        News::AccountWaitBegan { attempt, iteration, until } => {
+            fence(task, *attempt)?;
+            draft.running(*iteration)?;
+            if task.account_waits.since.is_some() {
+                return Err(not_now(task, "it waits for its account already"));
+            }
+            draft.event(Event::AccountWaitBegan { attempt: *attempt, until: *until })?;
+        }
+        News::AccountWaitEnded { attempt, iteration } => {
+            fence(task, *attempt)?;
+            draft.running(*iteration)?;
+            if task.account_waits.since.is_none() {
+                return Err(not_now(task, "it does not wait for its account"));
+            }
+            draft.event(Event::AccountWaitEnded { attempt: *attempt })?;
         }
         News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, extent } => {
             fence(task, *attempt)?;
@@ -421,6 +433,18 @@ impl Draft {
         flow.step(name).expect("a checked flow leads only to its own steps")
     }
 
+    /// Refuses news of a run that is over.
+    fn running(&self, iteration: u32) -> Result<(), Refusal> {
+        match &self.task.state {
+            State::Active { doing: Doing::Running { iteration: running, .. }, .. }
+                if *running == iteration =>
+            {
+                Ok(())
+            }
+            _ => Err(not_now(&self.task, "that iteration does not run")),
+        }
+    }
+
     fn current(&self) -> StepName {
         self.task.step().cloned().expect("asked only of a task in a step")
     }
@@ -613,12 +637,18 @@ impl Draft {
         let (step, stop, resumed) = (step.clone(), stop.clone(), *talk != Talk::New);
         let told = self.task.feedback.clone();
         let verdict = self.reconsidered(run, resumed, stop.is_some());
+        let took_ms = match &verdict {
+            Verdict::Transient { .. } | Verdict::Quota { .. } => {
+                run.took_ms.saturating_sub(run.evidence.model_wait_ms)
+            }
+            _ => run.took_ms,
+        };
         self.event(Event::IterationEnded {
             attempt: run.attempt,
             iteration: run.iteration,
             exit: run.exit.clone(),
             verdict: verdict.clone(),
-            took_ms: run.took_ms,
+            took_ms,
             usage: run.usage,
             head: run.evidence.head_after.clone(),
             traces: run.traces.clone(),
@@ -704,19 +734,17 @@ impl Draft {
                 // Without a word about the reset, ask again a little later: longer each time, at most an hour.
                 let waits = self.task.counters.quota_waits;
                 // A reset that is past already says no more than none: believing it would start the agent in a loop.
+                let until = until.filter(|until| *until > self.at);
+                let guessed = until.is_none();
                 let until = until
-                    .filter(|until| *until > self.at)
                     .map(|until| until.min(self.at.plus_ms(QUOTA_WAIT_MAX_MS)))
                     .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, 300_000, 3_600_000)));
                 self.yielded(Parting::Quota, None)?;
-                self.event(Event::Waited { wait: Wait::Quota { until }, then: step })
+                self.event(Event::Waited { wait: Wait::Quota { until, guessed }, then: step })
             }
+            // An outage is nobody's fault, however long it is: the account waits for it, with one probe at a time.
             Verdict::Transient { detail } => {
-                let (count, max) = (self.task.counters.transients, self.task.limits.transients_max);
-                if count > max {
-                    let detail = format!("{count} passing errors in a row did not pass: {detail}");
-                    return self.end(EndKind::Failed, EndCode::TransientLimit, detail);
-                }
+                let count = self.task.counters.transients;
                 let cause = format!("a passing error of the provider ({detail})");
                 self.back_off(Parting::Transient, transient_ms(count), cause, step)
             }
@@ -836,12 +864,19 @@ impl Draft {
                 if run.traces.words.is_some()
                     && run.traces.words == task.last_words
                     && (run.evidence.head_after.is_none() || run.evidence.head_after == task.seen_head)
+                    && !self.reports_new_step(run)
                     && task.counters.same_words + 1 >= ECHOES_MAX =>
             {
                 Verdict::Looping
             }
             verdict => verdict,
         }
+    }
+
+    /// Whether a run reported a step of its plan that no run before it did.
+    fn reports_new_step(&self, run: &EndedRun) -> bool {
+        let done = self.task.staged.plan.done;
+        run.seen.iter().any(|signal| matches!(signal, Signal::Said(Said::Step(number)) if *number > done))
     }
 
     /// The output gate: a step is not done before what it must leave behind is there. The agent is told, and tries

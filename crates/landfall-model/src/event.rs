@@ -227,6 +227,18 @@ pub enum Event {
         /// This one.
         stride: Stride,
     },
+    /// The running agent waits for its account: this is no working time.
+    AccountWaitBegan {
+        /// In this attempt.
+        attempt: Attempt,
+        /// When it resets, if the agent said.
+        until: Option<Timestamp>,
+    },
+    /// The running agent goes on.
+    AccountWaitEnded {
+        /// In this attempt.
+        attempt: Attempt,
+    },
     /// It goes back to an earlier state of its own work.
     SentBack {
         /// To this.

@@ -171,6 +171,22 @@ pub enum News {
         /// This one.
         stride: Stride,
     },
+    /// The running agent waits for its account.
+    AccountWaitBegan {
+        /// Within this attempt.
+        attempt: Attempt,
+        /// In this run.
+        iteration: u32,
+        /// When it resets, if the agent said.
+        until: Option<Timestamp>,
+    },
+    /// It goes on.
+    AccountWaitEnded {
+        /// Within this attempt.
+        attempt: Attempt,
+        /// In this run.
+        iteration: u32,
+    },
     /// The work was brought in, merged and checked.
     Checked {
         /// For this attempt.
@@ -431,6 +447,8 @@ pub enum Recovered {
         /// Why.
         why: String,
     },
+    /// The run is being stopped: the next one does it.
+    PutOff,
 }
 
 /// What came of an exchange with a tracker.

@@ -1,6 +1,7 @@
 //! What we make of what we saw. An exit code alone is neither success nor failure.
 
 use crate::budget::Scope;
+use crate::decide::spell_ms;
 use crate::event::Exit;
 use crate::objective::Split;
 use crate::plan::Outline;
@@ -36,6 +37,10 @@ pub struct Evidence {
     pub closes: bool,
     /// Processes that the kernel ended for lack of memory while it ran.
     pub oom_kills: u64,
+    /// Whether it was ended because its model did not answer.
+    pub unanswered: bool,
+    /// How long, at its end, it had done nothing but wait for its model. No working time if its provider was in the way.
+    pub model_wait_ms: u64,
 }
 
 impl Evidence {
@@ -264,6 +269,9 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             (None, Some(what)) => {
                 Verdict::Pending { question: format!("the agent wants leave to go on: {what}") }
             }
+            (None, None) if evidence.unanswered => Verdict::Transient {
+                detail: format!("the model did not answer for {}", spell_ms(evidence.model_wait_ms)),
+            },
             (None, None) => Verdict::Stalled,
         },
         Exit::Looping => Verdict::Looping,

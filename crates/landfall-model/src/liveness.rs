@@ -1,11 +1,16 @@
 //! Whether an agent is alive, from evidence. A silent build is not a stall; an open connection is no sign of life.
+//!
+//! An agent that calls a model itself is measured more strictly: its own timers and its attempts to connect again use the
+//! processor and the network while nobody answers. Only what the model or a tool of it does counts.
 
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash as _, Hasher as _};
 
+use crate::Timestamp;
 use crate::budget::{Scope, Spending, Spent};
 use crate::decide::spell_ms;
-use crate::signal::Signal;
+use crate::signal::{Finish, Said, Signal};
 use crate::stride::StopReason;
 use crate::task::TaskLimits;
 
@@ -20,6 +25,8 @@ pub struct Pulse {
     pub idle_ms: u64,
     /// Since its workspace last changed.
     pub still_ms: u64,
+    /// If it calls a model itself and its connections can be measured.
+    pub calls: Option<ModelCalls>,
     /// Tools it began to use and has not ended, by its own word.
     pub tools_open: u32,
     /// Processes it started that still run.
@@ -28,6 +35,17 @@ pub struct Pulse {
     pub asking: bool,
     /// How often in a row it said and did the same.
     pub echoes: u32,
+}
+
+/// What is known of an agent that calls a model itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModelCalls {
+    /// Since a command it started last used the processor or moved data. Its own program does not count.
+    pub tools_idle_ms: u64,
+    /// Since its connections last received more than keep-alives: see [`Inflow`].
+    pub inflow_ms: u64,
+    /// TCP connections its processes have open.
+    pub connections: u32,
 }
 
 /// How long what is borne with.
@@ -58,18 +76,21 @@ pub enum Class {
     WaitingForPerson,
     /// It says and does the same over and over.
     Looping,
+    /// It waited for the model's answer longer than it may.
+    Unanswered,
     /// There is no sign of life.
     Dead,
 }
 
 impl Class {
     /// Every class there is.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Working,
         Self::InTool,
         Self::WaitingForModel,
         Self::WaitingForPerson,
         Self::Looping,
+        Self::Unanswered,
         Self::Dead,
     ];
 
@@ -82,6 +103,7 @@ impl Class {
             Self::WaitingForModel => "waiting for the model",
             Self::WaitingForPerson => "waiting for a person",
             Self::Looping => "looping",
+            Self::Unanswered => "not answered by the model",
             Self::Dead => "dead",
         }
     }
@@ -90,18 +112,46 @@ impl Class {
 /// Equal steps in a row that make a loop.
 pub const ECHOES_MAX: u32 = 3;
 
+/// Since the last sign of life that counts for this agent.
+#[must_use]
+pub fn lifeless_ms(pulse: &Pulse) -> u64 {
+    let unheard_ms = pulse.silent_ms.unwrap_or(pulse.running_ms).min(pulse.still_ms);
+    match (&pulse.calls, pulse.silent_ms) {
+        (Some(calls), Some(_)) => unheard_ms.min(calls.tools_idle_ms).min(calls.inflow_ms),
+        // It is still starting: what its own program does is a sign of life until its first word.
+        (Some(calls), None) => unheard_ms.min(pulse.idle_ms).min(calls.inflow_ms),
+        (None, _) => unheard_ms.min(pulse.idle_ms),
+    }
+}
+
+/// Since the model or a tool last did something, if the agent waits for nothing but its model now.
+fn unanswered_ms(pulse: &Pulse, calls: &ModelCalls) -> Option<u64> {
+    // One that never said a word and is not connected may hang by its own fault.
+    let waits = pulse.silent_ms.is_some() || calls.connections > 0;
+    let unheard_ms = pulse.silent_ms.unwrap_or(pulse.running_ms).min(pulse.still_ms);
+    (waits && !pulse.asking).then(|| unheard_ms.min(calls.tools_idle_ms).min(calls.inflow_ms))
+}
+
 /// What an agent is at, by what is known.
 #[must_use]
 pub fn class(pulse: &Pulse, watch: &Watch) -> Class {
     let suspect_ms = watch.beat_ms.saturating_mul(u64::from(watch.beats));
-    let unheard_ms = pulse.silent_ms.unwrap_or(pulse.running_ms);
-    let lifeless_ms = unheard_ms.min(pulse.idle_ms).min(pulse.still_ms);
+    let lifeless_ms = lifeless_ms(pulse);
     let in_tool = pulse.tools_open > 0 && pulse.children > 0;
     if pulse.echoes >= ECHOES_MAX {
         return Class::Looping;
     }
+    let unanswered_ms = match &pulse.calls {
+        Some(calls) if !in_tool => unanswered_ms(pulse, calls),
+        Some(_) | None => None,
+    };
+    if unanswered_ms.is_some_and(|ms| ms >= watch.silence_ms) {
+        return Class::Unanswered;
+    }
     let patience_ms = match (pulse.silent_ms, in_tool) {
         (_, true) => watch.tool_ms,
+        // It is connected: the model is thinking, and may do so as long as any other.
+        (None, false) if unanswered_ms.is_some() => watch.silence_ms,
         (None, false) => watch.first_output_ms.min(watch.silence_ms),
         (Some(_), false) => watch.silence_ms,
     };
@@ -109,12 +159,73 @@ pub fn class(pulse: &Pulse, watch: &Watch) -> Class {
         return Class::WaitingForPerson;
     }
     if lifeless_ms >= patience_ms {
-        return Class::Dead;
+        return if unanswered_ms.is_some() { Class::Unanswered } else { Class::Dead };
     }
     if in_tool {
         return Class::InTool;
     }
     if lifeless_ms >= suspect_ms { Class::WaitingForModel } else { Class::Working }
+}
+
+/// How long an agent has done nothing but wait for its model. This is no working time unless the model answers.
+#[must_use]
+pub fn model_wait_ms(pulse: &Pulse, watch: &Watch) -> u64 {
+    match (class(pulse, watch), &pulse.calls) {
+        (Class::WaitingForModel | Class::Unanswered, Some(calls)) => unanswered_ms(pulse, calls).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Bytes a second that connections receive while a model answers. Keep-alives of a provider come to a tenth of it: a
+/// comment of 40 bytes, 70 with encryption, every few seconds. One token of a stream takes 150 bytes or more.
+pub const INFLOW_FLOOR: u64 = 128;
+/// However short the span is, a few keep-alives in it are no answer.
+const INFLOW_FLOOR_MIN: u64 = 256;
+/// So many spans are looked back on.
+const INFLOW_SPANS: usize = 8;
+/// In so many of them something must have arrived. Each new try of a request that is answered by an error, or by the beginning
+/// of a stream that does not go on, is one burst: at most two spans.
+const INFLOW_SPANS_MIN: usize = 3;
+
+/// Notices when the connections of an agent receive a stream, rather than keep-alives or the answers to new tries.
+#[derive(Debug, Clone, Default)]
+pub struct Inflow {
+    /// Bytes received so far, by connection.
+    known: BTreeMap<u64, u64>,
+    /// Bytes of this span, and since when it lasts.
+    bytes: u64,
+    since_ms: Option<u64>,
+    spans: VecDeque<bool>,
+}
+
+impl Inflow {
+    /// The length of a span: at the usual silence of ten minutes it is 15 seconds.
+    fn span_ms(watch: &Watch) -> u64 {
+        (watch.silence_ms / 40).clamp(50, 15_000)
+    }
+
+    /// Takes in what each connection has received in all. Returns whether a stream arrives. What a new connection has
+    /// received by the first look counts for nothing: it is the handshake, or the answer to one more try.
+    pub fn look(&mut self, now_ms: u64, connections: &[(u64, u64)], watch: &Watch) -> bool {
+        let grown = connections
+            .iter()
+            .filter_map(|(id, received)| self.known.get(id).map(|before| received.saturating_sub(*before)));
+        self.bytes = self.bytes.saturating_add(grown.fold(0, u64::saturating_add));
+        self.known = connections.iter().copied().collect();
+        let since_ms = *self.since_ms.get_or_insert(now_ms);
+        let length_ms = now_ms.saturating_sub(since_ms);
+        if length_ms < Self::span_ms(watch) {
+            return false;
+        }
+        let floor = (length_ms.saturating_mul(INFLOW_FLOOR) / 1000).max(INFLOW_FLOOR_MIN);
+        let flows = std::mem::take(&mut self.bytes) >= floor;
+        self.since_ms = Some(now_ms);
+        if self.spans.len() == INFLOW_SPANS {
+            self.spans.pop_front();
+        }
+        self.spans.push_back(flows);
+        flows && self.spans.iter().filter(|flows| **flows).count() >= INFLOW_SPANS_MIN
+    }
 }
 
 /// All that may end a run of an agent before it ends itself.
@@ -140,6 +251,10 @@ pub struct Case<'a> {
     pub class: Option<Class>,
     /// If it runs a loop of its own: how far that is.
     pub course: Option<Course>,
+    /// How long it has worked in this run. Waits for an account or for an answer of the model do not count.
+    pub worked_ms: u64,
+    /// How long it may.
+    pub worked_max_ms: u64,
 }
 
 /// How far an agent is that runs a loop of its own. Its limits are also kept by a timer: a step that hangs says nothing.
@@ -147,10 +262,6 @@ pub struct Case<'a> {
 pub struct Course {
     /// Steps it has finished, in all its runs.
     pub strides: u32,
-    /// How long it has worked in this run, waits for an account not counted.
-    pub worked_ms: u64,
-    /// How long it may.
-    pub limit_ms: u64,
     /// Stalls so far, in this step and in all.
     pub stalls: (u32, u32),
     /// Times it was told that it goes round in a circle.
@@ -170,9 +281,11 @@ pub enum Early {
     Looping,
     /// There is no sign of life.
     Silent,
+    /// Its model does not answer.
+    Unanswered,
     /// The steps of its own loop are used up.
     IterationsUsed,
-    /// The time of its own loop is used up.
+    /// Its working time is used up.
     TimeUsed,
 }
 
@@ -200,7 +313,7 @@ pub fn farewell(early: &Early, course: &Course, limits: &TaskLimits) -> Farewell
         Early::Looping => {
             Farewell::Now((course.loops >= limits.loops_max).then_some(StopReason::ReasoningLoop))
         }
-        Early::OverBudget(..) | Early::ContextUsedUp => Farewell::Now(None),
+        Early::OverBudget(..) | Early::ContextUsedUp | Early::Unanswered => Farewell::Now(None),
     }
 }
 
@@ -226,12 +339,13 @@ pub fn early(case: &Case<'_>) -> Option<Early> {
         if course.strides >= case.limits.iterations_max {
             return Some(Early::IterationsUsed);
         }
-        if course.worked_ms >= course.limit_ms {
-            return Some(Early::TimeUsed);
-        }
+    }
+    if case.worked_ms >= case.worked_max_ms {
+        return Some(Early::TimeUsed);
     }
     match case.class? {
         Class::Dead => Some(Early::Silent),
+        Class::Unanswered => Some(Early::Unanswered),
         Class::Looping => Some(Early::Looping),
         Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson => None,
     }
@@ -244,6 +358,76 @@ pub fn is_life(signals: &[Signal]) -> bool {
     signals.is_empty() || signals.iter().any(|signal| !matches!(signal, Signal::Transient { .. }))
 }
 
+/// The same of an agent that calls a model: an error that it tells, in whatever way, is no answer of its model.
+#[must_use]
+pub fn is_answer(signals: &[Signal]) -> bool {
+    !signals.iter().any(|signal| {
+        matches!(
+            signal,
+            Signal::Transient { .. }
+                | Signal::Quota { .. }
+                | Signal::Unauthorized { .. }
+                | Signal::Finished { how: Finish::Error | Finish::Interrupted, .. }
+        )
+    })
+}
+
+/// What an agent says of its account while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountSign {
+    /// It is used up, and the agent waits.
+    UsedUp {
+        /// When it resets, if the agent said.
+        until: Option<Timestamp>,
+    },
+    /// The agent goes on.
+    WentOn,
+}
+
+/// The last that an agent said of its account, if it said anything about it.
+#[must_use]
+pub fn account_sign(signals: &[Signal]) -> Option<AccountSign> {
+    signals.iter().rev().find_map(|signal| match signal {
+        Signal::Quota { until } => Some(AccountSign::UsedUp { until: *until }),
+        Signal::Text(_) | Signal::ToolUse { .. } | Signal::Stride(_) | Signal::Finished { .. } => {
+            Some(AccountSign::WentOn)
+        }
+        _ => None,
+    })
+}
+
+/// Waits of a running agent for its account. They are no working time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccountWaits {
+    /// Those that are over.
+    pub over_ms: u64,
+    /// When the one under way began.
+    pub since: Option<Timestamp>,
+    /// When the account resets, if the agent said.
+    pub until: Option<Timestamp>,
+}
+
+impl AccountWaits {
+    /// A wait begins, unless one is under way.
+    pub fn begin(&mut self, at: Timestamp, until: Option<Timestamp>) {
+        self.since.get_or_insert(at);
+        self.until = until.or(self.until);
+    }
+
+    /// The wait under way is over.
+    pub fn end(&mut self, at: Timestamp) {
+        self.over_ms = self.all_ms(at);
+        (self.since, self.until) = (None, None);
+    }
+
+    /// All waits, by this moment.
+    #[must_use]
+    pub fn all_ms(&self, at: Timestamp) -> u64 {
+        let under_way = self.since.map_or(0, |since| u64::try_from(at.0 - since.0).unwrap_or(0));
+        self.over_ms.saturating_add(under_way)
+    }
+}
+
 /// The evidence in a few words, beside the class.
 #[must_use]
 pub fn evidence(pulse: &Pulse) -> String {
@@ -252,7 +436,16 @@ pub fn evidence(pulse: &Pulse) -> String {
         Some(ms) => parts.push(format!("last word {} ago", spell_ms(ms))),
         None => parts.push(format!("no word since it began {} ago", spell_ms(pulse.running_ms))),
     }
-    parts.push(format!("processor or disk {} ago", spell_ms(pulse.idle_ms)));
+    match &pulse.calls {
+        Some(calls) => {
+            parts.push(format!("tools {} ago", spell_ms(calls.tools_idle_ms)));
+            parts.push(match calls.connections {
+                0 => "no connection".to_owned(),
+                _ => format!("answer of the model received {} ago", spell_ms(calls.inflow_ms)),
+            });
+        }
+        None => parts.push(format!("processor or disk {} ago", spell_ms(pulse.idle_ms))),
+    }
     if pulse.children > 0 {
         parts.push(format!("{} processes of its own", pulse.children));
     }
@@ -270,8 +463,10 @@ pub struct Echo {
     begun: bool,
     last: Option<u64>,
     count: u32,
-    /// The last step of its own loop that it reported.
+    /// The last step of a loop of its own that it reported.
     stride: Option<String>,
+    /// The highest step of its plan that it reported.
+    plan_step: u32,
 }
 
 impl Echo {
@@ -291,10 +486,14 @@ impl Echo {
             }
             Signal::ToolDone | Signal::Finished { .. } => self.close(),
             Signal::Usage(usage) if usage.turns > 0 => self.close(),
-            // It came forward, whatever words it does that in. The same report once more is no progress.
+            // It has got further, in whatever words it says so.
             Signal::Stride(stride) if self.stride.as_ref() != Some(&stride.mark) => {
                 self.stride = Some(stride.mark.clone());
-                (self.last, self.count) = (None, 0);
+                self.forget();
+            }
+            Signal::Said(Said::Step(number)) if *number > self.plan_step => {
+                self.plan_step = *number;
+                self.forget();
             }
             Signal::Usage(_)
             | Signal::Started { .. }
@@ -319,6 +518,11 @@ impl Echo {
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
+    }
+
+    /// Compares with nothing that came before.
+    fn forget(&mut self) {
+        (self.last, self.count) = (None, 0);
     }
 
     fn close(&mut self) {

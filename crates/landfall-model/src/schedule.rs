@@ -404,9 +404,8 @@ impl World {
                 AccountState::Troubled { .. } => {
                     Wait::Backoff { until, cause: format!("passing errors of the provider of `{account}`") }
                 }
-                AccountState::Open | AccountState::UsedUp { .. } | AccountState::LoggedOut { .. } => {
-                    Wait::Quota { until }
-                }
+                AccountState::UsedUp { guessed, .. } => Wait::Quota { until, guessed: *guessed },
+                AccountState::Open | AccountState::LoggedOut { .. } => Wait::Quota { until, guessed: false },
             };
             let in_the_way = match self.leave(account, now) {
                 Leave::Free => return Ok(at),

@@ -145,6 +145,10 @@ pub struct Usage {
     pub micro_usd: u64,
     /// Of this, what the table of prices says, because the agent did not.
     pub micro_usd_priced: u64,
+    /// Tokens that neither the agent nor the table of prices says the cost of.
+    pub tokens_unpriced: u64,
+    /// Whether it may be more: a run ended before it had reported all.
+    pub at_least: bool,
 }
 
 impl Usage {
@@ -158,6 +162,8 @@ impl Usage {
             turns: self.turns.saturating_add(other.turns),
             micro_usd: self.micro_usd.saturating_add(other.micro_usd),
             micro_usd_priced: self.micro_usd_priced.saturating_add(other.micro_usd_priced),
+            tokens_unpriced: self.tokens_unpriced.saturating_add(other.tokens_unpriced),
+            at_least: self.at_least || other.at_least,
         }
     }
 
@@ -171,6 +177,8 @@ impl Usage {
             turns: self.turns.saturating_sub(before.turns),
             micro_usd: self.micro_usd.saturating_sub(before.micro_usd),
             micro_usd_priced: self.micro_usd_priced.saturating_sub(before.micro_usd_priced),
+            tokens_unpriced: self.tokens_unpriced.saturating_sub(before.tokens_unpriced),
+            at_least: self.at_least,
         }
     }
 

@@ -129,6 +129,8 @@ pub enum Wait {
     Quota {
         /// Until then.
         until: Timestamp,
+        /// Whether that is a guess, because the agent named no reset.
+        guessed: bool,
     },
     /// A person's login.
     Login {
@@ -424,6 +426,14 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
         Doing::Preparing { stop: Some(_), .. } => {
             format!("is in step `{step}`: its workspace is being made, and then it stops.")
         }
+        Doing::Running { iteration, stop: None, .. } if task.account_waits.since.is_some() => {
+            let until =
+                task.account_waits.until.map(|until| format!(", which is used up until {}", when(until)));
+            format!(
+                "is in step `{step}`: the agent of iteration {iteration} waits for its account{}; no working time is spent.",
+                until.unwrap_or_default()
+            )
+        }
         Doing::Running { iteration, since, stop: None, .. } => format!(
             "is in step `{step}`: the agent works on iteration {iteration} of {} since {}.",
             task.limits.iterations_max,
@@ -479,9 +489,16 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
         Wait::Turn(turn @ (Turn::Profile { .. } | Turn::Account { .. } | Turn::Area { .. })) => {
             format!("waits for its turn; other tasks hold all slots of {turn}.")
         }
-        Wait::Quota { until } => {
+        Wait::Quota { until, guessed: false } => {
             format!(
                 "waits for the agent's account, which is used up until {}; no try is spent.",
+                when(*until)
+            )
+        }
+        Wait::Quota { until, guessed: true } => {
+            format!(
+                "waits for the agent's account, which is used up; the agent named no reset, so Landfall guesses and tries \
+                 again {}; no try is spent.",
                 when(*until)
             )
         }

@@ -12,6 +12,7 @@ use crate::flow::{Flow, StepKind};
 use crate::gaming::TestEvidence;
 use crate::gate::GateReport;
 use crate::issue::Pipeline;
+use crate::liveness::AccountWaits;
 use crate::recovery::Recoveries;
 use crate::review::{Finding, ReviewRule};
 use crate::sandbox::Confinement;
@@ -51,6 +52,8 @@ pub struct Task {
     pub revision: Option<Digest>,
     /// What the last run of the agent said at its end.
     pub last_words: Option<Digest>,
+    /// What the running agent has waited for its account.
+    pub account_waits: AccountWaits,
     /// Where it is.
     pub state: State,
     /// The latest attempt: the fence.
@@ -148,6 +151,7 @@ impl Task {
             stride: None,
             revision: None,
             last_words: None,
+            account_waits: AccountWaits::default(),
             state,
             attempt: Attempt::default(),
             run: None,
@@ -245,7 +249,7 @@ impl Task {
     pub fn due(&self) -> Option<Timestamp> {
         match &self.state {
             // A little after the reset, and not all at once.
-            State::Waiting { wait: Wait::Quota { until }, .. } => {
+            State::Waiting { wait: Wait::Quota { until, .. }, .. } => {
                 Some(until.plus_ms(jittered(self.id, QUOTA_JITTER_MS)))
             }
             State::Waiting { wait: Wait::Backoff { until, .. } | Wait::Conflict { until, .. }, .. } => {
@@ -690,8 +694,6 @@ pub struct TaskLimits {
     pub stalls_step_max: u32,
     /// Stalls in all before giving up; only a person's retry resets it.
     pub stalls_total_max: u32,
-    /// Passing troubles of a provider in a row before giving up.
-    pub transients_max: u32,
     /// Conflicts with the base before a person is asked.
     pub conflicts_max: u32,
     /// How long a person has for a conflict that is theirs.
@@ -721,7 +723,6 @@ impl Default for TaskLimits {
             restarts_max: 3,
             stalls_step_max: 3,
             stalls_total_max: 10,
-            transients_max: 20,
             conflicts_max: 3,
             conflict_ms: 60 * 60 * 1000,
             overdue: Overdue::Defer,

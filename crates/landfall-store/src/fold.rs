@@ -225,10 +225,14 @@ pub(crate) fn size_word(size: Size) -> &'static str {
     }
 }
 
+/// Beside the end of a wait that no agent named.
+pub const GUESS: &str = "a guess: the agent named no reset";
+
 fn wait_detail(wait: &Wait) -> String {
     match wait {
         Wait::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        Wait::Slot | Wait::Quota { .. } | Wait::Pause | Wait::Parts => String::new(),
+        Wait::Slot | Wait::Quota { guessed: false, .. } | Wait::Pause | Wait::Parts => String::new(),
+        Wait::Quota { guessed: true, .. } => GUESS.to_owned(),
         Wait::Blockers { by } => by.join(", "),
         Wait::Turn(turn) => turn.to_string(),
         Wait::Login { account, detail, .. } => format!("{account}: {detail}"),

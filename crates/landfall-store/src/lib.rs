@@ -20,7 +20,7 @@ mod tally;
 pub use autopilot::Autopilot;
 pub use chain::Hash;
 pub use error::StoreError;
-pub use fold::{Base, PassRow, RunRow, Tables, TaskRow};
+pub use fold::{Base, GUESS, PassRow, RunRow, Tables, TaskRow};
 pub use format::{FormatError, FormatErrorKind, written};
 pub use journal::{Appended, Batch, End, Head, Journal, Misplaced, Pending, ReplayStop, Replayed, Seq};
 pub use memory::Memory;

@@ -56,6 +56,10 @@ counted! {
     Tokens = "tokens",
     /// Money in millionths of a dollar, by profile.
     MicroUsd = "micro-usd",
+    /// Tokens whose cost nobody told, by profile.
+    UnpricedTokens = "unpriced-tokens",
+    /// Runs that may have used more than they reported, by profile.
+    PartialUsage = "partial-usage",
     /// Working time of agents, by profile.
     AgentMs = "agent-ms",
     /// Time of verification.
@@ -180,6 +184,8 @@ impl Made {
                 self.count(Counted::Iterations, Key::Profile(task), 1);
                 self.count(Counted::Tokens, Key::Profile(task), tokens);
                 self.count(Counted::MicroUsd, Key::Profile(task), usage.micro_usd);
+                self.count(Counted::UnpricedTokens, Key::Profile(task), usage.tokens_unpriced);
+                self.count(Counted::PartialUsage, Key::Profile(task), u64::from(usage.at_least));
                 self.count(Counted::AgentMs, Key::Profile(task), *took_ms);
             }
             Event::Verified { report, .. } => self.gate(report),

@@ -77,6 +77,8 @@ fn usage() -> Usage {
         turns: 14,
         cost_usd: Some(0.21),
         cost_from: Some(CostFrom::Agent),
+        tokens_without_price: 0,
+        at_least: false,
     }
 }
 
@@ -377,6 +379,7 @@ fn status() -> StatusReport {
             account: "claude".to_owned(),
             state: AccountStanding::UsedUp,
             until_ms: Some(AT_MS),
+            until_is_a_guess: false,
             used_percent: Some(100),
             resets_ms: Some(AT_MS),
             tasks: vec![TaskId(8), TaskId(9)],
@@ -724,6 +727,8 @@ fn views(page: &mut Page) {
         iterations: 9,
         attempts: 14,
         tokens: 120_000,
+        tokens_without_price: 0,
+        runs_at_least: 0,
         cost_usd: Some(1.2),
         agent_ms: 600_000,
         verify_ms: 90_000,

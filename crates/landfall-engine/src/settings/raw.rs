@@ -345,7 +345,8 @@ pub struct RawRun {
     pub stalls_step_max: Whole<0, 100>,
     /// How often an agent may fall silent in all before the task is given up.
     pub stalls_total_max: Whole<0, 1000>,
-    /// How many passing errors of a provider in a row are borne with.
+    /// Has no effect: passing errors of a provider wait at the account, without a limit of tries. Accepted so that older
+    /// settings stay valid.
     pub transients_max: Whole<0, 1000>,
     /// How full the context of a session may be, in per cent, before it is asked to sum itself up; once per session.
     pub compact_at: Whole<1, 100>,

@@ -142,8 +142,6 @@ pub struct Run {
     pub stalls_step_max: u32,
     /// How often an agent may fall silent in all.
     pub stalls_total_max: u32,
-    /// How many passing errors of a provider in a row are borne with.
-    pub transients_max: u32,
     /// How full the context of a session may be, in per cent.
     pub compact_percent: u32,
     /// How often an agent may drop its context within one run.
@@ -490,7 +488,6 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
             },
             stalls_step_max: run.stalls_step_max.0,
             stalls_total_max: run.stalls_total_max.0,
-            transients_max: run.transients_max.0,
             compact_percent: run.compact_at.0,
             compactions_max: run.compactions_max.0,
             sandbox: run_sandbox,

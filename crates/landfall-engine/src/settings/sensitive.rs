@@ -200,7 +200,6 @@ impl SensitiveSettings {
             watch: _,
             stalls_step_max: _,
             stalls_total_max: _,
-            transients_max: _,
             compact_percent: _,
             compactions_max: _,
             sandbox,

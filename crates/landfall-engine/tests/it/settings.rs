@@ -54,7 +54,6 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 },
                 stalls_step_max: 3,
                 stalls_total_max: 10,
-                transients_max: 20,
                 compact_percent: 82,
                 compactions_max: 3,
                 sandbox: Isolated,

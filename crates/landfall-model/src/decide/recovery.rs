@@ -218,6 +218,10 @@ impl Draft {
                     None => Ok(()),
                 }
             }
+            Recovered::PutOff => match stop {
+                Some(stop) => self.stopped_between(stop, step),
+                None => self.yielded(Parting::Drained, None),
+            },
             Recovered::Failed { why } => {
                 self.recovery_over(&step, Outcome::Failed, why.clone())?;
                 if let Some(stop) = stop {

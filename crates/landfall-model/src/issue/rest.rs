@@ -126,6 +126,8 @@ impl Rest {
             | Event::Opinion { .. }
             | Event::Replied { .. }
             | Event::Strode { .. }
+            | Event::AccountWaitBegan { .. }
+            | Event::AccountWaitEnded { .. }
             | Event::SentBack { .. }
             | Event::ReviewOwed
             | Event::Signed { .. }

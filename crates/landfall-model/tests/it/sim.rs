@@ -273,7 +273,6 @@ impl Sim {
                 restarts_max: 3,
                 stalls_step_max: 2,
                 stalls_total_max: 4,
-                transients_max: 3,
                 conflicts_max: 3,
                 loops_max: 2,
                 attempt_budget,
@@ -2104,6 +2103,8 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::LandMismatch { attempt, .. }
         | News::Strode { attempt, .. }
         | News::Exchanged { attempt, .. }
+        | News::AccountWaitBegan { attempt, .. }
+        | News::AccountWaitEnded { attempt, .. }
         | News::Recovered { attempt, .. }
         | News::Reported { attempt, .. } => Some(*attempt),
         News::Edit { .. }

@@ -720,7 +720,7 @@ pub fn place(task: &Task) -> String {
 
 fn wait_word(task: &Task, wait: &Wait) -> String {
     match wait {
-        Wait::Quota { until } => format!("quota +{}ms", until.0 - task.changed.0),
+        Wait::Quota { until, .. } => format!("quota +{}ms", until.0 - task.changed.0),
         Wait::Backoff { until, cause } => format!("backoff +{}ms ({cause})", until.0 - task.changed.0),
         Wait::Question { text } => format!("an answer to `{text}`"),
         Wait::GateBroken { command, detail } => format!("the gate `{command}` ({detail})"),

@@ -200,6 +200,7 @@ impl Yard {
                     0 => AccountState::Open,
                     _ => AccountState::UsedUp {
                         until: self.limits.now.plus_ms(self.rng.below(20) as u64 * MINUTE),
+                        guessed: false,
                     },
                 };
                 self.world.set_account(account, state);
@@ -419,7 +420,7 @@ impl Yard {
             let Route { account, failover } = &self.routes[&at];
             let open = match self.world.accounts().get(account) {
                 AccountState::Open => true,
-                AccountState::UsedUp { until } if *until <= self.limits.now => {
+                AccountState::UsedUp { until, .. } if *until <= self.limits.now => {
                     !self.at_work().any(|task| task.driving.as_ref().is_some_and(|it| it.account == *account))
                 }
                 _ => false,

@@ -35,6 +35,16 @@ fn crashed(detail: &str) -> Verdict {
     Verdict::Crashed { detail: detail.to_owned() }
 }
 
+#[test]
+fn a_model_that_does_not_answer_is_a_trouble_of_the_provider() {
+    let evidence = Evidence { unanswered: true, model_wait_ms: 600_000, closes: true, ..Evidence::default() };
+    let judged = |seen: &[Signal]| judge(seen, &Exit::Silent, &evidence);
+    let detail = "the model did not answer for 10m".to_owned();
+    assert_eq!(judged(&[tool()]), Verdict::Transient { detail });
+    assert_eq!(judged(&[quota()]), Verdict::Quota { until: Some(Timestamp(9)) }, "it said why");
+    assert_eq!(judge(&[tool()], &Exit::Silent, &Evidence::default()), Verdict::Stalled);
+}
+
 const ODD_EXITS: [Exit; 5] = [Exit::Code(3), Exit::Signal(9), Exit::Deadline, Exit::Silent, Exit::Lost];
 
 #[test]

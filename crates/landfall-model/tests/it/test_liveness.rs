@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use landfall_model::liveness::{
-    Case, Class, ECHOES_MAX, Early, Echo, Pulse, Watch, class, early, evidence, is_life,
+    AccountWaits, Case, Class, ECHOES_MAX, Early, Echo, Inflow, ModelCalls, Pulse, Watch, class, early,
+    evidence, is_answer, is_life, model_wait_ms,
 };
 use landfall_model::{
     Budget, Finish, Said, Scope, Signal, Spending, Spent, Stride, TaskLimits, Timestamp, Usage,
@@ -144,6 +145,135 @@ fn five_and_ten() -> TaskLimits {
     TaskLimits { attempt_budget: of(5), task_budget: of(10), ..TaskLimits::default() }
 }
 
+/// An agent that calls a model and has heard nothing for so many minutes, while its own program is busy.
+fn unanswered(minutes: u64) -> Pulse {
+    let age = minutes * MINUTE_MS;
+    let calls = ModelCalls { tools_idle_ms: age, inflow_ms: age, connections: 1 };
+    Pulse { idle_ms: 0, calls: Some(calls), ..lifeless(minutes) }
+}
+
+#[test]
+fn the_program_of_an_agent_that_waits_for_its_model_is_no_sign_of_life() {
+    assert_eq!(class(&unanswered(9), &WATCH), Class::WaitingForModel);
+    assert_eq!(class(&unanswered(10), &WATCH), Class::Unanswered);
+    let unknown = Pulse { calls: None, ..unanswered(10) };
+    assert_eq!(class(&unknown, &WATCH), Class::Working, "where nothing is known of its connections");
+    let calls = |change: fn(&mut ModelCalls)| {
+        let pulse = unanswered(300);
+        let mut calls = pulse.calls.expect("it calls one");
+        change(&mut calls);
+        class(&Pulse { calls: Some(calls), ..pulse }, &WATCH)
+    };
+    assert_eq!(calls(|calls| calls.inflow_ms = MINUTE_MS), Class::Working, "it receives an answer");
+    assert_eq!(calls(|calls| calls.tools_idle_ms = MINUTE_MS), Class::Working, "a command computes");
+    assert_eq!(calls(|calls| calls.connections = 0), Class::Unanswered, "between two tries");
+    let pulse = unanswered(300);
+    assert_eq!(class(&Pulse { still_ms: 0, ..pulse }, &WATCH), Class::Working, "files change");
+    assert_eq!(class(&in_tool(Pulse { silent_ms: Some(MINUTE_MS), ..pulse }), &WATCH), Class::InTool);
+    assert_eq!(class(&Pulse { asking: true, idle_ms: 9 * MINUTE_MS, ..pulse }, &WATCH), Class::Dead);
+}
+
+#[test]
+fn without_a_first_word_a_connected_agent_may_wait_as_long_as_any_other() {
+    let calls = |connections| Some(ModelCalls { tools_idle_ms: 0, inflow_ms: 5 * MINUTE_MS, connections });
+    let calls =
+        |connections| calls(connections).map(|calls| ModelCalls { tools_idle_ms: 5 * MINUTE_MS, ..calls });
+    assert_eq!(class(&Pulse { calls: calls(1), ..mute(5) }, &WATCH), Class::WaitingForModel);
+    assert_eq!(class(&Pulse { calls: calls(0), ..mute(5) }, &WATCH), Class::Dead, "its own fault");
+    let starting = Pulse { calls: calls(0), idle_ms: 0, ..mute(5) };
+    assert_eq!(class(&starting, &WATCH), Class::Working, "it is starting");
+}
+
+#[test]
+fn the_wait_for_an_answer_is_no_working_time() {
+    assert_eq!(model_wait_ms(&unanswered(2), &WATCH), 0, "a pause between two words");
+    assert_eq!(model_wait_ms(&unanswered(9), &WATCH), 9 * MINUTE_MS);
+    assert_eq!(model_wait_ms(&lifeless(9), &WATCH), 0, "it calls no model");
+}
+
+/// What connections receive, a look every 15 seconds. Each row has the bytes that arrive before it on one connection, or
+/// `None` where that one is replaced. Returns at which looks a stream was seen.
+fn streams(rows: impl IntoIterator<Item = Option<u64>>) -> Vec<usize> {
+    let mut inflow = Inflow::default();
+    let (mut id, mut received) = (1, 0);
+    let mut seen = Vec::new();
+    for (look, row) in rows.into_iter().enumerate() {
+        match row {
+            Some(bytes) => received += bytes,
+            None => (id, received) = (id + 1, 50_000),
+        }
+        if inflow.look(look as u64 * 15_000, &[(id, received)], &WATCH) {
+            seen.push(look);
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_stream_is_life_and_keep_alives_and_new_tries_are_not() {
+    let slow_stream = 15 * 150; // a token a second
+    assert_eq!(streams(std::iter::repeat_n(Some(slow_stream), 6)), [3, 4, 5]);
+    let pings = 15 * 70; // one a second, encrypted
+    assert_eq!(streams(std::iter::repeat_n(Some(pings), 100)), [0; 0]);
+    // A new try every five minutes: a handshake, the beginning of a stream, and silence.
+    let tries =
+        (0..200).map(|look| if look % 20 == 0 { None } else { Some(u64::from(look % 20 < 2) * 90_000) });
+    assert_eq!(streams(tries), [0; 0]);
+    // Thoughts that come in pieces, one in half a minute.
+    let pieces = (0..20).map(|look| Some(if look % 2 == 0 { 4_000 } else { 0 }));
+    assert_eq!(streams(pieces).len(), 7);
+    // After the stream has ended, the next try is none.
+    let mut ended = vec![Some(slow_stream); 6];
+    ended.extend([Some(0); 8]);
+    ended.extend([None, Some(90_000), Some(0), Some(0)]);
+    assert_eq!(streams(ended), [3, 4, 5]);
+}
+
+#[test]
+fn an_error_is_no_answer_of_a_model_however_it_is_told() {
+    let error = Signal::Finished { how: Finish::Error, text: "overloaded".to_owned() };
+    let usage = Signal::Usage(Usage { turns: 1, ..Usage::default() });
+    assert!(is_answer(&[]) && is_answer(std::slice::from_ref(&usage)));
+    assert!(!is_answer(&[usage, error]));
+    assert!(!is_answer(&[Signal::Transient { detail: String::new() }]));
+    assert!(!is_answer(&[Signal::Quota { until: None }]));
+}
+
+#[test]
+fn a_newly_reported_step_is_no_repetition() {
+    let mut echo = Echo::default();
+    let say = |echo: &mut Echo| {
+        echo.hear(&Signal::Text("The step is done.".to_owned()));
+        echo.hear(&Signal::Usage(Usage { turns: 1, ..Usage::default() }));
+    };
+    for number in 1..=5 {
+        say(&mut echo);
+        let stride = Stride { mark: format!("m{number}"), ..Stride::default() };
+        echo.hear(&Signal::Stride(stride));
+        say(&mut echo);
+        echo.hear(&Signal::Said(Said::Step(number)));
+        assert!(echo.count() < ECHOES_MAX, "after step {number}");
+    }
+    for _ in 0..ECHOES_MAX {
+        say(&mut echo);
+        echo.hear(&Signal::Stride(Stride { mark: "m5".to_owned(), ..Stride::default() }));
+        echo.hear(&Signal::Said(Said::Step(5)));
+    }
+    assert_eq!(echo.count(), ECHOES_MAX, "the same step again is none");
+}
+
+#[test]
+fn waits_for_an_account_add_up() {
+    let mut waits = AccountWaits::default();
+    waits.begin(Timestamp(1_000), None);
+    waits.begin(Timestamp(2_000), Some(Timestamp(9_000)));
+    assert_eq!((waits.all_ms(Timestamp(3_000)), waits.until), (2_000, Some(Timestamp(9_000))));
+    waits.end(Timestamp(4_000));
+    assert_eq!(waits.all_ms(Timestamp(99_000)), 3_000);
+    waits.begin(Timestamp(10_000), None);
+    assert_eq!((waits.all_ms(Timestamp(10_500)), waits.until), (3_500, None));
+}
+
 /// A run that nothing is wrong with.
 fn calm(limits: &TaskLimits) -> Case<'_> {
     Case {
@@ -157,7 +287,16 @@ fn calm(limits: &TaskLimits) -> Case<'_> {
         compactions_max: 3,
         class: Some(Class::Working),
         course: None,
+        worked_ms: 0,
+        worked_max_ms: MINUTE_MS,
     }
+}
+
+#[test]
+fn working_time_that_is_used_up_ends_a_run_whatever_it_is_at() {
+    let limits = five_and_ten();
+    let case = Case { worked_ms: MINUTE_MS, ..calm(&limits) };
+    assert_eq!(early(&case), Some(Early::TimeUsed));
 }
 
 #[test]
@@ -173,6 +312,7 @@ fn only_the_dead_and_those_in_a_circle_are_ended() {
         waiting for the model: None
         waiting for a person: None
         looping: Some(Looping)
+        not answered by the model: Some(Unanswered)
         dead: Some(Silent)
     "#]]
     .assert_eq(&told.concat());
@@ -262,6 +402,7 @@ fn whatever_the_figures_more_life_never_makes_it_dead() {
             silent_ms: Some(age()).filter(|silent| *silent <= running_ms),
             idle_ms: age(),
             still_ms: age(),
+            calls: None,
             tools_open: rng.below(2) as u32,
             children: rng.below(2) as u32,
             asking: rng.below(4) == 0,

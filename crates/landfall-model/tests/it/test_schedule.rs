@@ -262,7 +262,7 @@ fn a_run_may_be_restricted_to_some_tasks() {
 #[test]
 fn moments_and_broken_gates_are_kept_in_order() {
     let mut world = world();
-    world.put(waiting(task(1, |_| ()), Wait::Quota { until: Timestamp(9) }));
+    world.put(waiting(task(1, |_| ()), Wait::Quota { until: Timestamp(9), guessed: false }));
     world.put(waiting(task(2, |_| ()), Wait::Backoff { until: Timestamp(5), cause: String::new() }));
     world.put(waiting(task(3, |_| ()), Wait::GateBroken { command: String::new(), detail: String::new() }));
     assert_eq!(world.next_due(), Some((Timestamp(5), TaskId(2))));

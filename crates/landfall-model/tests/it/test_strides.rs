@@ -79,9 +79,8 @@ fn steps_are_iterations_only_where_the_loop_is_the_agents_own() {
 #[test]
 fn c15_a_loop_is_stopped_when_as_many_steps_are_finished_as_there_may_be() {
     let limits = TaskLimits { iterations_max: 20, ..TaskLimits::default() };
-    let course =
-        |strides, worked_ms| Course { strides, worked_ms, limit_ms: 1_000, stalls: (0, 0), loops: 0 };
-    let said = |course, class| {
+    let course = |strides, worked_ms| (Course { strides, stalls: (0, 0), loops: 0 }, worked_ms);
+    let said = |(course, worked_ms), class| {
         early(&Case {
             stopped: false,
             spent: None,
@@ -93,6 +92,8 @@ fn c15_a_loop_is_stopped_when_as_many_steps_are_finished_as_there_may_be() {
             compactions_max: 3,
             class: Some(class),
             course: Some(course),
+            worked_ms,
+            worked_max_ms: 1_000,
         })
     };
     assert_eq!(said(course(19, 999), Class::Working), None);
@@ -109,7 +110,7 @@ fn c15_a_loop_is_stopped_when_as_many_steps_are_finished_as_there_may_be() {
 fn every_end_of_a_loop_has_its_reason() {
     let limits =
         TaskLimits { stalls_step_max: 3, stalls_total_max: 10, loops_max: 3, ..TaskLimits::default() };
-    let course = |stalls, loops| Course { strides: 0, worked_ms: 0, limit_ms: 1, stalls, loops };
+    let course = |stalls, loops| Course { strides: 0, stalls, loops };
     let calm = course((0, 0), 0);
     for (early, course, told) in [
         (Early::Stopped, calm, Farewell::AfterStep(StopReason::UserStop)),

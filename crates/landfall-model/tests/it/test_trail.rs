@@ -229,7 +229,7 @@ fn waiting() -> Vec<(i64, Vec<Event>)> {
         group(10, &[&waited(Wait::Question { text: "which?".to_owned() })]),
         group(70, &[&[resumed()]]),
         group(75, &[&[entered("code")]]),
-        group(80, &[&waited(Wait::Quota { until: Timestamp(0) })]),
+        group(80, &[&waited(Wait::Quota { until: Timestamp(0), guessed: false })]),
         group(380, &[&[resumed(), entered("code")]]),
         group(390, &[&[left("code", StepResult::Done, "review")]]),
         group(390, &[&[entered("review"), checks(Ci::Running(vec!["a".to_owned()]))], &waited(backoff())]),

@@ -102,7 +102,7 @@ const MUST_MEET: &str = "added edited offered bound entered workspace-made itera
     left:done left:blocked left:pass left:fail left:conflict left:landed left:red left:answered left:changes \
     stop:Pause stop:Interrupt stop:Cancel \
     end:max_iterations end:task_limit end:agent_blocked end:agent_not_started end:nothing_changed \
-    end:transient_limit end:reasoning_loop end:budget end:context_budget end:conflict_limit end:landing_mismatch end:machine end:rejected end:person \
+    end:reasoning_loop end:budget end:context_budget end:conflict_limit end:landing_mismatch end:machine end:rejected end:person \
     requeued:unsure redo:fresh queue:formed-1 queue:formed-2 queue:formed-3 queue:speculated queue:verified queue:searched \
     queue:pass queue:flaky queue:fail queue:timeout queue:broken queue:pre-existing queue:landing queue:landing-in-part \
     queue:landed queue:dropped queue:held-gate queue:held-machine queue:held-person queue:held-runaway queue:resumed \

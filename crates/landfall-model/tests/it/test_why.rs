@@ -25,7 +25,7 @@ fn waits() -> Vec<Wait> {
         Wait::Turn(Turn::Area { .. }) => {
             Some(Wait::Turn(Turn::Overlap { with: TaskId(3), path: "src/lib.rs".to_owned() }))
         }
-        Wait::Turn(Turn::Overlap { .. }) => Some(Wait::Quota { until: Timestamp(60_000) }),
+        Wait::Turn(Turn::Overlap { .. }) => Some(Wait::Quota { until: Timestamp(60_000), guessed: false }),
         Wait::Quota { .. } => Some(Wait::Login {
             account: "main".to_owned(),
             detail: "401 OAuth token has expired".to_owned(),
@@ -161,7 +161,7 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
         (task(ready(Some("report"))), vec![], None),
     ];
     let asked = Wait::Login { account: "main".to_owned(), detail: String::new(), asker: TaskId(3) };
-    let shut = Wait::Quota { until: Timestamp(60_000) };
+    let shut = Wait::Quota { until: Timestamp(60_000), guessed: false };
     let budgets = waits().into_iter().filter(|wait| matches!(wait, Wait::Budget { .. }));
     for wait in [asked, shut].into_iter().chain(budgets) {
         cases.push((task(ready(Some("work"))), vec![], Some(wait)));

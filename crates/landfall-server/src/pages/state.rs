@@ -167,7 +167,18 @@ pub(super) fn needs_you(board: &Board) -> u64 {
 fn spent_today(board: &Board) -> Option<String> {
     let day = board.spending.iter().find(|line| line.scope == "day")?;
     Some(match day.usage.cost_usd {
-        Some(cost) => words::usd(cost),
-        None => format!("{} tokens", words::short(day.usage.tokens_in + day.usage.tokens_out)),
+        Some(cost) if day.usage.tokens_without_price > 0 => {
+            let unpriced = words::short(day.usage.tokens_without_price);
+            format!(
+                "{}{}, without {unpriced} tokens that have no price",
+                day.usage.prefix(),
+                words::usd(cost)
+            )
+        }
+        Some(cost) => format!("{}{}", day.usage.prefix(), words::usd(cost)),
+        None => {
+            let tokens = words::short(day.usage.tokens_in + day.usage.tokens_out);
+            format!("{}{tokens} tokens", day.usage.prefix())
+        }
     })
 }

@@ -167,7 +167,11 @@ pub(super) fn draw_cost(visit: &Visit<'_>) -> Result<Page, Problem> {
         total_tokens: tokens(&detail.usage),
         total_money: detail.cost_usd.map(|usd| {
             let from = detail.usage.cost_from.map(|from| format!(", {}", from.words())).unwrap_or_default();
-            format!("{}{from}", words::usd(usd))
+            let unpriced = match detail.usage.tokens_without_price {
+                0 => String::new(),
+                some => format!(", without {} tokens that have no price", words::short(some)),
+            };
+            format!("{}{}{unpriced}{from}", detail.usage.prefix(), words::usd(usd))
         }),
         total_time: words::length(detail.spent_ms),
     };

@@ -263,8 +263,9 @@ fn engine_facts(facts: &mut Facts) {
     facts
         .engine(EngineEvent::PublishHeld { commit: commit('c'), reason: "`a file` is \"dirty\"".to_owned() });
     let states = [
-        AccountState::UsedUp { until: Timestamp(1_700_000_900_000) },
-        AccountState::Troubled { until: Timestamp(1_700_000_900_000) },
+        AccountState::UsedUp { until: Timestamp(1_700_000_900_000), guessed: false },
+        AccountState::UsedUp { until: Timestamp(1_700_000_900_000), guessed: true },
+        AccountState::Troubled { until: Timestamp(1_700_000_900_000), tries: 2 },
         AccountState::LoggedOut { task: TaskId(1) },
         AccountState::Open,
     ];
@@ -315,7 +316,6 @@ fn work_facts(facts: &mut Facts) {
         restarts_max: 4,
         stalls_step_max: 5,
         stalls_total_max: 6,
-        transients_max: 7,
         conflicts_max: 8,
         loops_max: 9,
         compact_percent: 10,
@@ -378,6 +378,8 @@ fn work_facts(facts: &mut Facts) {
             turns: 4,
             micro_usd: 56,
             micro_usd_priced: 7,
+            tokens_unpriced: 8,
+            at_least: true,
         };
         let head = (iteration % 2 == 0).then(|| commit('e'));
         let traces = match iteration % 2 {
@@ -884,6 +886,8 @@ fn aside_facts(facts: &mut Facts) {
         turns: 1,
         micro_usd: 7_000,
         micro_usd_priced: 0,
+        tokens_unpriced: 0,
+        at_least: false,
     };
     let (about, profile) = ("proposal".to_owned(), "default".to_owned());
     facts.engine(EngineEvent::Consulted { about, profile, usage, took_ms: 12_000 });
@@ -942,6 +946,11 @@ fn stride_facts(facts: &mut Facts) {
     let stride =
         Stride { step: "executing".to_owned(), mark: "00000000000000a2".to_owned(), ..Stride::default() };
     facts.task(task, Event::Strode { attempt, stride });
+    facts.task(task, Event::AccountWaitBegan { attempt, until: None });
+    facts.task(task, Event::AccountWaitEnded { attempt });
+    let until = Some(Timestamp(1_700_000_900_000));
+    facts.task(task, Event::AccountWaitBegan { attempt, until });
+    facts.task(task, Event::AccountWaitEnded { attempt });
     let ended = Event::IterationEnded {
         attempt,
         iteration,
@@ -1002,7 +1011,8 @@ fn waits() -> Vec<Wait> {
     vec![
         Wait::Dependency(vec![TaskId(2), TaskId(3)]),
         Wait::Slot,
-        Wait::Quota { until: Timestamp(1_700_000_900_000) },
+        Wait::Quota { until: Timestamp(1_700_000_900_000), guessed: false },
+        Wait::Quota { until: Timestamp(1_700_000_900_000), guessed: true },
         Wait::Login { account: text("claude"), detail: text("401"), asker: TaskId(1) },
         Wait::Budget { what: text("$2.00 of $1.00"), until: None },
         Wait::Budget { what: text("$2.00 of $1.00"), until: Some(Timestamp(1_700_000_900_000)) },

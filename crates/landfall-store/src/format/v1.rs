@@ -219,6 +219,18 @@ struct Strode<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+struct AccountWaitBegan {
+    attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AccountWaitEnded {
+    attempt: u32,
+}
+
+#[derive(Serialize, Deserialize)]
 struct SentBack<'a> {
     #[serde(borrow)]
     to: Text<'a>,
@@ -538,6 +550,13 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Strode { attempt, stride } => {
             ("strode", json(&Strode { attempt: attempt.0, stride: stride.into() }))
         }
+        Event::AccountWaitBegan { attempt, until } => (
+            "account-wait-began",
+            json(&AccountWaitBegan { attempt: attempt.0, until: until.map(|until| until.0) }),
+        ),
+        Event::AccountWaitEnded { attempt } => {
+            ("account-wait-ended", json(&AccountWaitEnded { attempt: attempt.0 }))
+        }
         Event::SentBack { to } => ("sent-back", json(&SentBack { to: to.as_str().into() })),
         Event::ReviewOwed => ("review-owed", json(&Nothing {})),
         Event::Signed { decision, note } => {
@@ -804,6 +823,14 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
         "strode" => {
             let Strode { attempt, stride } = body(raw)?;
             Event::Strode { attempt: Attempt(attempt), stride: stride.into() }
+        }
+        "account-wait-began" => {
+            let AccountWaitBegan { attempt, until } = body(raw)?;
+            Event::AccountWaitBegan { attempt: Attempt(attempt), until: until.map(Timestamp) }
+        }
+        "account-wait-ended" => {
+            let AccountWaitEnded { attempt } = body(raw)?;
+            Event::AccountWaitEnded { attempt: Attempt(attempt) }
         }
         "sent-back" => Event::SentBack { to: commit(body::<SentBack<'_>>(raw)?.to) },
         "review-owed" => {

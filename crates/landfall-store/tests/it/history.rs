@@ -191,7 +191,7 @@ impl History {
             18 => {
                 let wait = match self.rng.below(5) {
                     0 => Wait::Question { text: "which \"one\"?\n".to_owned() },
-                    1 => Wait::Quota { until: Timestamp(self.at + 5_000) },
+                    1 => Wait::Quota { until: Timestamp(self.at + 5_000), guessed: false },
                     2 => Wait::GateBroken { command: "tests".to_owned(), detail: "127".to_owned() },
                     3 => Wait::Conflict {
                         base: self.commit(),

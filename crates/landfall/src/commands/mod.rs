@@ -14,7 +14,7 @@ mod aliases;
 mod autopilot;
 mod examples;
 mod named;
-mod words;
+pub(crate) mod words;
 
 /// Declares the commands: those on the first page of the help, further ones, and words that moved to another command and still work.
 macro_rules! commands {

@@ -178,9 +178,9 @@ fn spent(page: &mut Page, task: &TaskDetail) {
     page.line("iterations", &format!("{} of {}", task.line.iterations, task.iterations_max));
     page.line("time", &format!("{} of {}", format::duration(task.spent_ms), format::duration(task.limit_ms)));
     page.line("tokens", &words::usage(&task.usage));
-    if let Some(usd) = task.usage.cost_usd {
+    if let Some(cost) = words::cost(&task.usage) {
         let from = task.usage.cost_from.map(|from| format!(", {}", from.words())).unwrap_or_default();
-        page.line("cost", &format!("{}{from}", format::usd(usd)));
+        page.line("cost", &format!("{cost}{from}"));
     }
     page.lines("budget", &task.budgets.iter().map(words::budget).collect::<Vec<_>>());
     if let Some(limits) = &task.own_limits {
@@ -230,9 +230,10 @@ fn agent_run(run: &AgentRun) -> String {
     let took = run.took_ms.map(|ms| format!(" after {}", format::duration(ms))).unwrap_or_default();
     let mut used = Vec::new();
     if run.usage.tokens_in + run.usage.tokens_out > 0 {
-        used.push(format!("{} tokens", format::count(run.usage.tokens_in + run.usage.tokens_out)));
+        let tokens = format::count(run.usage.tokens_in + run.usage.tokens_out);
+        used.push(format!("{}{tokens} tokens", run.usage.prefix()));
     }
-    used.extend(run.usage.cost_usd.map(format::usd));
+    used.extend(words::cost(&run.usage));
     let used = if used.is_empty() { String::new() } else { format!(", {}", used.join(", ")) };
     format!("iteration {} by {}{model}{about}: {}{took}{used}", run.iteration, run.profile, run.verdict)
 }

@@ -1,6 +1,6 @@
 //! `landfall stats`: what came of the work.
 
-use landfall_api::{Ask, Rollup, RollupAsked, RollupCount, RollupPhase, Spread, Stats, StatsAsked};
+use landfall_api::{Ask, Rollup, RollupAsked, RollupCount, RollupPhase, Spread, Stats, StatsAsked, StatsSum};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -54,6 +54,15 @@ fn text(found: &Stats) -> String {
         ]);
     }
     text.push_str(&table.text());
+    let StatsSum { runs_at_least, tokens_without_price, .. } = found.total;
+    if runs_at_least > 0 {
+        let runs = format::plural(runs_at_least, "run");
+        text.push_str(&format!("Tokens and cost are at least this: {runs} ended before reporting all usage.\n"));
+    }
+    if tokens_without_price > 0 {
+        let tokens = format::count(tokens_without_price);
+        text.push_str(&format!("The cost does not include {tokens} tokens that have no price.\n"));
+    }
     if !found.profiles.is_empty() {
         let mut table = Table::new(&["AGENT", "LANDED", "FAILED", "ITERATIONS", "TOKENS", "COST", "TIME"]);
         for it in &found.profiles {

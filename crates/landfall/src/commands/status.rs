@@ -92,11 +92,11 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("account {}\n", clean(&account_line(account, now_ms)));
     }
     for spent in &report.spending {
-        let cost = spent.usage.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
+        let cost = words::cost(&spent.usage).map(|cost| format!(", {cost}")).unwrap_or_default();
         let tokens = format::count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
         let time = format::duration(spent.time_ms);
         let when = if spent.scope == "day" { "today" } else { "in this run" };
-        text += &format!("spent   {when}: {tokens} tokens{cost}, {time} of working time\n");
+        text += &format!("spent   {when}: {}{tokens} tokens{cost}, {time} of working time\n", spent.usage.prefix());
     }
     for budget in &report.budgets {
         text += &format!("budget  {}\n", clean(&words::budget(budget)));
@@ -194,7 +194,11 @@ fn account_line(account: &AccountLine, now_ms: i64) -> String {
     match (account.state, account.until_ms) {
         (AccountStanding::UsedUp, Some(until)) if until > now_ms => {
             let left = format::duration(u64::try_from(until - now_ms).unwrap_or(0));
-            format!("{name}: used up, {left} left, until {}{wait}", format::until(until, now_ms))
+            let at = format::until(until, now_ms);
+            match account.until_is_a_guess {
+                true => format!("{name}: used up, the agent named no reset; next try in {left}, a guess, at {at}{wait}"),
+                false => format!("{name}: used up, {left} left, until {at}{wait}"),
+            }
         }
         (AccountStanding::UsedUp, _) => format!("{name}: its time is up; one agent tries it first{wait}"),
         (AccountStanding::Troubled, Some(until)) if until > now_ms => {
@@ -228,6 +232,7 @@ mod tests {
                 account: "claude".to_owned(),
                 state,
                 until_ms,
+                until_is_a_guess: false,
                 used_percent,
                 resets_ms: None,
                 tasks: tasks.iter().copied().map(TaskId).collect(),

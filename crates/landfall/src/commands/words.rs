@@ -136,7 +136,17 @@ pub fn usage(usage: &Usage) -> String {
         turns => format!(" in {}", format::plural(turns, "turn")),
     };
     let (read, written) = (format::count(usage.tokens_in), format::count(usage.tokens_out));
-    format!("{}: {read} in{cached}, {written} out{turns}", format::count(all))
+    format!("{}{}: {read} in{cached}, {written} out{turns}", usage.prefix(), format::count(all))
+}
+
+/// Money that agents used, and what it leaves out: `at least $1.20, without 3.0k tokens that have no price`. None: nothing is
+/// known about money.
+pub fn cost(usage: &Usage) -> Option<String> {
+    let unpriced = match usage.tokens_without_price {
+        0 => String::new(),
+        some => format!(", without {} tokens that have no price", format::count(some)),
+    };
+    usage.cost_usd.map(|usd| format!("{}{}{unpriced}", usage.prefix(), format::usd(usd)))
 }
 
 /// A budget: `task: $0.20 of $1.00`.

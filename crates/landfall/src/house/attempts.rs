@@ -103,6 +103,8 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             | Event::Reviewed { .. }
             | Event::Replied { .. }
             | Event::Strode { .. }
+            | Event::AccountWaitBegan { .. }
+            | Event::AccountWaitEnded { .. }
             | Event::SentBack { .. }
             | Event::ReviewOwed
             | Event::Signed { .. }

@@ -501,6 +501,9 @@ fn of_agent(id: TaskId, live: &Live) -> Option<api::Trouble> {
         Some(Class::Looping) => {
             (api::Severity::Warning, api::TroubleKind::Looping, "does the same over and over")
         }
+        Some(Class::Unanswered) => {
+            (api::Severity::Warning, api::TroubleKind::Stalled, "is not answered by its model")
+        }
         Some(Class::Dead) => (api::Severity::Error, api::TroubleKind::Dead, "shows no sign of life"),
         Some(Class::WaitingForModel | Class::WaitingForPerson) if live.quiet_ms > STALLED_MS => {
             (api::Severity::Warning, api::TroubleKind::Stalled, "has said nothing for long")
@@ -574,7 +577,12 @@ fn of_account(line: &api::AccountLine) -> Option<api::Trouble> {
         api::AccountStanding::UsedUp => (
             api::Severity::Info,
             format!("the account `{account}` is used up"),
-            "one agent tries it after its reset; nothing is lost meanwhile",
+            match line.until_is_a_guess {
+                true => {
+                    "no reset was named, so the time is a guess; one agent tries it then, and nothing is lost meanwhile"
+                }
+                false => "one agent tries it after its reset; nothing is lost meanwhile",
+            },
         ),
         api::AccountStanding::Troubled => (
             api::Severity::Info,

@@ -15,7 +15,16 @@ pub(super) fn note(
     usage: Usage,
     took_ms: u64,
 ) -> Result<(), Problem> {
-    let Usage { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced } = usage;
+    let Usage {
+        tokens_in,
+        tokens_cached,
+        tokens_out,
+        turns,
+        micro_usd,
+        micro_usd_priced,
+        tokens_unpriced,
+        at_least,
+    } = usage;
     let asked = api::Consulted {
         about: about.to_owned(),
         profile: profile.to_owned(),
@@ -25,6 +34,8 @@ pub(super) fn note(
         turns,
         micro_usd,
         micro_usd_priced,
+        tokens_unpriced,
+        at_least,
         took_ms,
     };
     Desk::door(place.clone()).consulted(asked).map(|api::Nothing {}| ())
@@ -40,6 +51,8 @@ impl Clerk<'_> {
             turns: asked.turns,
             micro_usd: asked.micro_usd,
             micro_usd_priced: asked.micro_usd_priced,
+            tokens_unpriced: asked.tokens_unpriced,
+            at_least: asked.at_least,
         };
         self.done(Ask::Consulted { about, profile, usage, took_ms })?;
         Ok(api::Nothing {})

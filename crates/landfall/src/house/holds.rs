@@ -85,7 +85,9 @@ impl Holds {
         for row in reader.waiting(ROWS_MAX).map_err(of)? {
             let wait: Option<api::WaitFor> = row.wait.as_deref().and_then(|word| word.parse().ok());
             let state = match (wait, row.due) {
-                (Some(api::WaitFor::Quota), Some(until)) => AccountState::UsedUp { until },
+                (Some(api::WaitFor::Quota), Some(until)) => {
+                    AccountState::UsedUp { until, guessed: row.detail == landfall_engine::store::GUESS }
+                }
                 (Some(api::WaitFor::Login), _) => AccountState::LoggedOut { task: row.id },
                 _ => continue,
             };
@@ -174,10 +176,11 @@ impl Holds {
         let names: BTreeSet<&String> = self.shut.keys().chain(self.allowances.keys()).collect();
         let now = Timestamp(moment::now_ms());
         let line = |account: &String| {
+            let is_guess = matches!(self.shut.get(account), Some(AccountState::UsedUp { guessed: true, .. }));
             let (state, until) = match self.shut.get(account) {
                 None | Some(AccountState::Open) => (api::AccountStanding::Open, None),
-                Some(AccountState::UsedUp { until }) => (api::AccountStanding::UsedUp, Some(until.0)),
-                Some(AccountState::Troubled { until }) => (api::AccountStanding::Troubled, Some(until.0)),
+                Some(AccountState::UsedUp { until, .. }) => (api::AccountStanding::UsedUp, Some(until.0)),
+                Some(AccountState::Troubled { until, .. }) => (api::AccountStanding::Troubled, Some(until.0)),
                 Some(AccountState::LoggedOut { .. }) => (api::AccountStanding::LoggedOut, None),
             };
             let allowance =
@@ -186,6 +189,7 @@ impl Holds {
                 account: account.clone(),
                 state,
                 until_ms: until,
+                until_is_a_guess: is_guess,
                 used_percent: allowance.map(|it| it.used_percent),
                 resets_ms: allowance.and_then(|it| it.until).map(|until| until.0),
                 tasks: waiting.get(account).into_iter().flatten().copied().collect(),

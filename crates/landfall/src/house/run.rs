@@ -801,7 +801,9 @@ fn last_words(live: &Live) -> String {
             Some((_, detail)) if words.starts_with('[') => return format!("in a tool: {detail}"),
             _ => Class::InTool.word().to_owned(),
         },
-        Some(class @ (Class::WaitingForModel | Class::WaitingForPerson | Class::Dead)) => {
+        Some(
+            class @ (Class::WaitingForModel | Class::WaitingForPerson | Class::Unanswered | Class::Dead),
+        ) => {
             format!("{} {}", class.word(), moment::span(live.quiet_ms))
         }
         Some(Class::Looping) => Class::Looping.word().to_owned(),

@@ -128,6 +128,8 @@ fn add(sum: &mut StatsSum, micro_usd: &mut u64, what: Counted, many: u64) {
         Counted::Iterations => sum.iterations += many,
         Counted::Tokens => sum.tokens += many,
         Counted::MicroUsd => *micro_usd += many,
+        Counted::UnpricedTokens => sum.tokens_without_price += many,
+        Counted::PartialUsage => sum.runs_at_least += many,
         Counted::AgentMs => sum.agent_ms += many,
         Counted::VerifyMs => sum.verify_ms += many,
         Counted::Recoveries => sum.recoveries += many,

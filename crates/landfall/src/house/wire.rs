@@ -135,7 +135,8 @@ pub(super) fn wait(wait: &Wait) -> api::Wait {
         Wait::Slot | Wait::Pause | Wait::Parts => (None, String::new()),
         Wait::Blockers { by } => (None, by.join(", ")),
         Wait::Turn(turn) => (None, turn.to_string()),
-        Wait::Quota { until } => (Some(*until), String::new()),
+        Wait::Quota { until, guessed: false } => (Some(*until), String::new()),
+        Wait::Quota { until, guessed: true } => (Some(*until), landfall_engine::store::GUESS.to_owned()),
         Wait::Login { account, detail, .. } => (None, format!("{account}: {detail}")),
         Wait::Budget { what, until } => (*until, what.clone()),
         Wait::Question { text } => (None, text.clone()),
@@ -156,7 +157,7 @@ pub(super) fn owner(wait: api::WaitFor) -> &'static str {
     match wait {
         api::WaitFor::Dependency => Wait::Dependency(Vec::new()),
         api::WaitFor::Slot => Wait::Slot,
-        api::WaitFor::Quota => Wait::Quota { until },
+        api::WaitFor::Quota => Wait::Quota { until, guessed: false },
         api::WaitFor::Login => Wait::Login { account: text(), detail: text(), asker: TaskId(0) },
         api::WaitFor::Budget => Wait::Budget { what: text(), until: Some(until) },
         api::WaitFor::Question => Wait::Question { text: text() },
@@ -319,7 +320,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         counter("stalls in all", *stalls_total, Some(limits.stalls_total_max)),
         counter("conflicts", *conflicts, Some(limits.conflicts_max)),
         counter("failed verifications", *verify_rounds, None),
-        counter("transient errors", *transients, Some(limits.transients_max)),
+        counter("transient errors", *transients, None),
         counter("quota waits", *quota_waits, None),
         counter("questions and blocks", *asked, None),
         counter("reviews by an agent", *reviews, Some(model::review::ROUNDS_MAX)),
@@ -425,6 +426,8 @@ pub(super) fn usage(usage: model::Usage) -> api::Usage {
         turns: usage.turns,
         cost_usd: usd(usage.micro_usd),
         cost_from,
+        tokens_without_price: usage.tokens_unpriced,
+        at_least: usage.at_least,
     }
 }
 
@@ -498,7 +501,7 @@ mod tests {
         let waits = [
             Wait::Dependency(vec![model::TaskId(1), model::TaskId(2)]),
             Wait::Slot,
-            Wait::Quota { until },
+            Wait::Quota { until, guessed: false },
             Wait::Login { account: "claude".to_owned(), detail: "401".to_owned(), asker: model::TaskId(1) },
             Wait::Budget { what: "$2.00 of $1.00".to_owned(), until: Some(until) },
             Wait::Question { text: "which?".to_owned() },

@@ -94,6 +94,13 @@ pub(super) fn event(event: &Event) -> String {
         Event::Opinion { findings, .. } => opinion(findings.as_deref()),
         Event::Replied { text } => format!("the agent answers its reviewer: {}", one_line(text)),
         Event::Strode { stride, .. } => format!("the agent's own loop: {stride}"),
+        Event::AccountWaitBegan { until: Some(until), .. } => {
+            format!("the agent waits for its account until {}; no working time is spent", when(until.0))
+        }
+        Event::AccountWaitBegan { until: None, .. } => {
+            "the agent waits for its account; no working time is spent".to_owned()
+        }
+        Event::AccountWaitEnded { .. } => "the agent goes on after a wait for its account".to_owned(),
         Event::SentBack { to } => format!("goes on from an earlier state of its work: {}", to.short()),
         Event::ReviewOwed => "landed; a person is to look at it when there is time".to_owned(),
         Event::Signed { decision, note } => format!("looked at: {}{}", decision.word(), after_colon(note)),
@@ -315,11 +322,15 @@ fn checkpoint(event: &CheckpointEvent) -> String {
 fn account_words(account: &str, state: &AccountState) -> String {
     match state {
         AccountState::Open => format!("the account `{account}` can be worked on again"),
-        AccountState::UsedUp { until } => {
+        AccountState::UsedUp { until, guessed: true } => format!(
+            "the account `{account}` is used up and the agent named no reset; one agent tries it {} (a guess)",
+            when(until.0)
+        ),
+        AccountState::UsedUp { until, guessed: false } => {
             format!("the account `{account}` is used up until {}; one agent tries it then", when(until.0))
         }
-        AccountState::Troubled { until } => format!(
-            "the provider of the account `{account}` has trouble; one agent tries it {}",
+        AccountState::Troubled { until, tries } => format!(
+            "the provider of the account `{account}` has trouble, {tries} times in a row; one agent tries it {}",
             when(until.0)
         ),
         AccountState::LoggedOut { task } => {
@@ -420,6 +431,8 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         | Event::ReviewOwed
         | Event::Replied { .. }
         | Event::Strode { .. }
+        | Event::AccountWaitBegan { .. }
+        | Event::AccountWaitEnded { .. }
         | Event::Reported { .. }
         | Event::Ended(_)
         | Event::WorkspaceRemoved { .. } => None,
@@ -473,13 +486,25 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
 fn used(usage: Usage) -> String {
     let tokens_used = match wire::tokens(usage) {
         0 => String::new(),
-        some => format!(", {} tokens", tokens(some)),
+        some => format!(", {}{} tokens", at_least(usage), tokens(some)),
     };
     let cost = match usage.micro_usd {
         0 => String::new(),
         some => format!(", {}", usd(some)),
     };
-    format!("{tokens_used}{cost}")
+    format!("{tokens_used}{cost}{}", unpriced(usage))
+}
+
+fn at_least(usage: Usage) -> &'static str {
+    if usage.at_least { "at least " } else { "" }
+}
+
+/// That the money is not all, because some of it has no price; nothing where there is no money to speak of.
+fn unpriced(usage: Usage) -> String {
+    match (usage.micro_usd, usage.tokens_unpriced) {
+        (0, _) | (_, 0) => String::new(),
+        (_, some) => format!(" without {} tokens that have no price", tokens(some)),
+    }
 }
 
 /// What a task took: `2 iterations, 4s, 1.2k tokens`.
@@ -494,10 +519,11 @@ pub(super) fn effort(task: &Task) -> String {
     }
     let used = wire::tokens(counters.usage);
     if used > 0 {
-        parts.push(format!("{} tokens", tokens(used)));
+        parts.push(format!("{}{} tokens", at_least(counters.usage), tokens(used)));
     }
     if counters.usage.micro_usd > 0 {
-        parts.push(usd(counters.usage.micro_usd));
+        let all = counters.usage;
+        parts.push(format!("{}{}{}", at_least(all), usd(all.micro_usd), unpriced(all)));
     }
     parts.join(", ")
 }
@@ -638,7 +664,10 @@ pub(super) fn wait_words(wait: &Wait) -> String {
         Wait::Dependency(needs) => format!("for {} to land", wire::list(needs)),
         Wait::Slot => "for a slot".to_owned(),
         Wait::Turn(turn) => format!("for its turn: {turn}"),
-        Wait::Quota { until } => format!("for the agent's account until {}", when(until.0)),
+        Wait::Quota { until, guessed: false } => format!("for the agent's account until {}", when(until.0)),
+        Wait::Quota { until, guessed: true } => {
+            format!("for the agent's account, which named no reset; tried again {} (a guess)", when(until.0))
+        }
         Wait::Login { account, detail, .. } => {
             format!("for a login to the account `{account}`{}", after_colon(detail))
         }

@@ -75,9 +75,10 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
     let today = status.spending.iter().find(|line| line.scope == "day");
     if let Some(spent) = today.or(status.spending.first()) {
         let tokens = format::count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
-        let cost = spent.usage.cost_usd.map(|usd| format!("{} · ", format::usd(usd))).unwrap_or_default();
+        let cost = crate::commands::words::cost(&spent.usage);
+        let cost = cost.map(|cost| format!("{cost} · ")).unwrap_or_default();
         let when = if spent.scope == "day" { "today" } else { "this run" };
-        parts.push((format!("{when} {cost}{tokens} tokens"), plain));
+        parts.push((format!("{when} {cost}{}{tokens} tokens", spent.usage.prefix()), plain));
     }
     parts.extend(status.accounts.iter().map(|account| quota(account, state.now_ms, theme)));
     let base = &status.base;
@@ -114,8 +115,9 @@ fn quota(account: &AccountLine, now_ms: i64, theme: Theme) -> Part {
         }
         AccountStanding::UsedUp | AccountStanding::Troubled => {
             let what = if account.state == AccountStanding::UsedUp { "used up" } else { "has trouble" };
-            let left =
-                left(account.until_ms).map_or_else(|| "tried now".to_owned(), |left| format!("{left} left"));
+            let guess = if account.until_is_a_guess { " (a guess)" } else { "" };
+            let left = left(account.until_ms)
+                .map_or_else(|| "tried now".to_owned(), |left| format!("{left} left{guess}"));
             (format!("{name} {what}, {left}"), theme.warn())
         }
         AccountStanding::LoggedOut => (format!("{name} wants a login"), theme.warn()),

@@ -219,6 +219,7 @@ pub fn status() -> StatusReport {
             account: "claude".to_owned(),
             state: AccountStanding::UsedUp,
             until_ms: Some(NOW_MS + 4_320_000),
+            until_is_a_guess: false,
             used_percent: None,
             resets_ms: None,
             tasks: Vec::new(),

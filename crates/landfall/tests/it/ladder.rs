@@ -312,3 +312,52 @@ fn a_base_that_is_in_dispute_with_the_work_goes_back_to_its_agent_and_nothing_is
     let history = world.git(&["log", "--format=%s", world.main()]);
     assert!(history.contains("elsewhere"), "{history}");
 }
+
+/// The agent that looks says nothing and does not end.
+fn looks_for_ever(world: &World, run: &str) {
+    world.file("looks.toml", "[[step.diagnosis]]\nmisbehave = \"hang\"\n");
+    world.change_settings(|settings| {
+        let settings =
+            settings.replacen("kind = \"script\"\n", "kind = \"script\"\nscript = \"looks.toml\"\n", 1);
+        format!("{settings}\n[run]\n{run}")
+    });
+}
+
+#[test]
+fn an_agent_that_looks_and_falls_silent_is_ended_like_any_other() {
+    let world = World::local();
+    looks_for_ever(
+        &world,
+        "silence = \"2s\"\nfirst_output = \"2s\"\nheartbeat = \"500ms\"\ngrace = \"1s\"\n",
+    );
+    let began = std::time::Instant::now();
+    let said = follow(&world, "Leftovers", &[breaks_off("code", "done.txt", false, 3)], "XS");
+    assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let why = world.why("T1");
+    assert!(
+        why.contains("the recovery agent did not answer: it fell silent"),
+        "{why}\n{}",
+        log(&world, "T1")
+    );
+    assert!(began.elapsed() < Duration::from_secs(300), "half of its ten minutes");
+    assert_eq!(world.left_behind(), []);
+}
+
+#[test]
+fn a_stop_ends_the_agent_that_looks_and_the_next_run_asks_again() {
+    let world = World::local();
+    looks_for_ever(&world, "grace = \"1s\"\n");
+    let mut run = begin(&world, "Leftovers", &[breaks_off("code", "done.txt", false, 3)], "XS");
+    let looking = || world.landfall(&["why", "T1"]).out.contains("something is done about that");
+    world.eventually("an agent looks", looking);
+    world.landfall(&["stop"]).ok();
+    assert!(run.wait(Duration::from_secs(300)).is_some(), "half of its ten minutes\n{}", world.heard());
+    assert_eq!(world.left_behind(), []);
+    assert_ne!(world.status("T1"), "blocked", "nothing was concluded from it: {}", world.why("T1"));
+    let plan = r#"{"action": "abort", "rationale": "a person has to look"}"#;
+    world.file("looks.toml", &says("diagnosis", plan));
+    world.commit("another plan");
+    world.landfall(&["run"]);
+    let why = world.why("T1");
+    assert!(why.contains("a person has to look"), "it was asked again: {why}\n{}", log(&world, "T1"));
+}

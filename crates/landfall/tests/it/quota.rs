@@ -113,3 +113,54 @@ fn edge_07_words_about_a_quota_in_ordinary_output_change_nothing() {
     assert_eq!(scratch.status("T1"), "done");
     assert_eq!(scratch.facts("T1", "waited"), Vec::<Value>::new());
 }
+
+/// A made-up Claude that waits for its account in the middle of its run, as an interactive one does, and then works. Its
+/// wait is longer than the task may work.
+fn waits_by_itself() -> String {
+    let event = |text: &str| format!("echo '{text}'\n");
+    let until = "echo '{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":'$(($(date +%s) + 3600))'}}'\n";
+    let answer = |text: &str, id: &str| {
+        event(&format!(
+            r#"{{"type":"assistant","message":{{"id":"{id}","role":"assistant","content":[{{"type":"text","text":"{text}"}}],"usage":{{"input_tokens":3,"output_tokens":2}}}}}}"#
+        ))
+    };
+    [
+        "cat > /dev/null\n".to_owned(),
+        event(r#"{"type":"system","subtype":"init","session_id":"s-1","model":"claude-x","tools":[]}"#),
+        answer("I begin.", "m1"),
+        until.to_owned(),
+        "sleep 14\n".to_owned(),
+        answer("I go on.", "m2"),
+        "echo work > b.txt && git add b.txt && git commit -qm work\n".to_owned(),
+        format!("'{LANDFALL}' signal complete > /dev/null\n"),
+        event(r#"{"type":"result","subtype":"success","is_error":false,"num_turns":2,"result":"done","session_id":"s-1"}"#),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_wait_within_a_run_spends_no_time_also_when_the_engine_ends_meanwhile() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.be_patient(std::time::Duration::from_secs(120));
+    let program = scratch.root().join("claude.sh");
+    std::fs::write(&program, waits_by_itself()).expect("a program");
+    scratch.settings(&format!(
+        "[agent.default]\nkind = \"claude\"\nrun = \"sh {}\"\nsandbox = \"off\"\n\
+         [run]\ntask_limit = \"11s\"\n[[verify.command]]\nname = \"tests\"\nrun = \"true\"\n",
+        program.display()
+    ));
+    scratch.landfall(&["add", "Wait and work"]).ok();
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("it waits", || !scratch.facts("T1", "account-wait-began").is_empty());
+    let why = scratch.why("T1");
+    assert!(why.contains("waits for its account, which is used up until"), "{why}");
+    run.kill();
+    let mut run = scratch.start(&["run"]);
+    assert_eq!(run.wait(std::time::Duration::from_secs(120)), Some(0), "{}", scratch.heard());
+    assert_eq!(scratch.status("T1"), "done", "{}\n{}", scratch.why("T1"), scratch.heard());
+    assert_eq!(scratch.facts("T1", "iteration-began").len(), 1, "it was adopted: {}", scratch.heard());
+    let spent = scratch.detail("T1")["spent_ms"].as_u64().expect("a time");
+    assert!(spent < 11_000, "{spent} ms");
+    let kinds = ["account-wait-began", "account-wait-ended"].map(|kind| scratch.facts("T1", kind).len());
+    assert_eq!(kinds, [1, 1], "{}", scratch.heard());
+}

@@ -890,7 +890,6 @@ impl Sim {
             let over = (counters.iterations > limits.iterations_max && !lowered)
                 || counters.restarts > limits.restarts_max
                 || counters.stalls_total > limits.stalls_total_max
-                || counters.transients > limits.transients_max
                 || counters.loops > limits.loops_max;
             self.demand(!over, || format!("23 {id} goes on: {counters:?}"));
         }
@@ -1118,6 +1117,8 @@ pub fn attempt_in(news: &News) -> Option<Attempt> {
         | News::LandMoved { attempt, .. }
         | News::LandMismatch { attempt, .. }
         | News::Strode { attempt, .. }
+        | News::AccountWaitBegan { attempt, .. }
+        | News::AccountWaitEnded { attempt, .. }
         | News::Reported { attempt, .. } => Some(*attempt),
         _ => None,
     }

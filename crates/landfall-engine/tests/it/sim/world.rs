@@ -301,7 +301,6 @@ impl Scene {
                 restarts_max: 3,
                 stalls_step_max: 2,
                 stalls_total_max: 4,
-                transients_max: 3,
                 conflicts_max: 3,
                 loops_max: 2,
                 attempt_budget,

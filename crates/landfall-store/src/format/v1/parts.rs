@@ -303,6 +303,8 @@ pub(super) struct Limits {
     restarts_max: u32,
     stalls_step_max: u32,
     stalls_total_max: u32,
+    /// A limit that is not kept any more. Older versions do not read limits without it.
+    #[serde(default = "transients_max")]
     transients_max: u32,
     conflicts_max: u32,
     #[serde(default = "loops_max")]
@@ -592,21 +594,40 @@ impl From<Traces<'_>> for model::Traces {
     }
 }
 
+/// Before the tries of an account were counted, a trouble was noted after the second of a task.
+fn tries() -> u32 {
+    2
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum AccountState {
     Open,
-    UsedUp { until: i64 },
-    Troubled { until: i64 },
-    LoggedOut { task: u32 },
+    UsedUp {
+        until: i64,
+        #[serde(default, skip_serializing_if = "is_false")]
+        guessed: bool,
+    },
+    Troubled {
+        until: i64,
+        #[serde(default = "tries")]
+        tries: u32,
+    },
+    LoggedOut {
+        task: u32,
+    },
 }
 
 impl From<&model::AccountState> for AccountState {
     fn from(state: &model::AccountState) -> Self {
         match state {
             model::AccountState::Open => Self::Open,
-            model::AccountState::UsedUp { until } => Self::UsedUp { until: until.0 },
-            model::AccountState::Troubled { until } => Self::Troubled { until: until.0 },
+            model::AccountState::UsedUp { until, guessed } => {
+                Self::UsedUp { until: until.0, guessed: *guessed }
+            }
+            model::AccountState::Troubled { until, tries } => {
+                Self::Troubled { until: until.0, tries: *tries }
+            }
             model::AccountState::LoggedOut { task } => Self::LoggedOut { task: task.0 },
         }
     }
@@ -616,11 +637,16 @@ impl From<AccountState> for model::AccountState {
     fn from(state: AccountState) -> Self {
         match state {
             AccountState::Open => Self::Open,
-            AccountState::UsedUp { until } => Self::UsedUp { until: Timestamp(until) },
-            AccountState::Troubled { until } => Self::Troubled { until: Timestamp(until) },
+            AccountState::UsedUp { until, guessed } => Self::UsedUp { until: Timestamp(until), guessed },
+            AccountState::Troubled { until, tries } => Self::Troubled { until: Timestamp(until), tries },
             AccountState::LoggedOut { task } => Self::LoggedOut { task: TaskId(task) },
         }
     }
+}
+
+/// What it usually was.
+fn transients_max() -> u32 {
+    20
 }
 
 impl From<&model::TaskLimits> for Limits {
@@ -632,7 +658,6 @@ impl From<&model::TaskLimits> for Limits {
             restarts_max,
             stalls_step_max,
             stalls_total_max,
-            transients_max,
             conflicts_max,
             conflict_ms,
             overdue,
@@ -650,7 +675,7 @@ impl From<&model::TaskLimits> for Limits {
             restarts_max,
             stalls_step_max,
             stalls_total_max,
-            transients_max,
+            transients_max: transients_max(),
             conflicts_max,
             loops_max,
             compact_percent,
@@ -673,7 +698,7 @@ impl From<Limits> for model::TaskLimits {
             restarts_max,
             stalls_step_max,
             stalls_total_max,
-            transients_max,
+            transients_max: _,
             conflicts_max,
             loops_max,
             compact_percent,
@@ -691,7 +716,6 @@ impl From<Limits> for model::TaskLimits {
             restarts_max,
             stalls_step_max,
             stalls_total_max,
-            transients_max,
             conflicts_max,
             loops_max,
             compact_percent,
@@ -1154,6 +1178,10 @@ impl From<Command<'_>> for model::gate::CommandResult {
     }
 }
 
+fn is_nothing(number: &u64) -> bool {
+    *number == 0
+}
+
 #[derive(Serialize, Deserialize)]
 pub(super) struct Usage {
     tokens_in: u64,
@@ -1162,19 +1190,59 @@ pub(super) struct Usage {
     turns: u64,
     micro_usd: u64,
     micro_usd_priced: u64,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    tokens_unpriced: u64,
+    #[serde(default, skip_serializing_if = "is_false")]
+    at_least: bool,
 }
 
 impl From<model::Usage> for Usage {
     fn from(usage: model::Usage) -> Self {
-        let model::Usage { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced } = usage;
-        Self { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced }
+        let model::Usage {
+            tokens_in,
+            tokens_cached,
+            tokens_out,
+            turns,
+            micro_usd,
+            micro_usd_priced,
+            tokens_unpriced,
+            at_least,
+        } = usage;
+        Self {
+            tokens_in,
+            tokens_cached,
+            tokens_out,
+            turns,
+            micro_usd,
+            micro_usd_priced,
+            tokens_unpriced,
+            at_least,
+        }
     }
 }
 
 impl From<Usage> for model::Usage {
     fn from(usage: Usage) -> Self {
-        let Usage { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced } = usage;
-        Self { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced }
+        let Usage {
+            tokens_in,
+            tokens_cached,
+            tokens_out,
+            turns,
+            micro_usd,
+            micro_usd_priced,
+            tokens_unpriced,
+            at_least,
+        } = usage;
+        Self {
+            tokens_in,
+            tokens_cached,
+            tokens_out,
+            turns,
+            micro_usd,
+            micro_usd_priced,
+            tokens_unpriced,
+            at_least,
+        }
     }
 }
 
@@ -1585,6 +1653,8 @@ pub(super) enum Wait<'a> {
     Slot,
     Quota {
         until: i64,
+        #[serde(default, skip_serializing_if = "is_false")]
+        guessed: bool,
     },
     Login {
         #[serde(borrow)]
@@ -1639,7 +1709,7 @@ impl<'a> From<&'a model::Wait> for Wait<'a> {
             model::Wait::Dependency(needs) => Self::Dependency(needs.iter().map(|need| need.0).collect()),
             // Whose turn it is follows from who is at work; nobody waits for that in the journal.
             model::Wait::Slot | model::Wait::Turn(_) => Self::Slot,
-            model::Wait::Quota { until } => Self::Quota { until: until.0 },
+            model::Wait::Quota { until, guessed } => Self::Quota { until: until.0, guessed: *guessed },
             model::Wait::Login { account, detail, asker } => {
                 Self::Login { account: account.into(), detail: detail.into(), asker: asker.0 }
             }
@@ -1670,7 +1740,7 @@ impl From<Wait<'_>> for model::Wait {
         match wait {
             Wait::Dependency(needs) => Self::Dependency(needs.into_iter().map(TaskId).collect()),
             Wait::Slot => Self::Slot,
-            Wait::Quota { until } => Self::Quota { until: Timestamp(until) },
+            Wait::Quota { until, guessed } => Self::Quota { until: Timestamp(until), guessed },
             Wait::Login { account, detail, asker } => Self::Login {
                 account: account.into_string(),
                 detail: detail.into_string(),
