@@ -9,6 +9,7 @@ mod gaming;
 mod github;
 mod load;
 mod metrics;
+mod outage;
 mod report;
 mod schemathesis;
 mod test;
@@ -50,6 +51,8 @@ enum Command {
     Metrics(metrics::MetricsArgs),
     /// Land a task in a project of each ecosystem, by the commands of the README alone
     FirstRun(first_run::FirstRunArgs),
+    /// Let the providers of the real agent CLIs fail and report what becomes of a task
+    Outage(outage::OutageArgs),
     /// Measure floors and product in the same run, and print ratios
     #[command(disable_help_flag = true)]
     Bench {
@@ -78,6 +81,7 @@ fn run(command: Command) -> Result<()> {
         Command::Gaming(args) => gaming::run(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::FirstRun(args) => first_run::run(&args),
+        Command::Outage(args) => outage::run(&args),
         Command::Bench { args } => {
             let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);
             bench.args(args);

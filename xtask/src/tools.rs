@@ -72,6 +72,17 @@ pub fn install_all(with_agents: bool) -> Result<TestTools> {
     Ok(TestTools { variables, browser, missing })
 }
 
+/// Installs the agent CLIs. Returns the variables by which the tests find them.
+pub fn install_agents() -> Result<Vec<(&'static str, OsString)>> {
+    match agents::install()? {
+        Tool::Ready(folders) => Ok(vec![
+            (agents::VARIABLE, folders),
+            ("LANDFALL_PRIVATE_FOLDER", create_private_folder()?.into()),
+        ]),
+        Tool::Missing(reason) => bail!("the agent CLIs cannot be installed: {reason}"),
+    }
+}
+
 /// A folder that nobody else can write to, for tests of an agent that reads no settings elsewhere.
 fn create_private_folder() -> Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt as _;

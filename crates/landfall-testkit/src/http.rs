@@ -107,6 +107,11 @@ pub(crate) fn answer(
     to.write_all(&[text.as_bytes(), body].concat())
 }
 
+/// A comment among events, which says nothing.
+pub(crate) fn keep_alive(to: &mut impl Write) -> io::Result<()> {
+    to.write_all(b"8\r\n: ping\n\n\r\n")
+}
+
 /// Begins an answer of events; [`event`] goes on with it and [`end_events`] ends it.
 pub(crate) fn begin_events(to: &mut impl Write, headers: &[(String, String)]) -> io::Result<()> {
     let mut text = head(200, headers);

@@ -27,6 +27,16 @@ pub struct Turn {
     pub(super) before: Before,
     pub(super) headers: Vec<(String, String)>,
     pub(super) tokens: Tokens,
+    pub(super) thoughts: Option<Thoughts>,
+}
+
+/// Thoughts that are streamed before an answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Thoughts {
+    /// How long.
+    pub span: Duration,
+    /// Between two pieces.
+    pub every: Duration,
 }
 
 /// What is done with the request.
@@ -48,6 +58,11 @@ pub(super) enum Act {
     Hang,
     /// Half an answer, then nothing, until the agent goes away.
     Stall,
+    /// The beginning of an answer, then keep-alives, until the agent goes away.
+    Ping {
+        /// Between two of them.
+        every: Duration,
+    },
     /// Half an answer, then the connection ends.
     Cut,
 }
@@ -115,6 +130,7 @@ impl Turn {
             before: Before::Nothing,
             headers: Vec::new(),
             tokens: Tokens::default(),
+            thoughts: None,
         }
     }
 
@@ -173,6 +189,12 @@ impl Turn {
         Self::new(Act::Stall, text)
     }
 
+    /// The answer begins; then there are keep-alives and nothing else.
+    #[must_use]
+    pub fn ping(every: Duration) -> Self {
+        Self::new(Act::Ping { every }, "It begins and then")
+    }
+
     /// The answer begins and the connection ends.
     #[must_use]
     pub fn cut(text: &str) -> Self {
@@ -204,6 +226,13 @@ impl Turn {
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
         self.before = Before::Wait(wait);
+        self
+    }
+
+    /// After thoughts that are streamed for so long, a piece every 50 milliseconds.
+    #[must_use]
+    pub fn after_thoughts(mut self, span: Duration) -> Self {
+        self.thoughts = Some(Thoughts { span, every: Duration::from_millis(50) });
         self
     }
 

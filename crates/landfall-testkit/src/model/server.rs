@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::dialect::{Dialect, Reply, Wanted, shell, tool};
-use super::play::{Act, Before, Play, Times, Turn};
+use super::play::{Act, Before, Play, Thoughts, Times, Turn};
 use crate::http::{self, Request};
 use crate::scratch::eventually;
 
@@ -267,6 +267,7 @@ impl House {
             call,
             too_long: matches!(turn.act, Act::TooLong),
             tokens: turn.tokens,
+            thoughts: turn.thoughts.map(pieces).unwrap_or_default(),
         };
         let reply = match &turn.act {
             Act::Error { status, kind, body } => {
@@ -290,9 +291,9 @@ impl House {
             },
             Act::Tool { server, name, input } => reply(&turn.text, Some(tool(dialect, server, name, input))),
             Act::Quote { from, to } => reply(&quote(body, from, to), None),
-            Act::Say | Act::TooLong | Act::Stall | Act::Cut => reply(&turn.text, None),
+            Act::Say | Act::TooLong | Act::Stall | Act::Cut | Act::Ping { .. } => reply(&turn.text, None),
         };
-        let broken = matches!(turn.act, Act::Stall | Act::Cut);
+        let broken = matches!(turn.act, Act::Stall | Act::Cut | Act::Ping { .. });
         if wanted.stream {
             let mut events = dialect.events(wanted, &reply);
             if broken {
@@ -301,6 +302,13 @@ impl House {
             http::begin_events(&mut to, &turn.headers)?;
             for (name, data) in &events {
                 http::event(&mut to, name.as_deref(), data)?;
+                let pause = turn.thoughts.filter(|_| data.contains(THOUGHT));
+                if let Some(Thoughts { every, .. }) = pause {
+                    let until = Instant::now() + every;
+                    if !self.wait_until(stream, || Instant::now() >= until) {
+                        return Ok(false);
+                    }
+                }
             }
             if !broken {
                 http::end_events(&mut to)?;
@@ -310,6 +318,15 @@ impl House {
             http::answer(&mut to, 200, &turn.headers, text.as_bytes())?;
         }
         to.flush()?;
+        if let Act::Ping { every } = turn.act {
+            loop {
+                let until = Instant::now() + every;
+                if !self.wait_until(stream, || Instant::now() >= until) {
+                    return Ok(false);
+                }
+                http::keep_alive(&mut to)?;
+            }
+        }
         if matches!(turn.act, Act::Stall) {
             self.wait_until(stream, || false);
         }
@@ -338,6 +355,14 @@ impl House {
         drop(stream.set_read_timeout(None)); // as above
         stays
     }
+}
+
+/// A piece of a thought: as much as some ten tokens take on the wire.
+const THOUGHT: &str = "Let me think about that once more, from the beginning. ";
+
+fn pieces(Thoughts { span, every }: Thoughts) -> Vec<String> {
+    let count = usize::try_from(span.as_millis() / every.as_millis().max(1)).unwrap_or(0).max(1);
+    vec![THOUGHT.to_owned(); count]
 }
 
 /// What is answered to everything that is no question to a model.

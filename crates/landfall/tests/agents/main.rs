@@ -6,6 +6,7 @@
 mod assistant;
 mod kind;
 mod modules;
+mod outage;
 mod shared;
 mod stage;
 mod stories;
@@ -121,3 +122,59 @@ agent!(acp_gemini: AcpGemini:
     is_started_again_after_sigterm,
     survives_the_end_of_the_engine,
 );
+
+/// Makes the tests of [`outage`] for an agent: `cargo xtask outage` runs all of them, the usual run only what no other
+/// story shows.
+macro_rules! outage {
+    ($module:ident: $kind:ident) => {
+        mod $module {
+            use crate::kind::Kind;
+            use crate::outage as stories;
+
+            #[test]
+            fn outage_silence() {
+                stories::silence(Kind::$kind);
+            }
+
+            #[test]
+            fn outage_long_thinking() {
+                stories::long_thinking(Kind::$kind);
+            }
+
+            #[test]
+            #[ignore = "`cargo xtask outage` runs it"]
+            fn outage_cut_stream() {
+                stories::cut_stream(Kind::$kind);
+            }
+
+            #[test]
+            #[ignore = "`cargo xtask outage` runs it"]
+            fn outage_endless_529() {
+                stories::endless_529(Kind::$kind);
+            }
+
+            #[test]
+            #[ignore = "`cargo xtask outage` runs it"]
+            fn outage_daily_quota() {
+                stories::daily_quota(Kind::$kind);
+            }
+
+            #[test]
+            #[ignore = "`cargo xtask outage` runs it"]
+            fn outage_identical_loop() {
+                stories::identical_loop(Kind::$kind);
+            }
+
+            #[test]
+            #[ignore = "`cargo xtask outage` runs it"]
+            fn outage_setsid_daemon() {
+                stories::setsid_daemon(Kind::$kind);
+            }
+        }
+    };
+}
+
+outage!(outage_claude: Claude);
+outage!(outage_codex: Codex);
+outage!(outage_gemini: Gemini);
+outage!(outage_opencode: Opencode);

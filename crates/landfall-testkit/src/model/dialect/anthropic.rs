@@ -33,7 +33,10 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
     begin["usage"] = usage(reply, 1);
     let mut events = vec![json!({ "type": "message_start", "message": begin })];
     for (index, block) in blocks(reply).into_iter().enumerate() {
-        let (empty, deltas) = opened(&block);
+        let (empty, deltas) = match block["type"] == "thinking" {
+            true => thoughts(reply),
+            false => opened(&block),
+        };
         events.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
         for delta in deltas {
             events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
@@ -47,6 +50,14 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
     }));
     events.push(json!({ "type": "message_stop" }));
     events.into_iter().map(|event| (event["type"].as_str().map(str::to_owned), event.to_string())).collect()
+}
+
+/// The block of thoughts as it begins, and what fills it.
+fn thoughts(reply: &Reply) -> (Value, Vec<Value>) {
+    let empty = json!({ "type": "thinking", "thinking": "", "signature": "" });
+    let thoughts = reply.thoughts.iter().map(|part| json!({ "type": "thinking_delta", "thinking": part }));
+    let signature = json!({ "type": "signature_delta", "signature": "c2lnbmVk" });
+    (empty, thoughts.chain([signature]).collect())
 }
 
 /// A block as it begins, and what fills it.
@@ -66,6 +77,10 @@ fn opened(block: &Value) -> (Value, Vec<Value>) {
 
 fn blocks(reply: &Reply) -> Vec<Value> {
     let mut blocks = Vec::new();
+    if !reply.thoughts.is_empty() {
+        let thoughts = reply.thoughts.concat();
+        blocks.push(json!({ "type": "thinking", "thinking": thoughts, "signature": "c2lnbmVk" }));
+    }
     if !reply.text.is_empty() {
         blocks.push(json!({ "type": "text", "text": reply.text }));
     }

@@ -27,6 +27,7 @@ pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
 
 pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
     let mut deltas = vec![json!({ "role": "assistant", "content": "" })];
+    deltas.extend(reply.thoughts.iter().map(|part| json!({ "reasoning_content": part })));
     deltas.extend(parts(&reply.text).into_iter().map(|part| json!({ "content": part })));
     if let Some(calls) = calls(reply) {
         deltas.push(json!({ "tool_calls": calls }));

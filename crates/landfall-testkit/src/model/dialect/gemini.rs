@@ -28,12 +28,16 @@ pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
 pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
     let texts: Vec<Value> = parts(&reply.text).into_iter().map(|part| json!({ "text": part })).collect();
     let mut events = Vec::new();
+    for part in &reply.thoughts {
+        let thought = json!({ "text": part, "thought": true });
+        events.push((None, piece(wanted, reply, vec![thought], false).to_string()));
+    }
     let mut texts = texts.into_iter().peekable();
     while let Some(text) = texts.next() {
         let last = texts.peek().is_none();
         events.push((None, piece(wanted, reply, vec![text], last).to_string()));
     }
-    if events.is_empty() {
+    if reply.text.is_empty() {
         events.push((None, piece(wanted, reply, Vec::new(), true).to_string()));
     }
     events

@@ -42,6 +42,8 @@ pub(super) struct Reply {
     pub call: Option<Call>,
     pub too_long: bool,
     pub tokens: Tokens,
+    /// Thoughts before the text, in pieces.
+    pub thoughts: Vec<String>,
 }
 
 /// The use of a tool.

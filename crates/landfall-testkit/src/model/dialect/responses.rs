@@ -65,7 +65,22 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
         if item["type"] == "message" {
             empty["content"] = json!([]);
         }
+        if item["type"] == "reasoning" {
+            empty["summary"] = json!([]);
+            empty["status"] = Value::Null;
+        }
         events.push(json!({ "type": "response.output_item.added", "output_index": index, "item": empty }));
+        if item["type"] == "reasoning" {
+            for part in &reply.thoughts {
+                events.push(json!({
+                    "type": "response.reasoning_summary_text.delta",
+                    "item_id": item["id"],
+                    "output_index": index,
+                    "summary_index": 0,
+                    "delta": part,
+                }));
+            }
+        }
         if item["type"] == "message" {
             for part in parts(&reply.text) {
                 events.push(json!({
@@ -90,6 +105,13 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
 
 fn items(reply: &Reply) -> Vec<Value> {
     let mut items = Vec::new();
+    if !reply.thoughts.is_empty() {
+        items.push(json!({
+            "type": "reasoning",
+            "id": format!("rs_{:020}", reply.number),
+            "summary": [{ "type": "summary_text", "text": reply.thoughts.concat() }],
+        }));
+    }
     if !reply.text.is_empty() {
         items.push(json!({
             "type": "message",
