@@ -6,7 +6,7 @@ use super::rust_tests::{block_comment, quoted, raw_string};
 
 /// How a language quotes and comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Syntax {
+pub(super) enum CodeSyntax {
     Rust,
     Python,
     Go,
@@ -16,7 +16,7 @@ pub(super) enum Syntax {
     Shell,
 }
 
-impl Syntax {
+impl CodeSyntax {
     /// By the ending of a path.
     pub(super) fn of(path: &str) -> Option<Self> {
         match Language::of(path) {
@@ -39,7 +39,7 @@ impl Syntax {
 pub(super) const QUOTED: u8 = b'"';
 
 /// The text, each byte in its place: blank in comments, [`QUOTED`] in quotes and on them.
-pub(super) fn mask(syntax: Syntax, text: &str) -> Vec<u8> {
+pub(super) fn mask(syntax: CodeSyntax, text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut at = 0;
@@ -58,12 +58,12 @@ pub(super) fn mask(syntax: Syntax, text: &str) -> Vec<u8> {
 }
 
 /// The length of the comment or quoted text that begins at this byte, and what takes its place.
-fn opaque(syntax: Syntax, text: &str, at: usize) -> Option<(usize, u8)> {
+fn opaque(syntax: CodeSyntax, text: &str, at: usize) -> Option<(usize, u8)> {
     let bytes = text.as_bytes();
     let rest = &bytes[at..];
     let before = at.checked_sub(1).map(|at| bytes[at]);
     let to_line_end = || rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
-    let has_slashes = !matches!(syntax, Syntax::Python | Syntax::Shell);
+    let has_slashes = !matches!(syntax, CodeSyntax::Python | CodeSyntax::Shell);
     let until = |mark: &[u8], from: usize| {
         let found = rest.get(from..)?.windows(mark.len()).position(|window| window == mark);
         Some(found.map_or(rest.len(), |place| from + place + mark.len()))
@@ -71,31 +71,33 @@ fn opaque(syntax: Syntax, text: &str, at: usize) -> Option<(usize, u8)> {
     match rest {
         [b'/', b'/', ..] if has_slashes => Some((to_line_end(), b' ')),
         [b'/', b'*', ..] if has_slashes => Some((block_comment(rest), b' ')),
-        [b'#', ..] if syntax == Syntax::Python => Some((to_line_end(), b' ')),
-        [b'#', ..] if syntax == Syntax::Shell => {
+        [b'#', ..] if syntax == CodeSyntax::Python => Some((to_line_end(), b' ')),
+        [b'#', ..] if syntax == CodeSyntax::Shell => {
             let begins = before.is_none_or(|byte| byte.is_ascii_whitespace() || byte == b';');
             begins.then(|| (to_line_end(), b' '))
         }
         // A text over several lines is mostly documentation.
-        [b'"', b'"', b'"', ..] if syntax == Syntax::Python => Some((until(b"\"\"\"", 3)?, b' ')),
-        [b'\'', b'\'', b'\'', ..] if syntax == Syntax::Python => Some((until(b"'''", 3)?, b' ')),
-        [b'r', ..] if syntax == Syntax::Rust && before.is_none_or(|byte| !is_name(byte)) => {
+        [b'"', b'"', b'"', ..] if syntax == CodeSyntax::Python => Some((until(b"\"\"\"", 3)?, b' ')),
+        [b'\'', b'\'', b'\'', ..] if syntax == CodeSyntax::Python => Some((until(b"'''", 3)?, b' ')),
+        [b'r', ..] if syntax == CodeSyntax::Rust && before.is_none_or(|byte| !is_name(byte)) => {
             raw_string(rest).map(|length| (length, QUOTED))
         }
-        [b'`', ..] if matches!(syntax, Syntax::Script | Syntax::Go) => Some((quoted(rest, b'`'), QUOTED)),
-        [b'\'', ..] if syntax == Syntax::Rust => {
+        [b'`', ..] if matches!(syntax, CodeSyntax::Script | CodeSyntax::Go) => {
+            Some((quoted(rest, b'`'), QUOTED))
+        }
+        [b'\'', ..] if syntax == CodeSyntax::Rust => {
             let inside = text.get(at + 1..)?.chars().next()?;
             let is_character = inside == '\\' || bytes.get(at + 1 + inside.len_utf8()) == Some(&b'\'');
             // A lifetime has no second quote.
             is_character.then(|| (quoted(rest, b'\''), QUOTED))
         }
-        [b'\'', ..] if syntax == Syntax::Shell => Some((until(b"'", 1)?, QUOTED)),
-        [b'\\', _, ..] if syntax == Syntax::Shell => Some((2, QUOTED)),
-        [b'<', b'<', ..] if syntax == Syntax::Shell => here_document(text, at),
+        [b'\'', ..] if syntax == CodeSyntax::Shell => Some((until(b"'", 1)?, QUOTED)),
+        [b'\\', _, ..] if syntax == CodeSyntax::Shell => Some((2, QUOTED)),
+        [b'<', b'<', ..] if syntax == CodeSyntax::Shell => here_document(text, at),
         [quote @ (b'"' | b'\''), ..] => {
             let length = quoted(rest, *quote);
             // Where quotes end with their line, one without its end is no quote: an apostrophe in a pattern, say.
-            let spans = matches!(syntax, Syntax::Rust | Syntax::Shell);
+            let spans = matches!(syntax, CodeSyntax::Rust | CodeSyntax::Shell);
             let inside = &rest[..length.min(rest.len())];
             let is_whole = length > 1 && inside.last() == Some(quote) && !inside.contains(&b'\n');
             (spans || is_whole).then_some((length, QUOTED))
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn comments_are_blank_and_quotes_are_marked() {
         let check = |path: &str, text: &str, expected: &str| {
-            let syntax = Syntax::of(path).expect("the language is known");
+            let syntax = CodeSyntax::of(path).expect("the language is known");
             assert_eq!(String::from_utf8_lossy(&mask(syntax, text)), expected, "{path}: {text}");
         };
         check("a.rs", "a('x', \"//\") // b", "a(\"\"\", \"\"\"\")     ");

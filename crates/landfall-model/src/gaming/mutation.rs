@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::code_text::{QUOTED, Syntax, mask};
+use super::code_text::{CodeSyntax, QUOTED, mask};
 use super::line_diff::added_lines;
 use super::{ChangedFile, ProtectedInput, Tests, is_test_path, protected, rust_tests};
 use crate::task::{Concern, ConcernCode};
@@ -197,7 +197,7 @@ pub(super) fn is_mutable(path: &str) -> bool {
     const SETTINGS: [&str; 5] = ["build.rs", "setup.py", "conftest.py", "noxfile.py", "__init__.pyi"];
     let lower = path.to_ascii_lowercase();
     let name = lower.rsplit('/').next().unwrap_or_default();
-    Syntax::of(path).is_some()
+    CodeSyntax::of(path).is_some()
         && !is_test_path(path)
         && !SETTINGS.contains(&name)
         && !name.contains(".config.")
@@ -214,7 +214,7 @@ pub fn choose_mutations(files: &[ChangedFile], inputs: &[ProtectedInput]) -> Vec
         return Vec::new();
     }
     let gone: BTreeSet<&str> = files.iter().flat_map(|file| &file.removed).map(|line| line.trim()).collect();
-    let mut queues: Vec<Vec<Candidate<'_>>> = files
+    let mut queues: Vec<Vec<MutationCandidate<'_>>> = files
         .iter()
         .filter(|file| is_mutable(&file.path) && !protected::is_input(&file.path, inputs))
         .map(|file| candidates(file, &gone))
@@ -223,12 +223,14 @@ pub fn choose_mutations(files: &[ChangedFile], inputs: &[ProtectedInput]) -> Vec
     let mut turn = 0;
     while chosen.len() < MUTATIONS_MAX && queues.iter().any(|queue| turn < queue.len()) {
         let waiting = queues.iter_mut().filter_map(|queue| queue.get(turn));
-        chosen.extend(waiting.take(MUTATIONS_MAX - chosen.len()).map(Candidate::mutation));
+        chosen.extend(waiting.take(MUTATIONS_MAX - chosen.len()).map(MutationCandidate::mutation));
         turn += 1;
     }
     let mut sizes: BTreeSet<usize> =
         files.iter().filter_map(|file| file.after.as_ref()).map(String::len).collect();
-    for mutation in chosen.iter_mut().filter(|mutation| Syntax::of(&mutation.path) == Some(Syntax::Python)) {
+    for mutation in
+        chosen.iter_mut().filter(|mutation| CodeSyntax::of(&mutation.path) == Some(CodeSyntax::Python))
+    {
         // Python takes a compiled file for the same if time, in seconds, and size are: each has a size of its own.
         loop {
             mutation.text.push('\n');
@@ -241,7 +243,7 @@ pub fn choose_mutations(files: &[ChangedFile], inputs: &[ProtectedInput]) -> Vec
 }
 
 /// An alteration of one line.
-struct Candidate<'a> {
+struct MutationCandidate<'a> {
     file: &'a ChangedFile,
     text: &'a str,
     /// The line by its place, and where it begins.
@@ -261,7 +263,7 @@ struct Alteration {
     kind: usize,
 }
 
-impl Candidate<'_> {
+impl MutationCandidate<'_> {
     fn mutation(&self) -> Mutation {
         let Alteration { from, to, by, .. } = &self.alteration;
         let line = self.text[self.begin..].lines().next().unwrap_or_default();
@@ -279,10 +281,10 @@ impl Candidate<'_> {
 }
 
 /// The alterations of the changed lines of a file, the best first.
-fn candidates<'a>(file: &'a ChangedFile, gone: &BTreeSet<&str>) -> Vec<Candidate<'a>> {
-    let (Some(text), Some(syntax)) = (&file.after, Syntax::of(&file.path)) else { return Vec::new() };
+fn candidates<'a>(file: &'a ChangedFile, gone: &BTreeSet<&str>) -> Vec<MutationCandidate<'a>> {
+    let (Some(text), Some(syntax)) = (&file.after, CodeSyntax::of(&file.path)) else { return Vec::new() };
     let changed = added_lines(file.before.as_deref().unwrap_or_default(), text);
-    let tests = if syntax == Syntax::Rust { rust_tests::module_ranges(text) } else { Vec::new() };
+    let tests = if syntax == CodeSyntax::Rust { rust_tests::module_ranges(text) } else { Vec::new() };
     let masked = mask(syntax, text);
     let mut found = Vec::new();
     let mut begin = 0;
@@ -297,7 +299,7 @@ fn candidates<'a>(file: &'a ChangedFile, gone: &BTreeSet<&str>) -> Vec<Candidate
         }
         let mut alterations = alterations(syntax, line, &masked[here..here + line.len()]);
         alterations.sort_by_key(|alteration| (alteration.kind, alteration.from));
-        let ranked = alterations.into_iter().enumerate().map(|(rank, alteration)| Candidate {
+        let ranked = alterations.into_iter().enumerate().map(|(rank, alteration)| MutationCandidate {
             file,
             text,
             line: place,
@@ -313,7 +315,7 @@ fn candidates<'a>(file: &'a ChangedFile, gone: &BTreeSet<&str>) -> Vec<Candidate
 }
 
 /// Whether the line may do something that tests are about: no import, message or version.
-fn is_telling(syntax: Syntax, line: &str) -> bool {
+fn is_telling(syntax: CodeSyntax, line: &str) -> bool {
     const BEGINS: [&str; 22] = [
         "import ",
         "from ",
@@ -362,7 +364,8 @@ fn is_telling(syntax: Syntax, line: &str) -> bool {
         ">&2",
     ];
     let code = line.trim();
-    let is_split = line.trim_end().ends_with('\\') && matches!(syntax, Syntax::Shell | Syntax::Python);
+    let is_split =
+        line.trim_end().ends_with('\\') && matches!(syntax, CodeSyntax::Shell | CodeSyntax::Python);
     !is_split
         && line.len() < 2_000
         && !BEGINS.iter().any(|begin| code.starts_with(begin))
@@ -422,12 +425,12 @@ const TEXT: usize = 130;
 const COMMAND: usize = 140;
 
 /// Every alteration of one line whose mask is given.
-fn alterations(syntax: Syntax, line: &str, masked: &[u8]) -> Vec<Alteration> {
+fn alterations(syntax: CodeSyntax, line: &str, masked: &[u8]) -> Vec<Alteration> {
     let code_begin = body_begin(syntax, line, masked);
     // Every masked byte is ASCII, or one of a character outside of quotes: then nothing is found there.
     let code: String =
         masked.iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { '\u{1}' }).collect();
-    let is_shell = syntax == Syntax::Shell;
+    let is_shell = syntax == CodeSyntax::Shell;
     let operators: &[(&str, &str)] = if is_shell { &SHELL_OPERATORS } else { &OPERATORS };
     let mut found = Vec::new();
     let mut note = |from: usize, to: usize, by: &str, kind: usize| {
@@ -436,7 +439,7 @@ fn alterations(syntax: Syntax, line: &str, masked: &[u8]) -> Vec<Alteration> {
         }
     };
     for (kind, (old, new)) in operators.iter().enumerate() {
-        if *old == " // " && syntax != Syntax::Python {
+        if *old == " // " && syntax != CodeSyntax::Python {
             continue;
         }
         if let Some(at) = code[code_begin.min(code.len())..].find(old).map(|at| at + code_begin) {
@@ -458,10 +461,12 @@ fn alterations(syntax: Syntax, line: &str, masked: &[u8]) -> Vec<Alteration> {
             .all(|(open, close)| value.matches(*open).count() == value.matches(close).count())
     };
     match (syntax, returned) {
-        (Syntax::Python, Some(value)) if is_whole(value) && value != "None" => {
+        (CodeSyntax::Python, Some(value)) if is_whole(value) && value != "None" => {
             note(indent, indent + "return ".len() + value.len(), "return None", RETURN);
         }
-        (Syntax::Script, Some(value)) if is_whole(value) && value.ends_with(';') && value != "undefined;" => {
+        (CodeSyntax::Script, Some(value))
+            if is_whole(value) && value.ends_with(';') && value != "undefined;" =>
+        {
             note(indent, indent + "return ".len() + value.len(), "return undefined;", RETURN);
         }
         _ => {}
@@ -483,22 +488,22 @@ fn alterations(syntax: Syntax, line: &str, masked: &[u8]) -> Vec<Alteration> {
 }
 
 /// Where the body of a function begins that is on one line with its signature; the beginning of the line otherwise.
-fn body_begin(syntax: Syntax, line: &str, masked: &[u8]) -> usize {
+fn body_begin(syntax: CodeSyntax, line: &str, masked: &[u8]) -> usize {
     let code = line.trim_start();
     let begins = |words: &[&str]| {
         words.iter().any(|word| code.starts_with(word) || code.contains(&format!(" {word}")))
     };
     let is_signature = match syntax {
-        Syntax::Rust => begins(&["fn ", "struct ", "enum ", "impl ", "impl<", "trait ", "where "]),
-        Syntax::Go => begins(&["func "]),
-        Syntax::Script => begins(&["function ", "class "]),
-        Syntax::Python => {
+        CodeSyntax::Rust => begins(&["fn ", "struct ", "enum ", "impl ", "impl<", "trait ", "where "]),
+        CodeSyntax::Go => begins(&["func "]),
+        CodeSyntax::Script => begins(&["function ", "class "]),
+        CodeSyntax::Python => {
             code.starts_with("def ") || code.starts_with("async def ") || code.starts_with("class ")
         }
-        Syntax::Braces | Syntax::Shell => false,
+        CodeSyntax::Braces | CodeSyntax::Shell => false,
     };
     let opens = match syntax {
-        Syntax::Python => masked.windows(2).position(|pair| pair == b"):").map(|at| at + 2),
+        CodeSyntax::Python => masked.windows(2).position(|pair| pair == b"):").map(|at| at + 2),
         _ => masked.iter().position(|byte| *byte == b'{').map(|at| at + 1),
     };
     if is_signature { opens.unwrap_or(masked.len()) } else { 0 }

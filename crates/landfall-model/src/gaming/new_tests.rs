@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::code_text::{QUOTED, Syntax, mask};
+use super::code_text::{CodeSyntax, QUOTED, mask};
 use super::{ChangedFile, Language};
 
 /// Whether it may. `sources_tests`: a script of the check reads files into its own shell whose names cannot be told.
@@ -17,19 +17,19 @@ pub(super) fn may_alter_other_tests(file: &ChangedFile, sources_tests: bool) -> 
         Language::Python => name.starts_with("__") || !is_plain(&PYTHON, &lines),
         Language::Go => !is_plain(&GO, &lines) || text.contains("//go:"),
         Language::Script => !is_plain(&SCRIPT, &lines),
-        Language::Other if Syntax::of(&file.path) == Some(Syntax::Shell) => sources_tests,
+        Language::Other if CodeSyntax::of(&file.path) == Some(CodeSyntax::Shell) => sources_tests,
         Language::Other | Language::Jvm | Language::Prose => true,
     }
 }
 
 /// The lines without comments; what is in quotes is marked. In Python, what brackets keep together is one line.
 fn code_lines(path: &str, text: &str) -> Vec<String> {
-    let Some(syntax) = Syntax::of(path) else { return text.lines().map(str::to_owned).collect() };
+    let Some(syntax) = CodeSyntax::of(path) else { return text.lines().map(str::to_owned).collect() };
     let code = String::from_utf8_lossy(&mask(syntax, text)).into_owned();
     let mut lines: Vec<String> = Vec::new();
     let mut depth = 0i64;
     for line in code.lines().map(str::trim_end) {
-        match lines.last_mut().filter(|_| depth > 0 && syntax == Syntax::Python) {
+        match lines.last_mut().filter(|_| depth > 0 && syntax == CodeSyntax::Python) {
             Some(begun) => begun.push_str(line),
             None => lines.push(line.to_owned()),
         }
