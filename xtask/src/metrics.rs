@@ -47,10 +47,10 @@ const GATES: [Gate; 8] = [
         target: 0.6,
         measure: |figures| figures.per_thousand(figures.text_comparisons),
     },
-    Gate { name: "Mutex and RwLock", limit: 71.0, target: 25.0, measure: |figures| count(figures.locks()) },
+    Gate { name: "Mutex and RwLock", limit: 74.0, target: 25.0, measure: |figures| count(figures.locks()) },
     Gate {
         name: "locks in one struct, at most",
-        limit: 20.0,
+        limit: 23.0,
         target: 3.0,
         measure: |figures| count(figures.locks_by_owner.values().copied().max().unwrap_or(0)),
     },
