@@ -508,8 +508,11 @@ impl Sprint {
             }
             return;
         }
-        // Whatever another run begins while it is paused is not its own.
-        if matches!(event, Event::Entered { .. }) && !matches!(self.phase, SprintPhase::Paused { .. }) {
+        // Whatever another run begins while it is paused is not its own. A task that stood in the landing queue before lands
+        // without being begun: it has landed in this sprint, and is none of those that the sprint verified.
+        let is_queued_before = matches!(event, Event::Landed { .. }) && !self.tasks.contains_key(&task);
+        let begins = matches!(event, Event::Entered { .. }) || is_queued_before;
+        if begins && !matches!(self.phase, SprintPhase::Paused { .. }) {
             self.tasks.entry(task).or_insert_with(|| TaskStat {
                 started: at,
                 completed: None,
@@ -545,7 +548,7 @@ impl Sprint {
             Event::Signed { decision, .. } => stat.review = Some(*decision),
             Event::Landed { .. } => {
                 stat.completed = Some(at);
-                (stat.fate, stat.verified) = (Fate::Landed, true);
+                (stat.fate, stat.verified) = (Fate::Landed, !is_queued_before);
                 self.landings.push((at, task));
             }
             Event::Ended(Ending { kind, .. }) => stat.end(at, *kind),

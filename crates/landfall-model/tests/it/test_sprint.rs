@@ -260,6 +260,20 @@ fn the_end_of_a_flow_is_an_end_too() {
 }
 
 #[test]
+fn a_task_queued_before_the_sprint_is_among_its_landings() {
+    let mut story = Story::new(Goal::Count(1));
+    story.pass(2).task(1, &[landed(), entered(), left(Target::End)]);
+    let sprint = story.sprint();
+    assert_eq!(
+        sprint.landings,
+        [(Timestamp(2 * MINUTE), TaskId(1))],
+        "the plot counts what the verdict counts"
+    );
+    assert_eq!(sprint.count(Fate::Landed), 1);
+    assert_eq!(sprint.verified(), 0, "another run verified it");
+}
+
+#[test]
 fn reviews_are_part_of_the_statistics_even_afterwards() {
     let mut story = Story::new(Goal::NoReady);
     story.task(1, &[entered(), Event::ReviewWanted { concerns: Vec::new(), then: StepName::new("land") }]);
