@@ -211,6 +211,12 @@ pub struct SprintReport {
     pub bar: String,
     /// What became of it, in one sentence.
     pub verdict: String,
+    /// How many tasks landed.
+    #[serde(default)]
+    pub landed: u64,
+    /// How many tasks it is about: those its goal wants, else those it began and those that could start now.
+    #[serde(default)]
+    pub total: u64,
     /// What became of each task it began, in the order they began.
     pub tasks: Vec<SprintTask>,
     /// Tokens used in it.
@@ -424,6 +430,9 @@ pub struct BatchLine {
     pub on: Option<String>,
     /// Who is in it, in the order they are merged.
     pub members: Vec<TaskId>,
+    /// What they are called, in the same order; `queue` says it, other answers do not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub titles: Vec<String>,
     /// What is being done about it, or how it ended, in a few words.
     pub doing: String,
     /// Every look at it: how many members from the front were verified together, and what came of it.

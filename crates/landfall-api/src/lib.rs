@@ -100,6 +100,7 @@ pub use nearest::nearest;
 pub use operation::{Access, Ask, Mark, Method, Request, Response, Route, Service};
 pub use output::{
     Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
+    ToolOutcome,
 };
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalList, ProposalOf, ProposalOutcome, ProposeStart, Proposing};
@@ -124,10 +125,10 @@ pub use stats::{
     Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,
 };
 pub use task::{
-    Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,
-    Counter, DeniedPath, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, Mode, NewTask,
-    NewTasks, Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status,
-    TaskAsked, TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
+    Added, Answer, AttemptKind, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear,
+    CommandReport, Concern, Counter, DeniedPath, Diff, EditTask, Export, Exported, ExportedFile, Filter,
+    Gate, Landed, Mode, NewTask, NewTasks, Outcome, Publication, Report, ReportAsked, ReportOf, Retry,
+    RolledBack, Size, Status, TaskAsked, TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
 };
 pub use verification::{CriterionSeen, IssueVerified, VerifyAsked};
 

@@ -216,6 +216,20 @@ pub struct Said {
     /// Whether the line is longer than what is here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
+    /// Set on what a tool printed, with level `tool`: whether the tool succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolOutcome>,
+}
+
+/// Whether a tool that an agent used succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolOutcome {
+    /// It did, or the agent does not say that it failed.
+    Succeeded,
+    /// The agent says that it failed.
+    Failed,
 }
 
 /// Asks for the bytes of an output, as they were written.

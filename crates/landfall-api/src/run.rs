@@ -95,6 +95,9 @@ pub struct RunState {
     pub since_ms: i64,
     /// How many agents may work at once.
     pub slots: u32,
+    /// How many of these slots are taken. A task that is verified or lands takes none.
+    #[serde(default)]
+    pub agents: u32,
     /// Running, draining, stopping: in the engine's words.
     pub mode: String,
 }
@@ -268,6 +271,12 @@ pub struct RunLine {
     pub landed: u64,
     /// How many ended without landing.
     pub not_landed: u64,
+    /// The tasks that were worked on or landed in it, in the order of ids; at most 200.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskId>,
+    /// What its agents cost, if they told or their prices are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }
 
 /// How a run ended, and what became of each of its tasks.

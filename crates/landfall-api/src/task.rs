@@ -545,9 +545,31 @@ pub struct AttemptLine {
     pub iterations: u32,
     /// How it ended, in one line.
     pub end: String,
+    /// What was done in it.
+    #[serde(default)]
+    pub kind: AttemptKind,
+    /// Whether it came to nothing: its work was red, or the task gave up in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_failed: bool,
     /// The runs of the agent in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<crate::AgentRun>,
+}
+
+/// What was done in an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum AttemptKind {
+    /// An agent worked.
+    Agent,
+    /// Checks ran.
+    Checks,
+    /// It stood in the landing queue, and landed if nothing went wrong.
+    Landing,
+    /// Something else, such as writing the report.
+    #[default]
+    Other,
 }
 
 /// Changes to the words of a task. What is left out stays.

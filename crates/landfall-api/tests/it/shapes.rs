@@ -10,8 +10,8 @@ use landfall_api as api;
 use landfall_api::import::{Format, Imported, LeftOut, There};
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Added, AgentAtWork, AgentKind, AgentProfile, AgentRun,
-    AgentsFound, AttemptLine, Base, BatchLine, BatchLook, Blob, BudgetLine, BudgetOf, BurnPoint, Changed,
-    ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, ClashLine,
+    AgentsFound, AttemptKind, AttemptLine, Base, BatchLine, BatchLook, Blob, BudgetLine, BudgetOf, BurnPoint,
+    Changed, ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, ClashLine,
     CommandReport, Concern, CostFrom, Counter, DeniedPath, Diff, DiskState, EngineState, Exported,
     ExportedFile, FlakeLine, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem,
     Gate, Health, HoldLine, InitAgent, InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode,
@@ -301,6 +301,8 @@ fn detail() -> TaskDetail {
         branch: Some("landfall/T7".to_owned()),
         workspace: Some("…/workspaces/T7".to_owned()),
         attempts: vec![AttemptLine {
+            kind: AttemptKind::Agent,
+            has_failed: false,
             attempt: 1,
             step: "work".to_owned(),
             began_ms: AT_MS,
@@ -338,7 +340,13 @@ fn clash(task: u32, with: u32) -> ClashLine {
 fn status() -> StatusReport {
     StatusReport {
         counts: BTreeMap::from([(Status::Ready, 4), (Status::Active, 1), (Status::Done, 2)]),
-        run: Some(RunState { run: RunId(2), since_ms: AT_MS, slots: 3, mode: "running".to_owned() }),
+        run: Some(RunState {
+            run: RunId(2),
+            since_ms: AT_MS,
+            slots: 3,
+            agents: 2,
+            mode: "running".to_owned(),
+        }),
         engine: Some(EngineState { pid: 4711, since_ms: AT_MS, version: "0.1.0".to_owned() }),
         active: vec![ActiveLine {
             task: TaskId(7),
@@ -447,6 +455,7 @@ fn batch() -> BatchLine {
         batch: "B7".to_owned(),
         on: Some("B6".to_owned()),
         members: (1..=5).map(TaskId).collect(),
+        titles: Vec::new(),
         doing: "the first 3 landed".to_owned(),
         looks: vec![
             look(5, Outcome::Fail),
@@ -499,6 +508,8 @@ fn sprint() -> SprintReport {
         ready: 0,
         bar: "SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)".to_owned(),
         verdict: "14 of 16 tasks landed, 2 failed.".to_owned(),
+        landed: 14,
+        total: 23,
         tasks: vec![SprintTask {
             task: TaskId(7),
             title: "Fix the parser".to_owned(),
@@ -801,6 +812,7 @@ fn views(page: &mut Page) {
         at_ms: Some(AT_MS),
         text: "Bash cargo test".to_owned(),
         cut: true,
+        tool: None,
     };
     let read = api::Output {
         output,

@@ -477,6 +477,8 @@ mod tests {
             ready: 0,
             bar: "SPRINT | …".to_owned(),
             verdict: "1 of 3 tasks landed, 1 failed, 4 were wanted.".to_owned(),
+            landed: 1,
+            total: 5,
             tasks: vec![
                 task(1, "landed", Status::Done, Some("3f2a9c0d1e2f3a4b")),
                 task(2, "failed", Status::Failed, None),

@@ -8,7 +8,8 @@ use crate::say::clean;
 
 /// Stop the run, or one task
 ///
-/// Current iterations finish first. Nothing is lost: the next run continues from there.
+/// Without a task, current iterations finish first. With a task, its agent ends within seconds. All work is kept, and the next run
+/// continues from there.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only this task

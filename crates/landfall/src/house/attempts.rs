@@ -1,7 +1,8 @@
 //! The attempts of a task, folded from its events.
 
-use landfall_api::{AgentRun, AttemptLine, Usage};
-use landfall_engine::model::{Context, Entry, Event, Fact, Talk, Traces};
+use landfall_api::{AgentRun, AttemptKind, AttemptLine, Usage};
+use landfall_engine::model::gate::Outcome;
+use landfall_engine::model::{Context, EndKind, Entry, Event, Fact, Talk, Traces};
 
 use super::{wire, words};
 
@@ -28,11 +29,14 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
                 ended_ms: None,
                 iterations: 0,
                 end: "under way".to_owned(),
+                kind: AttemptKind::Other,
+                has_failed: false,
                 runs: Vec::new(),
             });
             continue;
         }
         let Some(attempt) = attempts.last_mut() else { continue };
+        classify(attempt, event);
         let end = match event {
             Event::IterationBegan { iteration, talk, .. } => {
                 attempt.runs.push(AgentRun {
@@ -129,4 +133,27 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
         }
     }
     attempts
+}
+
+/// Learns from an event what was done in an attempt, and whether it came to nothing.
+fn classify(attempt: &mut AttemptLine, event: &Event) {
+    match event {
+        Event::IterationBegan { .. } => attempt.kind = AttemptKind::Agent,
+        Event::Verified { report, .. } => {
+            if attempt.kind == AttemptKind::Other {
+                attempt.kind = AttemptKind::Checks;
+            }
+            attempt.has_failed =
+                !matches!(report.outcome(), Outcome::Pass | Outcome::Flaky | Outcome::PreExisting);
+        }
+        Event::LandingBegan { .. } | Event::Requeued { .. } | Event::Landed { .. } => {
+            attempt.kind = AttemptKind::Landing;
+        }
+        Event::Ejected { .. } => (attempt.kind, attempt.has_failed) = (AttemptKind::Landing, true),
+        Event::Conflicted { .. } => attempt.has_failed = true,
+        Event::Ended(ending) => {
+            attempt.has_failed |= !matches!(ending.kind, EndKind::Done | EndKind::Cancelled)
+        }
+        _ => {}
+    }
 }

@@ -14,7 +14,7 @@ use super::holds::Holds;
 use super::known::{self, Diffstats, Moment};
 use super::reads::{self, Look};
 use super::wire::{self, Among};
-use super::{moment, problem, queue};
+use super::{moment, problem, queue, words};
 
 const CARDS: u32 = 50;
 const CARDS_MAX: u32 = 500;
@@ -430,14 +430,14 @@ fn troubles(look: &Look<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> V
         found.push(api::Trouble {
             until_ms: spent.until.map(|until| until.0),
             hint: match spent.until {
-                Some(_) => "agents start again by themselves".to_owned(),
-                None => "another `landfall run` goes on".to_owned(),
+                Some(_) => "agents start again by themselves then; a higher budget in the settings is used by the next run".to_owned(),
+                None => "the next `landfall run` continues".to_owned(),
             },
             ..trouble(
                 "budget".to_owned(),
                 api::Severity::Warning,
                 api::TroubleKind::Budget,
-                format!("a budget is used up: {}", spent.what),
+                words::budget_used_up(spent),
             )
         });
     }
@@ -512,14 +512,12 @@ fn of_agent(id: TaskId, live: &Live) -> Option<api::Trouble> {
             return None;
         }
     };
-    let stop = |now| Request::Stop(api::StopAsked { task: Some(wire::task_id(id)), now });
+    // One task is stopped at once: its agent ends within seconds.
+    let stop = Request::Stop(api::StopAsked { task: Some(wire::task_id(id)), now: false });
     Some(api::Trouble {
         task: Some(wire::task_id(id)),
         hint: format!("`landfall log {id} --agent` shows what it said; `landfall stop {id}` pauses it"),
-        actions: vec![
-            Action::new("Pause after this iteration", &stop(false)),
-            Action::new("Stop now", &stop(true)).confirm(),
-        ],
+        actions: vec![Action::new("Stop its agent", &stop).confirm()],
         ..trouble(
             format!("agent-{id}-{}", what.split(' ').next().unwrap_or_default()),
             severity,

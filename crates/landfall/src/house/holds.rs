@@ -23,6 +23,8 @@ use super::{known, moment, problem, wire};
 pub(super) struct Holds {
     /// The run under way.
     pub run: Option<RunRow>,
+    /// How many slots are taken.
+    pub agents: u32,
     /// Every slot is taken.
     pub full: bool,
     /// The budget that is used up.
@@ -54,7 +56,8 @@ impl Holds {
         };
         let holding = at_work.iter().filter(|(_, task)| super::reads::holds_a_slot(task)).count();
         let full = run.as_ref().is_some_and(|run| holding >= run.slots as usize);
-        let mut holds = Self { run, full, ..Self::default() };
+        let agents = u32::try_from(holding).unwrap_or(u32::MAX);
+        let mut holds = Self { run, agents, full, ..Self::default() };
         let settings = match engine {
             EngineAt::Here { site } => {
                 let view = site.view.lock().expect("no thread panics while it holds the view");

@@ -1,14 +1,14 @@
 //! Who picks tasks, and pauses: `pause`, `resume`, `auto`, `next`.
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::TaskId;
 use landfall_engine::model::pilot::{Mode, Phase, Pilot};
+use landfall_engine::model::{Spent, TaskId};
 use landfall_engine::store::{Reader, RunRow};
 use landfall_engine::{Ask, Reply};
 
 use super::reads::Look;
 use super::writes::{Clerk, unexpected};
-use super::{moment, problem, wire};
+use super::{moment, problem, wire, words};
 
 /// The run under way, if one is.
 pub(super) fn run_under_way(look: &Look<'_>, reader: &Reader) -> Result<Option<RunRow>, Problem> {
@@ -25,7 +25,10 @@ pub(super) fn state(look: &Look<'_>) -> Result<Box<api::Pilot>, Problem> {
     let next = next_brief(&reader)?;
     match run {
         None => Ok(Box::new(at_rest(look, ready, next))),
-        Some(run) => Ok(Box::new(made(&reader.pilot().map_err(of)?, &run, ready, next))),
+        Some(run) => {
+            let spent = look.engine.view(|view| view.spent.clone()).flatten();
+            Ok(Box::new(made(&reader.pilot().map_err(of)?, &run, ready, next, spent.as_ref())))
+        }
     }
 }
 
@@ -57,15 +60,21 @@ fn at_rest(look: &Look<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::Pi
     }
 }
 
-/// How a run is driven.
-pub(super) fn made(pilot: &Pilot, run: &RunRow, ready: u64, next: Option<api::TaskBrief>) -> api::Pilot {
+/// How a run is driven. `spent` is the budget that keeps agents from starting.
+pub(super) fn made(
+    pilot: &Pilot,
+    run: &RunRow,
+    ready: u64,
+    next: Option<api::TaskBrief>,
+    spent: Option<&Spent>,
+) -> api::Pilot {
     let pause = pilot.pause().map(|pause| api::PauseLine {
         why: pause.why.word().to_owned(),
         reason: pause.reason.clone(),
         since_ms: pause.since.0,
     });
     let picked = pilot.assigned().map(wire::task_id);
-    let text = sentence(pilot, run, ready, next.as_ref());
+    let text = sentence(pilot, run, ready, next.as_ref(), spent);
     api::Pilot {
         run: Some(wire::run_id(run.id)),
         mode: wire::mode(pilot.mode()),
@@ -79,9 +88,18 @@ pub(super) fn made(pilot: &Pilot, run: &RunRow, ready: u64, next: Option<api::Ta
     }
 }
 
-fn sentence(pilot: &Pilot, run: &RunRow, ready: u64, next: Option<&api::TaskBrief>) -> String {
+fn sentence(
+    pilot: &Pilot,
+    run: &RunRow,
+    ready: u64,
+    next: Option<&api::TaskBrief>,
+    spent: Option<&Spent>,
+) -> String {
     let id = run.id;
     let tasks = moment::count(ready, "task");
+    if let (None, Mode::Autopilot, Some(spent)) = (pilot.pause(), pilot.mode(), spent) {
+        return format!("{id} starts no agent: {}. {tasks} ready.", words::budget_used_up(spent));
+    }
     match (pilot.pause(), pilot.mode(), pilot.assigned()) {
         (Some(pause), ..) => format!(
             "{id} is paused since {}: {}; `landfall resume` lets it go on.",

@@ -1,5 +1,7 @@
 //! The landing queue for people: who stands in line, what is verified together, and the search for a culprit, drawn.
 
+use std::collections::BTreeMap;
+
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::model::flake::Flakes;
 use landfall_engine::model::gate::Outcome;
@@ -27,7 +29,18 @@ pub(super) fn report(look: &Look<'_>) -> Result<Box<api::QueueReport>, Problem> 
         let Some(task) = reader.task(id).map_err(of)? else { continue };
         line.push(self::place(&queue, &task, place as u64 + 1));
     }
-    Ok(Box::new(made(&queue, &flakes, line)))
+    let mut report = made(&queue, &flakes, line);
+    let mut titles: BTreeMap<api::TaskId, String> = BTreeMap::new();
+    for batch in report.batches.iter_mut().chain(&mut report.past) {
+        for member in &batch.members {
+            if !titles.contains_key(member) {
+                let row = reader.row(wire::model_task(*member)).map_err(of)?;
+                titles.insert(*member, row.map(|row| row.title).unwrap_or_default());
+            }
+        }
+        batch.titles = batch.members.iter().map(|member| titles[member].clone()).collect();
+    }
+    Ok(Box::new(report))
 }
 
 /// The place of a task in line.
@@ -181,6 +194,7 @@ fn line(batch: &Batch, doing: String, drawing: String) -> api::BatchLine {
         batch: batch.id.to_string(),
         on: batch.on.as_ref().map(BatchId::to_string),
         members: batch.members.iter().map(|member| wire::task_id(member.task)).collect(),
+        titles: Vec::new(),
         doing,
         looks: batch
             .looks

@@ -11,10 +11,10 @@ use landfall_engine::model::pilot::{Mode, PilotEvent};
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
     Commit, Doing, EngineEvent, Entry, Event, Fact, QueueEvent, RunEnd, Spending, State, Status, Task,
-    TaskId, Wait,
+    TaskId, Usage, Wait,
 };
 use landfall_engine::settings::Publish;
-use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
+use landfall_engine::store::{Filter, Reader, Seq, TaskRow, written};
 use landfall_engine::{Live, View, journal_link};
 
 use super::engine_at::EngineAt;
@@ -104,8 +104,20 @@ impl Look<'_> {
         let task = known::task(self.place, &reader, &row)?.ok_or_else(|| problem::unknown_task(id))?;
         let among = self.among(&reader, &row, &self.holds(&reader)?)?;
         let sentence = self.sentence(&reader, &task, &row, &among);
-        let attempts = known::attempts(self.place, &reader, &row)?;
-        let usage = task.counters.usage;
+        let mut attempts = known::attempts(self.place, &reader, &row)?.to_vec();
+        let mut usage = task.counters.usage;
+        // The journal learns what an iteration used when it is over. Until then the engine knows.
+        let mut running = Usage::default();
+        if let Some(live) = self.engine.live().get(&id) {
+            running = live.usage;
+            usage = usage.plus(live.usage);
+            if let Some(run) = attempts.last_mut().and_then(|attempt| attempt.runs.last_mut())
+                && run.took_ms.is_none()
+            {
+                run.usage = wire::usage(live.usage);
+                run.model = run.model.take().or_else(|| live.model.clone());
+            }
+        }
         let feedback: Vec<String> =
             task.feedback.iter().map(|it| format!("{}\n{}", it.about, it.text.trim_end())).collect();
         let workspace = self.place.folder.workspaces().join(id.to_string());
@@ -122,12 +134,12 @@ impl Look<'_> {
             attempt: task.attempt.0,
             iterations_max: task.limits.iterations_max,
             counters: wire::counters(&task),
-            spent_ms: task.counters.spent_ms,
+            spent_ms: elapsed_ms(&task, moment::now_ms()),
             limit_ms: task.limits.task_ms,
             tokens: wire::tokens(usage),
             cost_usd: wire::usd(usage.micro_usd),
             usage: wire::usage(usage),
-            budgets: task_budgets(&task),
+            budgets: task_budgets(&task, running),
             gate: task.gate.as_ref().map(wire::gate),
             concerns: task.concerns.iter().map(wire::concern).collect(),
             feedback: (!feedback.is_empty()).then(|| feedback.join("\n\n")),
@@ -140,7 +152,7 @@ impl Look<'_> {
                 .and_then(|flow| super::targets::progress_in(&task, &flow)),
             branch: has_workspace.then(|| format!("landfall/t{}", id.0)),
             workspace: has_workspace.then(|| workspace.display().to_string()),
-            attempts: attempts.to_vec(),
+            attempts,
             added_ms: task.created.0,
             line: wire::line(row, &among),
         }))
@@ -282,7 +294,7 @@ impl Look<'_> {
             waiting.push(dependency_group(reader, counted.dependency)?);
         }
         let base = self.base(reader)?;
-        let pilot = self.pilot(reader, holds.run.as_ref(), ready)?;
+        let pilot = self.pilot(reader, &holds, ready)?;
         let queue = self.queue(reader, counted.of(Status::Landing))?;
         let mut warnings = Vec::new();
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
@@ -310,6 +322,7 @@ impl Look<'_> {
                 run: wire::run_id(run.id),
                 since_ms: run.started.0,
                 slots: run.slots,
+                agents: holds.agents,
                 mode: self.engine.mode().to_owned(),
             }),
             active: active(self.place, reader, &moment, &self.engine.live())?,
@@ -330,18 +343,13 @@ impl Look<'_> {
     }
 
     /// How the run under way is driven.
-    fn pilot(
-        &self,
-        reader: &Reader,
-        run: Option<&RunRow>,
-        ready: u64,
-    ) -> Result<Option<Box<api::Pilot>>, Problem> {
-        let Some(run) = run else { return Ok(None) };
+    fn pilot(&self, reader: &Reader, holds: &Holds, ready: u64) -> Result<Option<Box<api::Pilot>>, Problem> {
+        let Some(run) = &holds.run else { return Ok(None) };
         let pilot = match self.engine.view(|view| view.pilot.clone()) {
             Some(pilot) => pilot,
             None => reader.pilot().map_err(|error| problem::store(&error))?,
         };
-        Ok(Some(Box::new(pilot::made(&pilot, run, ready, pilot::next_brief(reader)?))))
+        Ok(Some(Box::new(pilot::made(&pilot, run, ready, pilot::next_brief(reader)?, holds.spent.as_ref()))))
     }
 
     /// The landing queue, if there is something to say of it. Its history is read only then.
@@ -1041,10 +1049,12 @@ fn account_waited_for(task: &Task) -> Option<String> {
 }
 
 /// What a task may spend, and its attempt under way.
-fn task_budgets(task: &Task) -> Vec<api::BudgetLine> {
+/// The budgets of a task. `running` is what the iteration under way has used so far.
+fn task_budgets(task: &Task, running: Usage) -> Vec<api::BudgetLine> {
     let counters = &task.counters;
-    let whole = Spending { usage: counters.usage, time_ms: counters.agent_ms };
-    let attempt = wire::budgets("attempt", counters.attempt, &task.limits.attempt_budget);
+    let whole = Spending { usage: counters.usage.plus(running), time_ms: counters.agent_ms };
+    let attempt = Spending { usage: counters.attempt.usage.plus(running), ..counters.attempt };
+    let attempt = wire::budgets("attempt", attempt, &task.limits.attempt_budget);
     attempt.into_iter().chain(wire::budgets("task", whole, &task.limits.task_budget)).collect()
 }
 

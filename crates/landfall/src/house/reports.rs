@@ -14,6 +14,7 @@ use super::reads::Look;
 use super::{history, moment, problem, wire, words, writes};
 
 const RUNS_MAX: u32 = 100; // a page; older ones are in the log
+const TASKS_MAX: usize = 200; // of one run
 
 /// What happened in one run.
 #[derive(Debug, Default)]
@@ -21,6 +22,7 @@ struct Tally {
     touched: BTreeSet<TaskId>,
     landed: u64,
     not_landed: u64,
+    micro_usd: u64,
 }
 
 pub(super) fn runs(look: &Look<'_>) -> Result<api::RunList, Problem> {
@@ -38,6 +40,8 @@ pub(super) fn runs(look: &Look<'_>) -> Result<api::RunList, Problem> {
             end: end_words(&row, alive),
             landed: tally.landed,
             not_landed: tally.not_landed,
+            tasks: tally.touched.iter().take(TASKS_MAX).map(|task| wire::task_id(*task)).collect(),
+            cost_usd: wire::usd(tally.micro_usd),
         }
     });
     Ok(api::RunList { runs: runs.collect() })
@@ -65,7 +69,11 @@ fn tally(reader: &Reader) -> Result<BTreeMap<RunId, Tally>, Problem> {
                 let tally = tallies.entry(run).or_default();
                 match event {
                     Event::Entered { .. } => drop(tally.touched.insert(*task)), // entered often, touched once
-                    Event::Landed { .. } => tally.landed += 1,
+                    Event::Landed { .. } => {
+                        tally.touched.insert(*task); // it may have stood in the landing queue before
+                        tally.landed += 1;
+                    }
+                    Event::IterationEnded { usage, .. } => tally.micro_usd += usage.micro_usd,
                     event if writes::is_failure(event) => tally.not_landed += 1,
                     _ => {}
                 }

@@ -183,17 +183,21 @@ fn ready_for(reader: &Reader, sprint: &Sprint) -> Result<u64, Problem> {
     Ok(rows.iter().filter(|row| admits(&filter, row) && !sprint.tasks.contains_key(&row.id)).count() as u64)
 }
 
+/// How many tasks of a sprint landed, and how many it is about. Every bar and every line of a sprint shows these two.
+fn progress(sprint: &Sprint, ready: u64) -> (u64, u64) {
+    let total = match sprint.plan.goal {
+        Goal::Count(count) => u64::from(count),
+        Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => sprint.tasks.len() as u64 + ready,
+    };
+    (sprint.count(Fate::Landed) as u64, total)
+}
+
 /// A sprint in one line: `SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)`.
 pub(super) fn bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
-    let landed = sprint.count(Fate::Landed) as u64;
-    let begun = sprint.tasks.len() as u64;
     let failed =
         (sprint.count(Fate::Failed) + sprint.count(Fate::Timeout) + sprint.count(Fate::Blocked)) as u64;
-    let all = match sprint.plan.goal {
-        Goal::Count(count) => u64::from(count),
-        Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => begun + ready,
-    };
-    let mut parts = vec!["SPRINT".to_owned(), format!("{landed}/{all} tasks")];
+    let (landed, total) = progress(sprint, ready);
+    let mut parts = vec!["SPRINT".to_owned(), format!("{landed}/{total} tasks")];
     if failed > 0 {
         parts.push(format!("{failed} failed"));
     }
@@ -265,13 +269,19 @@ pub(super) fn report(look: &Look<'_>, asked: Option<SprintId>) -> Result<Box<api
     tasks.sort_by_key(|line: &api::SprintTask| (line.started_ms, line.task));
     let tokens = sprint.tasks.values().map(|stat| stat.tokens).sum();
     let cost: u64 = sprint.tasks.values().map(|stat| stat.micro_usd).sum();
-    let landed = sprint.count(Fate::Landed) as u64;
+    let (landed, total) = progress(sprint, ready);
     let more = match sprint.plan.goal {
         _ if sprint.is_over() => 0,
         Goal::Count(count) => u64::from(count).saturating_sub(landed),
         Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => sprint.count(Fate::Open) as u64 + ready,
     };
-    let forecast = sprint.forecast(now, usize::try_from(more).unwrap_or(usize::MAX));
+    let forecast = match sprint.phase {
+        // The forecast counts from the last landing: during a pause it would move away.
+        SprintPhase::Paused { .. } => None,
+        SprintPhase::Running | SprintPhase::Completing { .. } | SprintPhase::Over { .. } => {
+            sprint.forecast(now, usize::try_from(more).unwrap_or(usize::MAX))
+        }
+    };
     let because = match &sprint.phase {
         SprintPhase::Running => String::new(),
         SprintPhase::Paused { reason, .. } => reason.clone(),
@@ -295,6 +305,8 @@ pub(super) fn report(look: &Look<'_>, asked: Option<SprintId>) -> Result<Box<api
         ready,
         bar: bar(sprint, ready, now),
         verdict: verdict(sprint, &tasks),
+        landed,
+        total,
         tokens,
         cost_usd: wire::usd(cost),
         burn_up: sprint.landings.iter().enumerate().map(burn).collect(),

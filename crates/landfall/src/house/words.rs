@@ -10,8 +10,8 @@ use landfall_engine::model::queue::{BatchId, Closed, Member, QueueEvent};
 use landfall_engine::model::review::{self, Finding};
 use landfall_engine::model::sprint::{Goal, SprintEnd, SprintEvent};
 use landfall_engine::model::{
-    AccountState, EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd,
-    StepResult, Stop, Talk, Target, Task, TaskId, Usage, Verdict, Wait, Warning, usd,
+    AccountState, EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd, Scope,
+    Spent, StepResult, Stop, Talk, Target, Task, TaskId, Usage, Verdict, Wait, Warning, usd,
 };
 
 use super::moment::{count, span, tokens, when};
@@ -692,6 +692,17 @@ pub(super) fn wait_words(wait: &Wait) -> String {
             format!("because the check `{command}` cannot be trusted: {detail}")
         }
     }
+}
+
+/// Which budget is used up, and how much of how much: `the budget of today is used up ($40.01 of $40.00)`.
+pub(super) fn budget_used_up(spent: &Spent) -> String {
+    let whose = match spent.scope {
+        Scope::Attempt => "of the attempt",
+        Scope::Task => "of the task",
+        Scope::Run => "of this run",
+        Scope::Day => "of today",
+    };
+    format!("the budget {whose} is used up ({})", spent.what)
 }
 
 fn stop_words(stop: &Stop) -> String {

@@ -62,8 +62,7 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
         Some(run) => {
             let took = format::duration(u64::try_from(state.now_ms - run.since_ms).unwrap_or(0));
             parts.push((clean(&format!("{} {} {took}", run.run, run.mode)).into_owned(), plain));
-            let busy = status.active.iter().filter(|line| line.agent.is_some()).count();
-            parts.push((format!("slots {busy}/{}", run.slots), plain));
+            parts.push((format!("slots {}/{}", run.agents, run.slots), plain));
         }
         None if status.engine.is_some() => parts.push(("no run".to_owned(), plain)),
         None => parts.push(("no engine runs".to_owned(), plain)),

@@ -2,10 +2,11 @@
 //! it begins.
 
 use landfall_agents::{Agent, Ear, Stream, registry};
-use landfall_api::{Level, Said};
+use landfall_api::{Level, Said, ToolOutcome};
 use landfall_engine::engine::load_settings;
 use landfall_engine::model::{Finish, Signal};
 use landfall_engine::settings::Settings;
+use serde_json::Value;
 
 use super::super::engine_at::EngineAt;
 use super::super::reads::Look;
@@ -56,6 +57,13 @@ impl Voice {
         for (level, words) in signals.into_iter().flat_map(words) {
             made.extend(words.lines().take(SAID_MAX).map(|words| said(level, words)));
         }
+        if let Some((outcome, printed)) = tool_result(&text) {
+            let mut lines = printed.lines().filter(|line| !line.trim().is_empty()).take(SAID_MAX).peekable();
+            let nothing = lines.peek().is_none().then_some("(printed nothing)");
+            made.extend(
+                lines.chain(nothing).map(|line| Said { tool: Some(outcome), ..said(Level::Tool, line) }),
+            );
+        }
         if made.is_empty() {
             // It says nothing to a person, but it was printed.
             let level = if text.trim_start().starts_with('{') { Level::Debug } else { guess(&text) };
@@ -70,7 +78,8 @@ impl Voice {
 
 fn made(line: &Line, level: Level, text: &str) -> Said {
     let end = text.floor_char_boundary(TEXT_MAX);
-    Said { at: line.at, level, at_ms: None, text: text[..end].to_owned(), cut: line.cut || end < text.len() }
+    let cut = line.cut || end < text.len();
+    Said { at: line.at, level, at_ms: None, text: text[..end].to_owned(), cut, tool: None }
 }
 
 /// What a signal says to a person.
@@ -88,8 +97,10 @@ fn words(signal: Signal) -> Option<(Level, String)> {
         Signal::Usage(usage) => (
             Level::Debug,
             format!(
-                "used {} tokens read, {} written, {} turns",
-                usage.tokens_in, usage.tokens_out, usage.turns
+                "used {} tokens read, {} written, {}",
+                usage.tokens_in,
+                usage.tokens_out,
+                super::super::moment::count(usage.turns, "turn")
             ),
         ),
         Signal::Cost(micro) => {
@@ -121,6 +132,45 @@ fn words(signal: Signal) -> Option<(Level, String)> {
     })
 }
 
+/// What a tool printed, if a message of an agent says so. The agents put it in different places: a block of type `tool_result`
+/// in a message, an event of that type, or an item that has `aggregated_output`.
+fn tool_result(message: &str) -> Option<(ToolOutcome, String)> {
+    if !message.contains("tool_result") && !message.contains("aggregated_output") {
+        return None;
+    }
+    let message: Value = serde_json::from_str(message).ok()?;
+    let outcome = |has_failed: bool| if has_failed { ToolOutcome::Failed } else { ToolOutcome::Succeeded };
+    if let Some(blocks) = message["message"]["content"].as_array() {
+        let results: Vec<&Value> = blocks.iter().filter(|block| block["type"] == "tool_result").collect();
+        let has_failed = results.iter().any(|block| block["is_error"] == true);
+        let texts: Vec<String> = results.iter().map(|block| text_of(&block["content"])).collect();
+        return (!results.is_empty()).then(|| (outcome(has_failed), texts.join("\n")));
+    }
+    if message["type"] == "tool_result" {
+        let text = [&message["output"], &message["content"], &message["error"]["message"]]
+            .into_iter()
+            .map(text_of)
+            .find(|text| !text.is_empty())
+            .unwrap_or_default();
+        return Some((outcome(message["status"] == "error" || message["is_error"] == true), text));
+    }
+    let item = &message["item"];
+    let printed = item["aggregated_output"].as_str().filter(|_| message["type"] == "item.completed")?;
+    Some((outcome(item["exit_code"].as_i64().is_some_and(|code| code != 0)), printed.to_owned()))
+}
+
+/// The text of a value that is one, or a list of blocks with texts.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+            texts.join("\n")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+    }
+}
+
 /// What a line of a program is, by its first words: compilers and test runners begin with them.
 fn guess(text: &str) -> Level {
     let line = text.trim_start_matches(|c: char| c.is_whitespace() || c == '[' || c == '\u{1b}');
@@ -144,10 +194,10 @@ fn moment(text: &str) -> Option<i64> {
     if !text.contains("\"timestamp\"") {
         return None;
     }
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let value: Value = serde_json::from_str(text).ok()?;
     match value.get("timestamp")? {
-        serde_json::Value::String(text) => Some(text.parse::<jiff::Timestamp>().ok()?.as_millisecond()),
-        serde_json::Value::Number(number) => {
+        Value::String(text) => Some(text.parse::<jiff::Timestamp>().ok()?.as_millisecond()),
+        Value::Number(number) => {
             let number = number.as_i64()?;
             Some(if number < 100_000_000_000 { number * 1_000 } else { number }) // seconds, or milliseconds
         }
@@ -200,6 +250,25 @@ mod tests {
                 assert!(!voice.render(&line(text)).is_empty(), "{}: {text}", entry.name);
             }
         }
+    }
+
+    #[test]
+    fn what_a_tool_printed_is_shown_in_place_of_the_message_that_carries_it() {
+        let check = |agent: &str, message: &str, expected: &[(Option<ToolOutcome>, &str)]| {
+            let voice = Voice::Agent(registry::find(agent).expect("it is known").agent());
+            let said = voice.render(&line(message));
+            let seen: Vec<_> = said.iter().map(|it| (it.tool, it.text.as_str())).collect();
+            assert_eq!(seen, expected, "{agent}");
+        };
+        let (ok, failed) = (Some(ToolOutcome::Succeeded), Some(ToolOutcome::Failed));
+        let block = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"one\n\ntwo","is_error":false}]}}"#;
+        check("claude", block, &[(ok, "one"), (ok, "two")]);
+        let error = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"no such file"}],"is_error":true}]}}"#;
+        check("claude", error, &[(failed, "no such file")]);
+        let item = r#"{"type":"item.completed","item":{"type":"command_execution","command":"ls","aggregated_output":"","exit_code":1}}"#;
+        let voice = Voice::Agent(registry::find("codex").expect("it is known").agent());
+        let said = voice.render(&line(item));
+        assert!(said.iter().any(|it| it.tool == failed && it.text == "(printed nothing)"), "{said:?}");
     }
 
     #[test]

@@ -413,7 +413,7 @@ mod tests {
 
     fn plain(line: &Line) -> Vec<Said> {
         let text = String::from_utf8_lossy(&line.bytes).into_owned();
-        vec![Said { at: line.at, level: Level::Raw, at_ms: None, text, cut: line.cut }]
+        vec![Said { at: line.at, level: Level::Raw, at_ms: None, text, cut: line.cut, tool: None }]
     }
 
     /// Every line and where it begins, by the simplest means.

@@ -218,6 +218,7 @@ fn the_output_of_an_agent_is_read_on_and_the_next_one_taken_up() {
             at_ms: None,
             text: (*text).to_owned(),
             cut: false,
+            tool: None,
         };
         let output = OutputLine {
             key: key.to_owned(),
