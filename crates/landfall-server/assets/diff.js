@@ -2,6 +2,15 @@
 
 /** @typedef {{ file: string, line: string, code: string, text: string }} Comment */
 
+/** A number that is another one for another text, as far as a person meets it.
+ * @param {string} text
+ */
+function fingerprint(text) {
+  let hash = 5381;
+  for (let at = 0; at < text.length; at += 1) hash = ((hash * 33) ^ text.charCodeAt(at)) >>> 0;
+  return `${text.length}-${hash}`;
+}
+
 class DiffView {
   /** @param {HTMLElement} root @param {HTMLFormElement} form */
   constructor(root, form) {
@@ -22,8 +31,54 @@ class DiffView {
       if (row instanceof HTMLElement) this.row = row;
     });
     document.addEventListener("keydown", (event) => this.key(event));
+    this.markViewed();
     this.look();
     document.addEventListener("htmx:afterSettle", () => this.compare());
+  }
+
+  /** Lets a person mark files as viewed: they fold, and stay so until their changes are others. */
+  markViewed() {
+    const name = `viewed:${this.task}`;
+    /** @type {Record<string, string>} */
+    let viewed = {};
+    try {
+      viewed = JSON.parse(localStorage.getItem(name) ?? "{}") ?? {};
+    } catch {
+      // somebody else wrote it
+    }
+    const progress = document.getElementById("diff-viewed");
+    const files = [...this.root.querySelectorAll("details.diff-file[data-file]")].filter((it) => it instanceof HTMLDetailsElement);
+    const count = () => {
+      const done = files.filter((it) => it.classList.contains("viewed")).length;
+      if (progress) progress.textContent = files.length > 1 ? `${done} of ${files.length} viewed` : "";
+    };
+    for (const file of files) {
+      const path = file.dataset.file ?? "";
+      const print = fingerprint(file.querySelector("tbody")?.textContent ?? "");
+      const label = document.createElement("label");
+      label.className = "inline small push";
+      const box = document.createElement("input");
+      box.type = "checkbox";
+      label.append(box, "Viewed");
+      const show = () => {
+        file.classList.toggle("viewed", box.checked);
+        if (box.checked) file.open = false;
+        count();
+      };
+      label.addEventListener("click", (event) => event.stopPropagation());
+      box.addEventListener("change", () => {
+        if (box.checked) viewed[path] = print;
+        else {
+          delete viewed[path];
+          file.open = true;
+        }
+        localStorage.setItem(name, JSON.stringify(viewed));
+        show();
+      });
+      box.checked = viewed[path] === print;
+      file.querySelector("summary")?.append(label);
+      show();
+    }
   }
 
   /** Says so when the work has moved on. */

@@ -1,4 +1,5 @@
 // The keys of the pages: one table lists them and does what they say. Pages have keys of their own, in `data-key` of the navigation.
+import { openAddTask } from "./add-task.js";
 import { openPalette } from "./palette.js";
 
 /** @typedef {{ key: string, what: string, run: (event: KeyboardEvent) => void }} Key */
@@ -11,8 +12,8 @@ export const KEYS = [
   { key: "j", what: "Next card or row", run: () => step(1) },
   { key: "k", what: "Previous card or row", run: () => step(-1) },
   { key: "Enter", what: "Open it", run: () => go("") },
-  { key: "Space", what: "Autopilot on or off", run: () => submit(document.getElementById("act-auto")) },
-  { key: "i", what: "Intervene: message, pause, redirect", run: () => go("#intervene") },
+  { key: "+", what: "Add a task", run: () => openAddTask() },
+  { key: "i", what: "Actions: message, pause, redirect", run: () => go("#intervene") },
   { key: "d", what: "Defer: work on it later", run: () => submit(chosen()?.querySelector("form[data-do=later]")) },
   { key: "b", what: "Block it, with a reason", run: () => go("#block-reason") },
   { key: "x", what: "Stop it", run: () => submit(chosen()?.querySelector("form[data-do=stop]") ?? document.querySelector("main form[data-do=stop-task]")) },
@@ -36,11 +37,11 @@ export function handleKeys() {
       press(own);
       return;
     }
-    const name = event.key === " " ? "Space" : /^[1-9]$/.test(event.key) ? "1" : event.key;
+    const name = /^[1-9]$/.test(event.key) ? "1" : event.key;
     const key = KEYS.find((it) => it.key === name);
     if (key) {
-      // A button or link that has the focus is pressed by these two.
-      if ((name === "Enter" || name === "Space") && event.target instanceof Element && event.target.closest("a, button, summary, [tabindex='0']")) return;
+      // A button or link that has the focus is pressed by it.
+      if (name === "Enter" && event.target instanceof Element && event.target.closest("a, button, summary, [tabindex='0']")) return;
       event.preventDefault();
       key.run(event);
       return;
@@ -60,6 +61,12 @@ export function openTarget() {
   const target = document.querySelector(":target");
   if (target?.id === "main") return; // whoever skips the navigation comes to the beginning of the page
   for (let at = /** @type {Element | null} */ (target); at; at = at.parentElement) if (at instanceof HTMLDetailsElement) at.open = true;
+  if (target?.id === "decide") {
+    // A question wants words. Elsewhere a key press must not decide by mistake: the focus stays on the decision as a whole.
+    const words = target.querySelector("textarea[required]") ?? target;
+    if (words instanceof HTMLElement) words.focus({ preventScroll: true });
+    return;
+  }
   const field = target?.matches("input, textarea, select, button") ? target : target?.querySelector("input:not([type=hidden]), textarea, summary");
   if (field instanceof HTMLElement) field.focus();
   target?.scrollIntoView({ block: "nearest" });

@@ -22,6 +22,7 @@ class LogView {
     scroll.addEventListener("scroll", () => this.look(), { passive: true });
     this.follow?.addEventListener("change", () => (this.follow?.checked ? this.begin() : this.end()));
     this.range?.addEventListener("change", () => this.jump());
+    document.getElementById("log-form")?.addEventListener("click", (event) => this.click(event));
     root.addEventListener("click", (event) => this.click(event));
     document.addEventListener("keydown", (event) => this.key(event));
     const last = this.pages().at(-1);
@@ -239,7 +240,7 @@ if (root && scroll) new LogView(root, scroll);
 // Choosing another output, level or form shows it at once.
 const form = document.getElementById("log-form");
 form?.addEventListener("change", (event) => {
-  if (form instanceof HTMLFormElement && event.target instanceof Element && event.target.matches("select, input[type=checkbox]")) form.requestSubmit();
+  if (form instanceof HTMLFormElement && event.target instanceof Element && event.target.matches("select")) form.requestSubmit();
 });
 
 // What is open here is kept when the page is drawn again, so the server need not make it again.

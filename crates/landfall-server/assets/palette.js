@@ -1,4 +1,5 @@
 // The palette: every page, every task and every action by typing a part of its name.
+import { openAddTask } from "./add-task.js";
 import { switchTheme } from "./theme-switch.js";
 
 /** @typedef {{ what: string, kind: string, run: () => void }} Item */
@@ -30,8 +31,8 @@ function fixed() {
   return [
     ...actions,
     ...pages,
-    { what: "Add a task", kind: "page", run: to("/backlog#new-task") },
-    { what: "Who is let in, pair a phone", kind: "page", run: to("/sessions") },
+    { what: "Add a task", kind: "action", run: openAddTask },
+    { what: "Access: browsers, tokens, pair a phone", kind: "page", run: to("/sessions") },
     { what: "Problems explained", kind: "page", run: to("/problems") },
     { what: "Help and keys", kind: "page", run: to("/help") },
     { what: "Change the theme", kind: "action", run: switchTheme },

@@ -56,6 +56,15 @@ pub(crate) fn see(to: &str) -> Answer {
     answer
 }
 
+/// The same for a script that sent a form: it opens the page.
+pub(crate) fn leave(to: &str) -> Answer {
+    let mut answer = of(200, "text/plain; charset=utf-8", "");
+    if let Ok(to) = HeaderValue::from_str(to) {
+        answer.headers_mut().insert("hx-redirect", to);
+    }
+    answer
+}
+
 /// No script, style, picture or form but our own; nothing from elsewhere may frame us or look at us.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

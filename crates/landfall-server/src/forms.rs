@@ -3,7 +3,7 @@
 //! `POST /do/<operation>` takes the fields of a form as the words of the request. A name says where a value belongs and what it
 //! is: `note` is a text, `said.changes.note` is a text inside, `tasks[]` is one of a list, `limit:n` is a number, `draft:b` is
 //! true, `criteria:l` is a list with an item for each line, `time_ms:min` is minutes. An empty field is left out, unless its
-//! kind ends in `!`: `body:s!`. `back` says which page comes next.
+//! kind ends in `!`: `body:s!`. `back` says which page comes next without scripts, `then` which one comes next in any case.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,11 +53,19 @@ async fn post(
         Ok(text) => Flash { good: true, text, hint: None },
         Err(problem) => Flash { good: false, text: problem.message, hint: problem.hint },
     };
-    if scripted {
-        return pages::toast(&flash);
+    // A page whose form is of no use once it was sent names the page that comes then.
+    let then = fields.iter().find(|(name, _)| name == "then").map(|(_, path)| local(path));
+    match (scripted, then.filter(|_| flash.good)) {
+        (true, None) => pages::toast(&flash),
+        (true, Some(then)) => {
+            shared.flashes.put(who.session().unwrap_or_default(), flash);
+            answer::leave(then)
+        }
+        (false, then) => {
+            shared.flashes.put(who.session().unwrap_or_default(), flash);
+            answer::see(then.unwrap_or(back))
+        }
     }
-    shared.flashes.put(who.session().unwrap_or_default(), flash);
-    answer::see(back)
 }
 
 /// A page of ours, whatever was asked for.
@@ -68,7 +76,7 @@ pub(crate) fn local(path: &str) -> &str {
 }
 
 /// The request that the fields of a form make.
-fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked, Problem> {
+pub(crate) fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked, Problem> {
     let unknown = || Problem::new(ProblemCode::NotFound, "no such form");
     let route = Asked::ROUTES
         .iter()
@@ -82,7 +90,7 @@ fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked, Problem> 
     }
     let mut words = Value::Object(Map::new());
     for (name, text) in fields {
-        if name == "back" || (text.is_empty() && !name.ends_with('!')) {
+        if name == "back" || name == "then" || (text.is_empty() && !name.ends_with('!')) {
             continue;
         }
         let (path, kind) = name.trim_end_matches('!').split_once(':').unwrap_or((name, "s"));

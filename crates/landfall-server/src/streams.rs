@@ -218,6 +218,7 @@ mod tests {
                 at_ms: None,
                 text: format!("<{at:03}>"),
                 cut: false,
+                tool: None,
             };
             let output = OutputLine {
                 key: "only".to_owned(),

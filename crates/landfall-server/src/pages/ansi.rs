@@ -34,6 +34,16 @@ pub(crate) fn render(line: &str, to: &mut Markup) {
     });
 }
 
+/// Lines with their colours, one below the other.
+pub(crate) fn block(text: &str) -> Markup {
+    let mut html = Markup::default();
+    for line in text.lines() {
+        render(line, &mut html);
+        html.tag("\n");
+    }
+    html
+}
+
 /// One line without its colours.
 pub(crate) fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());

@@ -25,8 +25,8 @@ const KEYS: &[(&str, &str)] = &[
     ("j", "Next card or row"),
     ("k", "Previous card or row"),
     ("Enter", "Open it"),
-    ("Space", "Autopilot on or off"),
-    ("i", "Intervene: message, pause, redirect"),
+    ("+", "Add a task"),
+    ("i", "Actions: message, pause, redirect"),
     ("d", "Defer: work on it later"),
     ("b", "Block it, with a reason"),
     ("x", "Stop it"),
@@ -45,6 +45,13 @@ mod tests {
             assert!(script.contains(&row), "keys.js has no row {row}");
         }
         assert_eq!(script.matches("{ key: \"").count(), KEYS.len(), "keys.js has another number of rows");
+    }
+
+    /// Space scrolls every page. A key that is pressed without a thought must not change who picks the next task.
+    #[test]
+    fn space_does_nothing_but_scroll() {
+        let script = include_str!("../../assets/keys.js");
+        assert!(!script.contains("Space") && !script.contains("act-auto"), "a key switches the autopilot");
     }
 
     #[test]

@@ -2,13 +2,18 @@
 
 use askama::Template;
 use landfall_api::{
-    Action, Ask as _, BoardAsked, ColumnName, CommandReport, DiffStat, Inbox, InboxAsked, InboxItem,
-    InboxKind, InboxOrder, Nothing, Outcome, Problem, QuickIssue, TaskAsked,
+    Ask as _, Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder, Nothing, Outcome, Problem, Request, Retry,
+    TaskAsked, TaskId,
 };
 
+use super::decide::DecisionForm;
+use super::markup::Markup;
+use super::task_diff::{self, DiffPreview};
 use super::{Page, Visit, parts, words};
 
-const LIST_MAX: u32 = 200; // one screen after the other; the rest is counted
+const LIST_MAX: u32 = 500; // one screen after the other; the rest is counted
+const GROUP_MIN: usize = 4; // fewer of one reason are listed one by one
+const DIFF_LINES_MAX: usize = 400; // more is read on its own page
 
 #[derive(Template)]
 #[template(path = "inbox.html")]
@@ -18,6 +23,7 @@ struct InboxPage<'a> {
     kind: Option<InboxKind>,
     now_ms: i64,
     open: Option<Open<'a>>,
+    groups: Vec<InboxGroup<'a>>,
 }
 
 /// The thing that is looked at.
@@ -27,168 +33,225 @@ struct Open<'a> {
     place: usize,
     previous: Option<String>,
     next: Option<String>,
-    forms: Vec<ActionForm>,
-    /// Answers that suggest themselves, each as a form.
-    choices: Vec<ActionForm>,
-    why: String,
-    checks: Vec<CommandReport>,
-    diff: Option<DiffStat>,
+    decision: DecisionForm,
+    why: Markup,
+    checks: Vec<InboxCheck>,
+    diff: Option<DiffPreview>,
 }
 
-/// An action as a form.
-struct ActionForm {
-    id: String,
-    op: String,
-    label: String,
-    fields: Vec<(String, String)>,
-    fill: Option<(String, String, bool)>,
-    /// Complaints that can be ticked, where changes are asked for.
-    issues: Vec<QuickIssue>,
-    confirm: bool,
-    /// What keys call it: `approve`, `changes`, `defer`, or nothing.
-    word: &'static str,
-    back: String,
+/// A check of the last verification, with what it printed if it failed.
+struct InboxCheck {
+    name: String,
+    outcome: Outcome,
+    took: String,
+    excerpt: Option<Markup>,
+}
+
+/// What waits for one reason.
+struct InboxGroup<'a> {
+    name: &'static str,
+    tone: &'static str,
+    /// The code of the reason, where all of the group have it.
+    reason: Option<&'a str>,
+    rows: Vec<InboxRow<'a>>,
+    is_open: bool,
+    /// Retries all of them.
+    retry: Option<parts::Act>,
+}
+
+struct InboxRow<'a> {
+    item: &'a InboxItem,
+    link: String,
+    is_here: bool,
+}
+
+/// Which list is looked at.
+#[derive(Clone, Copy)]
+struct InboxView {
+    kind: Option<InboxKind>,
+    newest: bool,
 }
 
 pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     let newest = visit.asked("order") == Some("newest");
     let kind = visit.asked("kind").and_then(|word| InboxKind::ALL.into_iter().find(|it| it.word() == word));
-    let inbox = visit.inbox(InboxAsked {
+    let mut inbox = visit.inbox(InboxAsked {
         order: if newest { InboxOrder::Newest } else { InboxOrder::Oldest },
         kinds: kind.into_iter().collect(),
         task: None,
         limit: LIST_MAX,
     })?;
+    sort(&mut inbox.items);
     // The board knows the task, and not what this list calls the thing that waits.
     let of_task = visit
         .asked("task")
         .and_then(|task| inbox.items.iter().find(|item| item.task.is_some_and(|it| it.to_string() == task)));
     let wanted = visit.asked("at").or(of_task.map(|item| item.key.as_str()));
-    let at = at(&inbox.items, wanted, visit.asked("then"));
-    let mut open = at.map(|at| open(&inbox, at, kind, newest));
+    let view = InboxView { kind, newest };
+    let at = position(&inbox.items, wanted, visit.asked("then"), visit.asked_as("place"));
+    let mut open = at.map(|at| open(&inbox, at, view));
     if let Some(open) = &mut open {
         enrich(visit, open);
     }
-    let page = InboxPage { inbox: &inbox, newest, kind, now_ms: visit.now_ms(), open };
+    let groups = groups(&inbox.items, at, view);
+    let page = InboxPage { inbox: &inbox, newest, kind, now_ms: visit.now_ms(), open, groups };
     Page::new("Inbox", &page)
 }
 
-/// Which thing is looked at: the one asked for, or, once that is decided, the one that came after it.
-fn at(items: &[InboxItem], at: Option<&str>, then: Option<&str>) -> Option<usize> {
-    let place = |key: Option<&str>| items.iter().position(|item| Some(item.key.as_str()) == key);
-    place(at).or_else(|| place(then)).or(if items.is_empty() { None } else { Some(0) })
-}
-
-/// The page that shows a thing, and knows which comes after it.
-fn link(items: &[InboxItem], at: usize, kind: Option<InboxKind>, newest: bool) -> Option<String> {
-    let then = items.get(at + 1).map_or("", |item| item.key.as_str());
-    let kind = kind.map_or("", InboxKind::word);
-    let order = if newest { "newest" } else { "" };
-    let words = [("at", items.get(at)?.key.as_str()), ("then", then), ("kind", kind), ("order", order)];
-    Some(super::link("/inbox", &words))
-}
-
-fn open(inbox: &Inbox, at: usize, kind: Option<InboxKind>, newest: bool) -> Open<'_> {
-    let item = &inbox.items[at];
-    let next = link(&inbox.items, at + 1, kind, newest);
-    let back = next.clone().unwrap_or_else(|| "/inbox".to_owned());
-    let made = |place: usize, action: &Action| form(&format!("{}-{place}", item.key), action, &back);
-    let forms = item.actions.iter().enumerate().filter_map(|(place, action)| made(place, action)).collect();
-    let answer = item.actions.iter().find(|action| action.op == "answer" && action.fill.is_some());
-    let choices = item.choices.iter().enumerate().filter_map(|(place, choice)| {
-        let mut action = answer?.clone();
-        let at = action.fill.take()?.at;
-        *action.asked.pointer_mut(&at)? = choice.as_str().into();
-        action.label.clone_from(choice);
-        made(100 + place, &action)
+/// Questions first, then reviews, then the rest: an agent waits for an answer, and work for a review. The order within each
+/// stays, and so do those together that have one reason.
+fn sort(items: &mut [InboxItem]) {
+    items.sort_by_cached_key(|item| {
+        let rank = match item.kind {
+            InboxKind::Question => 0,
+            InboxKind::Login => 1,
+            InboxKind::Escalation => 2,
+            InboxKind::Conflict => 3,
+            InboxKind::Review => 4,
+            InboxKind::Blocked => 5,
+            InboxKind::Failed => 6,
+            InboxKind::Owed => 7,
+            InboxKind::Acceptance => 8,
+            InboxKind::Paused => 9,
+        };
+        (rank, reason(item).map(str::to_owned))
     });
+}
+
+/// The code of why a task gave up: `nothing_changed`.
+fn reason(item: &InboxItem) -> Option<&str> {
+    if !matches!(item.kind, InboxKind::Blocked | InboxKind::Failed) {
+        return None;
+    }
+    let code = item.text.split(':').next().unwrap_or_default();
+    let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    is_code.then_some(code)
+}
+
+/// Which thing is looked at: the one asked for, or, once that is decided, the one that came after it, or whatever has its place
+/// in the list now.
+fn position(
+    items: &[InboxItem],
+    at: Option<&str>,
+    then: Option<&str>,
+    place: Option<usize>,
+) -> Option<usize> {
+    let find = |key: Option<&str>| items.iter().position(|item| Some(item.key.as_str()) == key);
+    let last = items.len().checked_sub(1)?;
+    Some(
+        find(at)
+            .or_else(|| find(then))
+            .unwrap_or_else(|| place.map_or(0, |place| place.saturating_sub(1)).min(last)),
+    )
+}
+
+/// The page that shows a thing, and knows which comes after it and which place it has.
+fn link(items: &[InboxItem], at: usize, view: InboxView) -> Option<String> {
+    let then = items.get(at + 1).map_or("", |item| item.key.as_str());
+    let kind = view.kind.map_or("", InboxKind::word);
+    let order = if view.newest { "newest" } else { "" };
+    let place = (at + 1).to_string();
+    let key = items.get(at)?.key.as_str();
+    Some(super::link(
+        "/inbox",
+        &[("at", key), ("then", then), ("place", &place), ("kind", kind), ("order", order)],
+    ))
+}
+
+fn open(inbox: &Inbox, at: usize, view: InboxView) -> Open<'_> {
+    let item = &inbox.items[at];
+    let next = link(&inbox.items, at + 1, view);
+    let back = next.clone().unwrap_or_else(|| "/inbox".to_owned());
     Open {
         item,
         place: at + 1,
-        previous: at.checked_sub(1).and_then(|at| link(&inbox.items, at, kind, newest)),
+        previous: at.checked_sub(1).and_then(|at| link(&inbox.items, at, view)),
         next,
-        forms,
-        choices: choices.collect(),
-        why: String::new(),
+        decision: DecisionForm::of(item, &back),
+        why: Markup::default(),
         checks: Vec::new(),
         diff: None,
     }
+}
+
+/// The list beside it, by kind and reason.
+fn groups(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<InboxGroup<'_>> {
+    let mut groups: Vec<(InboxKind, InboxGroup<'_>)> = Vec::new();
+    for (place, item) in items.iter().enumerate() {
+        let row =
+            InboxRow { item, link: link(items, place, view).unwrap_or_default(), is_here: at == Some(place) };
+        let same =
+            groups.last_mut().filter(|(kind, group)| *kind == item.kind && group.reason == reason(item));
+        match same {
+            Some((_, group)) => group.rows.push(row),
+            None => {
+                let (name, tone) = kind_name(item.kind);
+                let group = InboxGroup {
+                    name,
+                    tone,
+                    reason: reason(item),
+                    rows: vec![row],
+                    is_open: true,
+                    retry: None,
+                };
+                groups.push((item.kind, group));
+            }
+        }
+    }
+    for (kind, group) in &mut groups {
+        let is_large =
+            group.rows.len() >= GROUP_MIN && matches!(kind, InboxKind::Blocked | InboxKind::Failed);
+        if !is_large {
+            continue;
+        }
+        group.is_open = group.rows.iter().any(|row| row.is_here);
+        let tasks: Vec<TaskId> = group.rows.iter().filter_map(|row| row.item.task).collect();
+        let label = format!("Retry all {}", tasks.len());
+        let asked = Request::Retry(Retry { tasks, fresh: false, note: None });
+        group.retry = parts::act(&landfall_api::Action::new(&label, &asked).confirm(), "/inbox");
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
 /// What else helps to decide. What cannot be had is left out: the decision can be made without it.
 fn enrich(visit: &Visit<'_>, open: &mut Open<'_>) {
     let Some(task) = open.item.task else { return };
     if let Ok(detail) = visit.show(TaskAsked { task }) {
-        open.why = detail.why;
-        open.checks = detail.gate.map(|gate| gate.commands).unwrap_or_default();
+        open.why = words::prose(&detail.why);
+        open.checks = detail.gate.map(|gate| gate.commands).unwrap_or_default().iter().map(check).collect();
     }
-    let column = match open.item.kind {
-        InboxKind::Review => ColumnName::InReview,
-        InboxKind::Owed | InboxKind::Acceptance => ColumnName::DoneToday,
-        _ => ColumnName::NeedsYou,
-    };
-    if let Ok(board) = visit.board(BoardAsked { cards: LIST_MAX, columns: vec![column] }) {
-        let card = board.columns.iter().flat_map(|it| &it.cards).find(|card| card.id == task);
-        open.diff = card.and_then(|card| card.diff);
+    if matches!(open.item.kind, InboxKind::Review | InboxKind::Owed) {
+        open.diff = task_diff::preview(visit, task, DIFF_LINES_MAX);
     }
-    if open.forms.iter().any(|form| form.word == "changes")
+    if open.decision.can_request_changes()
         && let Ok(list) = visit.reviews(Nothing {})
     {
-        for form in open.forms.iter_mut().filter(|form| form.word == "changes") {
-            form.issues.clone_from(&list.issues);
-            form.fields.retain(|(name, _)| name != "said.redo");
-            // A complaint with a name is enough; words of one's own are not needed then.
-            if let Some((_, _, required)) = &mut form.fill {
-                *required = false;
-            }
-        }
+        open.decision.offer_issues(&list.issues);
     }
 }
 
-/// An action as a form; none if a form cannot say it.
-fn form(id: &str, action: &Action, back: &str) -> Option<ActionForm> {
-    let plain = action.op.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
-    let mut fields = Vec::new();
-    parts::flatten(&action.asked, "", &mut fields)?;
-    let fill = action.fill.as_ref().map(|fill| {
-        let name = fill.at.trim_start_matches('/').replace('/', ".");
-        (name, words::line(&fill.label), fill.required)
-    });
-    if let Some((name, ..)) = &fill {
-        fields.retain(|(field, _)| field != name);
+fn check(report: &landfall_api::CommandReport) -> InboxCheck {
+    let failed = !matches!(report.outcome, Outcome::Pass | Outcome::Flaky);
+    InboxCheck {
+        name: words::line(&report.name),
+        outcome: report.outcome,
+        took: words::length(report.took_ms),
+        excerpt: (failed && !report.excerpt.is_empty()).then(|| super::ansi::block(&report.excerpt)),
     }
-    let decision = action.asked.pointer("/said/decision").and_then(|it| it.as_str());
-    let word = match (action.op.as_str(), decision) {
-        ("review", Some("approve")) => "approve",
-        ("review", Some("changes")) => "changes",
-        ("review", Some("defer")) => "defer",
-        _ => "",
-    };
-    (plain && !action.op.is_empty()).then(|| ActionForm {
-        id: id.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect(),
-        op: action.op.clone(),
-        label: words::line(&action.label),
-        fields,
-        fill,
-        issues: Vec::new(),
-        confirm: action.confirm,
-        word,
-        back: back.to_owned(),
-    })
 }
 
 /// What a kind is called on the page, and how much it presses.
-fn kind_name(kind: InboxKind) -> (&'static str, &'static str) {
+pub(super) fn kind_name(kind: InboxKind) -> (&'static str, &'static str) {
     match kind {
         InboxKind::Question => ("Question", "warn"),
-        InboxKind::Login => ("Login wanted", "warn"),
-        InboxKind::Review => ("To look at", "warn"),
+        InboxKind::Login => ("Login needed", "warn"),
+        InboxKind::Review => ("Review", "warn"),
         InboxKind::Conflict => ("Conflict", "warn"),
-        InboxKind::Escalation => ("Stands still", "bad"),
+        InboxKind::Escalation => ("Stopped", "bad"),
         InboxKind::Blocked => ("Blocked", "warn"),
         InboxKind::Failed => ("Failed", "bad"),
-        InboxKind::Owed => ("Landed, to look at", "info"),
-        InboxKind::Acceptance => ("Boxes to tick", "info"),
+        InboxKind::Owed => ("Review after landing", "info"),
+        InboxKind::Acceptance => ("Acceptance", "info"),
         InboxKind::Paused => ("Paused", "quiet"),
     }
 }
@@ -209,9 +272,11 @@ pub(super) fn mark(outcome: Outcome) -> (&'static str, &'static str) {
 mod tests {
     use std::collections::BTreeMap;
 
-    use landfall_api::{Answer, Request, ReviewAsked, ReviewSaid, TaskId};
+    use landfall_api::{Action, Answer};
 
     use super::*;
+
+    const VIEW: InboxView = InboxView { kind: None, newest: false };
 
     fn item(key: &str, actions: Vec<Action>) -> InboxItem {
         InboxItem {
@@ -246,45 +311,73 @@ mod tests {
     #[test]
     fn after_a_decision_comes_the_next() {
         let inbox = of(["a", "b", "c"].map(|key| item(key, Vec::new())).into());
-        assert_eq!(at(&inbox.items, Some("b"), None), Some(1));
-        assert_eq!(at(&inbox.items, Some("gone"), Some("c")), Some(2));
-        assert_eq!(at(&inbox.items, Some("gone"), Some("too")), Some(0));
-        assert_eq!(at(&[], Some("a"), None), None);
-        let open = open(&inbox, 1, None, false);
-        assert_eq!(open.next.as_deref(), Some("/inbox?at=c"));
-        assert_eq!(open.previous.as_deref(), Some("/inbox?at=a&then=b"));
+        assert_eq!(position(&inbox.items, Some("b"), None, None), Some(1));
+        assert_eq!(position(&inbox.items, Some("gone"), Some("c"), None), Some(2));
+        assert_eq!(position(&inbox.items, Some("gone"), Some("too"), None), Some(0));
+        assert_eq!(position(&[], Some("a"), None, Some(3)), None);
+        let open = open(&inbox, 1, VIEW);
+        assert_eq!(open.next.as_deref(), Some("/inbox?at=c&place=3"));
+        assert_eq!(open.previous.as_deref(), Some("/inbox?at=a&then=b&place=1"));
     }
 
     #[test]
-    fn an_action_is_a_form_and_a_choice_fills_it() {
-        let inbox = of(vec![item("a", vec![answer()])]);
-        let open = open(&inbox, 0, None, false);
-        assert_eq!(open.forms[0].fields, [("task".to_owned(), "T7".to_owned())]);
-        assert_eq!(open.forms[0].fill.as_ref().map(|it| it.0.as_str()), Some("text"));
-        let fields: Vec<_> =
-            open.choices[1].fields.iter().map(|(name, text)| format!("{name}={text}")).collect();
-        assert_eq!(fields, ["task=T7", "text=spaces"]);
+    fn a_second_decision_does_not_lead_back_to_the_first_item() {
+        // The page still has the address of the item that was decided first.
+        let inbox = of(["a", "d", "e"].map(|key| item(key, Vec::new())).into());
+        assert_eq!(position(&inbox.items, Some("b"), Some("c"), Some(2)), Some(1));
+        assert_eq!(position(&inbox.items, Some("b"), Some("c"), Some(9)), Some(2), "the last one is the end");
     }
 
     #[test]
-    fn keys_know_what_a_review_does() {
-        let say = |said| Action::new("x", &Request::Review(ReviewAsked { tasks: vec![TaskId(1)], said }));
-        let word = |said| form("x", &say(said), "/").expect("a form").word;
-        assert_eq!(word(ReviewSaid::Approve { note: String::new() }), "approve");
-        assert_eq!(word(ReviewSaid::Defer), "defer");
+    fn links_of_the_list_keep_the_place() {
+        let inbox = of(["a", "b", "c"].map(|key| item(key, Vec::new())).into());
+        let groups = groups(&inbox.items, Some(0), VIEW);
+        assert_eq!(groups[0].rows[1].link, "/inbox?at=b&then=c&place=2");
+    }
+
+    #[test]
+    fn many_that_failed_for_one_reason_are_one_row_with_one_button() {
+        let failed = |key: &str, text: &str| InboxItem {
+            kind: InboxKind::Failed,
+            text: text.to_owned(),
+            ..item(key, Vec::new())
+        };
+        let mut items: Vec<InboxItem> =
+            (0..5).map(|at| failed(&format!("f{at}"), "nothing_changed: it was told so")).collect();
+        items.insert(2, failed("other", "agent_crashed: exit 1"));
+        items.push(item("q", Vec::new()));
+        sort(&mut items);
+        assert_eq!(items[0].key, "q", "a question comes first");
+        let groups = groups(&items, Some(0), VIEW);
+        let shape: Vec<_> = groups.iter().map(|it| (it.name, it.reason, it.rows.len(), it.is_open)).collect();
+        assert_eq!(
+            shape,
+            [
+                ("Question", None, 1, true),
+                ("Failed", Some("agent_crashed"), 1, true),
+                ("Failed", Some("nothing_changed"), 5, false)
+            ]
+        );
+        let retry = groups[2].retry.as_ref().expect("all can be retried").to_string();
+        assert!(retry.contains("Retry all 5") && retry.contains("data-confirm"), "{retry}");
+    }
+
+    fn render(inbox: &Inbox) -> String {
+        let at = (!inbox.items.is_empty()).then_some(0);
+        let page = InboxPage {
+            inbox,
+            newest: false,
+            kind: None,
+            now_ms: 0,
+            open: at.map(|at| open(inbox, at, VIEW)),
+            groups: groups(&inbox.items, at, VIEW),
+        };
+        page.render().expect("drawn")
     }
 
     #[test]
     fn words_from_outside_stay_words() {
-        let inbox = of(vec![item("a\" onclick=\"x", vec![answer().confirm()])]);
-        let page = InboxPage {
-            inbox: &inbox,
-            newest: false,
-            kind: None,
-            now_ms: 0,
-            open: Some(open(&inbox, 0, None, false)),
-        };
-        let html = page.render().expect("drawn");
+        let html = render(&of(vec![item("a\" onclick=\"x", vec![answer().confirm(), answer()])]));
         assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<i>"), "{html}");
         assert!(!html.contains("\" onclick"), "{html}");
         assert!(html.contains("U+202E"), "{html}");
@@ -292,8 +385,6 @@ mod tests {
 
     #[test]
     fn an_empty_inbox_says_so() {
-        let inbox = of(Vec::new());
-        let page = InboxPage { inbox: &inbox, newest: false, kind: None, now_ms: 0, open: None };
-        assert!(page.render().expect("drawn").contains("Nothing waits for you"));
+        assert!(render(&of(Vec::new())).contains("Nothing waits for you"));
     }
 }

@@ -1,11 +1,10 @@
 //! What agents and checks printed, as rows of HTML, and the words by which a page of it is asked for. The page, the rows that
 //! scripts fetch, the stream and the downloads all use these.
 
-use landfall_api::{Level, Output, OutputAsked, OutputKind, OutputLine, OutputOf, Said, TaskId};
+use landfall_api::{Level, Output, OutputAsked, OutputKind, OutputLine, OutputOf, Said, TaskId, ToolOutcome};
 
-use super::ansi;
 use super::markup::Markup;
-use super::words;
+use super::{ansi, markdown, words};
 
 /// Rows on a page, and in each piece that scripts fetch.
 pub(crate) const ROWS: u32 = 400;
@@ -23,7 +22,51 @@ pub(crate) struct Wanted {
     pub(crate) backward: bool,
     pub(crate) search: String,
     pub(crate) levels: Vec<Level>,
+    pub(crate) view: LogView,
     pub(crate) raw: bool,
+}
+
+/// How much of an output is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum LogView {
+    /// What the agent said and did. Its reports about itself and lines of its protocol are left out.
+    #[default]
+    Conversation,
+    /// Tools and errors.
+    Tools,
+    /// Every line.
+    Everything,
+}
+
+impl LogView {
+    pub(crate) const ALL: [Self; 3] = [Self::Conversation, Self::Tools, Self::Everything];
+
+    /// The word in an address.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Conversation => "conversation",
+            Self::Tools => "tools",
+            Self::Everything => "everything",
+        }
+    }
+
+    /// What it is called on the page.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Conversation => "Conversation",
+            Self::Tools => "Tools",
+            Self::Everything => "Everything",
+        }
+    }
+
+    /// The levels it shows; all, if empty.
+    fn levels(self) -> &'static [Level] {
+        match self {
+            Self::Conversation => &[Level::Error, Level::Warn, Level::Tool, Level::Text, Level::Raw],
+            Self::Tools => &[Level::Error, Level::Tool],
+            Self::Everything => &[],
+        }
+    }
 }
 
 impl Wanted {
@@ -51,6 +94,7 @@ impl Wanted {
             backward: is("back"),
             search: find("search").unwrap_or_default().chars().take(200).collect(),
             levels: levels.collect(),
+            view: LogView::ALL.into_iter().find(|view| find("show") == Some(view.word())).unwrap_or_default(),
             raw: is("raw"),
         }
     }
@@ -81,7 +125,10 @@ impl Wanted {
             backward: self.backward,
             lines,
             search: self.search.clone(),
-            levels: self.levels.clone(),
+            levels: match self.levels.is_empty() {
+                true => self.view.levels().to_vec(),
+                false => self.levels.clone(),
+            },
             raw: self.raw,
         }
     }
@@ -105,6 +152,7 @@ impl Wanted {
         for level in &self.levels {
             put("level", Some(level.word().to_owned()));
         }
+        put("show", (self.view != LogView::default()).then(|| self.view.word().to_owned()));
         put("raw", self.raw.then(|| "1".to_owned()));
         serde_html_form::to_string(&pairs).unwrap_or_default() // pairs of texts always can be written
     }
@@ -156,27 +204,129 @@ pub(crate) fn list(page: &Output) -> Markup {
     html
 }
 
-/// Lines as rows of a list.
+/// Lines as rows of a list. What belongs together is one row: the lines of a message, and what a tool printed.
 pub(crate) fn rows(lines: &[Said]) -> Markup {
     let mut html = Markup::default();
-    for line in lines {
-        let (class, mark) = look(line.level);
-        html.tag("<li class=\"")
-            .tag(class)
-            .tag("\" data-at=\"")
-            .number(line.at)
-            .tag("\"><span class=\"l-time\">");
-        if let Some(at_ms) = line.at_ms {
-            html.text(words::stamp(at_ms).get(11..19).unwrap_or_default());
+    let mut rest = lines;
+    let mut tool_began_ms = None;
+    while let Some(first) = rest.first() {
+        let kind = RowKind::of(first);
+        let count = match kind {
+            RowKind::Line => 1,
+            RowKind::Message | RowKind::Result => rest
+                .iter()
+                .take_while(|line| {
+                    line.at == first.at && RowKind::of(line) == kind && line.tool == first.tool
+                })
+                .count(),
+        };
+        let (block, after) = rest.split_at(count);
+        rest = after;
+        match kind {
+            RowKind::Line => line_row(first, &mut html),
+            RowKind::Message => message_row(block, &mut html),
+            RowKind::Result => result_row(block, tool_began_ms, &mut html),
         }
-        html.tag("</span><span class=\"l-level\">").tag(mark).tag("</span><span class=\"l-text\">");
-        ansi::render(&line.text, &mut html);
-        if line.cut {
-            html.tag("<span class=\"muted\"> … (longer in the file)</span>");
-        }
-        html.tag("</span></li>");
+        tool_began_ms = match kind {
+            RowKind::Line if first.level == Level::Tool => first.at_ms,
+            RowKind::Line | RowKind::Message => tool_began_ms,
+            RowKind::Result => None,
+        };
     }
     html
+}
+
+/// What a row of the list is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RowKind {
+    Line,
+    /// What the agent said, with its Markdown.
+    Message,
+    /// What a tool printed, folded.
+    Result,
+}
+
+impl RowKind {
+    fn of(line: &Said) -> Self {
+        match (line.tool, line.level) {
+            (Some(_), _) => Self::Result,
+            (None, Level::Text) => Self::Message,
+            (None, _) => Self::Line,
+        }
+    }
+}
+
+/// Opens a row: its place, its time and its sign.
+fn open_row(line: &Said, class: &'static str, mark: &'static str, html: &mut Markup) {
+    html.tag("<li class=\"")
+        .tag(class)
+        .tag("\" data-at=\"")
+        .number(line.at)
+        .tag("\"><span class=\"l-time\">");
+    if let Some(at_ms) = line.at_ms {
+        html.text(words::stamp(at_ms).get(11..19).unwrap_or_default());
+    }
+    html.tag("</span><span class=\"l-level\">").tag(mark).tag("</span>");
+}
+
+fn cut_mark(line: &Said, html: &mut Markup) {
+    if line.cut {
+        html.tag("<span class=\"muted\"> … (longer in the file)</span>");
+    }
+}
+
+fn line_row(line: &Said, html: &mut Markup) {
+    let (class, mark) = look(line.level);
+    open_row(line, class, mark, html);
+    html.tag("<span class=\"l-text\">");
+    match line.text.split_once(' ') {
+        Some((tool, detail)) if line.level == Level::Tool => {
+            html.tag("<strong>").text(tool).tag("</strong> ");
+            ansi::render(detail, html);
+        }
+        _ => ansi::render(&line.text, html),
+    }
+    cut_mark(line, html);
+    html.tag("</span></li>");
+}
+
+fn message_row(lines: &[Said], html: &mut Markup) {
+    let (class, mark) = look(Level::Text);
+    open_row(&lines[0], class, mark, html);
+    let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    html.tag("<div class=\"l-text prose\">").add(&markdown::render(&text.join("\n")));
+    cut_mark(&lines[lines.len() - 1], html);
+    html.tag("</div></li>");
+}
+
+fn result_row(lines: &[Said], began_ms: Option<i64>, html: &mut Markup) {
+    const OK: &str = "<span aria-hidden=\"true\">✓</span><span class=\"hidden-text\">succeeded</span>";
+    const FAILED: &str = "<span aria-hidden=\"true\">✗</span><span class=\"hidden-text\">failed</span>";
+    let first = &lines[0];
+    match first.tool {
+        Some(ToolOutcome::Failed) => open_row(first, "ll ll-result ll-error", FAILED, html),
+        Some(ToolOutcome::Succeeded) | None => open_row(first, "ll ll-result", OK, html),
+    }
+    let took = first.at_ms.zip(began_ms).and_then(|(end, began)| u64::try_from(end - began).ok());
+    let took = took.map(|ms| format!(" · {}", super::task::precise(ms))).unwrap_or_default();
+    if lines.len() == 1 {
+        html.tag("<span class=\"l-text\">");
+        ansi::render(&first.text, html);
+        html.tag("<span class=\"muted\">").text(&took).tag("</span>");
+        cut_mark(first, html);
+        html.tag("</span></li>");
+        return;
+    }
+    html.tag("<details class=\"l-text\"><summary>");
+    ansi::render(&first.text, html);
+    html.tag(" <span class=\"muted\">… ").number(lines.len() as u64).tag(" lines").text(&took);
+    html.tag("</span></summary><pre>");
+    for line in lines {
+        ansi::render(&line.text, html);
+        cut_mark(line, html);
+        html.tag("\n");
+    }
+    html.tag("</pre></details></li>");
 }
 
 /// The class and the sign of a level; what is read aloud stands beside the sign.
@@ -206,9 +356,42 @@ mod tests {
         serde_html_form::from_str(query).expect("a query")
     }
 
+    fn line(at: u64, level: Level, text: &str) -> Said {
+        Said { at, level, at_ms: Some(0), text: text.to_owned(), cut: false, tool: None }
+    }
+
+    #[test]
+    fn the_conversation_leaves_the_protocol_out() {
+        let asked = |query: &str| Wanted::of(TaskId(1), &pairs(query)).asked(1).levels;
+        assert!(!asked("").contains(&Level::Debug) && !asked("").contains(&Level::Info));
+        assert!(asked("").contains(&Level::Text) && asked("").contains(&Level::Raw));
+        assert_eq!(asked("show=tools"), [Level::Error, Level::Tool]);
+        assert!(asked("show=everything").is_empty());
+        assert_eq!(asked("level=warn"), [Level::Warn], "a level that is asked for is what is shown");
+    }
+
+    #[test]
+    fn a_tool_is_one_row_and_its_result_is_folded_below() {
+        let said = |text: &str, tool| Said { tool, at_ms: Some(1_200), ..line(9, Level::Tool, text) };
+        let failed = Some(ToolOutcome::Failed);
+        let html = rows(&[
+            line(1, Level::Text, "# Plan"),
+            line(1, Level::Text, "- <b>read</b>"),
+            line(5, Level::Tool, "Bash cargo test"),
+            said("error: one", failed),
+            said("\u{1b}[31mtwo\u{1b}[0m", failed),
+        ])
+        .to_string();
+        assert_eq!(html.matches("<li class=\"ll").count(), 3, "{html}");
+        assert!(html.contains("<h3>Plan</h3><ul><li>&lt;b&gt;read"), "{html}");
+        assert!(html.contains("<strong>Bash</strong> cargo test"), "{html}");
+        assert!(html.contains("failed") && html.contains("2 lines · 1.2s"), "{html}");
+        assert!(html.contains("<span class=\"ansi f1\">two</span>"), "{html}");
+    }
+
     #[test]
     fn a_query_says_what_it_was_made_from() {
-        let query = "key=a%2Fb+%26c&stderr=1&search=x%22y&level=error&level=warn&raw=1";
+        let query = "key=a%2Fb+%26c&stderr=1&search=x%22y&level=error&level=warn&show=tools&raw=1";
         let wanted = Wanted::of(TaskId(1), &pairs(query));
         assert_eq!(wanted.levels, [Level::Error, Level::Warn]);
         assert_eq!(Wanted::of(TaskId(1), &pairs(&wanted.query())), wanted);
@@ -224,9 +407,7 @@ mod tests {
 
     #[test]
     fn rows_escape_what_was_printed() {
-        let line =
-            |level, text: &str| Said { at: 5, level, at_ms: Some(0), text: text.to_owned(), cut: false };
-        let html = rows(&[line(Level::Error, "<svg>alert(1)</svg>\u{1b}[31m'\"")]).to_string();
+        let html = rows(&[line(5, Level::Error, "<svg>alert(1)</svg>\u{1b}[31m'\"")]).to_string();
         assert!(!html.contains("<svg"), "{html}");
         assert!(
             html.contains("data-at=\"5\"") && html.contains("00:00:00") && html.contains("error"),

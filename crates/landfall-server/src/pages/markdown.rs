@@ -26,6 +26,14 @@ pub(crate) fn render(text: &str) -> Markup {
             open.close(&mut html);
             continue;
         }
+        if let Some(heads) = cells(trimmed)
+            && lines.peek().is_some_and(|line| is_rule(line))
+        {
+            open.close(&mut html);
+            lines.next();
+            table(&heads, &mut lines, &mut html);
+            continue;
+        }
         if let Some((level, title)) = heading(trimmed) {
             open.close(&mut html);
             // The page has its own headings above these.
@@ -56,6 +64,47 @@ pub(crate) fn render(text: &str) -> Markup {
     }
     open.close(&mut html);
     html
+}
+
+/// The cells of a row of a table: `| one | two |`.
+fn cells(line: &str) -> Option<Vec<String>> {
+    const BAR: &str = "\u{0}"; // what `\|` is meanwhile: a bar within a cell
+    let inner = line.trim().strip_prefix('|')?.replace("\\|", BAR);
+    let inner = inner.trim_end().strip_suffix('|')?;
+    Some(inner.split('|').map(|cell| cell.replace(BAR, "|").trim().to_owned()).collect())
+}
+
+/// Whether a line stands between the head of a table and its rows: `|---|:-:|`.
+fn is_rule(line: &str) -> bool {
+    let is_dashes =
+        |cell: &String| cell.contains('-') && cell.bytes().all(|byte| matches!(byte, b'-' | b':'));
+    cells(line).is_some_and(|cells| cells.iter().all(is_dashes))
+}
+
+/// The rows of a table, as long as there are any.
+fn table<'a>(
+    heads: &[String],
+    lines: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
+    html: &mut Markup,
+) {
+    html.tag("<div class=\"scroll-x\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table class=\"table\"><thead><tr>");
+    for head in heads {
+        html.tag("<th scope=\"col\">");
+        inline(head, html);
+        html.tag("</th>");
+    }
+    html.tag("</tr></thead><tbody>");
+    while let Some(row) = lines.peek().and_then(|line| cells(line)) {
+        lines.next();
+        html.tag("<tr>");
+        for at in 0..heads.len() {
+            html.tag("<td>");
+            inline(row.get(at).map_or("", String::as_str), html);
+            html.tag("</td>");
+        }
+        html.tag("</tr>");
+    }
+    html.tag("</tbody></table></div>");
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +222,13 @@ mod tests {
             "<pre tabindex=\"0\"><code>let a = &quot;&lt;b&gt;&quot;;\n</code></pre><p>after</p>",
         );
         check("*so* be it", "<p><em>so</em> be it</p>");
+        check(
+            "| a | b |\n|---|---|\n| `x\\|y` | <b> |\nafter",
+            "<div class=\"scroll-x\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table class=\"table\"><thead><tr>\
+             <th scope=\"col\">a</th><th scope=\"col\">b</th></tr></thead><tbody><tr><td><code>x|y</code></td>\
+             <td>&lt;b&gt;</td></tr></tbody></table></div><p>after</p>",
+        );
+        check("| no table", "<p>| no table</p>");
     }
 
     #[test]

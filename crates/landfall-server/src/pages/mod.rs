@@ -8,6 +8,7 @@ pub(crate) mod ansi;
 mod backlog;
 mod checkpoints;
 mod colours;
+mod decide;
 mod diff;
 mod discoveries;
 mod doctor;
@@ -43,6 +44,7 @@ mod task_proof;
 mod task_target;
 #[cfg(test)]
 mod task_tests;
+mod timeline;
 mod words;
 
 use std::sync::Arc;
@@ -124,6 +126,7 @@ const FORMS: &[Form] = &[
     Form { name: "backlog-add", send: backlog::add },
     Form { name: "backlog-paste", send: backlog::paste },
     Form { name: "backlog-change", send: backlog::change },
+    Form { name: "decide", send: decide::send },
     Form { name: "step", send: task_target::do_step },
 ];
 
@@ -346,7 +349,6 @@ struct Frame<'a> {
     title: &'a str,
     target: &'a str,
     nav: Vec<NavLink>,
-    sheets: Vec<&'static str>,
     top: Option<state::Top<'a>>,
     foot: Option<state::Foot<'a>>,
     flashes: &'a [Flash],
@@ -373,7 +375,6 @@ fn frame(visit: &Visit<'_>, path: &str, target: &str, page: &Page, flashes: &[Fl
         title: &page.title,
         target,
         nav: nav.collect(),
-        sheets: assets::sheets().collect(),
         top: board.map(|board| state::Top::new(board, back)),
         foot: board.map(state::Foot::new),
         flashes,
@@ -428,19 +429,22 @@ pub(crate) fn refused(shared: &Shared, problem: &Problem) -> Answer {
 #[derive(Template)]
 #[template(path = "login.html")]
 struct Login<'a> {
+    project: &'a str,
     wrong: Option<&'a str>,
 }
 
 /// The page on which a token lets somebody in.
 pub(crate) fn login(shared: &Shared, wrong: Option<&str>) -> Answer {
-    let main = Login { wrong }.render().unwrap_or_default();
+    let main = Login { project: &shared.project, wrong }.render().unwrap_or_default();
     let status = if wrong.is_some() { 403 } else { 200 };
     bare(status, &shared.project, &Page { title: "Sign in".to_owned(), main, board: None })
 }
 
 #[derive(Template)]
 #[template(path = "pair.html")]
-struct Pair;
+struct Pair<'a> {
+    project: &'a str,
+}
 
 /// The page a link of `landfall pair` leads to.
 pub(crate) fn pair(shared: &Shared) -> Answer {
@@ -448,8 +452,8 @@ pub(crate) fn pair(shared: &Shared) -> Answer {
         200,
         &shared.project,
         &Page {
-            title: "Let this browser in".to_owned(),
-            main: Pair.render().unwrap_or_default(),
+            title: "Sign in this browser".to_owned(),
+            main: Pair { project: &shared.project }.render().unwrap_or_default(),
             board: None,
         },
     )

@@ -4,7 +4,7 @@ use askama::Template;
 use landfall_api::{
     AccountLine, AccountStanding, Ask as _, Board, BoardAsked, BudgetLine, BudgetOf, Card, CheckMark, Column,
     ColumnName, MarkState, Mode, Outcome, Problem, Severity, SprintGoal, SprintOf, SprintReport, Status,
-    Trouble,
+    Trouble, WaitFor,
 };
 
 use super::state::Drive;
@@ -14,7 +14,10 @@ use super::{Page, Visit, now as here, parts, words}; // templates reach function
 const CARDS: u32 = 30;
 
 pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let board = visit.board(BoardAsked { cards: CARDS, columns: Vec::new() })?;
+    let mut board = visit.board(BoardAsked { cards: CARDS, columns: Vec::new() })?;
+    for column in board.columns.iter_mut().filter(|column| column.name == ColumnName::NeedsYou) {
+        column.cards.sort_by_key(|card| !is_question(card)); // an agent waits for the answer
+    }
     let sprint = match board.sprint {
         Some(_) => visit.sprint(SprintOf::default()).ok(), // its line is on the board in any case
         None => None,
@@ -22,6 +25,20 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     let page = Page::new("Now", &Now::new(&board, sprint.as_deref()))?;
     Ok(page.with_board(board))
 }
+
+/// Whether its agent waits for an answer.
+fn is_question(card: &Card) -> bool {
+    card.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Question)
+}
+
+/// The columns, in the order in which a person should look at them.
+const ATTENTION: [ColumnName; 5] = [
+    ColumnName::NeedsYou,
+    ColumnName::InReview,
+    ColumnName::Working,
+    ColumnName::Landing,
+    ColumnName::DoneToday,
+];
 
 #[derive(Template)]
 #[template(path = "now.html")]
@@ -43,7 +60,10 @@ impl<'a> Now<'a> {
             board,
             drive: Drive::of(board),
             empty: board.counts.values().all(|count| *count == 0),
-            columns: board.columns.iter().filter(|it| !folded(it)).collect(),
+            columns: ATTENTION
+                .iter()
+                .filter_map(|name| board.columns.iter().find(|column| column.name == *name))
+                .collect(),
             folded: board.columns.iter().filter(folded).collect(),
             sprint: sprint.filter(|it| it.phase != "over").map(|it| SprintView::new(it, board.at_ms)),
             semi: board.pilot.as_ref().is_some_and(|pilot| pilot.mode == Mode::SemiAuto),
@@ -59,31 +79,50 @@ impl<'a> Now<'a> {
 struct SprintView<'a> {
     report: &'a SprintReport,
     bar: parts::Bar,
-    left: Option<parts::Moment>,
+    left: TimeLeft,
+}
+
+/// How long a sprint still takes.
+enum TimeLeft {
+    /// Nobody knows.
+    Unknown,
+    /// The goal ends it then.
+    Until(parts::Moment),
+    /// So much work is left, and it is paused.
+    Work(String),
+    /// At its pace it would be over then.
+    Expected(parts::Moment),
 }
 
 impl<'a> SprintView<'a> {
     fn new(report: &'a SprintReport, now_ms: i64) -> Self {
-        let landed = report.tasks.iter().filter(|it| it.fate == "landed").count() as u64;
-        let (done, all, until_ms) = match report.plan.goal {
-            SprintGoal::Count { count } => (landed, u64::from(count), report.forecast_ms),
+        let is_paused = report.phase == "paused";
+        let label = words::line(&report.bar);
+        let until = |until_ms: i64| match until_ms > now_ms {
+            true => TimeLeft::Until(parts::until(now_ms, until_ms)),
+            false => TimeLeft::Unknown,
+        };
+        let expected = match report.forecast_ms.filter(|at| *at > now_ms && !is_paused) {
+            Some(at) => TimeLeft::Expected(parts::ago(now_ms, at)),
+            None => TimeLeft::Unknown,
+        };
+        let (done, all, left) = match report.plan.goal {
             SprintGoal::Duration { duration_ms } => {
                 let left = duration_ms.saturating_sub(report.worked_ms);
-                let until = now_ms.saturating_add(i64::try_from(left).unwrap_or(i64::MAX));
-                (report.worked_ms, duration_ms, Some(until))
+                // The clock of a sprint stands while it is paused: a countdown would not be true.
+                let left = match is_paused {
+                    true => TimeLeft::Work(words::length(left)),
+                    false => until(now_ms.saturating_add(i64::try_from(left).unwrap_or(i64::MAX))),
+                };
+                (report.worked_ms, duration_ms, left)
             }
             SprintGoal::UntilTime { until_ms } => {
                 let since = |at_ms: i64| u64::try_from(at_ms - report.started_ms).unwrap_or_default();
-                (since(now_ms), since(until_ms), Some(until_ms))
+                (since(now_ms), since(until_ms), until(until_ms))
             }
-            SprintGoal::NoReady => (landed, landed + report.ready, report.forecast_ms),
+            SprintGoal::Count { .. } | SprintGoal::NoReady => (report.landed, report.total, expected),
         };
-        let label = words::line(&report.bar);
-        Self {
-            report,
-            bar: parts::bar(share(done, all), "good", label),
-            left: until_ms.filter(|it| *it > now_ms).map(|it| parts::until(now_ms, it)),
-        }
+        Self { report, bar: parts::bar(share(done, all), "good", label), left }
     }
 }
 
@@ -97,7 +136,7 @@ fn named(name: &ColumnName) -> (&'static str, &'static str, &'static str) {
     match *name {
         ColumnName::Working => ("Working", "info", "No agent is at work."),
         ColumnName::NeedsYou => ("Needs you", "warn", "Nothing waits for you."),
-        ColumnName::InReview => ("In review", "warn", "Nothing is to be looked at before it lands."),
+        ColumnName::InReview => ("Review", "warn", "No work waits for a review."),
         ColumnName::Landing => ("Landing", "info", "The landing queue is empty."),
         ColumnName::DoneToday => ("Done today", "good", "Nothing has landed today."),
         ColumnName::Next => ("Next", "quiet", "Nothing is ready to start."),
@@ -141,16 +180,26 @@ impl CardView<'_> {
         }
     }
 
-    /// Where in its flow it is.
+    /// Where in its flow it is, unless its status says the same.
     fn place(&self) -> Option<String> {
         let place = self.card.phase.as_deref().or(self.card.step.as_deref())?;
-        Some(words::line(place))
+        (place != self.card.status.word()).then(|| words::line(place))
+    }
+
+    /// Checks that did not pass, and how many did.
+    fn failing(&self) -> impl Iterator<Item = &CheckMark> {
+        self.card.checks.iter().filter(|mark| check(mark).1 != "good").take(3)
+    }
+
+    fn passed(&self) -> usize {
+        self.card.checks.iter().filter(|mark| check(mark).1 == "good").count()
     }
 
     /// What it waits for, or why it is where it is.
     fn reason(&self) -> Option<String> {
         let wait = self.card.wait.as_ref().map(|wait| match wait.detail.as_str() {
             "" => format!("waits for: {}", wait.wait),
+            detail if is_question(self.card) => detail.to_owned(),
             detail => format!("waits for: {} ({detail})", wait.wait),
         });
         let reason = if self.card.detail.is_empty() { wait? } else { self.card.detail.clone() };

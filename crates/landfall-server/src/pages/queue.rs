@@ -3,7 +3,7 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 use landfall_api::{
-    Ask as _, BatchLine, Nothing, Outcome, Problem, QueueReport, StatsAsked, StatsGate, TaskId,
+    Ask as _, BatchLine, Nothing, Outcome, Problem, QueuePlace, QueueReport, StatsAsked, StatsGate, TaskId,
 };
 
 use super::inbox::mark;
@@ -19,14 +19,31 @@ struct QueuePage<'a> {
     now_ms: i64,
     gates: Vec<StatsGate>,
     verified: u64,
+    /// How long a verification took on average.
+    verify_ms: Option<u64>,
+}
+
+impl QueuePage<'_> {
+    /// How long it may take until a task in the line lands: its own verification, and those of the batches before it.
+    fn estimate(&self, place: &QueuePlace) -> Option<String> {
+        let each = self.verify_ms.filter(|_| self.queue.hold.is_none())?;
+        let batches = &self.queue.batches;
+        let before = match &place.batch {
+            Some(name) => batches.iter().position(|batch| batch.batch == *name).unwrap_or_default(),
+            None => batches.len(),
+        };
+        Some(format!("about {}", words::length(each.saturating_mul(before as u64 + 1))))
+    }
 }
 
 pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     let queue = visit.queue(Nothing {})?;
     // Without its history the queue is still worth looking at.
-    let gates = visit.stats(StatsAsked { days: GATE_DAYS }).map(|stats| stats.gates).unwrap_or_default();
-    let verified = gates.iter().map(|gate| gate.count).sum();
-    let page = QueuePage { queue: &queue, now_ms: visit.now_ms(), gates, verified };
+    let stats = visit.stats(StatsAsked { days: GATE_DAYS }).ok();
+    let gates = stats.as_ref().map(|stats| stats.gates.clone()).unwrap_or_default();
+    let verified: u64 = gates.iter().map(|gate| gate.count).sum();
+    let verify_ms = stats.and_then(|stats| stats.total.verify_ms.checked_div(verified)).filter(|ms| *ms > 0);
+    let page = QueuePage { queue: &queue, now_ms: visit.now_ms(), gates, verified, verify_ms };
     Page::new("Landing queue", &page)
 }
 
@@ -109,6 +126,7 @@ mod tests {
             batch: "B7".to_owned(),
             on: Some("B6".to_owned()),
             members: (1..=5).map(TaskId).collect(),
+            titles: Vec::new(),
             doing: "looking for the culprit <b>".to_owned(),
             looks: looks
                 .iter()
@@ -159,7 +177,9 @@ mod tests {
             flakes: vec![FlakeLine { check: hostile, runs: 3, flakes: 1, last_ms: Some(1) }],
         };
         let gates = vec![StatsGate { outcome: Outcome::Pass, count: 3 }];
-        let html = QueuePage { queue: &queue, now_ms: 9, gates, verified: 3 }.render().expect("drawn");
+        let html = QueuePage { queue: &queue, now_ms: 9, gates, verified: 3, verify_ms: Some(60_000) }
+            .render()
+            .expect("drawn");
         assert!(!html.contains("<script"), "{html}");
         assert!(html.contains("keep_landed"), "{html}");
     }

@@ -26,7 +26,7 @@ pub(super) fn token(visit: &Visit<'_>) -> Result<Page, Problem> {
 
 fn page(visit: &Visit<'_>, pairing: Option<Pairing>, token: Option<AgentToken>) -> Result<Page, Problem> {
     let sessions = visit.sessions(Nothing {})?.sessions;
-    Page::new("Who is let in", &Sessions { now_ms: keys::now_ms(), sessions, pairing, token })
+    Page::new("Access", &Sessions { now_ms: keys::now_ms(), sessions, pairing, token })
 }
 
 #[derive(Template)]

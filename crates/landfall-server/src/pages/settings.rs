@@ -12,11 +12,27 @@ struct Settings<'a> {
     report: &'a SettingsReport,
     /// Only what the file says.
     set: bool,
+    /// Only keys that have these words.
+    find: &'a str,
 }
 
 pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let report = visit.settings(Nothing {})?;
-    Page::new("Settings", &Settings { report: &report, set: visit.asked("set").is_some() })
+    let mut report = visit.settings(Nothing {})?;
+    let find = visit.asked("find").unwrap_or_default();
+    keep_found(&mut report.sections, find);
+    Page::new("Settings", &Settings { report: &report, set: visit.asked("set").is_some(), find })
+}
+
+/// Keeps the keys that have all the words in their name or their description.
+fn keep_found(sections: &mut Vec<SettingSection>, find: &str) {
+    let find = find.to_lowercase();
+    for section in sections.iter_mut() {
+        section.keys.retain(|key| {
+            let text = format!("{} {}", key.key, key.about).to_lowercase();
+            find.split_whitespace().all(|word| text.contains(word))
+        });
+    }
+    sections.retain(|section| !section.keys.is_empty());
 }
 
 /// Whether the file says anything of a table.
@@ -38,6 +54,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_setting_is_found_by_its_words() {
+        let key = |name: &str, about: &str| SettingKey {
+            key: name.to_owned(),
+            about: about.to_owned(),
+            takes: String::new(),
+            value: Value::Null,
+            default: Value::Null,
+            set: false,
+            line: None,
+        };
+        let section =
+            |keys: Vec<SettingKey>| SettingSection { name: String::new(), about: String::new(), keys };
+        let mut sections = vec![
+            section(vec![key("run.slots", "How many agents work"), key("run.mode", "Who picks")]),
+            section(vec![key("land.batch", "How many land")]),
+        ];
+        keep_found(&mut sections, "Agents run");
+        let names: Vec<&str> =
+            sections.iter().flat_map(|section| &section.keys).map(|key| key.key.as_str()).collect();
+        assert_eq!(names, ["run.slots"]);
+    }
 
     #[test]
     fn keys_and_problems_are_shown_and_words_stay_words() {
@@ -71,7 +110,7 @@ mod tests {
             }],
         };
         for set in [false, true] {
-            let html = Settings { report: &report, set }.render().expect("drawn");
+            let html = Settings { report: &report, set, find: "" }.render().expect("drawn");
             assert!(!html.contains("<script") && html.contains("slots"), "{html}");
         }
     }

@@ -5,10 +5,11 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use landfall_api::{
     Ask as _, Nothing, Problem, ProblemCode, Request, RunAsked, SprintAsked, SprintGoal, SprintId, SprintOf,
-    SprintPlan, SprintPreview, SprintRecord, SprintReport, TaskBrief,
+    SprintPlan, SprintPreview, SprintRecord, SprintReport, TaskAsked, TaskBrief,
 };
 
 use super::plot::{Curve, Figure, Kind, Unit, curves};
+use super::timeline::{Timeline, TimelineTask};
 use super::{Page, Visit, parts, words};
 
 const HOUR_MS: f64 = 3_600_000.0;
@@ -19,6 +20,9 @@ const HOURS_MAX: f64 = 24.0 * 365.0;
 struct SprintPage<'a> {
     report: Option<&'a SprintReport>,
     burn_up: Option<Figure>,
+    timeline: Option<Timeline>,
+    /// One sprint at a time: no other can be started while this one is open.
+    may_start: bool,
     form: StartForm,
     preview: Option<Preview<'a>>,
     wrong: Option<Problem>,
@@ -82,6 +86,8 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         fields: start_fields(&preview.plan, form.slots.parse().ok()),
     });
     let page = SprintPage {
+        timeline: report.as_deref().and_then(|report| timeline(visit, report, now_ms)),
+        may_start: report.as_ref().is_none_or(|report| report.phase == "over"),
         report: report.as_deref(),
         burn_up: report.as_ref().map(|report| burn_up(report, now_ms)),
         form,
@@ -186,6 +192,17 @@ fn goal_words(goal: &SprintGoal) -> String {
     }
 }
 
+/// When which of its tasks was worked on.
+fn timeline(visit: &Visit<'_>, report: &SprintReport, now_ms: i64) -> Option<Timeline> {
+    const ROWS_MAX: usize = 60; // more is not taken in; the table below has them all
+    let to_ms = report.ended_ms.unwrap_or(now_ms);
+    let tasks = report.tasks.iter().take(ROWS_MAX);
+    let details = tasks.filter_map(|task| visit.show(TaskAsked { task: task.task }).ok());
+    let rows: Vec<TimelineTask> =
+        details.map(|detail| TimelineTask::of(&detail, report.started_ms, to_ms)).collect();
+    Timeline::new(&rows, report.started_ms, to_ms)
+}
+
 fn burn_up(report: &SprintReport, now_ms: i64) -> Figure {
     #[expect(clippy::cast_precision_loss, reason = "nobody lands that many tasks")]
     let many = |count: u64| count as f64;
@@ -247,7 +264,10 @@ fn target_words(record: &SprintRecord) -> String {
     match record.target.kind.as_str() {
         "count" => format!("{value} tasks"),
         "duration" => format!("{value} hours"),
-        "until_time" => format!("until {value}"),
+        "until_time" => match value.parse::<jiff::Timestamp>() {
+            Ok(at) => format!("until {}", words::moment(at.as_millisecond())),
+            Err(_) => format!("until {value}"), // an older version wrote it
+        },
         _ => "until nothing is ready".to_owned(),
     }
 }
@@ -308,6 +328,8 @@ mod tests {
             ready: 1,
             bar: hostile.clone(),
             verdict: hostile.clone(),
+            landed: 1,
+            total: 3,
             tasks: vec![landfall_api::SprintTask {
                 task: TaskId(1),
                 title: hostile.clone(),
@@ -346,6 +368,8 @@ mod tests {
         let page = SprintPage {
             burn_up: Some(burn_up(&report, 120_000)),
             report: Some(&report),
+            timeline: None,
+            may_start: true,
             form: form("count"),
             preview: Some(Preview {
                 preview: &preview,

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use askama::Template;
-use landfall_api::{Ask as _, Board, BoardAsked, ColumnName, Mode, Status};
+use landfall_api::{Ask as _, Board, BoardAsked, ColumnName, Mode, Status, TroubleKind};
 
 use super::{Visit, parts, state as here, words}; // templates reach functions by a path only
 
@@ -20,6 +20,8 @@ pub(super) enum Drive {
     Idle,
     /// Tasks are started.
     Running,
+    /// No agent starts, because a budget is used up.
+    OutOfBudget,
     /// Nothing new begins until somebody resumes it.
     Paused,
     /// A person picks the next task.
@@ -37,6 +39,7 @@ impl Drive {
             ("draining" | "stopping", _) => Self::Ending,
             (_, "paused") => Self::Paused,
             (_, "waiting for you") => Self::YourTurn,
+            _ if board.problems.iter().any(|it| it.kind == TroubleKind::Budget) => Self::OutOfBudget,
             _ => Self::Running,
         }
     }
@@ -45,6 +48,7 @@ impl Drive {
         match self {
             Self::Idle => "not running",
             Self::Running => "running",
+            Self::OutOfBudget => "out of budget",
             Self::Paused => "paused",
             Self::YourTurn => "your turn",
             Self::Ending => "ending",
@@ -55,6 +59,7 @@ impl Drive {
         match self {
             Self::Idle => "■",
             Self::Running => "▶",
+            Self::OutOfBudget => "◔",
             Self::Paused => "‖",
             Self::YourTurn => "☞",
             Self::Ending => "▪",
@@ -64,7 +69,7 @@ impl Drive {
     fn tone(self) -> &'static str {
         match self {
             Self::Running => "good",
-            Self::Paused | Self::YourTurn => "warn",
+            Self::Paused | Self::YourTurn | Self::OutOfBudget => "warn",
             Self::Idle | Self::Ending => "quiet",
         }
     }
@@ -76,7 +81,7 @@ impl Drive {
 
     /// Whether it can be paused.
     pub(super) fn can_pause(self) -> bool {
-        matches!(self, Self::Running | Self::YourTurn)
+        matches!(self, Self::Running | Self::YourTurn | Self::OutOfBudget)
     }
 
     /// Whether it can be resumed.
@@ -86,7 +91,7 @@ impl Drive {
 
     /// Whether it can be stopped.
     pub(super) fn can_stop(self) -> bool {
-        matches!(self, Self::Running | Self::YourTurn | Self::Paused)
+        matches!(self, Self::Running | Self::YourTurn | Self::OutOfBudget | Self::Paused)
     }
 
     /// Whether it ends by itself, and can be made to end at once.
@@ -103,7 +108,7 @@ pub(super) struct Top<'a> {
     drive: Drive,
     why: String,
     autopilot: Option<bool>,
-    active: u64,
+    agents: u32,
     slots: u32,
     spent: Option<String>,
     needs_you: u64,
@@ -121,12 +126,19 @@ impl<'a> Top<'a> {
             drive: Drive::of(board),
             why: board.pilot.as_ref().map(|pilot| words::line(&pilot.text)).unwrap_or_default(),
             autopilot: board.pilot.as_ref().map(|pilot| pilot.mode == Mode::Autopilot),
-            active: count(board, Status::Active),
+            agents: board.run.as_ref().map_or(0, |run| run.agents),
             slots,
             spent: spent_today(board),
             needs_you: needs_you(board),
             back,
         }
+    }
+}
+
+impl Top<'_> {
+    /// How many things wait for a person.
+    pub(super) fn needs_you(&self) -> u64 {
+        self.needs_you
     }
 }
 

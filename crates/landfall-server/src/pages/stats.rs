@@ -10,6 +10,7 @@ use super::plot::{Figure, Series, Unit, bars};
 use super::{Page, Visit, words};
 
 const SPANS: [u32; 4] = [7, 30, 90, 365];
+const PLOTS: usize = 4; // on one screen; the others are folded
 const SESSIONS_MAX: usize = 20; // the newest; `landfall stats --phases` shows all
 
 #[derive(Template)]
@@ -22,13 +23,17 @@ struct StatsPage<'a> {
     sessions: Vec<&'a RollupSession>,
     older: usize,
     days: u32,
+    /// The five figures that say how it goes: name, value, and what it is of.
+    summary: [(&'static str, String, String); 5],
     figures: Vec<Figure>,
+    /// Plots that are looked at less often.
+    more_figures: Vec<Figure>,
     /// How often a person and a reviewing agent were of one mind, in per cent.
     agreed: Option<u64>,
 }
 
 pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let days = visit.asked_as("days").unwrap_or(30).clamp(1, 366);
+    let days = visit.asked_as("days").unwrap_or(7).clamp(1, 366);
     let stats = visit.stats(StatsAsked { days })?;
     let issues = visit.issue_rollup(RollupAsked { days })?;
     Page::new("Statistics", &page(&stats, &issues, days))
@@ -48,9 +53,35 @@ fn page<'a>(stats: &'a Stats, issues: &'a Rollup, days: u32) -> StatsPage<'a> {
         sessions: issues.sessions.iter().rev().take(SESSIONS_MAX).collect(),
         older: issues.sessions.len().saturating_sub(SESSIONS_MAX),
         days,
+        summary: summary(stats),
+        more_figures: figures.split_off(figures.len().min(PLOTS)),
         figures,
         agreed: (same * 100).checked_div(all),
     }
+}
+
+/// The figures above everything else. A figure that nothing is known of is a dash.
+fn summary(stats: &Stats) -> [(&'static str, String, String); 5] {
+    let total = &stats.total;
+    let dash = || "–".to_owned();
+    let percent =
+        |part: u64, all: u64| (part * 100).checked_div(all).map_or_else(dash, |it| format!("{it} %"));
+    let ended = total.landed + total.not_landed;
+    let first: u64 = stats.iterations.iter().filter(|it| it.of == 1).map(|it| it.count).sum();
+    let counted: u64 = stats.iterations.iter().map(|it| it.count).sum();
+    #[expect(clippy::cast_precision_loss, reason = "nobody lands that many tasks")]
+    let each = total.cost_usd.filter(|_| total.landed > 0).map(|cost| words::usd(cost / total.landed as f64));
+    [
+        ("landed", total.landed.to_string(), format!("{} added", total.added)),
+        ("success rate", percent(total.landed, ended), format!("of {ended} that ended")),
+        ("per landed task", each.unwrap_or_else(dash), "money, failed work included".to_owned()),
+        (
+            "median lead time",
+            stats.lead.median_ms.map_or_else(dash, words::length),
+            "from the first attempt to landing".to_owned(),
+        ),
+        ("first-pass rate", percent(first, counted), "landed after one iteration".to_owned()),
+    ]
 }
 
 /// How long the phases of issues were worked on, and how long they waited.
@@ -113,9 +144,7 @@ fn figures(stats: &Stats) -> Vec<Figure> {
             Unit::Count,
             &[("landed", |it| number(it.landed)), ("not landed", |it| number(it.not_landed))],
         ),
-        daily("added", "Tasks added", Unit::Count, &[("added", |it| number(it.added))]),
         daily("cost", "Money", Unit::Usd, &[("spent", |it| it.cost_usd.unwrap_or(0.0))]),
-        daily("tokens", "Tokens", Unit::Count, &[("tokens", |it| number(it.tokens))]),
         daily(
             "time",
             "Time of agents and of verification",
@@ -123,6 +152,8 @@ fn figures(stats: &Stats) -> Vec<Figure> {
             &[("agents", |it| number(it.agent_ms)), ("verification", |it| number(it.verify_ms))],
         ),
         counted("iterations", "Iterations until a task landed", "tasks", &stats.iterations),
+        daily("added", "Tasks added", Unit::Count, &[("added", |it| number(it.added))]),
+        daily("tokens", "Tokens", Unit::Count, &[("tokens", |it| number(it.tokens))]),
         daily(
             "recoveries",
             "Recoveries and waits for accounts",

@@ -6,10 +6,12 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, EdgeKind, FlowLine, GraphAsked, Nothing, Problem, ProblemCode, Status, TaskAsked, TaskDetail,
-    TaskId,
+    Ask as _, EdgeKind, FlowLine, GraphAsked, InboxAsked, InboxKind, Nothing, Problem, ProblemCode, Status,
+    TaskAsked, TaskDetail, TaskId,
 };
 
+use super::decide::DecisionForm;
+use super::inbox::kind_name;
 use super::markdown;
 use super::markup::Markup;
 use super::parts::{self, Badge, Bar, Moment};
@@ -37,7 +39,9 @@ pub(super) struct Head {
     pub(super) id: TaskId,
     pub(super) title: String,
     badge: Badge,
-    sentence: String,
+    sentence: Markup,
+    /// The same without markup.
+    sentence_text: String,
     details: Vec<String>,
     marks: Vec<String>,
     tags: Vec<String>,
@@ -51,6 +55,8 @@ pub(super) struct Head {
     clashes: Vec<(TaskId, String)>,
     tabs: Vec<Tab>,
     panel: Panel,
+    /// What it wants of the person, if it is their turn.
+    ask: Option<TaskAsk>,
     /// The loop over it, if it is of a module.
     strip: Option<Strip>,
     /// What the task is, for the page below.
@@ -72,14 +78,48 @@ struct Other {
     badge: Option<Badge>,
 }
 
+/// What a task wants of a person: the same decision that the inbox shows.
+struct TaskAsk {
+    kind: &'static str,
+    text: String,
+    decision: DecisionForm,
+}
+
+impl TaskAsk {
+    /// None if it is not the person's turn, or nobody knows.
+    fn of(visit: &Visit<'_>, detail: &TaskDetail, panel: &Panel) -> Option<Self> {
+        let may_wait = match detail.line.status {
+            Status::Draft | Status::Ready | Status::Active | Status::Landing | Status::Cancelled => false,
+            Status::Waiting
+            | Status::Blocked
+            | Status::Review
+            | Status::Done
+            | Status::Failed
+            | Status::Timeout => true,
+        };
+        if !may_wait {
+            return None;
+        }
+        let asked = InboxAsked { task: Some(detail.line.id), ..InboxAsked::default() };
+        let item = visit.inbox(asked).ok()?.items.into_iter().next()?;
+        let mut decision = DecisionForm::of(&item, &panel.back);
+        decision.offer_issues(&panel.issues);
+        let (kind, _) = kind_name(item.kind);
+        // The sentence at the top of the page says already why it gave up.
+        let text = match item.kind {
+            InboxKind::Failed | InboxKind::Blocked => String::new(),
+            _ => item.text,
+        };
+        (!decision.is_empty()).then_some(Self { kind, text, decision })
+    }
+}
+
 /// One step of the flow, and what it left behind.
 struct Step {
     name: String,
     state: StepState,
-    /// The last result, in one line.
-    result: String,
-    took: String,
-    when: Option<Moment>,
+    /// The last result, when it was and how long it took, in one line.
+    about: String,
     tries: usize,
 }
 
@@ -155,7 +195,8 @@ impl Head {
             id,
             title: words::line(&detail.line.title),
             badge: parts::badge(detail.line.status),
-            sentence: words::visible(&why.sentence),
+            sentence: words::prose(&why.sentence),
+            sentence_text: words::line(&why.sentence),
             details: why.details.iter().map(|it| words::line(it)).collect(),
             marks: marks(&detail),
             tags: detail.line.tags.iter().map(|it| words::line(it)).collect(),
@@ -167,11 +208,50 @@ impl Head {
             parent: detail.line.parent,
             clashes: why.clashes.iter().map(|it| (it.with, words::line(&it.files.join(", ")))).collect(),
             tabs: tabs.collect(),
+            ask: TaskAsk::of(visit, &detail, &panel),
             panel,
             strip: task_loop::strip(visit, &detail),
             detail,
             now_ms,
         })
+    }
+
+    /// Whether a step is shown: those that were begun, and the next one.
+    fn is_chip(&self, step: &Step, place: usize) -> bool {
+        let is_first_ahead = self.rail.iter().position(|step| step.state == StepState::Next) == Some(place);
+        step.state != StepState::Next || is_first_ahead
+    }
+
+    /// How many steps are not shown.
+    fn hidden_steps(&self) -> usize {
+        self.rail.iter().filter(|step| step.state == StepState::Next).count().saturating_sub(1)
+    }
+
+    fn hidden_names(&self) -> String {
+        let ahead = self.rail.iter().filter(|step| step.state == StepState::Next).skip(1);
+        ahead.map(|step| step.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether there is more to say about it than its sentence.
+    fn has_more(&self) -> bool {
+        !self.details.is_empty()
+            || !self.needs.is_empty()
+            || !self.unblocks.is_empty()
+            || self.parent.is_some()
+    }
+
+    fn more_words(&self) -> String {
+        let mut words = vec!["Details".to_owned()];
+        if let Some(parent) = self.parent {
+            words.push(format!("part of {parent}"));
+        }
+        if !self.needs.is_empty() {
+            words.push(format!("needs {}", self.needs.len()));
+        }
+        if !self.unblocks.is_empty() {
+            words.push(format!("unblocks {}", self.unblocks.len() + self.more_unblocked));
+        }
+        words.join(" · ")
     }
 
     /// Where a tab of this task is.
@@ -229,9 +309,12 @@ fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<Step> {
             names.push(&attempt.step); // the flow has changed since, or is gone
         }
     }
-    let here = detail.step.as_deref().and_then(|step| names.iter().position(|name| *name == step));
     let over =
         matches!(detail.line.status, Status::Failed | Status::Timeout | Status::Cancelled | Status::Blocked);
+    // A task that is over is at no step any more: it stopped at the last one it tried.
+    let last_tried = detail.attempts.last().map(|attempt| attempt.step.as_str()).filter(|_| over);
+    let here = detail.step.as_deref().or(last_tried);
+    let here = here.and_then(|step| names.iter().position(|name| *name == step));
     names
         .iter()
         .enumerate()
@@ -240,42 +323,20 @@ fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<Step> {
             let count = tries.clone().count();
             let last = tries.next_back();
             let state = match here {
-                _ if detail.line.status == Status::Done => {
-                    if last.is_some() {
-                        StepState::Done
-                    } else {
-                        StepState::Next
-                    }
-                }
-                Some(here) if here == at => {
-                    if over {
-                        StepState::Stopped
-                    } else {
-                        StepState::Now
-                    }
-                }
-                Some(here) if at > here => StepState::Next,
-                Some(_) | None => {
-                    if last.is_some() {
-                        StepState::Done
-                    } else {
-                        StepState::Next
-                    }
-                }
+                Some(here) if here == at && over => StepState::Stopped,
+                Some(here) if here == at && detail.line.status != Status::Done => StepState::Now,
+                Some(here) if at > here && detail.line.status != Status::Done => StepState::Next,
+                Some(_) | None if last.is_some_and(|last| last.has_failed) => StepState::Stopped,
+                Some(_) | None if last.is_some() => StepState::Done,
+                Some(_) | None => StepState::Next,
             };
-            let took = last.map(|it| it.ended_ms.unwrap_or(now_ms).saturating_sub(it.began_ms));
-            Step {
-                name: words::line(name),
-                state,
-                result: match last {
-                    Some(last) if state == StepState::Next => format!("before: {}", words::line(&last.end)),
-                    Some(last) => words::line(&last.end),
-                    None => String::new(),
-                },
-                took: took.map(|ms| precise(ms.unsigned_abs())).unwrap_or_default(),
-                when: last.map(|it| parts::ago(now_ms, it.began_ms)),
-                tries: count,
-            }
+            let about = last.map(|last| {
+                let took = last.ended_ms.unwrap_or(now_ms).saturating_sub(last.began_ms).unsigned_abs();
+                let before = if state == StepState::Next { "before: " } else { "" };
+                let when = words::away(now_ms, last.began_ms);
+                format!("{before}{} · {when} · {}", words::line(&last.end), precise(took))
+            });
+            Step { name: words::line(name), state, about: about.unwrap_or_default(), tries: count }
         })
         .collect()
 }
@@ -360,7 +421,11 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         feedback: detail.feedback.as_deref().map(markdown::render),
         messages: detail.messages.iter().map(|it| words::visible(it)).collect(),
         warnings: lines(&detail.warnings),
-        concerns: detail.concerns.iter().map(|it| words::line(&it.text)).collect(),
+        // Work that has landed is not reviewed before it lands.
+        concerns: match detail.line.status {
+            Status::Done => Vec::new(),
+            _ => lines(&detail.concerns.iter().map(|it| it.text.clone()).collect::<Vec<_>>()),
+        },
         added: parts::ago(head.now_ms, detail.added_ms),
         tokens: words::short(detail.tokens),
         cost: detail.cost_usd.map(words::usd),

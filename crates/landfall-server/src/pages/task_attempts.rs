@@ -5,6 +5,7 @@ use landfall_api::{AgentRun, AttemptLine, Problem, Usage};
 
 use super::parts::{self, Bar, Moment};
 use super::task::{self, Head, Meter};
+use super::timeline::{Timeline, TimelineTask};
 use super::{Page, Visit, words};
 
 struct Try {
@@ -36,6 +37,7 @@ struct Run {
 struct Attempts {
     tries: Vec<Try>,
     hidden: usize,
+    timeline: Option<Timeline>,
 }
 
 const TRIES_MAX: usize = 200;
@@ -57,7 +59,11 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         },
         runs: attempt.runs.iter().map(|run| run_line(&head, run)).collect(),
     });
-    let page = Attempts { tries: tries.collect(), hidden };
+    let from_ms = all.first().map_or(head.now_ms, |attempt| attempt.began_ms);
+    let to_ms = all.last().and_then(|attempt| attempt.ended_ms).unwrap_or(head.now_ms);
+    let row = TimelineTask::of(&head.detail, from_ms, to_ms);
+    let timeline = Timeline::new(&[row], from_ms, to_ms).filter(|_| all.len() > 1);
+    let page = Attempts { tries: tries.collect(), hidden, timeline };
     head.page("attempts", &page)
 }
 

@@ -168,14 +168,7 @@ fn mark(head: &Head, report: &CommandReport) -> Mark {
         time: time(Some(report.took_ms), Some(report.limit_ms)),
         bar: Some(share(report.took_ms, report.limit_ms, &report.name)),
         more,
-        excerpt: (!report.excerpt.is_empty()).then(|| {
-            let mut html = Markup::default();
-            for line in report.excerpt.lines() {
-                ansi::render(line, &mut html);
-                html.tag("\n");
-            }
-            html
-        }),
+        excerpt: (!report.excerpt.is_empty()).then(|| ansi::block(&report.excerpt)),
         log: log_of(head, &report.name),
     }
 }

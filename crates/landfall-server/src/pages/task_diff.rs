@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use askama::Template;
-use landfall_api::{Ask as _, Diff, DiffAsked, Problem, ProblemCode, Status};
+use landfall_api::{Ask as _, Diff, DiffAsked, Problem, ProblemCode, Status, TaskId};
 
 use super::colours::{In, Painter, Piece};
 use super::diff::{self, File, Kind, Line, Pair, Patch, Shown};
@@ -16,6 +16,7 @@ const FILE_LINES_MAX: usize = 20_000; // rows of a file that is shown alone
 const COLOURED_LINES_MAX: usize = 2_000; // a longer file stays plain
 const COLOURED_BYTES_MAX: usize = 200_000;
 const COLOURED_PAGE_MAX: usize = 4_000; // lines with colours on a page
+const OPEN_FILES_MAX: usize = 20; // more are read one by one
 const FILES_MAX: usize = 500; // files in the list
 const LINE_MAX: usize = 4_000; // letters of a line
 
@@ -215,6 +216,57 @@ fn drawn(diff: &Diff, patch: &Patch<'_>, choice: &Choice) -> Drawn {
         count: patch.files.len(),
         before: patch.before.iter().take(100).map(|it| words::visible(it)).collect(),
     }
+}
+
+/// What a task changes, in short: for whoever decides about it on another page.
+pub(super) struct DiffPreview {
+    pub(super) count: u64,
+    pub(super) added: usize,
+    pub(super) removed: usize,
+    pub(super) files: Vec<PreviewFile>,
+    /// Whether more is changed than is shown.
+    pub(super) is_cut: bool,
+}
+
+/// One file of it.
+pub(super) struct PreviewFile {
+    pub(super) name: String,
+    pub(super) added: usize,
+    pub(super) removed: usize,
+    /// None if it has no lines to show here.
+    pub(super) rows: Option<Markup>,
+}
+
+/// The changes of a task in at most so many lines; none if they cannot be had.
+pub(super) fn preview(visit: &Visit<'_>, task: TaskId, lines_max: usize) -> Option<DiffPreview> {
+    const PREVIEW_FILES_MAX: usize = 20;
+    let diff = visit.diff(DiffAsked { task, from: None }).ok()?;
+    let bytes = diff.diff.bytes().ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let patch = diff::parse(&text);
+    let mut lines_left = lines_max;
+    let mut made = DiffPreview {
+        count: patch.files.len() as u64,
+        added: 0,
+        removed: 0,
+        files: Vec::new(),
+        is_cut: false,
+    };
+    for file in &patch.files {
+        let (added, removed) = file.counts();
+        (made.added, made.removed) = (made.added + added, made.removed + removed);
+        if made.files.len() >= PREVIEW_FILES_MAX {
+            made.is_cut = true;
+            continue;
+        }
+        let fits = file.len() <= lines_left;
+        made.is_cut |= !fits;
+        lines_left -= if fits { file.len() } else { 0 };
+        let rows =
+            (fits && file.len() > 0).then(|| rows_of(file, Painter::of(file.name()), &Choice::default()));
+        made.files.push(PreviewFile { name: words::line(file.name()), added, removed, rows });
+    }
+    Some(made)
 }
 
 /// The rows of a table for one file.

@@ -1,9 +1,9 @@
 //! The log of a task: what its agents and checks printed, a page at a time, the newest at the end.
 
 use askama::Template;
-use landfall_api::{Ask as _, Level, Output, OutputAsked, OutputLine, Problem, ProblemCode, TaskAsked};
+use landfall_api::{Ask as _, Level, Output, OutputAsked, OutputKind, OutputLine, Problem, TaskAsked};
 
-use super::log::{self, ROWS, Wanted};
+use super::log::{self, LogView, ROWS, Wanted};
 use super::markup::Markup;
 use super::task::Head;
 use super::{Page, Visit, words};
@@ -14,10 +14,17 @@ struct Log<'a> {
     head: &'a Head,
     choices: Vec<Choice>,
     wanted: &'a Wanted,
-    levels: Vec<(Level, bool)>,
+    views: Vec<ViewLink>,
     shown: Option<Shown>,
     trouble: Option<String>,
     bare: bool,
+}
+
+/// One way to see the output.
+struct ViewLink {
+    view: LogView,
+    link: String,
+    here: bool,
 }
 
 struct Choice {
@@ -43,6 +50,9 @@ struct Shown {
     lines: String,
     stream: String,
     downloads: Vec<(&'static str, String)>,
+    /// The same output's other stream, and the same lines as they were printed or as they are understood.
+    other_stream: String,
+    other_form: String,
 }
 
 pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
@@ -62,7 +72,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     };
     let (page, trouble) = match page.transpose() {
         Ok(page) => (page, None),
-        Err(problem) if outputs.is_empty() && problem.code == ProblemCode::NotFound => (None, None),
+        Err(_) if outputs.is_empty() => (None, None), // there is nothing to be shown
         Err(problem) => (None, Some(words::sentence(&problem.message))),
     };
     let here = page.as_ref().map(|page| page.output.key.clone());
@@ -73,7 +83,17 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     });
     let drawn = Log {
         choices: choices.collect(),
-        levels: Level::ALL.map(|level| (level, wanted.levels.contains(&level))).to_vec(),
+        views: LogView::ALL
+            .map(|view| ViewLink {
+                view,
+                link: format!(
+                    "{}?{}",
+                    head.path("log"),
+                    Wanted { view, levels: Vec::new(), ..wanted.clone() }.query()
+                ),
+                here: wanted.levels.is_empty() && wanted.view == view,
+            })
+            .into(),
         shown: page.map(|page| shown(visit, &head, &wanted, &page)),
         trouble,
         bare,
@@ -83,10 +103,12 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     head.page("log", &drawn)
 }
 
-/// What is shown where nobody says what: the newest that is being written or has something in it. Most checks print nothing.
+/// What is shown where nobody says what: the last iteration of the agent that printed something, else the newest output that has
+/// something in it.
 fn first_shown(outputs: &[OutputLine]) -> Option<&OutputLine> {
     let says = |it: &&OutputLine| it.grows || it.bytes > 0 || it.stderr_bytes > 0;
-    outputs.iter().rev().find(says).or(outputs.last())
+    let of_agent = |it: &&OutputLine| it.kind == OutputKind::Agent && says(it);
+    outputs.iter().rev().find(of_agent).or_else(|| outputs.iter().rev().find(says)).or(outputs.last())
 }
 
 fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Shown {
@@ -103,6 +125,7 @@ fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Show
     let first_error = error(false);
     let last_error = first_error.is_some().then(|| error(true)).flatten();
     let query = pinned.query();
+    let other = |other: Wanted| format!("{at}?{}", other.query());
     let part = |kind: &str| format!("{at}/download?{query}&as={kind}");
     Shown {
         name: log::name(&page.output),
@@ -118,6 +141,8 @@ fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Show
         first_error,
         last_error,
         lines: format!("{at}/lines?{query}"),
+        other_stream: other(Wanted { stderr: !pinned.stderr, ..pinned.clone() }),
+        other_form: other(Wanted { raw: !pinned.raw, ..pinned.clone() }),
         stream: format!("/api/v1/tasks/{}/output/stream?{query}&as=html", head.id),
         downloads: vec![
             ("raw", part("raw")),
@@ -130,8 +155,6 @@ fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Show
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::OutputKind;
-
     use super::*;
 
     #[test]
@@ -158,7 +181,14 @@ mod tests {
             Some("warns")
         );
         assert_eq!(first(&[agent, output("begins", 0, 0, true)]).as_deref(), Some("begins"), "it is at work");
-        assert_eq!(first(&[silent]).as_deref(), Some("silent"));
+        assert_eq!(first(std::slice::from_ref(&silent)).as_deref(), Some("silent"));
+        let check = OutputLine { kind: OutputKind::Check, ..output("check", 9, 0, true) };
+        assert_eq!(
+            first(&[output("agent", 10, 0, false), check.clone(), silent]).as_deref(),
+            Some("agent"),
+            "a check that runs now is not what the agent did"
+        );
+        assert_eq!(first(&[check]).as_deref(), Some("check"));
         assert_eq!(first(&[]), None);
     }
 }

@@ -2,8 +2,8 @@
 
 use landfall_api::{Ask as _, FlowLine, Nothing, QuickIssue, Size, Status, TaskDetail, TaskId, WaitFor};
 
+use super::Visit;
 use super::task_target::{self, ByHand};
-use super::{Visit, words};
 
 /// The panel.
 pub(super) struct Panel {
@@ -14,14 +14,11 @@ pub(super) struct Panel {
     pub(super) issues: Vec<QuickIssue>,
     /// Attempts whose work is kept, to go back to.
     pub(super) attempts: Vec<u32>,
-    pub(super) question: String,
     /// What can be done by hand where the task is.
     pub(super) by_hand: Vec<ByHand>,
     pub(super) edit: Edit,
     pub(super) iterations_max: u32,
     pub(super) minutes_max: u64,
-    /// It stands first, and open, when it is the person's turn.
-    pub(super) urgent: bool,
 }
 
 /// The words of the task, to be changed.
@@ -137,12 +134,10 @@ pub(super) fn panel(visit: &Visit<'_>, task: &TaskDetail, flows: &[FlowLine], ta
     Panel {
         id,
         back: if tab.is_empty() { format!("/tasks/{id}") } else { format!("/tasks/{id}/{tab}") },
-        urgent: may.answer.is_ok() || may.review.is_ok(),
         may,
         issues: reviews.map(|list| list.issues).unwrap_or_default(),
         attempts,
         by_hand: task.progress.as_deref().map(task_target::by_hand).unwrap_or_default(),
-        question: task.line.wait.as_ref().map(|wait| words::visible(&wait.detail)).unwrap_or_default(),
         edit: Edit {
             title: task.line.title.clone(),
             body: task.body.clone(),

@@ -134,7 +134,7 @@ impl Service for Toy {
             Asked::Output(_) => Response::Output(Box::new(Output {
                 output: output(),
                 lines: landfall_api::Level::ALL
-                    .map(|level| Said { at: 0, level, at_ms: Some(0), text: evil(), cut: true })
+                    .map(|level| Said { at: 0, level, at_ms: Some(0), text: evil(), cut: true, tool: None })
                     .to_vec(),
                 from: 5,
                 next: 9,
@@ -289,12 +289,24 @@ fn only_what_is_possible_is_offered() {
         [
             "message stop hold block limits cancel edit",
             "review message hold block limits cancel edit",
-            "answer message hold retry block limits cancel edit",
+            "message hold retry block limits cancel edit",
             "message queue_eject hold block limits cancel edit",
             "",
             "message retry limits cancel edit",
         ]
     );
+}
+
+#[test]
+fn a_step_that_failed_has_no_tick() {
+    let mut failed = task("failed");
+    failed.step = None; // a task that is over is at no step
+    let html = draw("/tasks/{task}", "", failed);
+    let steps =
+        html.split("<ol class=\"steps\"").nth(1).and_then(|it| it.split("</ol>").next()).unwrap_or_default();
+    assert!(steps.contains("class=\"step stopped\"") && steps.contains("✗"), "{steps}");
+    let work = steps.split("<li").find(|it| it.contains("> work")).unwrap_or_default();
+    assert!(!work.contains("✓"), "{work}");
 }
 
 #[test]

@@ -2,9 +2,13 @@
 //!
 //! Templates hand values over by reference, other callers by value: what is small is taken either way.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 
 use landfall_api::Status;
+
+use super::markup::Markup;
+
+const COLOUR_MAX: usize = 64; // letters of the numbers in a sequence that colours: a longer one is none
 
 /// A fragment as a sentence.
 pub(super) fn sentence(text: &str) -> String {
@@ -20,6 +24,7 @@ pub(super) fn sentence(text: &str) -> String {
 /// Text from outside with everything in it to be seen: control characters as their pictures, characters that turn the
 /// direction of writing or take no room by their number. Line ends and tabs stay.
 pub(super) fn visible(text: &str) -> String {
+    let text = &*without_colours(text);
     let mut seen = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
@@ -40,6 +45,81 @@ pub(super) fn visible(text: &str) -> String {
         }
     }
     seen
+}
+
+/// Text without the sequences that only colour a terminal. Programs put them into what they print, and people cannot read them.
+fn without_colours(text: &str) -> Cow<'_, str> {
+    if !text.contains("\u{1b}[") {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\u{1b}[") {
+        let inner = &rest[at + 2..];
+        let end = inner.find(|char: char| !matches!(char, '0'..='9' | ';' | ':')).unwrap_or(inner.len());
+        let is_colour = end <= COLOUR_MAX && inner[end..].starts_with('m');
+        plain.push_str(&rest[..if is_colour { at } else { at + 2 }]);
+        rest = if is_colour { &inner[end + 1..] } else { inner };
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+/// A sentence of the program as a page shows it: what stands between backticks is code. What to type in a terminal is left
+/// out, because the page has the button.
+pub(super) fn prose(text: &str) -> Markup {
+    let mut html = Markup::default();
+    let text = without_commands(text);
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once('`') {
+        let Some((code, after)) = after.split_once('`').filter(|(code, _)| !code.is_empty()) else { break };
+        html.text(before).tag("<code>").text(code).tag("</code>");
+        rest = after;
+    }
+    html.text(rest);
+    html
+}
+
+/// A text in which the ids of tasks are links.
+pub(super) fn task_links(text: &str) -> Markup {
+    let mut html = Markup::default();
+    let mut rest = text;
+    while let Some(at) = rest.find('T') {
+        let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+        let starts = !rest[..at].ends_with(|char: char| char.is_alphanumeric() || char == '_');
+        let end = at + 1 + digits;
+        let ends = !rest[end..].starts_with(|char: char| char.is_alphanumeric() || char == '_');
+        html.text(&rest[..at]);
+        match (1..=9).contains(&digits) && starts && ends {
+            true => {
+                html.tag("<a href=\"/tasks/").text(&rest[at..end]).tag("\">").text(&rest[at..end]).tag("</a>")
+            }
+            false => html.text(&rest[at..end]),
+        };
+        rest = &rest[end..];
+    }
+    html.text(rest);
+    html
+}
+
+/// Text without the clauses that name a command: "; `landfall retry T7` tries it again" and " (`landfall answer T7 …`)".
+fn without_commands(text: &str) -> String {
+    const COMMAND: &str = "`landfall ";
+    let mut kept = text.to_owned();
+    while let Some(at) = kept.find(" (`landfall ") {
+        let Some(end) = kept[at..].find(')').map(|end| at + end + 1) else { break };
+        // A question ends its sentence by itself.
+        let stop = usize::from(kept[..at].ends_with(['?', '!', '.']) && kept[end..].starts_with('.'));
+        kept.replace_range(at..end + stop, "");
+    }
+    while let Some(at) = kept.find("; `landfall ") {
+        // The clause goes to the end of the sentence or to the next clause.
+        let inner = at + 2 + COMMAND.len();
+        let Some(code) = kept[inner..].find('`').map(|end| inner + end + 1) else { break };
+        let clause = kept[code..].find([';', '.', '\n']).map_or(kept.len(), |end| code + end);
+        kept.replace_range(at..clause, "");
+    }
+    kept
 }
 
 /// The same on one line: every stretch of white space is one blank.
@@ -154,9 +234,34 @@ mod tests {
 
     #[test]
     fn hidden_and_turning_characters_are_shown() {
-        assert_eq!(visible("a\u{202e}b\u{200b}c\x1b[31m\n\td"), "a⟨U+202E⟩b⟨U+200B⟩c␛[31m\n\td");
+        assert_eq!(visible("a\u{202e}b\u{200b}c\x1b[2J\n\td"), "a⟨U+202E⟩b⟨U+200B⟩c␛[2J\n\td");
         assert_eq!(line("  two\n\nlines\r\x07 "), "two lines ␇");
         assert_eq!(visible("plain <b> & ümläut 漢字 🚢"), "plain <b> & ümläut 漢字 🚢");
+    }
+
+    #[test]
+    fn ids_of_tasks_lead_to_them() {
+        assert_eq!(
+            task_links("T5 is added; <T12x, aT3").to_string(),
+            "<a href=\"/tasks/T5\">T5</a> is added; &lt;T12x, aT3"
+        );
+    }
+
+    #[test]
+    fn colours_of_a_terminal_are_not_shown_as_letters() {
+        assert_eq!(line("\x1b[1;31mFAILED\x1b[0m tests\x1b[K"), "FAILED tests␛[K");
+        assert_eq!(visible("\x1b[\x1b[31mx"), "␛[x");
+    }
+
+    #[test]
+    fn a_sentence_shows_code_and_leaves_the_terminal_out() {
+        let shown = |text: &str| prose(text).to_string();
+        assert_eq!(
+            shown("T9 failed: `tests` fails (exit 1); `landfall retry T9` tries it again."),
+            "T9 failed: <code>tests</code> fails (exit 1)."
+        );
+        assert_eq!(shown("Which one? (`landfall answer T9 \"…\"`)."), "Which one?");
+        assert_eq!(shown("a ` b <i>"), "a ` b &lt;i&gt;");
     }
 
     #[test]

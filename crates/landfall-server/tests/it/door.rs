@@ -102,7 +102,7 @@ fn with_the_token_every_route_answers() {
         let mut asking = right(&place, &samples, route)
             .with("Authorization", &format!("Bearer {}", place.token))
             .with("Origin", &format!("http://{}", place.host()));
-        asking.target = asking.target.replace("/assets/x", "/assets/style.css");
+        asking.target = asking.target.replace("/assets/x", "/assets/icon.svg");
         let answer = asking.send();
         let fine = match route.path.as_str() {
             // There is no such session, and no such code.

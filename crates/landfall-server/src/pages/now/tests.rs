@@ -103,7 +103,8 @@ fn nothing_that_comes_from_outside_becomes_markup() {
 #[test]
 fn a_card_shows_what_the_work_is_at() {
     let mut board = board(&all_columns());
-    board.run = Some(RunState { run: RunId(3), since_ms: 0, slots: 3, mode: "running".to_owned() });
+    board.run =
+        Some(RunState { run: RunId(3), since_ms: 0, slots: 3, agents: 1, mode: "running".to_owned() });
     let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
     for fact in [
         r#"id="card-T1""#,
@@ -140,4 +141,94 @@ fn a_project_at_rest_offers_to_start() {
     let html = draw("/", &Made::of(vec![Response::Board(Box::new(board(&all_columns())))]));
     assert!(html.contains("Nothing runs.") && html.contains(r#"action="/do/run_start""#), "{html}");
     assert!(!html.contains(r#"action="/do/pause""#), "nothing is there to be paused");
+}
+
+fn running(agents: u32, slots: u32) -> Option<RunState> {
+    Some(RunState { run: RunId(3), since_ms: 0, slots, agents, mode: "running".to_owned() })
+}
+
+#[test]
+fn tasks_that_are_verified_are_not_agents() {
+    let mut board = board(&all_columns());
+    board.counts.insert(Status::Active, 7);
+    board.run = running(2, 6);
+    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    assert!(html.contains("agents <b>2/6</b>"), "{html}");
+}
+
+#[test]
+fn a_run_that_may_spend_nothing_is_not_called_running() {
+    let mut board = board(&all_columns());
+    board.run = running(0, 6);
+    board.problems[0].kind = landfall_api::TroubleKind::Budget;
+    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    assert!(html.contains("out of budget") && !html.contains("</span>running</span>"), "{html}");
+    assert!(html.contains(r#"action="/do/pause""#), "it can be paused and stopped as ever");
+}
+
+#[test]
+fn stopping_a_task_promises_what_happens() {
+    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board(&all_columns())))]));
+    assert!(html.contains("Stop T1? Its agent ends within seconds. Its work is kept."), "{html}");
+    assert!(!html.contains("finishes first"), "{html}");
+}
+
+#[test]
+fn questions_come_first_and_columns_in_the_order_of_attention() {
+    let mut question = card(4, "waiting");
+    question["wait"] = json!({"for": "question", "owner": "you", "detail": "blue or green?"});
+    let needs_you = column("needs-you", 2, &[card(3, "failed"), question]);
+    let board = board(&[column("working", 0, &[]), needs_you]);
+    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    let at = |what: &str| html.find(what).unwrap_or_else(|| panic!("{what} is not there"));
+    assert!(at("id=\"card-T4\"") < at("id=\"card-T3\""), "{html}");
+    assert!(at("column-needs-you") < at("column-working"), "{html}");
+    assert!(html.contains("href=\"/tasks/T4#decide\"") && html.contains(">Answer</a>"), "{html}");
+}
+
+fn sprint(goal: &serde_json::Value, phase: &str) -> SprintReport {
+    let report = json!({
+        "sprint": "S2", "phase": phase, "driven": true, "started_ms": 0, "worked_ms": 1_000_000, "paused_ms": 0, "ready_at_start": 3,
+        "plan": {"goal": goal, "only": [], "parents": [], "tags": [], "not_tags": [], "checkpoint": false, "pause_on_error": false,
+                 "batch_review": false},
+        "ready": 0, "bar": "SPRINT", "verdict": "", "landed": 4, "total": 13, "tasks": [], "tokens": 0, "burn_up": [],
+        "forecast_ms": 9_000_000, "forecast_of": 9,
+    });
+    serde_json::from_value(report).expect("it is a report")
+}
+
+/// The line of the sprint on the board.
+fn sprint_line(report: SprintReport) -> String {
+    let made =
+        Made::of(vec![Response::Board(Box::new(board(&all_columns()))), Response::Sprint(Box::new(report))]);
+    let html = draw("/", &made);
+    let at = html.find("id=\"sprint-bar\"").expect("it has a line");
+    html[at..].split("</section>").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_bar_of_a_sprint_is_as_full_as_its_figures_say() {
+    let line = sprint_line(sprint(&json!({"type": "no_ready"}), "running"));
+    assert!(line.contains("class=\"fill\" width=\"31%\""), "4 of 13: {line}");
+    assert!(line.contains("expected <time"), "{line}");
+}
+
+#[test]
+fn the_time_left_of_a_paused_sprint_stands_still() {
+    let goal = json!({"type": "duration", "duration_ms": 4_600_000});
+    assert!(sprint_line(sprint(&goal, "running")).contains("data-until"), "it is counted down");
+    let line = sprint_line(sprint(&goal, "paused"));
+    assert!(line.contains("1h of work left") && !line.contains("<time"), "{line}");
+    let line = sprint_line(sprint(&json!({"type": "no_ready"}), "paused"));
+    assert!(!line.contains("expected"), "{line}");
+}
+
+#[test]
+fn where_a_sprint_is_open_no_other_is_offered() {
+    let page = |phase: &str| {
+        let report = sprint(&json!({"type": "no_ready"}), phase);
+        draw("/sprint", &Made::of(vec![Response::Sprint(Box::new(report))]))
+    };
+    assert!(!page("running").contains("id=\"start\""));
+    assert!(page("over").contains("id=\"start\""));
 }
