@@ -5,8 +5,8 @@ const out = process.env.LANDFALL_WEB_OUT ?? "out";
 
 export default defineConfig({
   testDir: "tests",
-  // Not a test: it makes the pictures of the guide when somebody names a folder for them.
-  testIgnore: process.env.LANDFALL_WEB_PICTURES ? [] : ["pictures.spec.ts"],
+  // Not tests: one makes the pictures of the guide when somebody names a folder for them, the other contact sheets of the pages.
+  testIgnore: [...(process.env.LANDFALL_WEB_PICTURES ? [] : ["pictures.spec.ts"]), ...(process.env.LANDFALL_WEB_SHOTS ? [] : ["shots.spec.ts"])],
   outputDir: `${out}/traces`,
   workers: 2, // more would measure each other
   fullyParallel: false,

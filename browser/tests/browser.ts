@@ -46,7 +46,7 @@ export async function enter(browser: Browser, link: string, options: BrowserCont
   const { context, watch } = await blank(browser, new URL(link).host, options);
   const page = await context.newPage();
   await page.goto(link);
-  await page.getByRole("button", { name: "Let this browser in" }).click();
+  await page.getByRole("button", { name: "Sign in this browser" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Now" })).toBeVisible();
   return { context, page, watch };
 }
@@ -64,7 +64,7 @@ export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const found = await page.evaluate(async () => {
     const run = (globalThis as any).axe.run;
-    const result = await run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] });
+    const result = await run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], resultTypes: ["violations"] });
     return result.violations.map((it: any) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node: any) => `${node.target.join(" ")} ${node.any?.[0]?.message ?? node.failureSummary}`).join(" | ")}`);
   });
   return found;

@@ -114,6 +114,21 @@ test("the pages are worked by keys alone", async ({ browser }) => {
   await expect(page.locator("#toasts")).toContainText(/T\d+|approved|land/i);
   await expect(title).not.toContainText(foremost);
   await expect.poll(() => scratch.json("show", foremost).status).not.toBe("review");
+
+  // A second decision leads to the next one too, not back to the beginning.
+  const next = /T\d+/.exec(await title.innerText())?.[0] ?? "";
+  await page.keyboard.press("a");
+  await expect(title).not.toContainText(next);
+  const third = /T\d+/.exec(await title.innerText())?.[0] ?? "";
+  expect([foremost, next]).not.toContain(third);
+
+  // Adds a task from here: the toast leads to it.
+  await page.keyboard.press("+");
+  await expect(page.locator("#add-task-title")).toHaveText("Add a task");
+  await page.locator("#add-task input[name=title]").fill("Write six");
+  await page.keyboard.press("Enter");
+  await expect(page.locator("#toasts a[href='/tasks/T6']")).toBeVisible();
+  await expect(page.locator("#add-task")).toHaveCount(0);
   watch.clean();
   await context.close();
 });

@@ -67,8 +67,8 @@ test("a person without scripts reads and decides", async ({ browser }) => {
 
   // Answers.
   await says(page, "/inbox?task=T1", "#item", /with spaces or with dots/);
-  await page.locator("form[action='/do/answer'] textarea").first().fill("with dots");
-  await page.locator("form[action='/do/answer']:has(textarea) button[type=submit]").first().click();
+  await page.locator("#item .decision textarea").fill("with dots");
+  await page.locator("#item .decision").getByRole("button", { name: "Answer" }).click();
   await says(page, "/tasks/T1", "#task-why", /landed/i);
   // What has landed is published to the branch of the user a moment later.
   await expect(() => expect(scratch.git("show", "main:asked.txt")).toBe("dots\n")).toPass({ timeout: 30_000 });

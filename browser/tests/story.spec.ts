@@ -52,6 +52,13 @@ test("a day with the pages", async ({ browser }) => {
   await expect(page.locator("#preview")).toContainText(/6 (tasks )?could begin at once/);
   await page.getByRole("button", { name: "Start the sprint" }).click();
   await expect(page.locator("#drive")).toContainText("running");
+  // The page of the sprint comes then, and no form that could start another one.
+  await expect(page).toHaveURL(/\/sprint$/);
+  await expect(page.locator("#bar")).toBeVisible();
+  await expect(page.locator("#start")).toHaveCount(0);
+  // Space scrolls, and leaves the autopilot alone.
+  await expect(page.locator("#act-auto button")).toHaveAttribute("aria-pressed", "true");
+  await page.keyboard.press("Space");
 
   // Watches cards move, without loading the page again.
   await page.goto("/");
@@ -62,8 +69,26 @@ test("a day with the pages", async ({ browser }) => {
   await expect(page.locator("#column-landing .card")).toHaveCount(3, { timeout: 30_000 });
   expect(await page.evaluate(() => (globalThis as any).same)).toBe(true);
 
+  await expect(page.locator("#act-auto button")).toHaveAttribute("aria-pressed", "true");
+  expect(scratch.json("status").pilot.mode).toBe("autopilot");
+
+  // What the person looks for is on the first screen: a card, the decision, the first line of the diff and of the log.
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const top = (selector: string) => page.locator(selector).first().evaluate((it) => it.getBoundingClientRect().top);
+  expect(await top(".board .card")).toBeLessThanOrEqual(220);
+  await page.locator("#card-T5").getByRole("link", { name: "Review T5" }).click();
+  await expect(page.locator("#decide")).toBeFocused();
+  await expect(page.locator("#decide").getByRole("button", { name: /Approve/ })).toBeInViewport();
+  expect(await top(".diff-file")).toBeLessThanOrEqual(300);
+  await page.goto("/tasks/T4#decide");
+  await expect(page.locator("#decide textarea")).toBeFocused();
+  await expect(page.locator("#decide textarea")).toBeInViewport();
+  await expect(page.locator("#decide")).toContainText("blue or green?");
+  await page.setViewportSize({ width: 1280, height: 900 });
+
   // Follows the log of a task.
   await page.goto("/tasks/T6/log");
+  expect(await top("#log-scroll")).toBeLessThanOrEqual(300);
   await expect(page.locator("#log-follow")).toBeChecked();
   const counted = async () => Number(/counted to (\d+)\D*$/.exec(await page.locator("#log-scroll").innerText())?.[1] ?? 0);
   await expect.poll(counted).toBeGreaterThan(0);
@@ -88,8 +113,8 @@ test("a day with the pages", async ({ browser }) => {
   // Answers a question in the inbox.
   await page.goto("/inbox?task=T4");
   await expect(page.locator("#item")).toContainText("blue or green?");
-  await page.locator("form[action='/do/answer'] textarea").first().fill("blue");
-  await page.locator("form[action='/do/answer']:has(textarea) button[type=submit]").first().click();
+  await page.locator("#item .decision textarea").fill("blue");
+  await page.locator("#item .decision").getByRole("button", { name: "Answer" }).click();
   await expect(page.locator("#item")).not.toContainText("blue or green?");
 
   // Approves the work that came back.

@@ -33,6 +33,12 @@ enum Command {
     Agents,
     /// Run the browser tests: all, or those whose file or name contains one of these words
     Web { names: Vec<String> },
+    /// Make contact sheets of the pages, for each width and theme, and a file with the figures of their layout and weight
+    Pages {
+        /// Take the pictures (there is nothing else to do yet)
+        #[arg(long, required = true)]
+        shots: bool,
+    },
     /// Let the simulation find every seeded bug, or the one named
     SeededBugs { bug: Option<String> },
     /// Inject faults into real projects and judge the result from outside
@@ -76,6 +82,7 @@ fn run(command: Command) -> Result<()> {
         Command::Test(args) => test::run(&args),
         Command::Agents => test::run(&TestArgs::agents_alone()),
         Command::Web { names } => web::run_alone(&names),
+        Command::Pages { shots: _ } => web::take_shots(),
         Command::SeededBugs { bug } => test::find_seeded_bugs(bug.as_deref()),
         Command::Chaos { args } => chaos::run(&args.iter().map(String::as_str).collect::<Vec<_>>()),
         Command::Gaming(args) => gaming::run(&args),

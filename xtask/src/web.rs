@@ -16,15 +16,31 @@ use crate::tools::{BrowserTools, Tool, install_browser_tools};
 
 /// Runs the browser tests alone: all of them, or those whose file or name contains one of these.
 pub fn run_alone(names: &[String]) -> Result<()> {
+    let tools = build_for_browser()?;
+    let (mut tests, output) = playwright(&tools, names)?;
+    tests.env("LANDFALL_WEB_JUNIT", output.join("junit.xml"));
+    let done = run_step("web", tests);
+    eprintln!("── web: screenshots are in {}", output.display());
+    done
+}
+
+/// Makes the contact sheets of the pages and the file with their figures.
+pub fn take_shots() -> Result<()> {
+    let tools = build_for_browser()?;
+    let (mut shots, output) = playwright(&tools, &["shots".to_owned()])?;
+    shots.env("LANDFALL_WEB_SHOTS", "1");
+    let done = run_step("pages", shots);
+    eprintln!("── pages: contact sheets and figures.json are in {}", output.join("shots").display());
+    done
+}
+
+/// Builds the program and installs what a browser needs.
+fn build_for_browser() -> Result<BrowserTools> {
     match install_browser_tools()? {
         Tool::Ready(tools) => {
             run_step("web: build", cargo(&["build", "--package", "landfall"]))?;
             check_types(&tools)?;
-            let (mut tests, output) = playwright(&tools, names)?;
-            tests.env("LANDFALL_WEB_JUNIT", output.join("junit.xml"));
-            let done = run_step("web", tests);
-            eprintln!("── web: screenshots are in {}", output.display());
-            done
+            Ok(tools)
         }
         Tool::Missing(reason) => bail!("cannot run the browser tests: {reason}"),
     }
