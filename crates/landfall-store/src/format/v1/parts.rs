@@ -599,6 +599,10 @@ fn tries() -> u32 {
     2
 }
 
+fn is_first_trouble(tries: &u32) -> bool {
+    *tries == self::tries()
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum AccountState {
@@ -610,7 +614,7 @@ pub(super) enum AccountState {
     },
     Troubled {
         until: i64,
-        #[serde(default = "tries")]
+        #[serde(default = "tries", skip_serializing_if = "is_first_trouble")]
         tries: u32,
     },
     LoggedOut {
