@@ -321,7 +321,7 @@ pub fn read(file: &Source<'_>, format: Format, list: Option<&str>) -> Result<Lis
         Format::Taskmaster => taskmaster::read(text, list),
         Format::Prd => prd::read(text),
         Format::Modules => Err(Bad::new(Place::Whole, "task modules are folders, and this is a text")
-            .hint("name the folder: `landfall import AiTasks/`")),
+            .hint("name the folder: `landfall project import AiTasks/`")),
     };
     let Reading { items, over, left_out } = read.map_err(|bad| bad.in_file(file.name))?;
     let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();

@@ -53,7 +53,7 @@ pub fn document() -> Value {
             "schemas": generator.take_definitions(true),
             "responses": problems(&problem),
             "securitySchemes": {
-                "token": { "type": "http", "scheme": "bearer", "description": "The token that `landfall token` prints, or one for an agent." },
+                "token": { "type": "http", "scheme": "bearer", "description": "The token that `landfall project token` prints, or one for an agent." },
                 "session": { "type": "apiKey", "in": "cookie", "name": "landfall", "description": "The session of a browser; its name ends in eight letters of the project." },
             },
         },

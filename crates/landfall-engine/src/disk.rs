@@ -1,6 +1,6 @@
 //! Room on the disk: how it stands, what may be given back, and giving it back.
 //!
-//! Something goes only when it is proved that nothing is lost with it; unsure is not proof. What `landfall reclaim` lists
+//! Something goes only when it is proved that nothing is lost with it; unsure is not proof. What `landfall project reclaim` lists
 //! and removes, and what the engine removes by itself when room is short, come from the same plan.
 
 use std::path::{Path, PathBuf};

@@ -108,7 +108,7 @@ pub fn lease(
             let holders = leases.leases.len();
             format!(
                 "no ports are left in {first}-{last}: {holders} workspaces have leased theirs, and others are in use; \
-                 `workspace.ports` can be widened, `landfall reclaim` gives up workspaces that are not needed"
+                 `workspace.ports` can be widened, `landfall project reclaim` gives up workspaces that are not needed"
             )
         })?;
     leases.leases.insert(name.to_owned(), block);

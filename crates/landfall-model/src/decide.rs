@@ -1543,7 +1543,7 @@ impl Draft {
                 self.event(Event::Resumed { feedback })
             }
             State::Ready { .. } if self.task.is_held() => {
-                Err(not_now(&self.task, "you hold it; `landfall release` lets it go on"))
+                Err(not_now(&self.task, "you hold it; `landfall task release` lets it go on"))
             }
             _ => Err(not_now(&self.task, "there is nothing to retry")),
         }

@@ -290,7 +290,7 @@ pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Tim
         State::Draft => format!("{id} is a draft; `landfall edit {id} --ready` lets it start."),
         State::Ready { .. } if let Some(hold) = &task.hold => {
             let because = after_colon(&hold.reason);
-            format!("{id} is held by you{because}; `landfall release {id}` lets it go on.")
+            format!("{id} is held by you{because}; `landfall task release {id}` lets it go on.")
         }
         State::Ready { .. } if !unmet.is_empty() => {
             let list = unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -347,7 +347,7 @@ fn and_then_held(task: &Task, sentence: String) -> String {
     let Some(hold) = &task.hold else { return sentence };
     let (id, because) = (task.id, after_colon(&hold.reason));
     format!(
-        "{}; after that you hold it{because}; `landfall release {id}` lets it go on.",
+        "{}; after that you hold it{because}; `landfall task release {id}` lets it go on.",
         sentence.trim_end_matches('.')
     )
 }

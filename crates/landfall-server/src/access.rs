@@ -32,7 +32,7 @@ pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result
             Ok(true) => Ok(Response::SessionRevoke(list(keys, who))),
             Ok(false) => {
                 Err(Problem::new(ProblemCode::NotFound, format!("no session is called `{}`", of.session))
-                    .hint("`landfall sessions` lists them"))
+                    .hint("`landfall project sessions` lists them"))
             }
             Err(error) => Err(broken(&error)),
         }),
@@ -67,7 +67,7 @@ fn broken(error: &KeysProblem) -> Problem {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     if let KeysProblem::Full = error {
         return Problem::new(ProblemCode::TooMany, error.to_string())
-            .hint("`landfall sessions` lists them, and `landfall sessions revoke` lets one in no more");
+            .hint("`landfall project sessions` lists them, and `landfall project sessions --revoke SESSION` lets one in no more");
     }
     Problem::new(ProblemCode::Internal, format!("{error}{cause}"))
 }
@@ -147,7 +147,7 @@ async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, reque
             note_wrong_guess(&shared.link_guesses, source);
             pages::login(
                 &shared,
-                Some("This link was used already, or is too old. `landfall pair` makes a new one."),
+                Some("This link was used already, or is too old. `landfall project pair` makes a new one."),
             )
         }
     }
@@ -158,7 +158,7 @@ fn check_guesses(guesses: &GuessLimit, source: Option<Source>) -> Result<(), Pro
     let Some(wait) = source.and_then(|source| guesses.wait(source, Instant::now())) else { return Ok(()) };
     let seconds = wait.as_secs() + 1;
     Err(Problem::new(ProblemCode::TooMany, "too many wrong guesses came from this address")
-        .hint(format!("try again in {seconds} s; `landfall pair` makes a link that lets a browser in")))
+        .hint(format!("try again in {seconds} s; `landfall project pair` makes a link that lets a browser in")))
 }
 
 fn note_wrong_guess(guesses: &GuessLimit, source: Option<Source>) {

@@ -252,7 +252,7 @@ fn slot_line(slot: &SlotLine) -> String {
 fn alerts(view: &RunView) -> Vec<String> {
     let paused = view.paused.as_ref().map(|reason| {
         format!(
-            "!! PAUSED: {} !! `landfall resume` in another terminal goes on; Ctrl-C ends the run",
+            "!! PAUSED: {} !! `landfall run resume` in another terminal goes on; Ctrl-C ends the run",
             clean(reason)
         )
     });

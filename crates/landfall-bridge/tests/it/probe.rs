@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Attaches to the terminal in this folder, as `landfall attach` does.
+/// Attaches to the terminal in this folder, as `landfall task attach` does.
 fn attach(folder: &str) -> ExitCode {
     let terminal = landfall_agents::tmux::Terminal {
         folder: folder.into(),

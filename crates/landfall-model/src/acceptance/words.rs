@@ -206,7 +206,7 @@ pub fn observed(criteria: &Criteria, event: Observed) -> Option<String> {
     }
     let lines: String = waiting.iter().map(|it| format!("- {}\n", cell(&it.text, TEXT_CHARS_MAX))).collect();
     Some(format!(
-        "`{}` has happened. These boxes waited for it; let them be looked at (`landfall verify`), or look whether they \
+        "`{}` has happened. These boxes waited for it; let them be looked at (`landfall issue verify`), or look whether they \
          hold and tick them:\n\n{lines}",
         event.word()
     ))

@@ -131,7 +131,7 @@ fn a_held_task_finishes_its_run_and_then_waits_for_the_person() {
             hold ✗ T1 is active in `work` (running): it is held already
             no word → ready for work [iteration-ended continue, yielded held]
             granted ✗ T1 is ready: a person holds it
-            retry ✗ T1 is ready: you hold it; `landfall release` lets it go on
+            retry ✗ T1 is ready: you hold it; `landfall task release` lets it go on
             release → ready for work [released]
             granted → work a2: preparing [entered] ! prepare a2
         "#]],

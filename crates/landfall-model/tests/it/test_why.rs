@@ -445,10 +445,10 @@ fn the_sentences_read_well() {
         T7 is blocked (recovery_failed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (output_missing): something happened; `landfall retry T7` tries it again.
         T7 was cancelled: something happened.
-        T7 is held by you: the design is not settled; `landfall release T7` lets it go on.
-        T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall release T7` lets it go on.
-        T7 waits for a slot; other tasks hold them all; after that you hold it: the design is not settled; `landfall release T7` lets it go on.
-        T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land; after that you hold it: the design is not settled; `landfall release T7` lets it go on.
+        T7 is held by you: the design is not settled; `landfall task release T7` lets it go on.
+        T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall task release T7` lets it go on.
+        T7 waits for a slot; other tasks hold them all; after that you hold it: the design is not settled; `landfall task release T7` lets it go on.
+        T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land; after that you hold it: the design is not settled; `landfall task release T7` lets it go on.
         T7 is done: it landed as 0123456789 today at 10:01.
         T7 landed as 0123456789, but what comes after that failed (machine): no room on the disk; `landfall retry T7` goes on with it.
     "#]].assert_eq(&told);

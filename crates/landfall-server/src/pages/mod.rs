@@ -446,7 +446,7 @@ struct Pair<'a> {
     project: &'a str,
 }
 
-/// The page a link of `landfall pair` leads to.
+/// The page a link of `landfall project pair` leads to.
 pub(crate) fn pair(shared: &Shared) -> Answer {
     bare(
         200,

@@ -59,11 +59,11 @@ fn explained(code: ProblemCode) -> (&'static str, &'static str) {
         ),
         ProblemCode::UnknownFlow => (
             "No flow has this name, neither among those that come with Landfall nor in `.landfall/flows/` of the project.",
-            "`landfall flow list` names those there are.",
+            "`landfall project flow list` names those there are.",
         ),
         ProblemCode::FlowBroken => (
             "A flow file cannot be used: it names a step that is not there, leaves a result without a way on, or can go round without end.",
-            "The message names file and line. `landfall flow check FILE` tells all that is wrong at once.",
+            "The message names file and line. `landfall project flow check FILE` tells all that is wrong at once.",
         ),
         ProblemCode::Cycle => (
             "The needs of these tasks would close a circle: each would wait for the other, and none could start. Nothing was changed.",
@@ -123,7 +123,7 @@ fn explained(code: ProblemCode) -> (&'static str, &'static str) {
         ),
         ProblemCode::Unauthorized => (
             "Nobody said who asks, or the token is not the one of this project. This is asked on your own machine, too: other programs and web pages can reach it.",
-            "Sign in with the token that `landfall token` prints, or with a link that `landfall pair` makes.",
+            "Sign in with the token that `landfall project token` prints, or with a link that `landfall project pair` makes.",
         ),
         ProblemCode::Forbidden => (
             "Whoever asks is known but may not do this. Agents read and suggest; they do not approve, land, spend or change settings. Requests from pages of other sites are never taken.",

@@ -226,7 +226,7 @@ fn shell(operation: &Operation) -> String {
     };
     let path = route.path;
     format!(
-        "curl{verb} -H \"Authorization: Bearer $(landfall token)\"{body} http://127.0.0.1:7878{ROOT}{path}"
+        "curl{verb} -H \"Authorization: Bearer $(landfall project token)\"{body} http://127.0.0.1:7878{ROOT}{path}"
     )
 }
 

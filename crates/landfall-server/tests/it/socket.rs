@@ -43,7 +43,7 @@ fn many_requests_of_one_client_are_answered_in_turn() {
         let problem =
             client.session_revoke(landfall_api::SessionOf { session: "x".to_owned() }).expect_err("nobody");
         assert_eq!(problem.code, ProblemCode::NotFound);
-        assert_eq!(problem.hint.as_deref(), Some("`landfall sessions` lists them"));
+        assert_eq!(problem.hint.as_deref(), Some("`landfall project sessions` lists them"));
     }
     let asked = place.toy.asked();
     assert_eq!(asked.len(), 20, "{asked:?}");

@@ -1,4 +1,4 @@
-//! `landfall annotate`: writes into the margin of a plan.
+//! `landfall task annotate`: writes into the margin of a plan.
 
 use landfall_api::{Annotate, Ask, Note, NoteKind, PaperAsked, TaskId, UnknownWord};
 
@@ -104,7 +104,7 @@ fn placed(
                 [at] => (*at, at + on.len()),
                 [] => {
                     return Err(
-                        Failure::usage("that text is not in the paper").hint("`landfall papers` shows it")
+                        Failure::usage("that text is not in the paper").hint("`landfall task papers` shows it")
                     );
                 }
                 many => {

@@ -1,4 +1,4 @@
-//! `landfall attach`: a person at the terminal of an agent at work.
+//! `landfall task attach`: a person at the terminal of an agent at work.
 
 use std::io::IsTerminal as _;
 

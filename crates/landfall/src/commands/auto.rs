@@ -245,7 +245,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
             ),
             true => refuse(
                 "`on`, `off` and `status` are about the run, and take no options",
-                "`landfall auto status`",
+                "`landfall run autopilot`",
             ),
         };
     }
@@ -563,7 +563,7 @@ mod tests {
             ("--batch 5 5", "name each issue once"),
             ("--batch 5 6 --pr", "leave `--patch`"),
             ("--list 5", "`landfall auto --list`"),
-            ("on --pr", "`landfall auto status`"),
+            ("on --pr", "`landfall run autopilot`"),
             ("maybe", "`on`, `off`, `status`"),
             ("0", "known"),
             ("--batch 5 x", "known"),

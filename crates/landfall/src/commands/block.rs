@@ -1,4 +1,4 @@
-//! `landfall block`: says that a task cannot go on.
+//! `landfall task block`: says that a task cannot go on.
 
 use landfall_api::{Ask, Block, TaskId};
 

@@ -1,4 +1,4 @@
-//! `landfall discoveries`: what agents found out.
+//! `landfall project discoveries`: what agents found out.
 
 use landfall_api::{Ask, DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
 

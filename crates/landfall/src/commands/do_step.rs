@@ -1,4 +1,4 @@
-//! `landfall do`: one step of a task by hand.
+//! `landfall task do`: one step of a task by hand.
 
 use landfall_api::{
     Ask, DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TaskId, UnknownWord,

@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "TASK")]
     parent: Option<TaskId>,
 
-    /// Flow of the task; `landfall flow list` lists them
+    /// Flow of the task; `landfall project flow list` lists them
     #[arg(long)]
     flow: Option<String>,
 

@@ -243,6 +243,85 @@ mod tests {
         assert_eq!(missing, Vec::<String>::new());
     }
 
+    /// Commands that messages, templates and documents tell people to type, with the file that says so.
+    fn advised_commands() -> Vec<(String, String)> {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut folders =
+            vec![root.join("crates"), root.join("docs/guide"), root.join("plugin"), root.join("prompts")];
+        let mut files = vec![root.join("README.md")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).expect("the folder is there") {
+                let path = entry.expect("it can be read").path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                match path.is_dir() {
+                    true if name != "tests" && name != "target" => folders.push(path),
+                    false if [".rs", ".md", ".html"].iter().any(|ending| name.ends_with(ending)) => {
+                        files.push(path)
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut advised = Vec::new();
+        for path in files {
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let parts = text.split("`landfall ").skip(1).filter_map(|part| part.split(['`', '\n']).next());
+            advised.extend(parts.map(|command| (command.to_owned(), path.display().to_string())));
+        }
+        advised
+    }
+
+    #[test]
+    fn every_command_that_a_message_or_document_names_exists() {
+        let mut cli = cli();
+        cli.build();
+        let advised = advised_commands();
+        assert!(advised.len() > 300, "only {} were found", advised.len());
+        let mut wrong = Vec::new();
+        for (line, file) in advised {
+            let mut command = &cli;
+            let mut words = line.split_whitespace().peekable();
+            words.next_if_eq(&"--json");
+            if words.next_if_eq(&"--base").is_some() {
+                words.next();
+            }
+            if words.next_if(|word| ["bridge", "sit"].contains(word)).is_some() {
+                continue; // not for people: Landfall starts these itself
+            }
+            while let Some(below) = words.peek().and_then(|word| command.find_subcommand(word)) {
+                command = below;
+                words.next();
+            }
+            let is_word =
+                |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-');
+            let mut ahead = words.clone();
+            let unknown = ahead
+                .peek()
+                .filter(|_| std::ptr::eq(command, &cli))
+                .filter(|word| is_word(word) && !word.starts_with('-'));
+            let option = words.clone().filter_map(|word| word.strip_prefix("--")).find(|option| {
+                let name = option.split(['=', ',', ']']).next().unwrap_or_default();
+                let known = command.get_arguments().any(|arg| arg.get_long() == Some(name));
+                !name.is_empty()
+                    && name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-')
+                    && !known
+                    && !["help", "version"].contains(&name)
+            });
+            if unknown.is_some()
+                || option.is_some()
+                || (command.is_hide_set() && !file.contains("/commands/"))
+            {
+                wrong.push(format!("{file}: landfall {line}"));
+            }
+        }
+        assert!(
+            wrong.is_empty(),
+            "{} commands cannot be typed or have moved:\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
+    }
+
     #[test]
     fn every_row_names_a_command() {
         for (path, _) in EXAMPLES {

@@ -1,4 +1,4 @@
-//! `landfall export`: tasks as files that `add -f` reads.
+//! `landfall project export`: tasks as files that `add -f` reads.
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;

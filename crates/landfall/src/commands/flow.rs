@@ -1,4 +1,4 @@
-//! `landfall flow`: the flows there are, drawn and checked.
+//! `landfall project flow`: the flows there are, drawn and checked.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `landfall hold`: keeps one task from going on.
+//! `landfall task hold`: keeps one task from going on.
 
 use landfall_api::{Ask, Hold, TaskId};
 

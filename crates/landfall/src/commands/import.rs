@@ -1,4 +1,4 @@
-//! `landfall import`: tasks from a list of another tool.
+//! `landfall project import`: tasks from a list of another tool.
 
 use std::path::{Path, PathBuf};
 

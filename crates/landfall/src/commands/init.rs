@@ -269,7 +269,7 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
          \n\
          [project]\n\
          base = {}                # work lands on this branch\n\
-         # flow = \"loop\"              # how a task is done: `landfall flow list`\n\
+         # flow = \"loop\"              # how a task is done: `landfall project flow list`\n\
          \n\
          # What must pass before anything lands, on a clean checkout of the merged work.\n\
          [verify]\n\

@@ -1,4 +1,4 @@
-//! `landfall limits`: sets limits for one task alone.
+//! `landfall task limits`: sets limits for one task alone.
 
 use landfall_api::{Ask, Limits, TaskId};
 

@@ -1,4 +1,4 @@
-//! `landfall module`: task modules, folders that hold a task as files.
+//! `landfall project module`: task modules, folders that hold a task as files.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::say::{clean, talk};
 
 /// Create and repair task modules, folders that describe a task
 ///
-/// Task modules are folders below `AiTasks/` or `TASK/`. `landfall import AiTasks/` imports them as tasks.
+/// Task modules are folders below `AiTasks/` or `TASK/`. `landfall project import AiTasks/` imports them as tasks.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -63,7 +63,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             context.answer(&made, made_text)?;
             if !context.json {
                 talk(&format!(
-                    "next: say what is wanted in {}/.target.md, then `landfall import {}`",
+                    "next: say what is wanted in {}/.target.md, then `landfall project import {}`",
                     made.module, made.module
                 ));
             }

@@ -1,4 +1,4 @@
-//! `landfall next`: picks the next task.
+//! `landfall run next`: picks the next task.
 
 use landfall_api::{Ask, NextAsked, TaskId};
 

@@ -1,4 +1,4 @@
-//! `landfall pair`: a link that lets one browser in.
+//! `landfall project pair`: a link that lets one browser in.
 
 use landfall_api::{Ask, PairAsked, Pairing};
 

@@ -1,4 +1,4 @@
-//! `landfall papers`: what agents wrote for each other.
+//! `landfall task papers`: what agents wrote for each other.
 
 use landfall_api::{Ask, PaperAsked, TaskAsked, TaskId};
 

@@ -1,4 +1,4 @@
-//! `landfall pause`: begins nothing new.
+//! `landfall run pause`: begins nothing new.
 
 use landfall_api::{Ask, PauseAsked};
 

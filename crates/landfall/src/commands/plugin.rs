@@ -1,4 +1,4 @@
-//! `landfall plugin`: the skills for a person's assistant, put in place and taken away.
+//! `landfall project plugin`: the skills for a person's assistant, put in place and taken away.
 
 use std::path::PathBuf;
 
@@ -194,7 +194,7 @@ fn standing_line(it: &Standing) -> String {
         (State::Installed, version) => format!("installed ({})", version.as_deref().unwrap_or_default()),
         (State::Outdated, version) => {
             format!(
-                "{} or not whole; `landfall plugin install` brings it up to date",
+                "{} or not whole; `landfall project plugin install` brings it up to date",
                 version.as_deref().unwrap_or("old")
             )
         }
@@ -258,7 +258,7 @@ fn after(done: &[Done], dry_run: bool) {
 impl From<SpotProblem> for Failure {
     fn from(problem: SpotProblem) -> Self {
         Self::new(Exit::Machine, problem.to_string())
-            .hint("doing it again goes on from there; `landfall plugin status` shows what is in place")
+            .hint("doing it again goes on from there; `landfall project plugin status` shows what is in place")
     }
 }
 

@@ -1,4 +1,4 @@
-//! `landfall reclaim`: gives disk space back.
+//! `landfall project reclaim`: gives disk space back.
 
 use landfall_api::{Ask, Nothing, Reclaimed};
 

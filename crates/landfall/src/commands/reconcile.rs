@@ -1,4 +1,4 @@
-//! `landfall reconcile`: whether a phase of an issue is complete, by what can be seen.
+//! `landfall issue reconcile`: whether a phase of an issue is complete, by what can be seen.
 
 use landfall_api::{Ask as _, IssueNumber, ReconcileAsked, Reconciliation};
 

@@ -1,4 +1,4 @@
-//! `landfall refine`: a person changed their mind.
+//! `landfall objective refine`: a person changed their mind.
 
 use landfall_api::{Ask, Refine, RefineWithdraw, TaskId};
 

@@ -1,4 +1,4 @@
-//! `landfall release`: lets tasks that are held go on.
+//! `landfall task release`: lets tasks that are held go on.
 
 use landfall_api::{Ask, Release, TaskId};
 

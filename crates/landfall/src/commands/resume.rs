@@ -1,4 +1,4 @@
-//! `landfall resume`: goes on after a pause.
+//! `landfall run resume`: goes on after a pause.
 
 use landfall_api::{Ask, Nothing};
 

@@ -15,7 +15,7 @@ use crate::say::{print, print_json, talk};
 /// Serve the web pages and the API until interrupted
 ///
 /// Start and control runs from the pages, from `landfall run` or from programs. Clients need the token of the project
-/// (`landfall token`) or a one-time link (`landfall pair`). Press Ctrl-C once to finish the current iterations and end, twice to
+/// (`landfall project token`) or a one-time link (`landfall project pair`). Press Ctrl-C once to finish the current iterations and end, twice to
 /// stop at once. Nothing is lost either way.
 #[derive(clap::Args)]
 pub struct Args {
@@ -67,7 +67,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         let link = pairing.links.first().map(String::as_str).unwrap_or_default();
         print(&format!("Serving on {}\nOpen   {link}\n", addresses.join(", ")))?;
         talk(
-            "the link works once, for ten minutes; `landfall pair` makes another, `landfall token` prints the token",
+            "the link works once, for ten minutes; `landfall project pair` makes another, `landfall project token` prints the token",
         );
         let open = reachable(serve.addresses());
         if !open.is_empty() {

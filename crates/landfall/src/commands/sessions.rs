@@ -1,4 +1,4 @@
-//! `landfall sessions`: who is let in.
+//! `landfall project sessions`: who is let in.
 
 use landfall_api::{Ask, Nothing, SessionList, SessionOf};
 

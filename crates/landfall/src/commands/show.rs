@@ -136,7 +136,7 @@ fn how_far(page: &mut Page, progress: &Progress) {
         );
     }
     if !progress.can_do.is_empty() {
-        page.line("by hand", &format!("landfall do: {}", progress.can_do.join(", ")));
+        page.line("by hand", &format!("landfall task do: {}", progress.can_do.join(", ")));
     }
 }
 

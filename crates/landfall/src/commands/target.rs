@@ -1,4 +1,4 @@
-//! `landfall target`: what a task is for, in a dialogue.
+//! `landfall objective show`: what a task is for, in a dialogue.
 
 use landfall_api::{Ask, Target, TargetConfirm, TargetSay, TaskAsked, TaskId};
 

@@ -1,4 +1,4 @@
-//! `landfall tell`: says something to the agent of a task.
+//! `landfall task tell`: says something to the agent of a task.
 
 use landfall_api::{Ask, Message, TaskId};
 

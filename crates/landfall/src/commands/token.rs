@@ -1,4 +1,4 @@
-//! `landfall token`: what opens the server.
+//! `landfall project token`: what opens the server.
 
 use landfall_api::{AgentTokenAsked, Ask};
 use serde::Serialize;

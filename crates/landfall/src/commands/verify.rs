@@ -1,4 +1,4 @@
-//! `landfall verify`: whether an issue holds what it asks for.
+//! `landfall issue verify`: whether an issue holds what it asks for.
 
 use landfall_api::{IssueNumber, IssueVerified, VerifyAsked};
 

@@ -416,7 +416,7 @@ fn troubles(look: &Look<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> V
     if let Some(pause) = status.pilot.as_ref().and_then(|pilot| pilot.pause.as_ref()) {
         found.push(api::Trouble {
             since_ms: Some(pause.since_ms),
-            hint: "`landfall resume` lets it go on".to_owned(),
+            hint: "`landfall run resume` lets it go on".to_owned(),
             actions: vec![Action::new("Resume", &Request::Resume(api::Nothing {}))],
             ..trouble(
                 format!("paused-{}", pause.since_ms),
@@ -445,7 +445,7 @@ fn troubles(look: &Look<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> V
     {
         if let Some(text) = low_disk {
             found.push(api::Trouble {
-                hint: "`landfall reclaim --dry-run` shows what can be given back".to_owned(),
+                hint: "`landfall project reclaim --dry-run` shows what can be given back".to_owned(),
                 ..trouble("disk".to_owned(), api::Severity::Error, api::TroubleKind::Disk, text)
             });
         }

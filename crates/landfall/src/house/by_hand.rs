@@ -87,7 +87,7 @@ impl Clerk<'_> {
         let id = task.id;
         let refuse = |what: String| {
             Err(Problem::new(ProblemCode::NotNow, what)
-                .hint(format!("`landfall target {id}` shows its objective as it is now")))
+                .hint(format!("`landfall objective show {id}` shows its objective as it is now")))
         };
         let Some(objective) = &task.staged.objective else {
             return refuse(format!("{id} has no objective yet"));
@@ -128,10 +128,10 @@ impl Clerk<'_> {
         annotate::admits(&phase, at_work, &notes).map_err(|closed| {
             let hint = match closed {
                 Closed::AtWork => format!(
-                    "`landfall tell {id}` says it to the agent; `landfall hold {id}` waits for its end"
+                    "`landfall task tell {id}` says it to the agent; `landfall task hold {id}` waits for its end"
                 ),
                 Closed::Over | Closed::Accepted => {
-                    format!("`landfall refine {id}` says what you want otherwise")
+                    format!("`landfall objective refine {id}` says what you want otherwise")
                 }
             };
             Problem::new(ProblemCode::NotNow, format!("{id} takes no such annotation: {closed}")).hint(hint)
@@ -140,7 +140,7 @@ impl Clerk<'_> {
         let text = papers::read(&folder, &of).map_err(|error| problem::io("read", &folder, &error))?;
         let after = annotate::apply(&text, &notes).map_err(|refused| {
             bad(format!("nothing was written: {refused}"))
-                .hint(format!("`landfall papers {id} {}` shows the text as it is now", asked.paper))
+                .hint(format!("`landfall task papers {id} {}` shows the text as it is now", asked.paper))
         })?;
         if after.len() > PAPER_BYTES_MAX {
             return Err(bad(format!(
@@ -212,7 +212,7 @@ fn only_step(task: &Task, command: &str, step: u32) -> Result<String, Problem> {
             0 => format!("{} has no plan with steps yet", task.id),
             _ => format!("the plan of {} has {steps} steps; there is no step {step}", task.id),
         };
-        return Err(bad(what).hint(format!("`landfall target {}` shows them", task.id)));
+        return Err(bad(what).hint(format!("`landfall objective show {}` shows them", task.id)));
     }
     Ok(format!(
         "Do step {step} of the plan now, and no other. When it is done, say STEP:{step} and then \

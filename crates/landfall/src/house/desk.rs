@@ -242,7 +242,7 @@ impl Desk {
         for line in &mut changed.tasks {
             let of = cleaned.as_ref().map(|cleaned| cleaned.get(&wire::model_task(line.id)));
             line.text.push_str(&match of {
-                None => " Its workspace is there until `landfall reclaim`, once the run is over.".to_owned(),
+                None => " Its workspace is there until `landfall project reclaim`, once the run is over.".to_owned(),
                 Some(None) => " It had no workspace that could be given back.".to_owned(),
                 Some(Some(0)) => " Its workspace is given back; it had no commit that is not on the base.".to_owned(),
                 Some(Some(many)) => {

@@ -378,7 +378,7 @@ impl Visit {
             let hint = error
                 .hint
                 .clone()
-                .unwrap_or_else(|| format!("`landfall flow check {}` says more", error.file));
+                .unwrap_or_else(|| format!("`landfall project flow check {}` says more", error.file));
             self.bad("flows", error.to_string(), hint);
         }
         let known: Vec<&str> = loaded.flows.keys().map(String::as_str).collect();
@@ -507,7 +507,7 @@ impl Visit {
         }
         let Ok(free) = disk::free_bytes(existing) else { return };
         let left = format!("{} are left", moment::bytes(free));
-        let hint = "`landfall reclaim --dry-run` shows what can be given back";
+        let hint = "`landfall project reclaim --dry-run` shows what can be given back";
         match settings.map(|settings| &settings.disk) {
             Some(disk) if free < disk.pause_bytes => {
                 self.bad(
@@ -672,7 +672,7 @@ impl Visit {
             self.warn(
                 name,
                 format!("the journal does not know of {}", strange.join(", ")),
-                "`landfall reclaim --dry-run` shows what can be given back; the next start of the task moves others aside",
+                "`landfall project reclaim --dry-run` shows what can be given back; the next start of the task moves others aside",
             );
         }
     }

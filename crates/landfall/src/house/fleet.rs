@@ -198,7 +198,7 @@ fn purpose(row: Option<&TaskRow>) -> (&'static str, String) {
             ("kept", format!("{id} can be tried again in it"))
         }
         Status::Done | Status::Cancelled => {
-            ("left over", format!("{id} is over; `landfall reclaim` removes it"))
+            ("left over", format!("{id} is over; `landfall project reclaim` removes it"))
         }
     }
 }

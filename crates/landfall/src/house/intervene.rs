@@ -79,7 +79,7 @@ fn when_heard(task: &Task, now: bool) -> &'static str {
             "goes back to its agent with it as soon as what is being verified is through"
         }
         State::Active { .. } => {
-            "is past its agent, who hears it only if the work comes back; `landfall tell {id} --now` brings it back"
+            "is past its agent, who hears it only if the work comes back; `landfall task tell {id} --now` brings it back"
         }
         State::Ready { .. } if now && task.attempt.0 > 0 => "goes on with it",
         State::Draft | State::Ready { .. } | State::Waiting { .. } | State::Review { .. } => {
@@ -119,7 +119,7 @@ fn own_limits(asked: &api::Limits) -> Result<OwnLimits, Problem> {
     }
     if iterations == Some(0) || time_ms == Some(0) {
         return Err(
-            bad("a limit of nothing lets nothing go on").hint("`landfall hold` keeps a task from going on")
+            bad("a limit of nothing lets nothing go on").hint("`landfall task hold` keeps a task from going on")
         );
     }
     let micro_usd = match usd {

@@ -167,7 +167,7 @@ impl Keeper {
         }
         let Keep::Rest { engine, .. } = &mut *state else {
             return Err(Problem::new(ProblemCode::NotNow, "a run is under way already")
-                .hint("`landfall status` shows it; `landfall pause` and `landfall resume` steer it"));
+                .hint("`landfall status` shows it; `landfall run pause` and `landfall run resume` steer it"));
         };
         // Settings are read again: whoever changed them means this run.
         *engine = None;

@@ -162,7 +162,7 @@ pub(super) fn list(place: &Place, path: &str) -> Result<List, Problem> {
     }
     if asked.modules.is_empty() {
         return Err(Problem::new(ProblemCode::BadInput, format!("there are no task modules in `{path}`"))
-            .hint("`landfall module init NAME` makes one"));
+            .hint("`landfall project module init NAME` makes one"));
     }
     let mut open: VecDeque<Module> = asked.modules.into();
     let mut known: BTreeMap<String, Option<Status>> = BTreeMap::new();
@@ -232,7 +232,7 @@ fn look(module: &Module) -> Result<Wanted, Problem> {
         let problem = Problem::new(ProblemCode::BadInput, error.to_string());
         match error {
             NoTask::Unread(_) => problem.hint(format!(
-                "mend it by hand, or `landfall module mend {}`; nothing was added",
+                "mend it by hand, or `landfall project module mend {}`; nothing was added",
                 module.shown()
             )),
             NoTask::Spec(_) => problem.hint("nothing was added"),

@@ -102,7 +102,7 @@ fn sentence(
     }
     match (pilot.pause(), pilot.mode(), pilot.assigned()) {
         (Some(pause), ..) => format!(
-            "{id} is paused since {}: {}; `landfall resume` lets it go on.",
+            "{id} is paused since {}: {}; `landfall run resume` lets it go on.",
             moment::when(pause.since.0),
             pause.reason
         ),
@@ -120,7 +120,7 @@ fn sentence(
 pub(super) fn pick(next: Option<&api::TaskBrief>) -> String {
     match next {
         Some(next) => format!(
-            "you pick: `landfall next` takes the first in line, `landfall next {}` that one ({}), `landfall auto on` all of them.",
+            "you pick: `landfall run next` takes the first in line, `landfall run next {}` that one ({}), `landfall run autopilot on` all of them.",
             next.task, next.title
         ),
         None => "no task is ready; `landfall status` says what the others wait for.".to_owned(),
@@ -137,7 +137,7 @@ impl Clerk<'_> {
             0 => "nothing is under way".to_owned(),
             many => format!("{} finish the iteration under way", moment::count(many, "agent")),
         };
-        pilot.text = format!("paused; {finish}, and nothing new begins until `landfall resume`.");
+        pilot.text = format!("paused; {finish}, and nothing new begins until `landfall run resume`.");
         Ok(pilot)
     }
 
@@ -154,7 +154,7 @@ impl Clerk<'_> {
         if pilot.pause.is_none() {
             pilot.text = match mode {
                 api::Mode::Autopilot => format!(
-                    "on autopilot: {} ready, and up to {} start without being asked; `landfall auto off` takes it back.",
+                    "on autopilot: {} ready, and up to {} start without being asked; `landfall run autopilot off` takes it back.",
                     moment::count(pilot.ready, "task"),
                     moment::count(u64::from(pilot.slots), "agent")
                 ),

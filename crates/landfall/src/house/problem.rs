@@ -17,7 +17,7 @@ use super::{moment, place, wire};
 use crate::say::shell_word;
 
 const ROOM: &str =
-    "make room on the disk; `landfall reclaim --dry-run` shows what Landfall itself can give back";
+    "make room on the disk; `landfall project reclaim --dry-run` shows what Landfall itself can give back";
 const RIGHTS: &str =
     "check the owner and the mode of the state folder, or set LANDFALL_STATE to another place";
 
@@ -117,7 +117,7 @@ pub(super) fn flow(errors: &[flows::FlowError]) -> Problem {
     let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let hint = errors.iter().find_map(|error| error.hint.clone());
     Problem::new(ProblemCode::FlowBroken, message)
-        .hint(hint.unwrap_or_else(|| "`landfall flow check FILE` says more".to_owned()))
+        .hint(hint.unwrap_or_else(|| "`landfall project flow check FILE` says more".to_owned()))
 }
 
 /// The lock is held, or cannot be had.
@@ -283,12 +283,12 @@ pub(super) fn ask(error: &AskError) -> Problem {
             .hint(format!("`landfall why {by}` says how far that is")),
         AskError::NoRun => Problem::new(ProblemCode::NotNow, "no run is under way")
             .hint("`landfall run` starts one; `landfall status` shows how the project stands"),
-        AskError::Paused => not_now(error, "`landfall resume` lets it go on"),
+        AskError::Paused => not_now(error, "`landfall run resume` lets it go on"),
         AskError::NotPaused => {
-            not_now(error, "`landfall pause` pauses it; `landfall status` shows how it stands")
+            not_now(error, "`landfall run pause` pauses it; `landfall status` shows how it stands")
         }
         AskError::NotSemiAuto => {
-            not_now(error, "`landfall auto off` lets you pick; what is under way is finished either way")
+            not_now(error, "`landfall run autopilot off` lets you pick; what is under way is finished either way")
         }
         AskError::Assigned(task) => not_now(error, &format!("`landfall why {task}` says where it is")),
         AskError::NothingReady => not_now(error, "`landfall status` says what the others wait for"),
@@ -319,7 +319,7 @@ pub(super) fn ask(error: &AskError) -> Problem {
             problem
         }
         AskError::UnknownDiscovery(_) => {
-            not_now(error, "`landfall discoveries` lists those agents are told, each with its number")
+            not_now(error, "`landfall project discoveries` lists those agents are told, each with its number")
         }
         AskError::CheckpointName(_) => {
             Problem::new(ProblemCode::BadInput, error.to_string()).hint("such as `before-refactoring`")

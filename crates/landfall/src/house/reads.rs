@@ -665,12 +665,12 @@ fn not_begun(task: &Task, view: &View) -> Option<String> {
     let (id, pilot) = (task.id, &view.pilot);
     if let Some(pause) = pilot.pause() {
         return Some(format!(
-            "is ready, but the run is paused: {}; `landfall resume` lets it go on.",
+            "is ready, but the run is paused: {}; `landfall run resume` lets it go on.",
             pause.reason
         ));
     }
     if pilot.mode() == Mode::SemiAuto && pilot.assigned() != Some(id) {
-        return Some(format!("is ready, and you pick what is next: `landfall next {id}` takes it."));
+        return Some(format!("is ready, and you pick what is next: `landfall run next {id}` takes it."));
     }
     if let Some(reason) = &view.base_hold {
         return Some(base_hold_text(reason));
@@ -1127,5 +1127,5 @@ fn disk_warnings(place: &Place, state: Option<&api::DiskState>) -> Vec<String> {
         return Vec::new();
     }
     let free = moment::bytes(state.free_bytes);
-    vec![format!("{free} are left on the disk; `landfall reclaim --dry-run` shows what can be given back")]
+    vec![format!("{free} are left on the disk; `landfall project reclaim --dry-run` shows what can be given back")]
 }

@@ -35,9 +35,9 @@ pub(super) fn reclaim(place: &Place) -> Result<api::Reclaimed, Problem> {
             ProblemCode::NotNow,
             "a run is under way, and this needs the project at rest",
         )
-        .hint("wait until the run is over; `landfall reclaim --dry-run` works meanwhile"));
+        .hint("wait until the run is over; `landfall project reclaim --dry-run` works meanwhile"));
     }
-    let mut engine = open(place, "landfall reclaim").map_err(|error: OpenError| problem::open(&error))?;
+    let mut engine = open(place, "landfall project reclaim").map_err(|error: OpenError| problem::open(&error))?;
     // The plan is made under the lock: nothing can start between looking and removing.
     let items = plan(place, &reader, &keep(place)?)?;
     for item in &items {

@@ -424,7 +424,7 @@ pub(super) fn details(task: &Task) -> Vec<String> {
     }
     if !progress.can_do.is_empty() {
         let id = task.id;
-        lines.push(format!("by hand you can `landfall do {id}`: {}", progress.can_do.join(", ")));
+        lines.push(format!("by hand you can `landfall task do {id}`: {}", progress.can_do.join(", ")));
     }
     lines
 }

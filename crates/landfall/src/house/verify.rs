@@ -357,7 +357,7 @@ fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[Checked]) -> 
         .collect();
     (!unsaid.is_empty()).then(|| {
         format!(
-            "not looked at, for nothing is run without your leave: {}. `landfall verify {} --full` gives it",
+            "not looked at, for nothing is run without your leave: {}. `landfall issue verify {} --full` gives it",
             unsaid.join("; "),
             number.get()
         )
@@ -423,7 +423,7 @@ fn refuse_under_way(place: &Place, tracker: &dyn Tracker, issue: &Issue) -> Resu
         None => Ok(()),
         Some(pull) => {
             let message = format!("{number} has an open pull request, {}", pull.number);
-            let hint = format!("`landfall verify {} --pr {}` looks at that", number.get(), pull.number.get());
+            let hint = format!("`landfall issue verify {} --pr {}` looks at that", number.get(), pull.number.get());
             Err(Problem::new(ProblemCode::NotNow, message).hint(hint))
         }
     }

@@ -88,7 +88,7 @@ fn by_auto(stage: &Stage, prepare: &str, play: Vec<Turn>) -> Value {
     stage.server.play(
         PERSON,
         [
-            Turn::shell(&format!("landfall import {MODULE}{prepare} && landfall run --detach T2")),
+            Turn::shell(&format!("landfall project import {MODULE}{prepare} && landfall run --detach T2")),
             Turn::shell(until_done),
             Turn::say("T2 has landed."),
         ],

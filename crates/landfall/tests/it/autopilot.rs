@@ -142,9 +142,9 @@ fn a_person_picks_pauses_and_lets_go() {
         scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
     }
     let mut run = OnTerminal::start(&scratch, &["run", "--mode", "semi-auto", "--slots", "2"], &[]);
-    scratch.eventually("its turn to pick", || run.screen().contains("you pick: `landfall next`"));
+    scratch.eventually("its turn to pick", || run.screen().contains("you pick: `landfall run next`"));
     assert_eq!(landed(&scratch), 0, "nothing begins by itself");
-    assert!(scratch.why("T2").contains("`landfall next T2` takes it"), "{}", scratch.why("T2"));
+    assert!(scratch.why("T2").contains("`landfall run next T2` takes it"), "{}", scratch.why("T2"));
 
     let said = scratch.landfall(&["next", "T2"]).ok();
     assert!(said.contains("T2 is next: Task 2"), "{said}");
@@ -158,7 +158,7 @@ fn a_person_picks_pauses_and_lets_go() {
     assert!(scratch.landfall(&["status"]).ok().contains("paused since"), "status says so");
     assert!(scratch.why("T1").contains("the run is paused: lunch"), "{}", scratch.why("T1"));
     let twice = scratch.landfall(&["pause"]);
-    assert!(twice.code == Some(6) && twice.err.contains("landfall resume"), "{twice:?}");
+    assert!(twice.code == Some(6) && twice.err.contains("landfall run resume"), "{twice:?}");
     scratch.landfall(&["auto", "on"]).ok();
     assert_eq!(landed(&scratch), 1, "a pause is a pause, whoever picks");
 

@@ -1,4 +1,4 @@
-//! `landfall import`: lists of other tools become tasks, all or none, and not twice.
+//! `landfall project import`: lists of other tools become tasks, all or none, and not twice.
 
 use landfall_testkit::{Said, Scratch};
 use serde_json::Value;

@@ -129,7 +129,7 @@ fn a_hold_frees_the_slot_and_outlives_the_engine() {
     assert_eq!(scratch.status("T1"), "waiting", "another run does not begin it");
     let refused = scratch.landfall(&["retry", "T1"]);
     assert_eq!(refused.code, Some(6), "{refused:?}");
-    assert!(refused.err.contains("landfall release"), "{}", refused.err);
+    assert!(refused.err.contains("landfall task release"), "{}", refused.err);
     scratch.landfall(&["release", "T1"]).ok();
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));

@@ -1,4 +1,4 @@
-//! `landfall module` and `landfall import AiTasks/`: tasks that live as folders.
+//! `landfall project module` and `landfall project import AiTasks/`: tasks that live as folders.
 
 use std::fs;
 
@@ -96,7 +96,7 @@ fn a_broken_module_is_refused_then_mended_from_the_last_commit() {
     scratch.file("AiTasks/m/.index.json", "{\"title\": \"Torn");
     let refused = scratch.landfall(&["import", "AiTasks"]);
     assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{}", refused.err);
-    for words in ["AiTasks/m/.index.json:1: this is no JSON", "landfall module mend AiTasks/m"] {
+    for words in ["AiTasks/m/.index.json:1: this is no JSON", "landfall project module mend AiTasks/m"] {
         assert!(refused.err.contains(words), "{}", refused.err);
     }
     let mended = scratch.landfall(&["--json", "module", "mend"]).json();

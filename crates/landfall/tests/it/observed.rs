@@ -21,7 +21,7 @@ fn boxes_that_wait_for_an_event_hear_of_it_once_and_are_looked_at_then(scratch: 
     let shown = show(scratch, waits);
     let comments = shown["comments"].to_string();
     assert_eq!(comments.matches("`auto-run` has happened").count(), 1, "{comments}");
-    assert!(comments.contains("landfall verify") && !comments.contains("fix-cycle"), "{comments}");
+    assert!(comments.contains("landfall issue verify") && !comments.contains("fix-cycle"), "{comments}");
     assert!(comments.contains("Looked at when `merge` ended"), "{comments}");
     let body = shown["body"].as_str().expect("a body").to_owned();
     assert_eq!(body.matches("- [x]").count(), 1, "what holds in passing is ticked, and no more: {body}");

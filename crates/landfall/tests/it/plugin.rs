@@ -1,4 +1,4 @@
-//! `landfall plugin`: put in place, brought up to date, taken away; what a person changed stays.
+//! `landfall project plugin`: put in place, brought up to date, taken away; what a person changed stays.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `landfall verify`: the criteria of an issue, from outside, on the tracker of files.
+//! `landfall issue verify`: the criteria of an issue, from outside, on the tracker of files.
 
 use landfall_testkit::Scratch;
 
@@ -237,7 +237,7 @@ fn a_look_that_runs_nothing_takes_nothing_back_and_says_how_to_look_closer() {
     for args in [&["verify", "1", "--dry-run"][..], &["verify", "1"]] {
         let seen = scratch.landfall(args);
         assert!(seen.out.contains("taken on trust"), "{}{}", seen.out, seen.err);
-        assert!(seen.err.contains("`landfall verify 1 --full`"), "{}", seen.err);
+        assert!(seen.err.contains("`landfall issue verify 1 --full`"), "{}", seen.err);
         assert!(!seen.err.contains("issue tick") && !seen.err.contains("phase/verify"), "{}", seen.err);
     }
     let after = shown(&scratch, 1);
