@@ -335,10 +335,10 @@ pub fn early(case: &Case<'_>) -> Option<Early> {
     if case.compactions >= case.compactions_max {
         return Some(Early::ContextUsedUp);
     }
-    if let Some(course) = &case.course {
-        if course.strides >= case.limits.iterations_max {
-            return Some(Early::IterationsUsed);
-        }
+    if let Some(course) = &case.course
+        && course.strides >= case.limits.iterations_max
+    {
+        return Some(Early::IterationsUsed);
     }
     if case.worked_ms >= case.worked_max_ms {
         return Some(Early::TimeUsed);

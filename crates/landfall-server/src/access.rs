@@ -157,8 +157,9 @@ async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, reque
 fn check_guesses(guesses: &GuessLimit, source: Option<Source>) -> Result<(), Problem> {
     let Some(wait) = source.and_then(|source| guesses.wait(source, Instant::now())) else { return Ok(()) };
     let seconds = wait.as_secs() + 1;
-    Err(Problem::new(ProblemCode::TooMany, "too many wrong guesses came from this address")
-        .hint(format!("try again in {seconds} s; `landfall project pair` makes a link that lets a browser in")))
+    Err(Problem::new(ProblemCode::TooMany, "too many wrong guesses came from this address").hint(format!(
+        "try again in {seconds} s; `landfall project pair` makes a link that lets a browser in"
+    )))
 }
 
 fn note_wrong_guess(guesses: &GuessLimit, source: Option<Source>) {

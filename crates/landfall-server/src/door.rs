@@ -354,8 +354,9 @@ pub(crate) fn elsewhere(shared: &Shared, peer: &Peer, request: &Request<Body>) -
 }
 
 fn stranger() -> Problem {
-    Problem::new(ProblemCode::Unauthorized, "a token is wanted")
-        .hint("`landfall project token` prints it; send it as `Authorization: Bearer …`, or sign in at /login")
+    Problem::new(ProblemCode::Unauthorized, "a token is wanted").hint(
+        "`landfall project token` prints it; send it as `Authorization: Bearer …`, or sign in at /login",
+    )
 }
 
 /// Exactly one `Host`, exactly one of ours, and no other authority in the request line: a page that was bound to our address by

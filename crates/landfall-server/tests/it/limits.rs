@@ -161,7 +161,10 @@ fn ten_wrong_tokens_a_minute_are_looked_at() {
     assert_eq!(statuses[10..], [429; 10]);
     let refused = guess(&place.token);
     assert_eq!(refused.status, 429, "nor is the right one looked at now");
-    assert!(refused.header("retry-after").is_some() && refused.body.contains("landfall project pair"), "{refused:?}");
+    assert!(
+        refused.header("retry-after").is_some() && refused.body.contains("landfall project pair"),
+        "{refused:?}"
+    );
     // Whoever has a link, a token or a session is not held up by others at the same address.
     let link = place.owner("POST", "/api/v1/pairings").json("{}").send();
     let link = link.value()["links"][0].as_str().expect("a link").to_owned();

@@ -118,9 +118,8 @@ fn own_limits(asked: &api::Limits) -> Result<OwnLimits, Problem> {
         return Err(bad("no limit is named").hint("`--iterations`, `--time` or `--usd` name one"));
     }
     if iterations == Some(0) || time_ms == Some(0) {
-        return Err(
-            bad("a limit of nothing lets nothing go on").hint("`landfall task hold` keeps a task from going on")
-        );
+        return Err(bad("a limit of nothing lets nothing go on")
+            .hint("`landfall task hold` keeps a task from going on"));
     }
     let micro_usd = match usd {
         Some(usd) if !(usd.is_finite() && usd > 0.0 && usd <= USD_MAX) => {

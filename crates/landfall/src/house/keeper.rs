@@ -166,8 +166,9 @@ impl Keeper {
             return Err(Problem::new(ProblemCode::NotNow, "the server is ending, so nothing more begins"));
         }
         let Keep::Rest { engine, .. } = &mut *state else {
-            return Err(Problem::new(ProblemCode::NotNow, "a run is under way already")
-                .hint("`landfall status` shows it; `landfall run pause` and `landfall run resume` steer it"));
+            return Err(Problem::new(ProblemCode::NotNow, "a run is under way already").hint(
+                "`landfall status` shows it; `landfall run pause` and `landfall run resume` steer it",
+            ));
         };
         // Settings are read again: whoever changed them means this run.
         *engine = None;

@@ -1127,5 +1127,7 @@ fn disk_warnings(place: &Place, state: Option<&api::DiskState>) -> Vec<String> {
         return Vec::new();
     }
     let free = moment::bytes(state.free_bytes);
-    vec![format!("{free} are left on the disk; `landfall project reclaim --dry-run` shows what can be given back")]
+    vec![format!(
+        "{free} are left on the disk; `landfall project reclaim --dry-run` shows what can be given back"
+    )]
 }

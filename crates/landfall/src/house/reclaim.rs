@@ -37,7 +37,8 @@ pub(super) fn reclaim(place: &Place) -> Result<api::Reclaimed, Problem> {
         )
         .hint("wait until the run is over; `landfall project reclaim --dry-run` works meanwhile"));
     }
-    let mut engine = open(place, "landfall project reclaim").map_err(|error: OpenError| problem::open(&error))?;
+    let mut engine =
+        open(place, "landfall project reclaim").map_err(|error: OpenError| problem::open(&error))?;
     // The plan is made under the lock: nothing can start between looking and removing.
     let items = plan(place, &reader, &keep(place)?)?;
     for item in &items {

@@ -423,7 +423,8 @@ fn refuse_under_way(place: &Place, tracker: &dyn Tracker, issue: &Issue) -> Resu
         None => Ok(()),
         Some(pull) => {
             let message = format!("{number} has an open pull request, {}", pull.number);
-            let hint = format!("`landfall issue verify {} --pr {}` looks at that", number.get(), pull.number.get());
+            let hint =
+                format!("`landfall issue verify {} --pr {}` looks at that", number.get(), pull.number.get());
             Err(Problem::new(ProblemCode::NotNow, message).hint(hint))
         }
     }

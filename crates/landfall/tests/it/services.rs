@@ -177,7 +177,10 @@ fn what_a_person_withdraws_is_told_to_nobody_even_if_it_is_said_again() {
     );
     for unknown in ["1", "7"] {
         let refused = scratch.landfall(&["discoveries", "drop", unknown]);
-        assert!(refused.code == Some(6) && refused.err.contains("landfall project discoveries"), "{refused:?}");
+        assert!(
+            refused.code == Some(6) && refused.err.contains("landfall project discoveries"),
+            "{refused:?}"
+        );
     }
 }
 
