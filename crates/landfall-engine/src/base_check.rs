@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use landfall_host::git::Oid;
-use landfall_model::base_gate::{BaseNews, RedBase};
+use landfall_model::Commit;
+use landfall_model::base_gate::{BaseCheckResult, BaseNews, RedBase};
 
 use crate::engine::Mail;
 use crate::gate::{self, verify, verify_section};
@@ -24,21 +25,22 @@ impl BaseChecker {
         Self { site, thread: None }
     }
 
-    /// Sees that the checks run if they are wanted.
-    pub fn look(&mut self, is_wanted: bool) {
+    /// Sees that the checks run if they are wanted. `known` is where the base is by the facts.
+    pub fn look(&mut self, is_wanted: bool, known: Option<&Commit>) {
         let is_busy = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         if !is_wanted || is_busy {
             return;
         }
-        let site = self.site.clone();
+        let (site, known) = (self.site.clone(), known.cloned());
         let thread = std::thread::Builder::new().name("base-check".to_owned()).spawn(move || {
             let _fuse = Fuse;
-            let (base, news) = match land::base(&site) {
+            let (found, news) = match land::base(&site) {
                 Ok(base) => (Some(site::commit(&base)), check_base(&site, &base)),
                 Err(error) => (None, Some(BaseNews::Failed(error.full()))),
             };
             if let Some(news) = news {
-                drop(site.mail.send(Mail::BaseChecked { base, news })); // the engine has left: nobody waits to start
+                let result = Box::new(BaseCheckResult { known, found, news });
+                drop(site.mail.send(Mail::BaseChecked(result))); // the engine has left: nobody waits to start
             }
         });
         self.thread = thread.ok(); // without a thread the next turn tries again

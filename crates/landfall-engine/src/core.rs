@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::auto::Loops;
-use landfall_model::base_gate::{BaseGate, BaseNews};
+use landfall_model::base_gate::{BaseCheckResult, BaseGate, BaseNews};
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, Retention};
 use landfall_model::course::{self, Coming, Interruption, Person, Scene};
 use landfall_model::flake::Flakes;
@@ -887,12 +887,10 @@ impl Core {
             && self.base_gate.wants_check(out.now())
     }
 
-    /// What came of the checks on `base`. What was seen of another base than the present one is evidence of that one only.
-    pub fn hear_base(&mut self, out: &dyn Outside, base: Option<&Commit>, news: &BaseNews) {
-        let is_present = match base {
-            Some(base) => self.base.as_ref().is_none_or(|present| present == base),
-            None => true, // the base could not be found at all
-        };
+    /// What came of the checks on the base. What was seen of another base than the present one is evidence of that one only.
+    pub fn hear_base(&mut self, out: &dyn Outside, check: &BaseCheckResult) {
+        let is_present = check.is_about(self.base.as_ref());
+        let news = &check.news;
         let mut gate = self.base_gate.clone();
         gate.hear(out.now(), news);
         if let BaseNews::Checked(report) = news

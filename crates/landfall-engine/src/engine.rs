@@ -19,7 +19,7 @@ use landfall_host::sandbox;
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_host::wait::FolderWatch;
 use landfall_model::Feedback;
-use landfall_model::base_gate::BaseNews;
+use landfall_model::base_gate::BaseCheckResult;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::disk::Disk;
 use landfall_model::journal_claim::JournalClaim;
@@ -172,8 +172,8 @@ pub(crate) enum Mail {
     Fact(EngineEvent),
     /// A person asks.
     Ask(Ask, Sender<Answer>),
-    /// What came of the checks on the base; none if it could not be found.
-    BaseChecked { base: Option<Commit>, news: BaseNews },
+    /// What came of the checks on the base.
+    BaseChecked(Box<BaseCheckResult>),
     /// The model has answered an agent of this task: its account can be worked on.
     Answered(TaskId),
     /// Publishing is over for now.
@@ -582,7 +582,7 @@ impl Engine {
                 self.perform_queue(effect);
             }
             land::keep_checkpoints(&self.site, &turn.checkpoints);
-            base_checker.look(self.core.wants_base_check(&*self.site));
+            base_checker.look(self.core.wants_base_check(&*self.site), self.core.base());
             if turn.landed {
                 publishing.ask();
             }
@@ -623,9 +623,7 @@ impl Engine {
                         self.replies.push((reply, Ok(Reply::Stopping { agents })));
                     }
                     Mail::Ask(ask, reply) => self.hear_ask(ask, reply),
-                    Mail::BaseChecked { base, news } => {
-                        self.core.hear_base(&*self.site, base.as_ref(), &news);
-                    }
+                    Mail::BaseChecked(result) => self.core.hear_base(&*self.site, &result),
                     Mail::Answered(task) => self.core.answered(&*self.site, task),
                     Mail::PublishOver => publishing.over(),
                     Mail::CutShort(task) => self.core.set_cut_short(task),

@@ -4,11 +4,11 @@
 //! The checks run on a base at most once: a pass is known by its tree, rules and environment, and what lands was verified as
 //! exactly that tree. A red base is checked again when it moves, and by the next run.
 
-use crate::Timestamp;
 use crate::course::gate_pause_ms;
 use crate::denial::settings_that_allow;
 use crate::event::Mover;
 use crate::gate::{CommandResult, GateReport, Outcome};
+use crate::{Commit, Timestamp};
 
 /// What agents do while a check does not pass on the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +56,30 @@ pub enum BaseNews {
     Checked(Box<GateReport>),
     /// They could not be run.
     Failed(String),
+}
+
+/// Where a check of the base found the base, what came of it, and what the engine knew when the check began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseCheckResult {
+    /// Where the base was by the facts when the check began.
+    pub known: Option<Commit>,
+    /// Where it was found; none if it could not be found.
+    pub found: Option<Commit>,
+    /// What came of the checks there.
+    pub news: BaseNews,
+}
+
+impl BaseCheckResult {
+    /// Whether this is about the base where it is now. `present` is where it is by the facts. No fact names a base if the engine
+    /// ended between moving it and writing so; what was found there counts all the same, or it would be checked without end.
+    /// What was found before the base moved does not count.
+    #[must_use]
+    pub fn is_about(&self, present: Option<&Commit>) -> bool {
+        match (&self.found, present) {
+            (None, _) | (_, None) => true,
+            (Some(found), Some(present)) => found == present || self.known.as_ref() == Some(present),
+        }
+    }
 }
 
 /// So often the checks are tried on a machine that cannot run them before a run ends over it.
@@ -293,6 +317,18 @@ mod tests {
         }
         let broken = CommandResult { tests: Some(0), ..command(Outcome::Broken, Some(2)) };
         assert!(complaint_about_base(&report(vec![broken])).is_some());
+    }
+
+    #[test]
+    fn a_base_that_no_fact_names_is_checked_once_and_an_old_result_does_not_count() {
+        let [old, new] = ["a", "b"].map(|digit| Commit::new(&digit.repeat(40)));
+        let result =
+            BaseCheckResult { known: Some(old.clone()), found: Some(new.clone()), news: BaseNews::Exempt };
+        assert!(result.is_about(Some(&old)), "the engine ended before it wrote where the base is");
+        assert!(result.is_about(Some(&new)), "the fact came meanwhile");
+        let stale = BaseCheckResult { found: Some(old.clone()), ..result.clone() };
+        assert!(!stale.is_about(Some(&new)));
+        assert!(BaseCheckResult { found: None, ..result }.is_about(Some(&old)));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::sync::Mutex;
 use world::Sim;
 
 /// Seeds that once showed a bug.
-const REGRESSIONS: [u64; 10] = [1, 5, 21, 39, 219, 269, 857, 1442, 2929, 4005];
+const REGRESSIONS: [u64; 11] = [1, 5, 21, 39, 219, 269, 672, 857, 1442, 2929, 4005];
 
 const SEEDS: u64 = 5_000; // in every test run; `LANDFALL_SEEDS=100000` walks further
 const FACTS: usize = 300; // a walk is that long before all trouble ends

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_model::base_gate::BaseNews;
+use landfall_model::base_gate::{BaseCheckResult, BaseNews};
 use landfall_model::conflict::{Clash as Clashed, ClashKind};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::queue::{HoldWhy, LeftOut, Member, Prefix};
@@ -172,15 +172,13 @@ impl Sim {
 
     /// Runs the checks on the base as it is.
     fn check_base(&mut self) {
-        let Ok((base, ..)) = self.look() else {
-            let base = self.git.base.unwrap_or_default();
-            return self.mail.push_back(Mail::BaseChecked(base, BaseNews::Failed("no base".to_owned())));
+        let known = self.core().base().cloned();
+        let (found, news) = match self.look() {
+            Err(_) => (None, BaseNews::Failed("no base".to_owned())),
+            Ok((base, ..)) if self.trouble() => (Some(name(base)), BaseNews::Failed("no room".to_owned())),
+            Ok((base, ..)) => (Some(name(base)), BaseNews::Checked(Box::new(self.verify(base, base, base)))),
         };
-        let news = match self.trouble() {
-            true => BaseNews::Failed("no room".to_owned()),
-            false => BaseNews::Checked(Box::new(self.verify(base, base, base))),
-        };
-        self.mail.push_back(Mail::BaseChecked(base, news));
+        self.mail.push_back(Mail::BaseChecked(Box::new(BaseCheckResult { known, found, news })));
     }
 
     fn trouble(&mut self) -> bool {

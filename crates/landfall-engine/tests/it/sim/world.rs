@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use landfall_engine::AskError;
 use landfall_engine::core::{Core, Replay, Rules, RunOptions, SprintAsked, Turn};
-use landfall_model::base_gate::BaseNews;
+use landfall_model::base_gate::BaseCheckResult;
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
 use landfall_model::pilot::Mode;
@@ -22,7 +22,7 @@ use landfall_model::{
 use landfall_store::{Batch, Journal as _, Memory, Seq};
 
 use super::check::Book;
-use super::git::{Git, Oid, name};
+use super::git::{Git, Oid};
 use super::host::Host;
 use super::outside::Out;
 use super::rng::Rng;
@@ -122,7 +122,7 @@ pub enum Mail {
     Queue(Box<QueueNews>),
     Fact(EngineEvent),
     PublishOver,
-    BaseChecked(Oid, BaseNews),
+    BaseChecked(Box<BaseCheckResult>),
 }
 
 /// How the seed sets the scene.
@@ -723,7 +723,7 @@ impl Sim {
             Mail::News(task, news) => core.hear(&self.out, task, &news),
             Mail::Queue(news) => core.hear_queue(&self.out, &news),
             Mail::Fact(event) => core.fact(&self.out, event),
-            Mail::BaseChecked(base, news) => core.hear_base(&self.out, Some(&name(base)), &news),
+            Mail::BaseChecked(result) => core.hear_base(&self.out, &result),
             Mail::PublishOver => self.publish_busy = false,
         }
     }
