@@ -921,7 +921,7 @@ impl Gate<'_> {
                 let doing = format!("start a check: {message}");
                 return Err(GitError::io(doing, std::io::Error::from_raw_os_error(*errno)));
             }
-            sitter::Exit::NotStarted { .. } => Some(127),
+            sitter::Exit::NotStarted { .. } => None,
         };
         let tests = match (count_tests(&out), count_tests(&err)) {
             (None, None) => None,
@@ -955,7 +955,11 @@ impl Gate<'_> {
             }
         };
         seen.is_denied = !denied.is_empty();
-        let mut excerpt = excerpt(&out, &err);
+        let mut excerpt = match &ended.exit {
+            // The sandbox could not be set up, for example.
+            sitter::Exit::NotStarted { message, .. } => message.clone(),
+            sitter::Exit::Code(_) | sitter::Exit::Signal(_) => excerpt(&out, &err),
+        };
         if is_red && ended.oom_kills > 0 {
             excerpt.push_str("\nthe kernel ended processes of this machine for lack of memory while this ran, again and again");
         }
