@@ -323,7 +323,7 @@ impl Repo {
             .git
             .call("look up whether names differ by case")
             .git_dir(&self.git_dir)
-            .args(["config", "--type=bool", "--get", "core.ignoreCase"])
+            .args(["config", "--local", "--type=bool", "--get", "core.ignoreCase"]) // our own calls set another value
             .run()?;
         Ok(said.stdout.trim_ascii_end() == b"true") // it ends with 1 if nothing is set
     }
