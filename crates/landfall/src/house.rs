@@ -162,6 +162,12 @@ pub fn installed_agents() -> Vec<(String, PathBuf, String)> {
     ready_made.filter_map(find).collect()
 }
 
+/// Whether agents of this kind report the tokens they use, but not what they cost.
+pub fn reports_tokens_alone(kind: &str) -> bool {
+    use landfall_agents::registry::{UsageReport, find};
+    find(kind).is_ok_and(|entry| entry.usage == UsageReport::Tokens)
+}
+
 /// Where to attach to the agent of a task in the project at `at`.
 pub fn terminal(at: &At, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
     terminal::of(&Place::find(at)?, wire::model_task(task))

@@ -299,12 +299,9 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
              caches = [{list}]\n"
         );
     }
-    text += match agent.map(|agent| agent.kind.as_str()) {
-        // They tell tokens, but not what they cost.
-        Some("codex" | "gemini") => {
-            "\n[budget]\nday_tokens = 20000000       # no agent starts once this much is used today\n"
-        }
-        Some(_) | None => "\n[budget]\nday_usd = 20                # no agent starts once this much is spent today\n",
+    text += match agent.is_some_and(|agent| house::reports_tokens_alone(&agent.kind)) {
+        true => "\n[budget]\nday_tokens = 20000000       # no agent starts once this much is used today\n",
+        false => "\n[budget]\nday_usd = 20                # no agent starts once this much is spent today\n",
     };
     text += &match agent {
         Some(agent) => format!(
