@@ -127,6 +127,7 @@ fn a_run_on_another_base_goes_on_without_whoever_began_it_beside_one_of_the_proj
     world.task("Slow on main", &format!("{}{}", hold.line(), writes("slow.txt")), &[]);
     world.task("On the side", &writes("side.txt"), &["--base", BASE]);
     let mut run = world.start(&["run"]);
+    world.eventually("the agent on main to be at work", || !world.facts("T1", "iteration-began").is_empty());
     world.landfall(&["run", "--base", BASE, "--detach"]).ok();
     let side = || world.git(&["ls-tree", "--name-only", BASE]);
     world.eventually("the work of the side to land", || side().contains("side.txt"));

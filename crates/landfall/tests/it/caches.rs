@@ -12,7 +12,8 @@ const CACHED: &str = "${CARGO_HOME:-$HOME/.cargo}/registry/cache/a.crate ${npm_c
 const USUAL: [&str; 3] = [".cargo/registry/cache/a.crate", ".npm/_cacache/index", "go/pkg/mod/a.go"];
 
 /// A project with a user's caches. Its agents write down what they find in them and leave something else there; so do its
-/// checks, which fail if they do not find what the user has.
+/// checks, which fail if they do not find what the user has. On the base the checks leave nothing: what they leave there is
+/// for all verifications.
 fn scene(settings: &str) -> Scratch {
     let scratch = Scratch::new(LANDFALL);
     for cached in USUAL {
@@ -25,7 +26,8 @@ fn scene(settings: &str) -> Scratch {
     scratch.file(
         "check.sh",
         &format!(
-            "for file in {CACHED}; do test \"$(cat $file)\" = theirs || exit 1; echo check > $file || exit 2; done\n"
+            "[ -e one.txt ] || [ -e two.txt ] || exit 0\n\
+             for file in {CACHED}; do test \"$(cat $file)\" = theirs || exit 1; echo check > $file || exit 2; done\n"
         ),
     );
     scratch.settings(&format!(

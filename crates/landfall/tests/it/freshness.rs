@@ -10,8 +10,8 @@ use landfall_testkit::Scratch;
 use crate::LANDFALL;
 use crate::sandbox::open_folder;
 
-/// Says that it has begun, waits for leave, and shows what it was given.
-const CHECK: &str = "name=one; test ! -e two.txt || name=two; touch $HOME/open/at-$name\n\
+/// Says that it has begun, waits for leave, and shows what it was given. It has nothing to do on the base.
+const CHECK: &str = "test -e one.txt || exit 0; name=one; test ! -e two.txt || name=two; touch $HOME/open/at-$name\n\
     while [ ! -e $HOME/open/go-$name ]; do sleep 0.02; done\n\
     cat want.txt > $HOME/open/saw-$name; grep -q right want.txt\n";
 

@@ -112,8 +112,10 @@ impl Client<'_> {
         scratch.eventually("the agent is at work", || {
             let (_, shown) = self.0.get(&format!("/api/v1/tasks/{task}"));
             let shown: Value = serde_json::from_str(&shown).unwrap_or_default();
-            shown["attempts"].as_array().is_some_and(|it| !it.is_empty())
-                && scratch.root().join("state/attempts").read_dir().is_ok_and(|mut it| it.next().is_some())
+            let runs = scratch.root().join("state/attempts").read_dir().into_iter().flatten().flatten();
+            let mut names = runs.map(|run| run.file_name().to_string_lossy().into_owned());
+            shown["attempts"].as_array().is_some_and(|attempts| !attempts.is_empty())
+                && names.any(|name| name.starts_with(&format!("{task}-a"))) // and not a check of the base alone
         });
     }
 }

@@ -36,8 +36,18 @@ fn completions_name_every_command() {
     let place = TestEnvironment::without_repository();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let said = place.landfall(&["completions", shell]).works();
-        for word in ["init", "certificate", "reclaim"] {
-            assert!(said.out.contains(word), "{shell}: {word}");
+        assert!(
+            said.out.contains("LANDFALL_COMPLETE"),
+            "the script of {shell} asks the program: {}",
+            said.out
+        );
+    }
+    for (typed, words) in [(&[""][..], &["init", "certificate"][..]), (&["project", ""], &["reclaim"])] {
+        let mut command = place.command(&[&["--", "landfall"], typed].concat());
+        command.env("LANDFALL_COMPLETE", "fish");
+        let said = String::from_utf8(command.output().expect("it starts").stdout).expect("UTF-8");
+        for word in words {
+            assert!(said.lines().any(|line| line.split('\t').next() == Some(word)), "{word}: {said}");
         }
     }
     place.landfall(&["completions", "tcsh"]).refuses(2, &["tcsh", "bash"]);
