@@ -711,8 +711,14 @@ fn work_that_no_agent_can_do_again_blocks_the_task_and_does_not_repeat_the_verif
 fn killed_while(oom_kills: &[u64]) -> Scene {
     let mut scene = working();
     for (number, oom_kills) in oom_kills.iter().enumerate() {
+        if matches!(scene.task.state, State::Ended(_)) {
+            break;
+        }
         if number > 0 {
             scene = scene.play_all([Line::Wait(600_000), due(), granted()]);
+        }
+        if matches!(&scene.task.state, State::Active { doing: Doing::Preparing { .. }, .. }) {
+            scene = scene.play_all([workspace()]);
         }
         let State::Active { doing: Doing::Running { iteration, .. }, .. } = &scene.task.state else { break };
         let run = landfall_model::EndedRun {

@@ -243,8 +243,9 @@ fn check_sentence(sentence: &str) {
     let commands = sentence.split('`').skip(1).step_by(2);
     for command in commands.filter(|command| command.starts_with("landfall")) {
         let verb = command.split(' ').nth(1).expect("a verb");
-        let gentle = ["edit", "run", "retry", "release", "answer", "diff", "show"].contains(&verb);
-        assert!(gentle && !command.contains("fresh"), "suggests nothing that loses work: {sentence}");
+        let is_gentle = ["edit", "run", "retry", "answer", "diff", "show"].contains(&verb)
+            || command.starts_with("landfall task release ");
+        assert!(is_gentle && !command.contains("fresh"), "suggests nothing that loses work: {sentence}");
     }
     let quiet = sentence.split('`').step_by(2).collect::<String>();
     let stops = quiet.trim_end_matches('.').matches(". ").count();

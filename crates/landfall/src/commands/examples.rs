@@ -285,7 +285,7 @@ mod tests {
             if words.next_if_eq(&"--base").is_some() {
                 words.next();
             }
-            if words.next_if(|word| ["bridge", "sit"].contains(word)).is_some() {
+            if words.next_if(|word| ["bridge", "play", "sit"].contains(word)).is_some() {
                 continue; // not for people: Landfall starts these itself
             }
             while let Some(below) = words.peek().and_then(|word| command.find_subcommand(word)) {
