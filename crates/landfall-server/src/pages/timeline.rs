@@ -15,7 +15,6 @@ const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
 const SUM: f64 = 70.0; // the curves of scope and landed
 const TICKS: usize = 5;
-const TITLE_MAX: usize = 26; // letters beside the id
 const NAMED_MIN: f64 = 44.0; // a narrower bar has no name
 
 /// A task with what was tried on it.
@@ -83,6 +82,7 @@ struct TimelineRow {
     /// Where the middle of its text is.
     text_y: f64,
     task: TaskId,
+    /// The whole title. The picture cuts it off: a part of a secret would not be known as one, and not be hidden.
     title: String,
     bars: Vec<TimelineBar>,
 }
@@ -123,8 +123,13 @@ impl Timeline {
         for (place, task) in tasks.iter().enumerate() {
             let y = TOP + ROW * count(place);
             let bars = task.spans.iter().map(|span| bar(span, x(span.began_ms), x(span.ended_ms)));
-            let title: String = task.title.chars().take(TITLE_MAX).collect();
-            rows.push(TimelineRow { y, text_y: y + BAR / 2.0, task: task.task, title, bars: bars.collect() });
+            rows.push(TimelineRow {
+                y,
+                text_y: y + BAR / 2.0,
+                task: task.task,
+                title: task.title.clone(),
+                bars: bars.collect(),
+            });
         }
         let rows_bottom = TOP + ROW * count(tasks.len());
         let mut landings: Vec<(i64, TaskId)> =

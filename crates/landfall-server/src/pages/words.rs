@@ -102,7 +102,8 @@ pub(super) fn task_links(text: &str) -> Markup {
     html
 }
 
-/// Text without the clauses that name a command: "; `landfall retry T7` tries it again" and " (`landfall answer T7 …`)".
+/// Text without the clauses that name a command: "; `landfall retry T7` tries it again", " (`landfall answer T7 …`)" and, at the
+/// end of a line, ": `landfall issue tick 7 2`". A line whose main clause is a command is left out, if others stay.
 fn without_commands(text: &str) -> String {
     const COMMAND: &str = "`landfall ";
     let mut kept = text.to_owned();
@@ -119,7 +120,21 @@ fn without_commands(text: &str) -> String {
         let clause = kept[code..].find([';', '.', '\n']).map_or(kept.len(), |end| code + end);
         kept.replace_range(at..clause, "");
     }
-    kept
+    while let Some(at) = kept.find(": `landfall ") {
+        let end = kept[at..].find('\n').map_or(kept.len(), |end| at + end);
+        kept.replace_range(at..end, "");
+    }
+    let is_told = |line: &&str| !line.starts_with(COMMAND) && !line.contains(", `landfall ");
+    let told: Vec<&str> = kept.lines().filter(is_told).collect();
+    if told.len() == kept.lines().count() || told.is_empty() { kept } else { told.join("\n") }
+}
+
+/// A code such as `nothing-left` as words. Any other text stays as it is: a secret with blanks in it would not be known as one.
+pub(super) fn code_words(code: &str) -> String {
+    match code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
+        true => code.replace('-', " "),
+        false => line(code),
+    }
 }
 
 /// The same on one line: every stretch of white space is one blank.
@@ -262,6 +277,15 @@ mod tests {
         );
         assert_eq!(shown("Which one? (`landfall answer T9 \"…\"`)."), "Which one?");
         assert_eq!(shown("a ` b <i>"), "a ` b &lt;i&gt;");
+        let left = "its issue #7 is not done\n2. people like it: `landfall issue tick 7 2`\nonce they are ticked, `landfall auto 7` looks again";
+        assert_eq!(shown(left), "its issue #7 is not done\n2. people like it");
+        assert_eq!(shown("`landfall auto 7` looks at it"), "<code>landfall auto 7</code> looks at it");
+    }
+
+    #[test]
+    fn a_code_becomes_words_and_nothing_else_does() {
+        assert_eq!(code_words("nothing-left"), "nothing left");
+        assert_eq!(code_words("sk-Zk7+/"), "sk-Zk7+/");
     }
 
     #[test]
