@@ -23,7 +23,7 @@ use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
 pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, Waited, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
-pub use left::{LandedIssue, LeftBox, is_left, left_words};
+pub use left::{LandedIssue, LeftBox, is_left, left_boxes, left_words};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
 };

@@ -187,6 +187,7 @@ pub(crate) fn sentence(response: &Response) -> String {
             format!("Added {}.", ids.join(", "))
         }
         Response::Annotate(it) => it.text.clone(),
+        Response::IssueTick(it) => it.text.clone(),
         Response::Edit(it)
         | Response::TaskDo(it)
         | Response::TargetSay(it)

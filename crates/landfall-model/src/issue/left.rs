@@ -40,14 +40,21 @@ pub fn is_left(now: &LandedIssue) -> bool {
     now.phase == Some(Phase::Verify) && !now.unplanned && !decided
 }
 
-/// What is left, in lines for a person, with what to do about each. Where nobody can ask the tracker, as it was last seen.
+/// The boxes that are not ticked, as their issue shows them. Where nobody can ask the tracker, as they were last seen.
 #[must_use]
-pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
-    let number = Source::of(&task.spec.source)?.number;
+pub fn left_boxes(task: &Task, now: Option<&LandedIssue>) -> Vec<LeftBox> {
     let mut boxes = now.map_or_else(|| boxes_seen(task), |now| open_boxes(&now.body));
     for it in &mut boxes {
         it.by_hand |= looked_at(task).any(|(words, result, _)| *words == it.text && is_for_others(*result));
     }
+    boxes
+}
+
+/// What is left, in lines for a person, with what to do about each. Where nobody can ask the tracker, as it was last seen.
+#[must_use]
+pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
+    let number = Source::of(&task.spec.source)?.number;
+    let boxes = left_boxes(task, now);
     let mut lines = vec![match &task.landed {
         Some(landed) => {
             format!("it landed as {}, and its issue #{number} is not done", landed.commit.short())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use landfall_api::{self as api, Action, InboxKind, Problem, Request, ReviewSaid};
+use landfall_engine::model::issue::LeftBox;
 use landfall_engine::model::{State, Status, Task, Wait, review};
 use landfall_engine::store::{Reader, TaskRow};
 
@@ -163,14 +164,36 @@ fn item(
 
 /// What is left of an issue that landed.
 fn of_issue(reader: &Reader, left: &left::Left) -> Result<api::InboxItem, Problem> {
-    let left::Left { row, task, text } = left;
+    let left::Left { row, task, text, issue, boxes } = left;
     let again = api::Retry { tasks: vec![wire::task_id(row.id)], fresh: false, note: None };
+    let mut actions =
+        vec![Action::new("Look at it again, and close it if all holds", &Request::Retry(again))];
+    for left_box in boxes.iter().filter(|left_box| left_box.by_hand) {
+        let label = format!("Tick box {}: {}", left_box.place, left_box.text);
+        let asked = api::IssueTick {
+            issue: api::IssueNumber(*issue),
+            named: name_of_box(left_box, boxes),
+            open: false,
+        };
+        actions.push(Action::new(&label, &Request::IssueTick(asked)));
+    }
     Ok(api::InboxItem {
         text: text.clone(),
         commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
-        actions: vec![Action::new("Look at it again, and close it if all holds", &Request::Retry(again))],
+        actions,
         ..plain(reader, InboxKind::Acceptance, "landed", row, task)?
     })
+}
+
+/// What a box is called by. Its words name it even if boxes before it come or go meanwhile; its place is the name where words do
+/// not tell it from another.
+fn name_of_box(named: &LeftBox, boxes: &[LeftBox]) -> String {
+    let same = |other: &&LeftBox| other.text.to_lowercase() == named.text.to_lowercase();
+    let is_number = named.text.trim().bytes().all(|byte| byte.is_ascii_digit());
+    match is_number || boxes.iter().filter(same).count() > 1 {
+        true => named.place.to_string(),
+        false => named.text.clone(),
+    }
 }
 
 /// A need of a task, without what is asked.

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use landfall_api::Problem;
 use landfall_engine::engine::load_settings;
-use landfall_engine::model::issue::{LandedIssue, Phase, Source, is_left, is_partial, left_words};
+use landfall_engine::model::issue::{
+    LandedIssue, LeftBox, Phase, Source, is_left, is_partial, left_boxes, left_words,
+};
 use landfall_engine::model::{Status, Task};
 use landfall_engine::store::{Reader, TaskRow};
 use landfall_trackers::tracker::{
@@ -26,6 +28,9 @@ pub(super) struct Left {
     pub task: Arc<Task>,
     /// What is left and what to do about it, in lines.
     pub text: String,
+    pub issue: u64,
+    /// The boxes that are not ticked.
+    pub boxes: Vec<LeftBox>,
 }
 
 /// All of them, by their tasks.
@@ -59,7 +64,8 @@ pub(super) fn all(place: &Place, reader: &Reader) -> Result<Vec<Left>, Problem> 
             Some(Some(Shown::Now(_)) | None) => continue,
         };
         let text = left_words(&task, now).unwrap_or_default();
-        all.push(Left { row, task, text });
+        let boxes = left_boxes(&task, now);
+        all.push(Left { row, task, text, issue: number, boxes });
     }
     all.sort_by_key(|left| left.row.id);
     Ok(all)

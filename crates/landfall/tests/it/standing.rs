@@ -107,12 +107,46 @@ fn what_is_left_of_an_issue_is_on_the_page_until_somebody_closes_it() {
     let served = Served::start(&world, &[]);
     let (code, page) = served.get("/inbox");
     assert_eq!(code, 200, "{page}");
-    for words in ["Boxes to tick", "landfall issue tick 1 1", "Look at it again", "/do/retry"] {
+    let tick = "Tick box 1: people like it";
+    for words in ["Acceptance", "people like it", tick, "Look at it again"] {
         assert!(page.contains(words), "{words} in {page}");
     }
+    assert!(!page.contains("landfall issue tick"), "the page has the button: {page}");
+    // The button ticks the box in the issue.
+    let headers = format!(
+        "Authorization: Bearer {}\r\nOrigin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
+        served.token, served.at
+    );
+    let (code, said) = served.ask("POST", "/do/decide", &headers, &pressed(&page, tick));
+    assert_eq!(code, 303, "{said}");
+    let detail = world.landfall(&["--json", "issue", "show", &number]).json();
+    assert!(detail.to_string().contains("- [x] people like it"), "{detail}");
+    world.eventually("the page has no such box", || !served.get("/inbox").1.contains(tick));
     world.landfall(&["issue", "close", &number]).ok();
     world.eventually("it is gone from the page", || served.get("/inbox").1.contains("Nothing waits for you"));
     served.end();
+}
+
+/// What a browser sends for the decision of a page if this button is pressed.
+fn pressed(page: &str, button: &str) -> String {
+    let form = page.split("action=\"/do/decide\"").nth(1).expect("a decision");
+    let form = form.split("</form>").next().expect("it has a beginning");
+    let value = |tag: &str, name: &str| {
+        let (_, after) = tag.split_once(&format!("{name}=\""))?;
+        after.split('"').next().map(str::to_owned)
+    };
+    let tags: Vec<&str> = form.split('<').collect();
+    let hidden = tags.iter().filter(|tag| tag.contains("type=\"hidden\""));
+    let mut fields: Vec<(String, String)> =
+        hidden.filter_map(|tag| Some((value(tag, " name")?, value(tag, "value")?))).collect();
+    let which = tags.iter().find(|tag| tag.starts_with("button ") && tag.contains(button));
+    fields.push(("do".to_owned(), value(which.expect("the button"), "value").expect("it has a value")));
+    let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    fields
+        .iter()
+        .map(|(name, text)| format!("{}={}", encode(name), encode(text)))
+        .collect::<Vec<_>>()
+        .join("&")
 }
 
 #[test]
