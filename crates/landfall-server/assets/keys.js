@@ -58,18 +58,33 @@ export function handleKeys() {
 
 /** Opens what the address points into, where it is folded, and takes the focus there. */
 export function openTarget() {
-  const target = document.querySelector(":target");
+  // A browser may set `:target` only when it draws the page, after scripts have run.
+  const target = document.querySelector(":target") ?? document.getElementById(location.hash.slice(1));
   if (target?.id === "main") return; // whoever skips the navigation comes to the beginning of the page
   for (let at = /** @type {Element | null} */ (target); at; at = at.parentElement) if (at instanceof HTMLDetailsElement) at.open = true;
   if (target?.id === "decide") {
     // A question wants words. Elsewhere a key press must not decide by mistake: the focus stays on the decision as a whole.
     const words = target.querySelector("textarea[required]") ?? target;
-    if (words instanceof HTMLElement) words.focus({ preventScroll: true });
+    if (words instanceof HTMLElement) keepFocus(target, () => words.focus({ preventScroll: true }));
     return;
   }
   const field = target?.matches("input, textarea, select, button") ? target : target?.querySelector("input:not([type=hidden]), textarea, summary");
-  if (field instanceof HTMLElement) field.focus();
+  if (target && field instanceof HTMLElement) keepFocus(target, () => field.focus());
   target?.scrollIntoView({ block: "nearest" });
+}
+
+/** Takes the focus to a place inside of what the address points to. A browser follows the address once more when it draws the
+ * page for the first time, after scripts have run: it then focuses the target itself, or nothing.
+ * @param {Element} target
+ * @param {() => void} focus
+ */
+function keepFocus(target, focus) {
+  focus();
+  if (document.readyState === "complete") return;
+  const again = () => {
+    if (document.activeElement === document.body || document.activeElement === target) focus();
+  };
+  window.addEventListener("load", () => requestAnimationFrame(() => requestAnimationFrame(again)), { once: true });
 }
 
 /** Whether keys are letters of a text now.
