@@ -221,9 +221,10 @@ fn sum(
 /// A moment on the axis: the time of day, with the day where that is not clear.
 fn clock(at_ms: i64, span_ms: i64) -> String {
     const DAY_MS: i64 = 86_400_000;
+    const SHORT_MS: i64 = 600_000; // minutes do not tell the moments of the axis apart
     let stamp = words::stamp(at_ms);
     let day = stamp.get(5..10).unwrap_or_default();
-    let time = stamp.get(11..16).unwrap_or_default();
+    let time = stamp.get(if span_ms < SHORT_MS { 11..19 } else { 11..16 }).unwrap_or_default();
     if span_ms > DAY_MS { format!("{day} {time}") } else { time.to_owned() }
 }
 
