@@ -56,7 +56,7 @@ class DiffView {
       const path = file.dataset.file ?? "";
       const print = fingerprint(file.querySelector("tbody")?.textContent ?? "");
       const label = document.createElement("label");
-      label.className = "inline small push";
+      label.className = "inline small diff-mark";
       const box = document.createElement("input");
       box.type = "checkbox";
       label.append(box, "Viewed");
@@ -65,7 +65,6 @@ class DiffView {
         if (box.checked) file.open = false;
         count();
       };
-      label.addEventListener("click", (event) => event.stopPropagation());
       box.addEventListener("change", () => {
         if (box.checked) viewed[path] = print;
         else {
@@ -76,7 +75,8 @@ class DiffView {
         show();
       });
       box.checked = viewed[path] === print;
-      file.querySelector("summary")?.append(label);
+      // Beside the file and not in its summary, which is a button itself.
+      file.before(label);
       show();
     }
   }
