@@ -159,11 +159,12 @@ impl Work<'_> {
         lock_branch: &impl Fn() -> Result<Result<L, Option<Oid>>, GitError>,
         is_idle: &impl Fn() -> Result<bool, GitError>,
     ) -> Result<Step<L>, GitError> {
-        let UpdateRequest { old, new, .. } = *request;
+        let UpdateRequest { old, new, changes, .. } = *request;
         let doing = || format!("update the checkout in `{}`", self.checkout.root.display());
         let index_before = read_if_there(index).doing(doing)?;
         // Without a lock, because the user's filters may take long and their git must not wait for them.
         let staged = self.stage_new_files(index_before.as_deref(), old, new)?;
+        let filtered = self.filter_old_files(changes)?;
         crate::crash::point("git.publish.staged");
         let branch = match lock_branch() {
             Ok(Ok(branch)) => branch,
@@ -188,7 +189,7 @@ impl Work<'_> {
             self.stage.remove().doing(doing)?;
             return Ok(Step::Over(Box::new(Err(UpdateRefusal::Busy))));
         }
-        let plan = match self.plan(request) {
+        let plan = match self.plan(request, &filtered) {
             Ok(Ok(plan)) => plan,
             Ok(Err(blocked)) => {
                 self.stage.remove().doing(doing)?;
@@ -252,7 +253,11 @@ impl Work<'_> {
     }
 
     /// What is to be done to the files, or which of them are in the way.
-    fn plan(&self, request: &UpdateRequest<'_>) -> Result<Result<SwapPlan, Vec<BlockedFile>>, GitError> {
+    fn plan(
+        &self,
+        request: &UpdateRequest<'_>,
+        filtered: &HashMap<Vec<u8>, Option<Fingerprint>>,
+    ) -> Result<Result<SwapPlan, Vec<BlockedFile>>, GitError> {
         let UpdateRequest { old, new, changes, beside, .. } = *request;
         let doing = || format!("look at the files in `{}`", self.checkout.root.display());
         let mut blocked = BlockedFiles::default();
@@ -374,9 +379,11 @@ impl Work<'_> {
         if !blocked.0.is_empty() {
             return Ok(Err(blocked.list()));
         }
-        let olds = changes.iter().filter(|change| take.contains(&change.path.as_slice()));
-        for path in self.hidden_edits(olds.filter_map(|change| entry(change, &change.old)), &checked)? {
-            blocked.add(&path, BlockedWhy::Filtered);
+        for path in &take {
+            // git sees no difference where a clean filter drops it, and what it drops is nowhere else.
+            if filtered.get(*path).is_some_and(|made| made.as_ref() != checked.get(path)) {
+                blocked.add(path, BlockedWhy::Filtered);
+            }
         }
         if !blocked.0.is_empty() {
             return Ok(Err(blocked.list()));
@@ -483,17 +490,24 @@ impl Work<'_> {
             .map(|bytes| split_paths(&bytes))
     }
 
-    /// Paths whose file is not what the user's filters make of this content, though git sees no difference: a clean filter
-    /// drops it. What it drops is nowhere else.
-    fn hidden_edits<'e>(
+    /// What the user's filters make of the old content of changed files that have a filter, by path.
+    ///
+    /// Without a lock, for the same reason as the new files.
+    fn filter_old_files(
         &self,
-        entries: impl Iterator<Item = (&'e [u8], u32, &'e Oid)>,
-        checked: &HashMap<&[u8], Fingerprint>,
-    ) -> Result<Vec<Vec<u8>>, GitError> {
+        changes: &[Difference],
+    ) -> Result<HashMap<Vec<u8>, Option<Fingerprint>>, GitError> {
         let doing = || "compare the checkout with what filters make of a commit".to_owned();
-        let entries: Vec<_> = entries.collect();
+        let mut entries = Vec::new();
+        for change in changes {
+            if let Some(entry) = entry(change, &change.old)
+                && matches!(self.look(&change.path).doing(doing)?, OnDisk::Present)
+            {
+                entries.push(entry);
+            }
+        }
         if entries.is_empty() {
-            return Ok(Vec::new());
+            return Ok(HashMap::new());
         }
         let mut names = Vec::new();
         for (path, ..) in &entries {
@@ -514,9 +528,9 @@ impl Work<'_> {
             .filter(|fields| !matches!(fields[2], b"unspecified" | b"unset"))
             .map(|fields| fields[0])
             .collect();
-        let entries: Vec<_> = entries.into_iter().filter(|(path, ..)| filtered.contains(path)).collect();
+        entries.retain(|(path, ..)| filtered.contains(path));
         if entries.is_empty() {
-            return Ok(Vec::new());
+            return Ok(HashMap::new());
         }
         let (mut list, mut names) = (Vec::new(), Vec::new());
         for (path, mode, oid) in &entries {
@@ -534,16 +548,8 @@ impl Work<'_> {
         git().args(["update-index", "-z", "--index-info"]).input(list).output()?;
         git().args(["checkout-index", "-q", "-z", "--stdin"]).arg(prefix).input(names).output()?;
         let expected = files::open_folder(&expected).doing(doing)?;
-        let is_edited = |path: &[u8]| {
-            let made = Fingerprint::read(expected.as_fd(), path).ok().flatten();
-            made.as_ref() != checked.get(path)
-        };
-        Ok(entries
-            .iter()
-            .map(|(path, ..)| *path)
-            .filter(|path| is_edited(path))
-            .map(<[u8]>::to_vec)
-            .collect())
+        let made = |path: &[u8]| Fingerprint::read(expected.as_fd(), path).ok().flatten();
+        Ok(entries.into_iter().map(|(path, ..)| (path.to_vec(), made(path))).collect())
     }
 
     fn look(&self, path: &[u8]) -> std::io::Result<OnDisk> {
