@@ -106,7 +106,7 @@ fn homes(wanted: &[Pinned]) -> Result<Tool<Vec<PathBuf>>> {
     lock.lock().context("wait for the lock of the cache")?;
     for entry in fs::read_dir(&cache).context("read the cache")?.flatten() {
         if entry.file_name().to_string_lossy().contains(PART) {
-            drop(fs::remove_dir_all(entry.path())); // the next one tries again
+            let _ = fs::remove_dir_all(entry.path()); // the next one tries again
         }
     }
     let mut homes = Vec::new();

@@ -297,7 +297,7 @@ struct FirstRunFolder(PathBuf);
 
 impl Drop for FirstRunFolder {
     fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0)); // what stays is in the cache folder
+        let _ = std::fs::remove_dir_all(&self.0); // what stays is in the cache folder
     }
 }
 

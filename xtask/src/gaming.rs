@@ -272,7 +272,7 @@ struct GamingFolder(PathBuf);
 
 impl Drop for GamingFolder {
     fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0)); // what stays is in the folder for temporary files
+        let _ = std::fs::remove_dir_all(&self.0); // what stays is in the folder for temporary files
     }
 }
 

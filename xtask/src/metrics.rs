@@ -218,7 +218,7 @@ struct CheckoutFolder(PathBuf);
 
 impl Drop for CheckoutFolder {
     fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0)); // what stays is in the folder for temporary files
+        let _ = std::fs::remove_dir_all(&self.0); // what stays is in the folder for temporary files
     }
 }
 

@@ -38,7 +38,7 @@ pub fn run(args: &OutageArgs) -> Result<()> {
     tests.env("LANDFALL_OUTAGE_SCALE", args.scale.to_string()).env("LANDFALL_OUTAGE_REPORT", &report);
     let status = tests.status().context("start the stories")?;
     let text = std::fs::read_to_string(&report).unwrap_or_default(); // none of them came to its end
-    drop(std::fs::remove_file(&report)); // it is not there then
+    let _ = std::fs::remove_file(&report); // it is not there then
     let mut rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
     rows.sort();
     println!("{}", COLUMNS.join(" | "));

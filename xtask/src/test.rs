@@ -208,7 +208,7 @@ fn run_tests(
         command.arg(format!("--stress-count={}", args.repeat));
     }
     let junit = target_folder()?.join("../nextest/xtask/junit.xml");
-    drop(fs::remove_file(&junit)); // that of an earlier run, if there was one
+    let _ = fs::remove_file(&junit); // that of an earlier run, if there was one
     let load = args.load.map(Load::start);
     let tested = run_step("tests", command);
     drop(load);

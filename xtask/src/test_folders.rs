@@ -37,7 +37,7 @@ impl TestFolders {
 
 impl Drop for TestFolders {
     fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.temporary)); // what stays is in the folder for temporary files
+        let _ = fs::remove_dir_all(&self.temporary); // what stays is in the folder for temporary files
     }
 }
 

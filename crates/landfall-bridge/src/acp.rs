@@ -242,7 +242,7 @@ async fn prompt(
         answer = &mut answer => answer,
         () = stopped(&mut stop) => {
             note(&Note::Stopping);
-            drop(connection.send_notification(CancelNotification::new(session))); // gone already: the same
+            let _ = connection.send_notification(CancelNotification::new(session)); // gone already: the same
             timeout(CANCEL_MAX, answer).await.map_err(|_| Broken::Stopped)?
         }
     };

@@ -40,7 +40,7 @@ impl BaseChecker {
             };
             if let Some(news) = news {
                 let result = Box::new(BaseCheckResult { known, found, news });
-                drop(site.mail.send(Mail::BaseChecked(result))); // the engine has left: nobody waits to start
+                let _ = site.mail.send(Mail::BaseChecked(result)); // the engine has left: nobody waits to start
             }
         });
         self.thread = thread.ok(); // without a thread the next turn tries again
@@ -52,7 +52,7 @@ impl BaseChecker {
         if !thread.is_finished() {
             gate::interrupt(&self.site);
         }
-        drop(thread.join()); // a panic there has ended the process
+        let _ = thread.join(); // a panic there has ended the process
     }
 }
 

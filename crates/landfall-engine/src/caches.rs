@@ -77,7 +77,7 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
     let CachePlan { entries, others, mut methods, notices } = plan(request);
     access.notices = notices;
     if entries.is_empty() {
-        drop(std::fs::remove_dir(request.room)); // something else may be in it by now
+        let _ = std::fs::remove_dir(request.room); // something else may be in it by now
         return Ok(access);
     }
     for (entry, method) in entries.iter().zip(&mut methods) {
@@ -188,7 +188,7 @@ fn find_cache<'a>(request: &'a CacheRequest<'a>, name: &'a str) -> Result<Option
     }
     // A mount needs a folder to be put on. It is made only in a folder that its tool has already.
     if known.is_some() {
-        drop(std::fs::create_dir_all(&named)); // what cannot be made is not there for the tool either
+        let _ = std::fs::create_dir_all(&named); // what cannot be made is not there for the tool either
     }
     let Ok(path) = named.canonicalize() else { return Ok(None) };
     Ok((path.is_dir() && !request.is_hidden(&path)).then(|| entry(path, true)))
@@ -349,9 +349,9 @@ impl CacheEntry<'_> {
 
     /// Removes what a method has made, or a part of it.
     fn remove_made(&self) {
-        drop(remove_tree(&self.own_folder())); // what stays is removed before it is made again
+        let _ = remove_tree(&self.own_folder()); // what stays is removed before it is made again
         if let Some(known) = self.known {
-            drop(remove_tree(&below(&self.tool_folder(known), known.redirect.below))); // the same
+            let _ = remove_tree(&below(&self.tool_folder(known), known.redirect.below)); // the same
         }
     }
 

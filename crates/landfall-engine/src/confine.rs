@@ -489,7 +489,7 @@ pub(crate) fn make_tmp(dir: &Path) -> std::io::Result<PathBuf> {
 /// Gives it up.
 pub(crate) fn remove_tmp(dir: &Path) {
     if let Some(tmp) = private_tmp(dir) {
-        drop(std::fs::remove_dir_all(&tmp)); // what is left is in the folder for temporary files
+        let _ = std::fs::remove_dir_all(&tmp); // what is left is in the folder for temporary files
     }
 }
 

@@ -193,7 +193,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0)); // what is left is in the folder for temporary files
+        let _ = std::fs::remove_dir_all(&self.0); // what is left is in the folder for temporary files
     }
 }
 
@@ -322,7 +322,7 @@ fn wait(
                 if let (None, Some(enough)) = (&told, enough) {
                     told = Some(enough);
                     deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
-                    drop(sitter::stop(sitting, sitter::Stop::Gently)); // gone already is as good; else it is abandoned
+                    let _ = sitter::stop(sitting, sitter::Stop::Gently); // gone already is as good; else it is abandoned
                 }
                 wait_for_end(&mut watch, sitting, LOOK); // its end is heard at once; what it writes is looked for
             }

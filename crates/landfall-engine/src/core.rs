@@ -508,7 +508,7 @@ impl Core {
         self.refilter();
         // Whoever names tasks has picked; where nobody is there to pick, the first in line is taken.
         if options.mode == Mode::SemiAuto && (!options.attended || !options.only.is_empty()) {
-            drop(self.assign(out, None)); // nothing is ready: the run ends by itself
+            let _ = self.assign(out, None); // nothing is ready: the run ends by itself
         }
         if !options.attended {
             for id in

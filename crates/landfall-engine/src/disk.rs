@@ -383,7 +383,7 @@ fn pack(site: &Site) {
     let Ok(loose) = site.store.loose() else { return };
     let room = landfall_host::disk::free_bytes(site.folder.root()).unwrap_or(0);
     if loose.bytes >= WORTH && loose.bytes < room / 2 {
-        drop(site.store.pack()); // nothing is lost when it fails, and nothing gained
+        let _ = site.store.pack(); // nothing is lost when it fails, and nothing gained
     }
 }
 

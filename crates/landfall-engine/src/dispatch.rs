@@ -156,6 +156,6 @@ impl Dispatch {
             "revision": self.revision.as_ref().map(Digest::as_str),
             "text": self.pending.as_ref().and_then(|next| next.text.as_ref()),
         });
-        drop(write_private(&self.dir.join(RECORD), record.to_string().as_bytes())); // only for who adopts it
+        let _ = write_private(&self.dir.join(RECORD), record.to_string().as_bytes()); // only for who adopts it
     }
 }

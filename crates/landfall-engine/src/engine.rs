@@ -222,12 +222,12 @@ impl Handle {
 
     /// Finishes the iterations under way, then stops.
     pub fn drain(&self) {
-        drop(self.mail.send(Mail::Drain)); // it has ended already
+        let _ = self.mail.send(Mail::Drain); // it has ended already
     }
 
     /// Stops now; nothing is lost.
     pub fn stop_now(&self) {
-        drop(self.mail.send(Mail::StopNow)); // it has ended already
+        let _ = self.mail.send(Mail::StopNow); // it has ended already
     }
 }
 
@@ -324,7 +324,7 @@ impl Engine {
 
         // Whatever command it is: the lock of a publishing that was cut off keeps the user's git commands from working.
         if Repo::shows_publishing_traces(repo.git_dir()) {
-            drop(repo.recover_publishing()); // tried again before the next publishing
+            let _ = repo.recover_publishing(); // tried again before the next publishing
         }
         let overrides = repo.root().join(".landfall");
         let loaded = flows::load(Some(&overrides.join("flows")));
@@ -500,7 +500,7 @@ impl Engine {
         }
         recover::look_for_oom_kills(&self.site);
         recover::clear_lanes(&self.site);
-        drop(self.site.store.remove_quarantines()); // what stays takes room, and is tried again next time
+        let _ = self.site.store.remove_quarantines(); // what stays takes room, and is tried again next time
         let rebuilt = recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks())
             .map_err(AskError::Machine)?;
         let run = self.core.start(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
@@ -789,7 +789,7 @@ impl Engine {
             crash::point("journal.append.after");
         }
         for (to, reply) in std::mem::take(&mut self.replies) {
-            drop(to.send(reply)); // the asker has left, nobody to tell
+            let _ = to.send(reply); // the asker has left, nobody to tell
         }
         Ok(turn)
     }

@@ -175,7 +175,7 @@ pub fn run_and_forget(program: &Path, place: &Path, errand: &Errand) -> Result<R
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let dir = place.join(format!("e{}-{number}", std::process::id()));
     let ended = run(program, &dir, errand);
-    drop(std::fs::remove_dir_all(&dir)); // what stays is removed at the next start
+    let _ = std::fs::remove_dir_all(&dir); // what stays is removed at the next start
     ended
 }
 
@@ -187,7 +187,7 @@ pub fn sweep(place: &Path) {
             Ok(Found::Running(_) | Found::Starting) | Err(_) => {}
             Ok(Found::Vanished) => {
                 abandon(&dir, &marker(&dir));
-                drop(std::fs::remove_dir_all(&dir)); // tried again at the next start
+                let _ = std::fs::remove_dir_all(&dir); // tried again at the next start
             }
             Ok(Found::Never | Found::Ended(_)) => drop(std::fs::remove_dir_all(&dir)), // as above
         }

@@ -352,6 +352,6 @@ pub(crate) fn entered(site: &Site, task: &Task) {
     let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
     let Some(phase) = step.and_then(|step| Phase::from_word(&step.phase)) else { return };
     if let Ok(at) = desk(site, task) {
-        drop(stand(&at, phase)); // a tracker that is away is told by the exchange that needs it
+        let _ = stand(&at, phase); // a tracker that is away is told by the exchange that needs it
     }
 }

@@ -98,17 +98,17 @@ impl Follower {
 
     /// Follows one more agent, or reports its end if it is over.
     pub fn follow(&self, followed: Followed) {
-        drop(self.orders.send(Order::Follow(Box::new(followed)))); // the run is over: recovery follows it next time
+        let _ = self.orders.send(Order::Follow(Box::new(followed))); // the run is over: recovery follows it next time
         self.waker.wake();
     }
 
     /// Ends the thread. Agents that still run go on.
     pub fn end(&self) {
-        drop(self.orders.send(Order::End)); // it has ended already
+        let _ = self.orders.send(Order::End); // it has ended already
         self.waker.wake();
         let thread = self.thread.lock().expect("held only here").take();
         if let Some(thread) = thread {
-            drop(thread.join()); // a panic there has ended the process
+            let _ = thread.join(); // a panic there has ended the process
         }
     }
 }
@@ -390,7 +390,7 @@ impl Desk {
         }
         for open in self.open.values_mut() {
             let before = open.answered;
-            drop(open.read(site, READ_MAX, now)); // what cannot be read now is read next time
+            let _ = open.read(site, READ_MAX, now); // what cannot be read now is read next time
             open.scan(site, now);
             open.waits.tell(site, &open.followed);
             open.dispatch(site, now);
@@ -796,7 +796,7 @@ impl Open {
     /// Asks the run to end.
     fn ask(&mut self, asked: Asked, now: u64, grace_ms: u64) {
         let Some(sitting) = &self.sitting else { return };
-        drop(sitter::stop(sitting, sitter::Stop::Gently)); // gone already is as good; its end is news either way
+        let _ = sitter::stop(sitting, sitter::Stop::Gently); // gone already is as good; its end is news either way
         self.asked = Some(asked);
         self.patience = Patience::asked(now, grace_ms);
     }
@@ -912,7 +912,7 @@ impl Site {
     }
 
     fn answered(&self, task: TaskId) {
-        drop(self.mail.send(Mail::Answered(task))); // the engine has left
+        let _ = self.mail.send(Mail::Answered(task)); // the engine has left
     }
 
     fn note_allowances(&self, task: &Task, seen: &VecDeque<Signal>) {

@@ -85,8 +85,8 @@ const INTERRUPT_MAX: Duration = Duration::from_secs(30);
 pub(crate) fn end_check(site: &Site, dir: &Path) {
     match settled(dir) {
         Ok(Found::Running(sitting)) => {
-            drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
-            drop(wait(site, dir, &sitting, Patience::told(site.clock.mono_ms()))); // only its end matters
+            let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
+            let _ = wait(site, dir, &sitting, Patience::told(site.clock.mono_ms())); // only its end matters
         }
         Ok(Found::Starting | Found::Vanished) | Err(_) => abandon(dir, &marker(site, dir)),
         Ok(Found::Never | Found::Ended(_)) => {}
@@ -605,7 +605,7 @@ struct Noted<'s> {
 impl<'s> Noted<'s> {
     fn check(site: &'s Site, lane: &Lane, dir: &Path) -> Self {
         let note = note_of(lane);
-        drop(std::fs::write(&note, dir.as_os_str().as_encoded_bytes())); // without it the sweep by marker remains
+        let _ = std::fs::write(&note, dir.as_os_str().as_encoded_bytes()); // without it the sweep by marker remains
         site.checking.lock().expect("no thread panics while it holds it").insert(dir.to_owned());
         Self { site, dir: dir.to_owned(), note }
     }
@@ -615,7 +615,7 @@ impl Drop for Noted<'_> {
     fn drop(&mut self) {
         self.site.checking.lock().expect("no thread panics while it holds it").remove(&self.dir);
         self.site.check_over.notify_all();
-        drop(std::fs::remove_file(&self.note)); // a note that stays names a check that has ended
+        let _ = std::fs::remove_file(&self.note); // a note that stays names a check that has ended
     }
 }
 
@@ -860,7 +860,7 @@ impl Gate<'_> {
                 let now = self.site.clock.mono_ms();
                 let patience = match is_interrupted(self.site) {
                     true => {
-                        drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
+                        let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
                         Patience::told(now)
                     }
                     false => Patience::with_limit(now, spec.deadline_ms, spec.grace_ms),
@@ -991,7 +991,7 @@ impl Gate<'_> {
 
     /// Removes what a check wrote, and finds out what is missing after that.
     fn missing_after_cleanup(&self, commit: &Oid, dir: &Path) -> Option<MachineResource> {
-        drop(self.lane.checkout(commit, Ignored::Remove)); // if it fails, the shortage is still there
+        let _ = self.lane.checkout(commit, Ignored::Remove); // if it fails, the shortage is still there
         confine::remove_tmp(dir);
         shortage::find(self.site)
     }
@@ -1129,7 +1129,7 @@ pub(crate) fn tests_on_base(site: &Site, name: &str, base: &Oid) -> Result<Optio
             site.passes.lock().expect("no thread panics while it holds the passes").note(&report);
         }
         let event = EngineEvent::Measured { report };
-        drop(site.mail.send(Mail::Fact(event))); // the engine has left: it is measured again
+        let _ = site.mail.send(Mail::Fact(event)); // the engine has left: it is measured again
     }
     Ok(tests)
 }

@@ -61,7 +61,7 @@ fn print(path: &Path) -> Option<String> {
             && file.metadata().is_ok_and(|meta| meta.is_file())
         {
             let mut bytes = Vec::new();
-            drop(file.take(FILE_MAX).read_to_end(&mut bytes)); // what can be read of it counts
+            let _ = file.take(FILE_MAX).read_to_end(&mut bytes); // what can be read of it counts
             let counts = what_runs(&bytes).unwrap_or(bytes);
             if counts.is_empty() {
                 return None; // as good as not there

@@ -347,7 +347,7 @@ fn is_innocent(site: &Site, ours: &Oid, theirs: &Oid) -> Result<bool, GitError> 
 
 pub(crate) fn tell_moved(site: &Site, from: Option<&Oid>, to: &Oid, by: Mover) {
     let event = EngineEvent::BaseMoved { from: from.map(site::commit), to: site::commit(to), by };
-    drop(site.mail.send(Mail::Fact(event))); // the engine has left: the store itself knows where the base is
+    let _ = site.mail.send(Mail::Fact(event)); // the engine has left: the store itself knows where the base is
 }
 
 /// Recomputes a landing from the commits alone: the proof in words, or in what it differs.

@@ -27,7 +27,7 @@ impl LogFile {
     /// Adds a line. A log that cannot be written is not worth stopping for.
     pub fn line(&self, line: &serde_json::Value) {
         let _held = self.writing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        drop(self.write(&format!("{line}\n"))); // there is nobody better to tell
+        let _ = self.write(&format!("{line}\n")); // there is nobody better to tell
     }
 
     fn write(&self, line: &str) -> std::io::Result<()> {

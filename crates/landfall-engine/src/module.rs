@@ -122,7 +122,7 @@ impl Module {
         let (Ok(ours), Ok(nook)) = (std::fs::read(self.dir.join(ASKED)), self.nook()) else { return };
         let theirs = nook.read(files::STOP, files::BYTES_MAX).ok().flatten();
         if !asked && theirs.as_ref() == Some(&ours) {
-            drop(nook.remove(files::STOP)); // one that stays is heeded: the run ends early and goes on anew
+            let _ = nook.remove(files::STOP); // one that stays is heeded: the run ends early and goes on anew
         }
     }
 
@@ -146,7 +146,7 @@ impl Module {
         heard.extend(self.ear.finish());
         if let Ok(nook) = self.nook() {
             for name in [files::STOP, files::SIGNAL, files::SIGNAL_TMP] {
-                drop(nook.remove(name)); // the next run begins with taking it away
+                let _ = nook.remove(name); // the next run begins with taking it away
             }
         }
         heard
@@ -166,7 +166,7 @@ fn ask_to_stop(nook: &Nook, dir: &Path, reason: StopReason, at: Timestamp) -> bo
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     let stop = serde_json::json!({ "reason": reason.word(), "timestamp": moment.to_string() }).to_string();
     // First what we know of it, then the file: what is there and unknown is somebody else's.
-    drop(write_private(&dir.join(ASKED), stop.as_bytes())); // without it, it is not taken back
+    let _ = write_private(&dir.join(ASKED), stop.as_bytes()); // without it, it is not taken back
     nook.write(files::STOP, stop.as_bytes()).is_ok()
 }
 

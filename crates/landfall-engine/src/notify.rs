@@ -229,7 +229,7 @@ impl Post {
         }
         drop(state);
         if let Some(thread) = self.thread.take() {
-            drop(thread.join()); // a panic there has taken nothing with it
+            let _ = thread.join(); // a panic there has taken nothing with it
         }
     }
 }

@@ -70,7 +70,7 @@ impl Patience {
         }
         match self.next {
             Next::Tell => {
-                drop(sitter::stop(sitting, sitter::Stop::Now)); // gone already is as good; else we press on
+                let _ = sitter::stop(sitting, sitter::Stop::Now); // gone already is as good; else we press on
                 *self = Self::told(now_ms);
                 Press::Told
             }

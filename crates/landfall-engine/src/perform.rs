@@ -47,7 +47,7 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
             go(site, "tidy", move |site| {
                 tidy(site, &task);
                 site.tidying.fetch_sub(1, Ordering::SeqCst);
-                drop(site.mail.send(Mail::Tidied)); // the engine has left
+                let _ = site.mail.send(Mail::Tidied); // the engine has left
             });
         }
     }
@@ -101,7 +101,7 @@ pub(crate) fn go(site: &Arc<Site>, what: &'static str, work: impl FnOnce(&Arc<Si
 pub(crate) fn end_agents(site: &Site) {
     for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
         if let Ok(sitter::Found::Running(sitting)) = sitter::find(&entry.path()) {
-            drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
+            let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
         }
     }
 }
@@ -293,7 +293,7 @@ pub(crate) fn kill(site: &Arc<Site>, task: &Task, attempt: Attempt, stop: &Stop)
             continue;
         }
         if let Ok(sitter::Found::Running(sitting)) = sitter::find(&entry.path()) {
-            drop(sitter::stop(&sitting, how)); // gone already is as good; its end is news either way
+            let _ = sitter::stop(&sitting, how); // gone already is as good; its end is news either way
         }
     }
     crash::point("effect.kill.after");

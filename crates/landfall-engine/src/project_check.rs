@@ -179,7 +179,7 @@ pub fn run_checks(
         warm_caches::keep(request.store, &request.folder.lanes(), &lane);
     }
     drop(lane);
-    drop(remove_tree(&room.join("lane"))); // the next check removes what is left
+    let _ = remove_tree(&room.join("lane")); // the next check removes what is left
     Ok(report)
 }
 
@@ -311,7 +311,7 @@ fn wait(
         }
         if watcher.is_stopped() && !is_stopped {
             is_stopped = true;
-            drop(sitter::stop(sitting, sitter::Stop::Now)); // gone already is as good
+            let _ = sitter::stop(sitting, sitter::Stop::Now); // gone already is as good
             patience = Patience::told(SystemClock.mono_ms());
         }
         match patience.press(SystemClock.mono_ms(), sitting) {

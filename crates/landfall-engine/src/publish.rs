@@ -133,7 +133,7 @@ impl Publisher {
             };
             crash::point("effect.publish.after");
             *held.lock().expect("no thread panics while it holds it") = now;
-            drop(site.mail.send(Mail::PublishOver)); // the engine has left
+            let _ = site.mail.send(Mail::PublishOver); // the engine has left
         };
         // Without a thread the try is under way until one can be had: the engine does not wait for that.
         crate::shortage::start(&self.site, "publish", Box::new(work));
@@ -287,7 +287,7 @@ fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
 }
 
 fn tell(site: &Site, event: EngineEvent) {
-    drop(site.mail.send(Mail::Fact(event))); // the engine has left: the next run looks again
+    let _ = site.mail.send(Mail::Fact(event)); // the engine has left: the next run looks again
 }
 
 fn sentence(reason: &HeldReason) -> String {

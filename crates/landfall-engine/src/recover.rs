@@ -33,7 +33,7 @@ pub(crate) fn clear_lanes(site: &Site) {
         if dir.starts_with(site.folder.attempts()) {
             gate::end_check(site, dir);
         }
-        drop(std::fs::remove_file(&note)); // a note that stays is read again next time
+        let _ = std::fs::remove_file(&note); // a note that stays is read again next time
     }
 }
 
@@ -173,14 +173,14 @@ pub(crate) fn look_for_oom_kills(site: &Site) {
         );
         tell(site, "engine", &what);
     }
-    drop(std::fs::write(&path, format!("{} {}\n", now.boot, now.kills))); // without it nothing is said next time
+    let _ = std::fs::write(&path, format!("{} {}\n", now.boot, now.kills)); // without it nothing is said next time
 }
 
 /// Syncs the checkouts and marks them as clean. Only when nobody works in them any more.
 pub(crate) fn mark_checkouts_clean(site: &Site) {
     // Without the marks the checkouts are replaced after the next start of the machine, and nothing is lost.
     drop(MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes()]));
-    drop(std::fs::remove_file(site.folder.oom_mark())); // there is none where the kernel does not count
+    let _ = std::fs::remove_file(site.folder.oom_mark()); // there is none where the kernel does not count
 }
 
 fn replace_lanes(site: &Site) -> Result<(), String> {

@@ -100,7 +100,7 @@ struct SceneFolder(PathBuf);
 
 impl Drop for SceneFolder {
     fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0)); // what is left is in the folder for temporary files
+        let _ = fs::remove_dir_all(&self.0); // what is left is in the folder for temporary files
     }
 }
 
@@ -157,10 +157,10 @@ fn probe_level(
             if after.is_empty() && (scene.work().join("ready").exists() || Instant::now() > until) {
                 after.push(bind(scene.outside().join("after.sock")));
                 after.push(bind(scene.home().join("after.sock")));
-                drop(fs::write(scene.go(), "")); // it gives up waiting by itself
+                let _ = fs::write(scene.go(), ""); // it gives up waiting by itself
             }
             if let Ok((stream, _)) = passing.accept() {
-                drop(pass_descriptor(&stream, &other)); // then it has none, and says so
+                let _ = pass_descriptor(&stream, &other); // then it has none, and says so
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -174,7 +174,7 @@ struct SceneFile(PathBuf);
 
 impl Drop for SceneFile {
     fn drop(&mut self) {
-        drop(fs::remove_file(&self.0)); // gone already is as good
+        let _ = fs::remove_file(&self.0); // gone already is as good
     }
 }
 

@@ -61,7 +61,7 @@ impl Scout {
         self.busy = true;
         go(&self.site, "scout", move |site| {
             look(site, &tasks);
-            drop(site.mail.send(Mail::ScoutOver)); // the engine has left
+            let _ = site.mail.send(Mail::ScoutOver); // the engine has left
         });
     }
 }
@@ -75,7 +75,7 @@ fn look(site: &Arc<Site>, tasks: &[TaskId]) {
         let paths: BTreeSet<String> =
             paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         let touches = paths.iter().filter_map(|path| Touch::file(path).ok()).collect();
-        drop(site.mail.send(Mail::Observed(*task, touches))); // the engine has left
+        let _ = site.mail.send(Mail::Observed(*task, touches)); // the engine has left
         seen.push((*task, workspace, paths));
     }
     let mut clashes: BTreeMap<(TaskId, TaskId), Vec<String>> = BTreeMap::new();

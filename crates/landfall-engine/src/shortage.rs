@@ -66,7 +66,7 @@ fn note_missing(site: &Site, resource: MachineResource, detail: &str) {
     if current.is_none() {
         *current = Some(Shortage { resource, detail: detail.to_owned() });
         // The engine may be waiting for news: it must start nothing more, and say why.
-        drop(site.mail.send(Mail::Queue(Box::new(QueueNews::Look)))); // it has left
+        let _ = site.mail.send(Mail::Queue(Box::new(QueueNews::Look))); // it has left
     }
 }
 
@@ -183,14 +183,14 @@ fn is_back(resource: MachineResource, folder: &Path) -> bool {
             let start = |_| {
                 let held = held.clone();
                 std::thread::Builder::new().spawn(move || {
-                    drop(held.lock().map(|held| held.recv())); // until all have started
+                    let _ = held.lock().map(|held| held.recv()); // until all have started
                 })
             };
             let started: Vec<_> = (0..THREADS).map(start).collect();
             drop(hold);
             let all = started.iter().all(Result::is_ok);
             for thread in started.into_iter().flatten() {
-                drop(thread.join()); // they only wait
+                let _ = thread.join(); // they only wait
             }
             all
         }
@@ -219,7 +219,7 @@ fn can_write(folder: &Path, files: usize, bytes: usize) -> bool {
     };
     let all = (0..files).all(|place| write(place).is_ok());
     for place in 0..files {
-        drop(std::fs::remove_file(name(place))); // it may not have come to be
+        let _ = std::fs::remove_file(name(place)); // it may not have come to be
     }
     all
 }
@@ -249,6 +249,6 @@ impl Reserve {
 
     /// Gives its room back.
     pub fn release(&self) {
-        drop(std::fs::remove_file(&self.path)); // it was not there
+        let _ = std::fs::remove_file(&self.path); // it was not there
     }
 }

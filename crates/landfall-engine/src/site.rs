@@ -323,12 +323,12 @@ impl Site {
             Some(failure) => resource::queue_exhausted(news, failure),
             None => news,
         };
-        drop(self.mail.send(Mail::Queue(Box::new(news)))); // the engine has left: recovery finds it out again
+        let _ = self.mail.send(Mail::Queue(Box::new(news))); // the engine has left: recovery finds it out again
     }
 
     /// What was being done about a task was cut short by a stop: this run waits for it no longer, and the next one does it again.
     pub(crate) fn leave_to_next_run(&self, task: TaskId) {
-        drop(self.mail.send(Mail::CutShort(task))); // the engine has left: the journal expects it anyway
+        let _ = self.mail.send(Mail::CutShort(task)); // the engine has left: the journal expects it anyway
     }
 
     /// Sends news of a task to the engine.
@@ -338,7 +338,7 @@ impl Site {
             Some(failure) => resource::exhausted(news, failure),
             None => news,
         };
-        drop(self.mail.send(Mail::News(task, Box::new(news)))); // the engine has left: recovery finds it out again
+        let _ = self.mail.send(Mail::News(task, Box::new(news))); // the engine has left: recovery finds it out again
     }
 }
 

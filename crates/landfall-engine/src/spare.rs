@@ -56,7 +56,7 @@ impl Spares {
     /// Waits for what is being made.
     pub fn finish(&mut self) {
         if let Some(thread) = self.thread.take() {
-            drop(thread.join()); // a panic there has ended the process
+            let _ = thread.join(); // a panic there has ended the process
         }
     }
 }

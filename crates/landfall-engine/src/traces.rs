@@ -82,7 +82,7 @@ impl Traces {
         let Some(thread) = self.thread.take() else { return };
         let left = deadline.saturating_duration_since(Instant::now());
         if self.done.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {
-            drop(thread.join()); // a panic there was reported by the panic hook
+            let _ = thread.join(); // a panic there was reported by the panic hook
         }
     }
 }

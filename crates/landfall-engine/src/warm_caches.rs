@@ -35,7 +35,7 @@ pub(crate) fn keep(store: &Store, lanes: &Path, lane: &Lane) {
         std::fs::rename(&new, &to)?;
         remove_tree(&old)
     };
-    drop(swap()); // the next verification downloads again
+    let _ = swap(); // the next verification downloads again
 }
 
 /// Lets the checks in `lane` begin with what was kept, unless they have changes of their own already.
@@ -47,7 +47,7 @@ pub(crate) fn give(store: &Store, lanes: &Path, lane: &Lane) {
     let Ok(warm) = Lane::open(store, &lanes.join(NAME)) else { return };
     let from = warm.caches();
     if from.is_dir() && copy_room(&from, &to).is_err() {
-        drop(remove_tree(&to)); // half of it is worse than nothing
+        let _ = remove_tree(&to); // half of it is worse than nothing
     }
 }
 

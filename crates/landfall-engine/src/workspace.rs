@@ -250,6 +250,6 @@ impl Done {
     }
 
     fn unmark(&self) {
-        drop(std::fs::remove_file(&self.note)); // there may be none; one that stays names a workspace that is gone
+        let _ = std::fs::remove_file(&self.note); // there may be none; one that stays names a workspace that is gone
     }
 }

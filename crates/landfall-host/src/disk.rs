@@ -47,7 +47,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
         fs::rename(&tmp, path)
     })();
     if let Err(error) = written {
-        drop(fs::remove_file(&tmp)); // it may never have come to be; the first error is the one that matters
+        let _ = fs::remove_file(&tmp); // it may never have come to be; the first error is the one that matters
         return Err(error);
     }
     sync_dir(folder)

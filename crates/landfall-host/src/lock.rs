@@ -128,8 +128,8 @@ impl Drop for StateLock {
     fn drop(&mut self) {
         // Emptied first, so that nobody reads the name of a holder that has left; the file stays, as removing a lock
         // file lets two processes hold locks on two files of one name.
-        drop(self.file.set_len(0)); // a stale name is only cosmetic
-        drop(self.file.unlock()); // closing does it too
+        let _ = self.file.set_len(0); // a stale name is only cosmetic
+        let _ = self.file.unlock(); // closing does it too
     }
 }
 

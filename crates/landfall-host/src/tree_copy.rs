@@ -95,7 +95,7 @@ pub fn can_clone(from: &Path, to: &Path) -> bool {
             } else if meta.is_file() && meta.len() > 0 {
                 let trial = to.join(format!(".clone-{}", std::process::id()));
                 let cloned = try_clone(&path, &trial).is_ok();
-                drop(fs::remove_file(&trial)); // it may never have come to be
+                let _ = fs::remove_file(&trial); // it may never have come to be
                 return cloned;
             }
         }

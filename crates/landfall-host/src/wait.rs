@@ -100,7 +100,7 @@ impl FolderWatch {
     pub fn wait(&self, span: Duration) -> bool {
         let deadline = Instant::now() + span;
         let Some(inotify) = &self.inotify else {
-            drop(poll_until(&mut [], deadline)); // without descriptors it ends with the time
+            let _ = poll_until(&mut [], deadline); // without descriptors it ends with the time
             return false;
         };
         let changed = poll_until(&mut [PollFd::new(inotify, PollFlags::IN)], deadline).unwrap_or(false);

@@ -221,7 +221,7 @@ fn cookie_attributes(shared: &Shared, headers: &HeaderMap) -> Result<&'static st
 async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
     let mut answer = answer::see("/login");
     if let (Some(keys), Some(Who::Browser { session })) = (&shared.keys, request.extensions().get::<Who>()) {
-        drop(keys.revoke(session)); // the cookie goes either way
+        let _ = keys.revoke(session); // the cookie goes either way
         let attributes = cookie_attributes(&shared, request.headers()).unwrap_or("Path=/; HttpOnly");
         if let Ok(cookie) = HeaderValue::from_str(&format!("{}=; {attributes}; Max-Age=0", keys.cookie())) {
             answer.headers_mut().insert(header::SET_COOKIE, cookie);

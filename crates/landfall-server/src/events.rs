@@ -141,13 +141,13 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
                 Some(after) if !page.entries.is_empty() => {
                     let facts =
                         Said::Facts { after, to: page.next, told: Arc::new(Told::new(&page.entries)) };
-                    drop(shared.feed.line.send(facts)); // the last viewer has left
+                    let _ = shared.feed.line.send(facts); // the last viewer has left
                 }
                 Some(_) => {}
                 // What came between a viewer's look and this one was told to nobody: they look again.
                 None => {
                     let facts = Said::Facts { after: page.next, to: page.next, told: Arc::default() };
-                    drop(shared.feed.line.send(facts)); // the last viewer has left
+                    let _ = shared.feed.line.send(facts); // the last viewer has left
                 }
             }
             at = Some(page.next);
@@ -165,7 +165,7 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
                     shared.kept.told(head);
                     let event = Bytes::from(format!("event: live\ndata: {live}\n\n"));
                     last_live = live;
-                    drop(shared.feed.line.send(Said::Live(event))); // the last viewer has left
+                    let _ = shared.feed.line.send(Said::Live(event)); // the last viewer has left
                 }
             }
         }

@@ -183,7 +183,7 @@ impl Keys {
             if found.agent { Known::Agent(found.name.clone()) } else { Known::Browser(found.name.clone()) };
         if now - found.seen_ms > SEEN_EVERY_MS {
             found.seen_ms = now;
-            drop(self.keep(&state)); // it is kept with the next change
+            let _ = self.keep(&state); // it is kept with the next change
         }
         Some(known)
     }
@@ -206,7 +206,7 @@ impl Keys {
         state.token = token;
         state.sessions.clear();
         state.pairings.clear();
-        drop(self.keep(&state)); // those in the file came in by another token, so they are not let in again
+        let _ = self.keep(&state); // those in the file came in by another token, so they are not let in again
         drop(state); // whoever hears of it looks at the sessions
         self.revoked.send_modify(|count| *count += 1);
     }

@@ -88,9 +88,9 @@ impl Serving {
     }
 
     fn end(&mut self) {
-        drop(self.stop.take()); // everybody who listens hears of it
+        let _ = self.stop.take(); // everybody who listens hears of it
         if let Some(thread) = self.thread.take() {
-            drop(thread.join()); // a panic there was reported by the panic hook
+            let _ = thread.join(); // a panic there was reported by the panic hook
         }
     }
 }
@@ -133,7 +133,7 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         .thread_name("server")
         .enable_all()
         .build()?;
-    drop(runtime.spawn_blocking(|| {})); // that one
+    let _ = runtime.spawn_blocking(|| {}); // that one
     let guests = runtime.block_on(async { listen::Guests::new(listener, options.addresses) })?;
     let thread = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
         runtime.block_on(listen::listen(guests, shared, stopping));
@@ -152,13 +152,13 @@ fn try_threads(count: usize) -> io::Result<()> {
     let start = |_| {
         let held = held.clone();
         std::thread::Builder::new().spawn(move || {
-            drop(held.lock().map(|held| held.recv())); // until all have started
+            let _ = held.lock().map(|held| held.recv()); // until all have started
         })
     };
     let started: Vec<io::Result<std::thread::JoinHandle<()>>> = (0..count).map(start).collect();
     drop(hold);
     for thread in started {
-        drop(thread?.join()); // it only waited
+        let _ = thread?.join(); // it only waited
     }
     Ok(())
 }

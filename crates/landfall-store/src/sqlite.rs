@@ -169,9 +169,9 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        drop(self.orders.take()); // the writer ends when nobody can order any more
+        let _ = self.orders.take(); // the writer ends when nobody can order any more
         if let Some(thread) = self.thread.take() {
-            drop(thread.join()); // a panic of it has been told on stderr, and everyone who waited got `Closed`
+            let _ = thread.join(); // a panic of it has been told on stderr, and everyone who waited got `Closed`
         }
     }
 }

@@ -422,12 +422,12 @@ impl Studio {
         if case.way == Way::Terminated {
             server.wait(case.kind, 2, Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(500)); // it must be at rest; any moment is a fair one
-            drop(Command::new("kill").arg(child.id().to_string()).status()); // it has ended just now
+            let _ = Command::new("kill").arg(child.id().to_string()).status(); // it has ended just now
             let began = Instant::now();
             while began.elapsed() < Duration::from_secs(5) && child.try_wait().expect("waitable").is_none() {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            drop(child.kill()); // some do not listen
+            let _ = child.kill(); // some do not listen
         }
         let began = Instant::now();
         let code = loop {

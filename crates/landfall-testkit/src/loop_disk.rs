@@ -90,7 +90,7 @@ impl LoopDisk {
         let began = Instant::now();
         loop {
             for process in left_behind(&self.path()) {
-                drop(run(Command::new("kill").args(["-9", &process.pid.to_string()]))); // it has ended just now
+                let _ = run(Command::new("kill").args(["-9", &process.pid.to_string()])); // it has ended just now
             }
             match run(Command::new("umount").arg(self.path())) {
                 Ok(()) => break,
@@ -123,7 +123,7 @@ impl Drop for LoopDisk {
     fn drop(&mut self) {
         let path: &Path = &self.path();
         if run(Command::new("umount").arg(path)).is_err() {
-            drop(run(Command::new("umount").arg("--lazy").arg(path))); // a failed test may have left it busy
+            let _ = run(Command::new("umount").arg("--lazy").arg(path)); // a failed test may have left it busy
         }
     }
 }

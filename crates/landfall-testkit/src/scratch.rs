@@ -84,8 +84,8 @@ impl Started {
 
     /// Ends it as a power cut would.
     pub fn kill(&mut self) {
-        drop(self.child.kill()); // it has ended already
-        drop(self.child.wait()); // reaped
+        let _ = self.child.kill(); // it has ended already
+        let _ = self.child.wait(); // reaped
     }
 
     /// Waits for its end, at most so long; its exit code.
@@ -369,7 +369,7 @@ impl Scratch {
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program runs");
         let mut stdin = child.stdin.take().expect("piped");
-        drop(stdin.write_all(input)); // it may have ended without reading; what it says is checked
+        let _ = stdin.write_all(input); // it may have ended without reading; what it says is checked
         drop(stdin);
         // A command that hangs would say nothing about why: it is ended, and what it said so far is shown.
         let pid = child.id().to_string();
@@ -381,7 +381,7 @@ impl Scratch {
         });
         let hung = over.recv_timeout(self.patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
         if hung {
-            drop(Command::new("kill").args(["-9", &pid]).status()); // it has ended just now
+            let _ = Command::new("kill").args(["-9", &pid]).status(); // it has ended just now
         }
         let said = said(&waiting.join().expect("it only waits").expect("the program ends"));
         assert!(!hung, "it did not end within {:?}: {said:?}", self.patience);
@@ -543,7 +543,7 @@ impl Drop for Scratch {
         // A failed test must not leave agents behind.
         for process in left_behind(self.root()) {
             let pid = process.pid.to_string();
-            drop(Command::new("kill").args(["-9", &pid]).status()); // it has ended already
+            let _ = Command::new("kill").args(["-9", &pid]).status(); // it has ended already
         }
     }
 }

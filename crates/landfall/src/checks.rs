@@ -42,13 +42,13 @@ impl CheckView for CheckPrinter<'_> {
 
     fn line(&mut self, line: &str) {
         if self.shows_output {
-            drop(print(&format!("  {}\n", clean(&line.replace('\t', "    "))))); // as above
+            let _ = print(&format!("  {}\n", clean(&line.replace('\t', "    ")))); // as above
         }
     }
 
     fn ended(&mut self, result: &CommandReport) {
         if self.shows_output {
-            drop(print(&format!("{}\n\n", result_line(result)))); // as above
+            let _ = print(&format!("{}\n\n", result_line(result))); // as above
         }
     }
 

@@ -81,7 +81,7 @@ impl Drop for Interrupts {
     fn drop(&mut self) {
         self.handle.close();
         if let Some(thread) = self.thread.take() {
-            drop(thread.join()); // it only counts; a panic there was reported by the panic hook
+            let _ = thread.join(); // it only counts; a panic there was reported by the panic hook
         }
     }
 }
@@ -188,7 +188,7 @@ impl Screen {
                     text.push('\n');
                 }
                 *drawn = lines.len();
-                drop(std::io::stderr().lock().write_all(text.as_bytes())); // the terminal is gone: the run goes on
+                let _ = std::io::stderr().lock().write_all(text.as_bytes()); // the terminal is gone: the run goes on
             }
             Self::Plain { last } => {
                 if last.elapsed() >= WORD_EVERY {
@@ -202,7 +202,7 @@ impl Screen {
     fn clear(&mut self) {
         match self {
             Self::Live { drawn, .. } if *drawn > 0 => {
-                drop(std::io::stderr().lock().write_all(erase(*drawn).as_bytes())); // the terminal is gone
+                let _ = std::io::stderr().lock().write_all(erase(*drawn).as_bytes()); // the terminal is gone
                 *drawn = 0;
             }
             Self::Live { .. } | Self::Plain { .. } => {}

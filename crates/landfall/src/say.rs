@@ -60,7 +60,7 @@ static BASE: OnceLock<String> = OnceLock::new();
 
 /// From here on every command that is shown to a person is about this base.
 pub fn about_base(base: &str) {
-    drop(BASE.set(shell_word(base))); // there is one command line
+    let _ = BASE.set(shell_word(base)); // there is one command line
 }
 
 /// A word as a shell takes it.
@@ -145,7 +145,7 @@ fn json_clean(text: &str) -> String {
 pub fn talk(text: &str) {
     let mut text = advised(text, BASE.get()).into_owned();
     text.push('\n');
-    drop(io::stderr().lock().write_all(text.as_bytes())); // nobody listens: there is nobody to tell
+    let _ = io::stderr().lock().write_all(text.as_bytes()); // nobody listens: there is nobody to tell
 }
 
 /// Says why a command failed, for people or for programs.

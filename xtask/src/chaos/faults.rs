@@ -231,11 +231,11 @@ impl PidsGroup {
 
 impl Drop for PidsGroup {
     fn drop(&mut self) {
-        drop(self.set("max")); // what still runs in it is not limited
+        let _ = self.set("max"); // what still runs in it is not limited
         let parent = self.path.parent().unwrap_or(Path::new("/")).join("cgroup.procs");
         let members = std::fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         for pid in members.lines() {
-            drop(std::fs::write(&parent, pid)); // it has just ended
+            let _ = std::fs::write(&parent, pid); // it has just ended
         }
         for _ in 0..40 {
             if std::fs::remove_dir(&self.path).is_ok() {

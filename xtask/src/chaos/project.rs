@@ -290,8 +290,8 @@ impl ChaosProject {
     /// Kills the engine and waits for its end.
     pub fn kill_engine(&mut self) {
         if let Some(mut child) = self.engine.take() {
-            drop(child.kill()); // it has ended already
-            drop(child.wait()); // reaped
+            let _ = child.kill(); // it has ended already
+            let _ = child.wait(); // reaped
         }
     }
 

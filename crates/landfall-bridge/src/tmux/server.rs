@@ -128,7 +128,7 @@ impl Server {
 
     /// Presses a key, or types a word.
     pub(super) fn press(&self, key: &str) {
-        drop(self.tmux(&["send-keys", "-t", &self.name, key])); // a terminal that is gone shows at the next look
+        let _ = self.tmux(&["send-keys", "-t", &self.name, key]); // a terminal that is gone shows at the next look
     }
 
     /// Types a text of many lines as one.
@@ -149,13 +149,13 @@ impl Server {
 
     /// Ends the server with all that is in it.
     pub(super) fn kill(&mut self) {
-        drop(self.tmux(&["kill-server"])); // it may have ended by itself
+        let _ = self.tmux(&["kill-server"]); // it may have ended by itself
         let Some(server) = self.server.take() else { return };
         let ended = poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&END_MAX));
         if ended.unwrap_or(0) == 0 {
             pidfd_send_signal(&server, Signal::KILL).ok(); // it has ended this moment
         }
-        drop(std::fs::remove_file(self.folder.join(SOCKET))); // gone with the server, mostly
+        let _ = std::fs::remove_file(self.folder.join(SOCKET)); // gone with the server, mostly
     }
 
     fn command(&self, words: &[&str]) -> Command {

@@ -293,7 +293,7 @@ struct Gone(PathBuf);
 
 impl Drop for Gone {
     fn drop(&mut self) {
-        drop(Command::new("tmux").arg("-S").arg(&self.0).arg("kill-server").output()); // it never started
+        let _ = Command::new("tmux").arg("-S").arg(&self.0).arg("kill-server").output(); // it never started
     }
 }
 

@@ -47,7 +47,7 @@ impl Page {
         }
         let mut elements = Vec::new();
         if rest.is_empty() {
-            drop(parser.finish()); // the document is ours, too
+            let _ = parser.finish(); // the document is ours, too
             flatten(&document, &mut elements);
         } else {
             drop(parser); // what it holds of the document is held below as well

@@ -154,7 +154,7 @@ impl<'a> Workshop<'a> {
         let dir = made.scratch.run().join(format!("c{}", self.next_number()));
         let ran = errand::run_keeping(self.shell.program, &dir, &errand, OUT_BYTES_MAX)?;
         let out = std::fs::read(dir.join("out.log")).unwrap_or_default(); // none is as good as empty
-        drop(std::fs::remove_dir_all(&dir)); // the scratch folder goes in the end
+        let _ = std::fs::remove_dir_all(&dir); // the scratch folder goes in the end
         Ok(Said { ran, out })
     }
 }
@@ -164,7 +164,7 @@ struct CacheRoom(PathBuf);
 
 impl Drop for CacheRoom {
     fn drop(&mut self) {
-        drop(landfall_host::disk::remove_tree(&self.0)); // the scratch folder goes in the end
+        let _ = landfall_host::disk::remove_tree(&self.0); // the scratch folder goes in the end
     }
 }
 

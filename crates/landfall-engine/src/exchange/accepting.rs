@@ -186,7 +186,7 @@ pub(super) fn hear(site: &Arc<Site>, at: &Desked, hearing: &Hearing<'_>) -> Resu
                 usage: used.usage,
                 took_ms: used.time_ms,
             };
-            drop(site.mail.send(Mail::Fact(fact))); // the engine has left: nobody counts any more
+            let _ = site.mail.send(Mail::Fact(fact)); // the engine has left: nobody counts any more
         }
     }
     Ok(Heard { criteria, customs, checked, commit })

@@ -91,7 +91,7 @@ pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Tr
             Ok(_) => {
                 crash::point("publish.merge.after");
                 let name = GitBranch::new(head.as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
-                drop(site.store.drop_task_branch(&site.repo, remote, &name, ours)); // one that stays is in nobody's way
+                let _ = site.store.drop_task_branch(&site.repo, remote, &name, ours); // one that stays is in nobody's way
                 return Ok(Carried::Merged {
                     how: format!("it was merged as pull request #{}", pr.number.get()),
                 });

@@ -360,7 +360,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        drop(TcpStream::connect(("127.0.0.1", self.port))); // so that it looks
+        let _ = TcpStream::connect(("127.0.0.1", self.port)); // so that it looks
         if let Some(door) = self.door.take() {
             door.join().expect("it ends");
         }
@@ -896,5 +896,5 @@ fn what_comes_after_the_merge_is_not_looked_at_before() {
         run(&criteria, &ground).into_iter().map(|it| it.result).collect()
     };
     assert_eq!((results(false), results(true)), (vec![Pass, PostMerge], vec![Pass, Pass]));
-    drop(Handler::parse("x", "")); // that it can be named from outside
+    let _ = Handler::parse("x", ""); // that it can be named from outside
 }

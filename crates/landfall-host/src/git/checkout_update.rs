@@ -173,7 +173,7 @@ impl Work<'_> {
                 return Ok(Step::Over(Box::new(Err(UpdateRefusal::BranchMoved(actual)))));
             }
             Err(error) => {
-                drop(self.stage.remove()); // the error that counts is the first one
+                let _ = self.stage.remove(); // the error that counts is the first one
                 return Err(error);
             }
         };
@@ -196,12 +196,12 @@ impl Work<'_> {
                 return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
             }
             Err(error) => {
-                drop(self.stage.remove()); // the error that counts is the first one
+                let _ = self.stage.remove(); // the error that counts is the first one
                 return Err(error);
             }
         };
         if let Err(error) = staged {
-            drop(self.stage.remove()); // the error that counts is the first one
+            let _ = self.stage.remove(); // the error that counts is the first one
             return Err(error);
         }
         crate::crash::point("git.publish.checked");
@@ -713,7 +713,7 @@ impl Drop for IndexLock {
             self.file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (meta.dev(), meta.ino()))
         };
         if std::fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
-            drop(std::fs::remove_file(&self.path)); // if it fails, the next update removes it
+            let _ = std::fs::remove_file(&self.path); // if it fails, the next update removes it
         }
     }
 }

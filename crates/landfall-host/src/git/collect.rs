@@ -482,7 +482,7 @@ fn defuse_attributes(folder: BorrowedFd<'_>, parts: &[&[u8]]) {
     if let Ok(stat) = rustix::fs::statat(&folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
         let kind = FileType::from_raw_mode(stat.st_mode);
         if !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory) {
-            drop(files::remove_at(folder.as_fd(), name, kind)); // if it stays, the call that follows times out
+            let _ = files::remove_at(folder.as_fd(), name, kind); // if it stays, the call that follows times out
         }
     }
 }

@@ -387,7 +387,7 @@ impl FileSwap {
         let taken = self.take.iter().take(self.taken).cloned().collect::<Vec<_>>();
         all_safe &= restore(self.root.as_fd(), &self.stage.old, &self.stage.name, &taken, true);
         if all_safe {
-            drop(self.stage.remove()); // the next update removes it
+            let _ = self.stage.remove(); // the next update removes it
         }
     }
 

@@ -250,7 +250,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         sync_folder(parent)
     })();
     if result.is_err() {
-        drop(std::fs::remove_file(&draft)); // the error that counts is the first one
+        let _ = std::fs::remove_file(&draft); // the error that counts is the first one
     }
     result
 }

@@ -176,6 +176,6 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        drop(files::remove(&self.path)); // what stays is removed when the store is healed
+        let _ = files::remove(&self.path); // what stays is removed when the store is healed
     }
 }

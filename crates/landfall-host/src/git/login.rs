@@ -53,8 +53,8 @@ pub fn login(host: &str) -> Result<String, LoginError> {
     // Not joined: what escapes from the group could hold the pipe open for ever.
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        drop(out.take(TOKEN_BYTES_MAX).read_to_end(&mut bytes)); // what was read counts
-        drop(send.send(bytes)); // nobody waits any more
+        let _ = out.take(TOKEN_BYTES_MAX).read_to_end(&mut bytes); // what was read counts
+        let _ = send.send(bytes); // nobody waits any more
     });
     let deadline = Instant::now() + TIME_MAX;
     let bytes = receive.recv_timeout(TIME_MAX);

@@ -59,7 +59,7 @@ impl Nook {
             Ok(rustix::fs::renameat(&self.folder, &draft, &self.folder, name)?)
         })();
         if written.is_err() {
-            drop(self.remove(&draft)); // the error that counts is the first one
+            let _ = self.remove(&draft); // the error that counts is the first one
         }
         written
     }

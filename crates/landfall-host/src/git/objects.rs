@@ -299,7 +299,7 @@ impl Objects {
             "-z",
         ]);
         let mut child = call.spawn(Stdio::piped())?;
-        drop(child.stderr.take()); // it is a bystander: a complaint shows as a missing answer
+        let _ = child.stderr.take(); // it is a bystander: a complaint shows as a missing answer
         let stdin = child.stdin.take().expect("it was started with a pipe");
         let stdout = child.stdout.take().expect("it was started with a pipe");
         Ok(Running { child, stdin, stdout, read: Vec::new() })

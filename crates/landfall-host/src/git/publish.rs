@@ -469,7 +469,7 @@ impl Locked {
         if let Ok(Some(_)) = in_time
             && let Some(pipe) = self.child.stderr.take()
         {
-            drop(pipe.take(16 << 10).read_to_end(&mut stderr)); // words only
+            let _ = pipe.take(16 << 10).read_to_end(&mut stderr); // words only
         }
         end(&mut self.child);
         String::from_utf8_lossy(&stderr).into_owned()

@@ -580,7 +580,7 @@ pub(crate) fn end(child: &mut Child) {
     {
         rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok(); // it may be gone already
     }
-    drop(child.wait()); // reaped or not ours any more: nothing to tell
+    let _ = child.wait(); // reaped or not ours any more: nothing to tell
 }
 
 struct Talk {

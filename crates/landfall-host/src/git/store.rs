@@ -939,7 +939,7 @@ pub(crate) fn transfer(
         revs.push_str(&format!("^{oid}\n"));
     }
     let mut stdin = child.stdin.take().expect("it was started with a pipe");
-    drop(stdin.write_all(revs.as_bytes())); // if it has died, its exit code says so below
+    let _ = stdin.write_all(revs.as_bytes()); // if it has died, its exit code says so below
     drop(stdin);
     let stdout = child.stdout.take().expect("it was started with a pipe");
     let mut header = [0; 12];
@@ -972,7 +972,7 @@ pub(crate) fn transfer(
     }
     let mut stderr = Vec::new();
     if let Some(pipe) = child.stderr.take() {
-        drop(pipe.take(16 << 10).read_to_end(&mut stderr)); // words only; the exit code decides
+        let _ = pipe.take(16 << 10).read_to_end(&mut stderr); // words only; the exit code decides
     }
     match wait_for_child(&mut child, deadline) {
         Ok(Some(status)) if status.success() => Ok(()),
@@ -1069,7 +1069,7 @@ impl RefLock {
 impl Drop for RefLock {
     fn drop(&mut self) {
         if self.held {
-            drop(std::fs::remove_file(&self.path)); // nobody else removes it while we hold it
+            let _ = std::fs::remove_file(&self.path); // nobody else removes it while we hold it
         }
     }
 }

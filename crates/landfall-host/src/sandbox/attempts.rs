@@ -353,7 +353,7 @@ pub const ATTEMPTS: &[Attempt] = &[
 /// error number, 0 for success.
 pub fn try_all(scene: &AttemptScene, secrets: &[String]) -> String {
     const PATIENCE: Duration = Duration::from_secs(20);
-    drop(fs::write(scene.work().join("ready"), "")); // whoever waits for it gives up in time
+    let _ = fs::write(scene.work().join("ready"), ""); // whoever waits for it gives up in time
     // Whether or not it came: what is tried then says what it finds.
     let _came = crate::wait::retry(PATIENCE, Duration::from_millis(2), || scene.go().exists().then_some(()));
     let mut lines = String::new();

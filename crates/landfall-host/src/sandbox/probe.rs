@@ -70,7 +70,7 @@ pub fn can_overlay(folder: &Path, lower: &Path) -> bool {
     let name = format!(".overlay-{}-{number}", std::process::id());
     let top = folder.join(&name);
     let can = try_overlays(&top, lower, &name).unwrap_or(false);
-    drop(disk::remove_tree(&top)); // what is left of it is empty folders in our own place
+    let _ = disk::remove_tree(&top); // what is left of it is empty folders in our own place
     can
 }
 

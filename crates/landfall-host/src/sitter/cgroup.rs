@@ -96,7 +96,7 @@ impl ProcessLimitGroup {
         match fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                drop(empty(&path)); // if that fails, so does the next line
+                let _ = empty(&path); // if that fails, so does the next line
                 fs::create_dir(&path).ok()?;
             }
             Err(_) => return None,
@@ -105,7 +105,7 @@ impl ProcessLimitGroup {
         match OpenOptions::new().write(true).open(path.join("cgroup.procs")) {
             Ok(procs) => Some(ProcessLimitGroup { path, procs }),
             Err(_) => {
-                drop(fs::remove_dir(&path)); // nothing was in it
+                let _ = fs::remove_dir(&path); // nothing was in it
                 None
             }
         }
@@ -118,7 +118,7 @@ impl ProcessLimitGroup {
 
     /// Removes it, with what is left in it.
     pub(super) fn remove(self) {
-        drop(empty(&self.path)); // it stays behind; `sweep` looks again
+        let _ = empty(&self.path); // it stays behind; `sweep` looks again
     }
 }
 
@@ -137,7 +137,7 @@ impl Cgroup {
             Ok(()) => {}
             // A sitter with our id and marker died here before us: what it left is the same run's, and has no owner.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                drop(empty(&path)); // if that fails, so does the next line
+                let _ = empty(&path); // if that fails, so does the next line
                 fs::create_dir(&path)?;
             }
             Err(error) => return Err(error),
@@ -153,7 +153,7 @@ impl Cgroup {
                 Ok(Cgroup { path, folder })
             }
             Err(error) => {
-                drop(fs::remove_dir(&path)); // nothing was in it
+                let _ = fs::remove_dir(&path); // nothing was in it
                 Err(error)
             }
         }
@@ -181,7 +181,7 @@ impl Cgroup {
 
     /// Removes it. The processes are gone by now, but the kernel may need a moment to count them out.
     pub(super) fn remove(self) {
-        drop(remove(&self.path)); // it stays behind empty; `sweep` looks again
+        let _ = remove(&self.path); // it stays behind empty; `sweep` looks again
     }
 }
 
@@ -189,7 +189,7 @@ impl Cgroup {
 fn limit_processes(parent: &Path, path: &Path) {
     let limit = path.join("pids.max");
     if limit.exists() {
-        drop(fs::write(limit, processes_max(outer_limit(parent)).to_string())); // as good as no such file
+        let _ = fs::write(limit, processes_max(outer_limit(parent)).to_string()); // as good as no such file
     }
 }
 
@@ -289,7 +289,7 @@ fn remove_below(path: &Path) {
     let Ok(entries) = fs::read_dir(path) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         remove_below(&entry.path());
-        drop(fs::remove_dir(entry.path())); // tried again with the group around it
+        let _ = fs::remove_dir(entry.path()); // tried again with the group around it
     }
 }
 

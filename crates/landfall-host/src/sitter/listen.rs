@@ -104,7 +104,7 @@ impl Ear {
 
     /// Takes the socket away: there is no program to listen to.
     pub(super) fn close(self) {
-        drop(fs::remove_file(&self.socket)); // gone already is as good
+        let _ = fs::remove_file(&self.socket); // gone already is as good
     }
 }
 
@@ -112,7 +112,7 @@ impl Listening {
     /// Takes the socket away, once what was being written is written.
     pub(super) fn end(self) {
         const PATIENCE: Duration = Duration::from_secs(5); // a disk that takes longer is stuck, and must not keep us
-        drop(fs::remove_file(&self.socket)); // gone already is as good
+        let _ = fs::remove_file(&self.socket); // gone already is as good
         if let Some(done) = self.done {
             rustix::io::write(&*self.stop, &1u64.to_ne_bytes()).ok(); // it has ended by itself: nothing to wake
             done.recv_timeout(PATIENCE).ok(); // ended, or stuck: we go on either way
@@ -304,7 +304,7 @@ impl Book {
                 Ok(())
             }
             Err(error) => {
-                drop(self.file.set_len(self.len)); // if that fails too, half a line stays, and is not a line
+                let _ = self.file.set_len(self.len); // if that fails too, half a line stays, and is not a line
                 Err(refused(format!("the line could not be kept: {error}"), "try again in a moment"))
             }
         }

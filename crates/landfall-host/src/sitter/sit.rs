@@ -71,7 +71,7 @@ pub fn sit(dir: &Path) -> u8 {
 
 fn complain(path: &Path, what: &str) {
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    drop(file.and_then(|mut file| writeln!(file, "{what}"))); // the last resort has none of its own
+    let _ = file.and_then(|mut file| writeln!(file, "{what}")); // the last resort has none of its own
 }
 
 struct Sitter {
@@ -236,7 +236,7 @@ fn say_who(dir: &Path, pid: i32, sandbox: Option<Level>) -> io::Result<bool> {
     }));
     if let Err(error) = written {
         // Nothing was run, so nothing shall say that something was.
-        drop(fs::remove_file(dir.join(files::SITTER))); // if that fails too we count as vanished: the safe reading
+        let _ = fs::remove_file(dir.join(files::SITTER)); // if that fails too we count as vanished: the safe reading
         return Err(error);
     }
     Ok(true)
@@ -489,7 +489,7 @@ impl<'a> Watching<'a> {
                 if self.asked_now || self.spec.grace_ms == 0 {
                     self.begin_killing(now_ms);
                 } else {
-                    drop(tree::ask(self.pid)); // without /proc nobody is asked, and the killing comes all the same
+                    let _ = tree::ask(self.pid); // without /proc nobody is asked, and the killing comes all the same
                     self.phase = Phase::Asked { until_ms: now_ms + self.spec.grace_ms };
                 }
                 Some(Duration::ZERO)
@@ -515,7 +515,7 @@ impl<'a> Watching<'a> {
                     *in_group = false;
                     return Some(Duration::from_millis(KILL_STEP_MS));
                 }
-                drop(hunt.round()); // /proc unreadable for once: the next round is soon
+                let _ = hunt.round(); // /proc unreadable for once: the next round is soon
                 let fast = now_ms.saturating_sub(*since_ms) < KILL_FAST_MS;
                 Some(Duration::from_millis(if fast { KILL_STEP_MS } else { KILL_SLOW_STEP_MS }))
             }

@@ -169,7 +169,7 @@ impl Drain {
         match file.write_all(mark(spool.left_out).as_bytes()) {
             Ok(()) => Spool { cut_at: Some(self.written), ..spool },
             Err(_) => {
-                drop(file.set_len(self.written)); // half a mark is worse than none; the record says what is missing
+                let _ = file.set_len(self.written); // half a mark is worse than none; the record says what is missing
                 spool
             }
         }

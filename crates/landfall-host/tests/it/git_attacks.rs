@@ -376,10 +376,10 @@ fn no_call_of_ours_wakes_a_planted_canary() {
                 vector.name
             );
         };
-        drop(scene.store.workspace_head(&ws)); // only what it wakes counts here
+        let _ = scene.store.workspace_head(&ws); // only what it wakes counts here
         check("workspace_head");
         let mut collect = options("refs/landfall/heads/t1");
-        drop(scene.store.collect(&ws, &collect)); // a refusal is fine
+        let _ = scene.store.collect(&ws, &collect); // a refusal is fine
         check("collect, refusing");
         collect.lost_head = LostHead::UseBase;
         let collected: Collected =
@@ -416,7 +416,7 @@ fn no_call_of_ours_wakes_a_planted_canary() {
             candidate_heads: vec![head.clone()],
             tree,
         };
-        drop(store.check_landing(&claim)); // replaced history may not agree; it only must not run
+        let _ = store.check_landing(&claim); // replaced history may not agree; it only must not run
         check("check_landing");
         let lane = scene.lane("1");
         lane.checkout(&scene.base, Ignored::Remove).expect("checked out");

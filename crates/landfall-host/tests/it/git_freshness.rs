@@ -49,7 +49,7 @@ impl Hold {
                 std::ptr::copy_nonoverlapping(PLANTED.as_ptr(), *at, PLANTED.len());
             },
             Hold::Mount(process) => {
-                drop(process.stdin.take()); // now
+                let _ = process.stdin.take(); // now
                 assert!(process.wait().expect("it ends").success(), "it wrote to its mount");
             }
             Hold::Link(path) => {
@@ -76,7 +76,7 @@ fn bind(file: &Path, elsewhere: &Path) -> Option<std::process::Child> {
     let mut word = [0; 6];
     let is_ready = process.stdout.as_mut().is_some_and(|out| out.read_exact(&mut word).is_ok());
     if !is_ready {
-        drop(process.wait()); // it has said why
+        let _ = process.wait(); // it has said why
         eprintln!("landfall-skip: a mount of a file needs namespaces");
     }
     is_ready.then_some(process)

@@ -113,7 +113,7 @@ fn a_stranger_with_the_key_is_sent_away_and_takes_nobodys_place() {
                 let mut stream = UnixStream::connect(&socket).expect("somebody listens");
                 stream.set_read_timeout(Some(PATIENCE)).expect("a stream");
                 if at % 2 == 0 {
-                    drop(stream.write_all(b"{\"key\":\"secret-7\",\"say\":\"complete\"}\n")); // it may be too late
+                    let _ = stream.write_all(b"{\"key\":\"secret-7\",\"say\":\"complete\"}\n"); // it may be too late
                 }
                 stream
             })

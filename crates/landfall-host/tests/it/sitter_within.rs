@@ -32,7 +32,7 @@ impl Ordinary {
 
 impl Drop for Ordinary {
     fn drop(&mut self) {
-        drop(self.0.kill()); // ended already is as good
+        let _ = self.0.kill(); // ended already is as good
         drop(self.0.wait());
     }
 }

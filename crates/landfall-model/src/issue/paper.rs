@@ -545,7 +545,7 @@ It took longer.
                 text.push_str(pieces[usize::try_from(seed >> 33).expect("31 bits") % pieces.len()]);
             }
             let paper = Paper::read(&text);
-            drop(paper.gaps(true)); // it came to an end
+            let _ = paper.gaps(true); // it came to an end
         }
         let long = format!("## Phase Handoff\n{}", format!("- {}\n", "é".repeat(5_000)).repeat(500));
         let handoff = Paper::read(&long).handoff.expect("it is there");

@@ -274,7 +274,7 @@ impl Stage {
 
     /// Something on this machine fails instead of what was ordered.
     pub fn fails(&mut self, batch: u32) {
-        drop(self.take(batch)); // it came to nothing
+        let _ = self.take(batch); // it came to nothing
         let news = QueueNews::Failed { batch: BatchId(batch), detail: "no room on the disk".to_owned() };
         self.hear(&format!("B{batch} failed"), &news);
     }

@@ -339,9 +339,9 @@ pub fn connect(at: SocketAddr) -> TcpStream {
 /// Sends bytes, and reads until the other side hangs up.
 pub fn raw(at: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(at);
-    drop(stream.write_all(bytes)); // it may have been refused halfway
+    let _ = stream.write_all(bytes); // it may have been refused halfway
     let mut answer = Vec::new();
-    drop(stream.read_to_end(&mut answer)); // a reset ends it too
+    let _ = stream.read_to_end(&mut answer); // a reset ends it too
     answer
 }
 

@@ -129,7 +129,7 @@ impl Writer {
             self.append(&mut group);
             if let Some(answer) = rebuild {
                 let done = self.rebuild();
-                drop(answer.send(done)); // whoever asked may have left
+                let _ = answer.send(done); // whoever asked may have left
             }
             self.tend_log();
         }
@@ -148,7 +148,7 @@ impl Writer {
         match self.commit(group) {
             Ok(lasts) => {
                 for (request, last) in group.drain(..).zip(lasts) {
-                    drop(request.answer.send(Ok(Appended { last }))); // whoever asked may have left
+                    let _ = request.answer.send(Ok(Appended { last })); // whoever asked may have left
                 }
             }
             Err(StoreError::Full) if group.len() > 1 => {
@@ -159,7 +159,7 @@ impl Writer {
             }
             Err(error) => {
                 for request in group.drain(..) {
-                    drop(request.answer.send(Err(error.clone()))); // whoever asked may have left
+                    let _ = request.answer.send(Err(error.clone())); // whoever asked may have left
                 }
             }
         }

@@ -128,7 +128,7 @@ struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        drop(self.0.kill()); // it may be gone already
-        drop(self.0.wait()); // as above
+        let _ = self.0.kill(); // it may be gone already
+        let _ = self.0.wait(); // as above
     }
 }

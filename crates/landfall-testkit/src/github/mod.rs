@@ -152,13 +152,13 @@ impl FakeGithub {
 impl Drop for FakeGithub {
     fn drop(&mut self) {
         self.house.closing.store(true, Ordering::SeqCst);
-        drop(TcpStream::connect(self.at)); // so that the door looks up
+        let _ = TcpStream::connect(self.at); // so that the door looks up
         if let Some(door) = self.door.take() {
-            drop(door.join()); // it has nothing to tell
+            let _ = door.join(); // it has nothing to tell
         }
         for (stream, guest) in lock(&self.house.guests).drain(..) {
-            drop(stream.shutdown(Shutdown::Both)); // it has gone by itself
-            drop(guest.join()); // it has nothing to tell
+            let _ = stream.shutdown(Shutdown::Both); // it has gone by itself
+            let _ = guest.join(); // it has nothing to tell
         }
     }
 }
@@ -195,7 +195,7 @@ impl House {
             let Ok(own) = stream.try_clone() else { continue };
             let house = Arc::clone(&self);
             let guest = std::thread::spawn(move || {
-                drop(house.serve(&stream)); // the client has gone
+                let _ = house.serve(&stream); // the client has gone
             });
             lock(&self.guests).push((own, guest));
         }
@@ -295,7 +295,7 @@ impl House {
     /// Returns when the client has had enough.
     fn wait_for_goodbye(&self, stream: &TcpStream) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        drop(stream.set_read_timeout(Some(Duration::from_millis(20)))); // without it the first look is the last
+        let _ = stream.set_read_timeout(Some(Duration::from_millis(20))); // without it the first look is the last
         while Instant::now() < deadline && !self.closing.load(Ordering::SeqCst) {
             match stream.peek(&mut [0]) {
                 Ok(0) => return,

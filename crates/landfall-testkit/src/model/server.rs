@@ -140,13 +140,13 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.house.closing.store(true, Ordering::SeqCst);
-        drop(TcpStream::connect(self.at)); // wakes the door; if it cannot, the listener is gone already
+        let _ = TcpStream::connect(self.at); // wakes the door; if it cannot, the listener is gone already
         if let Some(door) = self.door.take() {
-            drop(door.join()); // a panic there has been printed
+            let _ = door.join(); // a panic there has been printed
         }
         for (stream, guest) in lock(&self.house.guests).drain(..) {
-            drop(stream.shutdown(Shutdown::Both)); // it has gone by itself
-            drop(guest.join()); // a panic there has been printed
+            let _ = stream.shutdown(Shutdown::Both); // it has gone by itself
+            let _ = guest.join(); // a panic there has been printed
         }
     }
 }
@@ -335,7 +335,7 @@ impl House {
 
     /// Waits until `over`; whether the other side is still there then.
     fn wait_until(&self, stream: &TcpStream, over: impl Fn() -> bool) -> bool {
-        drop(stream.set_read_timeout(Some(LOOK))); // without it the next look is later, not wrong
+        let _ = stream.set_read_timeout(Some(LOOK)); // without it the next look is later, not wrong
         let mut byte = [0];
         let stays = loop {
             if self.closing.load(Ordering::SeqCst) {
@@ -352,7 +352,7 @@ impl House {
                 Err(_) => break false,
             }
         };
-        drop(stream.set_read_timeout(None)); // as above
+        let _ = stream.set_read_timeout(None); // as above
         stays
     }
 }

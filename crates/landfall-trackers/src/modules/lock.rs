@@ -133,7 +133,7 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Only our own: somebody may have thought us dead.
         if read_plain_text(&self.path, Links::Refuse).is_ok_and(|text| text == self.text) {
-            drop(fs::remove_file(&self.path)); // whoever comes next sees that we are dead
+            let _ = fs::remove_file(&self.path); // whoever comes next sees that we are dead
         }
     }
 }
@@ -205,7 +205,7 @@ fn set_aside(path: &Path, text: &str, pid: u32) -> io::Result<()> {
         moved => moved?,
     }
     if read_plain(&aside, Links::Refuse)? != text.as_bytes() {
-        drop(fs::hard_link(&aside, path)); // a third may hold it by now; then the one we moved has lost it either way
+        let _ = fs::hard_link(&aside, path); // a third may hold it by now; then the one we moved has lost it either way
         fs::remove_file(&aside)?;
     }
     Ok(())
@@ -215,7 +215,7 @@ fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         if entry.file_name().to_str().is_some_and(|name| name.starts_with(".lock.stale.")) {
-            drop(fs::remove_file(entry.path())); // left for the next one to try
+            let _ = fs::remove_file(entry.path()); // left for the next one to try
         }
     }
 }

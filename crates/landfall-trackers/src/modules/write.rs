@@ -201,7 +201,7 @@ fn put(root: &Path, path: &str, bytes: &[u8], expect: &Expect) -> Result<Done, F
     let mut file = File::from(file);
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if let Err(source) = written {
-        drop(unlink(&folder, &beside)); // half a file helps nobody; the error is told
+        let _ = unlink(&folder, &beside); // half a file helps nobody; the error is told
         return Err(FileError::Io { doing: "write", path: path.to_owned(), source });
     }
     let moved = match expect {
@@ -275,7 +275,7 @@ fn sweep(folder: &OwnedFd, name: &str) {
             .and_then(|rest| rest.split_once('-'))
             .and_then(|(pid, _)| pid.parse().ok());
         if writer.is_some_and(|pid| !super::lock::is_alive(pid)) {
-            drop(unlink(folder, file)); // another sweeper may have been first
+            let _ = unlink(folder, file); // another sweeper may have been first
         }
     }
 }

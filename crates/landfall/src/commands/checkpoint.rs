@@ -106,7 +106,7 @@ fn confirm(detail: &CheckpointDetail, context: &Context) -> Result<(), Failure> 
             .hint("read above what it takes away; `--yes` says that you have"));
     }
     let mut err = std::io::stderr().lock();
-    drop(err.write_all(b"go back? [y/N] ").and_then(|()| err.flush())); // an unseen question is answered with no
+    let _ = err.write_all(b"go back? [y/N] ").and_then(|()| err.flush()); // an unseen question is answered with no
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
     if read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {

@@ -217,7 +217,7 @@ fn write(path: &Path, text: &str) -> Result<bool, Failure> {
         Err(error) => return Err(fail(error)),
     };
     if let Err(error) = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()) {
-        drop(fs::remove_file(path)); // ours, made a moment ago; the error below is what matters
+        let _ = fs::remove_file(path); // ours, made a moment ago; the error below is what matters
         return Err(fail(error));
     }
     Ok(true)

@@ -58,7 +58,7 @@ pub fn look_from(args: &[OsString], json: bool) {
     }
     let dir = std::env::current_dir().unwrap_or_default().join(dir.unwrap_or_default());
     let base = base.map(|base| base.to_string_lossy().into_owned());
-    drop(LOOKING.set(Looking { at: house::At { dir, base }, json })); // the words are read once
+    let _ = LOOKING.set(Looking { at: house::At { dir, base }, json }); // the words are read once
 }
 
 /// Where names are looked up, once that is known.
@@ -83,7 +83,7 @@ pub fn task(text: &str) -> Result<TaskId, String> {
         Ok(None) => {
             let problem = house::unfollowed_issue(&looking.at, number);
             let message = problem.message.clone();
-            drop(MISSED.set(problem)); // the first one is told
+            let _ = MISSED.set(problem); // the first one is told
             Err(message)
         }
         Err(problem) => Err(problem.message),

@@ -152,8 +152,8 @@ fn decide(args: &Args, context: &Context, proposal: &Proposal) -> Result<Proposa
     }
     loop {
         let mut err = std::io::stderr().lock();
-        drop(write!(err, "add these tasks? [y]es, as [d]rafts, [n]o: ")); // unseen, it is still answered
-        drop(err.flush()); // as above
+        let _ = write!(err, "add these tasks? [y]es, as [d]rafts, [n]o: "); // unseen, it is still answered
+        let _ = err.flush(); // as above
         drop(err);
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line);

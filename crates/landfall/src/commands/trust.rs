@@ -39,7 +39,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         .hint(format!("read the settings above, then type `landfall trust --yes {}`", report.digest)));
     }
     let mut err = std::io::stderr().lock();
-    drop(err.write_all(b"trust these settings? [y/N] ").and_then(|()| err.flush())); // an unseen question is answered with no
+    let _ = err.write_all(b"trust these settings? [y/N] ").and_then(|()| err.flush()); // an unseen question is answered with no
     drop(err);
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);

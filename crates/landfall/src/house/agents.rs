@@ -128,16 +128,16 @@ fn version(program: &Path, args: &[&str]) -> Result<String, String> {
     // Not joined: what escapes from the group could hold the pipe open for ever.
     std::thread::spawn(move || {
         let mut text = Vec::new();
-        drop(out.take(VERSION_BYTES_MAX).read_to_end(&mut text)); // what was read counts
-        drop(send.send(text)); // nobody waits any more
+        let _ = out.take(VERSION_BYTES_MAX).read_to_end(&mut text); // what was read counts
+        let _ = send.send(text); // nobody waits any more
     });
     let text = receive.recv_timeout(VERSION_TIME_MAX);
     if text.is_ok() {
         let deadline = Instant::now() + Duration::from_secs(1);
-        drop(wait_for_child(&mut child, deadline)); // it is killed in a moment
+        let _ = wait_for_child(&mut child, deadline); // it is killed in a moment
     }
     rustix::process::kill_process_group(group, Signal::KILL).ok(); // gone already is as good
-    drop(child.wait()); // it was killed
+    let _ = child.wait(); // it was killed
     let text = text.map_err(|_| format!("no answer within {} s", VERSION_TIME_MAX.as_secs()))?;
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());

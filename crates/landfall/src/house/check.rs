@@ -124,7 +124,7 @@ fn record(place: &Place, report: &GateReport) {
         return;
     }
     if let Ok(mut engine) = desk::open(place, "landfall check") {
-        drop(engine.once(Ask::Measured(Box::new(report.clone())))); // what is not written is checked again by the run
+        let _ = engine.once(Ask::Measured(Box::new(report.clone()))); // what is not written is checked again by the run
     }
 }
 

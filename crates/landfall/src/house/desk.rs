@@ -637,7 +637,7 @@ pub(super) fn program() -> std::path::PathBuf {
 
 /// Opens the engine to drive, waiting a moment for a command that writes, but not for another run.
 pub(super) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
-    drop(raise_file_limit()); // with the limit as it is, fewer agents can be followed, and each failure is told
+    let _ = raise_file_limit(); // with the limit as it is, fewer agents can be followed, and each failure is told
     let deadline = Instant::now() + PATIENCE;
     loop {
         match open(place, "landfall run") {

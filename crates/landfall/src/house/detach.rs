@@ -76,8 +76,8 @@ fn own_process(place: &Place, asked: &RunAsked) -> Result<Detached, Problem> {
     loop {
         if let Some(status) = wait_for_child(&mut child, Instant::now() + LOOK).map_err(unable)? {
             let mut text = String::new();
-            drop(log.seek(SeekFrom::Start(0))); // then there is nothing to read
-            drop((&log).take(HEARD_MAX).read_to_string(&mut text)); // as much as can be read
+            let _ = log.seek(SeekFrom::Start(0)); // then there is nothing to read
+            let _ = (&log).take(HEARD_MAX).read_to_string(&mut text); // as much as can be read
             return match complaint(&text) {
                 Some(problem) => Err(problem),
                 None => Ok(over(status.code())),

@@ -225,7 +225,7 @@ impl Keeper {
             minding.tried = Some(head.seq);
         }
         drop(reader);
-        drop(self.drive_loops()); // whoever asks how it stands sees that nothing runs; it is tried again when something changes
+        let _ = self.drive_loops(); // whoever asks how it stands sees that nothing runs; it is tried again when something changes
     }
 
     /// What goes on in the run under way, or how the last one ended.

@@ -175,7 +175,7 @@ fn of_forge(
         let shown = listed(&*tracker, &numbers).ok().map(Arc::new);
         let said = Said { asked: Instant::now(), about: numbers, shown: shown.clone() };
         SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(key, said);
-        drop(tell.send(shown)); // whoever asked may have left
+        let _ = tell.send(shown); // whoever asked may have left
     };
     let started = std::thread::Builder::new().name("left".to_owned()).spawn(ask);
     match before {

@@ -88,7 +88,7 @@ impl Proposals {
     pub fn wait_for_rest(&self, span: Duration) {
         let is_busy =
             |all: &mut Vec<Proposing>| all.iter().any(|it| it.proposal.is_none() && it.problem.is_none());
-        drop(self.changed.wait_timeout_while(self.lock(), span, is_busy)); // the server ends either way
+        let _ = self.changed.wait_timeout_while(self.lock(), span, is_busy); // the server ends either way
     }
 
     /// All of them, newest first.

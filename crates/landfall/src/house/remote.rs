@@ -77,12 +77,12 @@ impl RunHandle for Remote {
         if self.mode == RunMode::Running {
             self.mode = RunMode::Draining;
         }
-        drop(self.client.stop(StopAsked { task: None, now: false })); // it is over already
+        let _ = self.client.stop(StopAsked { task: None, now: false }); // it is over already
     }
 
     fn stop_now(&mut self) {
         self.mode = RunMode::Stopping;
-        drop(self.client.stop(StopAsked { task: None, now: true })); // it is over already
+        let _ = self.client.stop(StopAsked { task: None, now: true }); // it is over already
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<RunOutcome> {

@@ -203,7 +203,7 @@ impl Run {
     }
 
     fn end(&mut self, ended: Result<landfall_engine::RunOutcome, StoreError>) -> api::RunOutcome {
-        drop(self.door.take()); // nobody is let in any more, and whoever was is answered
+        let _ = self.door.take(); // nobody is let in any more, and whoever was is answered
         let under_way = self.under_way.clone();
         let mut watch = under_way.watch();
         watch.look(); // the last facts belong to this run too
@@ -786,7 +786,7 @@ impl Drop for Door {
         }
         let ours = std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.ino() == self.inode);
         if ours {
-            drop(std::fs::remove_file(&self.path)); // gone already is as good
+            let _ = std::fs::remove_file(&self.path); // gone already is as good
         }
     }
 }

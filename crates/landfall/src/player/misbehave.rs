@@ -142,7 +142,7 @@ fn bomb(voice: &mut Voice, count: u16, until_ms: u64) -> Result<(), Trouble> {
     }
     voice.say(&format!("started {} processes", first.len()));
     for mut child in first {
-        drop(child.wait()); // it has been replaced by another
+        let _ = child.wait(); // it has been replaced by another
     }
     sleep(Duration::from_millis(until_ms.saturating_sub(now_ms())));
     Ok(())

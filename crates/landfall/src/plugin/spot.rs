@@ -289,7 +289,7 @@ fn write(path: &Path, text: &str) -> Result<(), SpotProblem> {
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&part, path));
     written.map_err(|error| {
-        drop(fs::remove_file(&part)); // it may never have been there
+        let _ = fs::remove_file(&part); // it may never have been there
         at("write", path)(error)
     })
 }

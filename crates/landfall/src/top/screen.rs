@@ -78,9 +78,9 @@ fn give_back() {
         return;
     }
     let mut out = stdout();
-    drop(execute!(out, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show)); // the terminal is gone
-    drop(out.flush()); // the terminal is gone
-    drop(disable_raw_mode()); // the terminal is gone
+    let _ = execute!(out, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show); // the terminal is gone
+    let _ = out.flush(); // the terminal is gone
+    let _ = disable_raw_mode(); // the terminal is gone
 }
 
 /// A panic says what it has to say on the person's own screen, not on ours.

@@ -28,7 +28,7 @@ impl Worker {
 
     /// Asks this when what was asked before is answered.
     pub fn ask(&self, about: About, request: Request) {
-        drop(self.requests.send((about, request))); // the thread is gone, which `is_gone` tells
+        let _ = self.requests.send((about, request)); // the thread is gone, which `is_gone` tells
     }
 
     /// Whether it died. Only a bug does that.

@@ -300,7 +300,7 @@ pub fn is_started_again_after_sigterm(kind: Kind) {
     assert!(!agents.is_empty(), "{:?}", landfall_testkit::left_behind(stage.scratch.root()));
     stage.play([says_complete()]);
     for pid in &agents {
-        drop(Command::new("kill").args(["-TERM", &pid.to_string()]).status()); // its parent may have ended it
+        let _ = Command::new("kill").args(["-TERM", &pid.to_string()]).status(); // its parent may have ended it
     }
     // One of them does not listen while it waits for its model: whoever meant it would use more force after a while.
     let patience = Instant::now() + Duration::from_secs(2);

@@ -106,8 +106,8 @@ impl Assistant {
 
 impl Drop for Assistant {
     fn drop(&mut self) {
-        drop(self.child.kill()); // it has ended
-        drop(self.child.wait()); // reaped
+        let _ = self.child.kill(); // it has ended
+        let _ = self.child.wait(); // reaped
     }
 }
 

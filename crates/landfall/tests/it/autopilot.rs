@@ -76,8 +76,8 @@ impl OnTerminal {
 
 impl Drop for OnTerminal {
     fn drop(&mut self) {
-        drop(self.child.kill()); // it has ended already
-        drop(self.child.wait()); // reaped
+        let _ = self.child.kill(); // it has ended already
+        let _ = self.child.wait(); // reaped
     }
 }
 

@@ -217,7 +217,7 @@ fn a_state_folder_that_holds_nonsense_is_left_as_it_is() {
     let journal = place.path("state/journal.db");
     fs::write(&journal, b"this is not a journal").expect("damaged");
     for suffix in ["-wal", "-shm"] {
-        drop(fs::remove_file(place.path(&format!("state/journal.db{suffix}")))); // there or not, it must not help
+        let _ = fs::remove_file(place.path(&format!("state/journal.db{suffix}"))); // there or not, it must not help
     }
     place.landfall(&["add", "x"]).refuses(10, &["journal", "hint: "]);
     assert_eq!(fs::read(&journal).expect("still there"), b"this is not a journal");

@@ -50,7 +50,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(self.path()).status()); // it is in memory, and gone with the last user
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status(); // it is in memory, and gone with the last user
     }
 }
 

@@ -29,7 +29,7 @@ fn worked() -> Scratch {
 
 fn remove_journal(state: &Path) {
     for ending in ["", "-wal", "-shm"] {
-        drop(std::fs::remove_file(state.join(format!("journal.db{ending}")))); // not every one is always there
+        let _ = std::fs::remove_file(state.join(format!("journal.db{ending}"))); // not every one is always there
     }
 }
 
@@ -53,7 +53,7 @@ fn ways() -> [(&'static str, Damage); 4] {
             std::fs::remove_file(state.join("journal-id")).expect("it was there");
             std::fs::remove_file(state.join("store.git/journal-id")).expect("it was there");
             for run in std::fs::read_dir(state.join("attempts")).expect("there").flatten() {
-                drop(std::fs::remove_file(run.path().join("journal-id"))); // hooks have none
+                let _ = std::fs::remove_file(run.path().join("journal-id")); // hooks have none
             }
         }),
     ]
@@ -177,7 +177,7 @@ fn a_state_folder_of_an_older_version_takes_over_the_id_of_its_journal() {
     journal.execute("DELETE FROM meta WHERE key = 'journal_id'", []).expect("it has one");
     drop(journal);
     for run in std::fs::read_dir(state.join("attempts")).expect("there").flatten() {
-        drop(std::fs::remove_file(run.path().join("journal-id"))); // hooks have none
+        let _ = std::fs::remove_file(run.path().join("journal-id")); // hooks have none
     }
     let status = scratch.landfall(&["status"]).ok();
     assert!(!status.contains("journal"), "nothing is wrong with it: {status}");

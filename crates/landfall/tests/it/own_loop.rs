@@ -386,7 +386,7 @@ fn edge_09_time_without_engine_and_agent_is_no_working_time() {
     agent_is_up(&scratch);
     run.kill();
     for process in landfall_testkit::left_behind(scratch.root()) {
-        drop(std::process::Command::new("kill").args(["-9", &process.pid.to_string()]).status()); // gone with another
+        let _ = std::process::Command::new("kill").args(["-9", &process.pid.to_string()]).status(); // gone with another
     }
     let outage = Instant::now();
     scratch.eventually("an outage longer than it may work", || outage.elapsed() > Duration::from_secs(7));

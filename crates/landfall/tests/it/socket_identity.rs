@@ -168,7 +168,7 @@ fn process_with_id(id: u32) -> Option<std::process::Child> {
         if child.id() == id {
             return Some(child);
         }
-        drop((child.kill(), child.wait())); // ours
+        let _ = (child.kill(), child.wait()); // ours
     }
     None
 }
@@ -210,7 +210,7 @@ fn the_id_of_a_process_that_has_ended_is_worth_nothing_to_the_next_one() {
     match process_with_id(child.id()) {
         Some(mut other) => {
             let answer = ask_on(&mut stream, key);
-            drop((other.kill(), other.wait())); // ours
+            let _ = (other.kill(), other.wait()); // ours
             assert!(answer.is_none_or(|status| status == "401"), "another process has its id now");
         }
         None => landfall_testkit::skip_test("process ids cannot be chosen here"),

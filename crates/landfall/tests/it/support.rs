@@ -279,7 +279,7 @@ pub fn finish(mut child: Child, stdin: &str) -> Said {
     let text = stdin.to_owned();
     let writer = thread::spawn(move || {
         if let Some(input) = &mut input {
-            drop(input.write_all(text.as_bytes())); // it may end without reading
+            let _ = input.write_all(text.as_bytes()); // it may end without reading
         }
         drop(input);
     });

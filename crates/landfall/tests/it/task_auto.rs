@@ -305,7 +305,7 @@ fn edge_9_a_loop_goes_on_by_itself_after_an_outage_that_takes_none_of_its_time()
     client.until_at_work(&scratch, "T1");
     served.process.kill();
     for process in landfall_testkit::left_behind(scratch.root()) {
-        drop(std::process::Command::new("kill").args(["-9", &process.pid.to_string()]).status()); // it is over
+        let _ = std::process::Command::new("kill").args(["-9", &process.pid.to_string()]).status(); // it is over
     }
     // Times are told in whole seconds: two of them would be seen if they counted.
     let outage = Duration::from_secs(2);

@@ -58,7 +58,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     let place = TestEnvironment::without_repository();
     let mut command = place.command(&["completions", "zsh"]);
     let mut child = command.stdin(Stdio::null()).spawn().expect("it starts");
-    drop(child.stdout.take()); // before it has written more than a pipe holds
+    let _ = child.stdout.take(); // before it has written more than a pipe holds
     let status = wait(&mut child, TIME_MAX);
     assert_eq!(status.code(), Some(0));
 }

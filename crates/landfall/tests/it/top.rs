@@ -122,7 +122,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        drop(self.tmux().arg("kill-server").output()); // it never started
+        let _ = self.tmux().arg("kill-server").output(); // it never started
     }
 }
 

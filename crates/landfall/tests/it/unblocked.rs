@@ -136,7 +136,7 @@ fn kill_check_sitters(scratch: &Scratch, count: usize) {
         for process in all.iter().filter(|it| !is_child(it.pid)) {
             if killed.len() < count && killed.insert(process.pid) {
                 let pid = process.pid.to_string();
-                drop(Command::new("kill").args(["-9", &pid]).status()); // it has just ended: another one comes
+                let _ = Command::new("kill").args(["-9", &pid]).status(); // it has just ended: another one comes
             }
         }
         killed.len() == count

@@ -16,7 +16,7 @@ const KINDS: [(&str, &str); 4] = [
 
 fn put(kind: &str, path: &Path) {
     std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("made");
-    drop(std::fs::remove_file(path)); // there may be none
+    let _ = std::fs::remove_file(path); // there may be none
     match kind {
         "pipe" => {
             let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo runs");

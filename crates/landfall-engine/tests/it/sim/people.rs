@@ -144,7 +144,7 @@ impl Sim {
                 }
             }
         }
-        drop(self.core.as_mut().expect("it is open").edit(&self.out, id, spec)); // a circle is refused
+        let _ = self.core.as_mut().expect("it is open").edit(&self.out, id, spec); // a circle is refused
     }
 
     /// Landed work is taken back by a task of its own.
@@ -214,7 +214,7 @@ impl Sim {
             }
         }
         let core = self.core.as_mut().expect("it is open");
-        drop(core.hold_queue(&self.out, None)); // it may have been resumed by the new base
+        let _ = core.hold_queue(&self.out, None); // it may have been resumed by the new base
     }
 
     pub fn person_looks(&mut self) {
