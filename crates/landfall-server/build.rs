@@ -114,9 +114,8 @@ fn function_of(name: &str, text: &str, before: &BTreeSet<&str>) -> String {
         }
         let line = match line.strip_prefix("export ") {
             Some(item) => {
-                let words = item.split([' ', '(', '=']).filter(|word| !word.is_empty());
-                let name =
-                    words.skip_while(|word| ["async", "function", "const", "class"].contains(word)).next();
+                let mut words = item.split([' ', '(', '=']).filter(|word| !word.is_empty());
+                let name = words.find(|word| !["async", "function", "const", "class"].contains(word));
                 exports.extend(name);
                 item
             }

@@ -115,8 +115,8 @@ fn edge_07_words_about_a_quota_in_ordinary_output_change_nothing() {
 }
 
 /// A made-up Claude that waits for its account in the middle of its run, as an interactive one does, and then works. Its
-/// wait is longer than the task may work.
-fn waits_by_itself() -> String {
+/// wait lasts until the file `go` is there.
+fn waits_by_itself(go: &std::path::Path) -> String {
     let event = |text: &str| format!("echo '{text}'\n");
     let until = "echo '{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":'$(($(date +%s) + 3600))'}}'\n";
     let answer = |text: &str, id: &str| {
@@ -129,7 +129,7 @@ fn waits_by_itself() -> String {
         event(r#"{"type":"system","subtype":"init","session_id":"s-1","model":"claude-x","tools":[]}"#),
         answer("I begin.", "m1"),
         until.to_owned(),
-        "sleep 14\n".to_owned(),
+        format!("until [ -e '{}' ]; do sleep 0.05; done\n", go.display()),
         answer("I go on.", "m2"),
         "echo work > b.txt && git add b.txt && git commit -qm work\n".to_owned(),
         format!("'{LANDFALL}' signal complete > /dev/null\n"),
@@ -143,7 +143,8 @@ fn a_wait_within_a_run_spends_no_time_also_when_the_engine_ends_meanwhile() {
     let mut scratch = Scratch::new(LANDFALL);
     scratch.be_patient(std::time::Duration::from_secs(120));
     let program = scratch.root().join("claude.sh");
-    std::fs::write(&program, waits_by_itself()).expect("a program");
+    let go = scratch.root().join("go");
+    std::fs::write(&program, waits_by_itself(&go)).expect("a program");
     scratch.settings(&format!(
         "[agent.default]\nkind = \"claude\"\nrun = \"sh {}\"\nsandbox = \"off\"\n\
          [run]\ntask_limit = \"11s\"\n[[verify.command]]\nname = \"tests\"\nrun = \"true\"\n",
@@ -152,10 +153,17 @@ fn a_wait_within_a_run_spends_no_time_also_when_the_engine_ends_meanwhile() {
     scratch.landfall(&["add", "Wait and work"]).ok();
     let mut run = scratch.start(&["run"]);
     scratch.eventually("it waits", || !scratch.facts("T1", "account-wait-began").is_empty());
+    let waiting_since = std::time::Instant::now();
     let why = scratch.why("T1");
     assert!(why.contains("waits for its account, which is used up until"), "{why}");
     run.kill();
     let mut run = scratch.start(&["run"]);
+    scratch.eventually("the second engine", || {
+        scratch.landfall(&["--json", "status"]).json()["engine"].is_object()
+    });
+    // Longer than the task may work.
+    scratch.eventually("the wait is long", || waiting_since.elapsed() > std::time::Duration::from_secs(12));
+    std::fs::write(&go, "").expect("a file");
     assert_eq!(run.wait(std::time::Duration::from_secs(120)), Some(0), "{}", scratch.heard());
     assert_eq!(scratch.status("T1"), "done", "{}\n{}", scratch.why("T1"), scratch.heard());
     assert_eq!(scratch.facts("T1", "iteration-began").len(), 1, "it was adopted: {}", scratch.heard());
