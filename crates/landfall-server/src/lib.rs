@@ -133,7 +133,7 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         .thread_name("server")
         .enable_all()
         .build()?;
-    let _ = runtime.spawn_blocking(|| {}); // that one
+    drop(runtime.spawn_blocking(|| {})); // that one
     let guests = runtime.block_on(async { listen::Guests::new(listener, options.addresses) })?;
     let thread = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
         runtime.block_on(listen::listen(guests, shared, stopping));
