@@ -253,9 +253,12 @@ fn read_item(file: &mut SourceFile, trees: &[TokenTree]) {
         TokenTree::Ident(word) => {
             let word = word.to_string();
             // What may stand before the word that says what it is.
-            (!matches!(word.as_str(), "async" | "unsafe" | "extern" | "default")
-                && !(word == "const" && rest.iter().any(|tree| is_word(tree, "fn"))))
-            .then_some(word)
+            let is_qualifier = match word.as_str() {
+                "async" | "unsafe" | "extern" | "default" => true,
+                "const" => rest.iter().any(|tree| is_word(tree, "fn")),
+                _ => false,
+            };
+            (!is_qualifier).then_some(word)
         }
         _ => None,
     });
@@ -264,7 +267,7 @@ fn read_item(file: &mut SourceFile, trees: &[TokenTree]) {
     if is_for_tests {
         let last = trees.last().map_or(line, |tree| tree.span().end().line);
         file.test_lines.extend(trees[0].span().start().line..=last);
-        collect_names(trees.to_vec().into_iter().collect(), &mut file.test_uses);
+        collect_names(trees.iter().cloned().collect(), &mut file.test_uses);
         if keyword == "mod" && is_sign(trees.last(), ';') {
             file.test_modules.insert(name);
         }

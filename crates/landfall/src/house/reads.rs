@@ -294,7 +294,7 @@ impl Look<'_> {
             waiting.push(dependency_group(reader, counted.dependency)?);
         }
         let base = self.base(reader)?;
-        let pilot = self.pilot(reader, &holds, ready)?;
+        let pilot = self.pilot(reader, holds, ready)?;
         let queue = self.queue(reader, counted.of(Status::Landing))?;
         let mut warnings = Vec::new();
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
