@@ -123,7 +123,9 @@ pub fn read(
                             "`{name}` is one thing in the path and another in the body"
                         )));
                     }
-                    Some(_) | None => drop(words.insert(name.clone(), value)), // the same twice
+                    Some(_) | None => {
+                        words.insert(name.clone(), value); // the same twice
+                    }
                 }
             }
             Request::of_words(route.name, Value::Object(words).into_deserializer())

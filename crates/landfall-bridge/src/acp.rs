@@ -182,7 +182,7 @@ fn stop_signal() -> io::Result<watch::Receiver<bool>> {
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // The sender goes only after it has spoken.
-    drop(stop.wait_for(|stop| *stop).await);
+    let _ = stop.wait_for(|stop| *stop).await; // a sender that is gone stops it too
 }
 
 fn spawn(program: &str, args: &[String]) -> io::Result<Child> {
@@ -197,7 +197,7 @@ fn spawn(program: &str, args: &[String]) -> io::Result<Child> {
 
 /// The agent itself has ended, and what it left behind holds its output open: nobody is there to answer any more.
 async fn gone(child: &mut Child) {
-    drop(child.wait().await); // however it ended
+    let _ = child.wait().await; // however it ended
     tokio::time::sleep(END_MAX).await; // its last words may be on the way
 }
 

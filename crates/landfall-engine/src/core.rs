@@ -286,8 +286,12 @@ impl Core {
             _ => {}
         }
         match &task.state {
-            State::Waiting { wait: Wait::Blockers { .. }, .. } => drop(self.blocked.insert(task.id)),
-            _ => drop(self.blocked.remove(&task.id)),
+            State::Waiting { wait: Wait::Blockers { .. }, .. } => {
+                self.blocked.insert(task.id);
+            }
+            _ => {
+                self.blocked.remove(&task.id);
+            }
         }
         self.queue.put(&task);
         self.world.put(task);

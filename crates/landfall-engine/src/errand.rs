@@ -189,7 +189,9 @@ pub fn sweep(place: &Path) {
                 abandon(&dir, &marker(&dir));
                 let _ = std::fs::remove_dir_all(&dir); // tried again at the next start
             }
-            Ok(Found::Never | Found::Ended(_)) => drop(std::fs::remove_dir_all(&dir)), // as above
+            Ok(Found::Never | Found::Ended(_)) => {
+                let _ = std::fs::remove_dir_all(&dir); // as above
+            }
         }
     }
 }

@@ -96,7 +96,9 @@ pub fn load(project_override_dir: Option<&Path>) -> Loaded {
 impl Loaded {
     fn take(&mut self, file: &str, name: String, source: String) {
         match parse(&source, file) {
-            Ok(flow) => drop(self.flows.insert(name.clone(), Arc::new(flow))), // a built-in one of that name gives way
+            Ok(flow) => {
+                self.flows.insert(name.clone(), Arc::new(flow)); // a built-in one of that name gives way
+            }
             Err(errors) => self.errors.extend(errors),
         }
         self.sources.insert(name, source);

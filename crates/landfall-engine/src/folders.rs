@@ -329,7 +329,9 @@ impl Visit<'_> {
             Change::Added(path) | Change::Edited(path) if path == TARGET => self.words(Some(TARGET)),
             Change::Added(path) | Change::Edited(path) if path == folder::PLAN => self.plan(),
             Change::Added(path) | Change::Edited(path) if path == picture::REFINEMENTS => self.refine(),
-            Change::Added(path) | Change::Edited(path) => drop(self.by_hand.insert(path.clone())), // one copy of it
+            Change::Added(path) | Change::Edited(path) => {
+                self.by_hand.insert(path.clone()); // one copy of it
+            }
             Change::Removed(_) => {} // what should be there is written again
         }
     }
@@ -450,8 +452,12 @@ impl Visit<'_> {
         let mut written = Written::accepted(&self.seen);
         for path in &self.left {
             match self.record.written.files.get(path) {
-                Some(digests) => drop(written.files.insert(path.clone(), digests.clone())), // as it was
-                None => drop(written.files.remove(path)),                                   // as it was
+                Some(digests) => {
+                    written.files.insert(path.clone(), digests.clone()); // as it was
+                }
+                None => {
+                    written.files.remove(path); // as it was
+                }
             }
         }
         self.record.written = written;

@@ -849,7 +849,7 @@ impl Gate<'_> {
         };
         self.lane.note_occupant(name, confine::may_hand_out(settings, &reach))?;
         // Without the mark, or the folder, the sitter says what is wrong.
-        drop(std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id)));
+        let _ = std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id));
         crash::point("verify.run.before");
         let _noted = Noted::check(self.site, self.lane, &dir);
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {

@@ -53,7 +53,7 @@ impl HookLine {
             let shared = shared.clone();
             let thread = std::thread::Builder::new().name("hooks".to_owned());
             // Without a thread there are no hooks, and nothing else is the worse for it.
-            drop(thread.spawn(move || shared.work()));
+            let _ = thread.spawn(move || shared.work());
         }
         Self { shared }
     }
@@ -73,7 +73,7 @@ impl HookLine {
             let matters = |it: &Heard| it.hook.map(Occasion::priority);
             let least = state.waiting.iter().map(matters).min().expect("there are many");
             let oldest = state.waiting.iter().position(|it| matters(it) == least).expect("one is the least");
-            drop(state.waiting.remove(oldest));
+            state.waiting.remove(oldest);
             state.left_out += 1;
         }
         drop(state);

@@ -461,14 +461,14 @@ pub(crate) fn keep_checkpoints(site: &Site, events: &[CheckpointEvent]) {
         match event {
             CheckpointEvent::Made { name: made, commit, .. } => {
                 if let Some(name) = checkpoint_ref(made) {
-                    drop(site.store.pin(&name, &site::oid(commit)));
+                    let _ = site.store.pin(&name, &site::oid(commit)); // the base has it
                 }
             }
             CheckpointEvent::Dropped { name: dropped } => {
                 if let Some(name) = checkpoint_ref(dropped)
                     && let Ok(Some(oid)) = site.store.resolve(&name)
                 {
-                    drop(site.store.unpin(&name, &oid));
+                    let _ = site.store.unpin(&name, &oid); // a ref too many keeps no more than it names
                 }
             }
         }

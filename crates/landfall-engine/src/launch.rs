@@ -121,7 +121,9 @@ pub(crate) fn settled(dir: &Path) -> Result<Found, FindError> {
         }
         match &watch {
             None => watch = Some(FolderWatch::new(dir)), // looked at once more: what changed before is not reported
-            Some(watch) => drop(watch.wait(PAUSE)),      // looked at again either way
+            Some(watch) => {
+                let _ = watch.wait(PAUSE); // looked at again either way
+            }
         }
     }
 }

@@ -37,14 +37,16 @@ impl Core {
             // Its objective was written meanwhile.
             State::Draft => {
                 let flow = self.task(id).spec.flow.clone();
-                drop(self.edit(out, id, TaskSpec { flow, ..spec })?);
+                self.edit(out, id, TaskSpec { flow, ..spec })?;
             }
-            State::Ended(_) => drop(self.try_hear(out, id, &News::Retry { fresh: false, note: None })?),
+            State::Ended(_) => {
+                self.try_hear(out, id, &News::Retry { fresh: false, note: None })?;
+            }
             State::Ready { .. } | State::Active { .. } | State::Waiting { .. } | State::Review { .. } => {}
         }
         let task = self.task(id);
         if task.hold.is_some() || matches!(task.state, State::Waiting { wait: Wait::Pause, .. }) {
-            drop(self.try_hear(out, id, &News::Release)?); // as it is now, it is read below
+            self.try_hear(out, id, &News::Release)?;
         }
         let task = self.task(id);
         let limits = OwnLimits {
@@ -78,7 +80,7 @@ impl Core {
             // An agent that runs its own loop would go on to its end: it is told to stop after its step.
             let news = if own { News::StopTask } else { News::Hold { reason } };
             // Refused by what is landing: that is finished, and nothing comes after it.
-            drop(self.try_hear(out, task, &news));
+            let _ = self.try_hear(out, task, &news);
         }
         Ok(self.task(task))
     }

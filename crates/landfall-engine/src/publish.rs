@@ -162,7 +162,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
     };
     // Also if there is nothing to publish: a crash may have come after the branch had moved.
     // A checkout that cannot be cleaned up does not stand in the way of others; the one to be published is tried again.
-    drop(site.store.recover_publishing(&site.repo));
+    let _ = site.store.recover_publishing(&site.repo); // the next publishing tries again, and says what is wrong
     let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
     for _ in 0..TRIES_MAX {
         let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;

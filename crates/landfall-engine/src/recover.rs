@@ -122,7 +122,9 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
         };
         match (fate, task) {
             (CheckoutFate::Keep, _) if recorded == current => {}
-            (CheckoutFate::Keep, _) => drop(site.pool.record_mount(&workspace)), // without it the next start replaces it
+            (CheckoutFate::Keep, _) => {
+                let _ = site.pool.record_mount(&workspace); // without it the next start replaces it
+            }
             (CheckoutFate::Rebuild, Some(task)) => rebuild(site, task, &workspace)?,
             (CheckoutFate::Rebuild | CheckoutFate::Discard | CheckoutFate::Delete, _) => {
                 discard(site, &workspace)?
@@ -179,7 +181,7 @@ pub(crate) fn look_for_oom_kills(site: &Site) {
 /// Syncs the checkouts and marks them as clean. Only when nobody works in them any more.
 pub(crate) fn mark_checkouts_clean(site: &Site) {
     // Without the marks the checkouts are replaced after the next start of the machine, and nothing is lost.
-    drop(MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes()]));
+    let _ = MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes()]); // without it they are not trusted
     let _ = std::fs::remove_file(site.folder.oom_mark()); // there is none where the kernel does not count
 }
 
@@ -328,6 +330,6 @@ pub(crate) fn clear_rooms<'a>(site: &Site, tasks: impl Iterator<Item = &'a Arc<T
     };
     for task in tasks.filter(|_| !stand.is_empty()).filter(is_idle) {
         // One that cannot be given up stays: `doctor` and `reclaim` see it.
-        drop(perform::give_up_reading(site, task, task.attempt));
+        let _ = perform::give_up_reading(site, task, task.attempt);
     }
 }

@@ -78,7 +78,7 @@ impl Traces {
 
     /// Takes nothing in any more, and lets what is in line be told until `deadline`.
     pub fn finish(&mut self, deadline: Instant) {
-        drop(self.line.take());
+        self.line = None;
         let Some(thread) = self.thread.take() else { return };
         let left = deadline.saturating_duration_since(Instant::now());
         if self.done.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {

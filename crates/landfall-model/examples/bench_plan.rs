@@ -103,8 +103,12 @@ fn backlog(kind: Kind, tasks: u32) -> World {
             let file = |part: u32| format!("part{part}/src/f{}.rs", id % 5);
             spec.touches.insert(file(part).parse().expect("a path"));
             match id % 6 {
-                0 => drop(spec.touches.replace(format!("part{part}/**/*.rs").parse().expect("a pattern"))),
-                1 => drop(spec.touches.replace(file(other).parse().expect("a path"))),
+                0 => {
+                    spec.touches.replace(format!("part{part}/**/*.rs").parse().expect("a pattern"));
+                }
+                1 => {
+                    spec.touches.replace(file(other).parse().expect("a path"));
+                }
                 _ => {}
             }
         }

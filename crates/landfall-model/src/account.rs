@@ -89,7 +89,9 @@ impl Accounts {
     /// Takes a change in.
     pub fn set(&mut self, account: &str, state: AccountState) {
         match state {
-            AccountState::Open => drop(self.0.remove(account)),
+            AccountState::Open => {
+                self.0.remove(account);
+            }
             AccountState::UsedUp { .. } | AccountState::Troubled { .. } | AccountState::LoggedOut { .. } => {
                 self.0.insert(account.to_owned(), state);
             }

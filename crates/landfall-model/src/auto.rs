@@ -203,7 +203,9 @@ impl Loop {
             Event::Resumed { .. } => self.quota_since = None,
             Event::Yielded { .. } | Event::ReviewWanted { .. } => self.rest(at),
             // Whoever holds or pauses its task stops its loop.
-            Event::StopAsked { stop: Stop::Pause } => drop(self.stop.get_or_insert(at)), // since then
+            Event::StopAsked { stop: Stop::Pause } => {
+                let _ = self.stop.get_or_insert(at); // since then
+            }
             Event::Held { .. } => {
                 self.stop.get_or_insert(at);
                 if !self.at_work {
@@ -321,12 +323,16 @@ impl Loops {
     /// Takes in what happened to a task.
     pub fn note(&mut self, at: Timestamp, task: TaskId, event: &Event) {
         match event {
-            Event::Entered { .. } => drop(self.at_work.insert(task)), // it was at rest before
+            Event::Entered { .. } => {
+                self.at_work.insert(task); // it was at rest before
+            }
             Event::Left { .. }
             | Event::Yielded { .. }
             | Event::Waited { .. }
             | Event::ReviewWanted { .. }
-            | Event::Ended(_) => drop(self.at_work.remove(&task)), // an end may come at rest
+            | Event::Ended(_) => {
+                self.at_work.remove(&task); // an end may come at rest
+            }
             _ => {}
         }
         if let Some(it) = self.all.iter_mut().rev().find(|it| it.task == task && it.over.is_none()) {

@@ -376,7 +376,9 @@ impl Desk<'_> {
             let title = same(&part.title);
             let is_there = there.get(&title).copied().filter(|at| self.known[*at].standing != Standing::Over);
             match (first.get(&title), is_there) {
-                _ if title.is_empty() => drop(meant.insert(part.id.clone(), Meant::Task(kept.len()))), // told below
+                _ if title.is_empty() => {
+                    meant.insert(part.id.clone(), Meant::Task(kept.len())); // told below
+                }
                 (Some(twin), _) => {
                     let stands = kept[*twin].id.clone();
                     meant.insert(part.id.clone(), Meant::Task(*twin));
@@ -506,7 +508,9 @@ impl Desk<'_> {
                 }
                 Some(Meant::There(at)) => match self.known[at].standing {
                     Standing::Landed => {}
-                    Standing::Open => drop(needs.insert(Need::There(self.known[at].id))), // named twice is needed once
+                    Standing::Open => {
+                        needs.insert(Need::There(self.known[at].id)); // named twice is needed once
+                    }
                     Standing::Over => {
                         self.problem(Problem::NeedsOver { id: id.clone(), task: self.known[at].id });
                     }

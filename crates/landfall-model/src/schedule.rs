@@ -240,8 +240,12 @@ impl World {
     pub fn set_observed(&mut self, id: TaskId, files: Vec<Touch>) {
         let open = self.get(id).is_some_and(|task| !task.is_over() && task.landed.is_none());
         match touch::gathered(files) {
-            files if open && !files.is_empty() => drop(self.observed.insert(id, files)),
-            _ => drop(self.observed.remove(&id)),
+            files if open && !files.is_empty() => {
+                self.observed.insert(id, files);
+            }
+            _ => {
+                self.observed.remove(&id);
+            }
         }
         self.locate(id);
     }
@@ -742,7 +746,9 @@ impl World {
         let line_before = std::mem::replace(&mut seat.line, line.clone());
         match (std::mem::replace(&mut seat.place, place), line_before) {
             (Some((_, rank)), Some((profile, areas))) => self.leave_line(&profile, areas, &rank),
-            (Some((standing, rank)), None) => drop(self.lines[standing as usize].remove(&rank)),
+            (Some((standing, rank)), None) => {
+                self.lines[standing as usize].remove(&rank);
+            }
             (None, _) => {}
         }
         match (place, line) {
@@ -750,7 +756,9 @@ impl World {
                 self.by_profile.entry(profile).or_default().entry(areas).or_default().insert(rank);
                 self.wanting_slots += 1;
             }
-            (Some((standing, rank)), None) => drop(self.lines[standing as usize].insert(rank)),
+            (Some((standing, rank)), None) => {
+                self.lines[standing as usize].insert(rank);
+            }
             (None, _) => {}
         }
     }

@@ -129,7 +129,9 @@ fn put(words: &mut Value, path: &str, value: Value) -> Option<()> {
     match last.strip_suffix("[]") {
         Some(list) => at.entry(list).or_insert_with(|| Value::Array(Vec::new())).as_array_mut()?.push(value),
         // A later field of the same name wins: a box that is ticked stands after its default.
-        None => drop(at.insert((*last).to_owned(), value)),
+        None => {
+            at.insert((*last).to_owned(), value);
+        }
     }
     Some(())
 }

@@ -171,7 +171,7 @@ impl Kept {
         let mut round = self.round.subscribe();
         if self.any_hot() {
             // Whoever asks before it is ready waits for it.
-            drop(tokio::time::timeout(ROUND_WAIT_MAX, round.wait_for(|round| *round >= seq)).await);
+            let _ = tokio::time::timeout(ROUND_WAIT_MAX, round.wait_for(|round| *round >= seq)).await; // looked at again
         }
     }
 
@@ -260,7 +260,7 @@ pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receive
             tokio::time::sleep(rest).await;
             let wait = ROUND_EVERY.saturating_sub(began.elapsed());
             // The thread comes back soon in any case.
-            drop(tokio::task::spawn_blocking(move || waiting.service.wait_past(mark, wait)).await);
+            let _ = tokio::task::spawn_blocking(move || waiting.service.wait_past(mark, wait)).await; // as above
         };
         tokio::select! {
             () = wait => work = work.saturating_sub(resting.elapsed() / REST_PER_WORK),

@@ -197,7 +197,7 @@ impl Host {
             _ = stopping.changed() => {
                 connection.as_mut().graceful_shutdown();
                 // The same; and who sends a request for ever does not keep the server from ending.
-                drop(tokio::time::timeout(LAST_WORDS, connection).await);
+                let _ = tokio::time::timeout(LAST_WORDS, connection).await; // it is closed either way
             }
         }
     }

@@ -522,7 +522,7 @@ struct Over<'a>(&'a Connection);
 impl Drop for Over<'_> {
     fn drop(&mut self) {
         // Nothing was written. One that cannot even be left is not free: it is not to be used again.
-        drop(self.0.prepare_cached("ROLLBACK").and_then(|mut it| it.execute([])));
+        let _ = self.0.prepare_cached("ROLLBACK").and_then(|mut it| it.execute([]));
     }
 }
 

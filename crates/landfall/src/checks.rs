@@ -34,7 +34,9 @@ impl<'a> CheckPrinter<'a> {
 impl CheckView for CheckPrinter<'_> {
     fn begins(&mut self, name: &str, run: &str) {
         match (self.shows_output, self.shows_checks) {
-            (true, _) => drop(print(&format!("{}: {}\n", clean(name), clean(run)))), // a reader that left is noticed at the end
+            (true, _) => {
+                let _ = print(&format!("{}: {}\n", clean(name), clean(run))); // a reader that left is noticed at the end
+            }
             (false, true) => talk(&format!("checking {}: {}", clean(name), clean(run))),
             (false, false) => {}
         }

@@ -75,7 +75,7 @@ impl Core {
     /// Whoever asks for an issue again wants its task to go on: one that gave up is tried again, one that is held let go.
     fn take_up(&mut self, out: &dyn Outside, id: TaskId, asked: &FollowAsked) -> Result<(), AskError> {
         let wish = News::Wish(wishes_for(&self.task(id), asked));
-        drop(self.try_hear(out, id, &wish)?); // as it is now, it is read below
+        self.try_hear(out, id, &wish)?;
         let task = self.task(id);
         let news = match &task.state {
             State::Ended(_) => Some(News::Retry { fresh: false, note: None }),
@@ -88,7 +88,7 @@ impl Core {
             | State::Review { .. } => None,
         };
         if let Some(news) = news {
-            drop(self.try_hear(out, id, &news)?); // whoever asked is shown it as it is at the end
+            self.try_hear(out, id, &news)?;
         }
         Ok(())
     }

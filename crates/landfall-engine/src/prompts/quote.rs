@@ -88,8 +88,12 @@ pub(crate) fn visible(text: &str) -> String {
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => match chars.next_if(|c| matches!(c, '[' | ']')) {
-                Some('[') => drop(chars.find(|c| matches!(c, '\u{40}'..='\u{7e}'))), // colours and cursor moves
-                Some(_) => drop(chars.find(|c| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}'))), // titles and links
+                Some('[') => {
+                    let _ = chars.find(|c| matches!(c, '\u{40}'..='\u{7e}')); // colours and cursor moves
+                }
+                Some(_) => {
+                    let _ = chars.find(|c| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}')); // titles and links
+                }
                 None => {}
             },
             '\r' if chars.peek() == Some(&'\n') => {}

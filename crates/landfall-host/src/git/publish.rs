@@ -462,7 +462,7 @@ impl Locked {
     /// Lets go of the lock and returns the complaint.
     fn give_up(&mut self) -> String {
         use std::io::Read as _;
-        drop(self.stdin.take());
+        self.stdin = None;
         // It sees the end of its input and removes its lock; killing it first would leave the lock behind.
         let in_time = wait_for_child(&mut self.child, Instant::now() + QUICK);
         let mut stderr = Vec::new();

@@ -1047,7 +1047,9 @@ impl RefLock {
                     match &watch {
                         // Tried once more after the watch began: what was removed before is not reported.
                         None => watch = Some(FolderWatch::new(of.parent().unwrap_or(of))),
-                        Some(watch) => drop(watch.wait(deadline.saturating_duration_since(Instant::now()))), // tried again
+                        Some(watch) => {
+                            let _ = watch.wait(deadline.saturating_duration_since(Instant::now())); // tried again
+                        }
                     }
                 }
                 Err(error) => return Err(error),

@@ -101,7 +101,9 @@ impl Watch {
         }
         for event in events {
             match event.data.u64() {
-                WAKE => drop(rustix::io::read(&*self.wake, &mut [0u8; 8])), // back to sleep
+                WAKE => {
+                    let _ = rustix::io::read(&*self.wake, &mut [0u8; 8]); // back to sleep
+                }
                 id => {
                     if let Some(handle) = self.handles.remove(&id) {
                         identity::collect(&handle);

@@ -599,7 +599,9 @@ fn github_query(text: &str) -> Result<GithubQuery, HintError> {
         let (name, value) =
             word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
         match SHOWING.iter().find(|(known, _)| *known == name) {
-            Some((_, true)) if value.is_none() => drop(rest.next()), // its word
+            Some((_, true)) if value.is_none() => {
+                let _ = rest.next(); // its word
+            }
             Some((_, true)) => {}
             Some((_, false)) if value.is_none() => {}
             // Anything else may make it write: `-X DELETE`, `-f a=b`, `--web`, `-qX`.

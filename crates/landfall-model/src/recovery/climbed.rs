@@ -185,8 +185,12 @@ pub fn look(
         symptoms.facts.insert(Known::ClaimsSuccess); // whoever ends without a word of trouble says so
     }
     match (works, matches) {
-        (true, Some(true)) => drop(symptoms.facts.insert(Known::Commit)), // a set has it once
-        (true, Some(false)) if task.head.is_none() => drop(symptoms.facts.insert(Known::NoCommit)),
+        (true, Some(true)) => {
+            symptoms.facts.insert(Known::Commit); // a set has it once
+        }
+        (true, Some(false)) if task.head.is_none() => {
+            symptoms.facts.insert(Known::NoCommit);
+        }
         (true, _) | (false, _) => {}
     }
     if changed {

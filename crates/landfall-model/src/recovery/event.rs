@@ -216,7 +216,9 @@ impl Recoveries {
                 let Some(open) = self.open(step) else { return false };
                 open.outcome = Some((*outcome, detail.clone()));
             }
-            RecoveryEvent::Proposed { symptom } => drop(self.proposed.insert(symptom.clone())), // twice is once
+            RecoveryEvent::Proposed { symptom } => {
+                self.proposed.insert(symptom.clone()); // twice is once
+            }
         }
         true
     }

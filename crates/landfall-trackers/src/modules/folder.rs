@@ -384,7 +384,9 @@ pub fn read(place: &Place) -> Result<Seen, FolderError> {
     let mut warnings = Vec::new();
     let mut take = |path: String, files: &mut BTreeMap<String, SeenFile>| -> Result<(), FolderError> {
         match read_below(&place.root, &at(&path)) {
-            Ok(Some(bytes)) => drop(files.insert(path, SeenFile::new(bytes))),
+            Ok(Some(bytes)) => {
+                files.insert(path, SeenFile::new(bytes));
+            }
             Ok(None) => {}
             Err(error @ (FileError::Large { .. } | FileError::Link(_))) => warnings.push(error.to_string()),
             Err(error) => return Err(error.into()),

@@ -64,7 +64,9 @@ pub fn wanted(seen: &Seen) -> Result<Wanted, NoTask> {
     }));
     for word in &module.tags {
         match word.parse::<Tag>() {
-            Ok(tag) => drop(spec.tags.insert(tag)),
+            Ok(tag) => {
+                spec.tags.insert(tag);
+            }
             Err(error) => warnings.push(error.to_string()),
         }
     }

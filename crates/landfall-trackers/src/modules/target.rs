@@ -499,7 +499,9 @@ impl Target {
         let mut change: Vec<usize> = Vec::new();
         for (at, item) in &old {
             match open.iter().position(|it| *it == item) {
-                Some(place) => drop(open.remove(place)),
+                Some(place) => {
+                    open.remove(place);
+                }
                 None => change.push(*at),
             }
         }

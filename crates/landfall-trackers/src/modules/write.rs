@@ -143,7 +143,9 @@ pub fn apply(root: &Path, writes: &[Write]) -> Result<Applied, FileError> {
             Write::Move { from, to, expect } => shift(root, from, to, expect)?,
         };
         match done {
-            Done::Yes => drop(applied.written.insert(write.path().to_owned(), write.digest())),
+            Done::Yes => {
+                applied.written.insert(write.path().to_owned(), write.digest());
+            }
             Done::Refused => applied.refused.push(write.path().to_owned()),
         }
     }

@@ -332,7 +332,7 @@ fn answer(place: &Place, settings: &Settings, profile: &Profile) -> Probed {
         Err(problem) => return failed(problem),
     };
     // The answer is worth telling even where the project has no ledger it could be written to.
-    drop(consulted::note(place, ("probe", &profile.name), probed.usage, probed.took_ms));
+    let _ = consulted::note(place, ("probe", &profile.name), probed.usage, probed.took_ms);
     let said = |detail: &str| match (probed.words.as_str(), probed.complaint.as_str()) {
         ("", "") => detail.to_owned(),
         ("", complaint) => format!("{detail}: {complaint}"),

@@ -216,7 +216,7 @@ impl Desk {
         };
         if let Err(problem) = keeper.drive_loops() {
             // Whoever is told that it cannot run must not find it running later.
-            drop(self.write(Request::LoopStop(LoopOf { session: line.session.clone() })));
+            let _ = self.write(Request::LoopStop(LoopOf { session: line.session.clone() }));
             return Err(problem);
         }
         Ok(answer)

@@ -68,7 +68,9 @@ fn tally(reader: &Reader) -> Result<BTreeMap<RunId, Tally>, Problem> {
                 let Some(run) = now else { return Ok(()) };
                 let tally = tallies.entry(run).or_default();
                 match event {
-                    Event::Entered { .. } => drop(tally.touched.insert(*task)), // entered often, touched once
+                    Event::Entered { .. } => {
+                        tally.touched.insert(*task); // entered often, touched once
+                    }
                     Event::Landed { .. } => {
                         tally.touched.insert(*task); // it may have stood in the landing queue before
                         tally.landed += 1;

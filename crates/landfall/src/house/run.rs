@@ -643,8 +643,10 @@ impl Watch {
             Ok(Some(task)) if matches!(task.state, State::Active { .. }) => {
                 drop(self.active.insert(id, task))
             } // newer
-            Ok(_) => drop(self.active.remove(&id)), // it rests
-            Err(_) => {}                            // read again with its next event
+            Ok(_) => {
+                self.active.remove(&id); // it rests
+            }
+            Err(_) => {} // read again with its next event
         }
     }
 

@@ -122,7 +122,7 @@ impl Serve {
         self.keeper.proposals().stop();
         self.keeper.wait_for_rest(patience);
         self.keeper.proposals().wait_for_rest(until.saturating_duration_since(Instant::now()));
-        drop(self.door.take());
+        self.door = None;
     }
 }
 

@@ -379,7 +379,9 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTask, Problem> {
     let mut needs_here = Vec::new();
     for need in needs {
         match need {
-            api::TaskRef::Task(id) => drop(spec.needs.insert(wire::model_task(id))), // named twice is needed once
+            api::TaskRef::Task(id) => {
+                spec.needs.insert(wire::model_task(id)); // named twice is needed once
+            }
             api::TaskRef::Batch(place) => needs_here.push(in_batch(place, many)?),
         }
     }
