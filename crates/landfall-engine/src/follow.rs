@@ -218,18 +218,25 @@ impl WaitClock {
         self.waits.all_ms(at)
     }
 
-    /// Tells the engine when a wait has begun or ended, and keeps the deadline of the sitter from running meanwhile.
-    fn tell(&mut self, site: &Site, followed: &Followed) {
-        let (at, waits) = (site.now(), self.waits.since.is_some());
-        if waits != self.told {
-            self.told = waits;
-            let (attempt, iteration) = (followed.attempt, followed.iteration);
-            let news = match waits {
-                true => News::AccountWaitBegan { attempt, iteration, until: self.waits.until },
-                false => News::AccountWaitEnded { attempt, iteration },
-            };
-            site.tell(followed.task.id, news);
+    /// Tells the engine when a wait has begun or ended.
+    fn report_change(&mut self, site: &Site, followed: &Followed) {
+        let waits = self.waits.since.is_some();
+        if waits == self.told {
+            return;
         }
+        self.told = waits;
+        let (attempt, iteration) = (followed.attempt, followed.iteration);
+        let news = match waits {
+            true => News::AccountWaitBegan { attempt, iteration, until: self.waits.until },
+            false => News::AccountWaitEnded { attempt, iteration },
+        };
+        site.tell(followed.task.id, news);
+    }
+
+    /// [`WaitClock::report_change`], and the deadline of the sitter does not run during a wait.
+    fn follow(&mut self, site: &Site, followed: &Followed) {
+        self.report_change(site, followed);
+        let (at, waits) = (site.now(), self.waits.since.is_some());
         let renew = |until: Timestamp| until.0 - at.0 < PAUSE_MS / 2;
         if waits && self.paused_until.is_none_or(renew) {
             // Its own word about the reset is not enough: nobody may follow it by then.
@@ -392,7 +399,7 @@ impl Desk {
             let before = open.answered;
             let _ = open.read(site, READ_MAX, now); // what cannot be read now is read next time
             open.scan(site, now);
-            open.waits.tell(site, &open.followed);
+            open.waits.follow(site, &open.followed);
             open.dispatch(site, now);
             if open.answered && !before {
                 site.answered(open.followed.task.id);
@@ -441,6 +448,8 @@ impl Desk {
         open.hear(rest);
         let files = open.walk.as_mut().map(|walk| walk.module.end()).unwrap_or_default();
         open.take_in(site, files, now);
+        // Before its end: the account of a run whose last words ended a wait is free for other tasks.
+        open.waits.report_change(site, &open.followed);
         site.note_allowances(&open.followed.task, &open.seen);
         site.view
             .lock()

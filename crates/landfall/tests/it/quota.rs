@@ -138,8 +138,8 @@ fn waits_by_itself(go: &std::path::Path) -> String {
     .concat()
 }
 
-#[test]
-fn a_wait_within_a_run_spends_no_time_also_when_the_engine_ends_meanwhile() {
+/// A project with one task whose agent waits for its account until the second file is there.
+fn scratch_that_waits() -> (Scratch, std::path::PathBuf) {
     let mut scratch = Scratch::new(LANDFALL);
     scratch.be_patient(std::time::Duration::from_secs(120));
     let program = scratch.root().join("claude.sh");
@@ -151,6 +151,12 @@ fn a_wait_within_a_run_spends_no_time_also_when_the_engine_ends_meanwhile() {
         program.display()
     ));
     scratch.landfall(&["add", "Wait and work"]).ok();
+    (scratch, go)
+}
+
+#[test]
+fn a_wait_within_a_run_spends_no_time_also_when_the_engine_ends_meanwhile() {
+    let (scratch, go) = scratch_that_waits();
     let mut run = scratch.start(&["run"]);
     scratch.eventually("it waits", || !scratch.facts("T1", "account-wait-began").is_empty());
     let waiting_since = std::time::Instant::now();
@@ -171,4 +177,18 @@ fn a_wait_within_a_run_spends_no_time_also_when_the_engine_ends_meanwhile() {
     assert!(spent < 11_000, "{spent} ms");
     let kinds = ["account-wait-began", "account-wait-ended"].map(|kind| scratch.facts("T1", kind).len());
     assert_eq!(kinds, [1, 1], "{}", scratch.heard());
+}
+
+#[test]
+fn a_wait_that_ends_while_no_engine_runs_frees_the_account() {
+    let (scratch, go) = scratch_that_waits();
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("it waits", || !scratch.facts("T1", "account-wait-began").is_empty());
+    run.kill();
+    std::fs::write(&go, "").expect("a file");
+    scratch.eventually("the agent has ended", || scratch.left_behind().is_empty());
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    let kinds = ["account-wait-began", "account-wait-ended"].map(|kind| scratch.facts("T1", kind).len());
+    assert_eq!(kinds, [1, 1], "the account is used up for other tasks");
 }
