@@ -62,7 +62,7 @@ const GATES: [Gate; 8] = [
     },
     Gate {
         name: "`drop(call())`",
-        limit: 239.0,
+        limit: 20.0,
         target: 20.0,
         measure: |figures| count(figures.dropped_calls),
     },
