@@ -1179,7 +1179,7 @@ impl Core {
             (Coming::Account, self.world.next_opening(out.now()).is_some()),
             (Coming::Room, self.low_disk),
             (Coming::Resource, self.short.is_some() && self.wants_something()),
-            (Coming::BaseCheck, self.base_gate.opens_by_itself()),
+            (Coming::BaseCheck, self.base_gate.opens_by_itself(self.queue.is_held_for_base())),
             (Coming::Landing, !self.queue.batches().is_empty() || self.queue.resumes_soon() || moves()),
         ];
         Scene {

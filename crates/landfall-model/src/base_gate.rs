@@ -105,12 +105,13 @@ impl BaseGate {
         }
     }
 
-    /// Whether agents may start by and by without a person doing something.
+    /// Whether agents may start by and by without a person doing something. While the landing queue is held because of the base,
+    /// checks that could not be run there will not run before a person has ended the hold.
     #[must_use]
-    pub fn opens_by_itself(&self) -> bool {
+    pub fn opens_by_itself(&self, is_base_held: bool) -> bool {
         match self {
             Self::Unknown => true,
-            Self::Untried { tries, .. } => *tries < TRIES_MAX,
+            Self::Untried { tries, .. } => *tries < TRIES_MAX && !is_base_held,
             Self::Open { .. } | Self::Shut { .. } => false,
         }
     }
@@ -256,7 +257,7 @@ mod tests {
     #[test]
     fn no_agent_starts_before_the_checks_have_passed_on_the_base() {
         let mut gate = BaseGate::default();
-        assert!(!gate.may_start() && gate.wants_check(Timestamp(0)) && gate.opens_by_itself());
+        assert!(!gate.may_start() && gate.wants_check(Timestamp(0)) && gate.opens_by_itself(true));
         gate.hear(Timestamp(0), &BaseNews::Checked(Box::new(report(vec![command(Outcome::Pass, Some(0))]))));
         assert!(gate.may_start() && !gate.wants_check(Timestamp(0)));
         gate.moved(Mover::Person);
@@ -338,7 +339,8 @@ mod tests {
             gate.hear(Timestamp(0), &BaseNews::Failed("the disk is full".to_owned()));
             let due = gate.due().expect("it is tried again");
             assert!(!gate.wants_check(Timestamp(0)) && gate.wants_check(due));
-            assert_eq!(gate.opens_by_itself(), tries < TRIES_MAX);
+            assert_eq!(gate.opens_by_itself(false), tries < TRIES_MAX);
+            assert!(!gate.opens_by_itself(true), "a person has to look at the base first");
         }
         assert!(after(&BaseNews::Exempt).may_start());
     }

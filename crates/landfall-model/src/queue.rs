@@ -580,6 +580,15 @@ impl Queue {
         self.hold.as_ref().is_some_and(soon)
     }
 
+    /// Whether nothing lands before a person has looked at the base or the branch.
+    #[must_use]
+    pub fn is_held_for_base(&self) -> bool {
+        self.hold.as_ref().is_some_and(|hold| match hold.why {
+            HoldWhy::Rewritten | HoldWhy::Deleted => true,
+            HoldWhy::Machine | HoldWhy::Gate | HoldWhy::Runaway | HoldWhy::Person => false,
+        })
+    }
+
     /// Notes that a fact brings its task into the line. The order of facts is the order of the line.
     pub fn note(&mut self, task: TaskId, event: &Event) {
         if matches!(event, Event::Entered { opening: Opening::Queue, .. } | Event::Requeued { .. }) {
