@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::context::Context;
@@ -208,10 +208,26 @@ fn explain(error: &clap::Error) -> Result<Exit, Failure> {
             let text = text.trim().strip_prefix("error: ").unwrap_or(&text);
             // The first paragraph says what is wrong; tips and usage follow.
             let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
-            let failure = Failure::usage(message.trim());
-            let tip = rest.split("\n\n").map(str::trim).find_map(|part| part.strip_prefix("tip: "));
-            let more = "`--help` shows the words there are";
-            let hint = tip.map_or_else(|| more.to_owned(), |tip| format!("{tip}; {more}"));
+            let missing = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::Strings(missing))
+                    if error.kind() == ErrorKind::MissingRequiredArgument =>
+                {
+                    Some(format!("missing {}", missing.join(" and ")))
+                }
+                _ => None,
+            };
+            let failure = Failure::usage(missing.as_deref().unwrap_or(message.trim()));
+            let part = |prefix| rest.split("\n\n").map(str::trim).find_map(|part| part.strip_prefix(prefix));
+            let usage: Option<&str> = part("Usage: ");
+            let is_command = |word: &&str| !word.starts_with(['[', '<', '-']);
+            let command: Vec<&str> =
+                usage.unwrap_or("landfall").split_whitespace().take_while(is_command).collect();
+            let more = format!("`{} --help` has examples", command.join(" "));
+            let hint = match (part("tip: "), usage.filter(|_| missing.is_some())) {
+                (Some(tip), _) => format!("{tip}; {more}"),
+                (None, Some(usage)) => format!("usage: {usage}; {more}"),
+                (None, None) => more,
+            };
             Err(failure.hint(hint))
         }
     }
@@ -231,6 +247,31 @@ mod tests {
     #[test]
     fn the_command_line_holds_together() {
         super::cli().debug_assert();
+    }
+
+    #[test]
+    fn wrong_arguments_are_answered_with_what_is_expected() {
+        let check = |words: &[&str], message: &str, hint: &str| {
+            let args = std::iter::once("landfall").chain(words.iter().copied()).map(Into::into).collect();
+            let Err(error) = super::parse(args) else { panic!("{words:?} are accepted") };
+            let Err(failure) = super::explain(&error) else { panic!("{words:?} are help") };
+            assert_eq!((failure.message.as_str(), failure.hint.as_deref()), (message, Some(hint)));
+        };
+        check(
+            &["show"],
+            "missing <TASK>",
+            "usage: landfall show <TASK>; `landfall show --help` has examples",
+        );
+        check(
+            &["answer"],
+            "missing <TASK> and <TEXT>...",
+            "usage: landfall answer <TASK> <TEXT>...; `landfall answer --help` has examples",
+        );
+        check(
+            &["show", "x"],
+            "invalid value 'x' for '<TASK>': `x` is not a task id such as T7",
+            "`landfall --help` has examples",
+        );
     }
 
     /// `LANDFALL_BLESS=1` writes the page again.

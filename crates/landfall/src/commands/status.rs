@@ -78,8 +78,11 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     text += &format!("tasks   {}\n", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") });
     let base = &report.base;
     let published = if base.published { "" } else { ", not yet in your repository" };
-    text +=
-        &format!("base    {} at {}{published}\n", clean(&base.branch), clean(format::commit(&base.commit)));
+    let at = match format::commit(&base.commit) {
+        "" => "has no commit yet".to_owned(),
+        commit => format!("at {}{published}", clean(commit)),
+    };
+    text += &format!("base    {} {at}\n", clean(&base.branch));
     if let Some(reason) = base.held.as_ref().or(base.unpublished.as_ref()) {
         text += &format!("held    {}\n", clean(reason));
     }
