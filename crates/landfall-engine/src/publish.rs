@@ -368,7 +368,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     let filtered = named(BlockedWhy::Filtered);
     if let Some(first) = filtered.first() {
         parts.push(format!(
-            "changed, which a clean filter of yours hides from git: {} (move them away, for example with `mv -n {} {}`, and let \
+            "changed, which a clean filter or a setting for line endings hides from git: {} (move them away, for example with `mv -n {} {}`, and let \
              git write them with `git -C {} checkout -- {}`)",
             name_some(&filtered),
             quote_for_shell(&in_checkout(first)),
@@ -386,6 +386,10 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
             quote_for_shell(&checkout.to_string_lossy()),
             quote_for_shell(first)
         ));
+    }
+    let in_use = named(BlockedWhy::InUse);
+    if !in_use.is_empty() {
+        parts.push(format!("open for writing in a program: {} (close them there)", name_some(&in_use)));
     }
     format!(
         "files in {} are in the way; {}; after that, `landfall run` publishes",

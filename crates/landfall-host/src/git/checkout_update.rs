@@ -28,7 +28,7 @@ use super::file_swap::{
 };
 use super::files;
 use super::names::Oid;
-use super::objects::Difference;
+use super::objects::{Difference, Objects};
 use super::publish::{BlockedFile, BlockedWhy};
 use super::repo::{Checkout, Repo};
 use super::run::{Call, Doing as _, GitError, SLOW, Trust};
@@ -45,6 +45,10 @@ const ZEROS_READ_MAX: usize = 1 << 20;
 /// What a lock of ours says, so that one that was left behind is told from git's own.
 const LOCK_TEXT: &[u8] = b"landfall 1\n";
 
+/// How large a stored file may be to be compared in memory.
+const COMPARED_MAX: u64 = 16 << 20;
+
+const MODE_LINK: u32 = 0o120_000;
 const MODE_GITLINK: u32 = 0o160_000;
 
 /// A checkout whose files and index are those of the new commit. Its index is locked until `finish`.
@@ -70,6 +74,8 @@ pub(crate) enum UpdateRefusal {
 /// What an update is about.
 pub(crate) struct UpdateRequest<'r> {
     pub repo: &'r Repo,
+    /// Has the content of both commits.
+    pub objects: &'r Objects,
     pub checkout: &'r Checkout,
     /// The full name of the branch that moves with the checkout.
     pub branch: String,
@@ -134,6 +140,7 @@ struct Work<'w> {
 struct StatusLine {
     path: Vec<u8>,
     is_submodule: bool,
+    is_staged: bool,
     is_intent_to_add: bool,
     is_modified_on_disk: bool,
     index_has_content: bool,
@@ -159,12 +166,12 @@ impl Work<'_> {
         lock_branch: &impl Fn() -> Result<Result<L, Option<Oid>>, GitError>,
         is_idle: &impl Fn() -> Result<bool, GitError>,
     ) -> Result<Step<L>, GitError> {
-        let UpdateRequest { old, new, changes, .. } = *request;
+        let UpdateRequest { objects, old, new, changes, .. } = *request;
         let doing = || format!("update the checkout in `{}`", self.checkout.root.display());
         let index_before = read_if_there(index).doing(doing)?;
         // Without a lock, because the user's filters may take long and their git must not wait for them.
         let staged = self.stage_new_files(index_before.as_deref(), old, new)?;
-        let filtered = self.filter_old_files(changes)?;
+        let old_files = self.read_old_files(objects, changes)?;
         crate::crash::point("git.publish.staged");
         let branch = match lock_branch() {
             Ok(Ok(branch)) => branch,
@@ -189,7 +196,7 @@ impl Work<'_> {
             self.stage.remove().doing(doing)?;
             return Ok(Step::Over(Box::new(Err(UpdateRefusal::Busy))));
         }
-        let plan = match self.plan(request, &filtered) {
+        let plan = match self.plan(request, &old_files) {
             Ok(Ok(plan)) => plan,
             Ok(Err(blocked)) => {
                 self.stage.remove().doing(doing)?;
@@ -214,6 +221,10 @@ impl Work<'_> {
             }
             Err(SwapError::Changed(path)) => {
                 let blocked = vec![BlockedFile { path, why: BlockedWhy::Changed }];
+                return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
+            }
+            Err(SwapError::InUse(path)) => {
+                let blocked = vec![BlockedFile { path, why: BlockedWhy::InUse }];
                 return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
             }
             Err(SwapError::InTheWay(path)) => {
@@ -256,7 +267,7 @@ impl Work<'_> {
     fn plan(
         &self,
         request: &UpdateRequest<'_>,
-        filtered: &HashMap<Vec<u8>, Option<Fingerprint>>,
+        old_files: &HashMap<Vec<u8>, Option<Fingerprint>>,
     ) -> Result<Result<SwapPlan, Vec<BlockedFile>>, GitError> {
         let UpdateRequest { old, new, changes, beside, .. } = *request;
         let doing = || format!("look at the files in `{}`", self.checkout.root.display());
@@ -380,9 +391,15 @@ impl Work<'_> {
             return Ok(Err(blocked.list()));
         }
         for path in &take {
-            // git sees no difference where a clean filter drops it, and what it drops is nowhere else.
-            if filtered.get(*path).is_some_and(|made| made.as_ref() != checked.get(path)) {
-                blocked.add(path, BlockedWhy::Filtered);
+            match old_files.get(*path) {
+                Some(Some(old)) if old.has_content_of(&checked[path]) => {}
+                // git sees no difference where a conversion drops it, and what it drops is nowhere else.
+                Some(_) => blocked.add(path, BlockedWhy::Filtered),
+                None => blocked.add(path, BlockedWhy::Changed), // it has come back since
+            }
+            let (parent, name) = file_swap::open_parent(self.root.as_fd(), path).doing(doing)?;
+            if file_swap::is_open_to_write(parent.as_fd(), &name) {
+                blocked.add(path, BlockedWhy::InUse);
             }
         }
         if !blocked.0.is_empty() {
@@ -410,6 +427,10 @@ impl Work<'_> {
             });
             let change = changing.get(path);
             if change.is_none() && is_beside {
+                continue;
+            }
+            // At another commit than the index says, as after a landing that moved it: it is in nobody's way.
+            if change.is_none() && line.is_submodule && !line.is_staged {
                 continue;
             }
             if line.is_submodule {
@@ -490,29 +511,41 @@ impl Work<'_> {
             .map(|bytes| split_paths(&bytes))
     }
 
-    /// What the user's filters make of the old content of changed files that have a filter, by path.
+    /// What changed files should be on disk by the old commit: as git stores them, or, if they are not that, as the
+    /// conversions of the checkout make them.
     ///
     /// Without a lock, for the same reason as the new files.
-    fn filter_old_files(
+    fn read_old_files(
         &self,
+        objects: &Objects,
         changes: &[Difference],
     ) -> Result<HashMap<Vec<u8>, Option<Fingerprint>>, GitError> {
         let doing = || "compare the checkout with what filters make of a commit".to_owned();
-        let mut entries = Vec::new();
+        let mut old_files = HashMap::new();
+        let (mut list, mut names) = (Vec::new(), Vec::new());
         for change in changes {
-            if let Some(entry) = entry(change, &change.old)
-                && matches!(self.look(&change.path).doing(doing)?, OnDisk::Present)
+            let Some((path, mode, oid)) = entry(change, &change.old) else { continue };
+            if !matches!(self.look(path).doing(doing)?, OnDisk::Present) {
+                continue;
+            }
+            let found = Fingerprint::read(self.root.as_fd(), path).ok().flatten();
+            let stored =
+                objects.read(oid, COMPARED_MAX)?.filter(|object| object.size == object.bytes.len() as u64);
+            let stored = stored.map(|object| Fingerprint::of_content(&object.bytes, mode == MODE_LINK));
+            if let (Some(found), Some(stored)) = (found, &stored)
+                && found.has_content_of(stored)
             {
-                entries.push(entry);
+                old_files.insert(path.to_vec(), Some(found));
+                continue;
+            }
+            list.extend_from_slice(format!("{mode:06o} {oid}\t").as_bytes());
+            for text in [&mut list, &mut names] {
+                text.extend_from_slice(path);
+                text.push(0);
             }
         }
-        if entries.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let mut names = Vec::new();
-        for (path, ..) in &entries {
-            names.extend_from_slice(path);
-            names.push(0);
+        if names.is_empty() {
+            return Ok(old_files);
         }
         let index = self.stage.file("filtered-index");
         let git = || {
@@ -521,35 +554,19 @@ impl Work<'_> {
                 .env("GIT_INDEX_FILE", &index)
                 .config("core.sparseCheckout=false")
         };
-        let attributes = git().args(["check-attr", "-z", "--stdin", "filter"]).input(names).output()?;
-        let fields: Vec<&[u8]> = attributes.split(|byte| *byte == 0).collect();
-        let filtered: HashSet<&[u8]> = fields
-            .chunks_exact(3)
-            .filter(|fields| !matches!(fields[2], b"unspecified" | b"unset"))
-            .map(|fields| fields[0])
-            .collect();
-        entries.retain(|(path, ..)| filtered.contains(path));
-        if entries.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let (mut list, mut names) = (Vec::new(), Vec::new());
-        for (path, mode, oid) in &entries {
-            list.extend_from_slice(format!("{mode:06o} {oid}\t").as_bytes());
-            for text in [&mut list, &mut names] {
-                text.extend_from_slice(path);
-                text.push(0);
-            }
-        }
         let expected = self.stage.file("expected");
         std::fs::create_dir(&expected).doing(doing)?;
         let mut prefix = std::ffi::OsString::from("--prefix=");
         prefix.push(&expected);
         prefix.push("/");
         git().args(["update-index", "-z", "--index-info"]).input(list).output()?;
-        git().args(["checkout-index", "-q", "-z", "--stdin"]).arg(prefix).input(names).output()?;
+        git().args(["checkout-index", "-q", "-z", "--stdin"]).arg(prefix).input(names.clone()).output()?;
         let expected = files::open_folder(&expected).doing(doing)?;
-        let made = |path: &[u8]| Fingerprint::read(expected.as_fd(), path).ok().flatten();
-        Ok(entries.into_iter().map(|(path, ..)| (path.to_vec(), made(path))).collect())
+        for path in split_paths(&names) {
+            let made = Fingerprint::read(expected.as_fd(), &path).ok().flatten();
+            old_files.insert(path, made);
+        }
+        Ok(old_files)
     }
 
     fn look(&self, path: &[u8]) -> std::io::Result<OnDisk> {
@@ -804,6 +821,7 @@ fn parse_status(record: &[u8]) -> Option<StatusLine> {
     Some(StatusLine {
         path,
         is_submodule: fields[2].first() == Some(&b'S'),
+        is_staged: fields[1].first() != Some(&b'.'),
         is_intent_to_add: fields[1] == b".A",
         is_modified_on_disk: fields[1].get(1) == Some(&b'M'),
         index_has_content: fields[0] == b"1" && !is_empty_blob && !is_zero,

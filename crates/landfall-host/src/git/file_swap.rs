@@ -104,6 +104,18 @@ impl Fingerprint {
         Self::read_at(parent.as_fd(), &name)
     }
 
+    /// That of a file or link with this content.
+    pub fn of_content(content: &[u8], is_link: bool) -> Fingerprint {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(content);
+        Fingerprint { is_link, is_executable: false, size: content.len() as u64, hash: hasher.finish() }
+    }
+
+    /// Whether both are of the same kind and content. git compares the modes, where it is told to.
+    pub fn has_content_of(&self, other: &Fingerprint) -> bool {
+        (self.is_link, self.size, self.hash) == (other.is_link, other.size, other.hash)
+    }
+
     fn read_at(folder: BorrowedFd<'_>, name: &CString) -> io::Result<Option<Fingerprint>> {
         let mut hasher = DefaultHasher::new();
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -188,6 +200,8 @@ pub(crate) struct SwapPlan {
 pub(crate) enum SwapError {
     /// A file that was taken out is not the one that was checked, or is gone.
     Changed(Vec<u8>),
+    /// A program has a file open to write that was taken out.
+    InUse(Vec<u8>),
     /// Something is where a file or folder must go.
     InTheWay(Vec<u8>),
     /// The file system refused.
@@ -277,6 +291,10 @@ impl FileSwap {
         // Last, so that a program that had the file open is noticed for as long as possible.
         for number in 0..self.take.len() {
             let path = &self.take[number].path;
+            // Before the content is compared: who has it open may write at any time, and nobody opens it where it is now.
+            if self.aside(number).is_ok_and(|(folder, name)| is_open_to_write(folder.as_fd(), &name)) {
+                return Err(SwapError::InUse(path.clone()));
+            }
             match self.aside_fingerprint(number) {
                 Ok(Some(found)) if found == self.take[number].fingerprint => {}
                 Ok(_) => return Err(SwapError::Changed(path.clone())),
@@ -520,6 +538,42 @@ fn find_aside(
     let Ok((parent, _)) = open_parent(root, path) else { return Ok(None) };
     let sibling = sibling_name(stage, number);
     Ok(exists(&parent, &sibling)?.then_some((parent, sibling)))
+}
+
+/// Whether a program has a file open to write, or mapped so that it can change it. No, where the system does not tell.
+///
+/// The kernel grants a lease for reading only on a file that nobody can write to. It is given back at once.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_open_to_write(folder: BorrowedFd<'_>, name: &CString) -> bool {
+    use std::os::fd::AsRawFd as _;
+    const F_SETSIG: libc::c_int = 10; // `libc` does not name it
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let is_file = |file: &File| file.metadata().is_ok_and(|meta| meta.is_file());
+    let Ok(file) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return false };
+    let file = File::from(file);
+    if !is_file(&file) {
+        return false;
+    }
+    let fd = file.as_raw_fd();
+    // SAFETY: a call with numbers on a descriptor of ours. Whoever opens the file during the lease has the kernel send
+    // us a signal, by default one that would end the process: this one is ignored by default.
+    if unsafe { libc::fcntl(fd, F_SETSIG, libc::SIGURG) } != 0 {
+        return false;
+    }
+    // SAFETY: as above.
+    if unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) } == 0 {
+        // SAFETY: as above. If it fails, the lease ends with the descriptor.
+        unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) };
+        return false;
+    }
+    // Other errors: a file system without leases, or a file of another user.
+    io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN)
+}
+
+/// Other systems have no way to ask.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_open_to_write(_: BorrowedFd<'_>, _: &CString) -> bool {
+    false
 }
 
 /// The folder that holds a path, opened without following a link, and the last part.

@@ -126,8 +126,10 @@ pub enum BlockedWhy {
     Submodule,
     /// git tracks it with content, and on disk it is empty or nothing but zeros, as a power cut leaves a file.
     Damaged,
-    /// git sees no change in it, because a clean filter of the user drops what they wrote.
+    /// git sees no change in it, because a clean filter or another conversion of git drops what the user wrote.
     Filtered,
+    /// A program has it open to write: what that writes after the file is replaced would be lost.
+    InUse,
 }
 
 impl Repo {
@@ -268,6 +270,7 @@ impl Store {
         let lock_branch = || Locked::take(repo, &checkout.git_dir, branch, new, expected_old, by);
         let request = UpdateRequest {
             repo,
+            objects: self.objects(),
             checkout,
             branch: branch.full(),
             old: expected_old,

@@ -1,6 +1,7 @@
 //! Publishing never destroys a file of the user: only files that git tracked in the old base, and that are unchanged on disk,
 //! are replaced or deleted.
 
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -313,6 +314,47 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
             blocked: &[],
         },
         Case {
+            name: "a filter that was set after the file was written, without an edit",
+            base: |root| {
+                write(root, ".gitattributes", "*.nb filter=code\n");
+                write(root, "a.nb", "stored\n");
+            },
+            landing: |root| write(root, "a.nb", "stored again\n"),
+            user: |root| {
+                git(root, ["config", "filter.code.clean", "sed s/^shown/stored/"]);
+                git(root, ["config", "filter.code.smudge", "sed s/^stored/shown/"]);
+                assert_eq!(read(root, "a.nb"), "stored\n");
+            },
+            blocked: &[],
+        },
+        Case {
+            name: "an edit within `$Id$`, which git drops",
+            base: |root| {
+                write(root, ".gitattributes", "*.c ident\n");
+                write(root, "a.c", "$Id$\n");
+            },
+            landing: |root| write(root, "a.c", "$Id$\nlanded\n"),
+            user: |root| {
+                remove(root, "a.c");
+                git(root, ["checkout", "--", "a.c"]);
+                let mine = format!("$Id: {} $\n", "m".repeat(40));
+                assert_eq!(read(root, "a.c").len(), mine.len());
+                write(root, "a.c", &mine);
+            },
+            blocked: &[("a.c", BlockedWhy::Filtered)],
+        },
+        Case {
+            name: "line endings that git drops",
+            base: |root| write(root, ".gitattributes", "a.txt text\n"),
+            landing: edit,
+            user: |root| {
+                write(root, "a.txt", "a\r\n");
+                git(root, ["add", "a.txt"]);
+                assert_eq!(git(root, ["status", "--porcelain"]), "", "git does not see it");
+            },
+            blocked: &[("a.txt", BlockedWhy::Filtered)],
+        },
+        Case {
             name: "a stash that git status is told to count",
             base: nothing,
             landing: edit,
@@ -532,6 +574,35 @@ fn work_in_a_submodule_is_never_touched() {
 }
 
 #[test]
+fn a_submodule_at_another_commit_does_not_stop_landings_elsewhere() {
+    let case = Case {
+        name: "a submodule at another commit",
+        base: with_submodule,
+        landing: |root| write(root, "a.txt", "landed\n"),
+        user: |root| {
+            git(&root.join("sub"), ["commit", "-q", "--allow-empty", "-m", "not in the project yet"]);
+        },
+        blocked: &[],
+    };
+    let (scene, new) = scene_of(&case);
+    let root = scene.root();
+    let before = git(&root.join("sub"), ["rev-parse", "HEAD"]);
+    assert!(matches!(publish(&scene, &new), Published::Done(_)));
+    assert_eq!(read(&root, "a.txt"), "landed\n");
+    assert_eq!(git(&root.join("sub"), ["rev-parse", "HEAD"]), before);
+    assert_eq!(git(&root, ["status", "--porcelain"]), " M sub");
+    // What the user has staged is theirs to commit first.
+    let (scene, new) = scene_of(&Case {
+        user: |root| {
+            git(&root.join("sub"), ["commit", "-q", "--allow-empty", "-m", "staged in the project"]);
+            git(root, ["add", "sub"]);
+        },
+        ..case
+    });
+    assert!(matches!(publish(&scene, &new), Published::Held(HeldReason::Files { .. })));
+}
+
+#[test]
 fn clean_checkouts_move_whatever_changes_kind() {
     type Change = fn(&Path);
     let landings: [(&str, Change, Change, Change); 9] = [
@@ -703,6 +774,33 @@ fn no_ref_is_locked_while_the_filters_of_the_user_run() {
     assert!(matches!(publish(&scene, &new), Published::Done(_)));
     assert_eq!(std::fs::read_to_string(list).expect("the filter ran"), "");
     assert_nothing_left(&root, "slow filter");
+}
+
+#[test]
+fn a_file_that_a_program_has_open_to_write_is_neither_replaced_nor_deleted() {
+    type Landing = fn(&Path);
+    let landings: [Landing; 2] = [|root| write(root, "a.txt", "landed\n"), |root| remove(root, "a.txt")];
+    for landing in landings {
+        let case = Case { name: "in use", base: nothing, landing, user: nothing, blocked: &[] };
+        let (scene, new) = scene_of(&case);
+        let root = scene.root();
+        let mut program = std::fs::File::options().append(true).open(root.join("a.txt")).expect("opens");
+        let reader = std::fs::File::open(root.join("d/b.txt")).expect("opens");
+        let Published::Held(HeldReason::Files { files, .. }) = publish(&scene, &new) else {
+            panic!("what the program writes next would be lost");
+        };
+        let named: Vec<_> = files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
+        assert_eq!(named, [(b"a.txt".as_slice(), BlockedWhy::InUse)]);
+        program.write_all(b"mine\n").expect("written");
+        assert_eq!(read(&root, "a.txt"), "a\nmine\n");
+        assert_nothing_left(&root, "in use");
+        // Once it is closed, and as git has it, the way is free. A program that only reads loses nothing.
+        drop(program);
+        git(&root, ["checkout", "--", "a.txt"]);
+        assert!(matches!(publish(&scene, &new), Published::Done(_)));
+        drop(reader);
+        assert_nothing_left(&root, "closed");
+    }
 }
 
 #[test]
