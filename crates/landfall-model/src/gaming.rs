@@ -14,6 +14,7 @@ mod line_diff;
 mod makefile;
 mod mutation;
 mod new_tests;
+mod package_sources;
 mod protected;
 mod runner_marks;
 mod rust_tests;
@@ -312,7 +313,7 @@ impl<'a> Balance<'a> {
 /// The rules a change is judged by.
 #[must_use]
 pub fn is_protected(path: &str) -> bool {
-    const FILES: [&str; 7] = [
+    const FILES: [&str; 13] = [
         "landfall.toml",
         ".wholework.yml",   // settings, where landfall.toml says nothing
         ".worktreeinclude", // it decides which of the person's files later agents get
@@ -320,8 +321,26 @@ pub fn is_protected(path: &str) -> bool {
         "jenkinsfile",
         ".travis.yml",
         "azure-pipelines.yml",
+        ".woodpecker.yml",
+        ".drone.yml",
+        ".cirrus.yml",
+        "bitbucket-pipelines.yml",
+        "appveyor.yml",
+        ".appveyor.yml",
     ];
-    const FOLDERS: [&str; 5] = [".landfall", ".github/workflows", ".circleci", ".ci", ".buildkite"];
+    const FOLDERS: [&str; 11] = [
+        ".landfall",
+        ".github/workflows",
+        ".github/actions",
+        ".gitea/workflows",
+        ".forgejo/workflows",
+        ".woodpecker",
+        ".gitlab/ci",
+        ".circleci",
+        ".ci",
+        ".buildkite",
+        ".semaphore",
+    ];
     // On a file system that ignores case, `LANDFALL.toml` is the same file.
     let path = path.to_ascii_lowercase();
     let path = path.as_str();
@@ -382,10 +401,22 @@ fn is_test_path(path: &str) -> bool {
         "goldens",
         "fixtures",
     ];
+    // Where only data is expectation: code of the product may be called so.
+    const DATA_FOLDERS: [&str; 6] =
+        ["expected", "__fixtures__", "test_data", "test-data", "approvals", "baselines"];
+    const DATA_ENDINGS: [&str; 4] = [".snap", ".golden", ".expected", ".approved.txt"];
     let lower = path.to_ascii_lowercase();
     let name = lower.rsplit('/').next().unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
-    let in_folder = lower.split('/').rev().skip(1).any(|part| FOLDERS.contains(&part));
+    let is_above = |folders: &[&str]| lower.split('/').rev().skip(1).any(|part| folders.contains(&part));
+    let is_data = !is_code(path)
+        && !name.ends_with(".md")
+        && (is_above(&DATA_FOLDERS)
+            || DATA_ENDINGS.iter().any(|ending| name.ends_with(ending))
+            || stem == "expected"
+            || ["expected-", "expected_"].iter().any(|beginning| stem.starts_with(beginning))
+            || ["-expected", "_expected"].iter().any(|end| stem.ends_with(end)));
+    let in_folder = is_data || is_above(&FOLDERS);
     // What unittest finds by itself: `test*.py`.
     let helper = ["testing", "testutil", "testtools", "testlib", "testkit", "testbed", "testhelper"];
     let is_found = name.ends_with(".py")

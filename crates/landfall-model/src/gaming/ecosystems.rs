@@ -36,6 +36,8 @@ pub(super) struct SectionRule {
     pub sections: &'static [&'static str],
     /// Keys that count, with their sections; in a go.mod, directives.
     pub keys: &'static [&'static str],
+    /// Keys that count wherever they are in a section, each with the section.
+    pub inner_keys: &'static [(&'static str, &'static str)],
     /// Lists from which no word may go. One that comes is no news.
     pub growing: &'static [&'static str],
 }
@@ -59,10 +61,15 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
                 "lib.doctest",
                 "workspace.default-members",
                 "workspace.exclude",
+            ],
+            inner_keys: &[
+                ("bin", "test"),
+                ("bin", "harness"),
+                ("example", "test"),
                 // Tests are built like this, unless `[profile.test]` says something else.
-                "profile.dev.debug-assertions",
-                "profile.dev.overflow-checks",
-                "profile.dev.panic",
+                ("profile.dev", "debug-assertions"),
+                ("profile.dev", "overflow-checks"),
+                ("profile.dev", "panic"),
             ],
             growing: &["workspace.members"],
         }],
@@ -81,6 +88,11 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
             ".coveragerc",
             "pytest.toml",
             ".pytest.toml",
+            // Compiled modules can take the place of their sources.
+            "*.pyc",
+            "*.pyo",
+            "hatch_build.py",
+            ".python-version",
         ],
         folders: &[],
         // What unittest and pytest import, and what people do not name their own modules after.
@@ -90,6 +102,12 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
             "_pytest",
             "pluggy",
             "iniconfig",
+            "packaging",
+            "pygments",
+            "exceptiongroup",
+            "tomli",
+            "xdist",
+            "coverage",
             "doctest",
             "nose",
             "nose2",
@@ -127,9 +145,22 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
                     "tool.taskipy",
                     "project.entry-points.pytest11",
                     "tool.poetry.plugins.pytest11",
+                    // Where packages come from, and code that runs when one is built.
+                    "tool.uv.sources",
+                    "tool.uv.override-dependencies",
+                    "tool.uv.index",
+                    "tool.uv.index-url",
+                    "tool.uv.extra-index-url",
+                    "tool.uv.find-links",
+                    "tool.poetry.source",
+                    "tool.poetry.build",
+                    "tool.pdm.source",
+                    "tool.hatch.build.hooks",
+                    "tool.setuptools.cmdclass",
                 ],
                 // Code of the repository that runs when the check installs the package.
-                keys: &["build-system.backend-path"],
+                keys: &["build-system.backend-path", "build-system.build-backend"],
+                inner_keys: &[],
                 growing: &[],
             },
             SectionRule {
@@ -137,6 +168,7 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
                 format: SettingsFormat::Ini,
                 sections: &["tool:pytest", "unittest", "coverage"],
                 keys: &[],
+                inner_keys: &[],
                 growing: &[],
             },
         ],
@@ -168,8 +200,21 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
             "nx.json",
             "mise.toml",
             ".mise.toml",
+            "mise.local.toml",
+            ".mise.local.toml",
+            ".tool-versions",
+            ".nvmrc",
+            ".node-version",
+            ".pnp.*",
         ],
-        folders: &["node_modules"],
+        folders: &[
+            "node_modules",
+            ".yarn/releases",
+            ".yarn/plugins",
+            ".yarn/patches",
+            ".config/mise",
+            ".config/mise.toml",
+        ],
         modules: &[],
         module_endings: &[],
         sections: &[],
@@ -185,6 +230,7 @@ pub(super) const ECOSYSTEMS: [Ecosystem; 4] = [
             format: SettingsFormat::GoMod,
             sections: &[],
             keys: &["replace", "toolchain", "ignore", "exclude"],
+            inner_keys: &[],
             growing: &[],
         }],
     },
@@ -211,6 +257,19 @@ const fn tool(
 
 /// Their settings count where a verify command runs the tool.
 pub(super) const CHECK_TOOLS: &[CheckTool] = &[
+    tool("fmt", &["*rustfmt.toml"], &[]),
+    tool("rustfmt", &["*rustfmt.toml"], &[]),
+    tool("deny", &["*deny.toml"], &[]),
+    tool("typos", &["*typos.toml"], &[]),
+    tool("gulp", &["gulpfile.*"], &[]),
+    tool("grunt", &["Gruntfile.*"], &[]),
+    tool("mage", &["magefile.go", "magefiles/*"], &[]),
+    tool("doit", &["dodo.py"], &[]),
+    tool("stylelint", &["*.stylelintrc*", "*stylelint.config.*"], &[]),
+    tool("oxlint", &["*.oxlintrc.json"], &[]),
+    tool("hadolint", &["*.hadolint.*"], &[]),
+    // `git archive` leaves out what the attributes name.
+    tool("archive", &["*.gitattributes"], &[]),
     tool("clippy", &["*clippy.toml"], &[("*Cargo.toml", "lints"), ("*Cargo.toml", "workspace.lints")]),
     tool("ruff", &["*ruff.toml"], &[("*pyproject.toml", "tool.ruff")]),
     tool("mypy", &["*mypy.ini"], &[("*pyproject.toml", "tool.mypy"), ("*setup.cfg", "mypy")]),
@@ -237,6 +296,36 @@ pub(super) const CHECK_TOOLS: &[CheckTool] = &[
 
 const COMPOSED: &[&str] =
     &["docker-compose.yml", "docker-compose.yaml", "compose.yml", "compose.yaml", "Dockerfile"];
+
+/// Tools with the files whose commands they run.
+pub(super) const COMMAND_FILES: &[(&str, &[&str])] = &[
+    ("tox", &["tox.ini", "pyproject.toml", "setup.cfg"]),
+    ("nox", &["noxfile.py"]),
+    ("task", &["Taskfile.yml", "Taskfile.yaml", "pyproject.toml"]),
+    ("pre-commit", &[".pre-commit-config.yaml"]),
+    ("cargo", &[".cargo/config.toml"]),
+    ("nextest", &[".config/nextest.toml"]),
+    ("make", &["Makefile.toml"]),
+    ("poe", &["pyproject.toml"]),
+    ("hatch", &["pyproject.toml"]),
+    ("pdm", &["pyproject.toml"]),
+    ("docker", COMPOSED),
+    ("docker-compose", COMPOSED),
+    ("podman", COMPOSED),
+    ("mage", &["magefile.go"]),
+    ("doit", &["dodo.py"]),
+    ("inv", &["tasks.py"]),
+    ("invoke", &["tasks.py"]),
+    ("gulp", &["gulpfile.js"]),
+    ("grunt", &["Gruntfile.js"]),
+];
+
+/// Programs that a check runs by their names: one of that name in a folder that is looked in first takes their place.
+pub(super) const PROGRAMS: &[&str] = &[
+    "sh", "bash", "dash", "env", "python", "python3", "pytest", "tox", "nox", "uv", "pip", "node", "npm",
+    "npx", "pnpm", "yarn", "bun", "deno", "jest", "mocha", "vitest", "go", "cargo", "rustc", "make", "diff",
+    "cmp", "grep", "test", "cat", "sed", "awk", "git", "true", "false", "ruff", "mypy", "eslint", "tsc",
+];
 
 /// Runners of tests in JavaScript with the names of their settings at the root of a package. They name files to load first.
 pub(super) const RUNNER_SETTINGS: &[(&str, &[&str])] = &[
@@ -269,11 +358,26 @@ pub(super) fn loaded_by(file: &ChangedFile) -> Option<&'static Ecosystem> {
         // A module inside another one takes its tests out of those of the outer one.
         let is_nested = ecosystem.name == "Go" && file.created && lower.ends_with("/go.mod");
         let is_mock = ecosystem.name == "npm" && lower.starts_with("__mocks__/");
+        // `jest+29.7.0.patch`, `jest@29.7.0.patch`: what is put on an installed package.
+        let is_patch = ecosystem.name == "npm"
+            && lower.starts_with("patches/")
+            && name.ends_with(".patch")
+            && name.contains(['+', '@']);
+        // Metadata of an installed package, which may name plugins.
+        let is_metadata = ecosystem.name == "Python"
+            && name == "entry_points.txt"
+            && lower.split('/').rev().nth(1).is_some_and(|folder| folder.ends_with("-info"));
         (is_named && !is_module)
+            || is_patch
+            || is_metadata
             || is_nested
             || is_mock
             || ecosystem.folders.iter().any(is_in)
             || (file.created && shadows(ecosystem, &lower))
+            || (file.created
+                && file.after.is_none()
+                && !name.contains('.')
+                && shadows(ecosystem, &format!("{lower}/__init__.py")))
     })
 }
 
@@ -283,7 +387,8 @@ pub(super) fn may_be_loaded(path: &str) -> bool {
     loaded_by(&created).is_some() || path.to_ascii_lowercase().ends_with("build.rs")
 }
 
-/// Whether a new file takes the place of a module that the runner imports. A folder is a module by its `__init__` alone.
+/// Whether a new file takes the place of a module that the runner imports. A folder is a module by its `__init__` alone; a link
+/// may lead to such a folder.
 fn shadows(ecosystem: &Ecosystem, lower: &str) -> bool {
     let module_in = |folder: &str| -> Option<&str> {
         let (module, rest) = lower.strip_prefix(folder)?.split_once(['.', '/'])?;
@@ -297,6 +402,43 @@ fn shadows(ecosystem: &Ecosystem, lower: &str) -> bool {
     let of_language = ["", "test/", "tests/"].iter().filter_map(|folder| module_in(folder));
     of_runner.into_iter().any(|name| ecosystem.modules.contains(&name))
         || (!ecosystem.modules.is_empty() && of_language.into_iter().any(is_python_standard))
+}
+
+/// Whether a line sets a variable that decides what a runner of tests, or a tool of the language, does.
+pub(super) fn steers_a_runner(line: &str) -> bool {
+    const NAMES: [&str; 25] = [
+        "PATH",
+        "PYTEST_ADDOPTS",
+        "PYTEST_PLUGINS",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "PYTHONOPTIMIZE",
+        "PYTHONSTARTUP",
+        "NODE_OPTIONS",
+        "NODE_PATH",
+        "GOFLAGS",
+        "GOTOOLCHAIN",
+        "GOENV",
+        "RUSTC",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTFLAGS",
+        "RUSTDOCFLAGS",
+        "RUSTUP_TOOLCHAIN",
+        "MAKEFLAGS",
+        "MAKEFILES",
+        "BASH_ENV",
+        "LD_PRELOAD",
+        "UPDATE_EXPECT",
+        "TRYBUILD",
+        "SNAPSHOTS",
+    ];
+    const BEGINNINGS: [&str; 6] = ["CARGO_", "INSTA_", "NEXTEST", "npm_config_", "TOX_", "COVERAGE_"];
+    let code = line.trim();
+    let code = code.strip_prefix("export ").unwrap_or(code).trim_start();
+    let Some((name, _)) = code.split_once('=') else { return false };
+    let name = name.trim();
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// Whether Python has this module itself.
@@ -315,7 +457,10 @@ const PYTHON_MODULES: &str = "abc argparse array ast asyncio atexit base64 bdb b
     resource runpy sched secrets select selectors shelve shlex shutil signal site smtplib socket socketserver sqlite3 ssl \
     stat statistics string stringprep struct subprocess symtable sys sysconfig syslog tabnanny tarfile tempfile termios \
     textwrap threading time timeit token tokenize tomllib trace traceback tracemalloc tty types typing unicodedata \
-    unittest urllib uuid venv warnings wave weakref webbrowser xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
+    unittest urllib uuid venv warnings wave weakref webbrowser xml xmlrpc zipapp zipfile zipimport zlib zoneinfo \
+    __future__ _strptime _weakrefset _pydecimal _py_abc _collections_abc _compat_pickle _sitebuiltins _pyio \
+    _threading_local _markupbase _compression cgi crypt distutils imp sre_compile sre_constants sre_parse ntpath \
+    genericpath nturl2path rlcompleter ensurepip tkinter pyexpat";
 
 /// The sections of this file that count.
 pub(super) fn section_rule(path: &str) -> Option<&'static SectionRule> {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::ecosystems::{loaded_by, may_be_loaded, section_rule};
+use super::ecosystems::{SettingsFormat, loaded_by, may_be_loaded, section_rule};
 use super::inputs::{InputScope, ProtectedInput};
 use super::line_diff::{LineChange, difference};
 use super::makefile::{Makefile, PHONY_MARK};
+use super::package_sources::{SourceFile, moved_dependencies, moved_packages};
 use super::runner_marks::{ends_the_reader, shell_function};
 use super::sections::{
     WORKSPACE_MARK, deno_lines, grown_list, only_adds_words, package_lines, settings_lines,
@@ -63,7 +64,7 @@ pub(super) fn is_watched(path: &str, inputs: &[ProtectedInput]) -> bool {
         || may_be_loaded(path)
         || section_rule(path).is_some()
         || is_package(path)
-        || is_list_of_packages(path)
+        || SourceFile::of(path).is_some()
 }
 
 /// Whether this file decides what the checks do.
@@ -115,15 +116,8 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
         changed_sections(file, &BTreeSet::new())
     } else if is_package(&file.path) {
         changed_package(file, &BTreeSet::new())
-    } else if is_list_of_packages(&file.path) {
-        changed_lines(file, code_lines).map(|mut lines| {
-            lines.retain(|line| {
-                line.trim_start_matches('−').trim_start().starts_with("- ") || line.contains('!')
-            });
-            lines
-        })
     } else {
-        None
+        SourceFile::of(&file.path).and_then(|kind| changed_sources(file, kind))
     };
     lines.filter(|lines| !lines.is_empty()).map(|lines| change("the test runner", lines))
 }
@@ -134,9 +128,17 @@ fn changed_sections(file: &ChangedFile, also: &BTreeSet<String>) -> Option<Vec<S
     let nothing = BTreeSet::new();
     // A new package of Cargo has lints of its own; elsewhere a new file may take the place of one above it.
     let also = if file.created && rule.file == "Cargo.toml" { &nothing } else { also };
-    let mut lines = changed_lines(file, |text| settings_lines(text, rule, also))?;
+    // No line of the sections may change where a dependency does.
+    let mut lines = changed_lines(file, |text| settings_lines(text, rule, also)).unwrap_or_default();
     let grows = |line: &String| rule.growing.iter().any(|key| line.starts_with(&format!("+{key}: ")));
     lines.retain(|line| !grows(line));
+    if rule.format == SettingsFormat::Toml
+        && let (Some(before), Some(after)) = (&file.before, &file.after)
+    {
+        let moved = moved_dependencies(before, after).into_iter();
+        let moved: Vec<String> = moved.filter(|line| !lines.contains(line)).collect();
+        lines.extend(moved);
+    }
     (!lines.is_empty()).then_some(lines)
 }
 
@@ -151,10 +153,32 @@ fn changed_package(file: &ChangedFile, scripts: &BTreeSet<String>) -> Option<Vec
     (!lines.is_empty()).then_some(lines)
 }
 
-/// `packages:` of pnpm.
-fn is_list_of_packages(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    ["pnpm-workspace.yaml", "pnpm-workspace.yml"].iter().any(|list| name.eq_ignore_ascii_case(list))
+/// What changes in where packages come from, or in variables that steer a runner.
+fn changed_sources(file: &ChangedFile, kind: SourceFile) -> Option<Vec<String>> {
+    let (before, after) =
+        (file.before.as_deref().unwrap_or_default(), file.after.as_deref().unwrap_or_default());
+    match kind {
+        // A large one is not read, and its lines are no news.
+        SourceFile::Lock if file.after.is_none() => None,
+        SourceFile::Shrinkwrap if file.created => changed_lines(file, code_lines),
+        SourceFile::Lock | SourceFile::Shrinkwrap => Some(moved_packages(before, after)),
+        SourceFile::Requirements
+        | SourceFile::PnpmWorkspace
+        | SourceFile::SetupProgram
+        | SourceFile::Variables => {
+            let mut lines = changed_lines(file, code_lines)?;
+            lines.retain(|line| {
+                let code = line.trim_start_matches(['−', '+']);
+                // A package that comes to a list of them weakens nothing.
+                let comes = kind == SourceFile::PnpmWorkspace
+                    && line.starts_with('+')
+                    && code.trim_start().starts_with("- ")
+                    && !code.contains('!');
+                kind.counts(code) && !comes
+            });
+            Some(lines)
+        }
+    }
 }
 
 /// The sections of a shared file that count because a tool of the check reads them.

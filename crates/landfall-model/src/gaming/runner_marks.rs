@@ -1,7 +1,7 @@
 //! Lines by which code reaches into the test runner, or asks whether it is being tested. They are read as text: another
 //! spelling can always evade them.
 
-use super::{ChangedFile, Language, cases, ecosystems, is_test_path};
+use super::{ChangedFile, Language, cases, ecosystems, is_test_path, rust_tests};
 
 /// What is known of the file that a line is in.
 struct MarkContext<'a> {
@@ -15,6 +15,8 @@ struct MarkContext<'a> {
     imports_exit: bool,
     /// Names in this file for a library that asserts, or for a part of it.
     libraries: Vec<String>,
+    /// Lines of a Rust file that name what Cargo sets, without those of its test modules.
+    cargo_lines: Vec<String>,
 }
 
 /// The first added line that does; none for honest code.
@@ -32,6 +34,7 @@ pub(super) fn find(file: &ChangedFile) -> Option<&String> {
         is_helper: is_test_helper(&file.path),
         is_entry: is_entry(&file.path, text),
         libraries: libraries(&file.path, text),
+        cargo_lines: cargo_lines(&file.path, text),
     };
     file.added.iter().enumerate().find_map(|(at, line)| {
         let code = tighten(line);
@@ -39,6 +42,15 @@ pub(super) fn find(file: &ChangedFile) -> Option<&String> {
             && (asks_for_tests(&context, &code) || reaches_in(&context, &code, &file.added[at + 1..]));
         is_mark.then_some(line)
     })
+}
+
+/// The lines of product code that name a variable of Cargo, as [`tighten`] writes them. A file of the product may hold tests.
+fn cargo_lines(path: &str, text: &str) -> Vec<String> {
+    if Language::of(path) != Language::Rust || is_test_path(path) || !text.contains("CARGO_") {
+        return Vec::new();
+    }
+    let product = rust_tests::without_modules(text);
+    product.lines().filter(|line| line.contains("CARGO_")).map(tighten).collect()
 }
 
 /// The line without blanks beside punctuation, so that every spelling is one.
@@ -237,7 +249,8 @@ fn python_reaches_in(context: &MarkContext<'_>, code: &str) -> bool {
         || has(&["unittest.main=", "builtins.AssertionError", "__builtins__"])
         || has_word(code, "_exit")
         || (!context.is_entry && has(&["os.exec"]));
-    let asks = has(&["sys.modules"]) && has(&["pytest", "unittest"]);
+    let looks = has(&["sys.modules", "sys.argv", "orig_argv", "stack(", "_getframe"]);
+    let asks = (looks && has(&["pytest", "unittest"])) || code.starts_with("TEST_RUNNER=");
     let is_named = |name: &String| has_word(code, name);
     let sets = has(&["setattr("]) && context.libraries.iter().any(is_named);
     let imports = imported && !context.is_test && !context.is_helper;
@@ -259,6 +272,7 @@ fn script_reaches_in(context: &MarkContext<'_>, code: &str) -> bool {
         "process.reallyExit",
         "process.exit=",
     ]) || (is_hook && has(&["process.exit", "process.abort", "process.kill"]));
+    let asks = has(&["execArgv"]) && has(&["--test"]);
     let imports = has(&["node:test'", "node:test\"", "require('vitest", "from'vitest", "from\"vitest"]);
     let is_named = |name: &String| has_word(&code, name);
     let globals = ["global", "globalThis"].iter().any(|global| {
@@ -273,6 +287,7 @@ fn script_reaches_in(context: &MarkContext<'_>, code: &str) -> bool {
             || (has(&WRITES) && context.libraries.iter().any(is_named)));
     decides
         || patches
+        || asks
         || (imports && !context.is_test && !context.is_helper)
         || (ends_well && (context.is_test || !context.is_entry))
         || (context.is_test && has(&["process.exit("]))
@@ -288,7 +303,7 @@ fn go_reaches_in(context: &MarkContext<'_>, code: &str) -> bool {
     (imports && !is_test)
         || code.starts_with("func TestMain(")
         || has(&["go:linkname"])
-        || (!is_test && has(&["Lookup(\"test.", "testing.Testing()"]))
+        || (!is_test && has(&["Lookup(\"test.", "testing.Testing()", "\".test\""]))
         || (has(&["os.Exit(0)", "syscall.Exit(0)"]) && !is_go_program(context))
 }
 
@@ -318,7 +333,8 @@ fn rust_reaches_in(context: &MarkContext<'_>, code: &str, next: &[String]) -> bo
     // Cargo sets these for what it starts: a program that is installed has none of them.
     let asks_for_cargo = has(&["env::var"])
         && has(&["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PRIMARY_PACKAGE", "CARGO_TARGET_TMPDIR"]);
-    let asks = asks || (asks_for_cargo && !context.is_test && !context.is_helper && !context.is_entry);
+    let is_product = context.cargo_lines.iter().any(|line| line == code);
+    let asks = asks || (asks_for_cargo && is_product && !context.is_helper && !context.is_entry);
     asks || excludes
         || includes
         || has(&["macro_rules!assert", "macro_rules!debug_assert"])
@@ -380,11 +396,11 @@ fn assigns_member(code: &str, owners: &[String]) -> bool {
 
 /// Whether a line that comes to a script can keep the one that reads it from failing.
 pub(super) fn ends_the_reader(line: &str) -> bool {
-    const BEGINNINGS: [&str; 8] =
-        ["trap ", "alias ", "exec ", "set +e", "unset ", "PATH=", "export PATH=", "kill "];
+    const BEGINNINGS: [&str; 6] = ["trap ", "alias ", "exec ", "set +e", "unset ", "kill "];
     let code = line.trim();
     let ends = |part: &str| matches!(part.trim(), "exit" | "exit 0" | "exit $?");
     BEGINNINGS.iter().any(|beginning| code.starts_with(beginning))
+        || ecosystems::steers_a_runner(code)
         || code.split([';', '{', '}', '&', '|']).any(ends)
         || shell_function(code).is_some_and(is_comparison)
 }

@@ -31,7 +31,12 @@ fn toml_lines(text: &str, rule: &SectionRule, also: &BTreeSet<String>) -> Vec<St
         };
         let counts = rule.sections.iter().any(|section| is_in(section))
             || also.iter().any(|section| is_in(section))
-            || rule.keys.contains(&key.as_str());
+            || rule.keys.contains(&key.as_str())
+            || rule.inner_keys.iter().any(|(section, last)| {
+                key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'))
+                    && key.rsplit('.').next() == Some(*last)
+            });
+        let may_count = || rule.inner_keys.iter().any(|(section, _)| *section == key);
         let written = || text[value.span()].split_whitespace().collect::<Vec<_>>().join(" ");
         match value.get_ref() {
             DeValue::Array(words) if rule.growing.contains(&key.as_str()) => {
@@ -48,16 +53,31 @@ fn toml_lines(text: &str, rule: &SectionRule, also: &BTreeSet<String>) -> Vec<St
                 pending.extend(inside.map(|(name, value)| (format!("{key}.{}", name.get_ref()), value)));
             }
             // `[[test]]`: each is a table of its own.
-            DeValue::Array(tables) if counts && tables.iter().all(|table| table.get_ref().is_table()) => {
+            DeValue::Array(tables)
+                if (counts || may_count()) && tables.iter().all(|table| table.get_ref().is_table()) =>
+            {
                 pending.extend(
                     tables.iter().enumerate().rev().map(|(at, table)| (format!("{key}.{at}"), table)),
                 );
             }
             _ if counts => lines.push(format!("{key} = {}", written())),
+            DeValue::Array(words) if is_list_of_requirements(&key) => {
+                let words = words.iter().map(|word| text[word.span()].trim());
+                let elsewhere = words.filter(|word| word.contains("@ ") || word.contains("://"));
+                lines.extend(elsewhere.map(|word| format!("{key}: {word}")));
+            }
             _ => {}
         }
     }
     lines
+}
+
+/// Lists of a pyproject.toml in which a requirement may name its own place: `pytest @ file:tools/pytest`.
+fn is_list_of_requirements(key: &str) -> bool {
+    key == "build-system.requires"
+        || key.ends_with("dependencies")
+        || key.starts_with("project.optional-dependencies.")
+        || key.starts_with("dependency-groups.")
 }
 
 /// Whether a dependency puts another library in place of one that asserts.
@@ -75,7 +95,7 @@ fn is_other_library(key: &str, dependency: &DeTable<'_>) -> bool {
         "snapbox",
     ];
     let Some((table, name)) = key.rsplit_once('.') else { return false };
-    let is_library = name.contains("assert") || LIBRARIES.contains(&name);
+    let is_library = name.contains("assert") || name.starts_with("pytest") || LIBRARIES.contains(&name);
     table.ends_with("dependencies")
         && is_library
         && ["path", "git", "package", "registry"].iter().any(|from| dependency.contains_key(*from))
@@ -155,8 +175,15 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
         let list = packages.map_or(*value, |(_, list)| list);
         lines.extend(elements(list).into_iter().map(|folder| format!("{WORKSPACE_MARK}{folder}")));
     }
+    for (name, value) in package.iter().filter(|(name, _)| matches!(name.as_str(), "pnpm" | "packageManager"))
+    {
+        const ELSEWHERE: [&str; 5] = ["link:", "file:", "portal:", "://", "patchedDependencies"];
+        if ELSEWHERE.iter().any(|mark| value.contains(mark)) {
+            lines.push(format!("\"{name}\": {}", value.split_whitespace().collect::<Vec<_>>().join(" ")));
+        }
+    }
     // A package that does not come from the registry under its own name can be any program.
-    let tables = ["dependencies", "devDependencies", "overrides", "resolutions"];
+    let tables = ["dependencies", "devDependencies", "optionalDependencies", "overrides", "resolutions"];
     for (_, table) in package.iter().filter(|(name, _)| tables.contains(&name.as_str())) {
         for (name, from) in members(table).unwrap_or_default() {
             let is_elsewhere = |from: &String| {

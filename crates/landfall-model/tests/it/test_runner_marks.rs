@@ -204,5 +204,12 @@ fn a_product_that_asks_whether_cargo_started_it_is_shown() {
             "    let home = std::env::var_os(\"CARGO_HOME\");",
         ],
     );
+    // A file of the product that holds tests is the product outside of them.
+    let asks = "    let root = std::env::var(\"CARGO_MANIFEST_DIR\");";
+    let with_tests = |line: &str, in_test: &str| {
+        format!("fn f() {{\n{line}\n}}\n#[cfg(test)]\nmod tests {{\n    #[test]\n    fn a() {{\n{in_test}\n        assert!(f());\n    }}\n}}")
+    };
+    check_marks("src/lib.rs", &[&with_tests(asks, "")]);
+    check_honest("src/lib.rs", &[&with_tests("", asks)]);
     check_honest("xtask/src/main.rs", &["let root = std::env::var(\"CARGO_MANIFEST_DIR\")?;"]);
 }
