@@ -2,6 +2,7 @@
 
 use super::ecosystems;
 
+const SCRIPTS_MAX: usize = 12; // scripts that one file names and that are looked for
 const NAMES_MAX: usize = 12; // modules that one file loads and that are looked for
 
 /// The files that a program of Python or JavaScript may import, from the root of the repository. Only one of several spellings
@@ -35,6 +36,101 @@ pub(super) fn configured_files(path: &str, text: &str) -> Vec<String> {
             && !name.starts_with(['/', '.', '-'])
     };
     files.filter(is_file).take(NAMES_MAX).filter_map(|name| below(folder, name)).collect()
+}
+
+/// Files that a text names and that are scripts by their ending: what the commands of a settings file, or of a check program, run.
+pub(super) fn named_scripts(path: &str, text: &str) -> Vec<String> {
+    const ENDINGS: [&str; 10] = ["sh", "bash", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "bats"];
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with(['#', ';']) && !line.trim_start().starts_with("//"));
+    let words = lines.flat_map(|line| {
+        line.split(|char: char| !(char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | '/' | '-')))
+    });
+    let is_script = |word: &&str| {
+        word.rsplit_once('.').is_some_and(|(stem, ending)| {
+            ENDINGS.contains(&ending) && stem.ends_with(|char: char| char.is_ascii_alphanumeric())
+        })
+    };
+    let mut found: Vec<String> = Vec::new();
+    for word in words.filter(is_script) {
+        let name = word.trim_start_matches('/').trim_start_matches("./");
+        for folder in ["", folder] {
+            let file = below(folder, name).filter(|file| file != path && !found.contains(file));
+            found.extend(file.filter(|_| found.len() < SCRIPTS_MAX * 2));
+        }
+    }
+    found
+}
+
+/// Where pytest looks for its settings, and what it loads by itself.
+pub(super) const PYTEST_FILES: [&str; 7] = [
+    "conftest.py",
+    "tests/conftest.py",
+    "pyproject.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "setup.cfg",
+    "tox.ini",
+];
+
+/// The modules that settings of pytest, a conftest.py or a command line make it load as plugins.
+pub(super) fn pytest_plugins(path: &str, text: &str) -> Vec<String> {
+    let modules = match path.ends_with(".py") {
+        true => conftest_modules(text),
+        false => plugin_options(
+            text.split(|char: char| char.is_whitespace() || matches!(char, '"' | '\'' | ',' | '[' | ']')),
+        ),
+    };
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut found: Vec<String> = Vec::new();
+    for module in modules.iter().take(NAMES_MAX) {
+        found.extend(python_files("", module));
+        // A folder of tests is on the path of modules as well.
+        if !folder.is_empty() {
+            found.extend(python_files(folder, module));
+        }
+    }
+    found
+}
+
+/// The plugins that `-p` names.
+pub(super) fn plugin_options<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_name = false;
+    for word in words.filter(|word| !word.is_empty()) {
+        let name = if std::mem::take(&mut is_name) { Some(word) } else { word.strip_prefix("-p") };
+        match name {
+            Some("") => is_name = true,
+            Some(name) if !name.starts_with("no:") && !name.starts_with('-') => found.push(name.to_owned()),
+            Some(_) | None => {}
+        }
+    }
+    found.retain(|name| name.chars().all(|char| char.is_alphanumeric() || matches!(char, '_' | '.')));
+    found
+}
+
+/// The modules whose hooks a conftest.py has: those in `pytest_plugins`, and those from which it takes all names, or a hook.
+fn conftest_modules(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some((_, list)) = text.split_once("pytest_plugins") {
+        let end =
+            list.find([']', ')']).filter(|_| list.trim_start_matches([' ', '=']).starts_with(['[', '(']));
+        let list = &list[..end.or_else(|| list.find('\n')).unwrap_or(list.len())];
+        found.extend(list.split(['"', '\'']).skip(1).step_by(2).map(str::to_owned));
+    }
+    for line in text.lines() {
+        let Some((module, names)) =
+            line.trim().strip_prefix("from ").and_then(|rest| rest.split_once(" import "))
+        else {
+            continue;
+        };
+        if names.contains('*') || names.contains("pytest_") {
+            found.push(module.trim().to_owned());
+        }
+    }
+    found
 }
 
 fn loads(line: &str) -> bool {

@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use toml::de::{DeTable, DeValue};
 
 use super::cases;
-use super::ecosystems::{CHECK_TOOLS, CheckTool, RUNNER_SETTINGS};
-use super::imports::{configured_files, imported_files};
+use super::ecosystems::{CHECK_TOOLS, COMMAND_FILES, CheckTool, PROGRAMS, RUNNER_SETTINGS};
+use super::imports::{
+    PYTEST_FILES, configured_files, imported_files, named_scripts, plugin_options, pytest_plugins,
+};
 use super::is_test_path;
 use super::makefile::Makefile;
 use super::sections::{is_script, package_scripts, runner_settings};
@@ -50,7 +52,7 @@ pub struct ProtectedInput {
 /// What people write on a verify line is followed this far.
 const DEPTH_MAX: usize = 8;
 /// So many files are asked for at most: a check that runs more is no line of a person.
-const FILES_MAX: usize = 64;
+const FILES_MAX: usize = 128;
 /// The largest file that is followed. A larger one is protected and not read.
 pub const INPUT_BYTES_MAX: u64 = 256 << 10;
 
@@ -96,6 +98,12 @@ enum RequestKind {
     Import,
     /// The settings of a runner of tests, which name files to load first.
     RunnerSettings,
+    /// Settings of pytest, or a conftest.py, which name modules to load first.
+    PytestSettings,
+    /// A file whose commands name scripts.
+    CommandFile,
+    /// A script that another file names; it is a part of the check if its name says so.
+    NamedScript,
     /// Where Cargo finds what `cargo NAME` stands for.
     CargoAlias {
         name: String,
@@ -148,6 +156,9 @@ impl InputTrace {
                     match request.kind {
                         RequestKind::Import
                         | RequestKind::RunnerSettings
+                        | RequestKind::PytestSettings
+                        | RequestKind::CommandFile
+                        | RequestKind::NamedScript
                         | RequestKind::CargoAlias { .. } => {}
                         RequestKind::Program { .. }
                         | RequestKind::Settings
@@ -271,6 +282,7 @@ impl InputTrace {
                     self.follow_text(text, Place::Script, path, folder_of(path), depth + 1);
                 } else {
                     self.follow_imports(path, text, *depth);
+                    self.follow_names(path, text, *depth);
                 }
             }
             RequestKind::Import => {
@@ -288,6 +300,22 @@ impl InputTrace {
                     self.request_loaded(file, path, *depth);
                 }
             }
+            RequestKind::PytestSettings => {
+                for file in text.map(|text| pytest_plugins(path, text)).unwrap_or_default() {
+                    self.request_loaded(file, path, *depth);
+                }
+            }
+            RequestKind::CommandFile => {
+                if let Some(text) = text {
+                    self.follow_names(path, text, *depth);
+                }
+            }
+            RequestKind::NamedScript => {
+                if text.is_some() && has_check_name(path) && !is_test_path(path) {
+                    let kind = RequestKind::Program { is_sure: true, is_sourced: false };
+                    self.request(path.clone(), kind, used_by, *depth);
+                }
+            }
             RequestKind::CargoAlias { name, rest } => {
                 let alias = text.and_then(|text| cargo_alias(text, name));
                 let words = match alias {
@@ -302,6 +330,7 @@ impl InputTrace {
                 self.protect(path, InputScope::MakeTargets(targets.clone()), used_by);
                 let makefile = Makefile::parse(text);
                 let folder = folder_of(path);
+                self.follow_search_path(text, path, folder);
                 let needed = makefile.needed_targets(targets);
                 let root = root.as_deref().unwrap_or(path);
                 for include in makefile.includes() {
@@ -352,6 +381,78 @@ impl InputTrace {
         }
     }
 
+    /// Scripts that a text names, in a way that cannot be told: by a variable, or as arguments of another program.
+    fn follow_names(&mut self, path: &str, text: &str, depth: usize) {
+        for file in named_scripts(path, text) {
+            self.request(file, RequestKind::NamedScript, path, depth + 1);
+        }
+    }
+
+    /// Folders of the repository that a text puts before the others in `PATH`.
+    fn follow_search_path(&mut self, text: &str, used_by: &str, folder: &str) {
+        for line in text.lines().filter(|line| line.contains("PATH")) {
+            // `PATH=a:b`, `export PATH := a:b`, `A=1 PATH=a:b command`
+            let Some(at) = line.match_indices("PATH").map(|(at, _)| at).find(|at| {
+                let is_word = !line[..*at]
+                    .ends_with(|char: char| char.is_ascii_alphanumeric() || "_$({".contains(char));
+                is_word && line[at + 4..].trim_start_matches([' ', '\t', ':', '?', '+']).starts_with('=')
+            }) else {
+                continue;
+            };
+            let value = line[at..].split_once('=').map_or("", |(_, value)| value).trim_start();
+            let value = value.split([' ', ';', '\t']).next().unwrap_or_default();
+            for place in value.split(':').map(|place| place.trim_matches(['"', '\''])) {
+                let Some(place) = resolve(folder, place).filter(|place| !place.is_empty()) else { continue };
+                for program in PROGRAMS {
+                    self.protect(&join(&place, program), InputScope::WholeFile, used_by);
+                }
+            }
+        }
+    }
+
+    /// Scripts that a text finds by a pattern, and runs: `for file in checks/*.sh; do sh "$file"; done`.
+    fn follow_pattern(
+        &mut self,
+        command: &SimpleCommand,
+        all: &[SimpleCommand],
+        used_by: &str,
+        folder: &str,
+    ) {
+        const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", ".", "source"];
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+        let (patterns, is_run) = match words.as_slice() {
+            ["for", name, "in", words @ ..] => {
+                let uses =
+                    |word: &str| word.contains(&format!("${name}")) || word.contains(&format!("${{{name}}}"));
+                let runs = |other: &SimpleCommand| {
+                    let (first, rest) = (&other.words[0], &other.words[1..]);
+                    uses(first) || (SHELLS.contains(&first.as_str()) && rest.iter().any(|word| uses(word)))
+                };
+                (words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), all.iter().any(runs))
+            }
+            ["run-parts", .., place] => (vec![format!("{place}/*")], true),
+            ["find", place, rest @ ..] => {
+                let name = rest.iter().skip_while(|word| **word != "-name").nth(1).copied().unwrap_or("*");
+                let is_run = rest.iter().any(|word| SHELLS.contains(word)) || gives_to_a_shell(all);
+                (vec![format!("{place}/{name}")], is_run)
+            }
+            ["ls" | "printf" | "echo", words @ ..] => {
+                (words.iter().map(|word| (*word).to_owned()).collect(), gives_to_a_shell(all))
+            }
+            _ => return,
+        };
+        for pattern in patterns.iter().filter(|pattern| is_run && pattern.contains('*')) {
+            let (start, rest) = pattern.split_at(pattern.find('*').unwrap_or_default());
+            let Some(start) = resolve(folder, start).filter(|start| !start.is_empty()) else { continue };
+            let slash =
+                if pattern[..pattern.find('*').unwrap_or_default()].ends_with('/') { "/" } else { "" };
+            let pattern = format!("{start}{slash}{rest}");
+            if has_check_name(&pattern) && !is_test_path(&pattern) {
+                self.protect(&pattern, InputScope::WholeFile, used_by);
+            }
+        }
+    }
+
     /// A file that a runner of tests loads first. In the folders of the product it is the product.
     fn request_loaded(&mut self, file: String, used_by: &str, depth: usize) {
         if !is_in_product(&file) && !is_test_path(&file) {
@@ -372,7 +473,23 @@ impl InputTrace {
             Place::Script => vec![String::new(), folder.to_owned()],
         };
         let mut outer: Vec<Vec<String>> = Vec::new();
-        for command in simple_commands(text) {
+        self.follow_search_path(text, used_by, folder);
+        if place == Place::Script {
+            self.follow_names(used_by, text, depth);
+        }
+        let commands = simple_commands(text);
+        for (tool, files) in COMMAND_FILES {
+            // `hatch run test`: a wrapper is no word of the command.
+            if commands_name(text, tool) {
+                for file in *files {
+                    self.request(join(folder, file), RequestKind::CommandFile, used_by, depth);
+                }
+            }
+        }
+        for command in &commands {
+            for folder in folders.clone() {
+                self.follow_pattern(command, &commands, used_by, &folder);
+            }
             match command.begins_subshell() {
                 Some(true) => outer.push(folders.clone()),
                 // In a script all folders stay: what the text says of its shells is not sure.
@@ -388,7 +505,7 @@ impl InputTrace {
                 }
                 None => {
                     for folder in folders.clone() {
-                        self.follow_command(&command, place, used_by, &folder, depth);
+                        self.follow_command(command, place, used_by, &folder, depth);
                     }
                 }
             }
@@ -435,6 +552,19 @@ impl InputTrace {
         for (_, names) in RUNNER_SETTINGS.iter().filter(|(runner, _)| runs(runner)) {
             for name in *names {
                 self.request(join(folder, name), RequestKind::RunnerSettings, used_by, depth);
+            }
+        }
+        if runs("pytest") || runs("py.test") {
+            for file in PYTEST_FILES {
+                self.request(join(folder, file), RequestKind::PytestSettings, used_by, depth);
+            }
+            for name in plugin_options(words.iter().copied()) {
+                for file in [
+                    format!("{}.py", name.replace('.', "/")),
+                    format!("{}/__init__.py", name.replace('.', "/")),
+                ] {
+                    self.request_loaded(join(folder, &file), used_by, depth);
+                }
             }
         }
         match program {
@@ -516,6 +646,9 @@ impl InputTrace {
                     for part in ["src/*", "build.rs"] {
                         self.protect(&join(&folder, part), InputScope::WholeFile, used_by);
                     }
+                    if !folder.contains('*') {
+                        self.request(join(&folder, "src/main.rs"), RequestKind::CommandFile, used_by, depth);
+                    }
                 }
             }
             Some(name) if !OWN.contains(name) => {
@@ -590,6 +723,19 @@ impl InputTrace {
             }
         }
     }
+}
+
+/// Whether a text has a word that is the name of this tool.
+fn commands_name(text: &str, tool: &str) -> bool {
+    text.split(|char: char| char.is_whitespace() || matches!(char, ';' | '&' | '|' | '(' | ')' | '/'))
+        .any(|word| word == tool)
+}
+
+/// Whether one of the commands is a shell that is given its script by another program: `ls checks/*.sh | xargs sh`.
+fn gives_to_a_shell(commands: &[SimpleCommand]) -> bool {
+    commands.iter().any(|command| {
+        matches!(command.words.as_slice(), [word] if matches!(word.as_str(), "sh" | "bash" | "dash" | "zsh"))
+    })
 }
 
 /// The folders, perhaps patterns, of the packages that `cargo run` runs and that are called like a part of the check.

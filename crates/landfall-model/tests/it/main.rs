@@ -25,6 +25,7 @@ mod test_issue;
 mod test_judge;
 mod test_ladder;
 mod test_liveness;
+mod test_loaded_inputs;
 mod test_make_inputs;
 mod test_matrix;
 mod test_mended;
