@@ -10,8 +10,8 @@ use landfall_host::git::{
     Change, ChangedPath, DiffOptions, GitError, Ignored, Lane, Oid, PathContent, Signature,
 };
 use landfall_model::gaming::{
-    self, BaseTestMode, BaseTestRun, ChangedFile, InputTrace, Mutation, MutationBudget, MutationMode,
-    MutationOutcome, MutationRun, MutationTrial, ProtectedInput, Restore, TestEvidence,
+    self, BaseTestMode, BaseTestRun, ChangedFile, InputScope, InputTrace, Mutation, MutationBudget,
+    MutationMode, MutationOutcome, MutationRun, MutationTrial, ProtectedInput, Restore, TestEvidence,
 };
 use landfall_model::gate::{GateReport, Outcome, weigh};
 use landfall_model::{Commit, Concern, ConcernCode, Digest, Task};
@@ -125,6 +125,14 @@ fn check_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<CheckInputs
     }
     let sources_tests = trace.sources_tests();
     let mut inputs = trace.into_inputs();
+    // A folder of the name of a target keeps `make` from making it, as a file does; one that the base has changes nothing.
+    let targets: Vec<ProtectedInput> =
+        inputs.iter().filter(|input| input.scope == InputScope::Absent).cloned().collect();
+    for target in targets {
+        if site.store.names_in(base, &target.path)?.is_empty() {
+            inputs.push(ProtectedInput { path: format!("{}/*", target.path), ..target });
+        }
+    }
     for path in gaming::SETTINGS_PATHS {
         if let Some((link, target)) = link_above(site, base, path)? {
             inputs.extend(gaming::linked_settings(&link, &target));
