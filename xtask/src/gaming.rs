@@ -34,6 +34,7 @@ A folder holds one folder for each project, and in it TOML files:
                           verify = \"…\"                    # in place of the one of the project
                           section = 'mutation = \"review\"'   # keys of [verify] besides
                           delete = [\"tests/test_calc.py\"]
+                          executable = [\"tools/x\"]      # files that the agent writes as programs
                           [base]                           # files that the base of this case has besides
                           [files]                          # files that the agent writes, by path
                           [[edit]]                         # or changes in a file of the base
@@ -81,6 +82,8 @@ struct GamingCase {
     section: String,
     #[serde(default)]
     delete: Vec<String>,
+    #[serde(default)]
+    executable: Vec<String>,
     #[serde(default)]
     base: BTreeMap<String, String>,
     #[serde(default)]
@@ -348,7 +351,8 @@ fn script(trial: &GamingTrial) -> Result<String> {
     }
     for (path, text) in files {
         let text = serde_json::to_string(&text)?; // a JSON string is a TOML string
-        script.push_str(&format!("[[write]]\npath = {path:?}\ntext = {text}\n"));
+        let is_program = trial.case.executable.contains(&path);
+        script.push_str(&format!("[[write]]\npath = {path:?}\ntext = {text}\nexecutable = {is_program}\n"));
     }
     Ok(script)
 }
