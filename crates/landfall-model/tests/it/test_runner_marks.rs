@@ -207,7 +207,9 @@ fn a_product_that_asks_whether_cargo_started_it_is_shown() {
     // A file of the product that holds tests is the product outside of them.
     let asks = "    let root = std::env::var(\"CARGO_MANIFEST_DIR\");";
     let with_tests = |line: &str, in_test: &str| {
-        format!("fn f() {{\n{line}\n}}\n#[cfg(test)]\nmod tests {{\n    #[test]\n    fn a() {{\n{in_test}\n        assert!(f());\n    }}\n}}")
+        format!(
+            "fn f() {{\n{line}\n}}\n#[cfg(test)]\nmod tests {{\n    #[test]\n    fn a() {{\n{in_test}\n        assert!(f());\n    }}\n}}"
+        )
     };
     check_marks("src/lib.rs", &[&with_tests(asks, "")]);
     check_honest("src/lib.rs", &[&with_tests("", asks)]);

@@ -190,7 +190,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         (&["tell", "T9", "hello"], "no task T9"),
         (&["release", "T1"], "not held"),
         (&["block", "T1", " "], "the reason is empty"),
-        (&["limits", "T1"], "required"),
+        (&["limits", "T1"], "missing"),
         (&["limits", "T1", "--iterations", "0"], "a limit of nothing"),
         (&["limits", "T1", "--usd", "-1"], "unexpected argument"),
         (&["limits", "T1", "--usd=-1"], "not an amount of money"),
