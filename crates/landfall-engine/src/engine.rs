@@ -44,7 +44,7 @@ use crate::folders::{self, Folders};
 use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
-use crate::journal_link;
+use crate::journal_link::{self, SetAsideError};
 use crate::land;
 use crate::logfile::LogFile;
 use crate::papers;
@@ -351,10 +351,20 @@ impl Engine {
                 let to = to.display();
                 tell("journal", format!("missing or empty; what belonged to it is set aside in `{to}`"));
             }
+            JournalClaim::SetRunsAside => {
+                let to = journal_link::set_runs_aside(&folder).map_err(|error| match error {
+                    SetAsideError::Io(error) => in_folder(error),
+                    SetAsideError::Journal(error) => OpenError::from(error),
+                })?;
+                folder.make().map_err(in_folder)?;
+                let to = to.display();
+                tell("journal", format!("an older copy; what runs left after it is set aside in `{to}`"));
+            }
             JournalClaim::Refuse => return Err(OpenError::ForeignJournal(folder.journal())),
         }
         let (journal, opened) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
         journal_link::write_id(folder.root(), &opened.id).map_err(in_folder)?;
+        journal_link::note_head(&folder, opened.head);
         let store = Store::open(&git, &folder.store(), &repo)?;
         journal_link::write_id(store.dir(), &opened.id).map_err(in_folder)?;
         for repair in store.repairs() {
@@ -475,6 +485,7 @@ impl Engine {
         let (send, receive) = mpsc::channel();
         self.hear_ask(ask, send);
         let turn = self.commit_turn()?;
+        journal_link::note_head(&self.site.folder, self.site.end.head());
         for effect in turn.effects {
             if let Effect::Kill { task, attempt, stop } = &effect {
                 perform::kill(&self.site, &self.core.task(*task), *attempt, stop);
@@ -646,6 +657,7 @@ impl Engine {
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end(&*self.site, run, why);
         self.commit_turn()?;
+        journal_link::note_head(&self.site.folder, self.site.end.head());
         self.herald.finish(HERALD_LAST);
         let tasks = touched.iter().filter_map(|id| self.core.world().get(*id)).cloned().collect();
         let held = match self.core.mismatch() {

@@ -848,6 +848,7 @@ impl Gate<'_> {
             marker: marker(self.site, &dir),
         };
         self.lane.note_occupant(name, confine::may_hand_out(settings, &reach))?;
+        journal_link::note_head(&self.site.folder, self.site.end.head());
         // Without the mark, or the folder, the sitter says what is wrong.
         let _ = std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id));
         crash::point("verify.run.before");

@@ -1,4 +1,5 @@
-//! The tie between a journal and the state around it: the state folder, the store and every run folder carry its id.
+//! The tie between a journal and the state around it: the state folder, the store and every run folder carry its id. The
+//! state folder also carries how far the journal was, so that an older copy in its place is noticed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use landfall_host::disk;
 use landfall_host::sitter::{self, Found};
 use landfall_host::wait;
 use landfall_model::journal_claim::{JournalClaim, JournalFound, StateTraces, decide_journal};
-use landfall_store::{Reader, Seq, StoreError};
+use landfall_store::{Head, Reader, Seq, StoreError};
 
 use crate::errand::error_chain;
 use crate::folder::StateFolder;
@@ -15,8 +16,19 @@ use crate::folder::StateFolder;
 /// The file that holds the id, in the state folder, the store and each run folder.
 const ID_FILE: &str = "journal-id";
 
+/// The file in the state folder that says how far the journal was: number and hash of a fact, never of one that is not
+/// durable yet.
+const HEAD_FILE: &str = "journal-head";
+
+/// What runs leave, apart from the store.
+const RUN_PARTS: [&str; 4] = ["workspaces", "lanes", "attempts", "errands"];
+
+/// The refs of the store that are named after tasks.
+const TASK_REFS: [&str; 4] = ["tasks", "done", "kept", "landed"];
+
 /// What belongs to the tasks of one journal. The rest of a state folder belongs to the project or the machine.
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 11] = [
+    HEAD_FILE,
     "journal.db",
     "journal.db-wal",
     "journal.db-shm",
@@ -37,6 +49,11 @@ const END_MAX: Duration = Duration::from_secs(30);
 struct JournalSeen {
     id: Option<String>,
     has_facts: bool,
+    is_behind: bool,
+}
+
+impl JournalSeen {
+    const EMPTY: Self = Self { id: None, has_facts: false, is_behind: false };
 }
 
 /// None: it cannot be read. Whoever opens it to write says why, or brings it up to date.
@@ -44,12 +61,42 @@ fn look_at_journal(folder: &StateFolder) -> Option<JournalSeen> {
     let path = folder.journal();
     let is_empty = std::fs::metadata(&path).map_or(true, |meta| meta.len() == 0);
     if is_empty {
-        return Some(JournalSeen { id: None, has_facts: false });
+        return Some(JournalSeen::EMPTY);
     }
-    match Reader::open(&path).and_then(|reader| Ok((reader.journal_id()?, reader.head()?))) {
-        Ok((id, head)) => Some(JournalSeen { id, has_facts: head.seq >= Seq::FIRST }),
-        Err(StoreError::Missing { .. }) => Some(JournalSeen { id: None, has_facts: false }),
+    let look = |reader: Reader| {
+        let is_behind = match read_head(folder) {
+            Some((seq, hash)) => reader.hash_at(seq)?.is_none_or(|found| found.to_string() != hash),
+            None => false,
+        };
+        let has_facts = reader.head()?.seq >= Seq::FIRST;
+        Ok(JournalSeen { id: reader.journal_id()?, has_facts, is_behind })
+    };
+    match Reader::open(&path).and_then(look) {
+        Ok(seen) => Some(seen),
+        Err(StoreError::Missing { .. }) => Some(JournalSeen::EMPTY),
         Err(_) => None,
+    }
+}
+
+/// Number and hash of a fact that the journal had. None: nothing is noted, or a power cut took it.
+fn read_head(folder: &StateFolder) -> Option<(Seq, String)> {
+    let text = std::fs::read_to_string(folder.root().join(HEAD_FILE)).ok()?;
+    let (seq, hash) = text.strip_suffix('\n')?.split_once(':')?;
+    Some((Seq(seq.parse().ok()?), hash.to_owned()))
+}
+
+/// Notes how far the journal is. Not synced: after a power cut it may say less than there is, never more.
+pub(crate) fn note_head(folder: &StateFolder, head: Head) {
+    if head.seq < Seq::FIRST {
+        return;
+    }
+    let thread = std::thread::current().id();
+    let draft = folder.root().join(format!(".{HEAD_FILE}-{}-{thread:?}", std::process::id()));
+    let text = format!("{}:{}\n", head.seq, head.hash);
+    let written =
+        std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, folder.root().join(HEAD_FILE)));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&draft); // an older note is as true
     }
 }
 
@@ -93,13 +140,20 @@ pub(crate) fn claim(folder: &StateFolder) -> JournalClaim {
         None if has_traces(folder) => StateTraces::Unnamed,
         None => StateTraces::None,
     };
-    decide_journal(JournalFound { id: journal.id.as_deref(), has_facts: journal.has_facts }, traces)
+    let JournalSeen { id, has_facts, is_behind } = journal;
+    decide_journal(JournalFound { id: id.as_deref(), has_facts, is_behind }, traces)
 }
 
 /// Whether the state folder holds work whose journal is missing or empty.
 #[must_use]
 pub fn is_journal_lost(folder: &StateFolder) -> bool {
     claim(folder) == JournalClaim::SetAside
+}
+
+/// Whether the journal is an older copy of the one that the state folder belongs to.
+#[must_use]
+pub fn is_journal_behind(folder: &StateFolder) -> bool {
+    claim(folder) == JournalClaim::SetRunsAside
 }
 
 /// The state of older journals that was set aside, oldest first.
@@ -115,6 +169,52 @@ pub fn older_states(folder: &StateFolder) -> Vec<PathBuf> {
 /// them. Repeats safely: what is left moves the next time.
 pub(crate) fn set_aside(folder: &StateFolder) -> std::io::Result<PathBuf> {
     end_runs(&folder.attempts())?;
+    let to = make_older(folder)?;
+    // The id last: until it is gone, the rest is known to be of a lost journal.
+    move_parts(folder, PARTS.iter().chain([&ID_FILE]), &to)?;
+    Ok(to)
+}
+
+/// Moves what runs have left aside, for a journal that lacks the last facts about them, and ends the processes that still
+/// work. The store stays, because the journal knows commits of it; a copy of it is set aside, and refs of tasks that the
+/// journal does not know go. Repeats safely.
+pub(crate) fn set_runs_aside(folder: &StateFolder) -> Result<PathBuf, SetAsideError> {
+    end_runs(&folder.attempts())?;
+    let last = Reader::open(&folder.journal())?.max_task_id()?.map_or(0, |task| task.0);
+    let to = make_older(folder)?;
+    let store = folder.store();
+    if store.exists() {
+        link_tree(&store, &to.join("store.git"))?;
+    }
+    for kind in TASK_REFS {
+        let Ok(tasks) = std::fs::read_dir(store.join("refs/landfall").join(kind)) else { continue };
+        for task in tasks {
+            let task = task?;
+            let name = task.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix('t')?.parse::<u64>().ok());
+            if number.is_some_and(|number| number > last.into()) {
+                std::fs::remove_dir_all(task.path())?;
+            }
+        }
+    }
+    // The note last: until it is gone, the journal is known to be an older copy.
+    move_parts(folder, RUN_PARTS.iter().chain([&HEAD_FILE]), &to)?;
+    Ok(to)
+}
+
+/// Why what runs have left could not be set aside.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetAsideError {
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] StoreError),
+    /// Something could not be moved.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// A new folder for state that is set aside.
+fn make_older(folder: &StateFolder) -> std::io::Result<PathBuf> {
     let id = id_of_state(folder);
     let name = id.as_deref().map_or("unnamed", |id| &id[..12]);
     let to = (1_u32..)
@@ -122,16 +222,37 @@ pub(crate) fn set_aside(folder: &StateFolder) -> std::io::Result<PathBuf> {
         .find(|path| !path.exists())
         .expect("there are more numbers than folders");
     std::fs::create_dir_all(&to)?;
-    // The id last: until it is gone, the rest is known to be of a lost journal.
-    for part in PARTS.iter().chain([&ID_FILE]) {
+    Ok(to)
+}
+
+fn move_parts<'p>(
+    folder: &StateFolder,
+    parts: impl Iterator<Item = &'p &'static str>,
+    to: &Path,
+) -> std::io::Result<()> {
+    for part in parts {
         match std::fs::rename(folder.root().join(part), to.join(part)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
     }
-    disk::sync_dir(&to)?;
-    disk::sync_dir(folder.root())?;
-    Ok(to)
+    disk::sync_dir(to)?;
+    disk::sync_dir(folder.root())
+}
+
+/// A second folder with the same files. For a store, whose files are replaced and never written again.
+fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            link_tree(&entry.path(), &target)?;
+        } else if std::fs::hard_link(entry.path(), &target).is_err() {
+            std::fs::copy(entry.path(), &target)?; // a file system without links
+        }
+    }
+    Ok(())
 }
 
 /// Ends whatever runs in the folders of runs: nobody can make use of its work any more.

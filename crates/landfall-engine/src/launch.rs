@@ -452,6 +452,7 @@ fn begin(
     let tag_key = agent.closes().then_some(key.as_str());
     let prompt = prompt(site, task, run, &workspace, tag_key).map_err(Unlaunched::Hopeless)?;
     std::fs::create_dir_all(dir).map_err(|error| io("make the folder of the run", error))?;
+    journal_link::note_head(&site.folder, site.end.head());
     journal_link::mark_run(dir, &site.journal_id).map_err(|error| io("mark the folder of the run", error))?;
     let prompt_file = dir.join("prompt.md");
     write_private(&prompt_file, prompt.as_bytes()).map_err(|error| io("write the prompt", error))?;

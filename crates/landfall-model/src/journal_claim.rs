@@ -10,6 +10,8 @@ pub struct JournalFound<'a> {
     pub id: Option<&'a str>,
     /// Whether a fact is in it.
     pub has_facts: bool,
+    /// Whether the state has seen a later end of this journal: it is an older copy, or its last facts were lost.
+    pub is_behind: bool,
 }
 
 /// What the rest of the state folder says about its journal.
@@ -32,6 +34,9 @@ pub enum JournalClaim {
     Adopt,
     /// The journal of the state is lost. The state is set aside, and a new journal begins.
     SetAside,
+    /// The journal is an older copy of the one that the state belongs to. What the runs of the lost facts left is set aside,
+    /// and the journal continues.
+    SetRunsAside,
     /// The journal belongs to other state. Nothing is opened.
     Refuse,
 }
@@ -40,6 +45,10 @@ pub enum JournalClaim {
 #[must_use]
 pub fn decide_journal(journal: JournalFound<'_>, traces: StateTraces<'_>) -> JournalClaim {
     match (journal.has_facts, journal.id, traces) {
+        (_, Some(id), StateTraces::Of(other)) if id == other && journal.is_behind => {
+            JournalClaim::SetRunsAside
+        }
+        (true, None, StateTraces::Of(_)) if journal.is_behind => JournalClaim::SetRunsAside,
         (_, Some(id), StateTraces::Of(other)) if id == other => JournalClaim::Open,
         (true, Some(_), StateTraces::Of(_)) => JournalClaim::Refuse,
         // Only an older version writes facts without an id: a backup that the user has put back.
@@ -82,7 +91,7 @@ mod tests {
         ];
         for (has_facts, id, traces, claim) in table {
             assert_eq!(
-                decide_journal(JournalFound { id, has_facts }, traces),
+                decide_journal(JournalFound { id, has_facts, is_behind: false }, traces),
                 claim,
                 "{id:?} {has_facts} {traces:?}"
             );
@@ -90,11 +99,21 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_facts_that_an_older_copy_of_the_journal_lacks_are_set_aside() {
+        for (has_facts, id) in [(true, Some("a")), (false, Some("a")), (true, None)] {
+            let found = JournalFound { id, has_facts, is_behind: true };
+            assert_eq!(decide_journal(found, StateTraces::Of("a")), JournalClaim::SetRunsAside, "{id:?}");
+        }
+        let other = JournalFound { id: Some("b"), has_facts: true, is_behind: true };
+        assert_eq!(decide_journal(other, StateTraces::Of("a")), JournalClaim::Refuse);
+    }
+
+    #[test]
     fn work_of_an_older_journal_is_never_opened_by_another() {
         for has_facts in [false, true] {
             for id in [None, Some("a"), Some("b")] {
                 for traces in [StateTraces::Unnamed, StateTraces::Of("a")] {
-                    let claim = decide_journal(JournalFound { id, has_facts }, traces);
+                    let claim = decide_journal(JournalFound { id, has_facts, is_behind: false }, traces);
                     let belongs = traces == StateTraces::Of("a") && id == Some("a");
                     let is_old_version = has_facts && (id.is_none() || traces == StateTraces::Unnamed);
                     let opens = matches!(claim, JournalClaim::Open | JournalClaim::Adopt);

@@ -118,6 +118,19 @@ impl Reader {
         journal_id(&self.conn, &self.path)
     }
 
+    /// The link of the chain at an event; none if the journal does not have it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn hash_at(&self, seq: Seq) -> Result<Option<Hash>, StoreError> {
+        let hash: Option<Vec<u8>> = self
+            .conn
+            .query_row("SELECT hash FROM event WHERE seq = ?1", [seq.0], |row| row.get(0))
+            .optional()
+            .doing("read the hash of an event", &self.path)?;
+        Ok(hash.and_then(|hash| Hash::from_bytes(&hash)))
+    }
+
     /// Where the journal ends.
     ///
     /// # Errors

@@ -48,6 +48,7 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
     match place.reader() {
         Ok(Some(reader)) => {
             visit.journal(place, &reader);
+            visit.journal_behind(place);
             visit.published(look, &reader);
             visit.workspaces(place, &reader);
             visit.sitters(look, &reader);
@@ -551,6 +552,22 @@ impl Visit {
                     "`landfall doctor --rebuild` makes them again from the journal",
                 );
             }
+        }
+    }
+
+    /// A journal that lacks its last facts.
+    fn journal_behind(&mut self, place: &Place) {
+        if journal_link::is_journal_behind(&place.folder) {
+            self.bad(
+                "journal",
+                format!(
+                    "`{}` is an older copy: the state folder contains work that it does not record",
+                    place.folder.journal().display()
+                ),
+                "restore a later copy of the journal if you have one. Otherwise use `landfall run`: it continues with this journal, \
+                 and moves what it does not record to the folder `older`. Work that landed is kept; `landfall doctor` then lists \
+                 work that can be recovered",
+            );
         }
     }
 

@@ -304,6 +304,7 @@ impl Look<'_> {
         warnings.extend(self.red_base(reader)?.map(|reason| {
             format!("no agent starts: {reason}; `landfall check` shows it and how to mend it")
         }));
+        warnings.extend(journal_behind(self.place));
         warnings.extend(older_journals(self.place));
         if let Some(shortage) = self.engine.view(|view| view.shortage.clone()).flatten() {
             let (resource, detail) = (shortage.resource, shortage.detail);
@@ -1084,6 +1085,17 @@ pub(super) fn disk_state(place: &Place) -> Option<api::DiskState> {
 
 const PLENTY_BYTES: u64 = 10_000_000_000; // settings are read only when a threshold may be near
 
+/// That the journal is an older copy.
+fn journal_behind(place: &Place) -> Option<String> {
+    journal_link::is_journal_behind(&place.folder).then(|| {
+        format!(
+            "the journal `{}` is an older copy: the state folder contains work that it does not record; the next `landfall run` or \
+             `landfall add` sets that work aside; `landfall doctor` says more",
+            place.folder.journal().display()
+        )
+    })
+}
+
 /// That the journal is missing, where there was one.
 fn lost_journal(place: &Place) -> Option<String> {
     let journal = place.folder.journal();
@@ -1101,7 +1113,7 @@ fn older_journals(place: &Place) -> Option<String> {
     let older = journal_link::older_states(&place.folder);
     (!older.is_empty()).then(|| {
         format!(
-            "an earlier journal was lost; its state is set aside in `{}`; `landfall doctor` shows what can be recovered",
+            "an earlier journal was lost, or the end of one; its state is set aside in `{}`; `landfall doctor` shows what can be recovered",
             place.folder.older().display()
         )
     })

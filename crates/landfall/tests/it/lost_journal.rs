@@ -167,6 +167,72 @@ fn doctor_offers_the_work_of_a_lost_journal_as_branches() {
 }
 
 #[test]
+fn a_new_task_is_not_judged_by_runs_that_an_older_copy_of_the_journal_does_not_know() {
+    let scratch = Scratch::new(LANDFALL);
+    let state = scratch.state();
+    scratch.task("One", &writes("one.txt", "one"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let copy = std::fs::read(state.join("journal.db")).expect("it ended in order: all is in this file");
+    scratch.task("Lost", &writes("lost.txt", "lost"), &[]);
+    scratch.landfall(&["run"]).ok();
+    remove_journal(&state);
+    std::fs::write(state.join("journal.db"), copy).expect("put back");
+
+    let status = scratch.landfall(&["status"]).ok();
+    assert!(status.contains("is an older copy"), "{status}");
+    let doctor = scratch.landfall(&["doctor"]);
+    assert_ne!(doctor.code, Some(0), "{doctor:?}");
+    assert!(
+        doctor.out.contains("BAD   journal") && doctor.out.contains("is an older copy"),
+        "{}",
+        doctor.out
+    );
+    assert!(state.join("attempts/T2-a1-i1").exists(), "looking changed nothing");
+
+    assert_eq!(scratch.task("New", &writes("new.txt", "new"), &[]), "T2");
+    let older: Vec<_> = std::fs::read_dir(state.join("older")).expect("set aside").flatten().collect();
+    assert_eq!(older.len(), 1);
+    for part in ["attempts/T2-a1-i1", "store.git/refs/landfall/tasks/t2/a2", "store.git/HEAD"] {
+        assert!(older[0].path().join(part).exists(), "{part} is kept");
+    }
+    let refs = scratch.store(&["for-each-ref", "--format=%(refname)"]).expect("git lists them");
+    assert!(refs.contains("/t1/") && !refs.contains("/t2/"), "{refs}");
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T2"), "done", "{}", scratch.why("T2"));
+    assert_eq!(scratch.facts("T2", "iteration-ended").len(), 1, "one run of its own was enough");
+    for file in ["one", "lost", "new"] {
+        assert_eq!(scratch.git(&["show", &format!("main:{file}.txt")]), file);
+    }
+    let status = scratch.landfall(&["status"]).ok();
+    assert!(status.contains("or the end of one") && !status.contains("older copy"), "{status}");
+    assert_eq!(
+        std::fs::read_dir(state.join("older")).expect("there").count(),
+        1,
+        "nothing more was set aside"
+    );
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_a_journal_that_is_not_taken_for_an_older_copy() {
+    let scratch = Scratch::new(LANDFALL);
+    let begun = open(&scratch).join("begun");
+    let script = format!("run = [\"sh\", \"-c\", \"touch {}; sleep 600\"]", begun.display());
+    scratch.task("Slow", &script, &[]);
+    let mut engine = scratch.start(&["run"]);
+    scratch.eventually("the agent to work", || begun.exists());
+    engine.kill();
+    let head = std::fs::read_to_string(scratch.state().join("journal-head")).expect("noted");
+    // What a power cut may leave of the note says nothing.
+    for note in [head.as_str(), "", "12", "12:", "\0\0\0\0"] {
+        std::fs::write(scratch.state().join("journal-head"), note).expect("written");
+        let status = scratch.landfall(&["status"]).ok();
+        assert!(!status.contains("journal"), "{note:?}: {status}");
+    }
+    scratch.landfall(&["cancel", "T1"]).ok();
+    assert!(!scratch.state().join("older").exists(), "nothing was set aside");
+}
+
+#[test]
 fn a_state_folder_of_an_older_version_takes_over_the_id_of_its_journal() {
     let scratch = worked();
     let state = scratch.state();
