@@ -600,6 +600,9 @@ impl Engine {
             if !self.idle() && self.core.mismatch().is_none() {
                 publishing.look_out();
             }
+            if self.idle() && self.core.mismatch().is_none() {
+                publishing.ask_last();
+            }
             if self.idle() && !publishing.busy() && !publishing.wanted() {
                 break;
             }

@@ -32,6 +32,8 @@ pub(crate) struct Publisher {
     /// When the last try began, by the clock that never goes back.
     began_ms: Option<u64>,
     held: Arc<Mutex<Held>>,
+    /// The try at the end of the run was asked for.
+    asked_last: bool,
 }
 
 /// Why nothing is published.
@@ -40,11 +42,13 @@ struct Held {
     reason: Option<String>,
     /// How often in a row a forge refused to merge.
     refused: u32,
+    /// The user can make way at any time, and nobody tells us.
+    is_in_checkout: bool,
 }
 
 impl Publisher {
     pub fn new(site: Arc<Site>) -> Self {
-        Self { site, wanted: false, busy: false, began_ms: None, held: Arc::default() }
+        Self { site, wanted: false, busy: false, began_ms: None, held: Arc::default(), asked_last: false }
     }
 
     /// There is something to publish.
@@ -52,16 +56,30 @@ impl Publisher {
         self.wanted = true;
     }
 
-    /// Asks, if it is time to see what others have pushed. A remote tells nobody of it by itself.
+    /// Asks once more at the end of the run, if files or a git command of the user were in the way: they may be gone.
+    pub fn ask_last(&mut self) {
+        if !self.asked_last && !self.busy && self.is_held_here() {
+            self.asked_last = true;
+            self.wanted = true;
+        }
+    }
+
+    fn is_held_here(&self) -> bool {
+        self.held.lock().expect("no thread panics while it holds it").is_in_checkout
+    }
+
+    /// Asks, if it is time to see what others have pushed, or whether the user's checkout is free again. Neither a remote
+    /// nor a user tells us.
     pub fn look_out(&mut self) {
         if self.look_out_in().is_some_and(|left| left.is_zero()) {
             self.wanted = true;
         }
     }
 
-    /// How long until it is time to look at the remote again; none if there is none, or a try is under way.
+    /// How long until it is time to look again; none if there is nothing to look at, or a try is under way.
     pub fn look_out_in(&self) -> Option<Duration> {
-        if self.busy || !matches!(self.site.settings.land.publish, Publish::Push { .. }) {
+        let is_push = matches!(self.site.settings.land.publish, Publish::Push { .. });
+        if self.busy || !(is_push || self.is_held_here()) {
             return None;
         }
         let since = self.site.clock.mono_ms().saturating_sub(self.began_ms?);
@@ -121,14 +139,14 @@ impl Publisher {
             let now = match publish(site, &before) {
                 Ok(now) => now,
                 Err(error) => {
-                    let reason = format!("{}; `landfall run` tries again", error.full());
+                    let reason = format!("{}; `landfall run` tries again", name_full_disk(site, &error));
                     if before.reason.as_ref() != Some(&reason)
                         && let Ok(Some(base)) = site.store.base()
                     {
                         let commit = site::commit(&base);
                         tell(site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
                     }
-                    Held { reason: Some(reason), refused: 0 }
+                    Held { reason: Some(reason), refused: 0, is_in_checkout: true }
                 }
             };
             crash::point("effect.publish.after");
@@ -143,13 +161,30 @@ impl Publisher {
 const PACE_MS: u64 = 1_000; // a try costs six processes, and a person who watches sees no difference
 const TRIES_MAX: u32 = 5; // a person who commits five times in a few seconds is at work; the next landing tries again
 
+/// What went wrong. git does not always say that the disk is full.
+fn name_full_disk(site: &Site, error: &GitError) -> String {
+    const ROOM: u64 = 1 << 20; // less is not enough for a ref and an index
+    let is_full = landfall_host::disk::free_bytes(site.repo.common_dir()).is_ok_and(|free| free < ROOM);
+    match is_full {
+        true => format!("no disk space is left in `{}`: {}", site.repo.common_dir().display(), error.full()),
+        false => error.full(),
+    }
+}
+
+/// How long to wait for a git command of the user that holds a lock. Most take less, such as the `git status` of an editor.
+const LOCK_PAUSE: Duration = Duration::from_millis(250);
+
+fn is_lock(sign: &str) -> bool {
+    sign.ends_with(".lock")
+}
+
 /// Publishes the base; gives the reason if a person is in the way. One that was told `before` is not told again.
 fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
     let held = |ours: &Oid, reason: String| {
         if before.reason.as_ref() != Some(&reason) {
             tell(site, EngineEvent::PublishHeld { commit: site::commit(ours), reason: reason.clone() });
         }
-        Held { reason: Some(reason), refused: 0 }
+        Held { reason: Some(reason), ..Held::default() }
     };
     let mode = match &site.settings.land.publish {
         Publish::Checkout => {
@@ -164,7 +199,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
     // A checkout that cannot be cleaned up does not stand in the way of others; the one to be published is tried again.
     let _ = site.store.recover_publishing(&site.repo); // the next publishing tries again, and says what is wrong
     let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
-    for _ in 0..TRIES_MAX {
+    for tried in 1..=TRIES_MAX {
         let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
         let (Some(theirs), None) = (theirs, &trouble) else {
             let reason = trouble.unwrap_or_default();
@@ -230,10 +265,20 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
                 return Ok(Held::default());
             }
             Published::Held(HeldReason::Moved { .. }) => {}
-            Published::Held(reason) => return Ok(held(&ours, sentence(&reason))),
+            Published::Held(HeldReason::OperationInProgress { sign, .. })
+                if is_lock(&sign) && tried < TRIES_MAX =>
+            {
+                std::thread::sleep(LOCK_PAUSE); // git cannot be waited for, and waits for its own locks in the same way
+            }
+            Published::Held(reason) => {
+                let is_in_checkout =
+                    matches!(reason, HeldReason::Files { .. } | HeldReason::OperationInProgress { .. });
+                return Ok(Held { is_in_checkout, ..held(&ours, sentence(&reason)) });
+            }
         }
     }
-    Ok(Held { reason: Some("your branch kept moving; the next landing tries again".to_owned()), refused: 0 })
+    let reason = "your branch kept moving; the next landing tries again".to_owned();
+    Ok(Held { reason: Some(reason), ..Held::default() })
 }
 
 /// Notes where the remote is by our own doing.
@@ -297,8 +342,9 @@ fn sentence(reason: &HeldReason) -> String {
         HeldReason::CheckedOutElsewhere { path } => {
             format!("the branch is checked out in {} as well; check out another branch there", path.display())
         }
-        HeldReason::OperationInProgress { path, sign } if sign.ends_with(".lock") => format!(
-            "another git command is running in {} ({sign}); Landfall tries again when it ends",
+        HeldReason::OperationInProgress { path, sign } if is_lock(sign) => format!(
+            "another git command is running in {} ({sign}), or one that was killed left that file behind; \
+             `landfall run` tries again",
             path.display()
         ),
         HeldReason::OperationInProgress { path, sign } => {
@@ -376,6 +422,10 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
             quote_for_shell(&checkout.to_string_lossy()),
             quote_for_shell(first)
         ));
+    }
+    let in_use = named(BlockedWhy::InUse);
+    if !in_use.is_empty() {
+        parts.push(format!("open for writing in a program: {} (close them there)", name_some(&in_use)));
     }
     let damaged = named(BlockedWhy::Damaged);
     if let Some(first) = damaged.first() {

@@ -847,3 +847,27 @@ text = "unproved\n"
     assert!(scratch.why("T1").contains("neither a landing nor you"), "{}", scratch.why("T1"));
     assert_eq!(scratch.left_behind(), []);
 }
+
+#[test]
+fn landed_work_is_published_at_the_end_of_the_run_if_the_user_has_made_way_by_then() {
+    let scratch = Scratch::new(LANDFALL);
+    let folder = open(&scratch);
+    let go = folder.join("go");
+    scratch.file("notes.txt", "mine\n");
+    scratch.git(&["add", "notes.txt"]);
+    scratch.task("Lands", &writes("x.txt", "landed"), &[]);
+    let script = format!(
+        "signal = \"blocked\"\nrun = [\"sh\", \"-c\", \"while [ ! -e {} ]; do sleep 0.02; done\"]\n",
+        go.display()
+    );
+    scratch.task("Waits", &script, &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the change to be in the way", || {
+        scratch.landfall(&["status"]).out.contains("notes.txt")
+    });
+    scratch.git(&["rm", "--quiet", "--cached", "notes.txt"]);
+    std::fs::write(go, "").expect("ours");
+    run.wait(Duration::from_secs(120));
+    assert_eq!(scratch.git(&["show", "main:x.txt"]), "landed", "{}", scratch.heard());
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "?? notes.txt");
+}
