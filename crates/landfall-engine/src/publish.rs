@@ -13,6 +13,7 @@ use landfall_host::crash;
 use landfall_host::git::{
     BlockedFile, BlockedWhy, Cas, GitError, HeldReason, How, Merge, Oid, PublishMode, Published, Signature,
 };
+use landfall_host::wait;
 use landfall_model::issue::refused_rest_ms;
 use landfall_model::{EngineEvent, Mover};
 
@@ -171,8 +172,20 @@ fn name_full_disk(site: &Site, error: &GitError) -> String {
     }
 }
 
-/// How long to wait for a git command of the user that holds a lock. Most take less, such as the `git status` of an editor.
-const LOCK_PAUSE: Duration = Duration::from_millis(250);
+/// Publishes, and tries again for a moment if a git command of the user holds a lock. Most take less, such as the `git status`
+/// of an editor.
+fn past_locks(publish: impl Fn() -> Result<Published, GitError>) -> Result<Published, GitError> {
+    const WAIT: Duration = Duration::from_secs(1);
+    const PAUSE: Duration = Duration::from_millis(250);
+    let mut last = None;
+    wait::retry(WAIT, PAUSE, || {
+        let published = publish();
+        let is_locked = matches!(&published, Ok(Published::Held(HeldReason::OperationInProgress { sign, .. })) if is_lock(sign));
+        last = Some(published);
+        (!is_locked).then_some(())
+    });
+    last.expect("it is tried at least once")
+}
 
 fn is_lock(sign: &str) -> bool {
     sign.ends_with(".lock")
@@ -199,7 +212,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
     // A checkout that cannot be cleaned up does not stand in the way of others; the one to be published is tried again.
     let _ = site.store.recover_publishing(&site.repo); // the next publishing tries again, and says what is wrong
     let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
-    for tried in 1..=TRIES_MAX {
+    for _ in 0..TRIES_MAX {
         let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
         let (Some(theirs), None) = (theirs, &trouble) else {
             let reason = trouble.unwrap_or_default();
@@ -246,7 +259,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
         }
         let by = Signature::landfall(site.clock.now_ms());
         crash::point("publish.before");
-        match site.store.publish(&site.repo, &site.branch, &ours, &theirs, &mode, &by)? {
+        match past_locks(|| site.store.publish(&site.repo, &site.branch, &ours, &theirs, &mode, &by))? {
             Published::Done(how) => {
                 crash::point("publish.after");
                 pushed(site, &ours)?;
@@ -265,11 +278,6 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
                 return Ok(Held::default());
             }
             Published::Held(HeldReason::Moved { .. }) => {}
-            Published::Held(HeldReason::OperationInProgress { sign, .. })
-                if is_lock(&sign) && tried < TRIES_MAX =>
-            {
-                std::thread::sleep(LOCK_PAUSE); // git cannot be waited for, and waits for its own locks in the same way
-            }
             Published::Held(reason) => {
                 let is_in_checkout =
                     matches!(reason, HeldReason::Files { .. } | HeldReason::OperationInProgress { .. });
