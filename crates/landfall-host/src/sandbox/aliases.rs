@@ -13,6 +13,8 @@ struct Mount {
     root: PathBuf,
     /// Where.
     point: PathBuf,
+    /// The folders that it shows, if it is an overlay: its files have other devices, but the same content.
+    layers: Vec<PathBuf>,
 }
 
 /// The mounts that this process sees, by which aliases are found.
@@ -25,11 +27,17 @@ impl MountList {
     }
 
     fn parse(list: &[u8]) -> MountList {
-        // Id, parent, device, root, mount point, options; the rest does not matter here.
+        // Id, parent, device, root, mount point, options, more of them, a dash, kind, source, options of the kind.
         let mount = |line: &[u8]| {
             let mut fields = line.split(|byte| *byte == b' ').skip(2);
             let device = fields.next()?.to_owned();
-            Some(Mount { device, root: unescape(fields.next()?), point: unescape(fields.next()?) })
+            let (root, point) = (unescape(fields.next()?), unescape(fields.next()?));
+            let mut kind = fields.skip_while(|field| *field != b"-").skip(1);
+            let layers = match (kind.next(), kind.nth(1)) {
+                (Some(b"overlay" | b"fuse.fuse-overlayfs"), Some(options)) => layers_of(options),
+                _ => Vec::new(),
+            };
+            Some(Mount { device, root, point, layers })
         };
         MountList(list.split(|byte| *byte == b'\n').filter_map(mount).collect())
     }
@@ -54,11 +62,42 @@ impl MountList {
             };
             (!alias.starts_with(path) && alias != Path::new("/")).then_some(alias)
         };
+        let through_overlay = |mount: &Mount| {
+            let shown = mount.layers.iter().filter_map(|layer| {
+                let shown = match (path.strip_prefix(layer), layer.strip_prefix(path)) {
+                    (Ok(below), _) => mount.root.strip_prefix("/").ok().map(|root| (below, root)),
+                    (Err(_), Ok(_)) => return Some(mount.point.clone()),
+                    (Err(_), Err(_)) => None,
+                };
+                // A part of an overlay may be mounted alone.
+                let (below, root) = shown?;
+                match (below.strip_prefix(root), root.strip_prefix(below)) {
+                    (Ok(below), _) => Some(mount.point.join(below)),
+                    (Err(_), Ok(_)) => Some(mount.point.clone()),
+                    (Err(_), Err(_)) => None,
+                }
+            });
+            let is_other = |alias: &PathBuf| !alias.starts_with(path) && alias != Path::new("/");
+            shown.filter(is_other).collect::<Vec<_>>()
+        };
         let mut found: Vec<PathBuf> = self.0.iter().filter_map(alias).collect();
+        found.extend(self.0.iter().flat_map(through_overlay));
         found.sort();
         found.dedup();
         found
     }
+}
+
+/// The folders of an overlay, as its options name them. Those with a relative path are not known.
+fn layers_of(options: &[u8]) -> Vec<PathBuf> {
+    let folders = options.split(|byte| *byte == b',').filter_map(|option| {
+        let at = option.iter().position(|byte| *byte == b'=')?;
+        let is_layer = matches!(&option[..at], b"lowerdir" | b"lowerdir+" | b"datadir+" | b"upperdir");
+        is_layer.then(|| &option[at + 1..])
+    });
+    let folders =
+        folders.flat_map(|value| value.split(|byte| *byte == b':')).filter(|folder| !folder.is_empty());
+    folders.map(unescape).filter(|folder| folder.is_absolute()).collect()
 }
 
 /// Whether two paths lead to the same file.
@@ -104,6 +143,24 @@ mod tests {
         check(&[disk, "8:1 /home /mnt/h\\040x"], "/home/me", &["/mnt/h x/me"]);
         check(&[disk, "8:1 /home/me/.ssh /srv/keys"], "/home/me", &["/srv/keys"]);
         check(&[disk, "8:2 / /home", "8:2 /me /mnt/me"], "/home/me", &["/mnt/me"]);
+    }
+
+    #[test]
+    fn an_overlay_over_a_place_is_an_alias() {
+        let check = |options: &str, root: &str, expected: &[&str]| {
+            let list = format!(
+                "1 0 8:1 / / rw - ext4 /dev/x rw\n2 1 0:40 {root} /mnt/o rw shared:3 - overlay o rw,{options}\n"
+            );
+            let found = MountList::parse(list.as_bytes()).aliases(Path::new("/home/me"));
+            assert_eq!(found, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{options}");
+        };
+        check("lowerdir=/home/me,upperdir=/x,workdir=/y", "/", &["/mnt/o"]);
+        check("lowerdir=/a:/home,upperdir=/x,workdir=/y", "/", &["/mnt/o/me"]);
+        check("lowerdir=/home/me/.ssh:/a", "/", &["/mnt/o"]);
+        check("lowerdir=/a,upperdir=/,workdir=/y", "/", &["/mnt/o/home/me"]);
+        check("lowerdir+=/a,lowerdir+=/home", "/me", &["/mnt/o"]);
+        check("lowerdir=/home", "/you", &[]);
+        check("lowerdir=/home/you:l/home,workdir=/home/me/w", "/", &[]);
     }
 
     #[test]
