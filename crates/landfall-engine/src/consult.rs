@@ -254,6 +254,7 @@ fn prepare(
     let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
     let mut reach = Reach {
         confinement: question.profile.sandbox,
+        checkout: vec![question.root.to_owned()],
         work: work.clone(),
         tmp,
         own: agent.needs(&profile).state,
@@ -274,7 +275,7 @@ fn prepare(
         cwd: work,
         env: with(&with(&env, passed), own),
         stdin,
-        sandbox: confine::around(&question.settings.run, question.folder, &env, &reach),
+        sandbox: confine::around(&question.settings.run, question.folder, question.environment, &reach),
         signal: Some(SignalSpec { socket, key: key.clone() }),
         deadline_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
         grace_ms: question.settings.run.grace_ms.min(3_000),

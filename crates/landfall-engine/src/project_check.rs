@@ -30,6 +30,8 @@ use crate::warm_caches;
 pub struct CheckRequest<'a> {
     /// The settings of the project.
     pub settings: &'a Settings,
+    /// Its root.
+    pub root: &'a Path,
     /// Its state.
     pub folder: &'a StateFolder,
     /// Its store, which has the commits.
@@ -209,6 +211,7 @@ impl OneCheck<'_> {
         let env = with(&env, caches.env.clone());
         let reach = Reach {
             confinement: level,
+            checkout: vec![self.request.root.to_owned()],
             work: checkout.path.clone(),
             tmp: tmp.clone(),
             own: Vec::new(),
@@ -226,7 +229,7 @@ impl OneCheck<'_> {
             argv: errand::shell(&self.command.run), // a person wrote it in settings
             cwd: checkout.path,
             env: with(&env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
-            sandbox: confine::around(&settings.run, folder, &env, &reach),
+            sandbox: confine::around(&settings.run, folder, self.request.environment, &reach),
             signal: None,
             stdin: None,
             deadline_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),

@@ -199,6 +199,7 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
     let tmp = scene.state().join("tmp");
     let reach = Reach {
         confinement: level,
+        checkout: vec![scene.project()],
         work: scene.work(),
         tmp: tmp.clone(),
         own: Vec::new(),
@@ -209,6 +210,7 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
         ("HOME", scene.home().into_os_string()),
         ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
         ("TMPDIR", tmp.into_os_string()),
+        ("CARGO_HOME", scene.moved_cargo().into_os_string()),
     ]
     .map(|(name, value)| (name.into(), value))
     .to_vec();
@@ -247,6 +249,7 @@ fn lay_out(scene: &AttemptScene) -> io::Result<()> {
         scene.outside(),
         scene.root.join("mount"),
         home.join(".cargo"),
+        scene.moved_cargo(),
     ] {
         fs::create_dir_all(folder)?;
     }
@@ -258,6 +261,7 @@ fn lay_out(scene: &AttemptScene) -> io::Result<()> {
         scene.outside().join("file"),
         home.join("notes"),
         home.join(".cargo/config.toml"),
+        scene.moved_cargo().join("credentials.toml"),
     ] {
         fs::write(file, CONTENT)?;
     }

@@ -1,5 +1,7 @@
 //! The home folder as the sandbox shows it: hidden, but for what builds need. Lists of names below it.
 
+use std::path::{Path, PathBuf};
+
 /// Where people and programs usually keep secrets. Hidden wherever they lie, also below what [`TOOLS`] opens. The logins of
 /// agents come on top; the agents name them.
 pub const SECRETS: [&str; 43] = [
@@ -46,6 +48,54 @@ pub const SECRETS: [&str; 43] = [
     ".config/google-chrome",
     ".config/chromium",
     ".config/BraveSoftware",
+];
+
+/// Secrets that tools keep below what [`TOOLS`] opens, besides the usual places.
+pub const SECRETS_OF_TOOLS: [&str; 9] = [
+    ".cache/huggingface/stored_tokens",
+    ".gradle/.gradle-enterprise",
+    ".gradle/enterprise",
+    ".julia/servers",
+    ".m2/settings-security.xml",
+    ".pub-cache/credentials.json",
+    ".sbt/.credentials",
+    ".sbt/credentials",
+    ".stack/upload",
+];
+
+/// Variables that move a place of [`SECRETS`] or of an agent's login, each with what it moves: the usual place itself, or all
+/// that usually lies below it. A variable without a usual place names a secret by itself.
+pub const MOVED_SECRETS: [(&str, &str); 30] = [
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_CACHE_HOME", ".cache"),
+    ("CARGO_HOME", ".cargo"),
+    ("GRADLE_USER_HOME", ".gradle"),
+    ("HF_HOME", ".cache/huggingface"),
+    ("CLAUDE_CONFIG_DIR", ".claude"),
+    ("CODEX_HOME", ".codex"),
+    ("GNUPGHOME", ".gnupg"),
+    ("AZURE_CONFIG_DIR", ".azure"),
+    ("CLOUDSDK_CONFIG", ".config/gcloud"),
+    ("GH_CONFIG_DIR", ".config/gh"),
+    ("GLAB_CONFIG_DIR", ".config/glab-cli"),
+    ("DOCKER_CONFIG", ".docker"),
+    ("PASSWORD_STORE_DIR", ".password-store"),
+    ("NETRC", ".netrc"),
+    ("NPM_CONFIG_USERCONFIG", ".npmrc"),
+    ("npm_config_userconfig", ".npmrc"),
+    ("PGPASSFILE", ".pgpass"),
+    ("HISTFILE", ".bash_history"),
+    ("KUBECONFIG", ""),
+    ("AWS_SHARED_CREDENTIALS_FILE", ""),
+    ("AWS_CONFIG_FILE", ""),
+    ("AWS_WEB_IDENTITY_TOKEN_FILE", ""),
+    ("GOOGLE_APPLICATION_CREDENTIALS", ""),
+    ("HF_TOKEN_PATH", ""),
+    ("RCLONE_CONFIG", ""),
+    ("SOPS_AGE_KEY_FILE", ""),
+    ("TF_CLI_CONFIG_FILE", ""),
+    ("PIP_CONFIG_FILE", ""),
 ];
 
 /// What agents and checks can read: toolchains, what package managers have downloaded, and the settings of git.
@@ -134,20 +184,67 @@ pub const TOOLS: [&str; 82] = [
     ".cache/yarn",
 ];
 
+/// The secrets that a variable of this value moves, given their usual places below the home folder. Devices and what programs
+/// cannot do without are no secrets: `KUBECONFIG=/dev/null` is usual.
+#[must_use]
+pub fn moved_secrets<'a>(usual: &str, folder: &Path, secrets: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+    const NEEDED: [&str; 8] = ["/dev", "/proc", "/sys", "/bin", "/sbin", "/lib", "/lib64", "/usr/bin"];
+    let is_needed = NEEDED.iter().any(|needed| folder.starts_with(needed));
+    // A folder at the root holds more than a secret.
+    let is_root = folder.parent().is_none();
+    if !folder.is_absolute() || is_needed || is_root {
+        return Vec::new();
+    }
+    if usual.is_empty() {
+        let is_shared = folder.parent().and_then(Path::parent).is_none();
+        return if is_shared { Vec::new() } else { vec![folder.to_owned()] };
+    }
+    let rests = secrets.filter_map(|secret| Path::new(secret).strip_prefix(usual).ok());
+    rests
+        .filter(|rest| !rest.as_os_str().is_empty() || folder.parent().and_then(Path::parent).is_some())
+        .map(|rest| if rest.as_os_str().is_empty() { folder.to_owned() } else { folder.join(rest) })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn no_secret_is_opened_and_no_name_is_listed_twice() {
         for secret in SECRETS {
             assert!(!TOOLS.iter().any(|tool| Path::new(tool).starts_with(secret)), "{secret}");
         }
-        let mut names: Vec<&str> = SECRETS.into_iter().chain(TOOLS).collect();
+        for secret in SECRETS_OF_TOOLS {
+            assert!(
+                TOOLS.iter().any(|tool| Path::new(secret).starts_with(tool)),
+                "{secret} is hidden anyway"
+            );
+        }
+        let mut names: Vec<&str> = SECRETS.into_iter().chain(SECRETS_OF_TOOLS).chain(TOOLS).collect();
         names.sort_unstable();
         let many = names.len();
         names.dedup();
         assert_eq!(names.len(), many);
+    }
+
+    #[test]
+    fn a_variable_moves_the_secrets_of_its_usual_place() {
+        let moved = |usual: &str, folder: &str| moved_secrets(usual, Path::new(folder), SECRETS.into_iter());
+        let cargo = ["/opt/cargo/credentials.toml", "/opt/cargo/credentials"].map(PathBuf::from);
+        assert_eq!(moved(".cargo", "/opt/cargo"), cargo);
+        assert_eq!(moved(".netrc", "/etc/secret/netrc"), [PathBuf::from("/etc/secret/netrc")]);
+        assert_eq!(moved("", "/etc/key.json"), [PathBuf::from("/etc/key.json")]);
+        assert!(moved(".config", "/cfg").contains(&PathBuf::from("/cfg/gh")));
+        for nothing in ["", "x", "/", "/dev/null", "/proc/self/fd/3", "/etc"] {
+            assert_eq!(moved("", nothing), [] as [PathBuf; 0], "{nothing}");
+            assert_eq!(moved(".gnupg", nothing), [] as [PathBuf; 0], "{nothing}");
+        }
+        for (variable, usual) in MOVED_SECRETS {
+            let is_known = usual.is_empty()
+                || [".claude", ".codex"].contains(&usual) // logins of agents
+                || SECRETS.iter().any(|secret| Path::new(secret).starts_with(usual));
+            assert!(is_known, "{variable}");
+        }
     }
 }

@@ -112,13 +112,14 @@ impl<'a> Workshop<'a> {
             .map_err(|error| format!("make the caches ready: {error}"))?;
         let reach = Reach {
             confinement: settings.sandbox,
+            checkout: vec![self.shell.root.to_owned()],
             work: made.work.clone(),
             tmp: tmp.clone(),
             own: Vec::new(),
             read: made.read.clone(),
             caches,
         };
-        let sandbox = confine::around(settings, self.shell.folder, &env, &reach);
+        let sandbox = confine::around(settings, self.shell.folder, self.shell.environment, &reach);
         let env = with(&env, reach.caches.env);
         self.carry_out(Errand {
             argv,

@@ -65,6 +65,11 @@ impl AttemptScene {
         self.state().join("engine.sock")
     }
 
+    /// A toolchain in the home folder that a variable names.
+    pub fn moved_cargo(&self) -> PathBuf {
+        self.home().join("sdk/cargo")
+    }
+
     /// A folder that the settings open to every agent.
     pub fn shared(&self) -> PathBuf {
         self.root.join("shared")
@@ -184,7 +189,7 @@ pub const ATTEMPTS: &[Attempt] = &[
     },
     Attempt {
         name: "read-project",
-        what: "read your checkout in the home folder",
+        what: "read your checkout",
         run: |scene| read(&scene.project().join("file")),
     },
     Attempt {
@@ -209,6 +214,11 @@ pub const ATTEMPTS: &[Attempt] = &[
             let found = fs::read_dir(scene.home().join(".ssh"))?.next();
             found.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
         },
+    },
+    Attempt {
+        name: "moved-secret",
+        what: "read a login that a variable moves (`CARGO_HOME`)",
+        run: |scene| read(&scene.moved_cargo().join("credentials.toml")),
     },
     Attempt {
         name: "alias-link",
