@@ -50,7 +50,8 @@ pub fn attach(terminal: &Terminal, read_only: bool) -> AttachError {
 
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())?;
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute()); // not one of the repository
+    let found = folders.map(|folder| folder.join(name)).find(|path| path.is_file())?;
     found.canonicalize().ok()
 }
 

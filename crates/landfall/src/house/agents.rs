@@ -105,7 +105,9 @@ pub(super) fn on_path(program: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(program)).filter(|path| runs(path));
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| runs(path))
+    // A relative entry, an empty one included, would take a program of the repository for one of the user's.
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(program)).find(|path| runs(path))
 }
 
 const VERSION_TIME_MAX: Duration = Duration::from_secs(30); // the slowest of them takes two, and ten times that under load
@@ -119,6 +121,7 @@ fn version(program: &Path, args: &[&str]) -> Result<String, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .current_dir("/") // programs read settings where they are started, and those of a checkout may be somebody else's
         .process_group(0) // a wrapper may start another program, which has to end with it
         .spawn()
         .map_err(|error| format!("it cannot be started: {error}"))?;
