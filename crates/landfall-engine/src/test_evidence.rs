@@ -55,7 +55,9 @@ pub(crate) fn collect(
 ) -> Result<Option<(Vec<Concern>, TestEvidence)>, GitError> {
     let merged = site::oid(&report.commit);
     let section = verify_section(site, base)?.unwrap_or_else(|_| site.settings.verify.clone());
-    let CheckInputs { inputs, sources_tests } = check_inputs(site, base, &section)?;
+    let CheckInputs { mut inputs, sources_tests } = check_inputs(site, base, &section)?;
+    // First, as the first one of a path counts: what runs outside of the sandbox is judged more strictly.
+    inputs.splice(0..0, unconfined_inputs(site, base)?);
     let names = site.store.diff_names(base, &merged)?;
     let (files, is_cut) = changed_files(site, base, &merged, &names, &inputs)?;
     let on_base = tests_on_base(site, name, base)?;
@@ -114,15 +116,7 @@ struct CheckInputs {
 /// The files of the base that decide what the verify commands do.
 fn check_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<CheckInputs, GitError> {
     let mut trace = InputTrace::new(section.commands.iter().map(|command| command.run.as_str()));
-    while let Some(path) = trace.next_path() {
-        let bytes = site.store.read_small_blob(base, path.as_bytes(), gaming::INPUT_BYTES_MAX)?;
-        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let link = if text.is_none() { link_above(site, base, &path)? } else { None };
-        match link {
-            Some((link, target)) => trace.provide_link(&path, &link, &target),
-            None => trace.provide(&path, text),
-        }
-    }
+    read_inputs(site, base, &mut trace)?;
     let sources_tests = trace.sources_tests();
     let mut inputs = trace.into_inputs();
     // A folder of the name of a target keeps `make` from making it, as a file does; one that the base has changes nothing.
@@ -139,6 +133,32 @@ fn check_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<CheckInputs
         }
     }
     Ok(CheckInputs { inputs, sources_tests })
+}
+
+/// The files of the base that commands outside of the sandbox may run or read. Work that changes one of them would decide what
+/// runs as the person.
+fn unconfined_inputs(site: &Site, base: &Oid) -> Result<Vec<ProtectedInput>, GitError> {
+    let mut inputs = Vec::new();
+    for (setting, line) in site.settings.unconfined_commands() {
+        let mut trace = InputTrace::of_unconfined(&setting, &line);
+        read_inputs(site, base, &mut trace)?;
+        inputs.extend(trace.into_inputs());
+    }
+    Ok(inputs)
+}
+
+/// Reads from the base what the trace asks for.
+fn read_inputs(site: &Site, base: &Oid, trace: &mut InputTrace) -> Result<(), GitError> {
+    while let Some(path) = trace.next_path() {
+        let bytes = site.store.read_small_blob(base, path.as_bytes(), gaming::INPUT_BYTES_MAX)?;
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let link = if text.is_none() { link_above(site, base, &path)? } else { None };
+        match link {
+            Some((link, target)) => trace.provide_link(&path, &link, &target),
+            None => trace.provide(&path, text),
+        }
+    }
+    Ok(())
 }
 
 /// The first link on the way to a path, with where it leads.

@@ -142,7 +142,7 @@ fn find(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Found> {
         Some(base) => tokens(settings, around, base)?,
         None => TokenSources::default(),
     };
-    let folder = settings.folder.as_deref().map(|folder| expanded(around, folder));
+    let folder = settings.folder.as_deref().map(|folder| expanded(around, folder)).transpose()?;
     let setup = Setup {
         folder: folder.unwrap_or_else(|| around.folder.issues()),
         author: around.author.to_owned(),
@@ -254,9 +254,23 @@ fn at_home(around: &Around<'_>, path: &Path) -> Option<PathBuf> {
     expand(home.map(|(_, home)| Path::new(home)), path.to_str()?)
 }
 
-/// A path that may begin with `~`, seen from the root of the project.
-fn expanded(around: &Around<'_>, path: &Path) -> PathBuf {
-    at_home(around, path).unwrap_or_else(|| around.root.join(path))
+/// A path that may begin with `~`, seen from the root of the project. A link of the repository must not lead out of it: the
+/// person has trusted the path in the settings, not where somebody else makes it lead.
+fn expanded(around: &Around<'_>, path: &Path) -> Answer<PathBuf> {
+    let own = match at_home(around, path) {
+        Some(outside) => return Ok(outside),
+        None => around.root.join(path),
+    };
+    let real = |path: &Path| path.ancestors().find_map(|above| above.canonicalize().ok());
+    let is_inside = real(&own).zip(real(around.root)).is_some_and(|(own, root)| own.starts_with(root));
+    let names_outside = path.components().any(|part| part == std::path::Component::ParentDir);
+    match is_inside || names_outside {
+        true => Ok(own),
+        false => Err(refused(format!(
+            "`tracker.folder` is {}, and a link leads from there out of the project; set the full path of the folder",
+            path.display()
+        ))),
+    }
 }
 
 fn refused(why: impl Into<String>) -> TrackerError {

@@ -4,6 +4,7 @@
 //! Everything here is a function of the settings. Who has trusted what is kept by [`crate::trust`].
 
 use std::fmt;
+use std::path::{Component, Path};
 
 use landfall_model::cache::KnownCache;
 
@@ -24,6 +25,8 @@ pub enum Exposure {
     NamesCredential,
     /// It names a host that something is sent to.
     NamesHost,
+    /// It names a folder outside of the project, which is read and written as the person.
+    LeavesProject,
 }
 
 impl Exposure {
@@ -35,6 +38,7 @@ impl Exposure {
             Self::LowersSandbox => "opens the sandbox",
             Self::NamesCredential => "names a credential",
             Self::NamesHost => "names a host",
+            Self::LeavesProject => "is outside of the project",
         }
     }
 }
@@ -358,7 +362,7 @@ impl SensitiveSettings {
             base,
             token_file,
             webhook_secret_file,
-            folder: _,
+            folder,
             size_field: _,
             poll_ms: _,
             write_pause_ms: _,
@@ -380,6 +384,9 @@ impl SensitiveSettings {
                 self.add(format!("tracker.{key}"), &file.to_string_lossy(), Exposure::NamesCredential);
             }
         }
+        if let Some(folder) = folder.as_deref().filter(|folder| leaves_project(folder)) {
+            self.add("tracker.folder", &folder.to_string_lossy(), Exposure::LeavesProject);
+        }
         let urls =
             [("production_url", production_url), ("preview_url", preview_url), ("local_url", local_url)];
         for (key, url) in urls {
@@ -387,6 +394,25 @@ impl SensitiveSettings {
                 self.add(format!("tracker.{key}"), url.as_str(), Exposure::NamesHost);
             }
         }
+    }
+}
+
+/// Whether a path as people write it, seen from the root of the project, leads out of it.
+fn leaves_project(path: &Path) -> bool {
+    let mut parts = path.components();
+    path.starts_with("~") || !parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+impl Settings {
+    /// The commands that always run outside of the sandbox, in the project, each with the name of its setting.
+    pub(crate) fn unconfined_commands(&self) -> Vec<(String, String)> {
+        let hooks = self.hooks.commands.iter();
+        let hooks = hooks.map(|(occasion, line)| (format!("hooks.{}", occasion.word()), line.clone()));
+        let messages = (1..).zip(&self.notify).filter_map(|(number, channel)| match &channel.way {
+            Way::Command { run } => Some((format!("notify.{number}.run"), run.clone())),
+            Way::Desktop | Way::Webhook(_) | Way::Ntfy(_) | Way::Slack(_) => None,
+        });
+        hooks.chain(messages).collect()
     }
 }
 
@@ -427,7 +453,10 @@ mod tests {
     }
 
     /// Each setting that has to be trusted, and one that says the same in another way.
-    const SENSITIVE: [(&str, &str); 28] = [
+    const SENSITIVE: [(&str, &str); 31] = [
+        ("tracker.folder", "[tracker]\nfolder = \"~/notes\"\n"),
+        ("tracker.folder", "[tracker]\nfolder = \"/srv/notes\"\n"),
+        ("tracker.folder", "[tracker]\nfolder = \"issues/../../notes\"\n"),
         ("run.caches", "[run]\ncaches = [\"~/.npm\", \"~/.ssh\"]\n"),
         ("run.sandbox", "[run]\nsandbox = \"off\"\n"),
         ("run.sandbox_write", "[run]\nsandbox_write = [\"~/.ssh\"]\n"),
@@ -484,7 +513,7 @@ mod tests {
             "[project]\nbase = \"main\"\n[run]\nslots = 2\nsandbox = \"strict\"\nsandbox_hide = [\"~/x\"]\n\
              caches = [\"~/.cargo/registry\", \"~/.npm\"]\n[agent.default]\nkind = \"command\"\nrun = \"sh x\"\n[[verify.command]]\nrun = \"sh test.sh\"\n\
              [workspace]\nbefore_run = \"npm ci\"\n[land]\npublish = \"push\"\nremote = \"origin\"\n\
-             [tracker]\nkind = \"github\"\nrepository = \"a/b\"\n[[notify]]\nkind = \"desktop\"\n",
+             [tracker]\nkind = \"github\"\nrepository = \"a/b\"\nfolder = \"./docs/issues\"\n[[notify]]\nkind = \"desktop\"\n",
         );
         assert!(found.is_empty(), "{found:?}");
         assert_eq!(of("").digest(), found.digest());

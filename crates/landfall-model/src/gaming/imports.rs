@@ -8,11 +8,25 @@ const NAMES_MAX: usize = 12; // modules that one file loads and that are looked 
 /// The files that a program of Python or JavaScript may import, from the root of the repository. Only one of several spellings
 /// of a module is there.
 pub(super) fn imported_files(path: &str, text: &str) -> Vec<String> {
+    find_imported_files(path, text, |module| !is_standard(module))
+}
+
+/// The same with files that are not there yet and that would be found before a module of the language.
+pub(super) fn imported_or_shadowing_files(path: &str, text: &str) -> Vec<String> {
+    find_imported_files(path, text, |_| true)
+}
+
+fn is_standard(module: &str) -> bool {
+    ecosystems::is_python_standard(module.split('.').next().unwrap_or_default())
+}
+
+fn find_imported_files(path: &str, text: &str, counts: impl Fn(&str) -> bool) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     match ending {
         "py" => {
-            let modules = text.lines().flat_map(python_modules).take(NAMES_MAX);
+            let modules =
+                text.lines().flat_map(python_modules).filter(|module| counts(module)).take(NAMES_MAX);
             modules.flat_map(|module| python_files(folder, &module)).collect()
         }
         "js" | "cjs" | "mjs" | "ts" | "cts" | "mts" => {
@@ -173,12 +187,11 @@ fn python_modules(line: &str) -> Vec<String> {
     } else {
         Vec::new()
     };
-    let is_local = |module: &String| {
-        let first = module.split('.').next().unwrap_or_default();
+    let is_module = |module: &String| {
         let is_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '.');
-        !module.is_empty() && module.chars().all(is_name) && !ecosystems::is_python_standard(first)
+        !module.is_empty() && module.chars().all(is_name)
     };
-    modules.into_iter().filter(is_local).collect()
+    modules.into_iter().filter(is_module).collect()
 }
 
 fn python_files(folder: &str, module: &str) -> Vec<String> {

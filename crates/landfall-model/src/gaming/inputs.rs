@@ -10,7 +10,8 @@ use toml::de::{DeTable, DeValue};
 use super::cases;
 use super::ecosystems::{CHECK_TOOLS, COMMAND_FILES, CheckTool, PROGRAMS, RUNNER_SETTINGS};
 use super::imports::{
-    PYTEST_FILES, configured_files, imported_files, named_scripts, plugin_options, pytest_plugins,
+    PYTEST_FILES, configured_files, imported_files, imported_or_shadowing_files, named_scripts,
+    plugin_options, pytest_plugins,
 };
 use super::is_test_path;
 use super::makefile::Makefile;
@@ -36,6 +37,8 @@ pub enum InputScope {
     Sourced,
     /// A file of this name may not come: `make` would not make the target that is called so.
     Absent,
+    /// All of it, remarks included: it runs outside of the sandbox.
+    Verbatim,
 }
 
 /// A file that decides what the checks do.
@@ -53,6 +56,8 @@ pub struct ProtectedInput {
 const DEPTH_MAX: usize = 8;
 /// So many files are asked for at most: a check that runs more is no line of a person.
 const FILES_MAX: usize = 128;
+/// The same where each word may name a file: most of them do not.
+const WORDS_MAX: usize = 512;
 /// The largest file that is followed. A larger one is protected and not read.
 pub const INPUT_BYTES_MAX: u64 = 256 << 10;
 
@@ -133,9 +138,19 @@ pub struct InputTrace {
     done: BTreeSet<String>,
     inputs: BTreeMap<String, ProtectedInput>,
     sources_tests: bool,
+    /// The setting of the command, if it runs outside of the sandbox: then each file that it may run or read counts as a whole.
+    unconfined: Option<String>,
 }
 
 impl InputTrace {
+    /// Begins with a command that runs outside of the sandbox, by the name of its setting.
+    #[must_use]
+    pub fn of_unconfined(setting: &str, line: &str) -> Self {
+        let mut trace = Self { unconfined: Some(setting.to_owned()), ..Self::default() };
+        trace.follow_text(line, Place::Line, setting, "", 0);
+        trace
+    }
+
     /// Begins with the lines of the verify commands.
     #[must_use]
     pub fn new<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
@@ -151,7 +166,7 @@ impl InputTrace {
         loop {
             let path = self.requests.front()?.path.clone();
             match self.texts.get(&path).cloned() {
-                None if self.texts.len() >= FILES_MAX => {
+                None if self.texts.len() >= self.files_max() => {
                     let request = self.requests.pop_front().expect("it is at the front");
                     match request.kind {
                         RequestKind::Import
@@ -215,12 +230,25 @@ impl InputTrace {
 
     fn request(&mut self, path: String, kind: RequestKind, used_by: &str, depth: usize) {
         let key = format!("{path} {kind:?}");
-        if depth <= DEPTH_MAX && self.requests.len() < FILES_MAX * 4 && self.done.insert(key) {
+        if depth <= DEPTH_MAX && self.requests.len() < self.files_max() * 4 && self.done.insert(key) {
             self.requests.push_back(FileRequest { path, kind, used_by: used_by.to_owned(), depth });
         }
     }
 
+    fn is_unconfined(&self) -> bool {
+        self.unconfined.is_some()
+    }
+
+    fn files_max(&self) -> usize {
+        if self.is_unconfined() { WORDS_MAX } else { FILES_MAX }
+    }
+
     fn protect(&mut self, path: &str, scope: InputScope, used_by: &str) {
+        let outside = self.unconfined.as_ref().map(|setting| format!("{setting}, outside of the sandbox"));
+        let (scope, used_by) = match &outside {
+            Some(outside) => (InputScope::Verbatim, outside.as_str()),
+            None => (scope, used_by),
+        };
         let input = self.inputs.entry(path.to_owned()).or_insert_with(|| ProtectedInput {
             path: path.to_owned(),
             scope: scope.clone(),
@@ -231,7 +259,7 @@ impl InputTrace {
             | (InputScope::PackageScripts(known), InputScope::PackageScripts(more))
             | (InputScope::Sections(known), InputScope::Sections(more)) => known.extend(more),
             (known @ (InputScope::Absent | InputScope::Sourced), scope) => *known = scope,
-            (known, InputScope::WholeFile) => *known = InputScope::WholeFile,
+            (known, scope @ (InputScope::WholeFile | InputScope::Verbatim)) => *known = scope,
             (
                 _,
                 InputScope::TestScript
@@ -259,16 +287,19 @@ impl InputTrace {
                 let Some(text) = text else {
                     if *is_sure {
                         self.protect(path, InputScope::WholeFile, used_by); // it may come with the change
+                    } else if self.is_unconfined() {
+                        self.protect(&format!("{path}/*"), InputScope::Verbatim, used_by); // a folder, perhaps
                     }
                     return;
                 };
-                if !is_sure && !is_check_like(path, text) {
+                if !is_sure && !self.is_unconfined() && !is_check_like(path, text) {
                     if *is_sourced {
                         self.protect(path, InputScope::Sourced, used_by);
                     }
                     return; // the product, which the check runs
                 }
-                if is_test_path(path) && !cases::test_cases(path, text).is_empty() && !is_shell(path, text) {
+                let is_tests = is_test_path(path) && !cases::test_cases(path, text).is_empty();
+                if is_tests && !self.is_unconfined() && !is_shell(path, text) {
                     return; // a file of tests: each of them is looked at by itself
                 }
                 let is_justfile = path.to_ascii_lowercase().ends_with("justfile");
@@ -286,11 +317,16 @@ impl InputTrace {
                 }
             }
             RequestKind::Import => {
-                let Some(text) = text else { return };
+                let Some(text) = text else {
+                    if self.is_unconfined() {
+                        self.protect(path, InputScope::Verbatim, used_by); // it would be found before the system's
+                    }
+                    return;
+                };
                 let is_neighbour = !folder_of(path).is_empty() && folder_of(path) == folder_of(used_by);
                 let is_part = has_check_name(path) || (is_neighbour && !is_in_product(path));
                 // Files of tests are judged by themselves: the version of the base runs against the work.
-                if is_part && !is_test_path(path) {
+                if self.is_unconfined() || (is_part && !is_test_path(path)) {
                     self.protect(path, InputScope::WholeFile, used_by);
                     self.follow_imports(path, text, *depth);
                 }
@@ -376,7 +412,11 @@ impl InputTrace {
     }
 
     fn follow_imports(&mut self, path: &str, text: &str, depth: usize) {
-        for file in imported_files(path, text) {
+        let files = match self.is_unconfined() {
+            true => imported_or_shadowing_files(path, text),
+            false => imported_files(path, text),
+        };
+        for file in files {
             self.request(file, RequestKind::Import, path, depth + 1);
         }
     }
@@ -523,10 +563,18 @@ impl InputTrace {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
         let program = words[0].rsplit('/').next().unwrap_or_default();
         // What is captured is compared: it is the product, or a tool.
-        if command.is_captured {
+        if command.is_captured && !self.is_unconfined() {
             return;
         }
+        if self.is_unconfined() {
+            // Any word may be a program, or a file that one reads: `env X=1 timeout 5 node tools/notify.js`.
+            for path in words.iter().flat_map(|word| paths_in(folder, word)) {
+                let kind = RequestKind::Program { is_sure: false, is_sourced: false };
+                self.request(path, kind, used_by, depth);
+            }
+        }
         let is_sure = match place {
+            _ if self.is_unconfined() => true,
             Place::Line => true,
             Place::Recipe => command.is_plain,
             Place::Script => false,
@@ -1006,6 +1054,24 @@ fn with_hooks(script: &str) -> [String; 3] {
 }
 
 /// A path from the root of the repository; none for what cannot be told without running it, or is outside.
+/// The files that a word of a command may name. What comes before the project in a full path or behind a variable is not known,
+/// so each end of such a path counts.
+fn paths_in(folder: &str, word: &str) -> Vec<String> {
+    const ENDS_MAX: usize = 12; // people write few folders
+    // `--config=x.json`, `NAME:x.json`, `@x.json`
+    let word = word.rsplit(['=', ':', '@', ',']).next().unwrap_or(word);
+    if word.bytes().all(|byte| matches!(byte, b'.' | b'/')) {
+        return Vec::new(); // `.` reads a file into the shell, or is everything
+    }
+    let mut found: Vec<String> = resolve(folder, word).into_iter().collect();
+    if word.starts_with(['/', '~']) || word.contains('$') {
+        let ends = word.match_indices('/').rev().take(ENDS_MAX).map(|(at, _)| &word[at + 1..]);
+        found.extend(ends.filter_map(|end| resolve("", end)));
+    }
+    found.retain(|path| !path.is_empty());
+    found
+}
+
 fn resolve(folder: &str, word: &str) -> Option<String> {
     // `"$(dirname "$0")/x"`, `$PWD/x`, `${HERE}/x`: what is behind the last of them is tried from this folder.
     let word = if word.contains(['$', '`']) {

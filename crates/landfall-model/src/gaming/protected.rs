@@ -86,6 +86,7 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
     };
     if let Some(input) = input_of(&file.path, inputs) {
         let lines = match &input.scope {
+            InputScope::Verbatim => changed_lines(file, all_lines).or_else(|| Some(Vec::new())),
             InputScope::WholeFile => changed_lines(file, code_lines),
             InputScope::TestScript => changed_test_script(file),
             InputScope::Recipes => changed_lines(file, code_lines).filter(|_| !adds_recipes(file)),
@@ -274,6 +275,10 @@ fn changed_lines(file: &ChangedFile, part: impl Fn(&str) -> Vec<String>) -> Opti
         LineChange::Added(at) => format!("+{}", after[at]),
     });
     Some(signed.collect())
+}
+
+fn all_lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Lists of needed files that only grow, and targets that are made always now: they weaken nothing.

@@ -33,6 +33,7 @@ pub fn check_inputs(line: &str, files: Files<'_>, expect: Expect) {
             InputScope::Recipes => "recipes".to_owned(),
             InputScope::Sourced => "sourced".to_owned(),
             InputScope::Absent => "absent".to_owned(),
+            InputScope::Verbatim => "verbatim".to_owned(),
         };
         format!("{}: {part} ({})", input.path, input.used_by)
     };
@@ -912,5 +913,77 @@ fn tests_are_built_like_the_development_profile() {
         expect![
             "changes what the checks do: Cargo.toml (used by the test runner): +profile.dev.overflow-checks = false"
         ],
+    );
+}
+
+/// What commands outside of the sandbox may run or read, and that is there.
+fn check_unconfined(line: &str, files: Files<'_>, expected: &[&str]) {
+    let mut trace = InputTrace::of_unconfined("hooks.post-merge", line);
+    let mut asked = 0;
+    while let Some(path) = trace.next_path() {
+        asked += 1;
+        assert!(asked <= 512, "it asks for ever");
+        let text = files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
+        trace.provide(&path, text);
+    }
+    let inputs = trace.into_inputs();
+    for path in expected {
+        let change = change(path, "a\n", "# a remark\na\n");
+        let found = concerns(&[change], &inputs, None, None, None);
+        let shown = format!("{path} (used by hooks.post-merge, outside of the sandbox)");
+        assert!(found.iter().any(|it| it.detail.starts_with(&shown)), "{line}: {path}: {inputs:?}");
+    }
+    let other = change("scripts/other.sh", "a\n", "b\n");
+    assert_eq!(concerns(&[other], &inputs, None, None, None), [], "{line}: {inputs:?}");
+}
+
+#[test]
+fn what_runs_outside_of_the_sandbox_is_protected_with_all_that_it_names() {
+    const FILES: Files<'_> = &[
+        (
+            "scripts/notify.sh",
+            "#!/bin/sh\ntext=$(./scripts/text.sh)\n. \"$(dirname \"$0\")/lib.sh\"\nsend \"$text\"\n",
+        ),
+        ("scripts/text.sh", "echo hi | target/debug/app --config conf/app.toml\n"),
+        ("scripts/lib.sh", "send() { node src/send.js \"$1\"; }\n"),
+        ("src/send.js", "const x = require('./part')\n"),
+        ("src/part.js", "module.exports = 1\n"),
+        ("conf/app.toml", "a = 1\n"),
+        ("tools/notify.py", "import json\nimport helper\n"),
+        ("tools/helper.py", "x = 1\n"),
+        ("Makefile", "notify: tools\n\tpython3 tools/notify.py\nother:\n\ttrue\n"),
+    ];
+    let shell = [
+        "scripts/notify.sh",
+        "scripts/text.sh",
+        "scripts/lib.sh",
+        "src/send.js",
+        "src/part.js",
+        "conf/app.toml",
+    ];
+    for line in [
+        "./scripts/notify.sh",
+        "sh scripts/notify.sh",
+        "cd scripts && ./notify.sh",
+        "timeout 5 env X=1 sh -c 'exec ./scripts/notify.sh'",
+        "\"$LANDFALL_PROJECT/scripts/notify.sh\" &",
+        "/home/me/project/scripts/notify.sh",
+        "~/project/scripts/notify.sh > /dev/null",
+        "if true; then nohup ./scripts/notify.sh; fi",
+        "out=$(./scripts/notify.sh)",
+        "cat x | xargs -n1 ./scripts/notify.sh",
+    ] {
+        check_unconfined(line, FILES, &shell);
+    }
+    // A module of the same name would be found before that of the system.
+    for line in ["python3 tools/notify.py", "make notify", "make -s notify"] {
+        check_unconfined(line, FILES, &["tools/notify.py", "tools/helper.py", "tools/json.py"]);
+    }
+    check_unconfined("make notify", FILES, &["Makefile"]);
+    // What is not there yet may come with the change.
+    check_unconfined(
+        "test -x ./extra.sh && ./extra.sh; run-parts hooks.d",
+        FILES,
+        &["extra.sh", "hooks.d/x"],
     );
 }

@@ -225,3 +225,72 @@ fn a_sprint_from_before_there_was_this_question_goes_on_and_a_plain_run_is_asked
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status("T3"), "done", "{}", scratch.why("T3"));
 }
+
+#[test]
+fn what_a_hook_runs_is_shown_to_a_person_before_it_lands() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file("scripts/notify.sh", "#!/bin/sh\n. scripts/lib.sh\n");
+    scratch.file("scripts/lib.sh", "true\n");
+    scratch.commit("scripts");
+    scratch.more_settings("[hooks]\npre-start = \"sh scripts/notify.sh\"\n");
+    let writes = |path: &str, text: &str| {
+        format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = {text:?}\n")
+    };
+    let mark = scratch.root().join("home/marked");
+    let evil = format!("touch {}\n", mark.display());
+    scratch.task("A hook of its own", &writes("scripts/lib.sh", &evil), &[]);
+    scratch.task("A remark", &writes("scripts/notify.sh", "#!/bin/sh\n# a remark\n. scripts/lib.sh\n"), &[]);
+    scratch.task("Something else", &writes("scripts/other.sh", "true\n"), &[]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T3"), "done", "{}", scratch.why("T3"));
+    for task in ["T1", "T2"] {
+        assert_eq!(scratch.status(task), "review", "{}", scratch.why(task));
+        assert!(scratch.why(task).contains("hooks.pre-start"), "{}", scratch.why(task));
+    }
+    assert!(!mark.exists(), "nothing of it ran");
+    scratch.landfall(&["review", "T2", "approve"]).ok();
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T2"), "done", "{}", scratch.why("T2"));
+    assert!(!mark.exists());
+}
+
+#[test]
+fn issues_are_kept_in_the_project_unless_the_person_trusts_another_folder() {
+    for folder in ["~/notes", "../notes"] {
+        let scratch = hostile(&format!("[tracker]\nkind = \"local\"\nfolder = \"{folder}\"\n"));
+        check_refused(&scratch.landfall(&["issue", "new", "x"]), "tracker.folder");
+        trust(&scratch);
+        scratch.landfall(&["issue", "new", "x"]).ok();
+    }
+    // A link says nothing in the settings.
+    let scratch = hostile("[tracker]\nkind = \"local\"\nfolder = \".landfall/issues\"\n");
+    let notes = scratch.root().join("home/notes");
+    std::fs::create_dir_all(&notes).expect("ours");
+    std::fs::create_dir_all(scratch.project().join(".landfall")).expect("ours");
+    let link = scratch.project().join(".landfall/issues");
+    std::os::unix::fs::symlink(&notes, &link).expect("ours");
+    let said = scratch.landfall(&["issue", "new", "x"]);
+    assert!(said.code != Some(0) && said.err.contains("out of the project"), "{}", said.err);
+    assert_eq!(std::fs::read_dir(&notes).expect("it is there").count(), 0);
+    std::fs::remove_file(&link).expect("ours");
+    scratch.landfall(&["issue", "new", "x"]).ok();
+}
+
+#[test]
+fn a_program_in_the_project_is_not_taken_for_an_agent_of_the_user() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut scratch = Scratch::new(LANDFALL);
+    let mark = marked_by(&scratch);
+    for program in ["claude", "codex", "gemini"] {
+        scratch.file(program, &format!("#!/bin/sh\ntouch {}\n", mark.display()));
+        let path = scratch.project().join(program);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+    let path = std::env::var("PATH").expect("there is one");
+    for relative in ["", "."] {
+        scratch.set("PATH", &format!("{relative}:{path}"));
+        scratch.landfall(&["agents"]).ok();
+        scratch.landfall(&["doctor"]);
+        assert!(!mark.exists(), "`{relative}`");
+    }
+}
