@@ -857,12 +857,13 @@ fn landed_work_is_published_at_the_end_of_the_run_if_the_user_has_made_way_by_th
     scratch.git(&["add", "notes.txt"]);
     scratch.task("Lands", &writes("x.txt", "landed"), &[]);
     let script = format!(
-        "signal = \"blocked\"\nrun = [\"sh\", \"-c\", \"while [ ! -e {} ]; do sleep 0.02; done\"]\n",
+        "signal = \"blocked:nothing to land\"\nrun = [\"sh\", \"-c\", \"while [ ! -e {} ]; do sleep 0.02; done\"]\n",
         go.display()
     );
     scratch.task("Waits", &script, &[]);
     let mut run = scratch.start(&["run"]);
     scratch.eventually("the change to be in the way", || {
+        assert!(!run.is_over(), "the second agent waits: {}", scratch.heard());
         scratch.landfall(&["status"]).out.contains("notes.txt")
     });
     scratch.git(&["rm", "--quiet", "--cached", "notes.txt"]);
