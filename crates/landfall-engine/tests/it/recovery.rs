@@ -248,8 +248,8 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
     let site = scene.site();
     let symptoms = Symptoms::of(Point::CodePr, &Exit::Code(1), 5_000, "ERROR: missing sign-off", Some(false));
     let asked = |answer: &str| {
-        // It answers only if it was told what happened.
-        let script = site.repo.root().join("look.sh");
+        // It answers only if it was told what happened. Its program is not in the checkout, which no agent sees.
+        let script = site.repo.root().with_file_name("look.sh");
         let text = format!("grep -q 'missing sign-off' || exit 7\ncat <<'END'\n{answer}\nEND\n");
         std::fs::write(&script, text).expect("a file");
         let run = Some(format!("sh {}", script.display()));
