@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -176,13 +176,13 @@ fn commit_message(turn: &Turn, iteration: u32) -> Option<String> {
     }
 }
 
-/// Runs a command in the workspace. What it prints is not what the agent says, so it goes to stderr.
+/// Runs a command in the workspace with the prompt on stdin. What it prints is not what the agent says, so it goes to stderr.
 fn run(voice: &mut Voice, program: &str, args: &[String]) -> Result<(), Trouble> {
     let start = |source| Trouble::Start { program: program.to_owned(), source };
     let stderr = io::stderr();
     let out = std::os::fd::AsFd::as_fd(&stderr).try_clone_to_owned().map_err(start)?;
     let mut command = Command::new(program);
-    let status = command.args(args).stdin(Stdio::null()).stdout(out).status().map_err(start)?;
+    let status = command.args(args).stdout(out).status().map_err(start)?;
     voice.say(&format!("ran {program}: {status}"));
     Ok(())
 }

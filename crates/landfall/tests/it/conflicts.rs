@@ -16,7 +16,7 @@ fn meets(settings: &str, script: &str, person: &dyn Fn(&Scratch)) -> Scratch {
         scratch.more_settings(settings);
     }
     scratch.landfall(&["queue", "pause"]).ok();
-    scratch.task("Story", &script.replace("PROJECT", &scratch.project().display().to_string()), &[]);
+    scratch.task("Story", script, &[]);
     // Somebody is there from the beginning.
     let mut run = OnTerminal::start(&scratch, &["run"], &[]);
     assert_eq!(run.end(&scratch), Some(9), "a held queue needs you: {}", run.screen());
@@ -34,11 +34,11 @@ fn edits(again: &str) -> String {
     )
 }
 
-/// What an agent does about a conflict: merges what is on `main`, once it is there, and keeps what `text` says.
+/// What an agent does about a conflict: merges the commit that the prompt names, and keeps what `text` says.
 fn merges(text: &str) -> String {
     format!(
-        "while git merge-base --is-ancestor $(git -C PROJECT rev-parse main) HEAD; do sleep 0.02; done; \
-         git merge -q $(git -C PROJECT rev-parse main); printf '{text}' > a.txt; git add --all; \
+        "base=$(sed -n 's/^Run `git merge \\([0-9a-f]*\\)`.*/\\1/p' | head -n 1); [ -n \"$base\" ] || exit 1; \
+         git merge -q \"$base\"; printf '{text}' > a.txt; git add --all; \
          git -c user.name=a -c user.email=a@example.invalid commit -qm merged"
     )
 }
@@ -96,7 +96,7 @@ fn the_same_line_of_two_in_one_batch_waits_for_the_first_and_then_goes_to_the_ag
     let first = "signal = \"complete\"\n[[edit]]\npath = \"a.txt\"\nfind = \"two\"\nreplace = \"first\"\n";
     scratch.task("First", first, &[]);
     let second = edits(&merges("one\\nfirst and second\\nthree\\n"));
-    scratch.task("Second", &second.replace("PROJECT", &scratch.project().display().to_string()), &[]);
+    scratch.task("Second", &second, &[]);
     scratch.task("Third", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
     fill(&scratch, &["T1", "T2", "T3"]);
     scratch.landfall(&["queue", "resume"]).ok();
