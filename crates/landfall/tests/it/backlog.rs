@@ -10,6 +10,7 @@ use std::time::Duration;
 use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
+use crate::conflicts::BASE_IN_PROMPT;
 
 const TASKS: usize = 60;
 
@@ -195,10 +196,9 @@ fn script(scratch: &Scratch, number: usize, plan: &Plan) -> String {
                 script,
                 "[[iteration.write]]\npath = \"shared/{which}.txt\"\ntext = \"line of {number}\\n\"\n\
                  [[iteration.write]]\npath = \"want/{number}-shared\"\ntext = \"shared/{which}.txt\\nline of {number}\\n\"\n\
-                 [[iteration]]\nsignal = \"complete\"\nrun = [\"sh\", \"-c\", '''base=$(git -C {} rev-parse main); \
+                 [[iteration]]\nsignal = \"complete\"\nrun = [\"sh\", \"-c\", '''{BASE_IN_PROMPT}; \
                  git merge -q $base; {{ git show $base:shared/{which}.txt; echo line of {number}; }} > shared/{which}.txt; \
                  git add --all; git -c user.name=a -c user.email=a@example.invalid commit -qm merged''']\n",
-                scratch.project().display()
             )
             .expect("a string");
         }

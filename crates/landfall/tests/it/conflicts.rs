@@ -34,10 +34,13 @@ fn edits(again: &str) -> String {
     )
 }
 
+/// Shell: `base` is the commit that the prompt on stdin names for a merge.
+pub const BASE_IN_PROMPT: &str = r"base=$(sed -n 's/^Run `git merge \([0-9a-f]*\)`.*/\1/p' | head -n 1)";
+
 /// What an agent does about a conflict: merges the commit that the prompt names, and keeps what `text` says.
 fn merges(text: &str) -> String {
     format!(
-        "base=$(sed -n 's/^Run `git merge \\([0-9a-f]*\\)`.*/\\1/p' | head -n 1); [ -n \"$base\" ] || exit 1; \
+        "{BASE_IN_PROMPT}; [ -n \"$base\" ] || exit 1; \
          git merge -q \"$base\"; printf '{text}' > a.txt; git add --all; \
          git -c user.name=a -c user.email=a@example.invalid commit -qm merged"
     )

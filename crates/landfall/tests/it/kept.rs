@@ -20,7 +20,7 @@ fn titles(scratch: &Scratch) -> Vec<String> {
 /// What an agent does to steer the server, and where it writes what it was told.
 fn steers(scratch: &Scratch, marks: &std::path::Path) -> String {
     format!(
-        "cd {} && for it in 'add planted' 'cancel T1' 'pair' 'token --agent x'; do LANDFALL_STATE={} {LANDFALL} $it; done >> {} 2>&1; true",
+        "cd {}; for it in 'add planted' 'cancel T1' 'pair' 'token --agent x'; do LANDFALL_STATE={} {LANDFALL} $it; done >> {} 2>&1; true",
         scratch.project().display(),
         scratch.state().display(),
         marks.display(),

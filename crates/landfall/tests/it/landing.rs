@@ -9,6 +9,7 @@ use landfall_testkit::Scratch;
 use serde_json::Value;
 
 use crate::LANDFALL;
+use crate::conflicts::BASE_IN_PROMPT;
 use crate::sandbox::{off, open};
 
 /// A script that writes one file and is done.
@@ -91,10 +92,9 @@ fn a_conflict_goes_back_to_the_agent_with_the_base_commit() {
     let slow = format!(
         "[[iteration]]\nrun = [\"sh\", \"-c\", \"while [ ! -e {} ]; do sleep 0.02; done\"]\nsignal = \"complete\"\n\
          [[iteration.edit]]\npath = \"a.txt\"\nfind = \"two\"\nreplace = \"slow\"\n\
-         [[iteration]]\nrun = [\"sh\", \"-c\", '''base=$(git -C {} rev-parse main); git merge -q $base >/dev/null; \
+         [[iteration]]\nrun = [\"sh\", \"-c\", '''{BASE_IN_PROMPT}; git merge -q $base >/dev/null; \
          printf 'one\\nfast and slow\\nthree\\n' > a.txt; git add a.txt; git -c user.name=a -c user.email=a@b commit -qm merged''']\nsignal = \"complete\"\n",
         go.display(),
-        scratch.project().display(),
     );
     scratch.task("Slow", &slow, &[]);
     let fast = "signal = \"complete\"\n[[edit]]\npath = \"a.txt\"\nfind = \"two\"\nreplace = \"fast\"\n";

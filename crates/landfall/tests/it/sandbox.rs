@@ -198,7 +198,7 @@ fn an_agent_at_work_cannot_ask_the_engine_with_or_without_the_sandbox() {
         let scratch = Scratch::new(LANDFALL);
         run_setting(&scratch, setting);
         let ask = format!(
-            "cd {} && LANDFALL_STATE={} {LANDFALL} add planted >said.txt 2>&1; cat said.txt",
+            "cd {}; LANDFALL_STATE={} {LANDFALL} add planted >said.txt 2>&1; cat said.txt",
             scratch.project().display(),
             scratch.state().display(),
         )

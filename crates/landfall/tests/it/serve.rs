@@ -416,9 +416,9 @@ fn a5_a_confined_agent_reaches_neither_token_nor_socket_nor_port() {
              try token sh -c 'cat {state}/token {state}/*/token'\n\
              try sessions sh -c 'cat {state}/sessions.json {state}/*/sessions.json'\n\
              try port bash -c 'exec 3<>/dev/tcp/{host}/{port}'\n\
-             try socket sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} list | grep Tries'\n\
-             try steer sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} cancel T1'\n\
-             try serve sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} token'\n",
+             try socket sh -c 'cd {project}; LANDFALL_STATE={state} {LANDFALL} list | grep Tries'\n\
+             try steer sh -c 'cd {project}; LANDFALL_STATE={state} {LANDFALL} cancel T1'\n\
+             try serve sh -c 'cd {project}; LANDFALL_STATE={state} {LANDFALL} token'\n",
             marks = marks.display(),
             state = scratch.state().display(),
             project = scratch.project().display(),
