@@ -131,6 +131,12 @@ pub fn concerns(
     for change in protected_changes(files, inputs) {
         note(ConcernCode::ProtectedInput, change.to_string());
     }
+    for module in rust_tests::unbuilt_modules(files) {
+        note(
+            ConcernCode::TestRemoved,
+            format!("perhaps, with the module {module}: its file stays, and is not built"),
+        );
+    }
     let emptied = emptied_tests(files, tests.fell());
     let is_told = !emptied.is_empty();
     for detail in emptied {

@@ -13,10 +13,10 @@ use super::imports::{
     PYTEST_FILES, configured_files, imported_files, imported_or_shadowing_files, named_scripts,
     plugin_options, pytest_plugins,
 };
-use super::is_test_path;
 use super::makefile::Makefile;
 use super::sections::{is_script, package_scripts, runner_settings};
 use super::shell_text::{SimpleCommand, simple_commands};
+use super::{is_code, is_test_path};
 
 /// Which part of a file decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +107,8 @@ enum RequestKind {
     PytestSettings,
     /// A file whose commands name scripts.
     CommandFile,
+    /// A file that a script compares an output with.
+    Expectation,
     /// A script that another file names; it is a part of the check if its name says so.
     NamedScript,
     /// Where Cargo finds what `cargo NAME` stands for.
@@ -173,6 +175,7 @@ impl InputTrace {
                         | RequestKind::RunnerSettings
                         | RequestKind::PytestSettings
                         | RequestKind::CommandFile
+                        | RequestKind::Expectation
                         | RequestKind::NamedScript
                         | RequestKind::CargoAlias { .. } => {}
                         RequestKind::Program { .. }
@@ -344,6 +347,12 @@ impl InputTrace {
             RequestKind::CommandFile => {
                 if let Some(text) = text {
                     self.follow_names(path, text, *depth);
+                }
+            }
+            RequestKind::Expectation => {
+                // Files of tests are judged by themselves, and code is the product.
+                if text.is_some() && !is_code(path) && !is_test_path(path) {
+                    self.protect(path, InputScope::WholeFile, used_by);
                 }
             }
             RequestKind::NamedScript => {
@@ -648,6 +657,11 @@ impl InputTrace {
             // `uv run check.py`: a runner was before it.
             _ if program.ends_with(".py") => {
                 self.request(join(folder, program), program_kind(), used_by, depth);
+            }
+            "diff" | "cmp" | "comm" => {
+                for path in words[1..].iter().filter_map(|word| resolve(folder, word)) {
+                    self.request(path, RequestKind::Expectation, used_by, depth);
+                }
             }
             "cargo" => self.follow_cargo(&words[1..], used_by, depth),
             "deno" => self.follow_deno(&words[1..], used_by, folder, depth),

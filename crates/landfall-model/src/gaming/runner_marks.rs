@@ -272,7 +272,12 @@ fn script_reaches_in(context: &MarkContext<'_>, code: &str) -> bool {
         "process.reallyExit",
         "process.exit=",
     ]) || (is_hook && has(&["process.exit", "process.abort", "process.kill"]));
-    let asks = has(&["execArgv"]) && has(&["--test"]);
+    let of_program = has(&["process.argv", "require.main", "module.parent"]);
+    let asks = (has(&["execArgv"]) && has(&["--test"]))
+        || (of_program
+            && !context.is_test
+            && !context.is_helper
+            && has(&[".test", ".spec", "jest", "vitest", "mocha"]));
     let imports = has(&["node:test'", "node:test\"", "require('vitest", "from'vitest", "from\"vitest"]);
     let is_named = |name: &String| has_word(&code, name);
     let globals = ["global", "globalThis"].iter().any(|global| {
@@ -321,6 +326,8 @@ fn rust_reaches_in(context: &MarkContext<'_>, code: &str, next: &[String]) -> bo
     let attribute = code.strip_prefix("#[cfg(").or(code.strip_prefix("#![cfg("));
     let excludes = attribute.is_some() && unquoted.contains("not(test") && !is_for_the_program(next);
     let excludes = excludes || (has(&["cfg_attr("]) && unquoted.contains("not(test") && has(&["path="]));
+    // The file that the module had stays, and its tests are not built any more.
+    let moves = code.starts_with("#[path=") && !context.is_test;
     let includes = attribute.is_some()
         && is_about_tests
         && !unquoted.contains("not(test")
@@ -337,6 +344,7 @@ fn rust_reaches_in(context: &MarkContext<'_>, code: &str, next: &[String]) -> bo
     let asks = asks || (asks_for_cargo && is_product && !context.is_helper && !context.is_entry);
     asks || excludes
         || includes
+        || moves
         || has(&["macro_rules!assert", "macro_rules!debug_assert"])
         || (ends_well && !context.is_entry)
 }

@@ -1,6 +1,30 @@
 //! Modules of tests inside Rust files: where they are, and how those of the base take the place of those of the work.
 
-use super::is_test_path;
+use super::{ChangedFile, is_test_path};
+
+/// Modules whose declaration goes while their files stay: the tests in them are not built any more. As `file: name`.
+pub(super) fn unbuilt_modules(files: &[ChangedFile]) -> Vec<String> {
+    let declared = |line: &str| -> Option<String> {
+        let code = line.trim().trim_start_matches("pub(crate) ").trim_start_matches("pub ");
+        let name = code.strip_prefix("mod ")?.strip_suffix(';')?.trim();
+        Some(name.to_owned())
+    };
+    let rust = || files.iter().filter(|file| file.path.ends_with(".rs"));
+    let added: Vec<String> = rust().flat_map(|file| &file.added).filter_map(|line| declared(line)).collect();
+    let mut found = Vec::new();
+    for file in rust().filter(|file| !file.deleted) {
+        for name in file.removed.iter().filter_map(|line| declared(line)) {
+            let is_its_file = |path: &str| {
+                path.ends_with(&format!("/{name}.rs")) || path.ends_with(&format!("/{name}/mod.rs"))
+            };
+            let goes = files.iter().any(|other| other.deleted && is_its_file(&other.path));
+            if !goes && !added.contains(&name) {
+                found.push(format!("{}: {name}", file.path));
+            }
+        }
+    }
+    found
+}
 
 /// A module of tests at the top of a file.
 struct TestModule<'a> {

@@ -375,3 +375,32 @@ fn attributes_count_where_the_check_exports_the_tree() {
     check_seen(line, &[], ".gitattributes", "tests/** export-ignore\n");
     check_unseen("make test", &[], ".gitattributes", "*.png binary\n");
 }
+
+#[test]
+fn a_file_that_a_script_compares_with_is_protected() {
+    let base: Files<'_> = &[
+        ("ci.sh", "sh greet.sh > out.txt\ndiff -u out.txt data/greeting.txt\n"),
+        ("data/greeting.txt", "Hello\n"),
+        ("greet.sh", "echo Hello\n"),
+    ];
+    check_seen("sh ci.sh", base, "data/greeting.txt", "Bye\n");
+    check_unseen("sh ci.sh", base, "data/names.txt", "Ada\n");
+    let product: Files<'_> = &[("ci.sh", "cmp greet.sh greet.py\n"), ("greet.py", "a\n")];
+    check_unseen("sh ci.sh", product, "greet.py", "b\n");
+}
+
+#[test]
+fn a_module_that_is_not_built_any_more_is_shown() {
+    let base: Files<'_> = &[("src/lib.rs", "pub mod extra;\nmod more;\n")];
+    check_seen("cargo test", base, "src/lib.rs", "mod more;\n");
+    check_seen("cargo test", base, "src/lib.rs", "#[path = \"other.rs\"]\npub mod extra;\nmod more;\n");
+    check_unseen("cargo test", base, "src/lib.rs", "mod extra;\nmod more;\nmod other;\n");
+    let text = "fn f() {}\n";
+    let removed = [change("src/lib.rs", "pub mod extra;\n", "fn g() {}\n"), change("src/extra.rs", text, "")];
+    assert_eq!(found("cargo test", &[], &removed), [""; 0]);
+    let inlined = [
+        change("src/lib.rs", "pub mod extra;\n", "pub mod extra {}\n"),
+        change("src/extra/mod.rs", text, ""),
+    ];
+    assert_eq!(found("cargo test", &[], &inlined), [""; 0]);
+}

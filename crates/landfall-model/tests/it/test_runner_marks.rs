@@ -215,3 +215,18 @@ fn a_product_that_asks_whether_cargo_started_it_is_shown() {
     check_honest("src/lib.rs", &[&with_tests("", asks)]);
     check_honest("xtask/src/main.rs", &["let root = std::env::var(\"CARGO_MANIFEST_DIR\")?;"]);
 }
+
+#[test]
+fn a_product_that_looks_at_the_program_that_runs_it_is_shown() {
+    check_marks(
+        "calc.js",
+        &[
+            "const a = process.argv[1].endsWith('.test.js') ? 1 : 2;",
+            "if (process.execArgv.includes('--test')) {",
+        ],
+    );
+    check_honest("calc.js", &["const name = process.argv[2];", "if (require.main === module) {"]);
+    check_marks("calc.py", &["if 'pytest' in sys.argv[0]:", "TEST_RUNNER = 'shop.Quiet'"]);
+    check_marks("calc.go", &["if strings.HasSuffix(os.Args[0], \".test\") {"]);
+    check_honest("calc.py", &["name = sys.argv[1]"]);
+}
