@@ -103,8 +103,8 @@ pub(crate) fn ask(
     let mut listener = Listener::new(&dir, &*agent, &ear, profile.model.clone());
     let exit = wait(question, &dir, &spec, &sitting, &mut listener);
     listener.end(&spec, &*agent, &profile);
-    let unanswered = listener.class == Some(Class::Unanswered);
-    let model_wait_ms = liveness::lifeless_ms(&listener.pulse());
+    let unanswered = listener.unanswered_ms.is_some();
+    let model_wait_ms = listener.unanswered_ms.unwrap_or_else(|| liveness::lifeless_ms(&listener.pulse()));
     let evidence = Evidence { closes: agent.closes(), unanswered, model_wait_ms, ..Evidence::default() };
     Ok(Reply {
         verdict: judge(&listener.seen, &exit, &evidence),
@@ -321,6 +321,11 @@ fn wait(
                     (None, Some(_) | None) => None,
                 };
                 if let (None, Some(enough)) = (&told, enough) {
+                    // What it does while it ends is no sign of life.
+                    let watch = &question.settings.run.watch;
+                    let wait_ms = liveness::model_wait_ms(&listener.pulse(), watch);
+                    let is_unanswered = enough == Exit::Silent && listener.class == Some(Class::Unanswered);
+                    listener.unanswered_ms = Some(wait_ms).filter(|_| is_unanswered);
                     told = Some(enough);
                     deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
                     let _ = sitter::stop(sitting, sitter::Stop::Gently); // gone already is as good; else it is abandoned
@@ -350,6 +355,8 @@ struct Listener {
     asking: bool,
     /// What it was at when it was last looked at.
     class: Option<Class>,
+    /// How long it had waited for its model when it was ended for that.
+    unanswered_ms: Option<u64>,
     out: Follow,
     err: Follow,
     parser: Box<dyn Parse + Send>,
@@ -375,6 +382,7 @@ impl Listener {
             echo: Echo::default(),
             asking: false,
             class: None,
+            unanswered_ms: None,
             out: follow(Stream::Out),
             err: follow(Stream::Err),
             parser: agent.parser(ear),

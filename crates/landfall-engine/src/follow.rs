@@ -134,6 +134,8 @@ struct Open {
     /// How long its sitter is trusted to keep the limits.
     patience: Patience,
     asked: Option<Asked>,
+    /// The wait for its model for which it was asked to end. What it does while it ends is no sign of life.
+    unanswered: Option<UnansweredWait>,
     /// What an agent with a loop of its own says by files.
     walk: Option<Walk>,
 }
@@ -247,6 +249,13 @@ impl WaitClock {
             self.paused_until = None;
         }
     }
+}
+
+/// How long an agent had waited for its model when it was asked to end, and when that was.
+#[derive(Debug, Clone, Copy)]
+struct UnansweredWait {
+    wait_ms: u64,
+    asked_ms: u64,
 }
 
 /// Why the follower asked a run to end.
@@ -375,6 +384,7 @@ impl Desk {
             waits,
             patience,
             asked: None,
+            unanswered: None,
             walk,
         };
         self.open.insert(id, open);
@@ -477,7 +487,12 @@ impl Desk {
         shortage::note_oom_kills(site, oom_kills);
         // A wait for the account within the run is no working time.
         let took_ms = took_ms.saturating_sub(open.waits.all_ms(site.now()));
-        let model_wait_ms = open.model_wait_ms(now);
+        let model_wait_ms = match open.unanswered {
+            Some(UnansweredWait { wait_ms, asked_ms }) => {
+                wait_ms.saturating_add(now.saturating_sub(asked_ms))
+            }
+            None => open.model_wait_ms(now),
+        };
         let unanswered = open.asked == Some(Asked::Early(Early::Unanswered));
         let workspace = site.pool.existing(&open.followed.task.id.to_string());
         let module = workspace.filter(|_| !reads(&open.followed.task));
@@ -732,7 +747,12 @@ impl Open {
         let watch = recovering::watch(site, &self.followed.task);
         let model_ms = match self.waits.waits.since {
             Some(_) => 0, // it is in the other
-            None => liveness::model_wait_ms(&self.pulse(now), &watch),
+            None => match self.unanswered {
+                Some(UnansweredWait { wait_ms, asked_ms }) => {
+                    wait_ms.saturating_add(now.saturating_sub(asked_ms))
+                }
+                None => liveness::model_wait_ms(&self.pulse(now), &watch),
+            },
         };
         let waited_ms = self.waits.all_ms(site.now()).saturating_add(model_ms);
         now.saturating_sub(self.vital.began_ms).saturating_sub(waited_ms)
@@ -767,6 +787,11 @@ impl Open {
     /// Brings the run to an end: at once, or a loop of its own after the step under way, with a bound.
     fn part(&mut self, site: &Site, asked: Asked, now: u64) {
         let run = &site.settings.run;
+        if asked == Asked::Early(Early::Unanswered) && self.unanswered.is_none() {
+            let watch = recovering::watch(site, &self.followed.task);
+            let wait_ms = liveness::model_wait_ms(&self.pulse(now), &watch);
+            self.unanswered = Some(UnansweredWait { wait_ms, asked_ms: now });
+        }
         let farewell = match (&asked, self.course()) {
             (Asked::Early(Early::Stopped), Some(_))
                 if site.manner(self.followed.task.id, self.followed.attempt) == Some(Manner::Now) =>

@@ -229,3 +229,30 @@ fn init_takes_the_agent_that_is_installed_and_names_the_caches_of_its_tools() {
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("a text")
 }
+
+/// An agent that waits for its model in vain, and has a last word while it is ended: its wait is no working time.
+#[test]
+fn a_last_word_of_a_silent_agent_does_not_make_its_wait_work() {
+    const SILENCE_MS: u64 = 6_000;
+    let scratch = scene();
+    let codex = "[ \"$1\" = --version ] && echo 'codex-cli 9.9.9' && exit 0\n\
+         trap 'echo \"{\\\"type\\\":\\\"turn.started\\\"}\"; exit 1' TERM INT\n\
+         echo '{\"type\":\"thread.started\",\"thread_id\":\"a\"}'\n\
+         sleep 3000 & wait\n";
+    install(&scratch, "codex", codex);
+    scratch.settings(&format!(
+        "[[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\n[agent.default]\nkind = \"codex\"\n\
+         [run]\nsandbox = \"off\"\nsilence = \"{SILENCE_MS}ms\"\nfirst_output = \"{SILENCE_MS}ms\"\n\
+         heartbeat = \"500ms\"\nheartbeats = 1\ngrace = \"5s\"\n"
+    ));
+    scratch.landfall(&["add", "x"]).ok();
+    let mut run = scratch.start(&["run"]);
+    scratch
+        .eventually("the agent to be ended", || scratch.why("T1").contains("the model did not answer for"));
+    let why = scratch.why("T1");
+    assert!(!why.contains(" ms)"), "it waited for seconds: {why}");
+    let spent = scratch.detail("T1")["spent_ms"].as_u64().expect("a time");
+    assert!(spent < SILENCE_MS, "the wait counts as work: {spent} ms");
+    let _ = scratch.landfall(&["stop", "--now"]); // it may be over
+    run.wait(std::time::Duration::from_secs(60));
+}
