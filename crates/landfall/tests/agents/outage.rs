@@ -38,14 +38,19 @@ fn settings(scale: u32) -> String {
         ms(10),
         ms(1),
         ms(30).max(60_000),
-        ms(30).max(60_000), // starting one of them takes seconds of any machine
+        ms(30).max(300_000), // starting one of them takes seconds, and ten times as long on a busy machine
     )
 }
+
+const QUOTA: &str = "daily quota";
 
 impl Outage {
     fn begin(kind: Kind, what: &'static str, play: Vec<Turn>) -> Option<Self> {
         let scale = scale();
         let stage = Stage::new(kind, "", &settings(scale))?;
+        if what == QUOTA && kind == Kind::Claude {
+            stage.log_in(); // it tells of limits only those who log in
+        }
         stage.play(play);
         let run = stage.run();
         Some(Self { stage, run, kind, what, scale })
@@ -62,7 +67,7 @@ impl Outage {
         let status = stage.scratch.status("T1");
         let reason = stage.scratch.why("T1");
         if !self.run.is_over() {
-            stage.scratch.landfall(&["stop", "--now"]).ok();
+            let _ = stage.scratch.landfall(&["stop", "--now"]); // it may have ended meanwhile, and that is as good
         }
         stage.until("the run to end", || self.run.is_over());
         let left = stage.scratch.left_behind();
@@ -146,7 +151,7 @@ pub fn daily_quota(kind: Kind) {
         Kind::Opencode => kind.refusal(429), // it tells nothing of limits
         _ => kind.limit(now() + 3_600),
     };
-    let Some(outage) = Outage::begin(kind, "daily quota", vec![turn.always()]) else { return };
+    let Some(outage) = Outage::begin(kind, QUOTA, vec![turn.always()]) else { return };
     let stage = &outage.stage;
     match kind {
         Kind::Opencode => stage.until("two tries", || outage.counter("transient errors") >= 2),

@@ -13,7 +13,7 @@ use crate::kind::Kind;
 const VARIABLE: &str = "LANDFALL_AGENTS";
 
 /// Long enough for the slowest of them on a busy machine; no story needs a quarter of it on a quiet one.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_secs(300);
 
 pub struct Stage {
     pub scratch: Scratch,
@@ -63,6 +63,14 @@ impl Stage {
         let mut variables = command.get_envs().filter(|(key, _)| *key == "PATH");
         let path = variables.next().and_then(|(_, value)| value?.to_str());
         path.expect("it was set").to_owned()
+    }
+
+    /// Claude works with a login in place of a key.
+    pub fn log_in(&self) {
+        let settings =
+            std::fs::read_to_string(self.scratch.project().join("landfall.toml")).expect("written");
+        let login = "CLAUDE_CODE_OAUTH_TOKEN = \"dummy\"";
+        self.scratch.settings(&settings.replace("ANTHROPIC_API_KEY = \"dummy\"", login));
     }
 
     /// Begins a play anew.

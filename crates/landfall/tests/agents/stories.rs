@@ -196,16 +196,9 @@ pub fn asks_for_a_login(kind: Kind) {
 
 /// The account is used up: it waits until the moment the provider named, spends nothing, and goes on by itself.
 pub fn waits_for_the_reset_of_its_limit(kind: Kind) {
-    let login = match kind {
-        // It tells of limits only those who log in.
-        Kind::Claude => "CLAUDE_CODE_OAUTH_TOKEN = \"dummy\"",
-        Kind::Codex | Kind::Gemini | Kind::Opencode | Kind::AcpClaude | Kind::AcpGemini => "",
-    };
     let Some(stage) = Stage::new(kind, "", "") else { return };
-    if !login.is_empty() {
-        let settings =
-            std::fs::read_to_string(stage.scratch.project().join("landfall.toml")).expect("written");
-        stage.scratch.settings(&settings.replace("ANTHROPIC_API_KEY = \"dummy\"", login));
+    if kind == Kind::Claude {
+        stage.log_in(); // it tells of limits only those who log in
     }
     let reset = now() + 20;
     stage.play([kind.limit(reset).always()]);
