@@ -259,7 +259,7 @@ fn kill_each(path: &Path) -> io::Result<()> {
         let inside = fs::read_to_string(path.join("cgroup.procs"))?;
         let pids: Vec<i32> = inside.lines().filter_map(|pid| pid.parse().ok()).collect();
         for pid in pids.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL); // gone already
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok(); // gone already
         }
         if pids.is_empty() {
             break;
