@@ -52,6 +52,7 @@ mod recover;
 pub mod recovery;
 pub mod resource;
 pub mod review;
+pub mod run_history;
 pub mod sandbox;
 mod schedule;
 pub mod score;

@@ -38,6 +38,7 @@ mod test_queue_walk;
 mod test_recovery;
 mod test_review;
 mod test_rows;
+mod test_run_history;
 mod test_runner_marks;
 mod test_schedule;
 mod test_sprint;
