@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::apply::{Illegal, absorb};
 use crate::budget::{Scope, Spending, Spent};
 use crate::conflict::{self, Clash, Overdue};
-use crate::driving::{Driving, Talk};
+use crate::driving::{Driving, Past, Talk};
 use crate::effect::Effect;
 use crate::event::{Event, Opening, StepResult, Warning};
 use crate::flow::{Flow, Step, StepKind, Target};
@@ -123,6 +123,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         spent: input.spent.clone(),
         attended: input.attended,
         poll_ms: input.poll_ms,
+        last_words: String::new(),
         decision: Decision::default(),
     };
     match &input.news {
@@ -350,6 +351,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::Inform(feedback) => draft.inform(feedback)?,
         News::Hold { reason } => draft.hold(reason)?,
         News::Release => draft.release()?,
+        News::Accept { reason } => draft.accept(reason)?,
         News::Block { reason } => draft.block(reason)?,
         News::SetLimits { limits } => draft.set_limits(*limits)?,
         News::Do { command, checkpoint, alone, note, flow } => {
@@ -414,6 +416,8 @@ struct Draft {
     spent: Option<Spent>,
     attended: bool,
     poll_ms: u64,
+    /// The last that the agent said whose run has ended now.
+    last_words: String,
     decision: Decision,
 }
 
@@ -592,9 +596,24 @@ impl Draft {
     }
 
     fn iterations_used(&mut self) -> Result<(), Refusal> {
-        let detail =
-            format!("all {} iterations are used and it is not done", self.task.limits.iterations_max);
-        self.end(EndKind::Timeout, EndCode::MaxIterations, detail)
+        let detail = format!("{}, after all {} iterations", self.missing(), self.task.limits.iterations_max);
+        self.end(EndKind::Failed, EndCode::MaxIterations, detail)
+    }
+
+    /// What a task lacks that has used all that it may: the reason at the root of its end.
+    fn missing(&self) -> String {
+        if let Some(red) = self.red() {
+            return format!("its checks are still red ({red})");
+        }
+        let what = match (self.task.past.last(), &self.task.seen_head, &self.task.workspace) {
+            (Some(Past { verdict: Verdict::Complete, .. }), ..) => "the steps of its flow are not through",
+            (_, Some(head), Some(base)) if head != base => "its agent never signalled that it is complete",
+            (..) => "its agent committed nothing and never signalled that it is complete",
+        };
+        match self.last_words.lines().rev().find(|line| !line.trim().is_empty()) {
+            Some(line) => format!("{what} (its last words: \"{}\")", cut(line.trim(), LAST_WORDS_MAX)),
+            None => what.to_owned(),
+        }
     }
 
     /// A budget is used up. That of an attempt ends the attempt, that of a task the task; those of the run and the day
@@ -626,6 +645,7 @@ impl Draft {
     }
 
     fn agent_ended(&mut self, run: &EndedRun) -> Result<(), Refusal> {
+        self.last_words.clone_from(&run.evidence.last_words);
         fence(&self.task, run.attempt)?;
         let State::Active { step, doing: Doing::Running { iteration, stop, talk, .. } } = &self.task.state
         else {
@@ -1442,6 +1462,33 @@ impl Draft {
         Ok(())
     }
 
+    /// Ends a task as done without a landing, so that the tasks that need it go on.
+    fn accept(&mut self, reason: &str) -> Result<(), Refusal> {
+        if self.task.landed.is_some() {
+            return Err(not_now(&self.task, "it has landed"));
+        }
+        if self.task.landing.is_some() {
+            return Err(not_now(&self.task, "it may have landed already; the next run finds out"));
+        }
+        if self.task.issue.is_some() {
+            return Err(not_now(&self.task, "it follows an issue; close the issue where it is tracked"));
+        }
+        match &self.task.state {
+            State::Active { .. } => {
+                Err(not_now(&self.task, "it is being worked on; `landfall stop` with its id stops it first"))
+            }
+            State::Ended(Ending { kind: EndKind::Done, .. }) => Err(not_now(&self.task, "it is done")),
+            State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(_) => {
+                let detail = format!("you said that it is already done, because {reason}");
+                self.end(EndKind::Done, EndCode::Person, detail)
+            }
+        }
+    }
+
     fn cancel(&mut self, reason: &str) -> Result<(), Refusal> {
         let stop = Stop::Cancel { reason: reason.to_owned() };
         if self.task.landed.is_some() {
@@ -1599,6 +1646,15 @@ impl Draft {
 
     fn end(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), Refusal> {
         self.event(Event::Ended(Ending { kind, code, detail }))
+    }
+}
+
+const LAST_WORDS_MAX: usize = 160; // characters: a line of a sentence, not a report
+
+fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -351,6 +351,11 @@ pub enum News {
     },
     /// A person lets it go on.
     Release,
+    /// A person says that it is done without a landing of its own.
+    Accept {
+        /// Because.
+        reason: String,
+    },
     /// A person says that it cannot go on.
     Block {
         /// Because.

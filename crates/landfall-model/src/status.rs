@@ -388,6 +388,9 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
                 issue::again(task).unwrap_or_else(|| format!("`landfall retry {id}` goes on with it"));
             format!("{id} landed as {commit}, but what comes after that failed ({code}){because}; {onward}.")
         }
+        (EndKind::Failed | EndKind::Timeout, None) if ending.code == EndCode::MaxIterations => {
+            format!("{id} is out of iterations ({code}){because}; {again}.")
+        }
         (EndKind::Failed, None) => format!("{id} failed ({code}){because}; {again}."),
         (EndKind::Timeout, None) => format!("{id} ran out ({code}){because}; {again}."),
         (EndKind::Blocked, None) if ending.code == EndCode::AgentBlocked && !detail.is_empty() => {

@@ -699,7 +699,7 @@ impl Sim {
         let shut = shut.map(|task| task.id);
         let task = shut.filter(|_| self.rng.once_in(2)).unwrap_or_else(|| self.any_task());
         let before = self.world.get(task).expect("it exists").clone();
-        let news = match self.rng.below(18) {
+        let news = match self.rng.below(19) {
             0..=2 => News::StopTask,
             3 => News::Cancel { reason: "no longer wanted".to_owned() },
             4..=7 => News::Retry { fresh: self.rng.once_in(3), note: None },
@@ -708,6 +708,7 @@ impl Sim {
             13 => News::Hold { reason: String::new() },
             14..=15 => News::Release,
             16 => News::Block { reason: "not like this".to_owned() },
+            18 => News::Accept { reason: "it is there".to_owned() },
             17 => {
                 let limits = OwnLimits {
                     iterations_max: Some(OWN_ITERATIONS),
@@ -2125,6 +2126,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Inform(_)
         | News::Hold { .. }
         | News::Release
+        | News::Accept { .. }
         | News::Block { .. }
         | News::SetLimits { .. }
         | News::Do { .. }

@@ -215,7 +215,7 @@ fn c12_stalls_of_a_step_are_forgiven_by_progress_and_stalls_in_all_never() {
 fn c13_every_limit_has_a_name_of_its_own() {
     let mut iterations = Scene::new(loops()).limited(|limits| limits.iterations_max = 2);
     play(&mut iterations, [granted(), workspace(), says_nothing(), says_nothing()]);
-    check_ended(&iterations, EndKind::Timeout, EndCode::MaxIterations);
+    check_ended(&iterations, EndKind::Failed, EndCode::MaxIterations);
 
     let mut rounds = begun(lifecycle()).limited(|limits| limits.iterations_max = 50);
     for _ in 0..4 {
@@ -249,7 +249,7 @@ fn c15_edge_02_it_stops_when_as_many_iterations_as_it_may_have_are_completed() {
     play(&mut scene, [granted(), workspace(), says_nothing(), says_nothing()]);
     assert!(!scene.task.is_over(), "the third has begun");
     play(&mut scene, [says_nothing()]);
-    check_ended(&scene, EndKind::Timeout, EndCode::MaxIterations);
+    check_ended(&scene, EndKind::Failed, EndCode::MaxIterations);
     assert_eq!(scene.task.counters.iterations, 3);
     // One that says it is done with its last iteration is done.
     let mut last = Scene::new(loops()).limited(|limits| limits.iterations_max = 1);

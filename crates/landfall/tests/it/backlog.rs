@@ -98,8 +98,7 @@ impl End {
             Self::Lands | Self::LandsAfterRed | Self::LandsDirty | Self::LandsShared(_) => "done",
             Self::Asks => "waiting",
             Self::GivesUp | Self::Empty => "blocked",
-            Self::Lies | Self::Mute => "timeout",
-            Self::Hangs | Self::Crashes => "failed",
+            Self::Lies | Self::Mute | Self::Hangs | Self::Crashes => "failed",
         }
     }
 }
@@ -312,10 +311,7 @@ fn sixty_tasks_with_every_misbehaviour_end_by_themselves_and_main_is_green() {
     let plans = night();
     let ends = expected(&plans);
     let of = |end: &str| ends.values().filter(|it| **it == end).count();
-    assert!(
-        of("done") >= 35 && of("timeout") == 2 && of("failed") == 2,
-        "the night is worth its while: {ends:?}"
-    );
+    assert!(of("done") >= 35 && of("failed") == 4, "the night is worth its while: {ends:?}");
     for (number, plan) in &plans {
         let needs: Vec<String> = plan.needs.iter().map(|need| format!("T{need}")).collect();
         let more: Vec<&str> = needs.iter().flat_map(|need| ["--needs", need.as_str()]).collect();

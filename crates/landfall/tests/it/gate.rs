@@ -84,7 +84,7 @@ text = "right\n"
     scratch.task("Story", script, &[]);
     let before = scratch.git(&["rev-parse", "main"]);
     let run = scratch.landfall(&["run"]);
-    assert_eq!(scratch.status("T1"), "timeout", "{}\n{}", scratch.why("T1"), run.err);
+    assert_eq!(scratch.status("T1"), "failed", "{}\n{}", scratch.why("T1"), run.err);
     assert_eq!(run.code, Some(8));
     assert_eq!(scratch.git(&["rev-parse", "main"]), before);
     assert!(scratch.prompts("T1")[1].contains("FAIL b.txt"), "{}", scratch.prompts("T1")[1]);
@@ -116,7 +116,7 @@ text = "right\n"
     let scratch = gated(&verify("", &["run = \"sh test.sh\""]), script);
     let before = scratch.git(&["rev-parse", "main"]);
     scratch.landfall(&["run"]);
-    assert_eq!(scratch.status("T1"), "timeout", "{}", scratch.why("T1"));
+    assert_eq!(scratch.status("T1"), "failed", "{}", scratch.why("T1"));
     assert_eq!(scratch.git(&["rev-parse", "main"]), before);
 }
 
@@ -202,7 +202,7 @@ text = "right\n"
     scratch.file("landfall.toml", &verify("", &["run = \"sh test.sh\""]));
     scratch.task("Story", script, &[]);
     scratch.landfall(&["run"]);
-    assert_eq!(scratch.status("T1"), "timeout", "{}", scratch.why("T1"));
+    assert_eq!(scratch.status("T1"), "failed", "{}", scratch.why("T1"));
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn a_tag_in_a_code_block_or_amid_a_line_is_no_signal() {
                   [[write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n";
     let scratch = gated(&verify("", &["run = \"true\""]), script);
     scratch.landfall(&["run"]);
-    assert_eq!(scratch.status("T1"), "timeout", "{}", scratch.why("T1"));
+    assert_eq!(scratch.status("T1"), "failed", "{}", scratch.why("T1"));
 }
 
 #[test]

@@ -269,7 +269,11 @@ text = "right\n"
 
 #[test]
 fn a_lie_told_for_ever_never_lands() {
-    let end = End { code: 8, status: "timeout", why: &["max_iterations", "all 3 iterations"] };
+    let end = End {
+        code: 8,
+        status: "failed",
+        why: &["out of iterations", "its checks are still red", "all 3 iterations"],
+    };
     let script = work("misbehave = \"lie\"\n[[write]]\npath = \"b.txt.want\"\ntext = \"right\\n\"");
     let scratch = play("[run]\niterations_max = 3", &script, &end);
     nothing_lost(&scratch);
@@ -465,7 +469,11 @@ fn slow_drip_is_no_silence() {
 
 #[test]
 fn no_op_is_run_again_until_its_iterations_are_used_with_a_warning_at_five() {
-    let end = End { code: 8, status: "timeout", why: &["max_iterations", "all 6 iterations"] };
+    let end = End {
+        code: 8,
+        status: "failed",
+        why: &["out of iterations", "committed nothing", "all 6 iterations"],
+    };
     let scratch = play("[run]\niterations_max = 6", &work("misbehave = \"no-op\""), &end);
     let told = warnings(&scratch);
     assert!(told.iter().any(|it| it == "5 iterations in a row left no commit"), "{told:?}");

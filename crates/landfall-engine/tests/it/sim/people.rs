@@ -6,7 +6,8 @@ use landfall_model::pilot::Mode;
 use landfall_model::queue::HoldWhy;
 use landfall_model::review::Redo;
 use landfall_model::{
-    EndKind, Ending, EngineEvent, News, OwnLimits, ReviewSaid, SignOff, State, TaskId, TaskSpec, Wait,
+    EndCode, EndKind, Ending, EngineEvent, News, OwnLimits, ReviewSaid, SignOff, State, TaskId, TaskSpec,
+    Wait,
 };
 
 use super::git::{Oid, SETTINGS, Truth, name, oid};
@@ -462,7 +463,12 @@ impl Sim {
             .collect();
         for id in over {
             let task = self.core().task(id);
-            let ran_out = matches!(&task.state, State::Ended(Ending { kind: EndKind::Timeout, .. }));
+            let ran_out = matches!(
+                &task.state,
+                State::Ended(
+                    Ending { kind: EndKind::Timeout, .. } | Ending { code: EndCode::MaxIterations, .. }
+                )
+            );
             if ran_out && task.own_limits != OwnLimits::default() {
                 let (iterations_max, task_ms) = (Some(100), Some(24 * 3_600_000));
                 let limits = OwnLimits { iterations_max, task_ms, micro_usd: None };
