@@ -33,6 +33,8 @@ pub enum InboxOrder {
     Oldest,
     /// What came last.
     Newest,
+    /// What keeps most from going on; of these, what has waited longest.
+    Urgent,
 }
 
 /// What waits for a person.
@@ -90,6 +92,23 @@ impl InboxKind {
         Self::Acceptance,
         Self::Paused,
     ];
+
+    /// How urgent it is: what stops everything, what an agent waits for, what ended, what can wait.
+    #[must_use]
+    pub fn urgency(self) -> u8 {
+        match self {
+            Self::Escalation => 0,
+            Self::Login => 1,
+            Self::Question => 2,
+            Self::Conflict => 3,
+            Self::Review => 4,
+            Self::Blocked => 5,
+            Self::Failed => 6,
+            Self::Acceptance => 7,
+            Self::Owed => 8,
+            Self::Paused => 9,
+        }
+    }
 
     /// The word on the wire.
     #[must_use]

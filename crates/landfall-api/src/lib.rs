@@ -109,8 +109,9 @@ pub use rollup::{
     RollupAsked, RollupCount, RollupPhase, RollupRecovery, RollupSession, RollupTokens, RollupWait,
 };
 pub use run::{
-    ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunEnded,
-    RunLine, RunList, RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
+    ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunCounts,
+    RunEnded, RunLine, RunList, RunOutcome, RunReport, RunResult, RunState, RunTaskLine, RunningCheckLine,
+    StatusReport, StopAsked, Stopped, WaitingGroup,
 };
 pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
@@ -125,7 +126,7 @@ pub use stats::{
     Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,
 };
 pub use task::{
-    Added, Answer, AttemptKind, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear,
+    Accept, Added, Answer, AttemptKind, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear,
     CommandReport, Concern, Counter, DeniedPath, Diff, EditTask, Export, Exported, ExportedFile, Filter,
     Gate, Landed, Mode, NewTask, NewTasks, Outcome, Publication, Report, ReportAsked, ReportOf, Retry,
     RolledBack, Size, Status, TaskAsked, TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::socket::PeerProcess;
 use crate::{
-    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Annotate, Annotated, Answer, AutoAsked,
-    Block, Board, BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail,
+    Accept, Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Annotate, Annotated, Answer,
+    AutoAsked, Block, Board, BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail,
     CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff,
     DiffAsked, DiscoveriesAsked, DiscoveryDrop, DiscoveryList, DoAsked, EditTask, Export, Exported, Filter,
     Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, HaulList,
@@ -301,6 +301,8 @@ operations! {
     Stop: stop(StopAsked) -> Stopped, Steer Post "/stop";
     /// Lets tasks that ended or wait start again.
     Retry: retry(Retry) -> Changed, Steer Post "/tasks/retry";
+    /// Ends tasks as done without a landing of their own; the tasks that need them go on.
+    Accept: accept(Accept) -> Changed, Steer Post "/tasks/accept";
     /// Ends tasks that are wanted no more; their work is kept.
     Cancel: cancel(Cancel) -> Changed, Steer Post "/tasks/cancel";
     /// Says something to the agent of a task: with its next run, or at once.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AccountLine, BudgetLine, Pilot, Problem, QueueBrief, RunId, SpendingLine, SprintId, Status, TaskId,
-    WaitFor,
+    Usage, WaitFor,
 };
 
 /// A request without words.
@@ -28,6 +28,9 @@ pub struct StatusReport {
     pub engine: Option<EngineState>,
     /// What is being worked on.
     pub active: Vec<ActiveLine>,
+    /// The checks that run now: on tasks, on batches of the landing queue, on the base.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<RunningCheckLine>,
     /// Who picks tasks in the run under way, and whether anything begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<Box<Pilot>>,
@@ -140,9 +143,29 @@ pub struct ActiveLine {
     /// The agent at work on it, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentAtWork>,
+    /// The check that runs on it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<RunningCheckLine>,
     /// How far it is, where its flow has a plan, a judge or an objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Box<crate::Progress>>,
+}
+
+/// A check that runs now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunningCheckLine {
+    /// What it verifies: a task (`T7`), a batch (`B3`) or the base (`base`).
+    pub of: String,
+    /// What it is called.
+    pub check: String,
+    /// How long it has run.
+    pub elapsed_ms: u64,
+    /// How long it may run.
+    pub limit_ms: u64,
+    /// The last line that it wrote.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub last_line: String,
 }
 
 /// An agent at work.
@@ -244,6 +267,9 @@ pub struct Stopped {
     pub tasks: Vec<TaskId>,
     /// What happens now, in one sentence.
     pub text: String,
+    /// What is stopped and when: each agent and each check, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
 }
 
 /// The runs there were.
@@ -254,29 +280,218 @@ pub struct RunList {
     pub runs: Vec<RunLine>,
 }
 
-/// One run.
+/// One run: from its start until it ended by itself or was stopped, over all engines that drove it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunLine {
     /// Its id.
     pub run: RunId,
+    /// The ids under which further engines drove it, after the one before was lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_over_by: Vec<RunId>,
     /// When it began.
     pub began_ms: i64,
-    /// When it ended; not yet, or the engine died, otherwise.
+    /// When it ended. If its engine was lost, the last that it wrote; absent while the run goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<i64>,
     /// How it ended, in a word or two.
     pub end: String,
-    /// How many tasks landed in it.
-    pub landed: u64,
-    /// How many ended without landing.
-    pub not_landed: u64,
+    /// What has become of its tasks.
+    #[serde(default)]
+    pub counts: RunCounts,
     /// The tasks that were worked on or landed in it, in the order of ids; at most 200.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskId>,
-    /// What its agents cost, if they told or their prices are known.
+    /// What its agents used, in tokens and money.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Working time of its agents, added up.
+    #[serde(default)]
+    pub agent_ms: u64,
+    /// How often its engine was lost.
+    #[serde(default)]
+    pub engines_lost: u64,
+    /// How long it had no engine.
+    #[serde(default)]
+    pub down_ms: u64,
+    /// How long it was paused, without the time it had no engine.
+    #[serde(default)]
+    pub paused_ms: u64,
+}
+
+impl RunLine {
+    /// How long it took, with pauses and without the time it had no engine.
+    #[must_use]
+    pub fn took_ms(&self, now_ms: i64) -> u64 {
+        let whole = self.ended_ms.unwrap_or(now_ms).saturating_sub(self.began_ms);
+        u64::try_from(whole).unwrap_or(0).saturating_sub(self.down_ms)
+    }
+
+    /// What it cost for each task that landed, if that is known.
+    #[must_use]
+    pub fn cost_per_landed(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "nobody lands that many tasks")]
+        let each = |cost: f64| (self.counts.landed > 0).then(|| cost / self.counts.landed as f64);
+        self.usage.cost_usd.and_then(each)
+    }
+
+    /// Everything but the tasks that landed, in the order a person wants to know it: `2 failed`, `3 behind others`.
+    #[must_use]
+    pub fn others(&self) -> Vec<(RunResult, u64)> {
+        RunResult::ALL
+            .into_iter()
+            .filter(|result| *result != RunResult::Landed)
+            .map(|result| (result, self.counts.of(result)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+/// How many tasks of a run have come to what. Each task is counted once, so that the numbers add up to all tasks of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct RunCounts {
+    /// Tasks that landed in it.
+    pub landed: u64,
+    /// Tasks that were accepted without a landing.
+    pub accepted: u64,
+    /// Tasks that failed, ran out or were blocked.
+    pub failed: u64,
+    /// Tasks that wait for you.
+    pub needs_you: u64,
+    /// Tasks that wait behind one that has not landed.
+    pub behind: u64,
+    /// Tasks that wait for something else, such as an account.
+    pub waiting: u64,
+    /// Tasks that are being worked on.
+    pub at_work: u64,
+    /// Tasks that could start and were not worked on.
+    pub not_started: u64,
+    /// Tasks that were cancelled.
+    pub cancelled: u64,
+}
+
+impl RunCounts {
+    /// The number of one result.
+    #[must_use]
+    pub fn of(&self, result: RunResult) -> u64 {
+        match result {
+            RunResult::Landed => self.landed,
+            RunResult::Accepted => self.accepted,
+            RunResult::Failed => self.failed,
+            RunResult::NeedsYou => self.needs_you,
+            RunResult::Behind => self.behind,
+            RunResult::Waiting => self.waiting,
+            RunResult::AtWork => self.at_work,
+            RunResult::NotStarted => self.not_started,
+            RunResult::Cancelled => self.cancelled,
+        }
+    }
+
+    /// All tasks of the run.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        RunResult::ALL.into_iter().map(|result| self.of(result)).sum()
+    }
+}
+
+/// What has become of a task of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RunResult {
+    /// It landed in the run.
+    Landed,
+    /// It was accepted without a landing.
+    Accepted,
+    /// It failed, ran out or was blocked.
+    Failed,
+    /// It waits for you.
+    NeedsYou,
+    /// It waits behind a task that has not landed.
+    Behind,
+    /// It waits for something else.
+    Waiting,
+    /// It is being worked on.
+    AtWork,
+    /// It could start and was not worked on.
+    NotStarted,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl RunResult {
+    /// Every result, in the order a person wants to know it.
+    pub const ALL: [Self; 9] = [
+        Self::Landed,
+        Self::Accepted,
+        Self::Failed,
+        Self::NeedsYou,
+        Self::Behind,
+        Self::Waiting,
+        Self::AtWork,
+        Self::NotStarted,
+        Self::Cancelled,
+    ];
+
+    /// As people read it after a number: `3 behind others`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Landed => "landed",
+            Self::Accepted => "accepted without landing",
+            Self::Failed => "failed or blocked",
+            Self::NeedsYou => "for you",
+            Self::Behind => "stuck behind others",
+            Self::Waiting => "waiting",
+            Self::AtWork => "at work",
+            Self::NotStarted => "not started",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A task of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunTaskLine {
+    /// Its id.
+    pub task: TaskId,
+    /// What is wanted.
+    pub title: String,
+    /// What had become of it when the run ended, or now.
+    pub result: RunResult,
+    /// The task it waits behind in the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
+    pub behind: Option<TaskId>,
+    /// Its status now.
+    pub status: Status,
+    /// Iterations in the run.
+    pub iterations: u32,
+    /// Working time of its agents in the run.
+    pub agent_ms: u64,
+    /// What it used in the run.
+    #[serde(default)]
+    pub usage: Usage,
+    /// The commit it landed as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Why it is as it is, in one sentence.
+    pub why: String,
+}
+
+/// A run with its tasks: the one source of every report about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunReport {
+    /// Its figures.
+    pub run: RunLine,
+    /// Its tasks: those that landed last, the others before them.
+    pub tasks: Vec<RunTaskLine>,
+    /// Why landed work is not in your branch, or the queue is held; a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// How a run ended, and what became of each of its tasks.
@@ -308,6 +523,9 @@ pub struct RunOutcome {
     /// The file that holds the report of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
+    /// The run over all engines that drove it, if it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<Box<RunLine>>,
 }
 
 impl RunOutcome {
@@ -325,6 +543,7 @@ impl RunOutcome {
             needs_you: Vec::new(),
             sprint: None,
             report: None,
+            line: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Blob, RunId, TaskId, TaskRef};
+use crate::{Blob, RunId, RunReport, TaskId, TaskRef};
 
 /// A word that is not one of the known ones.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -724,6 +724,16 @@ pub struct Retry {
     pub note: Option<String>,
 }
 
+/// Ends tasks as done without a landing of their own; the tasks that need them go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Accept {
+    /// Which.
+    pub tasks: Vec<TaskId>,
+    /// Why they are already done.
+    pub reason: String,
+}
+
 /// Ends tasks that are wanted no more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -815,6 +825,9 @@ pub struct Report {
     pub of: ReportOf,
     /// The report.
     pub markdown: String,
+    /// The figures it is written from, of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Box<RunReport>>,
 }
 
 /// Asks for tasks as files.

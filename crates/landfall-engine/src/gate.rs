@@ -36,7 +36,7 @@ use crate::perform::{collect_detail, task_ref};
 use crate::queue::{self, Settled};
 use crate::settings::{Confinement, SensitiveSettings, Verify, VerifyCommand};
 use crate::shortage;
-use crate::site::{self, BaselineEntry, Site};
+use crate::site::{self, BaselineEntry, CheckStart, Site};
 use crate::test_evidence;
 use crate::trust::{TrustStore, TrustVerdict};
 use crate::warm_caches;
@@ -60,8 +60,8 @@ fn is_interrupted(site: &Site) -> bool {
 pub(crate) fn interrupt(site: &Site) {
     site.interrupted.set();
     let checking = || site.checking.lock().expect("no thread panics while it holds it").clone();
-    for dir in checking() {
-        end_check(site, &dir);
+    for dir in checking().keys() {
+        end_check(site, dir);
     }
     // A check that was just being started is ended by its own thread, which looks after the start. Once none is on
     // record none can begin, and the process may go. The bound is for a sitter that is stuck in the kernel.
@@ -74,7 +74,7 @@ pub(crate) fn interrupt(site: &Site) {
 pub(crate) fn end_checks(site: &Site, name: &str) {
     let checking = site.checking.lock().expect("no thread panics while it holds it").clone();
     let named = |dir: &&PathBuf| dir.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name));
-    for dir in checking.iter().filter(named) {
+    for dir in checking.keys().filter(named) {
         end_check(site, dir);
     }
 }
@@ -603,10 +603,10 @@ struct Noted<'s> {
 }
 
 impl<'s> Noted<'s> {
-    fn check(site: &'s Site, lane: &Lane, dir: &Path) -> Self {
+    fn check(site: &'s Site, lane: &Lane, dir: &Path, begun: CheckStart) -> Self {
         let note = note_of(lane);
         let _ = std::fs::write(&note, dir.as_os_str().as_encoded_bytes()); // without it the sweep by marker remains
-        site.checking.lock().expect("no thread panics while it holds it").insert(dir.to_owned());
+        site.checking.lock().expect("no thread panics while it holds it").insert(dir.to_owned(), begun);
         Self { site, dir: dir.to_owned(), note }
     }
 }
@@ -853,7 +853,13 @@ impl Gate<'_> {
         // Without the mark, or the folder, the sitter says what is wrong.
         let _ = std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id));
         crash::point("verify.run.before");
-        let _noted = Noted::check(self.site, self.lane, &dir);
+        let begun = CheckStart {
+            name: self.name.to_owned(),
+            check: command.name.clone(),
+            began_mono_ms: self.site.clock.mono_ms(),
+            limit_ms: command.timeout_ms,
+        };
+        let _noted = Noted::check(self.site, self.lane, &dir, begun);
         if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
             return Ok(CheckEnd::Interrupted);
         }

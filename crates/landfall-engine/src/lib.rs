@@ -83,6 +83,6 @@ pub use landfall_store as store;
 pub use launch::{NoTerminal, agent_profile, check_terminal};
 pub use meter::day;
 pub use probe::{ProbeAsked, Probed, probe};
-pub use report::{certificate_of, look_back, report_of, run_report};
+pub use report::{certificate_of, look_back, report_of};
 pub use shortage::Shortage;
-pub use site::{Allowance, Live, Site, View};
+pub use site::{Allowance, Live, RunningCheck, Site, View};

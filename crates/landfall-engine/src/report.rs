@@ -1,4 +1,4 @@
-//! What is left for people and programs: a report per task and per run, and a certificate per landing.
+//! What is left for people and programs: a report per task, and a certificate per landing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -322,38 +322,6 @@ fn verification(gate: &GateReport) -> String {
     }
     for it in gate.offenders() {
         out.push_str(&format!("\n`{}` said:\n\n```\n{}\n```\n", it.name, it.excerpt.trim_end()));
-    }
-    out
-}
-
-/// A run's report for people: honest about what did not land.
-#[must_use]
-pub fn run_report(
-    title: &str,
-    tasks: &[Arc<Task>],
-    held: Option<&str>,
-    when: &dyn Fn(Timestamp) -> String,
-) -> String {
-    let count = |wanted: &[Status]| tasks.iter().filter(|task| wanted.contains(&Status::of(task))).count();
-    let landed = tasks.iter().filter(|task| task.landed.is_some()).count();
-    let failed = count(&[Status::Failed, Status::Timeout, Status::Blocked]);
-    let mut out =
-        format!("# {title}\n\n{landed} landed, {failed} failed or blocked, {} in all.\n\n", tasks.len());
-    if let Some(reason) = held {
-        out.push_str(&format!("**Landed work is not in your branch yet:** {reason}.\n\n"));
-    }
-    out.push_str("| task | status | iterations | time | commit | why |\n|---|---|---|---|---|---|\n");
-    for task in tasks {
-        let commit = task.landed.as_ref().map_or("–", |landed| landed.commit.short());
-        out.push_str(&format!(
-            "| {} {} | {} | {} | {}s | {commit} | {} |\n",
-            task.id,
-            task.spec.title.replace('|', "\\|"),
-            Status::of(task),
-            task.counters.iterations,
-            task.counters.spent_ms / 1000,
-            landfall_model::why(task, &[], None, when).replace('|', "\\|").replace('\n', " ")
-        ));
     }
     out
 }

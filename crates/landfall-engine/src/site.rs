@@ -86,8 +86,8 @@ pub struct Site {
     pub(crate) abandoned: Mutex<BTreeSet<BatchId>>,
     /// What a person sees of a run.
     pub view: Mutex<View>,
-    /// The folders of checks that run now.
-    pub(crate) checking: Mutex<BTreeSet<PathBuf>>,
+    /// The checks that run now, by their folders.
+    pub(crate) checking: Mutex<BTreeMap<PathBuf, CheckStart>>,
     /// Notified when one of them is over.
     pub(crate) check_over: Condvar,
     /// The engine is stopping now: what a check came to no longer counts.
@@ -215,6 +215,66 @@ pub struct View {
     pub sprint: Option<Sprint>,
     /// Works under way that do not fit together as they stand, and in which files.
     pub clashes: BTreeMap<(TaskId, TaskId), Vec<String>>,
+}
+
+/// A check that began and has not ended.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckStart {
+    /// Whose verification it is part of: `T7-a2`, `B3-1`, `base`.
+    pub name: String,
+    /// What it is called.
+    pub check: String,
+    pub began_mono_ms: u64,
+    pub limit_ms: u64,
+}
+
+/// A check that runs now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningCheck {
+    /// What it verifies: `T7`, `B3`, `base`.
+    pub of: String,
+    /// What it is called.
+    pub check: String,
+    /// How long it has run.
+    pub elapsed_ms: u64,
+    /// How long it may.
+    pub limit_ms: u64,
+    /// The last line that it wrote.
+    pub last_line: String,
+}
+
+impl Site {
+    /// The checks that run now, and how far they are. None once the engine was told to stop at once: what they come to no
+    /// longer counts.
+    pub fn running_checks(&self) -> Vec<RunningCheck> {
+        if self.interrupted.is_set() {
+            return Vec::new();
+        }
+        // A copy: files are read without the lock, which a starting check waits for.
+        let begun = self.checking.lock().expect("no thread panics while it holds it").clone();
+        let now = self.clock.mono_ms();
+        let running = begun.into_iter().map(|(dir, begun)| RunningCheck {
+            of: begun.name.split('-').next().unwrap_or_default().to_owned(),
+            check: begun.check,
+            elapsed_ms: now.saturating_sub(begun.began_mono_ms),
+            limit_ms: begun.limit_ms,
+            last_line: last_line(&dir),
+        });
+        running.collect()
+    }
+}
+
+/// The last line that a check wrote, to either stream: the one that was written to later.
+fn last_line(dir: &std::path::Path) -> String {
+    const TAIL_BYTES: u64 = 2_048;
+    let written = |name: &str| {
+        let path = dir.join(name);
+        let meta = std::fs::metadata(&path).ok().filter(|meta| meta.len() > 0)?;
+        Some((meta.modified().ok()?, path))
+    };
+    let newest = ["out.log", "err.log"].into_iter().filter_map(written).max();
+    let text = newest.map(|(_, path)| crate::gate::tail(&path, TAIL_BYTES)).unwrap_or_default();
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
 /// How much of an account's allowance is used.

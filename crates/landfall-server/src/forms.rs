@@ -197,6 +197,7 @@ pub(crate) fn sentence(response: &Response) -> String {
         | Response::Refine(it)
         | Response::RefineWithdraw(it)
         | Response::Retry(it)
+        | Response::Accept(it)
         | Response::Cancel(it)
         | Response::Answer(it)
         | Response::Review(it)

@@ -6,7 +6,7 @@ use landfall_api::Service;
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::{house, say};
+use crate::{house, say, tone};
 
 /// Where the project is and how to answer.
 pub struct Context {
@@ -29,7 +29,7 @@ impl Context {
         answer: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
-        if self.json { say::print_json(answer) } else { say::print(&text(answer)) }
+        if self.json { say::print_json(answer) } else { say::print(&tone::fit(&text(answer))) }
     }
 
     /// A path as the person meant it, seen from the folder the command is about.

@@ -88,9 +88,26 @@ pub fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// `1 task`, `2 tasks`.
+/// `1 task`, `2 tasks`, `2 boxes`, `2 tries`.
 pub fn plural(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    if number == 1 {
+        return format!("1 {noun}");
+    }
+    let vowel = |text: &str| text.ends_with(['a', 'e', 'i', 'o', 'u']);
+    match noun.strip_suffix('y') {
+        Some(stem) if !vowel(stem) => format!("{number} {stem}ies"),
+        _ if ["s", "x", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// `once`, `twice`, `3 times`.
+pub fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        many => format!("{many} times"),
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +123,8 @@ mod tests {
             ["0.0s", "0.8s", "9.9s", "10s", "59s", "1m 00s", "3m 05s", "59m 59s", "1h 02m", "3d 04h"]
         );
         assert_eq!([812, 1000, 12_345, 1_250_000].map(count), ["812", "1.0k", "12.3k", "1.2M"]);
+        let words = ["task", "open box", "batch", "try", "day"].map(|noun| super::plural(2, noun));
+        assert_eq!(words, ["2 tasks", "2 open boxes", "2 batches", "2 tries", "2 days"]);
         let sizes = [0, 999, 1000, 12_345, 1_250_000_000, u64::MAX];
         assert_eq!(sizes.map(bytes), ["0 B", "999 B", "1.0 kB", "12.3 kB", "1.2 GB", "18446744.0 TB"]);
     }

@@ -11,6 +11,7 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::exit::{Exit, Failure};
 use crate::format;
+use crate::run_text;
 use crate::running::{NewsLine, RunHandle, RunMode, RunView, SlotLine};
 use crate::say::{clean, shorten, talk};
 use crate::table::Table;
@@ -337,18 +338,18 @@ pub fn summary(outcome: &RunOutcome) -> String {
         |wanted: &[Status]| outcome.tasks.iter().filter(|task| wanted.contains(&task.status)).count() as u64;
     let landed = count(&[Status::Done]);
     let not_landed = outcome.tasks.len() as u64 - landed - count(&[Status::Cancelled]);
-    let took = format::duration(outcome.elapsed_ms);
-    let cost = outcome.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
-    let tokens = format::count(outcome.tokens);
-    text += &match (outcome.tasks.len(), not_landed) {
+    text += &match (outcome.tasks.len(), &outcome.line) {
         (0, _) if !outcome.needs_you.is_empty() => format!("{}: nothing was done\n", outcome.run),
         (0, _) => format!("{}: there was nothing to do\n", outcome.run),
-        (_, 0) => format!("{}: {landed} landed in {took} ({tokens} tokens{cost})\n", outcome.run),
-        (_, _) => {
-            format!(
-                "{}: {landed} landed, {not_landed} did not, in {took} ({tokens} tokens{cost})\n",
-                outcome.run
-            )
+        (_, Some(line)) => {
+            let figures = run_text::figures(line, format::now_ms());
+            let figures: Vec<String> =
+                figures.iter().skip(1).map(|(name, value)| format!("{name} {value}")).collect();
+            format!("{}: {}\n{}\n", line.run, run_text::headline(line), figures.join(" · "))
+        }
+        (_, None) => {
+            let took = format::duration(outcome.elapsed_ms);
+            format!("{}: {landed} landed, {not_landed} did not, in {took}\n", outcome.run)
         }
     };
     text += &ended_text(&outcome.ended);
@@ -458,6 +459,7 @@ mod tests {
             needs_you: Vec::new(),
             sprint: None,
             report: None,
+            line: None,
         }
     }
 
@@ -501,10 +503,10 @@ mod tests {
         outcome.needs_you.push("answer T2".to_owned());
         expect_test::expect![[r#"
             TASK  STATUS              ITERATIONS  TIME  COMMIT      TITLE
-            T1    done                2           41s   3f2a9c0d1e  title 1
-            T2    waiting (question)  2           41s               title 2
+            T1    done                         2   41s  3f2a9c0d1e  title 1
+            T2    waiting (question)           2   41s              title 2
 
-            R3: 1 landed, 1 did not, in 1m 05s (24.6k tokens)
+            R3: 1 landed, 1 did not, in 1m 05s
             - T2 is waiting.
             needs you: answer T2
         "#]]

@@ -14,10 +14,12 @@ mod live;
 mod player;
 mod plugin;
 mod presence;
+mod run_text;
 mod running;
 mod say;
 mod table;
 mod times;
+mod tone;
 mod top;
 
 use std::process::ExitCode;

@@ -1,8 +1,10 @@
-//! Columns of text. The last one gives way when the terminal is narrow.
+//! Columns of text: numbers end in line, statuses have the colour of their meaning, and wide cells give way when the terminal
+//! is narrow.
 
-use std::io::IsTerminal;
+use console::measure_text_width;
 
 use crate::say::{clean, shorten};
+use crate::tone::{self, Tone, paint};
 
 /// Where nobody says how wide it is, a cell ends here: a title of 10 kB is no title any more.
 const CELL_COLUMNS_MAX: usize = 200;
@@ -33,43 +35,108 @@ impl Table {
 
     /// As lines for stdout.
     pub fn text(&self) -> String {
-        let columns = std::io::stdout().is_terminal().then(|| usize::from(console::Term::stdout().size().1));
-        self.text_within(columns)
+        self.text_within(tone::columns())
     }
 
     fn text_within(&self, columns: Option<usize>) -> String {
-        let mut widths: Vec<usize> =
-            self.heading.iter().map(|cell| console::measure_text_width(cell)).collect();
-        for row in &self.rows {
+        let rows = || std::iter::once(&self.heading).chain(&self.rows);
+        let mut widths: Vec<usize> = vec![0; self.heading.len()];
+        for row in rows() {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(console::measure_text_width(cell));
+                *width = (*width).max(measure_text_width(cell));
             }
         }
         let last = widths.len() - 1;
-        let before: usize = widths[..last].iter().map(|width| width + 2).sum();
         if let Some(columns) = columns {
-            widths[last] = columns.saturating_sub(before).max(8); // narrower than that nothing can be read
+            fit(&mut widths, columns);
         }
+        let right: Vec<bool> = (0..widths.len()).map(|place| place < last && self.is_number(place)).collect();
         let mut text = String::new();
-        for row in std::iter::once(&self.heading).chain(&self.rows) {
+        for (number, row) in rows().enumerate() {
+            let mut line = String::new();
             for (place, cell) in row.iter().enumerate() {
-                if place == last {
-                    text.push_str(&shorten(cell, widths[last]));
-                } else {
-                    text.push_str(cell);
-                    text.push_str(&" ".repeat(widths[place] + 2 - console::measure_text_width(cell)));
+                let limited = columns.is_some() || place < last;
+                let cell = if limited { shorten(cell, widths[place]) } else { cell.into() };
+                let room = " ".repeat(widths[place].saturating_sub(measure_text_width(&cell)));
+                let shown = if number == 0 { paint(Tone::Dim, &cell) } else { self.painted(place, &cell) };
+                match right[place] {
+                    true => line += &(room + &shown),
+                    false if place == last => line += &shown,
+                    false => line += &(shown + &room),
+                }
+                if place < last {
+                    line += "  ";
                 }
             }
-            text.truncate(text.trim_end_matches(' ').len());
+            text += line.trim_end_matches(' ');
             text.push('\n');
         }
         text
     }
+
+    /// Whether all that is in a column are numbers, which are compared more easily by their ends.
+    fn is_number(&self, column: usize) -> bool {
+        let mut cells =
+            self.rows.iter().map(|row| row[column].as_str()).filter(|cell| !cell.is_empty()).peekable();
+        self.heading[column] != "COMMIT" && cells.peek().is_some() && cells.all(is_number)
+    }
+
+    /// A cell in the colour of what it says, in columns that say how something stands.
+    fn painted(&self, column: usize, cell: &str) -> String {
+        let tone = match self.heading[column].as_str() {
+            "STATUS" | "STATE" | "OUTCOME" | "RESULT" | "DOING" => Tone::of_word(cell),
+            _ => None,
+        };
+        tone.map_or_else(|| cell.to_owned(), |tone| paint(tone, cell))
+    }
+}
+
+/// Takes columns from the last cell first, then from the widest ones, until a row fits.
+fn fit(widths: &mut [usize], columns: usize) {
+    const CELL_MIN: usize = 8; // narrower than that nothing can be read
+    let gaps = 2 * (widths.len() - 1);
+    let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(columns);
+    let last = widths.len() - 1;
+    let taken = over.min(widths[last].saturating_sub(CELL_MIN * 2));
+    widths[last] -= taken;
+    over -= taken;
+    while over > 0 {
+        let Some(widest) = widths.iter_mut().max().filter(|width| **width > CELL_MIN) else { return };
+        *widest -= 1;
+        over -= 1;
+    }
+}
+
+/// `7`, `2/50`, `$0.21`, `41 %`, `12.3k`, `3m 05s`.
+fn is_number(cell: &str) -> bool {
+    cell.starts_with(|c: char| c.is_ascii_digit() || c == '$')
+        && cell.chars().all(|c| c.is_ascii_digit() || "$.,/% kMGTBsmhd".contains(c))
 }
 
 #[cfg(test)]
 mod tests {
     use super::Table;
+
+    #[test]
+    fn numbers_end_in_line_and_wide_cells_give_way() {
+        let mut table = Table::new(&["TASK", "TIME", "COMMIT", "DETAIL", "TITLE"]);
+        table.row([
+            "T1",
+            "5.0s",
+            "3019840127",
+            "a long detail of what it waits for",
+            "a long title of it all",
+        ]);
+        table.row(["T10", "3m 05s", "", "", "short"]);
+        let text = table.text_within(Some(60));
+        assert!(text.lines().all(|line| console::measure_text_width(line) <= 60), "{text}");
+        assert_eq!(
+            table.text_within(Some(60)),
+            "TASK    TIME  COMMIT      DETAIL            TITLE\n\
+             T1      5.0s  3019840127  a long detail o…  a long title of…\n\
+             T10   3m 05s                                short\n"
+        );
+    }
 
     #[test]
     fn the_last_column_gives_way_and_wide_letters_are_counted() {

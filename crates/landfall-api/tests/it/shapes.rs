@@ -348,7 +348,9 @@ fn status() -> StatusReport {
             mode: "running".to_owned(),
         }),
         engine: Some(EngineState { pid: 4711, since_ms: AT_MS, version: "0.1.0".to_owned() }),
+        checks: vec![running_check()],
         active: vec![ActiveLine {
+            check: Some(running_check()),
             task: TaskId(7),
             title: "Fix the parser".to_owned(),
             step: "work".to_owned(),
@@ -428,6 +430,50 @@ fn outcome() -> RunOutcome {
         needs_you: vec!["T7 waits for your answer".to_owned()],
         sprint: Some(SprintId(3)),
         report: Some("…/reports/R2.md".to_owned()),
+        line: Some(Box::new(run_report().run)),
+    }
+}
+
+fn running_check() -> api::RunningCheckLine {
+    api::RunningCheckLine {
+        of: "T7".to_owned(),
+        check: "tests".to_owned(),
+        elapsed_ms: 12_000,
+        limit_ms: 600_000,
+        last_line: "test parse::spaces ... ok".to_owned(),
+    }
+}
+
+fn run_report() -> api::RunReport {
+    let usage = Usage { cost_usd: Some(0.42), tokens_in: 24_000, tokens_out: 690, ..Usage::default() };
+    api::RunReport {
+        run: api::RunLine {
+            run: RunId(2),
+            taken_over_by: vec![RunId(3)],
+            began_ms: AT_MS,
+            ended_ms: Some(AT_MS + 65_000),
+            end: "nothing was left to do".to_owned(),
+            counts: api::RunCounts { landed: 3, failed: 1, behind: 1, ..Default::default() },
+            tasks: vec![TaskId(7)],
+            usage,
+            agent_ms: 41_000,
+            engines_lost: 1,
+            down_ms: 9_000,
+            paused_ms: 4_000,
+        },
+        tasks: vec![api::RunTaskLine {
+            task: TaskId(7),
+            title: "Fix the parser".to_owned(),
+            result: api::RunResult::Behind,
+            behind: Some(TaskId(5)),
+            status: Status::Waiting,
+            iterations: 2,
+            agent_ms: 41_000,
+            usage,
+            commit: Some("3f2a9c0d1e…".to_owned()),
+            why: "T7 waits for T5, which failed.".to_owned(),
+        }],
+        notes: vec!["Landed work is not in your branch yet: local changes.".to_owned()],
     }
 }
 
@@ -1294,6 +1340,7 @@ fn the_page_about_json_shows_what_is_written() {
         run: Some(RunId(2)),
         tasks: vec![TaskId(7)],
         text: "R2 stops after T7's iteration.".to_owned(),
+        details: vec!["T7: iteration 2 of its agent stops after this iteration".to_owned()],
     };
     page.sample("`stop`", "What is being stopped.", &stopped);
     let rolled_back = RolledBack {
@@ -1302,7 +1349,8 @@ fn the_page_about_json_shows_what_is_written() {
         text: "T12 undoes T7; `landfall run` lands it.".to_owned(),
     };
     page.sample("`rollback`", "What happens now.", &rolled_back);
-    let report = Report { of: ReportOf::Task(TaskId(7)), markdown: "# T7 …".to_owned() };
+    let report = Report { of: ReportOf::Task(TaskId(7)), markdown: "# T7 …".to_owned(), run: None };
+    let report = Report { run: Some(Box::new(run_report())), ..report };
     page.sample("`report`", "`of` is a task, a run (`{\"run\": \"R2\"}`) or `\"last-run\"`.", &report);
     let flows = FlowList {
         flows: vec![FlowLine {

@@ -1750,7 +1750,10 @@ impl Sim {
         let final_end =
             matches!(&before.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
         let reopened = events.iter().any(|event| matches!(event, Event::Reopened { .. }));
-        let stays = !final_end || before.state == after.state || reopened;
+        // What a person gave up may turn out to be there already; what is done stays done.
+        let accepted = matches!(input.news, News::Accept { .. })
+            && matches!(&after.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+        let stays = !final_end || before.state == after.state || reopened || accepted;
         self.demand(stays, || format!("{id} left its last state"));
         let entered = events.iter().filter(|event| matches!(event, Event::Entered { .. })).count();
         let grown = usize::try_from(after.attempt.0 - before.attempt.0).expect("attempts only grow");

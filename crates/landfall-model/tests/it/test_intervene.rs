@@ -236,7 +236,7 @@ fn limits_of_its_own_stand_above_the_settings() {
             granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
             workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 3600s
             no word → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 3599s
-            no word → Timeout(max_iterations: all 2 iterations are used and it is not done) [iteration-ended continue, ended]
+            no word → Failed(max_iterations: its agent never signalled that it is complete, after all 2 iterations) [iteration-ended continue, ended]
             retry → ready [retried]
             granted → work a2: preparing [entered] ! prepare a2
         "#]],

@@ -216,11 +216,11 @@ fn iterations_are_used_up_and_the_last_one_counts() {
         scene(),
         [granted(), workspace(), says_nothing(), says_nothing()],
         expect![[r#"
-        granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
-        workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
-        no word → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1799s
-        no word → Timeout(max_iterations: all 2 iterations are used and it is not done) [iteration-ended continue, ended]
-    "#]],
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            no word → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1799s
+            no word → Failed(max_iterations: its agent never signalled that it is complete, after all 2 iterations) [iteration-ended continue, ended]
+        "#]],
     );
     check_in(
         scene(),
@@ -245,7 +245,7 @@ fn iterations_are_used_up_and_the_last_one_counts() {
             granted → verify a2: checking [entered] ! check a2
             checked: fail → ready for work [collected, verified, left fail with feedback]
             granted → work a3: preparing [entered] ! prepare a3
-            workspace → Timeout(max_iterations: all 2 iterations are used and it is not done) [workspace-made, ended]
+            workspace → Failed(max_iterations: its checks are still red (`tests` fails (exit 1), and writes: tests said so), after all 2 iterations) [workspace-made, ended]
         "#]],
     );
 }

@@ -354,7 +354,7 @@ fn the_sentences_read_well() {
         T7 is done: something happened.
         T7 failed (landed): something happened; `landfall retry T7` tries it again.
         T7 failed (accepted): something happened; `landfall retry T7` tries it again.
-        T7 failed (max_iterations): something happened; `landfall retry T7` tries it again.
+        T7 is out of iterations (max_iterations): something happened; `landfall retry T7` tries it again.
         T7 failed (task_limit): something happened; `landfall retry T7` tries it again.
         T7 failed (agent_blocked): something happened; `landfall retry T7` tries it again.
         T7 failed (agent_crashed): something happened; `landfall retry T7` tries it again.
@@ -385,7 +385,6 @@ fn the_sentences_read_well() {
         T7 failed (output_missing): something happened; `landfall retry T7` tries it again.
         T7 ran out (landed): something happened; `landfall retry T7` tries it again.
         T7 ran out (accepted): something happened; `landfall retry T7` tries it again.
-        T7 ran out (max_iterations): something happened; `landfall retry T7` tries it again.
         T7 ran out (task_limit): something happened; `landfall retry T7` tries it again.
         T7 ran out (agent_blocked): something happened; `landfall retry T7` tries it again.
         T7 ran out (agent_crashed): something happened; `landfall retry T7` tries it again.

@@ -1,7 +1,10 @@
 //! The runs there were, and what became of each: the page to read in the morning.
 
 use askama::Template;
-use landfall_api::{Ask as _, Nothing, Problem, ProblemCode, RunId, RunLine, Status, TaskAsked, TaskDetail};
+use landfall_api::{
+    Ask as _, Nothing, Problem, ProblemCode, ReportAsked, RunId, RunLine, RunResult, RunTaskLine, TaskAsked,
+    TaskDetail,
+};
 
 use super::markup::Markup;
 use super::timeline::{Timeline, TimelineTask};
@@ -30,22 +33,18 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
 struct Run<'a> {
     run: &'a RunLine,
     now_ms: i64,
-    took: String,
-    /// Tasks that wait for the person now.
-    asks: usize,
+    others: Vec<(u64, &'static str)>,
     cost: Option<String>,
     cost_each: Option<String>,
     timeline: Option<Timeline>,
-    tasks: Vec<RunTask>,
+    tasks: Vec<RunTask<'a>>,
     more: usize,
 }
 
 /// One task of the run.
-struct RunTask {
-    detail: Box<TaskDetail>,
+struct RunTask<'a> {
+    line: &'a RunTaskLine,
     has_landed: bool,
-    /// What was used in this run.
-    iterations: usize,
     took: String,
     cost: Option<String>,
     commit: Option<String>,
@@ -54,12 +53,12 @@ struct RunTask {
 
 pub(super) fn one(visit: &Visit<'_>) -> Result<Page, Problem> {
     let id: RunId = visit.field("run")?;
-    let runs = visit.runs(Nothing {})?.runs;
-    let run = runs.iter().find(|line| line.run == id).ok_or_else(|| {
+    let report = visit.report(ReportAsked { run: Some(id), task: None })?;
+    let report = report.run.ok_or_else(|| {
         Problem::new(ProblemCode::UnknownRun, format!("there is no run {id}"))
             .hint("the page Runs lists the latest hundred")
     })?;
-    let now_ms = visit.now_ms();
+    let (run, now_ms) = (&report.run, visit.now_ms());
     let end_ms = run.ended_ms.unwrap_or(now_ms);
     // A task that cannot be read is no reason to show nothing of the others.
     let details: Vec<Box<TaskDetail>> = run
@@ -70,48 +69,27 @@ pub(super) fn one(visit: &Visit<'_>) -> Result<Page, Problem> {
         .collect();
     let rows: Vec<TimelineTask> =
         details.iter().map(|detail| TimelineTask::of(detail, run.began_ms, end_ms)).collect();
-    let timeline = Timeline::new(&rows, run.began_ms, end_ms);
-    let tasks: Vec<RunTask> = details
-        .into_iter()
-        .zip(&rows)
-        .map(|(detail, row)| run_task(detail, row.landed_ms.is_some(), run.began_ms, end_ms))
-        .collect();
-    let waits = |task: &&RunTask| {
-        task.detail.line.status == Status::Review
-            || task.detail.line.wait.as_ref().is_some_and(|wait| wait.owner == "you")
-    };
-    #[expect(clippy::cast_precision_loss, reason = "nobody lands that many tasks")]
-    let each = |cost: f64| (run.landed > 0).then(|| words::usd(cost / run.landed as f64));
+    let others = run.others().into_iter().map(|(result, count)| (count, result.words()));
     let page = Run {
         run,
         now_ms,
-        took: words::length(end_ms.abs_diff(run.began_ms)),
-        asks: tasks.iter().filter(waits).count(),
-        cost: run.cost_usd.map(words::usd),
-        cost_each: run.cost_usd.and_then(each),
-        timeline,
-        more: run.tasks.len().saturating_sub(TASKS_MAX),
-        tasks,
+        others: others.collect(),
+        cost: run.usage.cost_usd.map(words::usd),
+        cost_each: run.cost_per_landed().map(words::usd),
+        timeline: Timeline::new(&rows, run.began_ms, end_ms),
+        more: report.tasks.len().saturating_sub(TASKS_MAX),
+        tasks: report.tasks.iter().take(TASKS_MAX).map(run_task).collect(),
     };
-    Page::new(format!("Run {id}"), &page)
+    Page::new(format!("Run {}", run.run), &page)
 }
 
-fn run_task(detail: Box<TaskDetail>, has_landed: bool, from_ms: i64, to_ms: i64) -> RunTask {
-    let within = |at_ms: i64| (from_ms..=to_ms).contains(&at_ms);
-    let runs: Vec<_> =
-        detail.attempts.iter().flat_map(|attempt| &attempt.runs).filter(|run| within(run.began_ms)).collect();
-    let costs: Vec<f64> = runs.iter().filter_map(|run| run.usage.cost_usd).collect();
+fn run_task(line: &RunTaskLine) -> RunTask<'_> {
     RunTask {
-        has_landed,
-        iterations: runs.len(),
-        took: words::length(runs.iter().filter_map(|run| run.took_ms).sum::<u64>()),
-        cost: (!costs.is_empty()).then(|| words::usd(costs.iter().sum::<f64>())),
-        commit: detail
-            .landed_as
-            .as_ref()
-            .filter(|_| has_landed)
-            .map(|landed| super::task::short(&landed.commit)),
-        why: words::prose(&detail.why),
-        detail,
+        line,
+        has_landed: line.result == RunResult::Landed,
+        took: words::length(line.agent_ms),
+        cost: line.usage.cost_usd.map(words::usd),
+        commit: line.commit.as_deref().map(super::task::short),
+        why: words::prose(&line.why),
     }
 }

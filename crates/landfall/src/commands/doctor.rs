@@ -1,6 +1,5 @@
 //! `landfall doctor`: whether everything Landfall needs is there and whole.
 
-use std::io::IsTerminal as _;
 
 use landfall_api::{Ask, Check, CheckState, Health, Nothing, SandboxReport};
 
@@ -11,6 +10,7 @@ use crate::house::{self, CheckAsked};
 use crate::live::Interrupts;
 use crate::say::clean;
 use crate::table::Table;
+use crate::tone::{columns, wrap};
 
 /// Check that everything Landfall needs is installed and intact
 ///
@@ -92,8 +92,7 @@ fn check_project(context: &Context, is_broken: bool) -> Result<Option<Check>, Fa
 }
 
 fn text(health: &Health) -> String {
-    let columns = std::io::stdout().is_terminal().then(|| usize::from(console::Term::stdout().size().1));
-    text_within(health, columns)
+    text_within(health, columns())
 }
 
 /// The checks, wrapped to a terminal with so many columns.
@@ -121,30 +120,6 @@ fn text_within(health: &Health, columns: Option<usize>) -> String {
         }
     }
     text
-}
-
-/// Breaks a line between words. A command in backticks stays in one piece, to be copied.
-fn wrap(line: &str, columns: usize, indent: &str) -> String {
-    let (mut text, mut used) = (String::new(), 0);
-    let mut in_command = false;
-    // A gap between words, unless it lies in a command.
-    let words = line.split_inclusive(|c: char| {
-        in_command ^= c == '`';
-        c == ' ' && !in_command
-    });
-    for word in words {
-        let width = console::measure_text_width(word.trim_end());
-        if used > indent.len() && used + width > columns && !text.trim().is_empty() {
-            text.truncate(text.trim_end().len());
-            text += "\n";
-            text += indent;
-            used = indent.len();
-        }
-        text += word;
-        used += console::measure_text_width(word);
-    }
-    text.truncate(text.trim_end().len());
-    text + "\n"
 }
 
 fn sandbox_text(report: &SandboxReport) -> String {

@@ -47,6 +47,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("review skip", &["landfall review T7 skip"]),
     ("review defer", &["landfall review T7 defer"]),
     ("retry", &["landfall retry T7 --note \"The service is back\""]),
+    ("accept", &["landfall accept T7 --already-done \"landed by hand as 3f2a9c0d\""]),
     ("cancel", &["landfall cancel T7 --reason \"duplicate of T3\""]),
     ("queue", &["landfall queue", "landfall queue pause --reason \"release today\""]),
     ("queue show", &["landfall queue show"]),

@@ -30,7 +30,7 @@ const GROUPS: [Group; 7] = [
         &[
             ("demo", "try a sample project"),
             ("init", "set up this project"),
-            ("check", "run the checks of this project"),
+            ("check", "run the checks"),
             ("doctor", "check the setup"),
             ("agents", "list and test agents"),
         ],

@@ -1,11 +1,14 @@
 //! `landfall inbox`: everything that waits for a person.
 
-use landfall_api::{Ask, Inbox, InboxAsked, InboxOrder, TaskId};
+use landfall_api::{
+    Action, Ask, Inbox, InboxAsked, InboxKind, InboxOrder, Request, ReviewAsked, ReviewSaid, TaskId,
+};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format;
-use crate::say::clean;
+use crate::say::{clean, shell_word};
+use crate::tone::{Tone, paint};
 
 /// Show everything that waits for you
 ///
@@ -15,7 +18,7 @@ pub struct Args {
     /// Only items of this task
     task: Option<TaskId>,
 
-    /// Newest first, instead of longest waiting first
+    /// Newest first, instead of most urgent first
     #[arg(long)]
     newest: bool,
 
@@ -26,7 +29,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let Args { task, newest, limit } = args;
-    let order = if newest { InboxOrder::Newest } else { InboxOrder::Oldest };
+    let order = if newest { InboxOrder::Newest } else { InboxOrder::Urgent };
     let found = context.service()?.inbox(InboxAsked { order, kinds: Vec::new(), task, limit })?;
     context.answer(&found, text)?;
     Ok(Exit::Ok)
@@ -40,7 +43,8 @@ fn text(found: &Inbox) -> String {
     for item in &found.items {
         let task = item.task.map(|task| format!("{task}  ")).unwrap_or_default();
         let since = format::moment(item.since_ms);
-        text.push_str(&format!("{task}{}  {}  since {since}\n", item.kind.word(), clean(&item.title)));
+        let kind = paint(tone(item.kind), item.kind.word());
+        text.push_str(&format!("{task}{kind}  {}  since {since}\n", clean(&item.title)));
         for line in item.text.lines().chain(item.findings.iter().map(String::as_str)) {
             text.push_str(&format!("  {}\n", clean(line)));
         }
@@ -50,11 +54,55 @@ fn text(found: &Inbox) -> String {
         if let Some(until) = item.until_ms {
             text.push_str(&format!("  until {}, then {}\n", format::moment(until), clean(&item.overdue)));
         }
-        let actions: Vec<&str> = item.actions.iter().map(|action| action.label.as_str()).collect();
-        text.push_str(&format!("  you can: {}\n", actions.join("; ")));
+        let commands: Vec<(String, &str)> =
+            item.actions.iter().filter_map(|action| Some((command(action)?, action.label.as_str()))).collect();
+        let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+        for (command, label) in &commands {
+            text.push_str(&format!("    {}  {}\n", clean(&format!("{command:<width$}")), paint(Tone::Dim, &clean(label))));
+        }
     }
     if found.more > 0 {
         text.push_str(&format!("and {} more\n", found.more));
     }
     text
+}
+
+fn tone(kind: InboxKind) -> Tone {
+    match kind {
+        InboxKind::Escalation | InboxKind::Failed | InboxKind::Blocked => Tone::Bad,
+        InboxKind::Question | InboxKind::Login | InboxKind::Conflict | InboxKind::Review => Tone::Warn,
+        InboxKind::Owed | InboxKind::Acceptance | InboxKind::Paused => Tone::Dim,
+    }
+}
+
+/// The command that does the same as an action; none where only the pages can.
+fn command(action: &Action) -> Option<String> {
+    let list = |tasks: &[TaskId]| tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let words = |text: &str| if text.is_empty() { "\"…\"".to_owned() } else { shell_word(text) };
+    let request = Request::of_words(&action.op, &action.asked).ok().flatten()?;
+    Some(match request {
+        Request::Answer(asked) => format!("landfall answer {} {}", asked.task, words(&asked.text)),
+        Request::Retry(asked) if asked.fresh => format!("landfall retry {} --fresh", list(&asked.tasks)),
+        Request::Retry(asked) => format!("landfall retry {}", list(&asked.tasks)),
+        Request::Cancel(asked) => format!("landfall cancel {}", list(&asked.tasks)),
+        Request::Accept(asked) => format!("landfall accept {} --already-done \"…\"", list(&asked.tasks)),
+        Request::Release(asked) => format!("landfall task release {}", list(&asked.tasks)),
+        Request::Review(ReviewAsked { tasks, said }) => {
+            let said = match said {
+                ReviewSaid::Approve { .. } => "approve",
+                ReviewSaid::Changes { .. } => "changes \"…\"",
+                ReviewSaid::Reject { .. } => "reject \"…\"",
+                ReviewSaid::Skip => "skip",
+                ReviewSaid::Defer => "defer",
+            };
+            format!("landfall review {} {said}", list(&tasks))
+        }
+        Request::IssueTick(asked) => format!("landfall issue tick {} {}", asked.issue.0, words(&asked.named)),
+        Request::Resume(_) => "landfall run resume".to_owned(),
+        Request::SprintResume(_) => "landfall sprint resume".to_owned(),
+        Request::SprintCancel(_) => "landfall sprint cancel".to_owned(),
+        Request::QueueResume(_) => "landfall queue resume".to_owned(),
+        Request::QueueEject(asked) => format!("landfall queue eject {}", asked.task),
+        _ => return None,
+    })
 }

@@ -78,6 +78,7 @@ commands! {
         Completions: completions,
     }
     further {
+        Accept: accept,
         Sprint: sprint,
         Task: task,
         Objective: objective,

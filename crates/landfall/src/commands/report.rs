@@ -1,4 +1,4 @@
-//! `landfall report`: what happened, as Markdown.
+//! `landfall report`: what happened in a run or to a task.
 
 use std::str::FromStr;
 
@@ -6,22 +6,31 @@ use landfall_api::{Ask, ReportOf};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::format::now_ms;
+use crate::run_text::text;
 use crate::say::{clean_block, print, print_json};
 
 /// Show the report of a run or a task
+///
+/// The report of a run covers it over all engines that drove it: after a kill, the next `landfall run` takes over and the report
+/// goes on. Each task is counted once, so the numbers add up.
 #[derive(clap::Args)]
 pub struct Args {
     /// Task (T7) or run (R2); the default is the newest run
     #[arg(value_name = "TASK|RUN", value_parser = of)]
     of: Option<ReportOf>,
+
+    /// Print Markdown
+    #[arg(long)]
+    markdown: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let report = context.service()?.report(args.of.unwrap_or(ReportOf::LastRun).into())?;
-    if context.json {
-        print_json(&report)?;
-    } else {
-        print(&clean_block(&report.markdown))?;
+    match &report.run {
+        Some(run) if !context.json && !args.markdown => context.answer(&**run, |run| text(run, now_ms()))?,
+        _ if context.json => print_json(&report)?,
+        _ => print(&clean_block(&report.markdown))?,
     }
     Ok(Exit::Ok)
 }

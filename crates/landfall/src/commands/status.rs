@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::{clean, shell_word};
 use crate::table::Table;
+use crate::tone::{Tone, paint};
 use crate::{format, house};
 
 /// Show what runs, what waits and why
@@ -41,7 +42,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         None => text += "run     none; `landfall run` starts one\n",
     }
     if let Some(pilot) = &report.pilot {
-        let label = if pilot.pause.is_some() { "PAUSED " } else { "pilot  " };
+        let label = if pilot.pause.is_some() { paint(Tone::Warn, "PAUSED ") } else { "pilot  ".to_owned() };
         text += &format!("{label} {}\n", clean(&pilot.text));
     }
     if let Some(sprint) = &report.sprint {
@@ -50,7 +51,8 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     if let Some(queue) = &report.queue {
         text += &format!("queue   {}\n", clean(&queue_line(queue)));
         if let Some(hold) = &queue.hold {
-            text += &format!("HELD    {}; {}\n", clean(&hold.reason), clean(&hold.hint));
+            let label = paint(Tone::Warn, "HELD   ");
+            text += &format!("{label} {}; {}\n", clean(&hold.reason), clean(&hold.hint));
         }
     }
     if !report.clashes.is_empty() {
@@ -73,7 +75,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     }
     let counts: Vec<String> = Status::ALL
         .iter()
-        .filter_map(|status| report.counts.get(status).map(|count| format!("{count} {status}")))
+        .filter_map(|status| report.counts.get(status).map(|count| counted(*status, *count)))
         .collect();
     text += &format!("tasks   {}\n", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") });
     let base = &report.base;
@@ -84,7 +86,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     };
     text += &format!("base    {} {at}\n", clean(&base.branch));
     if let Some(reason) = base.held.as_ref().or(base.unpublished.as_ref()) {
-        text += &format!("held    {}\n", clean(reason));
+        text += &format!("{}    {}\n", paint(Tone::Warn, "held"), clean(reason));
     }
     if let Some(disk) = &report.disk {
         let used =
@@ -104,8 +106,11 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     for budget in &report.budgets {
         text += &format!("budget  {}\n", clean(&words::budget(budget)));
     }
+    if let Some(spent) = words::blocking_budget(&report.budgets) {
+        text += &format!("{} {}\n", paint(Tone::Bad, "BLOCKED"), clean(&spent));
+    }
     for warning in &report.warnings {
-        text += &format!("warning {}\n", clean(warning));
+        text += &format!("{} {}\n", paint(Tone::Warn, "warning"), clean(warning));
     }
     if !report.active.is_empty() {
         let mut table =
@@ -135,8 +140,21 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
             );
         }
     }
+    if !report.checks.is_empty() {
+        let mut table = Table::new(&["VERIFYING", "CHECK", "TIME", "LIMIT", "LAST LINE"]);
+        for check in &report.checks {
+            table.row([
+                &check.of,
+                &check.check,
+                &format::duration(check.elapsed_ms),
+                &format::duration(check.limit_ms),
+                &check.last_line,
+            ]);
+        }
+        text += &format!("\n{}", table.text());
+    }
     if !report.waiting.is_empty() {
-        let mut table = Table::new(&["WAITS FOR", "ENDED BY", "UNTIL", "TASKS", "DETAIL"]);
+        let mut table = Table::new(&["REASON", "WHO CAN END IT", "UNTIL", "TASKS", "DETAIL"]);
         for group in &report.waiting {
             let tasks: Vec<String> = group.tasks.iter().map(ToString::to_string).collect();
             table.row([
@@ -150,6 +168,12 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("\n{}", table.text());
     }
     text
+}
+
+/// `3 done`, in the colour of its meaning.
+fn counted(status: Status, count: u64) -> String {
+    let text = format!("{count} {status}");
+    Tone::of_word(status.word()).map_or_else(|| text.clone(), |tone| paint(tone, &text))
 }
 
 /// `T3 and T5 (a.rs, b.rs)`.

@@ -1,6 +1,6 @@
 //! `landfall stop`: stops the run, or one task of it.
 
-use landfall_api::{Ask, StopAsked, TaskId};
+use landfall_api::{Ask, StopAsked, Stopped, TaskId};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -22,6 +22,11 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let stopped = context.service()?.stop(StopAsked { task: args.task, now: args.now })?;
-    context.answer(&stopped, |stopped| format!("{}\n", clean(&stopped.text)))?;
+    context.answer(&stopped, text)?;
     Ok(Exit::Ok)
+}
+
+fn text(stopped: &Stopped) -> String {
+    let details = stopped.details.iter().map(|line| format!("- {}\n", clean(line)));
+    format!("{}\n{}", clean(&stopped.text), details.collect::<String>())
 }

@@ -167,6 +167,17 @@ pub fn budget(line: &BudgetLine) -> String {
     format!("{}: {} of {}{unit}{spent}", line.scope, shown(line.used), shown(line.max))
 }
 
+/// What keeps agents from starting, if it is a budget: whose, and how much of it is used.
+pub fn blocking_budget(lines: &[BudgetLine]) -> Option<String> {
+    let line = lines.iter().find(|line| line.used >= line.max)?;
+    let whose = if line.scope == "day" { "the day" } else { "the run" };
+    let setting = match line.scope.as_str() {
+        "day" => "tomorrow there is more, or raise it under `[run]`",
+        _ => "another `landfall run` goes on, or raise it under `[run]`",
+    };
+    Some(format!("no agent starts: the budget of {whose} is used up ({}); {setting}", budget(line)))
+}
+
 /// The first few of a list of files: `a.rs, b.rs, c.rs and 4 more`.
 pub fn some_of(files: &[String]) -> String {
     const SHOWN: usize = 3; // a line holds no more

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_api::{self as api, Action, ColumnName, Problem, Request};
-use landfall_engine::Live;
 use landfall_engine::model::liveness::Class;
 use landfall_engine::model::{Doing, State, Status, Task, TaskId, Timestamp, Wait, Warning};
 use landfall_engine::settings::Verify;
 use landfall_engine::store::{Counts, Reader, TaskRow};
+use landfall_engine::{Live, RunningCheck};
 
 use super::holds::Holds;
 use super::known::{self, Diffstats, Moment};
 use super::reads::{self, Look};
 use super::wire::{self, Among};
-use super::{moment, problem, queue, words};
+use super::{moment, problem, queue, running_checks, words};
 
 const CARDS: u32 = 50;
 const CARDS_MAX: u32 = 500;
@@ -90,6 +90,7 @@ pub(super) fn board(look: &Look<'_>, asked: &api::BoardAsked) -> Result<Box<api:
         base,
         disk,
         warnings: _,
+        checks: _,
     } = *status;
     Ok(Box::new(api::Board {
         seq,
@@ -146,6 +147,8 @@ struct Maker<'a> {
     diffs: Diffstats<'a>,
     /// The checks that run now: the task they are for, and which of the gate's commands.
     checking: BTreeMap<TaskId, usize>,
+    /// How far they are.
+    checks: Vec<RunningCheck>,
     verify: Option<Verify>,
     seen: BTreeMap<TaskId, Arc<Task>>,
 }
@@ -181,9 +184,27 @@ impl<'a> Maker<'a> {
             waits: waits.collect(),
             diffs: Diffstats::new(look),
             checking,
+            checks: look.engine.checks(),
             verify,
             seen: BTreeMap::new(),
         })
+    }
+
+    /// What a task is at, in a word.
+    fn doing(&self, task: &Task) -> String {
+        match &task.state {
+            State::Active { .. }
+                if !self.look.engine.is_alive() && running_checks::without_engine(task).is_some() =>
+            {
+                "stopped".to_owned()
+            }
+            State::Active { doing, .. } => reads::doing_word(doing).to_owned(),
+            State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(_) => String::new(),
+        }
     }
 
     fn column(&mut self, name: ColumnName) -> Result<api::Column, Problem> {
@@ -273,10 +294,13 @@ impl<'a> Maker<'a> {
         let live = self.live.get(&row.id);
         let among = match row.unmet {
             0 => Among { held: self.holds.of(&row), ..Among::default() },
-            _ => Among {
-                unmet: self.reader.unmet(row.id).map_err(|error| problem::store(&error))?,
-                ..Among::default()
-            },
+            _ => {
+                let unmet = self.reader.unmet(row.id).map_err(|error| problem::store(&error))?;
+                match whole {
+                    true => Among::behind(self.reader, unmet)?,
+                    false => Among { unmet, ..Among::default() },
+                }
+            }
         };
         let usage = live.map(|live| live.usage).unwrap_or_default();
         let (tokens, micro_usd) = (row.tokens + wire::tokens(usage), row.micro_usd + usage.micro_usd);
@@ -286,7 +310,10 @@ impl<'a> Maker<'a> {
             wait: wire::row_wait(&row, &among),
             phase: row.phase.clone(),
             step: row.step.clone(),
-            doing: task.as_deref().map(doing).unwrap_or_default().to_owned(),
+            doing: match running_checks::of_task(&self.checks, row.id) {
+                Some(check) => running_checks::brief(check),
+                None => task.as_deref().map(|task| self.doing(task)).unwrap_or_default(),
+            },
             detail: row.asks.clone().unwrap_or_else(|| detail(&row)),
             profile: task
                 .as_deref()
@@ -364,17 +391,6 @@ fn detail(row: &TaskRow) -> String {
         (Some(_), false) if row.landed.is_none() => row.detail.clone(),
         (Some(code), true) if row.landed.is_none() => code.clone(),
         _ => String::new(),
-    }
-}
-
-fn doing(task: &Task) -> &'static str {
-    match &task.state {
-        State::Active { doing, .. } => reads::doing_word(doing),
-        State::Draft
-        | State::Ready { .. }
-        | State::Waiting { .. }
-        | State::Review { .. }
-        | State::Ended(_) => "",
     }
 }
 

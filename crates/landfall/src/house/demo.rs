@@ -201,6 +201,7 @@ fn together(first: api::RunOutcome, then: api::RunOutcome) -> api::RunOutcome {
         tasks,
         elapsed_ms: first.elapsed_ms + then.elapsed_ms,
         tokens: first.tokens + then.tokens,
+        line: None, // it is about the second run alone
         ..then
     }
 }

@@ -468,6 +468,7 @@ impl Service for Desk {
             | Request::Message(_)
             | Request::Hold(_)
             | Request::Release(_)
+            | Request::Accept(_)
             | Request::Block(_)
             | Request::Limits(_)
             | Request::Answer(_)

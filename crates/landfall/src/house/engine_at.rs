@@ -6,7 +6,7 @@ use std::sync::Arc;
 use landfall_api::EngineState;
 use landfall_api::client::{Client, Greeting};
 use landfall_engine::model::TaskId;
-use landfall_engine::{Live, Site, View};
+use landfall_engine::{Live, RunningCheck, Site, View};
 
 use super::place::Place;
 
@@ -55,6 +55,14 @@ impl EngineAt {
                 site.view.lock().expect("no thread panics while it holds the view").live.clone()
             }
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => BTreeMap::new(),
+        }
+    }
+
+    /// The checks that run now. Only the process that drives them knows.
+    pub fn checks(&self) -> Vec<RunningCheck> {
+        match self {
+            Self::Here { site } => site.running_checks(),
+            Self::There { .. } | Self::Resting { .. } | Self::Nowhere => Vec::new(),
         }
     }
 

@@ -208,9 +208,18 @@ impl Holds {
         self.spending.map(|(_, today)| today).unwrap_or_default()
     }
 
-    /// What was spent, and the budgets for it.
-    pub fn spending(&self) -> (Vec<api::SpendingLine>, Vec<api::BudgetLine>) {
-        let Some((run, today)) = self.spending else { return (Vec::new(), Vec::new()) };
+    /// What was spent, and the budgets for it. Without an engine and without a budget for the day, the journal says it.
+    pub fn spending(
+        &self,
+        reader: &Reader,
+    ) -> Result<(Vec<api::SpendingLine>, Vec<api::BudgetLine>), Problem> {
+        let (run, today) = match self.spending {
+            Some(spending) => spending,
+            None => {
+                let today = day(Timestamp(moment::now_ms()));
+                (Spending::default(), spent_today(reader, today.from, &mut Ledger::default())?)
+            }
+        };
         let runs = self.run.is_some().then_some(("run", run, self.purse.run));
         let scopes: Vec<_> = runs.into_iter().chain([("day", today, self.purse.day)]).collect();
         let told = |spent: &Spending| *spent != Spending::default();
@@ -219,7 +228,7 @@ impl Holds {
             api::SpendingLine { scope: (*scope).to_owned(), usage, time_ms: spent.time_ms }
         });
         let budgets = scopes.iter().flat_map(|(scope, spent, budget)| wire::budgets(scope, *spent, budget));
-        (lines.collect(), budgets.collect())
+        Ok((lines.collect(), budgets.collect()))
     }
 }
 

@@ -97,7 +97,11 @@ pub(super) fn inbox(look: &Look<'_>, asked: &api::InboxAsked) -> Result<api::Inb
             items.extend(project);
         }
     }
-    items.sort_by(|a, b| (a.since_ms, &a.key).cmp(&(b.since_ms, &b.key)));
+    let urgency = |item: &api::InboxItem| match asked.order {
+        api::InboxOrder::Urgent => item.kind.urgency(),
+        api::InboxOrder::Oldest | api::InboxOrder::Newest => 0,
+    };
+    items.sort_by(|a, b| (urgency(a), a.since_ms, &a.key).cmp(&(urgency(b), b.since_ms, &b.key)));
     if asked.order == api::InboxOrder::Newest {
         items.reverse();
     }
@@ -305,7 +309,13 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
                 "" => ending.code.word().to_owned(),
                 detail => format!("{}: {detail}", ending.code.word()),
             };
-            item.actions = vec![retry("Try again", false), retry("Try again from the base", true), cancel()];
+            item.actions = vec![retry("Try again", false), retry("Try again from the base", true)];
+            if task.issue.is_none() && task.landed.is_none() {
+                let asked = api::Accept { tasks: vec![id], reason: String::new() };
+                let accept = Action::new("It is already done", &Request::Accept(asked));
+                item.actions.push(accept.fill("/reason", "Why it is already done", true));
+            }
+            item.actions.push(cancel());
         }
         State::Ended(_) | State::Draft | State::Ready { .. } | State::Active { .. } => {
             if let Some(landed) = &task.landed {

@@ -110,7 +110,7 @@ fn tenths(count: u64, unit: &str) -> String {
 
 /// `1 iteration`, `2 iterations`.
 pub(super) fn count(number: u64, one: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+    crate::format::plural(number, one)
 }
 
 #[cfg(test)]

@@ -22,7 +22,10 @@ use super::holds::Holds;
 use super::known::Moment;
 use super::place::Place;
 use super::tables::Tables;
-use super::{cut_off, known, left, looks, moment, pilot, problem, queue, sprints, wire, words};
+use super::{
+    cut_off, dead_end, known, left, looks, moment, pilot, problem, queue, running_checks, sprints, wire,
+    words,
+};
 use wire::Among;
 
 const PAGE: u32 = 100; // what a list shows when nobody says how much
@@ -55,7 +58,7 @@ impl Look<'_> {
         let mut needs = reader.needs_graph(&[row.id]).map_err(of)?;
         let needs = needs.remove(&row.id).unwrap_or_default();
         let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
-        Ok(Among { needs, unmet, held: holds.of(row) })
+        Ok(Among { needs, held: holds.of(row), ..Among::behind(reader, unmet)? })
     }
 
     pub fn list(&self, asked: &api::Filter) -> Result<api::TaskPage, Problem> {
@@ -90,7 +93,7 @@ impl Look<'_> {
                 _ => reader.unmet(row.id).map_err(|error| problem::store(&error))?,
             };
             let needs = needs.remove(&row.id).unwrap_or_default();
-            let among = Among { needs, unmet, held: holds.of(&row) };
+            let among = Among { needs, unmet, held: holds.of(&row), dead_end: None };
             tasks.push(wire::line(row, &among));
         }
         let next = tasks.last().map(|task| task.id).filter(|_| more);
@@ -231,6 +234,14 @@ impl Look<'_> {
             true => self.red_base(reader).ok().flatten().map(|reason| base_hold_text(&reason)),
             false => None,
         };
+        if let Some(check) = running_checks::of_task(&self.engine.checks(), task.id) {
+            return format!("{} {}", task.id, running_checks::sentence(check));
+        }
+        if !self.engine.is_alive()
+            && let Some(stopped) = running_checks::without_engine(task)
+        {
+            return stopped;
+        }
         match why.or_else(red) {
             Some(why) => format!("{} {why}", task.id),
             None => why_sentence(task, among),
@@ -245,6 +256,7 @@ impl Look<'_> {
                 counts: BTreeMap::new(),
                 run: None,
                 engine: None,
+                checks: Vec::new(),
                 active: Vec::new(),
                 pilot: None,
                 queue: None,
@@ -288,7 +300,7 @@ impl Look<'_> {
         counts.retain(|_, many| *many > 0);
 
         let accounts = holds.accounts(&waits.accounts);
-        let (spending, budgets) = holds.spending();
+        let (spending, budgets) = holds.spending(reader)?;
         let mut waiting = waits.groups();
         if counted.dependency > 0 {
             waiting.push(dependency_group(reader, counted.dependency)?);
@@ -326,7 +338,8 @@ impl Look<'_> {
                 agents: holds.agents,
                 mode: self.engine.mode().to_owned(),
             }),
-            active: active(self.place, reader, &moment, &self.engine.live())?,
+            checks: self.engine.checks().iter().map(running_checks::line).collect(),
+            active: active(self, reader, &moment)?,
             pilot,
             queue,
             sprint: sprints::open_bar(reader)?,
@@ -380,7 +393,12 @@ impl Look<'_> {
             0 => String::new(),
             many => format!("; {} still at work and will be adopted", moment::count(many as u64, "agent")),
         };
-        Ok(Some(format!("the engine of {} is gone{still}; `landfall run` goes on where it was", run.id)))
+        let of = |error| problem::store(&error);
+        let resume = match reader.sprints().map_err(of)?.open().is_some() {
+            true => "landfall sprint resume",
+            false => "landfall run",
+        };
+        Ok(Some(format!("the engine of {} is gone{still}; `{resume}` goes on where it was", run.id)))
     }
 
     /// Where the base stands, and whether the person has it.
@@ -653,6 +671,11 @@ pub(super) fn holds_a_slot(task: &Task) -> bool {
 }
 
 pub(super) fn why_sentence(task: &Task, among: &Among) -> String {
+    if let (State::Ready { .. }, Some(end)) = (&task.state, &among.dead_end)
+        && !task.is_held()
+    {
+        return dead_end::sentence(task.id, &among.unmet, end);
+    }
     landfall_engine::model::why(task, &among.unmet, among.held.as_ref(), &moment::when_model)
 }
 
@@ -862,13 +885,18 @@ pub(super) fn at_work(reader: &Reader) -> Result<u64, Problem> {
     Ok(many)
 }
 
-/// What is being worked on. `live` is what is known of agents at work.
-fn active(
-    place: &Place,
-    reader: &Reader,
-    moment: &Moment,
-    live: &BTreeMap<TaskId, Live>,
-) -> Result<Vec<api::ActiveLine>, Problem> {
+/// What is being worked on.
+fn active(look: &Look<'_>, reader: &Reader, moment: &Moment) -> Result<Vec<api::ActiveLine>, Problem> {
+    let (place, live, checks) = (look.place, look.engine.live(), look.engine.checks());
+    let is_alive = look.engine.is_alive();
+    let active_line = |task: &Task, live: Option<&Live>| {
+        let mut line = active_line(task, live)?;
+        line.check = running_checks::of_task(&checks, task.id).map(running_checks::line);
+        if !is_alive && running_checks::without_engine(task).is_some() {
+            line.doing = "stopped".to_owned();
+        }
+        Some(line)
+    };
     let mut lines = Vec::new();
     for (_, task) in moment.at_work(place, reader)?.iter().take(PAGE as usize) {
         lines.extend(active_line(task, live.get(&task.id)));
@@ -896,6 +924,7 @@ fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
         tokens: wire::tokens(usage),
         cost_usd: wire::usd(usage.micro_usd),
         agent: live.map(wire::at_work),
+        check: None,
         progress: super::targets::progress(task),
     })
 }

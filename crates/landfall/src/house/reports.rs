@@ -1,90 +1,133 @@
 //! Reports, and the runs they are about.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::{EngineEvent, Event, Fact, RunId, Task, TaskId};
-use landfall_engine::store::{Reader, RunRow, Seq};
-use landfall_engine::{report_of, run_report};
+use landfall_api::{self as api, Problem, ProblemCode, RunResult};
+use landfall_engine::model::run_history::{RunHistory, RunRecord, TaskInRun, TaskResult};
+use landfall_engine::model::{RunEnd, RunId, Timestamp};
+use landfall_engine::report_of;
+use landfall_engine::store::{Reader, Seq};
 
 use super::place::Place;
-use super::reads::Look;
-use super::{history, moment, problem, wire, words, writes};
+use super::reads::{Look, why_sentence};
+use super::wire::Among;
+use super::{history, moment, problem, wire, words};
+use crate::run_text;
 
-const RUNS_MAX: u32 = 100; // a page; older ones are in the log
-const TASKS_MAX: usize = 200; // of one run
-
-/// What happened in one run.
-#[derive(Debug, Default)]
-struct Tally {
-    touched: BTreeSet<TaskId>,
-    landed: u64,
-    not_landed: u64,
-    micro_usd: u64,
-}
+const RUNS_MAX: usize = 100; // a page; older ones are in the log
+const TASKS_MAX: usize = 200; // of one run, in a list of runs
 
 pub(super) fn runs(look: &Look<'_>) -> Result<api::RunList, Problem> {
     let Some(reader) = look.place.reader()? else { return Ok(api::RunList { runs: Vec::new() }) };
-    let rows = reader.runs(RUNS_MAX).map_err(|error| problem::store(&error))?;
-    let mut tallies = tally(&reader)?;
-    let newest = rows.first().map(|row| row.id);
-    let runs = rows.into_iter().map(|row| {
-        let tally = tallies.remove(&row.id).unwrap_or_default();
-        let alive = Some(row.id) == newest && look.engine.is_alive();
-        api::RunLine {
-            run: wire::run_id(row.id),
-            began_ms: row.started.0,
-            ended_ms: row.ended.map(|at| at.0),
-            end: end_words(&row, alive),
-            landed: tally.landed,
-            not_landed: tally.not_landed,
-            tasks: tally.touched.iter().take(TASKS_MAX).map(|task| wire::task_id(*task)).collect(),
-            cost_usd: wire::usd(tally.micro_usd),
-        }
-    });
-    Ok(api::RunList { runs: runs.collect() })
+    let records = records(&reader, look.engine.is_alive())?;
+    Ok(api::RunList { runs: records.iter().rev().take(RUNS_MAX).map(line).collect() })
 }
 
-fn end_words(row: &RunRow, alive: bool) -> String {
-    match (row.why, alive) {
-        (Some(why), _) => words::run_end(why).to_owned(),
-        (None, true) => "under way".to_owned(),
-        (None, false) => "the engine is gone".to_owned(),
-    }
+/// All runs, oldest first, by one look through the journal.
+pub(super) fn records(reader: &Reader, alive: bool) -> Result<Vec<RunRecord>, Problem> {
+    records_until(reader, None, alive)
 }
 
-/// What happened in each run, by one look through the journal.
-fn tally(reader: &Reader) -> Result<BTreeMap<RunId, Tally>, Problem> {
-    let mut tallies: BTreeMap<RunId, Tally> = BTreeMap::new();
-    let mut now: Option<RunId> = None;
-    let looked = reader.replay(Seq::FIRST, &mut |_, entry| {
-        match &entry.fact {
-            Fact::Engine(EngineEvent::RunStarted { run, .. }) => now = Some(*run),
-            Fact::Engine(EngineEvent::RunEnded { .. }) => now = None,
-            Fact::Engine(_) => {}
-            Fact::Task(task, event) => {
-                let Some(run) = now else { return Ok(()) };
-                let tally = tallies.entry(run).or_default();
-                match event {
-                    Event::Entered { .. } => {
-                        tally.touched.insert(*task); // entered often, touched once
-                    }
-                    Event::Landed { .. } => {
-                        tally.touched.insert(*task); // it may have stood in the landing queue before
-                        tally.landed += 1;
-                    }
-                    Event::IterationEnded { usage, .. } => tally.micro_usd += usage.micro_usd,
-                    event if writes::is_failure(event) => tally.not_landed += 1,
-                    _ => {}
-                }
-            }
+/// The same as far as a place in the journal.
+pub(super) fn records_until(
+    reader: &Reader,
+    until: Option<Seq>,
+    alive: bool,
+) -> Result<Vec<RunRecord>, Problem> {
+    let mut history = RunHistory::default();
+    let read = reader.replay(Seq::FIRST, &mut |seq, entry| {
+        if until.is_none_or(|until| seq <= until) {
+            history.hear(&entry);
         }
         Ok(())
     });
-    looked.map_err(|error| problem::store(&error))?;
-    Ok(tallies)
+    read.map_err(|error| problem::store(&error))?;
+    Ok(history.records(alive, Timestamp(moment::now_ms())))
+}
+
+/// The figures of a run: the one place that turns a record into what people see.
+pub(super) fn line(record: &RunRecord) -> api::RunLine {
+    let used = record.used();
+    let count = |result: RunResult| record.count(|task| wire_result(task).0 == result);
+    let touched = record.tasks.iter().filter(|task| task.is_touched);
+    api::RunLine {
+        run: wire::run_id(record.id()),
+        taken_over_by: record.ids.iter().skip(1).map(|id| wire::run_id(*id)).collect(),
+        began_ms: record.began.0,
+        ended_ms: record.ended.map(|at| at.0),
+        end: match record.end {
+            Some(RunEnd::Lost) => "the engine is gone".to_owned(),
+            Some(why) => words::run_end(why).to_owned(),
+            None => "under way".to_owned(),
+        },
+        counts: api::RunCounts {
+            landed: count(RunResult::Landed),
+            accepted: count(RunResult::Accepted),
+            failed: count(RunResult::Failed),
+            needs_you: count(RunResult::NeedsYou),
+            behind: count(RunResult::Behind),
+            waiting: count(RunResult::Waiting),
+            at_work: count(RunResult::AtWork),
+            not_started: count(RunResult::NotStarted),
+            cancelled: count(RunResult::Cancelled),
+        },
+        tasks: touched.take(TASKS_MAX).map(|task| wire::task_id(task.id)).collect(),
+        usage: wire::usage(used.usage),
+        agent_ms: used.agent_ms,
+        engines_lost: record.engines_lost(),
+        down_ms: record.down_ms(),
+        paused_ms: record.paused_ms,
+    }
+}
+
+/// What has become of a task, and the one it waits behind.
+fn wire_result(result: TaskResult) -> (RunResult, Option<api::TaskId>) {
+    let word = match result {
+        TaskResult::Landed => RunResult::Landed,
+        TaskResult::Accepted => RunResult::Accepted,
+        TaskResult::Failed => RunResult::Failed,
+        TaskResult::NeedsYou => RunResult::NeedsYou,
+        TaskResult::Behind(need) => return (RunResult::Behind, Some(wire::task_id(need))),
+        TaskResult::Waiting => RunResult::Waiting,
+        TaskResult::AtWork => RunResult::AtWork,
+        TaskResult::NotStarted => RunResult::NotStarted,
+        TaskResult::Cancelled => RunResult::Cancelled,
+    };
+    (word, None)
+}
+
+/// A run with its tasks; what landed comes last, for whoever reads it wants to know of the rest.
+pub(super) fn full(
+    reader: &Reader,
+    record: &RunRecord,
+    notes: Vec<String>,
+) -> Result<api::RunReport, Problem> {
+    let mut tasks = Vec::with_capacity(record.tasks.len());
+    for task in &record.tasks {
+        tasks.extend(task_line(reader, task)?);
+    }
+    let rank = |result: RunResult| (result == RunResult::Landed, result);
+    tasks.sort_by_key(|task| (rank(task.result), task.task));
+    Ok(api::RunReport { run: line(record), tasks, notes })
+}
+
+fn task_line(reader: &Reader, task: &TaskInRun) -> Result<Option<api::RunTaskLine>, Problem> {
+    let of = |error| problem::store(&error);
+    let Some(now) = reader.task(task.id).map_err(of)? else { return Ok(None) };
+    let unmet = reader.unmet(task.id).map_err(of)?;
+    let (result, behind) = wire_result(task.result);
+    Ok(Some(api::RunTaskLine {
+        task: wire::task_id(task.id),
+        title: now.spec.title.clone(),
+        result,
+        behind,
+        status: wire::status(landfall_engine::model::Status::among(&now, &unmet, false)),
+        iterations: task.used.iterations,
+        agent_ms: task.used.agent_ms,
+        usage: wire::usage(task.used.usage),
+        commit: task.commit.as_ref().map(|commit| commit.as_str().to_owned()),
+        why: why_sentence(&now, &Among::behind(reader, unmet)?),
+    }))
 }
 
 pub(super) fn report(look: &Look<'_>, asked: api::ReportAsked) -> Result<api::Report, Problem> {
@@ -102,21 +145,11 @@ pub(super) fn report(look: &Look<'_>, asked: api::ReportAsked) -> Result<api::Re
             let reader = look.place.reader()?.ok_or_else(|| problem::unknown_task(id))?;
             let task = look.task(&reader, id)?;
             let lookback = history::look_back(look.place, &reader, &task)?;
-            Ok(api::Report { of, markdown: report_of(&task, lookback.as_ref(), &moment::dated) })
+            let markdown = report_of(&task, lookback.as_ref(), &moment::dated);
+            Ok(api::Report { of, markdown, run: None })
         }
-        api::ReportOf::Run(run) => run_paper(look, RunId(run.0)),
-        api::ReportOf::LastRun => {
-            let reader = look.place.reader()?;
-            let newest = match &reader {
-                Some(reader) => reader.runs(1).map_err(|error| problem::store(&error))?.pop(),
-                None => None,
-            };
-            let newest = newest.ok_or_else(|| {
-                Problem::new(ProblemCode::UnknownRun, "there was no run yet")
-                    .hint("`landfall run` starts one")
-            })?;
-            run_paper(look, newest.id)
-        }
+        api::ReportOf::Run(run) => run_report(look, Some(RunId(run.0))),
+        api::ReportOf::LastRun => run_report(look, None),
     }
 }
 
@@ -125,28 +158,29 @@ pub(super) fn paper(place: &Place, run: RunId) -> PathBuf {
     place.folder.papers().join(format!("{run}.md"))
 }
 
-fn run_paper(look: &Look<'_>, run: RunId) -> Result<api::Report, Problem> {
-    let of = api::ReportOf::Run(wire::run_id(run));
-    if let Ok(markdown) = std::fs::read_to_string(paper(look.place, run)) {
-        return Ok(api::Report { of, markdown });
-    }
-    let unknown = || {
-        Problem::new(ProblemCode::UnknownRun, format!("there is no run {run}"))
-            .hint("`landfall report` shows the newest one; `landfall log` shows when each began")
+/// The report of the run that this number belongs to, or of the newest.
+fn run_report(look: &Look<'_>, run: Option<RunId>) -> Result<api::Report, Problem> {
+    let unknown = || match run {
+        Some(run) => Problem::new(ProblemCode::UnknownRun, format!("there is no run {run}"))
+            .hint("`landfall report` shows the newest one; `landfall log` shows when each began"),
+        None => {
+            Problem::new(ProblemCode::UnknownRun, "there was no run yet").hint("`landfall run` starts one")
+        }
     };
     let reader = look.place.reader()?.ok_or_else(unknown)?;
-    let rows = reader.runs(u32::MAX).map_err(|error| problem::store(&error))?;
-    let row = rows.into_iter().find(|row| row.id == run).ok_or_else(unknown)?;
-    let tally = tally(&reader)?.remove(&run).unwrap_or_default();
-    let mut tasks: Vec<Arc<Task>> = Vec::new();
-    for id in tally.touched {
-        tasks.extend(reader.task(id).map_err(|error| problem::store(&error))?.map(Arc::new));
-    }
+    let records = records(&reader, look.engine.is_alive())?;
+    let record = match run {
+        Some(run) => records.iter().find(|record| record.ids.contains(&run)),
+        None => records.last(),
+    };
+    let record = record.ok_or_else(unknown)?;
     let held = look.base(&reader)?.held;
-    Ok(api::Report { of, markdown: run_report(&title(&row), &tasks, held.as_deref(), &moment::dated) })
-}
-
-/// What the report of a run is called.
-pub(super) fn title(row: &RunRow) -> String {
-    format!("Run {} of {}", row.id, moment::dated(row.started))
+    let held = held.map(|reason| format!("Landed work is not in your branch yet: {reason}."));
+    let report = full(&reader, record, held.into_iter().collect())?;
+    let of = api::ReportOf::Run(report.run.run);
+    Ok(api::Report {
+        of,
+        markdown: run_text::markdown(&report, moment::now_ms()),
+        run: Some(Box::new(report)),
+    })
 }

@@ -15,13 +15,14 @@ use landfall_engine::model::course;
 use landfall_engine::model::issue::{Progress, Source};
 use landfall_engine::model::liveness::Class;
 use landfall_engine::model::pilot::Phase;
+use landfall_engine::model::run_history::TaskResult;
 use landfall_engine::model::sprint::Sprint;
 use landfall_engine::model::{
     EngineEvent, Event, Fact, Flow, RunEnd, RunId, State, Status, Task, TaskId, Usage, Verdict, Wait, Warning,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, Seq, StoreError};
-use landfall_engine::{Handle, Live, RunOptions, Running, Site, SprintAsked, View, run_report};
+use landfall_engine::{Handle, Live, RunOptions, Running, RunningCheck, Site, SprintAsked, View};
 use landfall_server::Serving;
 
 use super::desk::{Desk, open_to_drive};
@@ -29,8 +30,10 @@ use super::place::Place;
 use super::reads::{self, why_sentence};
 use super::wire::Among;
 use super::{
-    agents, follow, looks, moment, pilot, problem, queue, reports, sprints, trust, wire, words, writes,
+    agents, follow, looks, moment, pilot, problem, queue, reports, running_checks, sprints, trust, wire,
+    words, writes,
 };
+use crate::run_text;
 use crate::running::{NewsLine, RunAsked, RunHandle, RunMode, RunView, SlotLine};
 
 /// A run under way.
@@ -64,7 +67,7 @@ impl UnderWay {
         let mode = if view.stopping { RunMode::Draining } else { RunMode::Running };
         let mut watch = self.watch();
         watch.look();
-        watch.view(&view, mode, self.began.elapsed(), asked.after)
+        watch.view(&view, &self.site.running_checks(), mode, self.began.elapsed(), asked.after)
     }
 
     fn watch(&self) -> MutexGuard<'_, Watch> {
@@ -219,6 +222,7 @@ impl Run {
             needs_you: Vec::new(),
             sprint: None,
             report: None,
+            line: None,
         };
         let ended = match ended {
             Ok(ended) => ended,
@@ -267,8 +271,11 @@ impl Run {
             RunEnd::Drained => api::RunEnded::Drained,
             RunEnd::Interrupted => api::RunEnded::Stopped,
         };
-        match self.write_report(&watch, &ended, &tasks) {
-            Ok(path) => outcome.report = Some(path.display().to_string()),
+        match self.write_report(&watch, &ended) {
+            Ok((path, line)) => {
+                outcome.report = Some(path.display().to_string());
+                outcome.line = Some(Box::new(line));
+            }
             Err(problem) => {
                 outcome.warnings.push(format!("the report of the run could not be kept: {problem}"))
             }
@@ -303,9 +310,9 @@ impl Run {
             spent_ms: task.counters.spent_ms,
             tokens: wire::tokens(task.counters.usage),
             commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
-            why: self
-                .landed_why(watch, task)
-                .unwrap_or_else(|| why_sentence(task, &Among { unmet, ..Among::default() })),
+            why: self.landed_why(watch, task).unwrap_or_else(|| {
+                why_sentence(task, &Among::behind(&watch.reader, unmet).unwrap_or_default())
+            }),
         }
     }
 
@@ -380,30 +387,32 @@ impl Run {
         sentences
     }
 
+    /// Writes the report of the run over all engines that drove it: its path, and its figures.
     fn write_report(
         &self,
         watch: &Watch,
         ended: &landfall_engine::RunOutcome,
-        tasks: &[Arc<Task>],
-    ) -> Result<PathBuf, Problem> {
-        let runs = watch.reader.runs(1).map_err(|error| problem::store(&error))?;
-        let title = runs.first().map_or_else(|| format!("Run {}", ended.run), reports::title);
-        let mut text = run_report(&title, tasks, ended.held.as_deref(), &moment::dated);
-        let more = [
-            ended.paused.as_ref().map(|reason| format!("**It ended paused:** {reason}.")),
-            ended.queue_held.as_ref().map(|reason| format!("**The landing queue is held:** {reason}.")),
+    ) -> Result<(PathBuf, api::RunLine), Problem> {
+        let records = reports::records(&watch.reader, false)?;
+        let record = records.iter().rfind(|record| record.ids.contains(&ended.run));
+        let record = record.ok_or_else(|| {
+            Problem::new(ProblemCode::UnknownRun, format!("{} is not in the journal", ended.run))
+        })?;
+        let notes = [
+            ended.held.as_ref().map(|reason| format!("Landed work is not in your branch yet: {reason}.")),
+            ended.paused.as_ref().map(|reason| format!("It ended paused: {reason}.")),
+            ended.queue_held.as_ref().map(|reason| format!("The landing queue is held: {reason}.")),
             ended.sprint.filter(|_| self.for_sprint).map(|id| {
                 format!(
                     "It was a run of sprint {id}; `landfall sprint report {id}` says what became of that."
                 )
             }),
         ];
-        for line in more.into_iter().flatten() {
-            text.push_str(&format!("\n{line}\n"));
-        }
-        let path = reports::paper(&self.place, ended.run);
-        disk::write_atomic(&path, text.as_bytes()).map_err(|error| problem::io("write", &path, &error))?;
-        Ok(path)
+        let report = reports::full(&watch.reader, record, notes.into_iter().flatten().collect())?;
+        let path = reports::paper(&self.place, record.id());
+        disk::write_atomic(&path, run_text::markdown(&report, moment::now_ms()).as_bytes())
+            .map_err(|error| problem::io("write", &path, &error))?;
+        Ok((path, report.run))
     }
 }
 
@@ -502,9 +511,13 @@ struct Watch {
     /// The latest news, each with its place in the journal.
     news: VecDeque<(u64, NewsLine)>,
     counted: Counted,
-    landed: u64,
-    failed: u64,
+    /// Whether the run before this one lost its engine: this one takes over from it.
+    takes_over: bool,
+    landed: BTreeSet<TaskId>,
+    failed: BTreeSet<TaskId>,
     usage: Usage,
+    /// How long engines before this one drove the run.
+    earlier_ms: u64,
     /// The first in line.
     next: Option<api::TaskBrief>,
     /// How far tasks have come that follow issues; none for those that follow none.
@@ -532,7 +545,9 @@ const LOOK_MAX: u32 = 2_000; // events of one look; a burst is read in several
 
 impl Watch {
     fn new(reader: Reader, at: Seq, branch: String, slots_max: u32) -> Self {
+        let newest = reader.runs(1).unwrap_or_default(); // a journal that cannot be read ends the run by itself
         let mut watch = Self {
+            takes_over: newest.first().is_some_and(|run| run.ended.is_none()),
             reader,
             at,
             branch,
@@ -541,9 +556,10 @@ impl Watch {
             active: BTreeMap::new(),
             news: VecDeque::new(),
             counted: Counted::default(),
-            landed: 0,
-            failed: 0,
+            landed: BTreeSet::new(),
+            failed: BTreeSet::new(),
             usage: Usage::default(),
+            earlier_ms: 0,
             next: None,
             on_the_way: BTreeMap::new(),
         };
@@ -587,14 +603,19 @@ impl Watch {
             Fact::Engine(event) => {
                 if let EngineEvent::RunStarted { run, .. } = event {
                     self.run = Some(*run);
+                    self.take_over(Seq(seq));
                 }
                 (None, words::engine_news(event))
             }
             Fact::Task(id, event) => {
                 match event {
-                    Event::Landed { .. } => self.landed += 1,
+                    Event::Landed { .. } => {
+                        self.failed.remove(id);
+                        self.landed.insert(*id);
+                    }
+                    Event::Entered { .. } => drop(self.failed.remove(id)), // it is tried again
                     Event::IterationEnded { usage, .. } => self.usage = self.usage.plus(*usage),
-                    event if writes::is_failure(event) => self.failed += 1,
+                    event if writes::is_failure(event) => drop(self.failed.insert(*id)),
                     _ => {}
                 }
                 for text in self.phases(seq, *id, event) {
@@ -610,6 +631,24 @@ impl Watch {
         if let Some(text) = text {
             self.tell(seq, NewsLine { at_ms, task, text });
         }
+    }
+
+    /// Counts what engines before this one did in the same run, so that a kill does not begin the figures anew.
+    fn take_over(&mut self, at: Seq) {
+        if !std::mem::take(&mut self.takes_over) {
+            return;
+        }
+        let records = reports::records_until(&self.reader, Some(at), true);
+        let Some(record) = records.ok().and_then(|mut records| records.pop()) else { return };
+        for task in &record.tasks {
+            match task.result {
+                TaskResult::Landed => drop(self.landed.insert(task.id)),
+                TaskResult::Failed => drop(self.failed.insert(task.id)),
+                _ => {}
+            }
+        }
+        self.usage = record.used().usage;
+        self.earlier_ms = reports::line(&record).took_ms(moment::now_ms());
     }
 
     fn tell(&mut self, seq: u64, line: NewsLine) {
@@ -671,7 +710,14 @@ impl Watch {
         Some(sprints::bar(sprint, sprint_ready(sprint, self.counted.queued), now))
     }
 
-    fn view(&self, view: &View, mode: RunMode, elapsed: Duration, after: Option<u64>) -> RunView {
+    fn view(
+        &self,
+        view: &View,
+        checks: &[RunningCheck],
+        mode: RunMode,
+        elapsed: Duration,
+        after: Option<u64>,
+    ) -> RunView {
         let live = &view.live;
         let now_ms = moment::now_ms();
         let mut under_way = Usage::default();
@@ -691,7 +737,10 @@ impl Watch {
                 elapsed_ms: reads::elapsed_ms(task, now_ms),
                 tokens: wire::tokens(all),
                 cost_usd: wire::usd(all.micro_usd),
-                last_words: live.map(last_words).unwrap_or_default(),
+                last_words: match running_checks::of_task(checks, task.id) {
+                    Some(check) => running_checks::progress(check),
+                    None => live.map(last_words).unwrap_or_default(),
+                },
             })
         });
         let slots: Vec<SlotLine> = slots.collect();
@@ -708,13 +757,15 @@ impl Watch {
             queue_held: view.queue.hold().map(|hold| hold.reason.clone()),
             slots,
             slots_max: self.slots_max,
-            landed: self.landed,
-            failed: self.failed,
+            landed: self.landed.len() as u64,
+            failed: self.failed.len() as u64,
             landing,
             waiting,
             needs_you,
             queued,
-            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            elapsed_ms: u64::try_from(elapsed.as_millis())
+                .unwrap_or(u64::MAX)
+                .saturating_add(self.earlier_ms),
             tokens: wire::tokens(self.usage.plus(under_way)),
             cost_usd: wire::usd(self.usage.plus(under_way).micro_usd),
             news: match after {

@@ -379,7 +379,7 @@ fn task_line(reader: &Reader, task: &Task, stat: &TaskStat) -> Result<api::Sprin
         commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
         tokens: stat.tokens,
         cost_usd: wire::usd(stat.micro_usd),
-        why: why_sentence(task, &Among { unmet, ..Among::default() }),
+        why: why_sentence(task, &Among::behind(reader, unmet)?),
     })
 }
 

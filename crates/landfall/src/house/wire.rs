@@ -1,14 +1,16 @@
 //! From the model's values to the wire's, and back. Each conversion is written out: a new variant of the model makes
 //! someone decide what clients see of it.
 
-use landfall_api as api;
+use landfall_api::{self as api, Problem};
 use landfall_engine::Live;
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
 use landfall_engine::model::pilot::Mode;
 use landfall_engine::model::{
     self, Concern, EndKind, State, Status, StepResult, Task, TaskId, TaskSpec, Wait,
 };
-use landfall_engine::store::TaskRow;
+use landfall_engine::store::{Reader, TaskRow};
+
+use super::dead_end::{self, DeadEnd};
 
 pub(super) fn task_id(id: TaskId) -> api::TaskId {
     api::TaskId(id.0)
@@ -186,6 +188,15 @@ pub(super) struct Among {
     pub unmet: Vec<TaskId>,
     /// What keeps it from starting, if it could otherwise.
     pub held: Option<Wait>,
+    /// The need that ended without landing, if it waits behind one.
+    pub dead_end: Option<DeadEnd>,
+}
+
+impl Among {
+    /// Of a task that waits for these needs.
+    pub fn behind(reader: &Reader, unmet: Vec<TaskId>) -> Result<Self, Problem> {
+        Ok(Self { dead_end: dead_end::behind(reader, &unmet)?, unmet, ..Self::default() })
+    }
 }
 
 /// The status of a row among others.

@@ -10,10 +10,10 @@ use landfall_engine::{Ask, NewTask, Reply};
 
 use super::engine_at::EngineAt;
 use super::place::Place;
-use super::reads::{Look, why_sentence};
+use super::reads::{self, Look, why_sentence};
 use super::tables::Tables;
 use super::wire::Among;
-use super::{modules, moment, orphans, problem, propose, trust, wire};
+use super::{dead_end, modules, moment, orphans, problem, propose, running_checks, trust, wire};
 
 /// Asks the engine, wherever it is.
 pub(super) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
@@ -37,6 +37,7 @@ pub(super) fn write(
         Request::Message(asked) => Response::Message(clerk.message(asked)?),
         Request::Hold(asked) => Response::Hold(clerk.hold(asked)?),
         Request::Release(asked) => Response::Release(clerk.release(&asked)?),
+        Request::Accept(asked) => Response::Accept(clerk.accept(&asked)?),
         Request::Block(asked) => Response::Block(clerk.block(&asked)?),
         Request::Limits(asked) => Response::Limits(clerk.limits(&asked)?),
         Request::TaskDo(asked) => Response::TaskDo(clerk.task_do(&asked)?),
@@ -170,7 +171,7 @@ impl Clerk<'_> {
             };
             let mut row = TaskRow::of(&task);
             row.unmet = u32::try_from(unmet.len()).unwrap_or(u32::MAX);
-            lines.push(wire::line(row, &Among { needs, unmet, held: None }));
+            lines.push(wire::line(row, &Among { needs, unmet, ..Among::default() }));
         }
         Ok(api::Added { tasks: lines })
     }
@@ -199,22 +200,40 @@ impl Clerk<'_> {
             let changed = self.tasks(Ask::Tell(vec![id], Box::new(News::StopTask)))?;
             let sentence =
                 changed.first().map_or(String::new(), |task| why_sentence(task, &Among::default()));
-            return Ok(api::Stopped { run: None, tasks: vec![task], text: sentence });
+            return Ok(api::Stopped { run: None, tasks: vec![task], text: sentence, details: Vec::new() });
         }
         let reader = self.reader()?;
         let at_work = orphans::running(self.place, &reader)?;
+        let checks = self.engine.checks();
         let run = reader.runs(1).map_err(|error| problem::store(&error))?.pop();
         let agents = match (self.ask)(Ask::StopRun { now: asked.now })? {
             Reply::Stopping { agents } => agents as u64,
             other => return Err(unexpected("a stop", &other)),
         };
         let text = match (agents, asked.now) {
-            (0, _) => "the run ends as soon as what is being verified or landed is through.".to_owned(),
+            (0, true) => "the run ends now.".to_owned(),
+            (0, false) => "the run ends as soon as what is being verified or landed is through.".to_owned(),
             (many, true) => format!("{} being stopped; their work is kept.", are(many)),
             (many, false) => format!("the run ends when {} finished the iteration under way.", have(many)),
         };
+        let mut details = Vec::new();
+        for id in &at_work {
+            let Some(task) = reader.task(*id).map_err(|error| problem::store(&error))? else { continue };
+            let when = if asked.now { "stops within seconds" } else { "stops after this iteration" };
+            details.push(format!("{id}: iteration {} of its agent {when}", reads::iteration(&task)));
+        }
+        for check in &checks {
+            let when = match asked.now {
+                true => "ends now and runs again in the next run".to_owned(),
+                false => {
+                    let left = check.limit_ms.saturating_sub(check.elapsed_ms);
+                    format!("runs to its end, at most {} more", moment::span(left))
+                }
+            };
+            details.push(format!("{}: check {} {when}", check.of, running_checks::brief(check)));
+        }
         let tasks = at_work.into_iter().map(wire::task_id).collect();
-        Ok(api::Stopped { run: run.map(|run| wire::run_id(run.id)), tasks, text })
+        Ok(api::Stopped { run: run.map(|run| wire::run_id(run.id)), tasks, text, details })
     }
 
     fn retry(&self, asked: api::Retry) -> Result<api::Changed, Problem> {
@@ -234,13 +253,39 @@ impl Clerk<'_> {
         let news = News::Cancel { reason: asked.reason.unwrap_or_default() };
         let changed = self.tell(&asked.tasks, news)?;
         let mut answer = self.changed(&changed, "was cancelled; its work is kept")?;
+        let reader = self.reader()?;
         for (line, task) in answer.tasks.iter_mut().zip(&changed) {
             if !task.is_over() {
                 line.text =
                     format!("{} is being stopped and will then be cancelled; its work is kept.", task.id);
             }
+            let needed_by = self.open_dependents(&reader, task.id)?;
+            if let Some(ways) = dead_end::ways_out(task.id, &needed_by) {
+                line.text = format!("{} {ways}", line.text);
+            }
         }
         Ok(answer)
+    }
+
+    /// Tasks that need this one and are not over.
+    fn open_dependents(&self, reader: &Reader, id: TaskId) -> Result<Vec<TaskId>, Problem> {
+        let of = |error| problem::store(&error);
+        let mut open = Vec::new();
+        for dependent in reader.dependents(id).map_err(of)? {
+            let task = reader.task(dependent).map_err(of)?;
+            open.extend(task.filter(|task| !task.is_over()).map(|task| task.id));
+        }
+        Ok(open)
+    }
+
+    fn accept(&self, asked: &api::Accept) -> Result<api::Changed, Problem> {
+        let reason = asked.reason.trim().to_owned();
+        if reason.is_empty() {
+            return Err(Problem::new(ProblemCode::BadInput, "the reason is empty")
+                .hint("say in a few words where it was done, such as a commit"));
+        }
+        let changed = self.tell(&asked.tasks, News::Accept { reason })?;
+        self.changed(&changed, "is done; the tasks that need it go on")
     }
 
     fn answer(&self, asked: api::Answer) -> Result<api::Changed, Problem> {

@@ -148,6 +148,9 @@ fn alerts(state: &State, theme: Theme) -> Vec<Part> {
     } else if let Some(pilot) = status.pilot.as_ref().filter(|pilot| pilot.phase == "waiting for you") {
         alerts.push((format!("YOUR TURN: {}", clean(&pilot.text)), theme.warn()));
     }
+    if let Some(spent) = crate::commands::words::blocking_budget(&status.budgets) {
+        alerts.push((format!("OUT OF BUDGET: {}", clean(&spent)), theme.warn()));
+    }
     if let Some(hold) = status.queue.as_ref().and_then(|queue| queue.hold.as_ref()) {
         alerts.push((format!("NOTHING LANDS: {} · M says more", clean(&hold.reason)), theme.warn()));
     }

@@ -164,6 +164,7 @@ pub fn inbox(items: Vec<InboxItem>) -> Inbox {
 
 pub fn status() -> StatusReport {
     let active = |number: u32, title: &str, doing: &str, words: &str| ActiveLine {
+        check: None,
         task: task(number),
         title: title.to_owned(),
         step: "work".to_owned(),
@@ -186,6 +187,7 @@ pub fn status() -> StatusReport {
         }),
     };
     StatusReport {
+        checks: Vec::new(),
         counts: BTreeMap::from([(Status::Ready, 9), (Status::Active, 2), (Status::Done, 14)]),
         run: Some(RunState {
             run: "R4".parse().expect("an id"),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use landfall_testkit::Scratch;
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::LANDFALL;
 use crate::hold_file::HoldFile;
@@ -25,10 +26,19 @@ pub struct OnTerminal {
 
 impl OnTerminal {
     pub fn start(scratch: &Scratch, args: &[&str], more: &[(&str, &str)]) -> Self {
+        Self::start_with_columns(scratch, args, more, 0) // as one that does not say how wide it is
+    }
+
+    /// The same on a terminal with so many columns.
+    pub fn start_with_columns(scratch: &Scratch, args: &[&str], more: &[(&str, &str)], columns: u16) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&master).expect("ours");
         unlockpt(&master).expect("ours");
+        if columns > 0 {
+            let size = Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+            tcsetwinsize(&master, size).expect("a size");
+        }
         let name = ptsname(&master, Vec::new()).expect("a name");
         let open = || {
             let end = rustix::fs::open(

@@ -322,6 +322,7 @@ impl State {
             | Response::Message(changed)
             | Response::Hold(changed)
             | Response::Release(changed)
+            | Response::Accept(changed)
             | Response::Block(changed)
             | Response::QueueEject(changed)
             | Response::Review(changed) => {

@@ -73,6 +73,11 @@ fn slot(
         let said = if agent.words.is_empty() { &agent.evidence } else { &agent.words };
         more.push(said.clone());
     }
+    if let Some(check) = &line.check {
+        let (elapsed, limit) = (format::duration(check.elapsed_ms), format::duration(check.limit_ms));
+        more.push(format!("check {}, {elapsed} of {limit}", check.check));
+        more.push(check.last_line.clone());
+    }
     more.retain(|part| !part.is_empty());
     let more = clean(&more.join(" · ")).into_owned();
     [
