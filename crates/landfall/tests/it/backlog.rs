@@ -167,7 +167,7 @@ fn night() -> BTreeMap<usize, Plan> {
 }
 
 /// The script of a task: what goes wrong, and then what it comes to, as often as it is asked.
-fn script(scratch: &Scratch, number: usize, plan: &Plan) -> String {
+fn script(number: usize, plan: &Plan) -> String {
     let mut script = String::new();
     for (place, trouble) in plan.trouble.iter().enumerate() {
         let trouble = trouble.replace("NUMBER", &number.to_string());
@@ -315,7 +315,7 @@ fn sixty_tasks_with_every_misbehaviour_end_by_themselves_and_main_is_green() {
     for (number, plan) in &plans {
         let needs: Vec<String> = plan.needs.iter().map(|need| format!("T{need}")).collect();
         let more: Vec<&str> = needs.iter().flat_map(|need| ["--needs", need.as_str()]).collect();
-        let id = scratch.task(&format!("Number {number}"), &script(&scratch, *number, plan), &more);
+        let id = scratch.task(&format!("Number {number}"), &script(*number, plan), &more);
         assert_eq!(id, format!("T{number}"));
     }
 
