@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use landfall_host::git::Repo;
 use landfall_host::sandbox::{self, Level, Limits, Sandbox};
 use landfall_model::denial::{self, AccessRules, DeniedAccess, SandboxDenial, access_failures};
 use landfall_model::home;
@@ -20,8 +19,6 @@ use crate::site::Site;
 pub(crate) struct Reach {
     /// How it is confined.
     pub confinement: Confinement,
-    /// The person's own checkout, with its git folder: files that git ignores, and settings of git, hold secrets.
-    pub checkout: Vec<PathBuf>,
     /// Where it works.
     pub work: PathBuf,
     /// Its folder for temporary files.
@@ -77,11 +74,7 @@ pub(crate) fn around(
         read.extend(sandbox::needed_runtime_files());
         private.extend(sandbox::shared_temporary_folders());
     }
-    let checkout: Vec<PathBuf> = reach.checkout.iter().filter(|path| may_be_hidden(path)).cloned().collect();
-    let whole: Vec<&Path> = home.into_iter().chain(checkout.iter().map(PathBuf::as_path)).collect();
-    let tools = tools(home, &whole, env, hide.iter().chain(&private).chain(&checkout));
-    let tools = without_links_to(&hide, home, tools);
-    hide.extend(checkout.into_iter().filter(|path| !write.contains(path)));
+    let tools = without_links_to(&hide, home, tools(home, env, hide.iter().chain(&private)));
     let layers = reach.caches.layers.clone();
     // What the person opened for writing stays so, also where a toolchain or a cache is kept.
     let open: Vec<&PathBuf> = write.iter().chain(layers.iter().map(|layer| &layer.path)).collect();
@@ -183,13 +176,6 @@ fn may_be_hidden(folder: &Path) -> bool {
     !SHARED.iter().any(|shared| folder == Path::new(shared))
 }
 
-/// The checkout of the person, and the git folder that it shares with others of theirs.
-pub(crate) fn checkout_of(repo: &Repo) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = [repo.root(), repo.common_dir()].map(Path::to_owned).to_vec();
-    folders.dedup();
-    folders
-}
-
 /// The home folder, unless it is one that programs cannot do without, and every usual place of a secret: those lie in the home
 /// folder, but also below what is opened there.
 fn hidden_at_home(home: &Path) -> Vec<PathBuf> {
@@ -220,10 +206,9 @@ pub fn secret_places() -> impl Iterator<Item = &'static str> {
     home::SECRETS.into_iter().chain(landfall_agents::LOGINS)
 }
 
-/// What builds need of hidden places: toolchains at home, and what the environment names. None of `whole` is opened as a whole.
+/// What builds need of hidden places: toolchains at home, and what the environment names.
 fn tools<'a>(
     home: Option<&Path>,
-    whole: &[&Path],
     env: &[(OsString, OsString)],
     hidden: impl Iterator<Item = &'a PathBuf> + Clone,
 ) -> Vec<PathBuf> {
@@ -240,7 +225,7 @@ fn tools<'a>(
         }
         if name == "PATH" {
             let folders = std::env::split_paths(value).filter(|path| is_hidden(path));
-            found.extend(folders.flat_map(|folder| programs_behind(home, whole, &folder)));
+            found.extend(folders.flat_map(|folder| programs_behind(home, &folder)));
         }
     }
     found
@@ -269,16 +254,16 @@ fn real_or_same(path: &Path) -> PathBuf {
 const PROGRAMS_MAX: usize = 1_000;
 
 /// What the programs in a folder of `PATH` consist of, where it holds only links to them, or is part of a toolchain.
-fn programs_behind(home: Option<&Path>, whole: &[&Path], folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = toolchain_of(home, whole, folder).into_iter().collect();
+fn programs_behind(home: Option<&Path>, folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = toolchain_of(home, folder).into_iter().collect();
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(PROGRAMS_MAX);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     for target in links.filter_map(|link| link.path().canonicalize().ok()) {
-        let is_hidden = whole.iter().any(|whole| target.starts_with(whole));
-        if let Some(parent) = target.parent().filter(|_| is_hidden) {
-            found.extend(toolchain_of(home, whole, parent).or_else(|| {
-                let is_whole = whole.iter().any(|whole| whole.starts_with(parent));
-                Some(if is_whole { target.clone() } else { parent.to_owned() })
+        let is_at_home = home.is_some_and(|home| target.starts_with(home));
+        if let Some(parent) = target.parent().filter(|_| is_at_home) {
+            found.extend(toolchain_of(home, parent).or_else(|| {
+                let is_home = home.is_some_and(|home| home.starts_with(parent));
+                Some(if is_home { target.clone() } else { parent.to_owned() })
             }));
         }
     }
@@ -288,10 +273,9 @@ fn programs_behind(home: Option<&Path>, whole: &[&Path], folder: &Path) -> Vec<P
 }
 
 /// The toolchain whose programs are in `folder`, such as `~/sdk/go` for `~/sdk/go/bin`.
-fn toolchain_of(home: Option<&Path>, whole: &[&Path], folder: &Path) -> Option<PathBuf> {
+fn toolchain_of(home: Option<&Path>, folder: &Path) -> Option<PathBuf> {
     let root = folder.parent().filter(|_| folder.ends_with("bin"))?;
-    let is_too_much = whole.iter().any(|whole| whole.starts_with(root))
-        || home.is_some_and(|home| root == home.join(".local"));
+    let is_too_much = home.is_some_and(|home| home.starts_with(root) || root == home.join(".local"));
     let has_libraries = ["lib", "lib64", "libexec", "pkg"].iter().any(|name| root.join(name).is_dir());
     (!is_too_much && has_libraries).then(|| root.to_owned())
 }
@@ -543,7 +527,6 @@ mod tests {
         let work = folder.workspaces().join("T1");
         let reach = Reach {
             confinement: level,
-            checkout: Vec::new(),
             work,
             tmp: "/tmp/x".into(),
             own: own.to_vec(),
@@ -584,7 +567,6 @@ mod tests {
         let hide = |own: &[&str]| {
             let reach = Reach {
                 confinement: Confinement::Isolated,
-                checkout: Vec::new(),
                 work: folder.workspaces().join("T1"),
                 tmp: "/tmp/x".into(),
                 own: own.iter().map(|&path| path.to_owned()).collect(),
@@ -632,7 +614,6 @@ mod tests {
         let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
         let reach = Reach {
             confinement: Confinement::Isolated,
-            checkout: Vec::new(),
             work: folder.workspaces().join("T1"),
             tmp: "/tmp/x".into(),
             own: Vec::new(),
@@ -644,56 +625,6 @@ mod tests {
             assert!(!sandbox.read.contains(&PathBuf::from(place)), "{place}: {:?}", sandbox.read);
         }
         assert!(sandbox.read.contains(&PathBuf::from("/home/me/.cargo")));
-    }
-
-    #[test]
-    fn the_checkout_is_hidden_wherever_it_is_and_programs_of_it_are_found() {
-        let env = [("HOME", "/home/me"), ("PATH", "/usr/bin:/work/p/.venv/bin")];
-        let env: Vec<(OsString, OsString)> = env.map(|(name, value)| (name.into(), value.into())).to_vec();
-        let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
-        let sandbox = |level: Confinement, checkout: &str, work: &str| {
-            let reach = Reach {
-                confinement: level,
-                checkout: vec![checkout.into()],
-                work: work.into(),
-                tmp: "/tmp/x".into(),
-                own: Vec::new(),
-                read: Vec::new(),
-                caches: CacheAccess::default(),
-            };
-            around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on")
-        };
-        for level in [Confinement::Write, Confinement::Isolated, Confinement::Strict] {
-            let found = sandbox(level, "/work/p", "/state/T1");
-            assert!(found.hide.contains(&PathBuf::from("/work/p")), "{level:?}");
-            assert!(found.read.contains(&PathBuf::from("/work/p/.venv/bin")), "{level:?}: {:?}", found.read);
-            assert!(!found.read.contains(&PathBuf::from("/work/p")), "{level:?}: {:?}", found.read);
-            // What cannot be hidden, and what it works in, stays.
-            assert!(!sandbox(level, "/", "/state/T1").hide.contains(&PathBuf::from("/")));
-            assert!(!sandbox(level, "/work/p", "/work/p").hide.contains(&PathBuf::from("/work/p")));
-        }
-    }
-
-    #[test]
-    fn programs_of_the_checkout_open_no_more_of_it_than_they_need() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let root = folder.path().canonicalize().expect("it is there");
-        for made in ["bin", "lib", "node_modules/.bin", "node_modules/cli/dist"] {
-            std::fs::create_dir_all(root.join(made)).expect("made");
-        }
-        std::fs::write(root.join("node_modules/cli/dist/run.js"), "").expect("written");
-        std::fs::write(root.join("start"), "").expect("written");
-        let link = |target: &str, name: &str| {
-            std::os::unix::fs::symlink(root.join(target), root.join("node_modules/.bin").join(name))
-        };
-        link("node_modules/cli/dist/run.js", "run").expect("linked");
-        link("start", "start").expect("linked");
-        let found = |folder: &str| programs_behind(None, &[&root], &root.join(folder));
-        assert_eq!(found("bin"), [] as [PathBuf; 0], "the root has a `lib`, but is the checkout");
-        assert_eq!(
-            found("node_modules/.bin"),
-            ["node_modules/cli/dist", "start"].map(|name| root.join(name))
-        );
     }
 
     #[test]

@@ -254,7 +254,6 @@ fn prepare(
     let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
     let mut reach = Reach {
         confinement: question.profile.sandbox,
-        checkout: vec![question.root.to_owned()],
         work: work.clone(),
         tmp,
         own: agent.needs(&profile).state,

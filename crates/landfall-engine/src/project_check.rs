@@ -30,8 +30,6 @@ use crate::warm_caches;
 pub struct CheckRequest<'a> {
     /// The settings of the project.
     pub settings: &'a Settings,
-    /// Its root.
-    pub root: &'a Path,
     /// Its state.
     pub folder: &'a StateFolder,
     /// Its store, which has the commits.
@@ -211,7 +209,6 @@ impl OneCheck<'_> {
         let env = with(&env, caches.env.clone());
         let reach = Reach {
             confinement: level,
-            checkout: vec![self.request.root.to_owned()],
             work: checkout.path.clone(),
             tmp: tmp.clone(),
             own: Vec::new(),

@@ -189,7 +189,7 @@ pub const ATTEMPTS: &[Attempt] = &[
     },
     Attempt {
         name: "read-project",
-        what: "read your checkout",
+        what: "read your checkout in the home folder",
         run: |scene| read(&scene.project().join("file")),
     },
     Attempt {
