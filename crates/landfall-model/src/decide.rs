@@ -1484,7 +1484,11 @@ impl Draft {
             | State::Review { .. }
             | State::Ended(_) => {
                 let detail = format!("you said that it is already done, because {reason}");
-                self.end(EndKind::Done, EndCode::Person, detail)
+                self.end(EndKind::Done, EndCode::Person, detail)?;
+                if self.task.workspace.is_some() {
+                    self.effect(Effect::Tidy { task: self.task.id }); // what is in it is kept under a ref
+                }
+                Ok(())
             }
         }
     }

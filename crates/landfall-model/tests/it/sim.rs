@@ -699,7 +699,7 @@ impl Sim {
         let shut = shut.map(|task| task.id);
         let task = shut.filter(|_| self.rng.once_in(2)).unwrap_or_else(|| self.any_task());
         let before = self.world.get(task).expect("it exists").clone();
-        let news = match self.rng.below(19) {
+        let news = match self.rng.below(18) {
             0..=2 => News::StopTask,
             3 => News::Cancel { reason: "no longer wanted".to_owned() },
             4..=7 => News::Retry { fresh: self.rng.once_in(3), note: None },
@@ -708,7 +708,6 @@ impl Sim {
             13 => News::Hold { reason: String::new() },
             14..=15 => News::Release,
             16 => News::Block { reason: "not like this".to_owned() },
-            18 => News::Accept { reason: "it is there".to_owned() },
             17 => {
                 let limits = OwnLimits {
                     iterations_max: Some(OWN_ITERATIONS),
@@ -1750,10 +1749,7 @@ impl Sim {
         let final_end =
             matches!(&before.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
         let reopened = events.iter().any(|event| matches!(event, Event::Reopened { .. }));
-        // What a person gave up may turn out to be there already; what is done stays done.
-        let accepted = matches!(input.news, News::Accept { .. })
-            && matches!(&after.state, State::Ended(Ending { kind: EndKind::Done, .. }));
-        let stays = !final_end || before.state == after.state || reopened || accepted;
+        let stays = !final_end || before.state == after.state || reopened;
         self.demand(stays, || format!("{id} left its last state"));
         let entered = events.iter().filter(|event| matches!(event, Event::Entered { .. })).count();
         let grown = usize::try_from(after.attempt.0 - before.attempt.0).expect("attempts only grow");

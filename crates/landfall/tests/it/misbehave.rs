@@ -547,7 +547,7 @@ fn what_any_program_says_on_stderr_is_no_signal() {
     scratch.more_settings("[run]\niterations_max = 2");
     scratch.landfall(&["add", "Mutters"]).ok();
     assert_eq!(scratch.landfall(&["run"]).code, Some(8));
-    assert_eq!(scratch.status("T1"), "timeout");
+    assert_eq!(scratch.status("T1"), "failed");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn edge_02_twenty_iterations_are_twenty_finished_steps() {
     let scratch = scratch("iterations_max = 3");
     let task = scratch.task("Endless", &walks(ENDLESS), &FLOW);
     scratch.landfall(&["run"]);
-    assert_eq!(scratch.status(&task), "timeout", "{}", scratch.why(&task));
+    assert_eq!(scratch.status(&task), "failed", "{}", scratch.why(&task));
     assert!(scratch.why(&task).contains("all 3 iterations"), "{}", scratch.why(&task));
     assert_eq!(reason(&scratch), "max_iterations");
     let steps = noted(&scratch, "steps");

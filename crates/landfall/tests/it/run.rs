@@ -20,7 +20,7 @@ fn a_task_lands_and_the_proof_can_be_read() {
     place.add(&["make the file", "--body", &writes("wanted.txt"), "--criterion", "the file is there"]);
     let said = place.landfall(&["run"]).works();
     assert!(
-        said.out.contains("T1") && said.out.contains("done") && said.out.contains("1 landed"),
+        said.out.contains("T1") && said.out.contains("done") && said.out.contains("1 of 1 task landed"),
         "{said:?}"
     );
     assert!(said.err.contains(" T1 landed as "), "plain lines on stderr: {said:?}");
@@ -44,7 +44,7 @@ fn c42_the_exit_code_says_that_some_did_not_land() {
     place.add(&["fine", "--body", &writes("fine.txt")]);
     let said = place.landfall(&["run"]);
     assert_eq!(said.code, Some(8), "{said:?}");
-    assert!(said.out.contains("1 landed, 1 did not") && said.out.contains("no key"), "{said:?}");
+    assert!(said.out.contains("1 of 2 tasks landed; 1 failed or blocked") && said.out.contains("no key"), "{said:?}");
 }
 
 #[test]
