@@ -5,7 +5,7 @@ use landfall_api::{RunLine, RunReport, RunResult, RunTaskLine};
 use crate::format::{commit, count, duration, moment, plural, times, usd};
 use crate::say::clean;
 use crate::table::Table;
-use crate::tone::{Tone, paint};
+use crate::tone::{TextTone, paint};
 
 /// `14 of 20 tasks landed; 2 failed or blocked, 4 stuck behind others`. The numbers add up.
 pub fn headline(run: &RunLine) -> String {
@@ -66,16 +66,19 @@ pub fn text(report: &RunReport, now_ms: i64) -> String {
     let RunReport { run, tasks, notes } = report;
     let mut text = format!("{} of {}\n", name(run), moment(run.began_ms));
     let good = run.counts.failed == 0 && run.counts.behind == 0;
-    text += &format!("{}\n\n", paint(if good { Tone::Good } else { Tone::Bad }, &headline(run)));
+    text += &format!("{}\n\n", paint(if good { TextTone::Good } else { TextTone::Bad }, &headline(run)));
     for (name, value) in figures(run, now_ms) {
         text += &format!("  {name:<7} {}\n", clean(&value));
     }
     for note in notes {
-        text += &format!("\n{}\n", paint(Tone::Warn, &clean(note)));
+        text += &format!("\n{}\n", paint(TextTone::Warn, &clean(note)));
     }
     for (result, tasks) in groups(tasks) {
-        text +=
-            &format!("\n{} ({})\n", paint(Tone::of_result(result), &capital(result.words())), tasks.len());
+        text += &format!(
+            "\n{} ({})\n",
+            paint(TextTone::of_result(result), &capital(result.words())),
+            tasks.len()
+        );
         let mut table = Table::new(&["TASK", "ITERATIONS", "AGENTS", "COST", "COMMIT", "TITLE"]);
         for task in &tasks {
             table.row([

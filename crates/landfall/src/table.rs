@@ -4,7 +4,7 @@
 use console::measure_text_width;
 
 use crate::say::{clean, shorten};
-use crate::tone::{self, Tone, paint};
+use crate::tone::{self, TextTone, paint};
 
 /// Where nobody says how wide it is, a cell ends here: a title of 10 kB is no title any more.
 const CELL_COLUMNS_MAX: usize = 200;
@@ -58,7 +58,8 @@ impl Table {
                 let limited = columns.is_some() || place < last;
                 let cell = if limited { shorten(cell, widths[place]) } else { cell.into() };
                 let room = " ".repeat(widths[place].saturating_sub(measure_text_width(&cell)));
-                let shown = if number == 0 { paint(Tone::Dim, &cell) } else { self.painted(place, &cell) };
+                let shown =
+                    if number == 0 { paint(TextTone::Dim, &cell) } else { self.painted(place, &cell) };
                 match right[place] {
                     true => line += &(room + &shown),
                     false if place == last => line += &shown,
@@ -84,7 +85,7 @@ impl Table {
     /// A cell in the colour of what it says, in columns that say how something stands.
     fn painted(&self, column: usize, cell: &str) -> String {
         let tone = match self.heading[column].as_str() {
-            "STATUS" | "STATE" | "OUTCOME" | "RESULT" | "DOING" => Tone::of_word(cell),
+            "STATUS" | "STATE" | "OUTCOME" | "RESULT" | "DOING" => TextTone::of_word(cell),
             _ => None,
         };
         tone.map_or_else(|| cell.to_owned(), |tone| paint(tone, cell))

@@ -12,7 +12,7 @@ const LABEL_COLUMNS_MAX: usize = 24;
 
 /// What a word means. Colour only repeats what the word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub enum TextTone {
     /// It is well.
     Good,
     /// It goes on.
@@ -25,7 +25,7 @@ pub enum Tone {
     Dim,
 }
 
-impl Tone {
+impl TextTone {
     /// The tone of what has become of a task in a run.
     pub fn of_result(result: RunResult) -> Self {
         match result {
@@ -62,7 +62,7 @@ impl Tone {
 }
 
 /// The text in the colour of its meaning, if stdout is a terminal that wants colour. `NO_COLOR` is respected.
-pub fn paint(tone: Tone, text: &str) -> String {
+pub fn paint(tone: TextTone, text: &str) -> String {
     if is_coloured() { tone.style().force_styling(true).apply_to(text).to_string() } else { text.to_owned() }
 }
 
@@ -142,7 +142,7 @@ pub fn wrap(line: &str, columns: usize, indent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tone, fit_within};
+    use super::{TextTone, fit_within};
 
     #[test]
     fn long_lines_are_wrapped_under_their_own_beginning() {
@@ -153,8 +153,8 @@ mod tests {
             "held    a reason that is too long for\n        one line of it\n",
         );
         check(
-            "- T3 waits for T2, which failed; `landfall retry T2 --all` starts it\n",
-            "- T3 waits for T2, which failed;\n  `landfall retry T2 --all` starts it\n",
+            "- T3 waits for T2, which failed; `landfall retry T2` starts it\n",
+            "- T3 waits for T2, which failed;\n  `landfall retry T2` starts it\n",
         );
         check(
             "  you can: answer it with one of the options given\n",
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn a_word_has_the_tone_of_its_meaning() {
-        assert_eq!(Tone::of_word("waiting (question)"), Some(Tone::Warn));
-        assert_eq!(Tone::of_word("done"), Some(Tone::Good));
-        assert_eq!(Tone::of_word("Fix the parser"), None);
+        assert_eq!(TextTone::of_word("waiting (question)"), Some(TextTone::Warn));
+        assert_eq!(TextTone::of_word("done"), Some(TextTone::Good));
+        assert_eq!(TextTone::of_word("Fix the parser"), None);
     }
 }

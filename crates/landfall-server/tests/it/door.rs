@@ -99,8 +99,8 @@ fn a_stranger_comes_nowhere_but_to_the_open_routes() {
 fn with_the_token_every_route_answers() {
     let (place, samples) = (Place::new(), Samples::new());
     // There is a run, so its page is there too.
-    let runs: serde_json::Value = serde_json::from_slice(&samples.full("x")["runs"]).expect("json");
-    place.toy.answer("runs", "/runs", runs["runs"].clone());
+    let report: serde_json::Value = serde_json::from_slice(&samples.full("x")["report"]).expect("json");
+    place.toy.answer("report", "/run", report["run"].clone());
     for route in served().iter().filter(|it| ends(it)) {
         let mut asking = right(&place, &samples, route)
             .with("Authorization", &format!("Bearer {}", place.token))

@@ -5,14 +5,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::exit::Failure;
 
 /// The word that was typed, and what does it here.
-const ELSEWHERE: [(&str, &str); 38] = [
+const ELSEWHERE: [(&str, &str); 37] = [
     ("start", "landfall run"),
     ("go", "landfall run"),
     ("continue", "landfall run"),
     ("work", "landfall run"),
     ("approve", "landfall review T7 approve"),
     ("reject", "landfall review T7 reject \"reason\""),
-    ("accept", "landfall review T7 approve"),
     ("config", "edit landfall.toml; docs/reference/settings.md lists every setting"),
     ("settings", "edit landfall.toml; docs/reference/settings.md lists every setting"),
     ("set", "edit landfall.toml; docs/reference/settings.md lists every setting"),

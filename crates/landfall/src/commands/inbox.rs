@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format;
 use crate::say::{clean, shell_word};
-use crate::tone::{Tone, paint};
+use crate::tone::{TextTone, paint};
 
 /// Show everything that waits for you
 ///
@@ -58,7 +58,7 @@ fn text(found: &Inbox) -> String {
             item.actions.iter().filter_map(|action| Some((command(action)?, action.label.as_str()))).collect();
         let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
         for (command, label) in &commands {
-            text.push_str(&format!("    {}  {}\n", clean(&format!("{command:<width$}")), paint(Tone::Dim, &clean(label))));
+            text.push_str(&format!("    {}  {}\n", clean(&format!("{command:<width$}")), paint(TextTone::Dim, &clean(label))));
         }
     }
     if found.more > 0 {
@@ -67,11 +67,11 @@ fn text(found: &Inbox) -> String {
     text
 }
 
-fn tone(kind: InboxKind) -> Tone {
+fn tone(kind: InboxKind) -> TextTone {
     match kind {
-        InboxKind::Escalation | InboxKind::Failed | InboxKind::Blocked => Tone::Bad,
-        InboxKind::Question | InboxKind::Login | InboxKind::Conflict | InboxKind::Review => Tone::Warn,
-        InboxKind::Owed | InboxKind::Acceptance | InboxKind::Paused => Tone::Dim,
+        InboxKind::Escalation | InboxKind::Failed | InboxKind::Blocked => TextTone::Bad,
+        InboxKind::Question | InboxKind::Login | InboxKind::Conflict | InboxKind::Review => TextTone::Warn,
+        InboxKind::Owed | InboxKind::Acceptance | InboxKind::Paused => TextTone::Dim,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::{clean, shell_word};
 use crate::table::Table;
-use crate::tone::{Tone, paint};
+use crate::tone::{TextTone, paint};
 use crate::{format, house};
 
 /// Show what runs, what waits and why
@@ -42,7 +42,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         None => text += "run     none; `landfall run` starts one\n",
     }
     if let Some(pilot) = &report.pilot {
-        let label = if pilot.pause.is_some() { paint(Tone::Warn, "PAUSED ") } else { "pilot  ".to_owned() };
+        let label = if pilot.pause.is_some() { paint(TextTone::Warn, "PAUSED ") } else { "pilot  ".to_owned() };
         text += &format!("{label} {}\n", clean(&pilot.text));
     }
     if let Some(sprint) = &report.sprint {
@@ -51,7 +51,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     if let Some(queue) = &report.queue {
         text += &format!("queue   {}\n", clean(&queue_line(queue)));
         if let Some(hold) = &queue.hold {
-            let label = paint(Tone::Warn, "HELD   ");
+            let label = paint(TextTone::Warn, "HELD   ");
             text += &format!("{label} {}; {}\n", clean(&hold.reason), clean(&hold.hint));
         }
     }
@@ -86,7 +86,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     };
     text += &format!("base    {} {at}\n", clean(&base.branch));
     if let Some(reason) = base.held.as_ref().or(base.unpublished.as_ref()) {
-        text += &format!("{}    {}\n", paint(Tone::Warn, "held"), clean(reason));
+        text += &format!("{}    {}\n", paint(TextTone::Warn, "held"), clean(reason));
     }
     if let Some(disk) = &report.disk {
         let used =
@@ -107,10 +107,10 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("budget  {}\n", clean(&words::budget(budget)));
     }
     if let Some(spent) = words::blocking_budget(&report.budgets) {
-        text += &format!("{} {}\n", paint(Tone::Bad, "BLOCKED"), clean(&spent));
+        text += &format!("{} {}\n", paint(TextTone::Bad, "BLOCKED"), clean(&spent));
     }
     for warning in &report.warnings {
-        text += &format!("{} {}\n", paint(Tone::Warn, "warning"), clean(warning));
+        text += &format!("{} {}\n", paint(TextTone::Warn, "warning"), clean(warning));
     }
     if !report.active.is_empty() {
         let mut table =
@@ -173,7 +173,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
 /// `3 done`, in the colour of its meaning.
 fn counted(status: Status, count: u64) -> String {
     let text = format!("{count} {status}");
-    Tone::of_word(status.word()).map_or_else(|| text.clone(), |tone| paint(tone, &text))
+    TextTone::of_word(status.word()).map_or_else(|| text.clone(), |tone| paint(tone, &text))
 }
 
 /// `T3 and T5 (a.rs, b.rs)`.

@@ -44,7 +44,10 @@ fn c42_the_exit_code_says_that_some_did_not_land() {
     place.add(&["fine", "--body", &writes("fine.txt")]);
     let said = place.landfall(&["run"]);
     assert_eq!(said.code, Some(8), "{said:?}");
-    assert!(said.out.contains("1 of 2 tasks landed; 1 failed or blocked") && said.out.contains("no key"), "{said:?}");
+    assert!(
+        said.out.contains("1 of 2 tasks landed; 1 failed or blocked") && said.out.contains("no key"),
+        "{said:?}"
+    );
 }
 
 #[test]
