@@ -112,7 +112,8 @@ fn hanging_indent(line: &str) -> usize {
     let label = rest.find("  ").map(|at| at + rest[at..].len() - rest[at..].trim_start().len());
     let label = label.map(|width| measure_text_width(&rest[..width]));
     // `held    reason`, or `spent   today: …`, whose label has one word in seven columns and a space.
-    let short = rest.get(..8).filter(|head| head.ends_with(' ') && !head.trim_end().contains(' ')).map(|_| 8);
+    let is_label = |head: &&str| leading == 0 && head.ends_with(' ') && !head.trim_end().contains(' ');
+    let short = rest.get(..8).filter(is_label).map(|_| 8);
     leading + label.filter(|width| *width <= LABEL_COLUMNS_MAX).or(short).unwrap_or(0)
 }
 
@@ -155,6 +156,10 @@ mod tests {
         check(
             "- T3 waits for T2, which failed; `landfall retry T2` starts it\n",
             "- T3 waits for T2, which failed;\n  `landfall retry T2` starts it\n",
+        );
+        check(
+            "  empties tests: tests/trim.sh, which assert nothing\n",
+            "  empties tests: tests/trim.sh, which\n  assert nothing\n",
         );
         check(
             "  you can: answer it with one of the options given\n",
