@@ -147,6 +147,8 @@ impl Loop {
     #[must_use]
     pub fn standing(&self) -> Standing {
         match (&self.over, self.stop) {
+            // It did all the iterations it was given.
+            (Some(Over { why: Why::Task(_, EndCode::MaxIterations), .. }), _) => Standing::Stopped,
             (Some(Over { why: Why::Task(EndKind::Failed, _), .. }), _) => Standing::Failed,
             (Some(_), _) => Standing::Stopped,
             (None, Some(_)) => Standing::Stopping,

@@ -381,7 +381,7 @@ fn cancel_works_in_every_status_that_is_not_over() {
         ("T1", "draft"),
         ("T2", "failed"),
         ("T3", "blocked"),
-        ("T4", "timeout"),
+        ("T4", "failed"),
         ("T5", "waiting"),
         ("T6", "review"),
         ("T7", "waiting"),
@@ -469,7 +469,7 @@ fn retry_gives_a_failed_task_all_its_tries_again() {
     scratch.more_settings("[run]\niterations_max = 2");
     scratch.task("Out of iterations", "say = \"hm\"\n", &[]);
     scratch.landfall(&["run"]);
-    assert_eq!(scratch.status("T1"), "timeout");
+    assert_eq!(scratch.status("T1"), "failed");
     scratch.landfall(&["retry", "T1"]).ok();
     scratch.landfall(&["run"]);
     assert_eq!(scratch.prompts("T1").len(), 4, "{}", scratch.why("T1"));

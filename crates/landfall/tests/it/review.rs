@@ -110,7 +110,7 @@ fn the_room_of_a_reviewer_of_a_task_that_failed_is_given_up() {
     scratch.more_settings("[run]\niterations_max = 1\n");
     scratch.task("Never done", "say = \"hm\"\n", &[]);
     scratch.landfall(&["run"]);
-    assert_eq!(scratch.status("T1"), "timeout");
+    assert_eq!(scratch.status("T1"), "failed");
     let own = scratch.detail("T1")["workspace"].as_str().map(std::path::PathBuf::from).expect("it is kept");
     let room = own.with_file_name("T1-review");
     let rooms = own.with_file_name(".engine").join("rooms");

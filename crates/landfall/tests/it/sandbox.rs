@@ -168,7 +168,7 @@ fn expected(outcome: &str) -> Vec<String> {
 
 #[test]
 fn nothing_that_an_agent_or_a_check_tries_outside_its_workspace_has_any_effect() {
-    for (who, status) in [(Who::Agent, "blocked"), (Who::Check, "timeout")] {
+    for (who, status) in [(Who::Agent, "blocked"), (Who::Check, "failed")] {
         let (scratch, came) = tried(who, "");
         assert_eq!(came, expected("refused"), "{who:?}: {}", scratch.heard());
         assert_eq!(scratch.status("T1"), status, "{who:?}: {}", scratch.why("T1"));
