@@ -302,7 +302,7 @@ fn check_disk(scratch: &Scratch, ends: &BTreeMap<usize, &'static str>) {
 #[test]
 fn sixty_tasks_with_every_misbehaviour_end_by_themselves_and_main_is_green() {
     let mut scratch = Scratch::new(LANDFALL);
-    scratch.be_patient(Duration::from_secs(400));
+    scratch.be_patient(Duration::from_secs(900));
     scratch.file("test.sh", CHECK);
     for which in 1..=3 {
         scratch.file(&format!("shared/{which}.txt"), "shared\n");
