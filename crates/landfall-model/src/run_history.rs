@@ -261,7 +261,7 @@ impl RunHistory {
             }
             Event::Landed { commit, .. } => {
                 open.used.entry(id).or_default(); // it may have been verified in an earlier run
-                drop(open.landed.insert(id, commit.clone()));
+                open.landed.insert(id, commit.clone());
             }
             // What ended in the run belongs to it, also where no agent worked on it.
             Event::Ended(_) => {

@@ -613,9 +613,13 @@ impl Watch {
                         self.failed.remove(id);
                         self.landed.insert(*id);
                     }
-                    Event::Entered { .. } => drop(self.failed.remove(id)), // it is tried again
+                    Event::Entered { .. } => {
+                        self.failed.remove(id); // it is tried again
+                    }
                     Event::IterationEnded { usage, .. } => self.usage = self.usage.plus(*usage),
-                    event if writes::is_failure(event) => drop(self.failed.insert(*id)),
+                    event if writes::is_failure(event) => {
+                        self.failed.insert(*id);
+                    }
                     _ => {}
                 }
                 for text in self.phases(seq, *id, event) {
@@ -642,8 +646,12 @@ impl Watch {
         let Some(record) = records.ok().and_then(|mut records| records.pop()) else { return };
         for task in &record.tasks {
             match task.result {
-                TaskResult::Landed => drop(self.landed.insert(task.id)),
-                TaskResult::Failed => drop(self.failed.insert(task.id)),
+                TaskResult::Landed => {
+                    self.landed.insert(task.id);
+                }
+                TaskResult::Failed => {
+                    self.failed.insert(task.id);
+                }
                 _ => {}
             }
         }
@@ -680,8 +688,8 @@ impl Watch {
     fn refresh(&mut self, id: TaskId) {
         match self.reader.task(id) {
             Ok(Some(task)) if matches!(task.state, State::Active { .. }) => {
-                drop(self.active.insert(id, task))
-            } // newer
+                self.active.insert(id, task);
+            }
             Ok(_) => {
                 self.active.remove(&id); // it rests
             }

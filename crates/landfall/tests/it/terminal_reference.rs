@@ -171,7 +171,7 @@ fn every_command_at_80_columns_is_in_the_reference() {
     }
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/terminal");
     if std::env::var_os("LANDFALL_BLESS").is_some() {
-        drop(std::fs::remove_dir_all(&folder)); // not there the first time
+        let _ = std::fs::remove_dir_all(&folder); // not there the first time
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         for (name, text) in &files {
             std::fs::write(folder.join(name), text).expect("a file can be written");
