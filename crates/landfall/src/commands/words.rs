@@ -172,8 +172,8 @@ pub fn blocking_budget(lines: &[BudgetLine]) -> Option<String> {
     let line = lines.iter().find(|line| line.used >= line.max)?;
     let whose = if line.scope == "day" { "the day" } else { "the run" };
     let setting = match line.scope.as_str() {
-        "day" => "tomorrow there is more, or raise it under `[run]`",
-        _ => "another `landfall run` goes on, or raise it under `[run]`",
+        "day" => "wait until midnight, or raise it under `[budget]`",
+        _ => "start another run with `landfall run`, or raise it under `[budget]`",
     };
     Some(format!("no agent starts: the budget of {whose} is used up ({}); {setting}", budget(line)))
 }
@@ -195,4 +195,22 @@ pub fn some_of(files: &[String]) -> String {
 )]
 fn whole(amount: f64) -> u64 {
     amount as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_api::{BudgetLine, BudgetOf};
+
+    use super::blocking_budget;
+
+    #[test]
+    fn a_used_up_budget_names_the_section_that_raises_it() {
+        for scope in ["run", "day"] {
+            let line = BudgetLine { scope: scope.to_owned(), of: BudgetOf::Usd, used: 20.0, max: 20.0 };
+            let text = blocking_budget(&[line]).expect("it is used up");
+            assert!(text.contains(scope) && text.contains("raise it under `[budget]`"), "{text}");
+        }
+        let left = BudgetLine { scope: "day".to_owned(), of: BudgetOf::Usd, used: 19.0, max: 20.0 };
+        assert_eq!(blocking_budget(&[left]), None);
+    }
 }
