@@ -1,4 +1,4 @@
-//! `landfall accept`: ends tasks whose work is already there.
+//! `landfall accept`: ends tasks as done whose work is already there.
 
 use landfall_api::{Accept, Ask, TaskId};
 
@@ -8,8 +8,8 @@ use crate::exit::{Exit, Failure};
 
 /// End a task as done because its work is already there
 ///
-/// Nothing lands. The tasks that need it go on. Use it where a task failed because somebody else did the work, or where a need was
-/// cancelled that nobody has to wait for.
+/// Nothing lands, and the tasks that need it can start. Use this if the work of a failed task was done elsewhere, or if other tasks
+/// no longer have to wait for a cancelled task.
 #[derive(clap::Args)]
 pub struct Args {
     /// Tasks, such as T7
