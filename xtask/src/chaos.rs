@@ -217,6 +217,7 @@ impl RoundProgress {
 /// Runs the rounds and prints a line for each. Findings are an error.
 pub fn run(words: &[&str]) -> Result<()> {
     let args = Args::parse(words)?;
+    mounts::enter_own_namespace(words)?;
     let lab = ChaosLab::open()?;
     let mut kinds = Vec::new();
     for kind in &args.kinds {
@@ -276,7 +277,7 @@ fn one_round(lab: &ChaosLab, kind: FaultKind, seed: u64) -> Result<(String, Vec<
         drop(mount);
         mounts::clear(&folder)?;
     } else {
-        findings.push(format!("the project is kept in {}", mount.keep().display()));
+        findings.push(format!("the project is kept in {}", mount.keep()?.display()));
     }
     Ok((summary, findings))
 }

@@ -1,10 +1,11 @@
 //! File systems for a round: a plain folder, a small one in memory, or an ext4 on a loop device that can lose its power.
 
 use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use super::FaultKind;
 
@@ -69,13 +70,20 @@ impl RoundMount {
     pub fn restore_power(&self) -> Result<()> {
         let image = self.image.as_ref().context("only a loop device loses its power")?;
         unmount(&self.path)?;
+        wait_for_release(image)?;
         mount_image(image, &self.path)
     }
 
-    /// Leaves it as it is, to be looked at.
-    pub fn keep(mut self) -> PathBuf {
+    /// Keeps what is in it, to be looked at. The mount itself ends with our namespace, so it is copied.
+    pub fn keep(mut self) -> Result<PathBuf> {
+        let is_own = std::env::var_os(OWN_NAMESPACE).is_some();
+        if self.is_mounted && is_own {
+            let kept = self.path.with_file_name("kept");
+            call("cp", &["-a", text(&self.path)?, text(&kept)?])?;
+            return Ok(kept);
+        }
         self.is_mounted = false;
-        self.path.clone()
+        Ok(self.path.clone())
     }
 }
 
@@ -87,6 +95,74 @@ impl Drop for RoundMount {
             eprintln!("xtask: {error:#}");
         }
     }
+}
+
+/// Set for the rounds that run in a mount namespace of their own.
+const OWN_NAMESPACE: &str = "LANDFALL_CHAOS_NAMESPACE";
+
+/// Starts this program again in a mount namespace of its own, whose mounts no other process can copy: a file system that was
+/// shut down would stay mounted there. Returns if we are in it already, or if none can be had here.
+pub fn enter_own_namespace(words: &[&str]) -> Result<()> {
+    if std::env::var_os(OWN_NAMESPACE).is_some() {
+        return Ok(());
+    }
+    let unshare = || {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "--propagation", "private", "--"]);
+        unshare
+    };
+    if !unshare().arg("true").output().is_ok_and(|done| done.status.success()) {
+        eprintln!(
+            "xtask: no mount namespace of our own can be had; other processes may copy the mounts of a round"
+        );
+        return Ok(());
+    }
+    let program = std::env::current_exe().context("find our own program")?;
+    let failed = unshare().arg(program).arg("chaos").args(words).env(OWN_NAMESPACE, "1").exec();
+    Err(failed).context("start the rounds in a mount namespace of their own")
+}
+
+/// Waits until a file system on this image is mounted nowhere. Its loop device goes with the last mount.
+fn wait_for_release(image: &Path) -> Result<()> {
+    const TRIES_MAX: u32 = 1_200; // a minute: a busy machine takes its time
+    let mut device = loop_device(image)?;
+    for _ in 0..TRIES_MAX {
+        if device.is_none() {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        device = loop_device(image)?;
+    }
+    let device = device.unwrap_or_default();
+    let holders = find_holders(&device);
+    bail!(
+        "the file system that was shut down is still mounted, so it cannot be mounted anew and this round says nothing: {device} \
+         is held by the mount namespace of {}; end them, or run chaos again without them",
+        if holders.is_empty() { "a process that cannot be read".to_owned() } else { holders.join(", ") }
+    )
+}
+
+fn loop_device(image: &Path) -> Result<Option<String>> {
+    let mut losetup = Command::new("losetup");
+    losetup.args(["--noheadings", "--output", "NAME", "--associated"]).arg(image);
+    let listed = losetup.output().context("start losetup")?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    Ok(listed.lines().next().map(|line| line.trim().to_owned()).filter(|name| !name.is_empty()))
+}
+
+/// The processes in whose mount namespace a device is mounted.
+fn find_holders(device: &str) -> Vec<String> {
+    let mut holders = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let mounts = std::fs::read_to_string(entry.path().join("mounts")).unwrap_or_default();
+        let is_holder = mounts.lines().any(|line| line.split(' ').next() == Some(device));
+        if is_holder && name.bytes().all(|byte| byte.is_ascii_digit()) {
+            let command = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            holders.push(format!("process {name} ({})", command.trim()));
+        }
+    }
+    holders
 }
 
 fn call(program: &str, args: &[&str]) -> Result<()> {
