@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landfall_model::acceptance::{
-    Check, Criteria, Mode, Occasion, Plan, Standing, plan, tick, tick_again,
-};
+use landfall_model::acceptance::{Check, Criteria, Mode, Occasion, Plan, Standing, plan, tick, tick_again};
 
 /// Reads a body, plans each criterion where nothing may be run, and ticks every box.
 pub fn criteria(data: &[u8]) {

@@ -12,7 +12,10 @@ pub fn papers(data: &[u8]) {
     assert_eq!(paper, Paper::read(&text), "the same text says the same");
     assert!(paper.gaps(true).len() >= paper.gaps(false).len());
     let handoff = paper.handoff.clone().unwrap_or_default();
-    assert!(handoff.lines().len() <= 24 && handoff.lines().iter().all(|line| line.chars().count() <= LINE_CHARS_MAX));
+    assert!(
+        handoff.lines().len() <= 24
+            && handoff.lines().iter().all(|line| line.chars().count() <= LINE_CHARS_MAX)
+    );
     assert!(!handoff.is_for(Phase::Spec), "nobody hands anything to whoever specifies");
     for (_, proposal) in paper.proposals() {
         assert!(proposal.title.chars().count() <= 121 && proposal.text.chars().count() <= LINE_CHARS_MAX);
