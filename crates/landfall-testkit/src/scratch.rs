@@ -131,10 +131,18 @@ pub fn tests_folder() -> PathBuf {
 #[track_caller]
 pub(crate) fn eventually(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
-    while !holds() {
+    while let Some(pause) = pause_unless(&mut holds) {
         assert!(began.elapsed() < limit, "waited {limit:?} for {what}");
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pause);
     }
+}
+
+/// Looks whether something holds; if not, how long to pause before the next look. Many looks start the program, which takes
+/// longer than a pause of some milliseconds: then the waiting test would keep a core from what it waits for.
+fn pause_unless(holds: &mut impl FnMut() -> bool) -> Option<Duration> {
+    let looked = Instant::now();
+    let pause = || (looked.elapsed() * 3).clamp(Duration::from_millis(5), Duration::from_millis(250));
+    (!holds()).then(pause)
 }
 
 impl Scratch {
@@ -514,13 +522,13 @@ impl Scratch {
     #[track_caller]
     pub fn eventually(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let began = Instant::now();
-        while !holds() {
+        while let Some(pause) = pause_unless(&mut holds) {
             if began.elapsed() > EVENTUALLY {
                 let log = self.landfall(&["log"]);
                 let heard = self.heard();
                 panic!("waited {EVENTUALLY:?} for {what}\nstarted: {heard}\nlog: {}{}", log.out, log.err);
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(pause);
         }
     }
 

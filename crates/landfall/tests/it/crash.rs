@@ -52,13 +52,13 @@ text = "plain\n"
 /// Everything that must hold once the run is over, whatever happened before.
 #[track_caller]
 fn check_whole(scratch: &Scratch, story: &str) {
+    let log = scratch.log();
+    let subjects = scratch.git(&["log", "--first-parent", "--format=%s", "main"]);
     for (task, runs) in [("T1", 3), ("T2", 1)] {
         assert_eq!(scratch.status(task), "done", "{story}: {}", scratch.why(task));
-        let log = scratch.log();
         let of = |kind: &str| log.iter().filter(|it| it["task"] == task && it["kind"] == kind).count();
         assert_eq!(of("landed"), 1, "{story}: {task} landed once in the journal");
         assert_eq!(of("iteration-ended"), runs, "{story}: {task} has every iteration once");
-        let subjects = scratch.git(&["log", "--first-parent", "--format=%s", "main"]);
         let landed = subjects.lines().filter(|line| line.contains(&format!("({task})"))).count();
         assert_eq!(landed, 1, "{story}: {task} is on main once:\n{subjects}");
     }
@@ -68,7 +68,7 @@ fn check_whole(scratch: &Scratch, story: &str) {
     assert_eq!(scratch.git(&["show", "main:b.txt"]), "right", "{story}");
     assert_eq!(scratch.git(&["status", "--porcelain"]), "", "{story}: the checkout is clean");
     scratch.git(&["fsck", "--connectivity-only"]);
-    let seqs: Vec<u64> = scratch.log().iter().map(|it| it["seq"].as_u64().expect("a number")).collect();
+    let seqs: Vec<u64> = log.iter().map(|it| it["seq"].as_u64().expect("a number")).collect();
     assert!(seqs.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{story}: the journal is dense");
     assert_eq!(scratch.left_behind(), [], "{story}");
 }
