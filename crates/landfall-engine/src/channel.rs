@@ -58,3 +58,24 @@ fn signal(line: &str) -> Signal {
     };
     Signal::Said(said)
 }
+
+#[cfg(test)]
+mod tests {
+    use landfall_host::sitter::WORDS;
+
+    use super::{Signal, signal};
+
+    #[test]
+    fn the_sitter_takes_exactly_the_words_that_are_understood() {
+        for word in WORDS {
+            let line = format!(r#"{{"say":"{word}","text":"7"}}"#);
+            assert!(matches!(signal(&line), Signal::Said(_)), "{word}");
+        }
+        for word in
+            ["complete", "blocked", "pending", "progress", "step", "check", "resolved", "ask", "follow-up"]
+        {
+            assert!(WORDS.contains(&word), "{word}");
+        }
+        assert!(matches!(signal(r#"{"say":"stop"}"#), Signal::Malformed { .. }));
+    }
+}

@@ -42,11 +42,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// What can be said.
-pub const WORDS: [&str; 9] = [
+pub const WORDS: [&str; 11] = [
     "complete",
     "blocked",
     "pending",
     "progress",
+    "step",
+    "check",
     "resolved",
     "discovery-local",
     "discovery-global",
@@ -350,7 +352,10 @@ fn understand(key: &str, line: &[u8]) -> Result<Map<String, Value>, Refused> {
         "progress" if !text.trim().trim_end_matches('%').parse::<u8>().is_ok_and(|it| it <= 100) => {
             Err(refused(format!("`{text}` is not a number of per cent"), "say for example 40"))
         }
-        "blocked" | "pending" | "discovery-local" | "discovery-global" | "ask" | "follow-up"
+        "step" if !text.trim().parse::<u32>().is_ok_and(|number| number > 0) => {
+            Err(refused(format!("`{text}` is not the number of a step"), "say for example 2"))
+        }
+        "blocked" | "pending" | "check" | "discovery-local" | "discovery-global" | "ask" | "follow-up"
             if text.trim().is_empty() =>
         {
             Err(refused(format!("`{word}` needs a text"), "say in `text` what it is about"))

@@ -62,6 +62,8 @@ fn c02_every_word_is_said_with_what_belongs_to_it() {
         (&["blocked", "no", "network"], "", "blocked", json!("no network")),
         (&["pending", "-"], "which of\nthe two?\n", "pending", json!("which of\nthe two?")),
         (&["progress", "40%"], "", "progress", json!("40")),
+        (&["step", "2"], "", "step", json!("2")),
+        (&["check", "the parser is done"], "", "check", json!("the parser is done")),
         (&["resolved"], "", "resolved", Value::Null),
         (&["discovery", "-x is not a flag"], "", "discovery-local", json!("-x is not a flag")),
         (&["discovery-global", "use make"], "", "discovery-global", json!("use make")),
