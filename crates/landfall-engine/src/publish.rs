@@ -188,7 +188,7 @@ fn past_locks(publish: impl Fn() -> Result<Published, GitError>) -> Result<Publi
 }
 
 fn is_lock(sign: &str) -> bool {
-    sign.ends_with(".lock")
+    sign.ends_with(".lock") || sign == "gc.pid"
 }
 
 /// Publishes the base; gives the reason if a person is in the way. One that was told `before` is not told again.
@@ -210,7 +210,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
     };
     // Also if there is nothing to publish: a crash may have come after the branch had moved.
     // A checkout that cannot be cleaned up does not stand in the way of others; the one to be published is tried again.
-    let _ = site.store.recover_publishing(&site.repo); // the next publishing tries again, and says what is wrong
+    let _ = site.store.recover_publishing(&site.repo, &site.branch); // the next publishing tries again, and says what is wrong
     let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
     for _ in 0..TRIES_MAX {
         let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
@@ -219,6 +219,8 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
             return Ok(held(&ours, reason));
         };
         if ours == theirs && matches!(mode, PublishMode::Beside { .. }) {
+            // A command of the user that deletes objects may have done so while their branch was moved.
+            site.store.repair_published(&site.repo, &ours)?;
             return Ok(Held::default());
         }
         if !site.store.is_ancestor(&theirs, &ours)? {

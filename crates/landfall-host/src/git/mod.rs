@@ -12,6 +12,7 @@ mod checkout_update;
 mod collect;
 mod file_swap;
 pub(crate) mod files;
+mod handover;
 mod in_flight;
 mod include;
 mod index;

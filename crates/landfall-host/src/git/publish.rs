@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use super::checkout_update::{self, CheckoutUpdate, UpdateRefusal, UpdateRequest};
 use super::file_swap::{STAGE_PREFIX, SwapTarget};
 use super::files;
+use super::handover;
 use super::names::{BranchName, Oid};
 use super::news::check_remote;
 use super::repo::{Checkout, Repo};
@@ -207,12 +208,15 @@ impl Store {
         }
     }
 
-    /// [`Repo::recover_publishing`], for whoever publishes.
+    /// [`Repo::recover_publishing`], for the engine that publishes on this branch. A crash after the branch has moved leaves a
+    /// ref of ours as well.
     ///
     /// # Errors
     /// The first one. Every other checkout is cleaned up all the same.
-    pub fn recover_publishing(&self, repo: &Repo) -> Result<(), GitError> {
-        repo.recover_publishing().map(drop)
+    pub fn recover_publishing(&self, repo: &Repo, branch: &BranchName) -> Result<(), GitError> {
+        let unpinned = handover::remove_stale_pin(repo, branch);
+        repo.recover_publishing()?;
+        unpinned
     }
 
     fn publish_local(
@@ -229,6 +233,7 @@ impl Store {
                 repo.recover_checkout(&checkout)?;
             }
         }
+        handover::remove_stale_pin(repo, branch)?;
         match repo.branch_tip(branch)? {
             None => return Ok(Published::Held(HeldReason::BranchMissing)),
             Some(tip) if tip == *new => return Ok(Published::Already),
@@ -248,7 +253,13 @@ impl Store {
         if let Some(second) = checkouts.get(1) {
             return Ok(Published::Held(HeldReason::CheckedOutElsewhere { path: second.root.clone() }));
         }
-        self.hand_over(repo, new, std::slice::from_ref(expected_old))?;
+        if let Some(sign) = handover::gc_sign(repo) {
+            let (path, sign) = (repo.root().to_owned(), sign.to_owned());
+            return Ok(Published::Held(HeldReason::OperationInProgress { path, sign }));
+        }
+        let have = std::slice::from_ref(expected_old);
+        // Held until the branch leads to the commit.
+        let _pin = self.hand_over_pinned(repo, branch, new, have)?;
         crate::crash::point("git.publish.objects");
         let Some(checkout) = checkouts.first() else {
             let lock = match Locked::take(repo, repo.common_dir(), branch, new, expected_old, by)? {
@@ -256,6 +267,7 @@ impl Store {
                 Err(actual) => return Ok(Published::Held(moved_or_missing(actual))),
             };
             lock.commit()?;
+            self.complete_handover(repo, new, have)?;
             return Ok(Published::Done(How::Ref));
         };
         if !checkout.root.is_dir() {
@@ -291,6 +303,7 @@ impl Store {
         };
         crate::crash::point("git.publish.files");
         update.finish(Locked::commit)?;
+        self.complete_handover(repo, new, have)?;
         Ok(Published::Done(How::Checkout { path: checkout.root.clone() }))
     }
 

@@ -1005,11 +1005,16 @@ pub(crate) fn quoted(path: &Path) -> OsString {
 
 /// Any branch name, as a ref in our alphabet.
 pub(crate) fn upstream_ref(branch: &str) -> RefName {
+    RefName::new(&format!("refs/landfall/upstream/{}", branch_digest(branch))).expect("hex fits the grammar")
+}
+
+/// Any branch name, in the alphabet of our refs.
+pub(crate) fn branch_digest(branch: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325; // FNV-1a: names, not secrets
     for byte in branch.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
-    RefName::new(&format!("refs/landfall/upstream/{hash:016x}")).expect("hex fits the grammar")
+    format!("{hash:016x}")
 }
 
 pub(crate) fn changed_path(difference: &Difference) -> ChangedPath {

@@ -238,6 +238,64 @@ fn publishing_finishes_what_a_crash_cut_off() {
     );
 }
 
+/// What keeps a landing on `main` in the user's repository until the branch leads to it.
+const PIN: &str = "refs/landfall/publishing/1f5962a2ce9803c8";
+
+#[test]
+fn a_ref_that_a_crash_left_behind_is_removed_after_the_branch_has_moved() {
+    let (scene, landed) = landed();
+    let root = scene.root();
+    assert!(matches!(publish(&scene, &landed), Published::Done(_)));
+    git(&root, ["update-ref", PIN, landed.as_str()]);
+    git(&root, ["pack-refs", "--all"]);
+    let other = "refs/landfall/publishing/0123456789abcdef"; // of an engine that publishes on another branch
+    git(&root, ["update-ref", other, landed.as_str()]);
+    scene.store.recover_publishing(&scene.repo, &main_branch()).expect("git runs");
+    assert_eq!(git(&root, ["for-each-ref", "--format=%(refname)", "refs/landfall"]), other);
+}
+
+#[test]
+fn a_ref_that_cannot_be_set_is_named() {
+    let (scene, landed) = landed();
+    git(&scene.root(), ["update-ref", "refs/landfall/publishing", scene.base.as_str()]);
+    let mode = PublishMode::Local;
+    let done = scene.store.publish(&scene.repo, &main_branch(), &landed, &scene.base, &mode, &sig());
+    let error = done.expect_err("a ref is in the way of ours").full();
+    assert!(error.contains("refs/landfall/publishing") && !error.contains("git gc"), "{error}");
+}
+
+#[test]
+fn only_a_git_gc_that_can_be_under_way_holds_publishing_back() {
+    use std::time::{Duration, SystemTime};
+    let host = rustix::system::uname().nodename().to_str().expect("text").to_owned();
+    let alive = std::process::id();
+    let dead = {
+        let mut child = std::process::Command::new("true").spawn().expect("it starts");
+        child.wait().expect("it ends");
+        child.id()
+    };
+    const HOUR: u64 = 60 * 60;
+    let table = [
+        (format!("{alive} {host}"), HOUR, true, "it runs"),
+        (format!("1 {host}"), HOUR, true, "it runs, perhaps as another user"),
+        (format!("{dead} {host}"), HOUR, false, "it was killed"),
+        (format!("{alive} {host}"), 13 * HOUR, false, "the id belongs to another process by now"),
+        (format!("{alive} far-away"), HOUR, false, "the id is one of another machine"),
+        (String::new(), HOUR, false, "nothing is in it"),
+    ];
+    for (text, age_s, holds, why) in table {
+        let (scene, landed) = landed();
+        let path = scene.root().join(".git/gc.pid");
+        std::fs::write(&path, text).expect("ours");
+        let written = SystemTime::now() - Duration::from_secs(age_s);
+        let file = std::fs::File::options().write(true).open(&path).expect("ours");
+        file.set_modified(written).expect("ours");
+        let published = publish(&scene, &landed);
+        let is_held = matches!(&published, Published::Held(HeldReason::OperationInProgress { sign, .. }) if sign == "gc.pid");
+        assert_eq!(is_held, holds, "{why}: {published:?}");
+    }
+}
+
 #[test]
 fn the_persons_own_filters_run_and_their_hooks_do_not() {
     let scene = Scene::with(|root| {
@@ -332,4 +390,23 @@ fn what_does_not_descend_is_not_published() {
     init(&scene.root().join("nested"));
     assert!(matches!(publish(&scene, &landed), Published::Done(_)));
     assert!(try_git(&scene.root(), ["status"]).0);
+}
+
+#[test]
+fn a_ref_that_a_power_cut_emptied_is_replaced() {
+    let pin = "refs/landfall/publishing/1f5962a2ce9803c8"; // of `main`
+    for damage in ["", "\0\0\0\0", "0000"] {
+        let (scene, landed) = landed();
+        let path = scene.root().join(".git").join(pin);
+        std::fs::create_dir_all(path.parent().expect("below .git")).expect("ours");
+        std::fs::write(&path, damage).expect("ours");
+        std::fs::write(path.with_extension("lock"), "").expect("ours");
+        assert!(matches!(publish(&scene, &landed), Published::Done(_)), "{damage:?}");
+        assert_eq!(
+            git(&scene.root(), ["for-each-ref", "--format=%(refname)", "refs/landfall"]),
+            "",
+            "{damage:?}"
+        );
+        git(&scene.root(), ["fsck", "--strict"]);
+    }
 }

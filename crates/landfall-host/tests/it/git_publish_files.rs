@@ -973,7 +973,7 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
     let record = record.replacen('{', "{\"branch\":\"refs/heads/main\",", 1);
     write(&root, ".git/landfall-publish-1-0/swap.json", record);
     git(&root, ["symbolic-ref", "HEAD", "refs/heads/unborn"]);
-    fourth.store.recover_publishing(&fourth.repo).expect("cleaned up");
+    fourth.store.recover_publishing(&fourth.repo, &main_branch()).expect("cleaned up");
     git(&root, ["symbolic-ref", "HEAD", "refs/heads/main"]);
     assert!(!root.join("a.txt").exists());
     assert_eq!(git(&root, ["status", "--porcelain"]), "");

@@ -82,6 +82,7 @@ mod top;
 mod trust;
 mod unblocked;
 mod user_files;
+mod user_git;
 mod verify;
 mod views;
 mod walks;

@@ -1,0 +1,74 @@
+//! What the user's own git does meanwhile, and repositories of kinds that are rare: nothing is lost, and messages are true.
+
+use landfall_testkit::Scratch;
+
+use crate::LANDFALL;
+
+fn writes(name: &str) -> String {
+    format!("signal = \"complete\"\n[[write]]\npath = \"{name}.txt\"\ntext = \"{name}\\n\"\n")
+}
+
+/// Has a command of the user run while Landfall makes the new files of the checkout.
+fn run_in_mid_publishing(scratch: &Scratch, command: &str) {
+    scratch.file(".gitattributes", "*.txt filter=meanwhile\n");
+    scratch.commit("a filter");
+    let free = "env -u GIT_DIR -u GIT_INDEX_FILE -u GIT_WORK_TREE -u GIT_PREFIX -u GIT_LITERAL_PATHSPECS";
+    let project = scratch.project();
+    let script = format!("{free} git -C '{}' {command} >&2; cat", project.display());
+    scratch.git(&["config", "filter.meanwhile.smudge", &script]);
+}
+
+#[test]
+fn a_gc_of_the_user_takes_nothing_that_is_being_published() {
+    for command in ["gc --quiet --prune=now", "prune --expire=now", "repack -q -a -d"] {
+        let scratch = Scratch::new(LANDFALL);
+        run_in_mid_publishing(&scratch, command);
+        scratch.task("One", &writes("one"), &[]);
+        scratch.landfall(&["run"]).ok();
+        assert_eq!(scratch.git(&["show", "main:one.txt"]), "one", "{command}");
+        scratch.git(&["fsck", "--full", "--strict"]);
+        assert_eq!(scratch.git(&["status", "--porcelain"]), "", "{command}");
+        let refs = scratch.git(&["for-each-ref", "--format=%(refname)"]);
+        assert_eq!(refs, "refs/heads/main", "{command}: nothing of ours is left");
+    }
+}
+
+#[test]
+fn objects_that_the_user_deleted_after_publishing_are_copied_again() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.task("One", &writes("one"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let blob = scratch.git(&["rev-parse", "main:one.txt"]);
+    let objects = scratch.project().join(".git/objects");
+    std::fs::remove_file(objects.join(&blob[..2]).join(&blob[2..])).expect("it is loose");
+    scratch.task("Two", &writes("two"), &[]);
+    scratch.landfall(&["run"]).ok();
+    scratch.git(&["fsck", "--full"]);
+    assert_eq!(scratch.git(&["show", "main:one.txt"]), "one");
+}
+
+#[test]
+fn a_stash_of_the_user_in_mid_publishing_loses_nothing() {
+    for command in
+        ["stash push --include-untracked --quiet", "checkout --quiet -b other", "reset --hard --quiet"]
+    {
+        let scratch = Scratch::new(LANDFALL);
+        run_in_mid_publishing(&scratch, command);
+        scratch.file("notes", "mine\n");
+        scratch.task("One", &writes("one"), &[]);
+        scratch.landfall(&["run"]);
+        let stashed = scratch.git(&["stash", "list"]);
+        let notes = match stashed.is_empty() {
+            true => std::fs::read_to_string(scratch.project().join("notes")).expect("it is where it was"),
+            false => scratch.git(&["show", "stash@{0}^3:notes"]) + "\n",
+        };
+        assert_eq!(notes, "mine\n", "{command}");
+        scratch.git(&["config", "filter.meanwhile.smudge", "cat"]);
+        scratch.git(&["checkout", "--quiet", "main"]);
+        scratch.landfall(&["run"]);
+        assert_eq!(scratch.git(&["show", "main:one.txt"]), "one", "{command}");
+        assert_eq!(scratch.git(&["status", "--porcelain", "--untracked-files=no"]), "", "{command}");
+        scratch.git(&["fsck", "--full"]);
+    }
+}
+
