@@ -511,6 +511,7 @@ impl Engine {
         }
         recover::look_for_oom_kills(&self.site);
         recover::clear_lanes(&self.site);
+        recover::repair_objects(&self.site).map_err(|error| AskError::Machine(error.full()))?;
         let _ = self.site.store.remove_quarantines(); // what stays takes room, and is tried again next time
         let rebuilt = recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks())
             .map_err(AskError::Machine)?;

@@ -37,6 +37,35 @@ pub(crate) fn clear_lanes(site: &Site) {
     }
 }
 
+/// Writes objects of the store again that a fault damaged, from the user's repository and the workspaces.
+///
+/// # Errors
+/// When the store cannot be read or written.
+pub(crate) fn repair_objects(site: &Site) -> Result<(), GitError> {
+    let names = site.pool.names()?;
+    let workspaces = names.iter().filter_map(|name| site.pool.existing(name));
+    let of_workspaces = workspaces.map(|workspace| workspace.path().join(".git/objects"));
+    let mut sources = vec![site.repo.common_dir().join("objects")];
+    sources.extend(of_workspaces.filter(|folder| folder.is_dir()));
+    let repairs = site.store.repair_objects(&sources)?;
+    let list = |oids: &[Oid]| oids.iter().take(NAMED_MAX).map(Oid::as_str).collect::<Vec<_>>().join(", ");
+    if !repairs.restored.is_empty() {
+        let (count, oids) = (repairs.restored.len(), list(&repairs.restored));
+        tell(site, "store", &format!("{count} damaged objects restored from copies: {oids}"));
+    }
+    if !repairs.lost.is_empty() {
+        let (count, oids) = (repairs.lost.len(), list(&repairs.lost));
+        tell(site, "store", &format!("{count} damaged objects found nowhere else, set aside: {oids}"));
+    }
+    if repairs.is_base_completed {
+        tell(site, "store", "objects of the base were missing; copied from the repository of the project");
+    }
+    Ok(())
+}
+
+/// How many objects are named.
+const NAMED_MAX: usize = 20;
+
 /// Sets the refs again that the journal knows and a damaged store has lost.
 pub(crate) fn restore_refs(site: &Site, core: &Core) -> Result<(), GitError> {
     if let Some(base) = core.base().map(site::oid)

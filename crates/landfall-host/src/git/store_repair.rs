@@ -22,7 +22,7 @@ const FOLDERS: [&str; 7] =
     ["objects", "objects/info", "objects/pack", "refs", "refs/heads", "info", "refs/landfall"];
 
 /// Where damaged files go that may still be of use to a person.
-const ASIDE: &str = "damaged";
+pub(super) const ASIDE: &str = "damaged";
 
 /// Work in the store that the base does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]

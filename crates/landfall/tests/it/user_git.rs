@@ -1,5 +1,7 @@
 //! What the user's own git does meanwhile, and repositories of kinds that are rare: nothing is lost, and messages are true.
 
+use std::path::{Path, PathBuf};
+
 use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
@@ -72,3 +74,45 @@ fn a_stash_of_the_user_in_mid_publishing_loses_nothing() {
     }
 }
 
+/// The file of an object in the store.
+fn object_file(scratch: &Scratch, name: &str) -> PathBuf {
+    let oid = scratch.store(&["rev-parse", name]).expect("it is there");
+    scratch.state().join("store.git/objects").join(&oid[..2]).join(&oid[2..])
+}
+
+fn overwrite(path: &Path, content: &[u8]) {
+    std::fs::remove_file(path).expect("it is loose");
+    std::fs::write(path, content).expect("written");
+}
+
+#[test]
+fn damaged_objects_of_the_store_are_restored_from_the_repository() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 4] = [
+        ("empty", |path| overwrite(path, b"")),
+        ("cut", |path| {
+            let whole = std::fs::read(path).expect("it is loose");
+            overwrite(path, &whole[..whole.len() - 6]);
+        }),
+        ("zeroed", |path| {
+            let size = std::fs::read(path).expect("it is loose").len();
+            overwrite(path, &vec![0; size]);
+        }),
+        ("gone", |path| std::fs::remove_file(path).expect("it is loose")),
+    ];
+    for (story, damage) in damages {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.task("One", &writes("one"), &[]);
+        scratch.landfall(&["run"]).ok();
+        let names = ["refs/landfall/base", "refs/landfall/base^{tree}", "refs/landfall/base:a.txt"];
+        for path in names.map(|name| object_file(&scratch, name)) {
+            damage(&path);
+        }
+        scratch.task("Two", &writes("two"), &[]);
+        scratch.landfall(&["run"]).ok();
+        assert_eq!(scratch.status("T2"), "done", "{story}: {}", scratch.why("T2"));
+        assert!(scratch.store(&["fsck", "--full"]).is_some(), "{story}: the store is whole");
+        let told = scratch.landfall(&["doctor"]).out;
+        assert!(told.contains("objects"), "{story}: {told}");
+    }
+}
