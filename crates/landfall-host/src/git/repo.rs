@@ -344,6 +344,16 @@ impl Repo {
         Ok(Some(text.trim_end_matches('\n').to_owned()))
     }
 
+    /// The remote that has the objects which a partial clone left out; none if the repository is no partial clone.
+    pub(crate) fn promisor_remote(&self) -> Result<Option<String>, GitError> {
+        let call = self.git.call("look up whether this is a partial clone").git_dir(&self.git_dir);
+        let said = call.args(["config", "--name-only", "--get-regexp", r"^remote\..*\.promisor$"]).run()?;
+        let names = String::from_utf8_lossy(&said.stdout).into_owned(); // it ends with 1 if there is none
+        let name =
+            names.lines().next().and_then(|name| name.strip_prefix("remote.")?.strip_suffix(".promisor"));
+        Ok(name.map(str::to_owned))
+    }
+
     /// Where the objects are.
     pub(crate) fn objects_dir(&self) -> PathBuf {
         self.common_dir.join("objects")

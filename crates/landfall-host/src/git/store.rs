@@ -308,7 +308,8 @@ impl Store {
             let first = known.is_none() && self.base()?.is_none();
             if !(first && self.link_packs(repo, &tip)?) {
                 let have: Vec<Oid> = known.into_iter().chain(self.base()?).collect();
-                self.bring(&repo.objects_dir(), &tip, &have, Check::Hash)?;
+                let brought = self.bring(&repo.objects_dir(), &tip, &have, Check::Hash);
+                brought.map_err(|error| explain_partial_clone(repo, branch, error))?;
             }
         }
         self.pin(&upstream, &tip)?;
@@ -870,6 +871,21 @@ impl Store {
         files::remove(&self.inner.dir.join(SCRATCH)).doing(|| "remove scratch folders".to_owned())?;
         heal(&self.inner.dir, 0, &mut healed).doing(|| "remove stale locks of the store".to_owned())?;
         Ok(healed)
+    }
+}
+
+/// What is said instead of git's words about an object that a partial clone has only on its remote.
+fn explain_partial_clone(repo: &Repo, branch: &BranchName, error: GitError) -> GitError {
+    match repo.promisor_remote() {
+        Ok(Some(remote)) if matches!(error.kind, GitErrorKind::Failed { .. }) => {
+            let why = format!(
+                "the repository is a partial clone, and objects of `{branch}` are only on `{remote}`, where Landfall does not \
+                 fetch them; get them with `git -C {} fetch --refetch --no-filter {remote}`",
+                repo.root().display()
+            );
+            GitError::io(error.doing, std::io::Error::other(why))
+        }
+        Ok(_) | Err(_) => error,
     }
 }
 

@@ -74,6 +74,31 @@ fn a_stash_of_the_user_in_mid_publishing_loses_nothing() {
     }
 }
 
+#[test]
+fn a_base_that_a_partial_clone_lacks_is_named_with_the_command_that_fetches_it() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file("old.txt", "old\n");
+    scratch.commit("old");
+    scratch.file("old.txt", "new\n");
+    scratch.commit("new");
+    scratch.git(&["config", "uploadpack.allowFilter", "true"]);
+    scratch.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let (project, full) = (scratch.project(), scratch.root().join("full"));
+    std::fs::rename(&project, &full).expect("moved");
+    std::fs::create_dir(&project).expect("made");
+    let from = format!("file://{}", full.display());
+    scratch.git(&["clone", "--quiet", "--filter=blob:none", &from, "."]);
+    scratch.task("One", &writes("one"), &[]);
+    let check = scratch.landfall(&["check"]);
+    let said = format!("{}{}", check.out, check.err);
+    assert!(said.contains("partial clone"), "{said}");
+    let command = format!("git -C {} fetch --refetch --no-filter origin", project.display());
+    assert!(said.replace(['\n', ' '], "").contains(&command.replace(' ', "")), "{said}");
+    scratch.git(&["fetch", "--quiet", "--refetch", "--no-filter", "origin"]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+}
+
 /// The file of an object in the store.
 fn object_file(scratch: &Scratch, name: &str) -> PathBuf {
     let oid = scratch.store(&["rev-parse", name]).expect("it is there");
