@@ -118,20 +118,27 @@ pub(super) fn filter(level: Level) -> Option<Vec<sock_filter>> {
     for number in REFUSED {
         code.extend([jump(IF_EQUAL, call(*number), 0, 1), op(RETURN, REFUSE)]);
     }
-    // Limits of another process: a limit on processor time would be as good as a signal.
+    // Limits of another process: a limit on processor time would be as good as a signal. And the one that marks the run.
     when(
         &mut code,
         libc::SYS_prlimit64,
         &[
-            op(LOAD, low(0)),
-            jump(IF_EQUAL, 0, 5, 0), // our own
             op(LOAD, low(2)),
             jump(IF_EQUAL, 0, 0, 2), // the new limits: none is only a look
             op(LOAD, high(2)),
-            jump(IF_EQUAL, 0, 1, 0),
+            jump(IF_EQUAL, 0, 5, 0),
+            op(LOAD, low(1)),
+            jump(IF_EQUAL, libc::RLIMIT_LOCKS, 2, 0),
+            op(LOAD, low(0)),
+            jump(IF_EQUAL, 0, 1, 0), // our own
             op(RETURN, REFUSE),
             op(RETURN, ALLOW),
         ],
+    );
+    when(
+        &mut code,
+        libc::SYS_setrlimit,
+        &[op(LOAD, low(0)), jump(IF_EQUAL, libc::RLIMIT_LOCKS, 0, 1), op(RETURN, REFUSE), op(RETURN, ALLOW)],
     );
     // The priority of others, of the processor and of the disk: of any other process, or of all the person's processes at
     // once.
@@ -230,6 +237,8 @@ mod tests {
         judge(Level::Write, ARCH.expect("known"), number, args)
     }
 
+    const RUN_MARK: u64 = libc::RLIMIT_LOCKS as u64;
+
     #[test]
     fn only_the_strict_filter_knows_kinds_of_sockets() {
         let socket = |level, kind: i32| {
@@ -268,6 +277,11 @@ mod tests {
         let limit = |pid, new| call_of(libc::SYS_prlimit64, [pid, 0, new, 0, 0, 0]);
         assert_eq!((limit(0, 8), limit(7, 0)), (ALLOW, ALLOW));
         assert_eq!((limit(7, 8), limit(7, 8 << 32)), (REFUSE, REFUSE));
+        // The limit by which the run is known stays as it is.
+        let mark = |pid, new| call_of(libc::SYS_prlimit64, [pid, RUN_MARK, new, 0, 0, 0]);
+        assert_eq!((mark(0, 0), mark(0, 8), mark(0, 8 << 32)), (ALLOW, REFUSE, REFUSE));
+        let set = |limit| call_of(libc::SYS_setrlimit, [limit, 8, 0, 0, 0, 0]);
+        assert_eq!((set(0), set(RUN_MARK), set(RUN_MARK | 1 << 32)), (ALLOW, REFUSE, REFUSE));
         let renice = |which, who| call_of(libc::SYS_setpriority, [which, who, 5, 0, 0, 0]);
         assert_eq!((renice(0, 0), renice(1, 0)), (ALLOW, ALLOW));
         assert_eq!((renice(0, 7), renice(2, 0), renice(2, 7)), (REFUSE, REFUSE, REFUSE));

@@ -1,6 +1,7 @@
 //! Bringing the child into the world: everything about it is set up between fork and exec, or inherited from us.
 
 use super::cgroup::{Cgroup, ProcessLimitGroup};
+use super::run_mark;
 use crate::sandbox::{Setup, Step};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -28,6 +29,8 @@ pub(super) struct Plan {
     env: Vec<CString>,
     cwd: CString,
     nofile: Option<u64>,
+    /// By which the run is known.
+    mark: u64,
     /// How willingly the kernel ends it for lack of memory.
     oom_score: CString,
     sandbox: Option<Setup>,
@@ -106,6 +109,7 @@ impl Plan {
         env: Vec<(OsString, OsString)>,
         cwd: &Path,
         nofile: Option<u64>,
+        marker: &str,
         sandbox: Option<Setup>,
     ) -> Result<Plan, std::ffi::NulError> {
         let program = argv.first().expect("checked by start").clone();
@@ -124,7 +128,8 @@ impl Plan {
         let env = env.into_iter().map(entry).collect::<Result<_, _>>()?;
         let cwd = CString::new(cwd.as_os_str().as_bytes())?;
         let oom_score = CString::new(oom_score().to_string())?;
-        Ok(Plan { programs, argv, env, cwd, nofile, oom_score, sandbox })
+        let mark = run_mark::mark_of(marker);
+        Ok(Plan { programs, argv, env, cwd, nofile, mark, oom_score, sandbox })
     }
 
     /// Spawns the child with `stdin`, into the groups that there are, if they will have it.
@@ -153,6 +158,7 @@ impl Plan {
             streams: [stdin.as_raw_fd(), child_out.as_raw_fd(), child_err.as_raw_fd()],
             word: child_word.as_raw_fd(),
             nofile: self.nofile,
+            mark: self.mark,
             oom_score: &self.oom_score,
             pids: pids.map_or(-1, |pids| pids.procs().as_raw_fd()),
             sandbox: self.sandbox.as_ref(),
@@ -191,6 +197,7 @@ struct Raw<'a> {
     streams: [RawFd; 3],
     word: RawFd,
     nofile: Option<u64>,
+    mark: u64,
     oom_score: &'a CString,
     /// Where it moves itself into the group that counts processes; -1 if there is none.
     pids: RawFd,
@@ -315,6 +322,7 @@ unsafe fn become_program(raw: &Raw<'_>, procs: Option<RawFd>) -> ! {
                 libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
             }
         }
+        run_mark::put_on(raw.mark);
         // Before the folder is entered: in a mount namespace of its own it is another one.
         if let Some(sandbox) = raw.sandbox
             && let Err(halt) = sandbox.enter()

@@ -24,10 +24,14 @@ pub fn started_of(pid: i32) -> Option<u64> {
 /// What the control group and the mounts of a run are called. A marker may hold anything, so it is hashed (FNV-1a: names need
 /// to differ, not to be secret).
 pub(super) fn run_name(marker: &str) -> String {
-    let hash = marker
+    format!("landfall.{:016x}", hash(marker))
+}
+
+/// The number that stands for a marker.
+pub(super) fn hash(marker: &str) -> u64 {
+    marker
         .bytes()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("landfall.{hash:016x}")
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The boot id, read once: it cannot change under a running process.

@@ -48,6 +48,8 @@ mod identity;
 #[cfg(target_os = "linux")]
 mod listen;
 #[cfg(target_os = "linux")]
+mod run_mark;
+#[cfg(target_os = "linux")]
 mod sit;
 #[cfg(target_os = "linux")]
 mod spool;

@@ -295,7 +295,7 @@ fn spawn(
     let run_name = identity::run_name(&spec.marker);
     let sandbox = spec.sandbox.as_ref().map(|sandbox| Setup::new(sandbox, dir, socket, &run_name));
     let sandbox = sandbox.transpose().map_err(|refusal| no_sandbox(&refusal))?;
-    let plan = Plan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile, sandbox)
+    let plan = Plan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile, &spec.marker, sandbox)
         .map_err(|error| refused("prepare the arguments", &error.into()))?;
     plan.spawn(stdin.as_fd(), groups).map_err(|failure| explain(spec, failure))
 }

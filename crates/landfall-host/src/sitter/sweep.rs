@@ -2,6 +2,7 @@
 
 use super::cgroup;
 use super::identity::{self, Stat};
+use super::run_mark;
 use super::sitting::{SweepError, is_shortage};
 use super::tree;
 use rustix::process::Signal;
@@ -18,8 +19,9 @@ pub(super) const MARK: &str = "LANDFALL_MARK";
 /// Kills all processes of our user whose environment carries `marker`, with everything below them, and the control
 /// groups made for it. Returns how many there were. None is left when it returns without an error.
 ///
-/// An orphan that threw its environment away is known by its control group, and in a sandbox with mounts of its own by
-/// those. Without either it cannot be found, if its sitter was killed as well.
+/// An orphan that threw its environment away is known by its control group, in a sandbox with mounts of its own by those, and
+/// by its mark among the limits. Outside of a sandbox it can change its limits; without a control group it is not found then, if
+/// its sitter was killed as well.
 pub fn sweep(marker: &str) -> Result<u32, SweepError> {
     let own = i32::try_from(std::process::id()).expect("process ids are small");
     let in_groups = if marker.is_empty() { 0 } else { cgroup::sweep(marker) };
@@ -36,6 +38,7 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
     let entry = format!("{MARK}={marker}").into_bytes();
     let user = rustix::process::getuid().as_raw();
     let mounts = OwnMounts::of_run(marker);
+    let mark = run_mark::mark_of(marker);
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
     let until = Instant::now() + SPAN;
     loop {
@@ -44,8 +47,8 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
         for stat in &all {
             if stat.pid != spared
                 && !stat.is_dead()
-                && is_ours(stat.pid, user)
-                && (carries(stat.pid, &entry)? || mounts.are_those_of(stat.pid))
+                && (is_ours(stat.pid, user) && (carries(stat.pid, &entry)? || mounts.are_those_of(stat.pid))
+                    || run_mark::mark_on(stat.pid)? == Some(mark) && may_be_ended(stat.pid, user))
             {
                 found.push(*stat);
             }
@@ -102,6 +105,14 @@ impl OwnMounts {
 
 fn is_ours(pid: i32, user: u32) -> bool {
     fs::metadata(format!("/proc/{pid}")).is_ok_and(|meta| meta.uid() == user)
+}
+
+/// Whether a user may end a process: root each one, others their own. By its status: the files of a process that closes itself
+/// to others belong to root.
+fn may_be_ended(pid: i32, user: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    user == 0 || users.split_whitespace().any(|of_process| of_process.parse() == Ok(user))
 }
 
 /// Whether the environment of a process has this entry. An error: the machine is short of what reading it takes. A

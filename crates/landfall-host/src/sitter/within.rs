@@ -2,13 +2,15 @@
 //! a single agent.
 //!
 //! No process gets out of its tree while its sitter lives: whoever loses its parent becomes the sitter's own child. If the
-//! sitter is killed, the control group of the run still says whose its processes are, where there is one.
+//! sitter is killed, the control group of the run still says whose its processes are, where there is one, and so does the mark
+//! among their limits.
 //!
 //! Processes are meant by handles of the kernel, because ids are used again: what is read by an id counts only if the
 //! handle's process still runs after it was read.
 
 use super::cgroup;
 use super::identity::{Stat, has_ended};
+use super::run_mark::mark_on;
 use super::start::WORD;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::HashSet;
@@ -24,7 +26,7 @@ pub fn is_confined(process: impl AsFd) -> Option<bool> {
     let own: HashSet<(i32, u64)> = line(own_process()?)
         .map(|process| process.map(|process| (process.stat.pid, process.stat.started)))
         .collect::<Option<_>>()?;
-    if is_in_group_of_run(&process)? {
+    if is_in_group_of_run(&process)? || has_mark_of_run(&process)? {
         return Some(true);
     }
     for process in line(process) {
@@ -46,6 +48,12 @@ fn is_in_group_of_run(process: &RunningProcess) -> Option<bool> {
     };
     let (own, theirs) = (group("self")?, group(&process.stat.pid.to_string())?);
     process.still_runs().then(|| cgroup::is_of_run(&own, &theirs))
+}
+
+/// Whether it carries the mark of a run that we are not in.
+fn has_mark_of_run(process: &RunningProcess) -> Option<bool> {
+    let (own, theirs) = (mark_on(own_pid()).ok()?, mark_on(process.stat.pid).ok()?);
+    process.still_runs().then_some(theirs.is_some() && theirs != own)
 }
 
 /// Whether who made this connection belongs to the tree of `root`. None as above.

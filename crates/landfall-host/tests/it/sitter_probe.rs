@@ -47,7 +47,11 @@ fn main() -> ExitCode {
         ["drip", lines, pause_ms] => {
             drip(lines.parse().expect("a number"), pause_ms.parse().expect("a number"))
         }
-        ["deaf"] | ["deaf", _] => deaf(),
+        ["deaf"] => deaf(),
+        ["deaf", _] => {
+            hide_process();
+            deaf();
+        }
         ["polite", file] => polite(Path::new(file)),
         ["escape"] => escape(true),
         ["escape-and-stay"] => escape(false),
@@ -262,6 +266,17 @@ fn deaf() {
     ignore_term();
     println!("deaf");
     hang();
+}
+
+/// Closes what others can read of us, and tries to take away what we are known by.
+fn hide_process() {
+    let limit = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
+    // SAFETY: plain numbers, and a structure that outlives the calls.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        libc::setrlimit(libc::RLIMIT_LOCKS, &raw const limit);
+        libc::prlimit(0, libc::RLIMIT_LOCKS, &raw const limit, std::ptr::null_mut());
+    }
 }
 
 /// Ends well when asked to.
