@@ -3,7 +3,7 @@
 
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// One line of the kernel's list of mounts.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,7 +63,12 @@ impl MountList {
             (!alias.starts_with(path) && alias != Path::new("/")).then_some(alias)
         };
         let through_overlay = |mount: &Mount| {
-            let shown = mount.layers.iter().filter_map(|layer| {
+            // What the place itself lies on is no second name of it, whatever a relative layer may be.
+            let is_around = path.starts_with(&mount.point);
+            let layers = mount.layers.iter().filter(|layer| layer.is_absolute() || !is_around);
+            let layers = layers.flat_map(|layer| possible_layers(layer, path));
+            let shown = layers.filter_map(|layer| {
+                let layer = &layer;
                 let shown = match (path.strip_prefix(layer), layer.strip_prefix(path)) {
                     (Ok(below), _) => mount.root.strip_prefix("/").ok().map(|root| (below, root)),
                     (Err(_), Ok(_)) => return Some(mount.point.clone()),
@@ -88,7 +93,26 @@ impl MountList {
     }
 }
 
-/// The folders of an overlay, as its options name them. Those with a relative path are not known.
+/// What a layer of an overlay may be, as far as it matters for the hidden `path`. A relative one was named from a folder that
+/// is not known: then it may be each folder around `path` that ends so, or else what lies so below it or below a folder of it.
+fn possible_layers(layer: &Path, path: &Path) -> Vec<PathBuf> {
+    const FOLDERS_MAX: usize = 1_000;
+    if layer.is_absolute() {
+        return vec![layer.to_owned()];
+    }
+    let is_plain = |part: &Component<'_>| matches!(part, Component::Normal(_));
+    let end: PathBuf = layer.components().filter(is_plain).collect();
+    let around = path.ancestors().filter(|above| above.parent().is_some() && above.ends_with(&end));
+    let mut possible: Vec<PathBuf> = around.map(Path::to_owned).collect();
+    if possible.is_empty() {
+        let inside = std::fs::read_dir(path).into_iter().flatten().flatten().take(FOLDERS_MAX);
+        let folders = std::iter::once(path.to_owned()).chain(inside.map(|entry| entry.path()));
+        possible.extend(folders.map(|folder| folder.join(&end)).filter(|layer| layer.is_dir()));
+    }
+    possible
+}
+
+/// The folders of an overlay, as its options name them.
 fn layers_of(options: &[u8]) -> Vec<PathBuf> {
     let folders = options.split(|byte| *byte == b',').filter_map(|option| {
         let at = option.iter().position(|byte| *byte == b'=')?;
@@ -97,7 +121,7 @@ fn layers_of(options: &[u8]) -> Vec<PathBuf> {
     });
     let folders =
         folders.flat_map(|value| value.split(|byte| *byte == b':')).filter(|folder| !folder.is_empty());
-    folders.map(unescape).filter(|folder| folder.is_absolute()).collect()
+    folders.map(unescape).collect()
 }
 
 /// Whether two paths lead to the same file.
@@ -161,6 +185,23 @@ mod tests {
         check("lowerdir+=/a,lowerdir+=/home", "/me", &["/mnt/o"]);
         check("lowerdir=/home", "/you", &[]);
         check("lowerdir=/home/you:l/home,workdir=/home/me/w", "/", &[]);
+        // From which folder it was named is not known.
+        check("lowerdir=me:/a", "/", &["/mnt/o"]);
+        check("lowerdir=home,upperdir=x", "/", &["/mnt/o/me"]);
+        check("lowerdir=../home/me", "/", &["/mnt/o"]);
+        check("lowerdir=.", "/", &["/mnt/o", "/mnt/o/me"]);
+        check("lowerdir=l/ABCDEF:l/XYZ,upperdir=diff", "/", &[]);
+    }
+
+    #[test]
+    fn a_folder_of_a_hidden_place_may_be_a_relative_layer() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = folder.path().join("me");
+        std::fs::create_dir_all(home.join("work/keys")).expect("ours");
+        for (layer, expected) in [("keys", &["work/keys"][..]), ("work", &["work"]), ("other", &[])] {
+            let expected: Vec<PathBuf> = expected.iter().map(|name| home.join(name)).collect();
+            assert_eq!(possible_layers(Path::new(layer), &home), expected, "{layer}");
+        }
     }
 
     #[test]
