@@ -101,11 +101,12 @@ pub(super) fn went_well(step: Step, result: libc::c_long) -> Result<(), Halt> {
 }
 
 /// Capabilities that root does not need for work on files and programs, and with which it could get out, or disturb
-/// others: read around the rules, trace, mount, make devices, load modules, set the clock, outdo others.
-const GIVEN_UP: [u8; 25] = [
+/// others: read around the rules, listen to the network of others, trace, mount, make devices, load modules, set the clock, outdo others.
+const GIVEN_UP: [u8; 27] = [
     2,  // dac_read_search
     9,  // linux_immutable
     12, // net_admin
+    13, // net_raw
     14, // ipc_lock
     15, // ipc_owner
     16, // sys_module
@@ -125,6 +126,7 @@ const GIVEN_UP: [u8; 25] = [
     32, // mac_override
     33, // mac_admin
     34, // syslog
+    37, // audit_read
     38, // perfmon
     39, // bpf
     40, // checkpoint_restore

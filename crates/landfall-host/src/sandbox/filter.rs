@@ -13,6 +13,9 @@ const ARCH: Option<u32> = Some(0xc000_00b7);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ARCH: Option<u32> = None;
 
+/// As `open_tree`, since Linux 6.15: the same number on both architectures.
+const OPEN_TREE_ATTR: libc::c_long = 467;
+
 /// Refused whatever their arguments: other processes' memory, the kernel's own programs, keys, mounts, namespaces of
 /// others, the clock and the machine itself. Most need a privilege that the sandbox has taken away as well; then it
 /// takes two faults to get through.
@@ -36,6 +39,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_pivot_root,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
@@ -44,6 +48,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_setns,
     libc::SYS_open_by_handle_at,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_swapon,
     libc::SYS_swapoff,
     libc::SYS_acct,

@@ -171,6 +171,7 @@ fn without_a_sandbox_every_attack_succeeds() {
             "dev.other",
             "root.disk",
             "root.mount",
+            "root.packets",
             "root.proc-write",
             "userns.mount",
         ];

@@ -59,6 +59,8 @@ pub fn all(home: &Path, engine: i32, port: u16) {
     tell("kill.own", kill_child());
 
     // What none of them may.
+    tell("limit.mark", lower_run_mark());
+    tell("root.packets", listen_to_packets());
     tell("repo.change", append(&repo.join("a")));
     tell("repo.truncate", File::options().write(true).open(repo.join("b")).and_then(|file| file.set_len(0)));
     tell("repo.create", fs::write(repo.join("new"), "x"));
@@ -369,4 +371,28 @@ fn in_user_namespace(at: &Path) -> io::Result<()> {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(errno)),
     }
+}
+
+/// The limit by which the processes of a run are known.
+fn lower_run_mark() -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure outlives the call.
+    match unsafe { libc::setrlimit(libc::RLIMIT_LOCKS, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// All that goes over the network of this machine, such as the token of a page. Takes root.
+fn listen_to_packets() -> io::Result<()> {
+    use std::os::fd::{FromRawFd as _, OwnedFd};
+    const ALL: libc::c_int = 0x0300; // ETH_P_ALL, as the network writes it
+    // SAFETY: plain numbers; the descriptor is ours.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, ALL) };
+    if socket == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above.
+    drop(unsafe { OwnedFd::from_raw_fd(socket) });
+    Ok(())
 }
