@@ -124,14 +124,11 @@ const REFER: u64 = 1 << 13;
 /// Which sockets may be spoken to: `socket`, and those in places to write. None if the kernel cannot tell sockets apart.
 pub(super) fn socket_rules(places: &Places, socket: Option<&Path>) -> Result<Option<OwnedFd>, Refusal> {
     use std::os::fd::{AsRawFd as _, FromRawFd as _};
-    if version() < RESOLVE_UNIX_SINCE {
-        return Ok(None);
-    }
+    let Some(handled) = handled_for_sockets(version()) else { return Ok(None) };
     let failed = |doing: &str| Refusal::Failed {
         doing: format!("make the Landlock rules for sockets: {doing}"),
         errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
     };
-    let handled = RESOLVE_UNIX | REFER;
     // SAFETY: the kernel reads the one number that it is given the length of.
     let made = unsafe {
         libc::syscall(
@@ -144,9 +141,7 @@ pub(super) fn socket_rules(places: &Places, socket: Option<&Path>) -> Result<Opt
     let made = i32::try_from(made).ok().filter(|made| *made >= 0).ok_or_else(|| failed("create them"))?;
     // SAFETY: the kernel has just given it to us.
     let rules = unsafe { OwnedFd::from_raw_fd(made) };
-    let places = places.write.iter().map(|path| (path.as_path(), RESOLVE_UNIX));
-    let places = places.chain(socket.map(|socket| (socket, RESOLVE_UNIX)));
-    for (path, access) in places.chain([(Path::new("/"), REFER)]) {
+    for (path, access) in socket_places(places, socket) {
         let Ok(file) = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
@@ -157,6 +152,18 @@ pub(super) fn socket_rules(places: &Places, socket: Option<&Path>) -> Result<Opt
         }
     }
     Ok(Some(rules))
+}
+
+/// What the rules for sockets are about, by the version of the kernel; none if it knows no such rules.
+fn handled_for_sockets(version: u32) -> Option<u64> {
+    (version >= RESOLVE_UNIX_SINCE).then_some(RESOLVE_UNIX | REFER)
+}
+
+/// Where sockets may be spoken to: in places to write, and the run's own. Moves between folders are left to the other rules.
+fn socket_places<'a>(places: &'a Places, socket: Option<&'a Path>) -> impl Iterator<Item = (&'a Path, u64)> {
+    let write = places.write.iter().map(|path| path.as_path());
+    let sockets = write.chain(socket).map(|path| (path, RESOLVE_UNIX));
+    sockets.chain([(Path::new("/"), REFER)])
 }
 
 /// A rule as in the kernel's `landlock.h`: eight bytes and four, without a gap behind.
@@ -238,5 +245,39 @@ impl Rules<'_> {
             Ok(_) => Ok(()),
             Err(error) => failed(format!("make a Landlock rule for `{}`: {error}", path.display()), 0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_landlock_9_on_only_own_sockets_can_be_spoken_to() {
+        for version in [0, 6, 7, 8] {
+            assert_eq!(handled_for_sockets(version), None, "{version}");
+        }
+        for version in [9, 10, 99] {
+            assert_eq!(handled_for_sockets(version), Some(RESOLVE_UNIX | REFER), "{version}");
+        }
+        let places = Places {
+            write: vec!["/state/T1".into(), "/tmp/run".into()],
+            read: vec!["/home/me/.cargo".into()],
+            hide: vec!["/home/me".into()],
+            ..Places::default()
+        };
+        let found: Vec<_> = socket_places(&places, Some(Path::new("/state/runs/1/signal.sock"))).collect();
+        let own = ["/state/T1", "/tmp/run", "/state/runs/1/signal.sock"];
+        let expected = own.map(|path| (Path::new(path), RESOLVE_UNIX));
+        assert_eq!(found[..3], expected);
+        // What another layer of rules allows stays allowed: a layer that handles moves has to give them again.
+        assert_eq!(found[3..], [(Path::new("/"), REFER)]);
+    }
+
+    /// The kernel says which rights it does not know. Older ones are never asked.
+    #[test]
+    fn the_right_is_one_that_this_kernel_knows_or_refuses() {
+        let made = socket_rules(&Places::default(), None).expect("it can be made, or is not asked for");
+        assert_eq!(made.is_some(), version() >= RESOLVE_UNIX_SINCE);
     }
 }
