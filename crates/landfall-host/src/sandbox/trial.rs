@@ -59,12 +59,13 @@ impl Trial {
             let is_scratch = level.has_mounts() && places.is_scratch(folder);
             Ok(ClosedFile { path: raw(&folder.join(&name))?, device, is_scratch })
         });
-        let mut left = ENTRIES_MAX;
         let spec = run.join("spec.json");
-        let own = hidden_file(places, &spec, 0, &mut left);
+        let search = HiddenFileSearch { places, open: open_identities(places) };
+        let mut left = ENTRIES_MAX;
+        let own = search.find(&spec, 0, &mut left);
         let read = places.hide.iter().filter_map(|path| {
             let mut left = ENTRIES_MAX;
-            hidden_file(places, path, DEPTH_MAX, &mut left)
+            search.find(path, DEPTH_MAX, &mut left)
         });
         let read = own
             .into_iter()
@@ -151,21 +152,48 @@ impl Trial {
     }
 }
 
-/// A plain file at or below a hidden place that we can read and the agent must not.
-fn hidden_file(places: &Places, path: &Path, depth: usize, left: &mut usize) -> Option<(PathBuf, Metadata)> {
-    if *left == 0 || places.access(path) != Some(Access::Hidden) {
-        return None;
+/// Looks for files that we can read and the agent must not.
+struct HiddenFileSearch<'a> {
+    places: &'a Places,
+    /// Which files and folders are open under any name.
+    open: Vec<OpenFileId>,
+}
+
+/// A file system and a number in it.
+type OpenFileId = (libc::dev_t, libc::ino_t);
+
+fn identity_of(meta: &Metadata) -> OpenFileId {
+    (meta.dev(), meta.ino())
+}
+
+/// The places that are open. A mount shows some of them under a second name, where they are hidden only at a level with mounts:
+/// rules of Landlock belong to the folder and not to its name.
+fn open_identities(places: &Places) -> Vec<OpenFileId> {
+    let layers = places.layers.iter().map(|layer| &layer.path);
+    let open = places.write.iter().chain(&places.read).chain(layers);
+    open.filter_map(|path| std::fs::metadata(path).ok()).map(|meta| identity_of(&meta)).collect()
+}
+
+impl HiddenFileSearch<'_> {
+    /// A plain file at or below a hidden place.
+    fn find(&self, path: &Path, depth: usize, left: &mut usize) -> Option<(PathBuf, Metadata)> {
+        if *left == 0 || self.places.access(path) != Some(Access::Hidden) {
+            return None;
+        }
+        *left -= 1;
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        if self.open.contains(&identity_of(&meta)) {
+            return None;
+        }
+        if meta.is_file() {
+            return std::fs::File::open(path).is_ok().then(|| (path.to_owned(), meta));
+        }
+        if !meta.is_dir() || depth == 0 {
+            return None;
+        }
+        let entries = std::fs::read_dir(path).ok()?.flatten();
+        entries.take(ENTRIES_MAX).find_map(|entry| self.find(&entry.path(), depth - 1, left))
     }
-    *left -= 1;
-    let meta = std::fs::symlink_metadata(path).ok()?;
-    if meta.is_file() {
-        return std::fs::File::open(path).is_ok().then(|| (path.to_owned(), meta));
-    }
-    if !meta.is_dir() || depth == 0 {
-        return None;
-    }
-    let entries = std::fs::read_dir(path).ok()?.flatten();
-    entries.take(ENTRIES_MAX).find_map(|entry| hidden_file(places, &entry.path(), depth - 1, left))
 }
 
 /// Sends nothing: to connect a datagram socket is only to look for a way there.

@@ -393,7 +393,30 @@ fn read_by_second_names() {
             let done = Command::new("umount").arg(outside.join(name)).status();
             assert!(done.is_ok_and(|status| status.success()), "{name}");
         }
+        start_with_an_open_folder_under_a_second_name(level);
     }
+}
+
+/// An open folder in a hidden one is open under its second name as well where only Landlock hides: the same folder, and no
+/// reason to start nothing.
+fn start_with_an_open_folder_under_a_second_name(level: Level) {
+    let house = House::new(Way::NoCgroup);
+    let (checkout, again) = (house.home.join("checkout"), house.scene.folder.path().join("outside/again"));
+    for folder in [&checkout.join("tools"), &again] {
+        fs::create_dir_all(folder).expect("ours");
+    }
+    fs::write(checkout.join("tools/program"), "text").expect("ours");
+    let mount =
+        |program: &str, args: &[&Path]| Command::new(program).args(args).status().expect("it is here");
+    assert!(mount("mount", &[Path::new("--bind"), &checkout, &again]).success());
+    let program = checkout.join("tools/program").to_str().expect("plain").to_owned();
+    let mut spec = house.spec(Some(level), &["read", &program]);
+    let sandbox = spec.sandbox.as_mut().expect("one");
+    sandbox.hide.push(checkout.clone());
+    sandbox.read.push(checkout.join("tools"));
+    let ended = house.scene.run(&spec);
+    assert_eq!(house.scene.out(), format!("{program} 0\ndone\n"), "{level:?}: {ended:?}");
+    assert!(mount("umount", &[&again]).success());
 }
 
 #[test]
