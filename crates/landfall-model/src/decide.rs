@@ -753,12 +753,15 @@ impl Draft {
             Verdict::Quota { until } => {
                 // Without a word about the reset, ask again a little later: longer each time, at most an hour.
                 let waits = self.task.counters.quota_waits;
-                // A reset that is past already says no more than none: believing it would start the agent in a loop.
+                // A reset that is past already says no more than none: believing it would start the agent in a loop. One that
+                // passed while the run ended is asked for soon, and later each time.
+                let has_just_passed = until.is_some_and(|until| until.plus_ms(JUST_PASSED_MS) > self.at);
+                let first_ms = if has_just_passed { 1_000 } else { 300_000 };
                 let until = until.filter(|until| *until > self.at);
                 let guessed = until.is_none();
                 let until = until
                     .map(|until| until.min(self.at.plus_ms(QUOTA_WAIT_MAX_MS)))
-                    .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, 300_000, 3_600_000)));
+                    .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, first_ms, 3_600_000)));
                 self.yielded(Parting::Quota, None)?;
                 self.event(Event::Waited { wait: Wait::Quota { until, guessed }, then: step })
             }
@@ -1692,6 +1695,7 @@ fn is_own_failure(verdict: &Verdict) -> bool {
     }
 }
 
+const JUST_PASSED_MS: u64 = 60_000; // a busy machine takes seconds to see that an agent has ended
 const QUOTA_WAIT_MAX_MS: u64 = 8 * 24 * 60 * 60 * 1000; // no plan resets later than in a week; a wrong clock might
 /// Runs in a row that may end without the output of their step.
 pub const OUTPUT_TRIES_MAX: u32 = 3; // an agent that was told twice what is missing does not write it the next time either

@@ -321,7 +321,7 @@ fn nothing_is_spent_while_an_account_is_used_up() {
 fn a_reset_that_is_past_or_not_told_is_asked_for_again_later_and_later() {
     Backlog::new(&[], ["main"])
         .start()
-        .quota(1, Some(900))
+        .quota(1, Some(-100_000))
         .at(306_308)
         .start()
         .quota(1, None)
@@ -338,6 +338,19 @@ fn a_reset_that_is_past_or_not_told_is_asked_for_again_later_and_later() {
             T1 by main started
             T1 quota → waits for quota +1200000ms, then work; main is used up until 2111616
         "#]]);
+}
+
+#[test]
+fn a_reset_that_passes_while_the_agent_ends_is_waited_for_no_longer() {
+    Backlog::new(&[], ["main"]).start().quota(1, Some(900)).at(8_000).start().quota(1, Some(7_900)).check(
+        expect![[r#"
+            T1 by main started
+            T1 quota → waits for quota +1000ms, then work; main is used up until 2000
+            at 8000
+            T1 by main started
+            T1 quota → waits for quota +2000ms, then work; main is used up until 10000
+        "#]],
+    );
 }
 
 #[test]

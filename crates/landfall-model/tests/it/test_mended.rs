@@ -90,7 +90,7 @@ fn feedback_survives_a_run_that_did_not_hear_it_out() {
 fn a_reset_in_the_past_does_not_start_the_agent_again_at_once() {
     check_in(
         working(),
-        [hits_quota(Some(10)), due()],
+        [hits_quota(Some(-100_000)), due()],
         expect![[r#"
         quota → waits for quota +300000ms, then work [iteration-ended quota, yielded quota, waited]
         due ✗ T1 is waiting for quota: no wait is over
