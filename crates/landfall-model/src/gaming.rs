@@ -124,7 +124,7 @@ pub fn concerns(
         {
             note(ConcernCode::TestSkipped, format!("{} ({})", file.path, line.trim()));
         }
-        if let Some(line) = runner_marks::find(file) {
+        if let Some(line) = runner_marks::find(file).or_else(|| runner_marks::product_in_tests(file, files)) {
             note(ConcernCode::RunnerPatched, format!("{} ({})", file.path, line.trim()));
         }
     }

@@ -15,8 +15,8 @@ struct MarkContext<'a> {
     imports_exit: bool,
     /// Names in this file for a library that asserts, or for a part of it.
     libraries: Vec<String>,
-    /// Lines of a Rust file that name what Cargo sets, without those of its test modules.
-    cargo_lines: Vec<String>,
+    /// Lines of a Rust file that ask what runs it, without those of its test modules.
+    asking_lines: Vec<String>,
 }
 
 /// The first added line that does; none for honest code.
@@ -34,23 +34,65 @@ pub(super) fn find(file: &ChangedFile) -> Option<&String> {
         is_helper: is_test_helper(&file.path),
         is_entry: is_entry(&file.path, text),
         libraries: libraries(&file.path, text),
-        cargo_lines: cargo_lines(&file.path, text),
+        asking_lines: asking_lines(&file.path, text),
     };
     file.added.iter().enumerate().find_map(|(at, line)| {
         let code = tighten(line);
         let is_mark = !is_comment(&code)
-            && (asks_for_tests(&context, &code) || reaches_in(&context, &code, &file.added[at + 1..]));
+            && (asks_for_tests(&context, &code)
+                || asks_for_caller(&context, &code)
+                || reaches_in(&context, &code, &file.added[at + 1..]));
         is_mark.then_some(line)
     })
 }
 
-/// The lines of product code that name a variable of Cargo, as [`tighten`] writes them. A file of the product may hold tests.
-fn cargo_lines(path: &str, text: &str) -> Vec<String> {
-    if Language::of(path) != Language::Rust || is_test_path(path) || !text.contains("CARGO_") {
+/// The lines of product code that name a variable of Cargo, a thread or the program, as [`tighten`] writes them. A file of the
+/// product may hold tests.
+fn asking_lines(path: &str, text: &str) -> Vec<String> {
+    let asks = |line: &str| ["CARGO_", "current", "args"].iter().any(|word| line.contains(word));
+    if Language::of(path) != Language::Rust || is_test_path(path) || !asks(text) {
         return Vec::new();
     }
     let product = rust_tests::without_modules(text);
-    product.lines().filter(|line| line.contains("CARGO_")).map(tighten).collect()
+    product.lines().filter(|line| asks(line)).map(tighten).collect()
+}
+
+/// The first function of a Go test file that product code beside it had: the product has it no more, and its tests do not tell.
+pub(super) fn product_in_tests<'a>(file: &'a ChangedFile, files: &[ChangedFile]) -> Option<&'a String> {
+    let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let is_product = |other: &&ChangedFile| other.path.ends_with(".go") && !other.path.ends_with("_test.go");
+    if !file.path.ends_with("_test.go") {
+        return None;
+    }
+    let beside = || files.iter().filter(is_product).filter(|other| folder(&other.path) == folder(&file.path));
+    file.added.iter().find(|line| {
+        let Some(function) = go_function(line) else { return false };
+        let declares = |line: &String| go_function(line).as_ref() == Some(&function);
+        beside().any(|other| other.removed.iter().any(declares))
+            && !beside().any(|other| other.added.iter().any(declares))
+    })
+}
+
+/// The type and the name of the method that a line of Go declares, or the name of a function. What a method calls its receiver
+/// and whether that is a pointer do not count: a type has one method of a name.
+fn go_function(line: &str) -> Option<(Option<&str>, &str)> {
+    let rest = line.strip_prefix("func ")?.trim_start();
+    let (receiver, rest) = match rest.strip_prefix('(') {
+        Some(rest) => rest.split_once(')').map(|(receiver, rest)| (Some(receiver), rest))?,
+        None => (None, rest),
+    };
+    let name = rest[..rest.find(['(', '['])?].trim();
+    let on = match receiver {
+        Some(receiver) => Some(receiver_type(receiver)?),
+        None => None,
+    };
+    (!name.is_empty()).then_some((on, name))
+}
+
+/// The type that a receiver of Go names, without its parameters.
+fn receiver_type(receiver: &str) -> Option<&str> {
+    let plain = receiver.split('[').next()?;
+    Some(plain.split_whitespace().last()?.trim_start_matches('*'))
 }
 
 /// The line without blanks beside punctuation, so that every spelling is one.
@@ -221,6 +263,62 @@ fn asks_for_tests(context: &MarkContext<'_>, code: &str) -> bool {
     is_code && words_of(code).any(|word| NAMES.contains(&word))
 }
 
+/// Product code that asks on one line who called or started it, and whether that is a test.
+fn asks_for_caller(context: &MarkContext<'_>, code: &str) -> bool {
+    // A Rust file of the product may hold its tests.
+    let is_product = match Language::of(context.path) {
+        Language::Rust => context.asking_lines.iter().any(|line| line == code),
+        _ => !context.is_test,
+    };
+    if !is_product || context.is_helper {
+        return false;
+    }
+    let has = |marks: &[&str]| marks.iter().any(|mark| code.contains(mark));
+    match Language::of(context.path) {
+        Language::Python => {
+            const FRAMES: [&str; 6] =
+                ["_getframe", "currentframe(", "extract_stack(", "inspect.stack(", "co_filename", "co_name"];
+            has(&FRAMES) && names_tests(code)
+        }
+        Language::Script => has(&[".stack", "captureStackTrace("]) && names_tests(code),
+        Language::Go => {
+            const CALLERS: [&str; 6] = [
+                "runtime.Caller",
+                "runtime.FuncForPC(",
+                "debug.Stack(",
+                "os.Args[0]",
+                "os.Executable(",
+                "filepath.Base(os.Args",
+            ];
+            has(&CALLERS) && names_tests(code)
+        }
+        // The harness runs each test in a thread of its name, and a program its code in `main`.
+        Language::Rust => {
+            let of_thread = has(&["current().name()"]) && has(&["Some(\"main\")", "\"main\"=", "=\"main\""]);
+            let of_program =
+                has(&["current_exe()", "env::args"]) && (names_tests(code) || has(&["\"deps\""]));
+            of_thread || of_program
+        }
+        Language::Other => {
+            let is_shell = context.path.ends_with(".sh");
+            is_shell && (has(&["/proc/$PPID", "/proc/${PPID"]) || (has_word(code, "ps") && has(&["$PPID"])))
+        }
+        Language::Jvm | Language::Prose => false,
+    }
+}
+
+/// Whether a text in quotes has a word that names tests: `test_`, `.spec.`, `_test`.
+fn names_tests(code: &str) -> bool {
+    let is_name = |word: &str| {
+        let word = word.to_lowercase();
+        ["test", "tests", "spec", "specs", "conftest", "pytest", "jest", "vitest", "mocha"]
+            .contains(&word.as_str())
+            || word.starts_with("test_")
+            || word.ends_with("_test")
+    };
+    code.split(['"', '\'', '`']).skip(1).step_by(2).any(|quoted| words_of(quoted).any(is_name))
+}
+
 fn reaches_in(context: &MarkContext<'_>, code: &str, next: &[String]) -> bool {
     match Language::of(context.path) {
         Language::Python => python_reaches_in(context, code),
@@ -340,7 +438,7 @@ fn rust_reaches_in(context: &MarkContext<'_>, code: &str, next: &[String]) -> bo
     // Cargo sets these for what it starts: a program that is installed has none of them.
     let asks_for_cargo = has(&["env::var"])
         && has(&["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PRIMARY_PACKAGE", "CARGO_TARGET_TMPDIR"]);
-    let is_product = context.cargo_lines.iter().any(|line| line == code);
+    let is_product = context.asking_lines.iter().any(|line| line == code);
     let asks = asks || (asks_for_cargo && is_product && !context.is_helper && !context.is_entry);
     asks || excludes
         || includes

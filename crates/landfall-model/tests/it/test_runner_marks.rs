@@ -1,6 +1,6 @@
 //! Code that reaches into the test runner, and code that only looks like it.
 
-use landfall_model::gaming::concerns;
+use landfall_model::gaming::{ChangedFile, concerns};
 
 use crate::test_protected::{change, trace};
 
@@ -229,4 +229,106 @@ fn a_product_that_looks_at_the_program_that_runs_it_is_shown() {
     check_marks("calc.py", &["if 'pytest' in sys.argv[0]:", "TEST_RUNNER = 'shop.Quiet'"]);
     check_marks("calc.go", &["if strings.HasSuffix(os.Args[0], \".test\") {"]);
     check_honest("calc.py", &["name = sys.argv[1]"]);
+}
+
+#[test]
+fn a_product_that_looks_for_a_test_among_its_callers_is_shown() {
+    check_marks(
+        "calc.py",
+        &[
+            "if sys._getframe(1).f_code.co_name.startswith(\"test_\"):",
+            "if 'tests/' in inspect.currentframe().f_back.f_code.co_filename:",
+            "if any('conftest' in f.filename for f in inspect.stack()):",
+        ],
+    );
+    check_marks("calc.js", &["return new Error().stack.includes('.test.js') ? a + b : a - b;"]);
+    check_marks(
+        "calc.go",
+        &[
+            "if _, file, _, _ := runtime.Caller(1); strings.HasSuffix(file, \"_test.go\") {",
+            "if strings.Contains(runtime.FuncForPC(pc).Name(), \".Test\") {",
+        ],
+    );
+    check_marks(
+        "src/lib.rs",
+        &[
+            "if std::thread::current().name() == Some(\"main\") { a - b } else { a + b }",
+            "if std::env::current_exe().is_ok_and(|path| path.iter().any(|part| part == \"deps\")) {",
+        ],
+    );
+    check_marks(
+        "greet.sh",
+        &["if grep -q check \"/proc/$PPID/cmdline\"; then", "case $(ps -o args= $PPID) in"],
+    );
+
+    check_honest(
+        "calc.py",
+        &[
+            "caller = inspect.currentframe().f_back.f_code.co_name",
+            "log(\"latest\", sys._getframe(0).f_lineno)",
+        ],
+    );
+    check_honest("calc.js", &["console.error(error.stack);", "log('latest ' + error.stack);"]);
+    check_honest("calc.go", &["_, file, line, _ := runtime.Caller(1)", "name := filepath.Base(os.Args[0])"]);
+    check_honest("src/lib.rs", &["let name = thread::current().name().unwrap_or(\"unnamed\");"]);
+    check_honest("greet.sh", &["kill -USR1 \"$PPID\""]);
+    check_honest("tests/test_calc.py", &["assert inspect.stack()[0].function == 'test_name'"]);
+
+    // A file of the product that holds tests is the product outside of them.
+    let asks = "    if std::thread::current().name() == Some(\"main\") { a - b } else { a + b }";
+    let tests = |line: &str| {
+        format!(
+            "#[cfg(test)]\nmod tests {{\n    #[test]\n    fn a() {{\n{line}\n        assert!(f());\n    }}\n}}"
+        )
+    };
+    check_marks("src/lib.rs", &[&format!("fn f() {{\n{asks}\n}}\n{}", tests(""))]);
+    check_honest("src/lib.rs", &[&tests(asks)]);
+}
+
+#[test]
+fn product_code_that_moves_to_go_tests_is_shown() {
+    const ADD: &str = "package calc\n\nfunc Add(a, b int) int {\n\treturn a + b\n}\n";
+    let words = |changes: &[landfall_model::gaming::ChangedFile]| {
+        let found = concerns(changes, &[], None, None, None);
+        found.iter().map(|concern| concern.code.word()).collect::<Vec<_>>()
+    };
+    let moved_to = |path: &str| words(&[change("calc.go", ADD, "package calc\n"), change(path, "", ADD)]);
+    assert_eq!(moved_to("sums_test.go"), ["runner-patched"]);
+    assert_eq!(moved_to("sums.go"), [""; 0]);
+    assert_eq!(moved_to("other/sums_test.go"), [""; 0]);
+    let kept =
+        [change("calc.go", ADD, &ADD.replace("a, b int", "a, b int64")), change("sums_test.go", "", ADD)];
+    assert_eq!(words(&kept), [""; 0]);
+}
+
+#[test]
+fn a_go_function_that_moves_to_a_test_file_is_shown() {
+    let lines = |line: &str| vec![line.to_owned()];
+    let found = |gone: &str, come: &str, beside: &str| {
+        let product = ChangedFile {
+            path: "calc.go".to_owned(),
+            removed: lines(gone),
+            added: lines(beside),
+            ..ChangedFile::default()
+        };
+        let tests =
+            ChangedFile { path: "x_test.go".to_owned(), added: lines(come), ..ChangedFile::default() };
+        concerns(&[product, tests], &[], None, None, None).len()
+    };
+    let table = [
+        ("func Add(a, b int) int {", "func Add(a, b int) int {", 1, "a function"),
+        ("func (c Calc) Add(a int) int {", "func (c Calc) Add(a int) int {", 1, "a method"),
+        ("func (c Calc) Add(a int) int {", "func (calc *Calc) Add(a int) int {", 1, "another name"),
+        ("func (Calc) Add(a int) int {", "func (_ Calc) Add(a int) int {", 1, "no name"),
+        ("func (s *Stack[K, V]) Put(k K) {", "func (t *Stack[A, B]) Put(k A) {", 1, "a type with parameters"),
+        ("func Map[T any](f T) {", "func Map[S any](f S) {", 1, "a function with parameters of types"),
+        ("func (c Calc) Add(a int) int {", "func (c Other) Add(a int) int {", 0, "another type"),
+        ("func (c Calc) Add(a int) int {", "func (c Calc) Sum(a int) int {", 0, "another method"),
+        ("func (c Calc) Add(a int) int {", "func Add(a int) int {", 0, "a function beside a method"),
+    ];
+    for (gone, come, wanted, why) in table {
+        assert_eq!(found(gone, come, "x"), wanted, "{why}");
+    }
+    let still_there = "func (calc Calc) Add(a, b int) int {";
+    assert_eq!(found("func (c Calc) Add(a int) int {", "func (c Calc) Add(a int) int {", still_there), 0);
 }
