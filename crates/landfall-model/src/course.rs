@@ -11,6 +11,7 @@ use crate::filter::Filter;
 use crate::input::Drive;
 use crate::pilot::{Mode, Phase};
 use crate::queue::BatchDoing;
+use crate::resource::MachineResource;
 use crate::sprint::{Sprint, SprintEnd, SprintPhase};
 use crate::task::{Doing, EndCode, State};
 use crate::{Task, TaskId, Wait};
@@ -86,6 +87,82 @@ pub fn waits_for_batch(doing: BatchDoing, drive: Drive, interrupted: bool) -> bo
             !interrupted
         }
         (BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting, Drive::Running) => false,
+    }
+}
+
+/// What is done about a run that was told to end while this machine is out of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShortStop {
+    /// What is under way is followed to its end.
+    Wait,
+    /// What is under way is told to end at once: it cannot be followed to an end of its own.
+    StopNow,
+    /// The run ends. What is under way is left to the next run, as after a kill.
+    Leave,
+}
+
+/// How long a run that is to end waits for a missing resource, before each of the two steps.
+const SHORT_STOP_MS: u64 = 3_000; // a service manager kills after ten seconds or more
+
+/// A resource that comes back for less than this counts as missing all the time: nothing can be followed in between.
+const SHORTAGE_GAP_MS: u64 = 1_500;
+const _: () = assert!(SHORTAGE_GAP_MS < SHORT_STOP_MS, "a gap is shorter than the wait");
+
+/// How long this machine has been out of a resource, by the clock that never goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShortageSpan {
+    resource: MachineResource,
+    began_ms: u64,
+    seen_ms: u64,
+    is_missing: bool,
+}
+
+impl ShortageSpan {
+    /// The span after a look at `now_ms` found this resource missing, or none.
+    #[must_use]
+    pub fn after_look(
+        span: Option<Self>,
+        missing: Option<MachineResource>,
+        now_ms: u64,
+    ) -> Option<ShortageSpan> {
+        let is_recent = |span: &Self| now_ms.saturating_sub(span.seen_ms) <= SHORTAGE_GAP_MS;
+        let Some(resource) = missing else {
+            return span.filter(is_recent).map(|span| Self { is_missing: false, ..span });
+        };
+        // A late look at a resource that was never seen to be back belongs to the same shortage.
+        let same =
+            span.filter(|span| span.resource == resource).filter(|span| span.is_missing || is_recent(span));
+        let began_ms = same.map_or(now_ms, |span| span.began_ms);
+        Some(Self { resource, began_ms, seen_ms: now_ms, is_missing: true })
+    }
+
+    /// What the last look found missing, and for how long it had been.
+    #[must_use]
+    pub fn missing(&self) -> Option<(MachineResource, u64)> {
+        self.is_missing.then(|| (self.resource, self.seen_ms.saturating_sub(self.began_ms)))
+    }
+}
+
+/// Decides about a run that was told to end `told_ms` ago, and to end at once `told_now_ms` ago. `short` is what this machine is
+/// out of, and for how many milliseconds it has been.
+#[must_use]
+pub fn decide_short_stop(
+    short: Option<(MachineResource, u64)>,
+    told_ms: Option<u64>,
+    told_now_ms: Option<u64>,
+) -> ShortStop {
+    let (Some((resource, missing_ms)), Some(told_ms)) = (short, told_ms) else { return ShortStop::Wait };
+    match resource {
+        // Without these no agent can be followed, even if it ended long ago.
+        MachineResource::Descriptors | MachineResource::Processes | MachineResource::Memory => {}
+        // An agent can end without room on the disk, and is ended before the engine.
+        MachineResource::Disk | MachineResource::Inodes => return ShortStop::Wait,
+    }
+    // A shortage that began long after the stop has not held anything up yet.
+    match told_now_ms {
+        None if told_ms.min(missing_ms) >= SHORT_STOP_MS => ShortStop::StopNow,
+        Some(told_now_ms) if told_now_ms.min(missing_ms) >= SHORT_STOP_MS => ShortStop::Leave,
+        None | Some(_) => ShortStop::Wait,
     }
 }
 

@@ -43,20 +43,28 @@ impl fmt::Display for MachineResource {
     }
 }
 
+/// The numbers of system errors that are about a resource.
+const NUMBERS: [(i32, MachineResource); 6] = [
+    (11, MachineResource::Processes), // EAGAIN: of fork and clone alone does it reach us
+    (12, MachineResource::Memory),    // ENOMEM
+    (23, MachineResource::Descriptors), // ENFILE
+    (24, MachineResource::Descriptors), // EMFILE
+    (28, MachineResource::Disk),      // ENOSPC
+    (122, MachineResource::Disk),     // EDQUOT
+];
+
+/// Which resource a system error is about.
+#[must_use]
+pub fn named_by_errno(errno: i32) -> Option<MachineResource> {
+    NUMBERS.iter().find(|(number, _)| *number == errno).map(|(_, resource)| *resource)
+}
+
 /// Which resource the text of a failed system call or of git is about. Of a full disk it cannot tell whether room or
 /// inodes are missing.
 ///
 /// The errors of this program end with the number of the system error; those of git with its English text.
 #[must_use]
 pub fn named_in(text: &str) -> Option<MachineResource> {
-    const NUMBERS: [(i32, MachineResource); 6] = [
-        (11, MachineResource::Processes), // EAGAIN: of fork and clone alone does it reach us
-        (12, MachineResource::Memory),    // ENOMEM
-        (23, MachineResource::Descriptors), // ENFILE
-        (24, MachineResource::Descriptors), // EMFILE
-        (28, MachineResource::Disk),      // ENOSPC
-        (122, MachineResource::Disk),     // EDQUOT
-    ];
     const TEXTS: [(&str, MachineResource); 8] = [
         ("Resource temporarily unavailable", MachineResource::Processes),
         ("unable to create thread", MachineResource::Processes),

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use landfall_model::course::{
-    Coming, Interruption, Person, Scene, filter, is_far_ahead, waits_for_batch, waits_for_task,
+    Coming, Interruption, Person, Scene, ShortStop, ShortageSpan, decide_short_stop, filter, is_far_ahead,
+    waits_for_batch, waits_for_task,
 };
 use landfall_model::pilot::{Mode, Phase};
 use landfall_model::queue::BatchDoing;
+use landfall_model::resource::MachineResource;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::sprint::{Goal, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::{
@@ -215,4 +217,55 @@ fn the_strictest_review_counts_and_looking_after_is_kept() {
     let with = rule.with([ReviewMode::PerTask, ReviewMode::Skip], false);
     assert_eq!((with.mode, with.after), (ReviewMode::PerTask, false));
     assert!(rule.with([], true).after);
+}
+
+#[test]
+fn a_run_that_is_to_end_waits_for_a_missing_resource_for_seconds_only() {
+    use ShortStop::{Leave, StopNow, Wait};
+    let table = [
+        // missing for, told to end, told to end at once
+        (60_000, None, None, Wait, "it is not to end"),
+        (60_000, Some(0), None, Wait, "told just now"),
+        (60_000, Some(3_000), None, StopNow, "missing and told for long"),
+        (60_000, Some(3_000), Some(0), Wait, "told just now to end at once"),
+        (60_000, Some(6_000), Some(3_000), Leave, "told for long to end at once"),
+        (0, Some(600_000), None, Wait, "missing just now, told ten minutes ago"),
+        (2_999, Some(600_000), None, Wait, "missing for less than the wait"),
+        (3_000, Some(600_000), None, StopNow, "missing for the wait"),
+        (0, Some(600_000), Some(3_000), Wait, "missing again just now"),
+        (3_000, Some(600_000), Some(3_000), Leave, "missing since it was told to end at once"),
+    ];
+    for resource in MachineResource::ALL {
+        let holds_all_up = !matches!(resource, MachineResource::Disk | MachineResource::Inodes);
+        for (missing, told, told_now, step, why) in table {
+            let wanted = if holds_all_up { step } else { Wait };
+            let decided = decide_short_stop(Some((resource, missing)), told, told_now);
+            assert_eq!(decided, wanted, "{resource}: {why}");
+        }
+    }
+    assert_eq!(decide_short_stop(None, Some(60_000), Some(60_000)), Wait, "nothing is missing");
+}
+
+#[test]
+fn a_shortage_lasts_from_its_first_look_and_survives_a_short_gap_only() {
+    const FILES: Option<MachineResource> = Some(MachineResource::Descriptors);
+    const THREADS: Option<MachineResource> = Some(MachineResource::Processes);
+    // The looks, each at a moment, and for how long the last one finds the resource missing.
+    let check = |looks: &[(u64, Option<MachineResource>)], missing_ms: Option<u64>, why: &str| {
+        let look = |span, (at_ms, found): &(u64, _)| ShortageSpan::after_look(span, *found, *at_ms);
+        let span = looks.iter().fold(None, look);
+        assert_eq!(span.and_then(|span| span.missing()).map(|(_, ms)| ms), missing_ms, "{why}");
+    };
+    check(&[(5_000, None)], None, "nothing is missing");
+    check(&[(5_000, FILES)], Some(0), "it is missing for the first time");
+    check(
+        &[(5_000, FILES), (5_500, FILES), (9_000, FILES)],
+        Some(4_000),
+        "it stays away, and a look is late",
+    );
+    check(&[(5_000, FILES), (5_500, None)], None, "it is back");
+    check(&[(5_000, FILES), (5_500, None), (6_500, FILES)], Some(1_500), "it was back for a moment");
+    check(&[(5_000, FILES), (5_500, None), (6_501, FILES)], Some(0), "it was back for longer");
+    check(&[(5_000, FILES), (5_500, None), (600_000, FILES)], Some(0), "it is missing again, much later");
+    check(&[(5_000, FILES), (9_000, THREADS)], Some(0), "something else is missing");
 }
