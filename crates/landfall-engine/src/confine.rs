@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use landfall_host::sandbox::{self, Level, Limits, Sandbox};
+use landfall_host::user_file::read_user_file;
 use landfall_model::denial::{self, AccessRules, DeniedAccess, SandboxDenial, access_failures};
 use landfall_model::home;
 use landfall_model::occupancy::{Occupant, may_hand_out_files};
@@ -12,6 +13,7 @@ use crate::caches::{self, CacheAccess, CacheNotice, CacheRequest};
 use crate::folder::StateFolder;
 use crate::launch::CERTIFICATES;
 use crate::logfile::LogFile;
+use crate::secrets::is_secret;
 use crate::settings::{Confinement, Run};
 use crate::site::Site;
 
@@ -54,7 +56,7 @@ pub(crate) fn around(
     let mut hide = hidden_by_us(settings, folder, home);
     // The program's own state may be where secrets are; what it may write it may read.
     let is_own = |path: &PathBuf| reach.own.iter().filter_map(at_home).any(|own| path.starts_with(own));
-    let of_user = home.into_iter().flat_map(hidden_at_home).chain(moved_secrets(env));
+    let of_user = home.into_iter().flat_map(hidden_at_home).chain(moved_secrets(home, env));
     hide.extend(of_user.filter(|path| !is_own(path)));
     let mut read = vec![folder.store().join("objects")];
     read.extend(reach.read.iter().cloned());
@@ -143,7 +145,7 @@ fn with_cache_request<T>(
     let home = home_of(env);
     let home = home.as_deref();
     let mut hide = hidden_by_us(settings, folder, home);
-    hide.extend(home.into_iter().flat_map(hidden_at_home).chain(moved_secrets(env)));
+    hide.extend(home.into_iter().flat_map(hidden_at_home).chain(moved_secrets(home, env)));
     if matches!(level, Confinement::Isolated | Confinement::Strict) {
         hide.extend(sandbox::runtime_folders());
     }
@@ -184,17 +186,43 @@ fn hidden_at_home(home: &Path) -> Vec<PathBuf> {
     whole.into_iter().chain(secrets).chain([home.join(".local/state/landfall")]).collect()
 }
 
-/// Where variables of the user say that secrets are.
-fn moved_secrets(env: &[(OsString, OsString)]) -> Vec<PathBuf> {
+/// Where variables and settings of the user say that secrets are.
+fn moved_secrets(home: Option<&Path>, env: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let moved = home::MOVED_SECRETS.iter().flat_map(|(variable, usual)| {
         let values = env.iter().filter(move |(name, _)| name == variable);
         let folders = values.flat_map(|(_, value)| std::env::split_paths(value).collect::<Vec<_>>());
         folders.flat_map(|folder| home::moved_secrets(usual, &folder, all_secrets()))
     });
-    let mut moved: Vec<PathBuf> = moved.collect();
+    // Any other variable whose name says so. Its value may be the secret itself; only a path that is there is one.
+    let is_telling =
+        |name: &OsString| name.to_str().is_some_and(|name| is_secret(name) || home::is_history(name));
+    let named = env.iter().filter(|(name, _)| is_telling(name)).map(|(_, value)| PathBuf::from(value));
+    let named = named.chain(secrets_in_settings(home, env)).filter(|path| path.is_file() || path.is_dir());
+    let mut moved: Vec<PathBuf> =
+        moved.chain(named.flat_map(|path| home::moved_secrets("", &path, all_secrets()))).collect();
     moved.sort();
     moved.dedup();
     moved
+}
+
+/// The files that settings of the user's tools name as secrets.
+fn secrets_in_settings(home: Option<&Path>, env: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    const BYTES_MAX: u64 = 256 << 10;
+    const MACHINE_WIDE: [&str; 2] = ["/etc/gitconfig", "/etc/ssh/ssh_config"];
+    let usual = home.into_iter().flat_map(|home| home::SETTINGS_WITH_SECRETS.map(|name| home.join(name)));
+    let named =
+        env.iter().filter(|(name, _)| name == "GIT_CONFIG_GLOBAL").map(|(_, path)| PathBuf::from(path));
+    let files = usual.chain(MACHINE_WIDE.map(PathBuf::from)).chain(named);
+    let texts = files.filter_map(|file| read_user_file(&file, BYTES_MAX).ok()); // what we cannot read names nothing for us
+    texts
+        .flat_map(|text| {
+            let text = String::from_utf8_lossy(&text).into_owned();
+            home::secrets_named_in(&text)
+                .into_iter()
+                .filter_map(|path| expand(home, path))
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn all_secrets() -> impl Iterator<Item = &'static str> {
@@ -587,6 +615,39 @@ mod tests {
         }
         assert!(!hide(&[]).iter().any(|path| path.starts_with("/dev")));
         assert!(!hide(&["/srv/codex"]).contains(&PathBuf::from(moved[4])), "its own login");
+    }
+
+    #[test]
+    fn secrets_are_hidden_where_other_variables_and_settings_name_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let top = folder.path().canonicalize().expect("it is there");
+        let (home, elsewhere) = (top.join("home"), top.join("srv/deep"));
+        for made in [home.join(".ssh"), elsewhere.join("vault-token-dir")] {
+            std::fs::create_dir_all(made).expect("made");
+        }
+        let file = |name: &str| elsewhere.join(name);
+        for name in ["deploy", "history", "tokens", "key", "ca", "plain"] {
+            std::fs::write(file(name), "x").expect("written");
+        }
+        let git = format!("[credential]\nhelper = store --file {}\n", file("tokens").display());
+        std::fs::write(home.join(".gitconfig"), git).expect("written");
+        let ssh = format!("Host *\n  IdentityFile {}\n", file("key").display());
+        std::fs::write(home.join(".ssh/config"), ssh).expect("written");
+        let env: Vec<(OsString, OsString)> = [
+            ("DEPLOY_KEY_FILE", file("deploy")),
+            ("VAULT_TOKEN_DIR", file("vault-token-dir")),
+            ("PSQL_HISTORY", file("history")),
+            ("SSL_CERT_FILE", file("ca")),
+            ("EDITOR_CONFIG", file("plain")),
+            ("API_TOKEN", "/abcdefghijklmnop".into()), // a token, and no path
+            ("SSH_AUTH_SOCK", "/dev/null".into()),
+        ]
+        .map(|(name, path)| (name.into(), path.into_os_string()))
+        .to_vec();
+        let hidden = moved_secrets(Some(&home), &env);
+        let expected: Vec<PathBuf> =
+            ["deploy", "history", "key", "tokens", "vault-token-dir"].map(file).to_vec();
+        assert_eq!(hidden, expected);
     }
 
     #[test]

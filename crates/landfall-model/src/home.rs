@@ -65,7 +65,7 @@ pub const SECRETS_OF_TOOLS: [&str; 9] = [
 
 /// Variables that move a place of [`SECRETS`] or of an agent's login, each with what it moves: the usual place itself, or all
 /// that usually lies below it. A variable without a usual place names a secret by itself.
-pub const MOVED_SECRETS: [(&str, &str); 30] = [
+pub const MOVED_SECRETS: [(&str, &str); 48] = [
     ("XDG_CONFIG_HOME", ".config"),
     ("XDG_DATA_HOME", ".local/share"),
     ("XDG_CACHE_HOME", ".cache"),
@@ -96,7 +96,90 @@ pub const MOVED_SECRETS: [(&str, &str); 30] = [
     ("SOPS_AGE_KEY_FILE", ""),
     ("TF_CLI_CONFIG_FILE", ""),
     ("PIP_CONFIG_FILE", ""),
+    ("NPM_CONFIG_GLOBALCONFIG", ""),
+    ("npm_config_globalconfig", ""),
+    ("UV_CONFIG_FILE", ""),
+    ("UV_CREDENTIALS_DIR", ""),
+    ("BOTO_CONFIG", ""),
+    ("KUBE_CONFIG_PATH", ""),
+    ("TALOSCONFIG", ""),
+    ("HELM_REGISTRY_CONFIG", ""),
+    ("DOCKER_CERT_PATH", ""),
+    ("XAUTHORITY", ""),
+    ("PGSERVICEFILE", ""),
+    ("MYSQL_TEST_LOGIN_FILE", ""),
+    ("OCI_CLI_CONFIG_FILE", ""),
+    ("SCW_CONFIG_PATH", ""),
+    ("HCLOUD_CONFIG", ""),
+    ("DATABRICKS_CONFIG_FILE", ""),
+    ("KRB5_KTNAME", ""),
+    ("OP_CONFIG_DIR", ".config/op"),
 ];
+
+/// Files below the home folder in which people name secrets that are elsewhere.
+pub const SETTINGS_WITH_SECRETS: [&str; 10] = [
+    ".gitconfig",
+    ".config/git/config",
+    ".ssh/config",
+    ".aws/config",
+    ".kube/config",
+    ".npmrc",
+    ".config/pip/pip.conf",
+    ".pip/pip.conf",
+    ".curlrc",
+    ".my.cnf",
+];
+
+/// The files that a text of settings names as secrets, as they are written: keys, tokens, cookies, and the file of git's
+/// `credential.helper = store`. Only full paths and those in the home folder count.
+#[must_use]
+pub fn secrets_named_in(text: &str) -> Vec<&str> {
+    const KEYS: [&str; 15] = [
+        "identityfile",
+        "certificatefile",
+        "cookiefile",
+        "sslkey",
+        "signingkey",
+        "tokenfile",
+        "client-key",
+        "client-cert",
+        "keyfile",
+        "key",
+        "ssl-key",
+        "cookie",
+        "netrc-file",
+        "web_identity_token_file",
+        "helper",
+    ];
+    let named = text.lines().filter_map(|line| {
+        let line = line.trim();
+        let (key, value) = line.split_at(line.find(['=', ':', ' ', '\t'])?);
+        // `//registry/:keyfile = x` of npm, `--cookie x` of curl
+        let key = key.rsplit(':').next()?.trim_start_matches('-').to_ascii_lowercase();
+        let value = value.trim_start_matches(['=', ':', ' ', '\t']);
+        let value = match value.strip_prefix(':').unwrap_or(value).split_once("keyfile") {
+            Some((_, rest)) if line.starts_with("//") => rest.trim_start_matches(['=', ' ', '\t']),
+            _ if line.starts_with("//") => return None,
+            _ if KEYS.contains(&key.as_str()) => value,
+            _ => return None,
+        };
+        // `store --file ~/x`, `store --file=~/x`
+        let value = if key == "helper" {
+            value.split_once("--file")?.1.trim_start_matches(['=', ' '])
+        } else {
+            value
+        };
+        let value = value.trim_matches(['"', '\'', ' ']);
+        (value.starts_with('/') || value.starts_with("~/")).then_some(value)
+    });
+    named.collect()
+}
+
+/// Whether a variable of this name is likely to name a file with what a person typed.
+#[must_use]
+pub fn is_history(variable: &str) -> bool {
+    ["HISTFILE", "_HISTORY"].iter().any(|end| variable.ends_with(end))
+}
 
 /// What agents and checks can read: toolchains, what package managers have downloaded, and the settings of git.
 pub const TOOLS: [&str; 82] = [
@@ -226,6 +309,30 @@ mod tests {
         let many = names.len();
         names.dedup();
         assert_eq!(names.len(), many);
+    }
+
+    #[test]
+    fn secrets_are_found_in_the_settings_that_name_them() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(secrets_named_in(text), expected, "{text}");
+        check("[credential]\n\thelper = store --file /srv/git-credentials\n", &["/srv/git-credentials"]);
+        check(
+            "[credential \"https://a.example\"]\n helper = \"store --file=~/work/tokens\"\n",
+            &["~/work/tokens"],
+        );
+        check("[credential]\nhelper = cache\n[user]\nsigningkey = ABCDEF\n", &[]);
+        check("[http]\n\tcookieFile = /srv/cookies\n\tsslCAInfo = /etc/ca.pem\n", &["/srv/cookies"]);
+        check("Host *\n  IdentityFile ~/keys/work\n  identityfile=/srv/key\n", &["~/keys/work", "/srv/key"]);
+        check(
+            "users:\n- name: a\n  user:\n    tokenFile: /srv/token\n    client-key: /srv/k.pem\n",
+            &["/srv/token", "/srv/k.pem"],
+        );
+        check("web_identity_token_file = /srv/aws\nregion = x\n", &["/srv/aws"]);
+        check(
+            "//registry.example/:keyfile=/srv/npm.pem\n//registry.example/:_authToken=x\n",
+            &["/srv/npm.pem"],
+        );
+        check("--cookie /srv/jar\nkey = \"/srv/k\"\nkey = relative\n", &["/srv/jar", "/srv/k"]);
+        check("", &[]);
     }
 
     #[test]
