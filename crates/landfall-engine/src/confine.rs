@@ -1,8 +1,10 @@
 //! How agents and checks are confined: which folders the sandbox opens and hides. The host puts it up.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use landfall_host::git::{Git, Repo};
 use landfall_host::sandbox::{self, Level, Limits, Sandbox};
 use landfall_host::user_file::read_user_file;
 use landfall_model::denial::{self, AccessRules, DeniedAccess, SandboxDenial, access_failures};
@@ -16,11 +18,14 @@ use crate::logfile::LogFile;
 use crate::secrets::is_secret;
 use crate::settings::{Confinement, Run};
 use crate::site::Site;
+use crate::trust::known_checkouts;
 
 /// What one run may touch.
 pub(crate) struct Reach {
     /// How it is confined.
     pub confinement: Confinement,
+    /// The user's checkouts and their git folder: files that git ignores, and settings of git, hold secrets.
+    pub checkout: Vec<PathBuf>,
     /// Where it works.
     pub work: PathBuf,
     /// Its folder for temporary files.
@@ -76,7 +81,14 @@ pub(crate) fn around(
         read.extend(sandbox::needed_runtime_files());
         private.extend(sandbox::shared_temporary_folders());
     }
-    let tools = without_links_to(&hide, home, tools(home, env, hide.iter().chain(&private)));
+    let checkout = reach.checkout.iter().cloned().chain(checkouts_beside(folder));
+    let checkout: Vec<PathBuf> = checkout.filter(|path| may_be_hidden(path)).collect();
+    let whole: Vec<&Path> = home.into_iter().chain(checkout.iter().map(PathBuf::as_path)).collect();
+    let tools = tools(home, &whole, env, hide.iter().chain(&private).chain(&checkout));
+    let tools = without_links_to(&hide, home, tools);
+    // The person may have opened a folder around one for writing; Landlock alone cannot take back a part of that.
+    let is_written = |path: &PathBuf| write.iter().any(|open| path.starts_with(open));
+    hide.extend(checkout.into_iter().filter(|path| !is_written(path)));
     let layers = reach.caches.layers.clone();
     // What the person opened for writing stays so, also where a toolchain or a cache is kept.
     let open: Vec<&PathBuf> = write.iter().chain(layers.iter().map(|layer| &layer.path)).collect();
@@ -93,11 +105,19 @@ fn hidden_by_us(settings: &Run, folder: &StateFolder, home: Option<&Path>) -> Ve
     hide.extend(
         tmp_roots().filter(|root| std::fs::symlink_metadata(root).is_ok_and(|meta| is_private(&meta))),
     );
-    // The states of other projects stand beside this one.
-    let beside = folder.project().parent().filter(|parent| parent.ends_with("landfall"));
-    hide.extend(beside.map(Path::to_owned));
+    hide.extend(states_beside(folder).map(Path::to_owned));
     hide.extend(settings.sandbox_hide.iter().filter_map(|path| expand(home, path)));
     hide
+}
+
+/// The folder in which the states of other projects stand beside this one.
+fn states_beside(folder: &StateFolder) -> Option<&Path> {
+    folder.project().parent().filter(|parent| parent.ends_with("landfall"))
+}
+
+/// The checkouts of the user's other projects.
+fn checkouts_beside(folder: &StateFolder) -> Vec<PathBuf> {
+    states_beside(folder).map(known_checkouts).unwrap_or_default()
 }
 
 /// Makes ready what a run at this level gets of the caches that the settings name. What it changes is kept in `room`.
@@ -174,8 +194,20 @@ fn level_of(confinement: Confinement) -> Option<Level> {
 
 /// Whether programs can do without all of it.
 fn may_be_hidden(folder: &Path) -> bool {
-    const SHARED: [&str; 9] = ["/", "/bin", "/etc", "/home", "/lib", "/opt", "/srv", "/usr", "/var"];
+    const SHARED: [&str; 10] =
+        ["/", "/bin", "/etc", "/home", "/lib", "/opt", "/srv", "/usr", "/usr/local", "/var"];
     !SHARED.iter().any(|shared| folder == Path::new(shared))
+}
+
+/// Every checkout of this repository that the user has, and the git folder that they share.
+pub(crate) fn checkout_of(repo: &Repo) -> Vec<PathBuf> {
+    repo.checkout_folders()
+}
+
+/// The same for the repository at this root.
+pub(crate) fn checkout_at(root: &Path) -> Vec<PathBuf> {
+    let repo = Git::find().ok().and_then(|git| Repo::discover(&git, root).ok());
+    repo.map_or_else(|| vec![root.to_owned()], |repo| checkout_of(&repo))
 }
 
 /// The home folder, unless it is one that programs cannot do without, and every usual place of a secret: those lie in the home
@@ -234,9 +266,10 @@ pub fn secret_places() -> impl Iterator<Item = &'static str> {
     home::SECRETS.into_iter().chain(landfall_agents::LOGINS)
 }
 
-/// What builds need of hidden places: toolchains at home, and what the environment names.
+/// What builds need of hidden places: toolchains at home, and what the environment names. None of `whole` is opened as a whole.
 fn tools<'a>(
     home: Option<&Path>,
+    whole: &[&Path],
     env: &[(OsString, OsString)],
     hidden: impl Iterator<Item = &'a PathBuf> + Clone,
 ) -> Vec<PathBuf> {
@@ -253,7 +286,7 @@ fn tools<'a>(
         }
         if name == "PATH" {
             let folders = std::env::split_paths(value).filter(|path| is_hidden(path));
-            found.extend(folders.flat_map(|folder| programs_behind(home, &folder)));
+            found.extend(folders.flat_map(|folder| programs_behind(home, whole, &folder)));
         }
     }
     found
@@ -262,8 +295,9 @@ fn tools<'a>(
 /// These places without those that lead to a hidden one other than the home folder itself. The person asked for none of them,
 /// and an agent of an earlier run may have put a link in the place of one.
 fn without_links_to(hide: &[PathBuf], home: Option<&Path>, mut places: Vec<PathBuf>) -> Vec<PathBuf> {
-    let hidden = hidden_but_home(hide, home);
-    let leads_to_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(hidden));
+    // Hundreds of places are hidden: each one is looked up by what lies above it, and not compared with all of them.
+    let hidden: HashSet<PathBuf> = hidden_but_home(hide, home).into_iter().collect();
+    let leads_to_hidden = |path: &Path| path.ancestors().any(|above| hidden.contains(above));
     places.retain(|path| !leads_to_hidden(path) && !leads_to_hidden(&real_or_same(path)));
     places
 }
@@ -282,16 +316,16 @@ fn real_or_same(path: &Path) -> PathBuf {
 const PROGRAMS_MAX: usize = 1_000;
 
 /// What the programs in a folder of `PATH` consist of, where it holds only links to them, or is part of a toolchain.
-fn programs_behind(home: Option<&Path>, folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = toolchain_of(home, folder).into_iter().collect();
+fn programs_behind(home: Option<&Path>, whole: &[&Path], folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = toolchain_of(home, whole, folder).into_iter().collect();
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(PROGRAMS_MAX);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     for target in links.filter_map(|link| link.path().canonicalize().ok()) {
-        let is_at_home = home.is_some_and(|home| target.starts_with(home));
-        if let Some(parent) = target.parent().filter(|_| is_at_home) {
-            found.extend(toolchain_of(home, parent).or_else(|| {
-                let is_home = home.is_some_and(|home| home.starts_with(parent));
-                Some(if is_home { target.clone() } else { parent.to_owned() })
+        let is_hidden = whole.iter().any(|whole| target.starts_with(whole));
+        if let Some(parent) = target.parent().filter(|_| is_hidden) {
+            found.extend(toolchain_of(home, whole, parent).or_else(|| {
+                let is_whole = whole.iter().any(|whole| whole.starts_with(parent));
+                Some(if is_whole { target.clone() } else { parent.to_owned() })
             }));
         }
     }
@@ -301,9 +335,10 @@ fn programs_behind(home: Option<&Path>, folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The toolchain whose programs are in `folder`, such as `~/sdk/go` for `~/sdk/go/bin`.
-fn toolchain_of(home: Option<&Path>, folder: &Path) -> Option<PathBuf> {
+fn toolchain_of(home: Option<&Path>, whole: &[&Path], folder: &Path) -> Option<PathBuf> {
     let root = folder.parent().filter(|_| folder.ends_with("bin"))?;
-    let is_too_much = home.is_some_and(|home| home.starts_with(root) || root == home.join(".local"));
+    let is_too_much = whole.iter().any(|whole| whole.starts_with(root))
+        || home.is_some_and(|home| root == home.join(".local"));
     let has_libraries = ["lib", "lib64", "libexec", "pkg"].iter().any(|name| root.join(name).is_dir());
     (!is_too_much && has_libraries).then(|| root.to_owned())
 }
@@ -546,7 +581,9 @@ pub(crate) fn remove_tmp(dir: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Settings;
+    use crate::settings::{SensitiveSettings, Settings};
+    use crate::trust::{TrustStore, TrustedBy};
+    use landfall_model::Timestamp;
 
     fn sandbox_of(level: Confinement, own: &[String]) -> Sandbox {
         let env = [("HOME", "/home/me"), ("PATH", "/usr/bin:/home/me/sdk/bin:/home/me:/tmp/tools")];
@@ -555,6 +592,7 @@ mod tests {
         let work = folder.workspaces().join("T1");
         let reach = Reach {
             confinement: level,
+            checkout: Vec::new(),
             work,
             tmp: "/tmp/x".into(),
             own: own.to_vec(),
@@ -595,6 +633,7 @@ mod tests {
         let hide = |own: &[&str]| {
             let reach = Reach {
                 confinement: Confinement::Isolated,
+                checkout: Vec::new(),
                 work: folder.workspaces().join("T1"),
                 tmp: "/tmp/x".into(),
                 own: own.iter().map(|&path| path.to_owned()).collect(),
@@ -675,6 +714,7 @@ mod tests {
         let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
         let reach = Reach {
             confinement: Confinement::Isolated,
+            checkout: Vec::new(),
             work: folder.workspaces().join("T1"),
             tmp: "/tmp/x".into(),
             own: Vec::new(),
@@ -686,6 +726,84 @@ mod tests {
             assert!(!sandbox.read.contains(&PathBuf::from(place)), "{place}: {:?}", sandbox.read);
         }
         assert!(sandbox.read.contains(&PathBuf::from("/home/me/.cargo")));
+    }
+
+    #[test]
+    fn the_checkout_is_hidden_wherever_it_is_and_programs_of_it_are_found() {
+        let env = [("HOME", "/home/me"), ("PATH", "/usr/bin:/work/p/.venv/bin")];
+        let env: Vec<(OsString, OsString)> = env.map(|(name, value)| (name.into(), value.into())).to_vec();
+        let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
+        let sandbox = |level: Confinement, checkout: &str, work: &str| {
+            let reach = Reach {
+                confinement: level,
+                checkout: vec![checkout.into()],
+                work: work.into(),
+                tmp: "/tmp/x".into(),
+                own: Vec::new(),
+                read: Vec::new(),
+                caches: CacheAccess::default(),
+            };
+            around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on")
+        };
+        for level in [Confinement::Write, Confinement::Isolated, Confinement::Strict] {
+            let found = sandbox(level, "/work/p", "/state/T1");
+            assert!(found.hide.contains(&PathBuf::from("/work/p")), "{level:?}");
+            assert!(found.read.contains(&PathBuf::from("/work/p/.venv/bin")), "{level:?}: {:?}", found.read);
+            assert!(!found.read.contains(&PathBuf::from("/work/p")), "{level:?}: {:?}", found.read);
+            // What cannot be hidden, and what it works in, stays.
+            assert!(!sandbox(level, "/", "/state/T1").hide.contains(&PathBuf::from("/")));
+            assert!(!sandbox(level, "/work/p", "/work/p").hide.contains(&PathBuf::from("/work/p")));
+        }
+    }
+
+    #[test]
+    fn checkouts_of_other_projects_are_hidden_as_well() {
+        let states = tempfile::tempdir().expect("a folder");
+        let states = states.path().join("landfall");
+        for (name, root) in [("own-1", "/work/own"), ("other-2", "/srv/other"), ("brew-3", "/usr/local")] {
+            std::fs::create_dir_all(states.join(name)).expect("made");
+            let store = TrustStore::of(&StateFolder::at(states.join(name)), Path::new(root));
+            let digest = SensitiveSettings::of(&Settings::defaults()).digest();
+            store.trust(&digest, TrustedBy::Run, Timestamp(1)).expect("written");
+        }
+        std::fs::create_dir(states.join("never-run-4")).expect("made");
+        let folder = StateFolder::at(states.join("own-1"));
+        let reach = Reach {
+            confinement: Confinement::Isolated,
+            checkout: vec!["/work/own".into()],
+            work: folder.workspaces().join("T1"),
+            tmp: "/tmp/x".into(),
+            own: Vec::new(),
+            read: Vec::new(),
+            caches: CacheAccess::default(),
+        };
+        let env = [("HOME".into(), "/home/me".into())];
+        let hide = around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on").hide;
+        let is_hidden = |root: &str| hide.contains(&PathBuf::from(root));
+        assert!(is_hidden("/work/own") && is_hidden("/srv/other"), "{hide:?}");
+        assert!(!is_hidden("/usr/local"), "programs cannot do without it");
+    }
+
+    #[test]
+    fn programs_of_the_checkout_open_no_more_of_it_than_they_need() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("it is there");
+        for made in ["bin", "lib", "node_modules/.bin", "node_modules/cli/dist"] {
+            std::fs::create_dir_all(root.join(made)).expect("made");
+        }
+        std::fs::write(root.join("node_modules/cli/dist/run.js"), "").expect("written");
+        std::fs::write(root.join("start"), "").expect("written");
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(root.join(target), root.join("node_modules/.bin").join(name))
+        };
+        link("node_modules/cli/dist/run.js", "run").expect("linked");
+        link("start", "start").expect("linked");
+        let found = |folder: &str| programs_behind(None, &[&root], &root.join(folder));
+        assert_eq!(found("bin"), [] as [PathBuf; 0], "the root has a `lib`, but is the checkout");
+        assert_eq!(
+            found("node_modules/.bin"),
+            ["node_modules/cli/dist", "start"].map(|name| root.join(name))
+        );
     }
 
     #[test]

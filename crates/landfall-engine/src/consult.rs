@@ -254,6 +254,8 @@ fn prepare(
     let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
     let mut reach = Reach {
         confinement: question.profile.sandbox,
+        // Not the shared git folder: the history that the agent reads has its objects there.
+        checkout: vec![question.root.to_owned()],
         work: work.clone(),
         tmp,
         own: agent.needs(&profile).state,

@@ -824,6 +824,7 @@ impl Gate<'_> {
         let env = with(&self.site.env, caches.env.clone());
         let reach = Reach {
             confinement: settings.sandbox,
+            checkout: confine::checkout_of(&self.site.repo),
             work: checkout.path.clone(),
             tmp: tmp.clone(),
             own: Vec::new(),

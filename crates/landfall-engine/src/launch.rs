@@ -492,6 +492,7 @@ fn begin(
     let cache_env = caches.env.clone();
     let mut reach = Reach {
         confinement: settings.sandbox,
+        checkout: confine::checkout_of(&site.repo),
         work: workspace.path().to_owned(),
         tmp: tmp.clone(),
         own: agent.needs(&profile).state,

@@ -30,6 +30,8 @@ use crate::warm_caches;
 pub struct CheckRequest<'a> {
     /// The settings of the project.
     pub settings: &'a Settings,
+    /// Its root.
+    pub root: &'a Path,
     /// Its state.
     pub folder: &'a StateFolder,
     /// Its store, which has the commits.
@@ -209,6 +211,7 @@ impl OneCheck<'_> {
         let env = with(&env, caches.env.clone());
         let reach = Reach {
             confinement: level,
+            checkout: confine::checkout_at(self.request.root),
             work: checkout.path.clone(),
             tmp: tmp.clone(),
             own: Vec::new(),

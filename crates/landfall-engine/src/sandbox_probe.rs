@@ -199,6 +199,7 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
     let tmp = scene.state().join("tmp");
     let reach = Reach {
         confinement: level,
+        checkout: vec![scene.project()],
         work: scene.work(),
         tmp: tmp.clone(),
         own: Vec::new(),

@@ -84,6 +84,21 @@ pub fn judge(entries: &[TrustEntry], root: &Path, settings: &SensitiveSettings) 
     }
 }
 
+/// The checkouts of the projects whose states stand in `states`, as far as the user has run or trusted them.
+pub(crate) fn known_checkouts(states: &Path) -> Vec<PathBuf> {
+    const PROJECTS_MAX: usize = 1_000;
+    let projects = std::fs::read_dir(states).into_iter().flatten().flatten().take(PROJECTS_MAX);
+    let files = projects.map(|project| StateFolder::at(project.path()).trust_file());
+    let mut roots: Vec<PathBuf> = files
+        .filter_map(|file| read_user_file(&file, USER_FILE_BYTES_MAX).ok())
+        .filter_map(|bytes| serde_json::from_slice::<TrustFile>(&bytes).ok())
+        .flat_map(|file| file.trusted.into_iter().map(|entry| entry.root))
+        .collect();
+    roots.sort();
+    roots.dedup();
+    roots
+}
+
 /// What is trusted about one repository.
 #[derive(Debug, Clone)]
 pub struct TrustStore {

@@ -135,6 +135,7 @@ fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> 
     let env = with(&site.env, caches.env.clone());
     let reach = Reach {
         confinement,
+        checkout: confine::checkout_of(&site.repo),
         work: workspace.path().to_owned(),
         tmp: tmp.clone(),
         own: Vec::new(),

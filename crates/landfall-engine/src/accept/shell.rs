@@ -112,6 +112,7 @@ impl<'a> Workshop<'a> {
             .map_err(|error| format!("make the caches ready: {error}"))?;
         let reach = Reach {
             confinement: settings.sandbox,
+            checkout: vec![self.shell.root.to_owned()],
             work: made.work.clone(),
             tmp: tmp.clone(),
             own: Vec::new(),

@@ -386,6 +386,19 @@ impl Repo {
         Ok(found)
     }
 
+    /// The folders of every checkout of this repository that is there, and the git folder that they share.
+    #[must_use]
+    pub fn checkout_folders(&self) -> Vec<PathBuf> {
+        let all = self.checkouts().unwrap_or_default(); // those that cannot be listed cannot be found by others either
+        // What a linked worktree leaves behind when its folder is deleted names a place that may be anything by now.
+        let there = all.into_iter().map(|checkout| checkout.root).filter(|root| root.join(".git").exists());
+        let mut folders: Vec<PathBuf> =
+            [self.root.clone(), self.common_dir.clone()].into_iter().chain(there).collect();
+        folders.sort();
+        folders.dedup();
+        folders
+    }
+
     /// The commit that a checkout is on; `None` if it has none yet.
     pub(crate) fn head_of(&self, checkout: &Checkout) -> Result<Option<Oid>, GitError> {
         let said = self

@@ -189,7 +189,7 @@ pub const ATTEMPTS: &[Attempt] = &[
     },
     Attempt {
         name: "read-project",
-        what: "read your checkout in the home folder",
+        what: "read your checkout",
         run: |scene| read(&scene.project().join("file")),
     },
     Attempt {

@@ -80,6 +80,11 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
     let linked = Repo::discover(&runner, &temp.path().join("linked")).expect("a linked worktree");
     assert_eq!(linked.common_dir(), repo.common_dir());
     assert_ne!(linked.git_dir(), repo.git_dir());
+    let top = temp.path().canonicalize().expect("there");
+    let all = [top.join("linked"), root.canonicalize().expect("there"), repo.common_dir().to_owned()];
+    let all: std::collections::BTreeSet<_> = all.into_iter().collect();
+    assert_eq!(linked.checkout_folders().into_iter().collect::<std::collections::BTreeSet<_>>(), all);
+    assert_eq!(repo.checkout_folders(), linked.checkout_folders());
     let side = BranchName::new("side").expect("fine");
     assert_eq!(linked.head().expect("git runs"), Head::Branch { name: side, tip });
 }

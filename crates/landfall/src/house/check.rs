@@ -71,6 +71,7 @@ pub(super) fn check(
     let (program, environment) = (desk::program(), place.environment());
     let request = CheckRequest {
         settings: &settings,
+        root: &place.root,
         folder: &place.folder,
         store: &ground.store,
         program: &program,

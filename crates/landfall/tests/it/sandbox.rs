@@ -344,6 +344,51 @@ fn where_isolation_is_missing_the_level_is_write_and_everybody_says_so() {
     assert!(init.contains("level write") && init.contains(open), "{init}");
 }
 
+/// A container in which namespaces can be made no more, as root in it and as an ordinary user outside of it.
+#[test]
+fn in_a_namespace_that_forbids_others_the_probes_run_at_write() {
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65_534;
+    const INSIDE: &str = "echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_mnt_namespaces \
+         && exec \"$@\"";
+    let scratch = Scratch::new(LANDFALL);
+    let of_root = scratch.landfall(&["--json", "doctor", "--sandbox"]).json();
+    for is_root in [true, false] {
+        let owner = format!("{NOBODY}:{NOBODY}");
+        let inner = scratch.command(&["--json", "doctor", "--sandbox"]);
+        let mut doctor = Command::new("unshare");
+        doctor.args(["--user", "--map-root-user", "sh", "-c", INSIDE, "sh"]).arg(inner.get_program());
+        doctor.args(inner.get_args()).env_clear().current_dir(scratch.project());
+        doctor.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if !is_root {
+            let chown = Command::new("chown").args(["-R", &owner]).arg(scratch.root()).status();
+            if !chown.is_ok_and(|status| status.success()) {
+                return skip_test("running as another user needs root");
+            }
+            doctor.uid(NOBODY).gid(NOBODY);
+        }
+        let Ok(said) = doctor.output() else { return skip_test("`unshare` is not installed") };
+        let words = String::from_utf8_lossy(&said.stderr).into_owned();
+        if words.contains("unshare: ") {
+            return skip_test("this machine has no user namespaces");
+        }
+        let report: Value =
+            serde_json::from_slice(&said.stdout).unwrap_or_else(|error| panic!("{error}: {words}"));
+        assert_eq!(report["level"], "write", "{report}");
+        assert_eq!(report["supported"], serde_json::json!(["off", "write"]), "{words}");
+        assert!(report["leaves_open"].as_array().is_some_and(|open| !open.is_empty()));
+        assert!(report["took_ms"].as_u64().is_some_and(|took| took <= 30_000), "{report}");
+        let refused = |report: &Value| -> Vec<String> {
+            let probes = report["probes"].as_array().expect("a list").iter();
+            let refused = probes.filter(|probe| probe["outcomes"]["write"] == "refused");
+            let names = refused.filter_map(|probe| probe["name"].as_str()).map(str::to_owned);
+            names.filter(|name| name != "alias-mount").collect() // not everybody can make a mount to try
+        };
+        assert!(refused(&report).len() >= 30, "{report}");
+        assert_eq!(refused(&report), refused(&of_root), "{is_root}");
+    }
+}
+
 /// Behind a proxy that opens TLS, nothing can be downloaded without both.
 #[test]
 fn proxies_and_certificates_reach_agents_and_checks() {
