@@ -97,7 +97,7 @@ pub use loops::{
     TaskAutoAsked, TaskAutoError, TaskAutoHolder,
 };
 pub use nearest::nearest;
-pub use operation::{Access, Ask, Mark, Method, Request, Response, Route, Service};
+pub use operation::{Access, Ask, Mark, Method, OperationCost, Request, Response, Route, Service};
 pub use output::{
     Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
     ToolOutcome,

@@ -104,6 +104,20 @@ pub enum Access {
     Steer,
 }
 
+/// What carrying out an operation takes. A server bounds how many of each kind run at once, so that none keeps the others out. A new
+/// operation has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationCost {
+    /// It reads tables and files.
+    Read,
+    /// It changes something here, in a moment. It has no bound: a change never waits for those who read.
+    Change,
+    /// It starts processes, or goes through everything there is.
+    Heavy,
+    /// It waits for a tracker, which may be far away and slow.
+    Tracker,
+}
+
 /// How an operation is asked for over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -141,12 +155,14 @@ pub struct Route {
     pub path: &'static str,
     /// Who may.
     pub access: Access,
+    /// What carrying it out takes.
+    pub cost: OperationCost,
     /// What it does, in one sentence.
     pub doc: &'static str,
 }
 
 macro_rules! operations {
-    ($($(#[doc = $doc:literal])* $variant:ident: $method:ident($asked:ty) -> $answer:ty, $access:ident $verb:ident $path:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident: $method:ident($asked:ty) -> $answer:ty, $access:ident $cost:ident $verb:ident $path:literal;)*) => {
         /// What a client asks.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Request {
@@ -166,6 +182,7 @@ macro_rules! operations {
                 method: Method::$verb,
                 path: $path,
                 access: Access::$access,
+                cost: OperationCost::$cost,
                 doc: concat!($($doc),*),
             }),*];
 
@@ -264,219 +281,219 @@ macro_rules! operations {
 
 operations! {
     /// Adds tasks, many at once, all or none.
-    Add: add(NewTasks) -> Added, Suggest Post "/tasks";
+    Add: add(NewTasks) -> Added, Suggest Change Post "/tasks";
     /// A page of tasks.
-    List: list(Filter) -> TaskPage, Read Get "/tasks";
+    List: list(Filter) -> TaskPage, Read Read Get "/tasks";
     /// All there is to know about one task.
-    Show: show(TaskAsked) -> Box<TaskDetail>, Read Get "/tasks/{task}";
+    Show: show(TaskAsked) -> Box<TaskDetail>, Read Read Get "/tasks/{task}";
     /// Changes the words of a task.
-    Edit: edit(EditTask) -> Changed, Steer Patch "/tasks/{task}";
+    Edit: edit(EditTask) -> Changed, Steer Change Patch "/tasks/{task}";
     /// What goes on, what waits, and how the project stands.
-    Status: status(Nothing) -> Box<StatusReport>, Read Get "/status";
+    Status: status(Nothing) -> Box<StatusReport>, Read Read Get "/status";
     /// Tasks by what they need from a person, and what is wrong.
-    Board: board(BoardAsked) -> Box<Board>, Read Get "/board";
+    Board: board(BoardAsked) -> Box<Board>, Read Read Get "/board";
     /// Everything that waits for a person, with what can be done about each.
-    Inbox: inbox(InboxAsked) -> Inbox, Read Get "/inbox";
+    Inbox: inbox(InboxAsked) -> Inbox, Read Read Get "/inbox";
     /// Which task needs which.
-    Graph: graph(GraphAsked) -> Graph, Read Get "/graph";
+    Graph: graph(GraphAsked) -> Graph, Read Read Get "/graph";
     /// What came of the work, by day, by agent and in all.
-    Stats: stats(StatsAsked) -> Box<Stats>, Read Get "/stats";
+    Stats: stats(StatsAsked) -> Box<Stats>, Read Read Get "/stats";
     /// What is there: agents at work, folders, lanes, the disk.
-    Fleet: fleet(FleetAsked) -> Box<Fleet>, Read Get "/fleet";
+    Fleet: fleet(FleetAsked) -> Box<Fleet>, Read Heavy Get "/fleet";
     /// The settings, key by key.
-    Settings: settings(Nothing) -> Box<SettingsReport>, Steer Get "/settings";
+    Settings: settings(Nothing) -> Box<SettingsReport>, Steer Change Get "/settings";
     /// What agents and checks of a task printed: which outputs there are.
-    Outputs: outputs(TaskAsked) -> OutputList, Read Get "/tasks/{task}/outputs";
+    Outputs: outputs(TaskAsked) -> OutputList, Read Read Get "/tasks/{task}/outputs";
     /// A page of what an agent or a check printed.
-    Output: output(OutputAsked) -> Box<Output>, Read Get "/tasks/{task}/output";
+    Output: output(OutputAsked) -> Box<Output>, Read Read Get "/tasks/{task}/output";
     /// The same as bytes, as they were printed.
-    OutputBytes: output_bytes(OutputRange) -> OutputBytes, Read Get "/tasks/{task}/output/bytes";
+    OutputBytes: output_bytes(OutputRange) -> OutputBytes, Read Read Get "/tasks/{task}/output/bytes";
     /// Why a task is where it is.
-    Why: why(TaskAsked) -> Why, Read Get "/tasks/{task}/why";
+    Why: why(TaskAsked) -> Why, Read Read Get "/tasks/{task}/why";
     /// A page of the journal, for people.
-    Log: log(LogAsked) -> LogPage, Read Get "/journal";
+    Log: log(LogAsked) -> LogPage, Read Read Get "/journal";
     /// What a task changes, or what its work changed since a commit.
-    Diff: diff(DiffAsked) -> Diff, Read Get "/tasks/{task}/diff";
+    Diff: diff(DiffAsked) -> Diff, Read Read Get "/tasks/{task}/diff";
     /// Stops the run, or one task of it.
-    Stop: stop(StopAsked) -> Stopped, Steer Post "/stop";
+    Stop: stop(StopAsked) -> Stopped, Steer Change Post "/stop";
     /// Lets tasks that ended or wait start again.
-    Retry: retry(Retry) -> Changed, Steer Post "/tasks/retry";
+    Retry: retry(Retry) -> Changed, Steer Change Post "/tasks/retry";
     /// Ends tasks as done without a landing of their own; the tasks that need them go on.
-    Accept: accept(Accept) -> Changed, Steer Post "/tasks/accept";
+    Accept: accept(Accept) -> Changed, Steer Change Post "/tasks/accept";
     /// Ends tasks that are wanted no more; their work is kept.
-    Cancel: cancel(Cancel) -> Changed, Steer Post "/tasks/cancel";
+    Cancel: cancel(Cancel) -> Changed, Steer Change Post "/tasks/cancel";
     /// Says something to the agent of a task: with its next run, or at once.
-    Message: message(Message) -> Changed, Steer Post "/tasks/{task}/message";
+    Message: message(Message) -> Changed, Steer Change Post "/tasks/{task}/message";
     /// Keeps tasks from going on once what is under way is over.
-    Hold: hold(Hold) -> Changed, Steer Post "/tasks/hold";
+    Hold: hold(Hold) -> Changed, Steer Change Post "/tasks/hold";
     /// Lets tasks that are held, or paused, go on where they were.
-    Release: release(Release) -> Changed, Steer Post "/tasks/release";
+    Release: release(Release) -> Changed, Steer Change Post "/tasks/release";
     /// Says that tasks cannot go on, as their agents would.
-    Block: block(Block) -> Changed, Steer Post "/tasks/block";
+    Block: block(Block) -> Changed, Steer Change Post "/tasks/block";
     /// Sets limits for one task alone.
-    Limits: limits(Limits) -> Changed, Steer Patch "/tasks/{task}/limits";
+    Limits: limits(Limits) -> Changed, Steer Change Patch "/tasks/{task}/limits";
     /// Answers the question a task waits with, or approves it.
-    Answer: answer(Answer) -> Changed, Steer Post "/tasks/{task}/answer";
+    Answer: answer(Answer) -> Changed, Steer Change Post "/tasks/{task}/answer";
     /// Wants one step of a task done now: the flow says in which phase that is possible.
-    TaskDo: task_do(DoAsked) -> Changed, Steer Post "/tasks/{task}/do";
+    TaskDo: task_do(DoAsked) -> Changed, Steer Change Post "/tasks/{task}/do";
     /// What a task is for, how close it is, and what judges said of it.
-    Target: target(TaskAsked) -> Box<Target>, Read Get "/tasks/{task}/target";
+    Target: target(TaskAsked) -> Box<Target>, Read Read Get "/tasks/{task}/target";
     /// Says something about what a task is for.
-    TargetSay: target_say(TargetSay) -> Changed, Steer Post "/tasks/{task}/target";
+    TargetSay: target_say(TargetSay) -> Changed, Steer Change Post "/tasks/{task}/target";
     /// Says yes to what a task is for, as it was shown; from then on it goes by itself.
-    TargetConfirm: target_confirm(TargetConfirm) -> Changed, Steer Post "/tasks/{task}/target/confirm";
+    TargetConfirm: target_confirm(TargetConfirm) -> Changed, Steer Change Post "/tasks/{task}/target/confirm";
     /// Wants something otherwise while a task is under way, or more of what is done.
-    Refine: refine(Refine) -> Changed, Steer Post "/tasks/{task}/refinements";
+    Refine: refine(Refine) -> Changed, Steer Change Post "/tasks/{task}/refinements";
     /// Takes a refinement back, as long as nobody has dealt with it.
-    RefineWithdraw: refine_withdraw(RefineWithdraw) -> Changed, Steer Post "/tasks/{task}/refinements/withdraw";
+    RefineWithdraw: refine_withdraw(RefineWithdraw) -> Changed, Steer Change Post "/tasks/{task}/refinements/withdraw";
     /// The papers of a task: its plan, and what else its agents wrote for each other.
-    Papers: papers(TaskAsked) -> PaperList, Read Get "/tasks/{task}/papers";
+    Papers: papers(TaskAsked) -> PaperList, Read Read Get "/tasks/{task}/papers";
     /// One paper of a task.
-    Paper: paper(PaperAsked) -> Box<Paper>, Read Get "/tasks/{task}/paper";
+    Paper: paper(PaperAsked) -> Box<Paper>, Read Read Get "/tasks/{task}/paper";
     /// Writes into the margin of a paper, all or nothing. A plan that says something else then is judged again.
-    Annotate: annotate(Annotate) -> Annotated, Steer Post "/tasks/{task}/annotations";
+    Annotate: annotate(Annotate) -> Annotated, Steer Change Post "/tasks/{task}/annotations";
     /// Takes a landed task back by a new commit that undoes it.
-    Rollback: rollback(TaskAsked) -> RolledBack, Steer Post "/tasks/{task}/rollback";
+    Rollback: rollback(TaskAsked) -> RolledBack, Steer Change Post "/tasks/{task}/rollback";
     /// Lets the run begin nothing new; iterations under way finish.
-    Pause: pause(PauseAsked) -> Box<Pilot>, Steer Post "/pause";
+    Pause: pause(PauseAsked) -> Box<Pilot>, Steer Change Post "/pause";
     /// Lets a paused run go on.
-    Resume: resume(Nothing) -> Box<Pilot>, Steer Post "/resume";
+    Resume: resume(Nothing) -> Box<Pilot>, Steer Change Post "/resume";
     /// Who picks tasks in the run under way.
-    Pilot: pilot(Nothing) -> Box<Pilot>, Read Get "/auto";
+    Pilot: pilot(Nothing) -> Box<Pilot>, Read Read Get "/auto";
     /// Changes who picks tasks.
-    Auto: auto(AutoAsked) -> Box<Pilot>, Steer Post "/auto";
+    Auto: auto(AutoAsked) -> Box<Pilot>, Steer Change Post "/auto";
     /// Picks the next task of a semi-automatic run.
-    Next: next(NextAsked) -> Picked, Steer Post "/next";
+    Next: next(NextAsked) -> Picked, Steer Change Post "/next";
     /// Loops of sessions over modules, newest first.
-    Loops: loops(LoopsAsked) -> LoopList, Read Get "/loops";
+    Loops: loops(LoopsAsked) -> LoopList, Read Read Get "/loops";
     /// Has a module's task worked on for a session, within limits of its own.
-    LoopStart: loop_start(LoopAsked) -> Box<LoopLine>, Steer Post "/loops";
+    LoopStart: loop_start(LoopAsked) -> Box<LoopLine>, Steer Change Post "/loops";
     /// Ends the loop of a session once what is under way is finished.
-    LoopStop: loop_stop(LoopOf) -> Box<LoopLine>, Steer Post "/loops/{session}/stop";
+    LoopStop: loop_stop(LoopOf) -> Box<LoopLine>, Steer Change Post "/loops/{session}/stop";
     /// Follows issues of the project's tracker, each by a task. A run drives them.
-    IssuesFollow: issues_follow(IssuesFollow) -> IssuesFollowed, Steer Post "/issues/follow";
+    IssuesFollow: issues_follow(IssuesFollow) -> IssuesFollowed, Steer Change Post "/issues/follow";
     /// What happened to issues that were followed, oldest first.
-    IssueEvents: issue_events(IssueEventsAsked) -> IssueEvents, Read Get "/issues/events";
+    IssueEvents: issue_events(IssueEventsAsked) -> IssueEvents, Read Read Get "/issues/events";
     /// The same summed up: runs, how long phases took and waited, what was done about failures, tokens by phase and model.
-    IssueRollup: issue_rollup(RollupAsked) -> Box<Rollup>, Read Get "/issues/rollup";
+    IssueRollup: issue_rollup(RollupAsked) -> Box<Rollup>, Read Read Get "/issues/rollup";
     /// What agents propose when they look back on issues.
-    Improvements: improvements(Nothing) -> ImprovementList, Read Get "/issues/proposals";
+    Improvements: improvements(Nothing) -> ImprovementList, Read Tracker Get "/issues/proposals";
     /// Makes issues of what agents propose, each once.
-    ImprovementsFile: improvements_file(ImprovementsFile) -> ImprovementList, Steer Post "/issues/proposals/file";
+    ImprovementsFile: improvements_file(ImprovementsFile) -> ImprovementList, Steer Tracker Post "/issues/proposals/file";
     /// Which issues would be followed, and how. Nothing is changed.
-    IssuesPreview: issues_preview(IssuesFollow) -> IssuesFollowed, Read Post "/issues/preview";
+    IssuesPreview: issues_preview(IssuesFollow) -> IssuesFollowed, Read Tracker Post "/issues/preview";
     /// Batches of issues of which something is left, newest first.
-    IssueBatches: issue_batches(Nothing) -> HaulList, Read Get "/issues/batches";
+    IssueBatches: issue_batches(Nothing) -> HaulList, Read Tracker Get "/issues/batches";
     /// What became of the issues of some tasks.
-    IssueSummaries: issue_summaries(IssueSummariesAsked) -> IssueSummaries, Read Get "/issues/summaries";
+    IssueSummaries: issue_summaries(IssueSummariesAsked) -> IssueSummaries, Read Read Get "/issues/summaries";
     /// The issues of the project's tracker.
-    IssueList: issue_list(IssuesAsked) -> IssueList, Read Get "/issues";
+    IssueList: issue_list(IssuesAsked) -> IssueList, Read Tracker Get "/issues";
     /// Makes an issue in the project's tracker.
-    IssueNew: issue_new(IssueNew) -> IssueMade, Steer Post "/issues";
+    IssueNew: issue_new(IssueNew) -> IssueMade, Steer Tracker Post "/issues";
     /// Everything about one issue.
-    IssueShow: issue_show(IssueAsked) -> Box<IssueDetail>, Read Get "/issues/{issue}";
+    IssueShow: issue_show(IssueAsked) -> Box<IssueDetail>, Read Tracker Get "/issues/{issue}";
     /// Changes an issue, all at once.
-    IssueEdit: issue_edit(IssueEdit) -> IssueChanged, Steer Patch "/issues/{issue}";
+    IssueEdit: issue_edit(IssueEdit) -> IssueChanged, Steer Tracker Patch "/issues/{issue}";
     /// Says something about an issue.
-    IssueSay: issue_say(IssueSay) -> IssueChanged, Steer Post "/issues/{issue}/comments";
+    IssueSay: issue_say(IssueSay) -> IssueChanged, Steer Tracker Post "/issues/{issue}/comments";
     /// Ticks a box of an issue, or opens it again.
-    IssueTick: issue_tick(IssueTick) -> IssueChanged, Steer Post "/issues/{issue}/tick";
+    IssueTick: issue_tick(IssueTick) -> IssueChanged, Steer Tracker Post "/issues/{issue}/tick";
     /// Closes an issue.
-    IssueClose: issue_close(IssueClose) -> IssueChanged, Steer Post "/issues/{issue}/close";
+    IssueClose: issue_close(IssueClose) -> IssueChanged, Steer Tracker Post "/issues/{issue}/close";
     /// Opens an issue again.
-    IssueReopen: issue_reopen(IssueAsked) -> IssueChanged, Steer Post "/issues/{issue}/reopen";
+    IssueReopen: issue_reopen(IssueAsked) -> IssueChanged, Steer Tracker Post "/issues/{issue}/reopen";
     /// Whether a phase of an issue is complete, by what can be seen. Commits that are not here yet are fetched.
-    Reconcile: reconcile(ReconcileAsked) -> Box<Reconciliation>, Steer Post "/issues/{issue}/reconciliation";
+    Reconcile: reconcile(ReconcileAsked) -> Box<Reconciliation>, Steer Tracker Post "/issues/{issue}/reconciliation";
     /// Looks at the acceptance criteria of an issue, and does what follows. That may take minutes, and cost.
-    IssueVerify: issue_verify(VerifyAsked) -> Box<IssueVerified>, Steer Post "/issues/{issue}/verify";
+    IssueVerify: issue_verify(VerifyAsked) -> Box<IssueVerified>, Steer Heavy Post "/issues/{issue}/verify";
     /// Everything about a pull request, or about the one of an issue.
-    IssuePull: issue_pull(IssueAsked) -> Box<PullRequestDetail>, Read Get "/pulls/{issue}";
+    IssuePull: issue_pull(IssueAsked) -> Box<PullRequestDetail>, Read Tracker Get "/pulls/{issue}";
     /// What a sprint would be.
-    SprintPreview: sprint_preview(SprintPlan) -> SprintPreview, Read Post "/sprints/preview";
+    SprintPreview: sprint_preview(SprintPlan) -> SprintPreview, Read Read Post "/sprints/preview";
     /// One sprint, and what became of it.
-    Sprint: sprint(SprintOf) -> Box<SprintReport>, Read Get "/sprint";
+    Sprint: sprint(SprintOf) -> Box<SprintReport>, Read Read Get "/sprint";
     /// Every sprint there was.
-    Sprints: sprints(Nothing) -> SprintList, Read Get "/sprints";
+    Sprints: sprints(Nothing) -> SprintList, Read Read Get "/sprints";
     /// Lets the open sprint begin nothing new.
-    SprintPause: sprint_pause(PauseAsked) -> SprintChanged, Steer Post "/sprints/open/pause";
+    SprintPause: sprint_pause(PauseAsked) -> SprintChanged, Steer Change Post "/sprints/open/pause";
     /// Lets the open sprint go on, in the run that is under way.
-    SprintResume: sprint_resume(Nothing) -> SprintChanged, Steer Post "/sprints/open/resume";
+    SprintResume: sprint_resume(Nothing) -> SprintChanged, Steer Change Post "/sprints/open/resume";
     /// Ends the open sprint; what is under way is finished.
-    SprintCancel: sprint_cancel(Nothing) -> SprintChanged, Steer Post "/sprints/open/cancel";
+    SprintCancel: sprint_cancel(Nothing) -> SprintChanged, Steer Change Post "/sprints/open/cancel";
     /// The landing queue.
-    Queue: queue(Nothing) -> Box<QueueReport>, Read Get "/queue";
+    Queue: queue(Nothing) -> Box<QueueReport>, Read Read Get "/queue";
     /// Takes nothing more from the landing queue.
-    QueuePause: queue_pause(PauseAsked) -> QueueChanged, Steer Post "/queue/pause";
+    QueuePause: queue_pause(PauseAsked) -> QueueChanged, Steer Change Post "/queue/pause";
     /// Lets the landing queue move again.
-    QueueResume: queue_resume(QueueResume) -> QueueChanged, Steer Post "/queue/resume";
+    QueueResume: queue_resume(QueueResume) -> QueueChanged, Steer Change Post "/queue/resume";
     /// Takes a task out of the landing queue; it waits for a person.
-    QueueEject: queue_eject(TaskAsked) -> Changed, Steer Post "/queue/{task}/eject";
+    QueueEject: queue_eject(TaskAsked) -> Changed, Steer Change Post "/queue/{task}/eject";
     /// What a person is to look at.
-    Reviews: reviews(Nothing) -> ReviewList, Read Get "/reviews";
+    Reviews: reviews(Nothing) -> ReviewList, Read Read Get "/reviews";
     /// Says what is to become of work that was looked at.
-    Review: review(ReviewAsked) -> Changed, Steer Post "/reviews";
+    Review: review(ReviewAsked) -> Changed, Steer Change Post "/reviews";
     /// The checkpoints there are.
-    Checkpoints: checkpoints(Nothing) -> CheckpointList, Read Get "/checkpoints";
+    Checkpoints: checkpoints(Nothing) -> CheckpointList, Read Read Get "/checkpoints";
     /// One checkpoint, and what going back to it takes away.
-    Checkpoint: checkpoint(CheckpointAsked) -> CheckpointDetail, Read Get "/checkpoints/{name}";
+    Checkpoint: checkpoint(CheckpointAsked) -> CheckpointDetail, Read Read Get "/checkpoints/{name}";
     /// Makes a checkpoint of the base.
-    CheckpointCreate: checkpoint_create(CheckpointNew) -> CheckpointLine, Steer Post "/checkpoints";
+    CheckpointCreate: checkpoint_create(CheckpointNew) -> CheckpointLine, Steer Change Post "/checkpoints";
     /// Brings the base back to a checkpoint, by a task that is verified and landed like any other.
-    CheckpointRestore: checkpoint_restore(CheckpointAsked) -> Restored, Steer Post "/checkpoints/{name}/restore";
+    CheckpointRestore: checkpoint_restore(CheckpointAsked) -> Restored, Steer Change Post "/checkpoints/{name}/restore";
     /// Lets checkpoints go.
-    CheckpointDrop: checkpoint_drop(CheckpointDrop) -> CheckpointsDropped, Steer Post "/checkpoints/drop";
+    CheckpointDrop: checkpoint_drop(CheckpointDrop) -> CheckpointsDropped, Steer Change Post "/checkpoints/drop";
     /// The evidence of a landed task.
-    Certificate: certificate(TaskAsked) -> CertificateJson, Read Get "/tasks/{task}/certificate";
+    Certificate: certificate(TaskAsked) -> CertificateJson, Read Read Get "/tasks/{task}/certificate";
     /// A report about a task or a run.
-    Report: report(ReportAsked) -> Report, Read Get "/report";
+    Report: report(ReportAsked) -> Report, Read Read Get "/report";
     /// Begins a run in the server that holds the project.
-    RunStart: run_start(RunAsked) -> RunStarted, Steer Post "/runs";
+    RunStart: run_start(RunAsked) -> RunStarted, Steer Change Post "/runs";
     /// What goes on in the run under way, with its news since a place in the journal.
-    RunNow: run_now(RunNowAsked) -> Box<RunView>, Read Get "/run";
+    RunNow: run_now(RunNowAsked) -> Box<RunView>, Read Read Get "/run";
     /// The runs there were, newest first.
-    Runs: runs(Nothing) -> RunList, Read Get "/runs";
+    Runs: runs(Nothing) -> RunList, Read Read Get "/runs";
     /// The flows there are.
-    FlowList: flow_list(Nothing) -> FlowList, Read Get "/flows";
+    FlowList: flow_list(Nothing) -> FlowList, Read Read Get "/flows";
     /// One flow, drawn.
-    FlowShow: flow_show(FlowShow) -> FlowDrawing, Read Get "/flows/{name}";
+    FlowShow: flow_show(FlowShow) -> FlowDrawing, Read Read Get "/flows/{name}";
     /// What is wrong with a flow file.
-    FlowCheck: flow_check(FlowCheck) -> FlowChecked, Read Post "/flows/check";
+    FlowCheck: flow_check(FlowCheck) -> FlowChecked, Read Read Post "/flows/check";
     /// Tasks as files that `add -f` reads.
-    Export: export(Export) -> Exported, Read Post "/export";
+    Export: export(Export) -> Exported, Read Heavy Post "/export";
     /// Adds tasks from a list of another tool.
-    Import: import(ImportText) -> Imported, Steer Post "/imports";
+    Import: import(ImportText) -> Imported, Steer Heavy Post "/imports";
     /// Has an agent turn a goal into tasks; they come as drafts. That takes minutes, and costs.
-    Propose: propose(ProposeStart) -> Proposing, Steer Post "/proposals";
+    Propose: propose(ProposeStart) -> Proposing, Steer Change Post "/proposals";
     /// The proposals this server was asked for.
-    Proposals: proposals(Nothing) -> ProposalList, Read Get "/proposals";
+    Proposals: proposals(Nothing) -> ProposalList, Read Read Get "/proposals";
     /// Lets the drafts of a proposal start.
-    ProposalAccept: proposal_accept(ProposalOf) -> Changed, Steer Post "/proposals/accept";
+    ProposalAccept: proposal_accept(ProposalOf) -> Changed, Steer Change Post "/proposals/accept";
     /// Which agents there are, and what each profile would run.
-    Agents: agents(AgentsAsked) -> AgentsFound, Steer Get "/agents";
+    Agents: agents(AgentsAsked) -> AgentsFound, Steer Heavy Get "/agents";
     /// Asks agents a small question each, to see whether they answer. It costs a little.
-    Probe: probe(AgentsAsked) -> AgentsFound, Steer Post "/agents/probe";
+    Probe: probe(AgentsAsked) -> AgentsFound, Steer Heavy Post "/agents/probe";
     /// What agents found out.
-    Discoveries: discoveries(DiscoveriesAsked) -> DiscoveryList, Read Get "/discoveries";
+    Discoveries: discoveries(DiscoveriesAsked) -> DiscoveryList, Read Read Get "/discoveries";
     /// Withdraws what agents found out; the answer names it.
-    DiscoveryDrop: discovery_drop(DiscoveryDrop) -> DiscoveryList, Steer Post "/discoveries/drop";
+    DiscoveryDrop: discovery_drop(DiscoveryDrop) -> DiscoveryList, Steer Change Post "/discoveries/drop";
     /// Notes what an agent used that was asked outside of any task.
-    Consulted: consulted(Consulted) -> Nothing, Steer Post "/consulted";
+    Consulted: consulted(Consulted) -> Nothing, Steer Change Post "/consulted";
     /// Whether everything Landfall needs is there and whole.
-    Doctor: doctor(Nothing) -> Health, Read Get "/doctor";
+    Doctor: doctor(Nothing) -> Health, Read Heavy Get "/doctor";
     /// Makes the tables anew from the journal. The project must be at rest.
-    Rebuild: rebuild(Nothing) -> Health, Steer Post "/doctor/rebuild";
+    Rebuild: rebuild(Nothing) -> Health, Steer Heavy Post "/doctor/rebuild";
     /// What could be given back of the disk.
-    Reclaimable: reclaimable(Nothing) -> Reclaimed, Read Get "/reclaim";
+    Reclaimable: reclaimable(Nothing) -> Reclaimed, Read Heavy Get "/reclaim";
     /// Gives disk space back, where it is proved that nothing is lost.
-    Reclaim: reclaim(Nothing) -> Reclaimed, Steer Post "/reclaim";
+    Reclaim: reclaim(Nothing) -> Reclaimed, Steer Heavy Post "/reclaim";
     /// Who is let in to the web pages.
-    Sessions: sessions(Nothing) -> SessionList, Steer Get "/sessions";
+    Sessions: sessions(Nothing) -> SessionList, Steer Change Get "/sessions";
     /// Lets somebody in no more.
-    SessionRevoke: session_revoke(SessionOf) -> SessionList, Steer Post "/sessions/{session}/revoke";
+    SessionRevoke: session_revoke(SessionOf) -> SessionList, Steer Change Post "/sessions/{session}/revoke";
     /// Makes a link that lets one browser in, once.
-    Pair: pair(PairAsked) -> Pairing, Steer Post "/pairings";
+    Pair: pair(PairAsked) -> Pairing, Steer Change Post "/pairings";
     /// Makes a token for an agent: it reads and suggests, and decides nothing.
-    AgentToken: agent_token(AgentTokenAsked) -> AgentToken, Steer Post "/tokens";
+    AgentToken: agent_token(AgentTokenAsked) -> AgentToken, Steer Change Post "/tokens";
 }
 
 impl<S: Service + ?Sized> Ask for S {}

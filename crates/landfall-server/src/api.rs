@@ -9,8 +9,7 @@ use axum::extract::{FromRequestParts as _, RawPathParams, State};
 use axum::http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt as _, Limited};
 use landfall_api::http::{self, BODY_BYTES_MAX, IDEMPOTENCY_HEADER, ROOT};
-use landfall_api::{Access, Method, Problem, ProblemCode, Request as Asked, Response, Route};
-
+use landfall_api::{Access, Method, OperationCost, Problem, ProblemCode, Request as Asked, Response, Route};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access;
@@ -157,53 +156,32 @@ pub(crate) async fn call_untold(shared: &Arc<Shared>, who: &Who, asked: Asked) -
 /// How many requests of a kind are carried out at once, so that none of them keeps the others out: what changes something always
 /// finds a thread.
 pub(crate) struct Rooms {
-    slow: Arc<Semaphore>,
-    away: Arc<Semaphore>,
+    heavy: Arc<Semaphore>,
+    tracker: Arc<Semaphore>,
     reads: Arc<Semaphore>,
 }
 
-const SLOW_MAX: usize = 3; // each starts processes, or goes through everything
-const AWAY_MAX: usize = 4; // each waits for a tracker, which may be far away and slow
+const HEAVY_MAX: usize = 3; // each starts processes, or goes through everything
+const TRACKER_MAX: usize = 4; // each waits for a tracker, which may be far away and slow
 const READS_MAX: usize = 20; // of the server's 32 threads
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(20);
 
 impl Default for Rooms {
     fn default() -> Self {
-        let [slow, away, reads] = [SLOW_MAX, AWAY_MAX, READS_MAX].map(|most| Arc::new(Semaphore::new(most)));
-        Self { slow, away, reads }
+        let [heavy, tracker, reads] =
+            [HEAVY_MAX, TRACKER_MAX, READS_MAX].map(|most| Arc::new(Semaphore::new(most)));
+        Self { heavy, tracker, reads }
     }
 }
 
 impl Rooms {
     /// Leave to be carried out; none is needed by what changes something here.
     async fn enter(&self, asked: &Asked) -> Result<Option<OwnedSemaphorePermit>, Problem> {
-        match asked {
-            Asked::Doctor(_)
-            | Asked::Rebuild(_)
-            | Asked::Reclaimable(_)
-            | Asked::Reclaim(_)
-            | Asked::Agents(_)
-            | Asked::Probe(_)
-            | Asked::Fleet(_)
-            | Asked::Export(_)
-            | Asked::IssueVerify(_)
-            | Asked::Import(_) => self.wait(&self.slow).await.map(Some),
-            Asked::IssuesPreview(_)
-            | Asked::IssueBatches(_)
-            | Asked::IssueList(_)
-            | Asked::IssueNew(_)
-            | Asked::IssueShow(_)
-            | Asked::IssueEdit(_)
-            | Asked::IssueSay(_)
-            | Asked::IssueTick(_)
-            | Asked::IssueClose(_)
-            | Asked::IssueReopen(_)
-            | Asked::IssuePull(_)
-            | Asked::Improvements(_)
-            | Asked::ImprovementsFile(_)
-            | Asked::Reconcile(_) => self.wait(&self.away).await.map(Some),
-            asked if asked.route().access == Access::Read => self.read().await.map(Some),
-            _ => Ok(None),
+        match asked.route().cost {
+            OperationCost::Read => self.read().await.map(Some),
+            OperationCost::Heavy => self.wait(&self.heavy).await.map(Some),
+            OperationCost::Tracker => self.wait(&self.tracker).await.map(Some),
+            OperationCost::Change => Ok(None),
         }
     }
 
