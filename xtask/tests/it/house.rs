@@ -13,6 +13,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("landfall-model", &[] as &[_]),
         ("landfall-host", &[]),
         ("landfall-api", &[]),
+        ("landfall-text", &[]),
         ("landfall-agents", &["landfall-model"]),
         ("landfall-store", &["landfall-model"]),
         ("landfall-trackers", &["landfall-model"]),
