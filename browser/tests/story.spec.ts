@@ -24,7 +24,7 @@ test.afterAll(async () => {
 });
 
 test("a day with the pages", async ({ browser }) => {
-  test.setTimeout(240_000);
+  test.setTimeout(400_000);
   scratch = new Scratch("story-shop", settings(`[run]\nslots = 6\n[land]\nbatch = 4\n[review.tags]\nsecurity = "per-task"\n`, CLASH));
   scratch.add(TASKS);
   scratch.landfall("queue", "pause", "--reason", "until three stand in line");
@@ -106,7 +106,7 @@ test("a day with the pages", async ({ browser }) => {
   await page.locator("#comment-general").fill("Good otherwise.");
   await page.locator("#comments").getByRole("button", { name: "Request changes" }).click();
   await expect(page.locator("#toasts")).not.toBeEmpty();
-  await expect.poll(() => scratch.json("show", "T5").iterations, { timeout: 30_000 }).toBe(2);
+  await expect.poll(() => scratch.json("show", "T5").iterations, { timeout: 120_000 }).toBe(2);
   const told = scratch.landfall("log", "T5", "--limit", "500") + scratch.landfall("--json", "show", "T5");
   for (const words of ["99 tries are too many", "is no wait fine?", "Good otherwise."]) expect(told).toContain(words);
 

@@ -1,6 +1,6 @@
 // The stream of events: news of the journal draw the page again, what agents are at is written onto their cards.
 // When the connection is lost the page says so, tries again every three seconds, and is drawn anew once it is back.
-import { length, short } from "./times.js";
+import { length, short, usd } from "./times.js";
 
 const AGAIN_MS = 3000;
 const CALM_MS = 250; // news come in bursts: the page is drawn once for all of them
@@ -147,7 +147,7 @@ function live(line) {
     ["iteration", line.iteration?.toString()],
     ["elapsed", line.elapsed_ms === undefined ? undefined : length(line.elapsed_ms)],
     ["tokens", line.tokens === undefined ? undefined : short(line.tokens)],
-    ["cost", line.cost_usd === undefined ? undefined : `$${line.cost_usd.toFixed(line.cost_usd > 0 && line.cost_usd < 0.1 ? 3 : 2)}`],
+    ["cost", line.cost_usd === undefined ? undefined : usd(line.cost_usd)],
   ];
   for (const [name, text] of facts) {
     const place = card.querySelector(`[data-live="${name}"]`);

@@ -4,8 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use landfall_api::http::{ENGINE_HEADER, PID_HEADER, PROBLEM_TYPE, ProblemBody, VERSION_HEADER};
 use landfall_api::{Problem, ProblemCode};
-
-use crate::tricks::{harmless, shown};
+use landfall_text::control_chars::{escape_html, escape_json};
 
 /// What is sent back.
 pub(crate) type Answer = Response<Body>;
@@ -18,8 +17,16 @@ pub(crate) fn of(status: u16, kind: &'static str, body: impl Into<Body>) -> Answ
     answer
 }
 
+/// JSON without characters that a terminal obeys.
+pub(crate) fn escape_json_bytes(json: Vec<u8>) -> Vec<u8> {
+    match String::from_utf8(json) {
+        Ok(json) => escape_json(json).into_bytes(),
+        Err(error) => error.into_bytes(), // what is not text is not JSON: nothing to escape
+    }
+}
+
 pub(crate) fn json(body: Vec<u8>) -> Answer {
-    as_it_is(harmless(body))
+    as_it_is(escape_json_bytes(body))
 }
 
 /// JSON that was made harmless when it was made.
@@ -28,7 +35,7 @@ pub(crate) fn as_it_is(body: impl Into<Body>) -> Answer {
 }
 
 pub(crate) fn html(status: u16, text: String) -> Answer {
-    drawn(status, shown(text))
+    drawn(status, escape_html(text))
 }
 
 /// A page that was made harmless when it was drawn.
@@ -40,7 +47,7 @@ pub(crate) fn drawn(status: u16, text: impl Into<Body>) -> Answer {
 pub(crate) fn problem(problem: &Problem) -> Answer {
     let body = ProblemBody::from(problem);
     let text = serde_json::to_vec(&body).unwrap_or_default(); // words and numbers always can be written
-    let mut answer = of(body.status, PROBLEM_TYPE, harmless(text));
+    let mut answer = of(body.status, PROBLEM_TYPE, escape_json_bytes(text));
     if problem.code == ProblemCode::Unauthorized {
         answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }

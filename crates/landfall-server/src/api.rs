@@ -13,11 +13,11 @@ use landfall_api::{Access, Method, OperationCost, Problem, ProblemCode, Request 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access;
+use crate::answer::escape_json_bytes;
 use crate::answer::{self, Answer};
 use crate::connections::Source;
 use crate::door::{Shared, Who};
 use crate::router::{Guard, Routes};
-use crate::tricks::harmless;
 
 pub(crate) fn routes(routes: &mut Routes) {
     for route in Asked::ROUTES {
@@ -92,7 +92,7 @@ async fn shared_answer(shared: &Arc<Shared>, asked: Asked, uri: &axum::http::Uri
         if let Some(mask) = shared.masks.now(&*shared.service) {
             mask.hide_in(&mut answer);
         }
-        Ok(harmless(written(&answer)?).into())
+        Ok(escape_json_bytes(written(&answer)?).into())
     };
     let answer = shared.kept.get(shared, question, make).await;
     shared.metrics.asked(name, answer.is_ok(), began.elapsed());

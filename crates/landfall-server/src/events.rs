@@ -21,12 +21,12 @@ use landfall_api::{
 use serde::Deserialize;
 use tokio::sync::{broadcast, watch};
 
+use crate::answer::escape_json_bytes;
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
 use crate::leave::Leave;
 use crate::router::{Guard, Routes};
-use crate::tricks;
 
 const LINE_MAX: usize = 64; // messages a viewer may be behind before it is hung up on: some seconds
 const PAGE: u32 = 500;
@@ -59,7 +59,7 @@ impl Told {
         let (mut bytes, mut places) = (Vec::new(), Vec::new());
         for entry in entries {
             places.push((entry.seq, entry.task, bytes.len()));
-            let text = tricks::harmless(serde_json::to_vec(entry).unwrap_or_default()); // plain words and numbers
+            let text = escape_json_bytes(serde_json::to_vec(entry).unwrap_or_default()); // plain words and numbers
             bytes.extend_from_slice(format!("id: {}\ndata: ", entry.seq).as_bytes());
             bytes.extend_from_slice(&text);
             bytes.extend_from_slice(b"\n\n");
@@ -157,7 +157,7 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
             if let Ok(Response::Status(status)) =
                 api::call_untold(&shared, &Who::Owner, Asked::Status(Nothing {})).await
             {
-                let live = tricks::harmless(serde_json::to_vec(&status.active).unwrap_or_default()); // plain words and numbers
+                let live = escape_json_bytes(serde_json::to_vec(&status.active).unwrap_or_default()); // plain words and numbers
                 let live = String::from_utf8(live).unwrap_or_default(); // JSON is text
                 if live != last_live {
                     let head = shared.service.mark().map_or(0, |mark| mark.seq);

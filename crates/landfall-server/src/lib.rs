@@ -29,7 +29,6 @@ mod patient;
 mod router;
 mod streams;
 mod task_auto;
-mod tricks;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

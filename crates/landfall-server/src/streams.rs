@@ -19,13 +19,13 @@ use landfall_api::{Access, Output, Problem, ProblemCode, Request as Asked, Respo
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use crate::answer::escape_json_bytes;
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
 use crate::leave::Leave;
 use crate::pages::log::{self, Wanted};
 use crate::router::{Guard, Routes};
-use crate::tricks;
 
 const LOOK_MIN: Duration = Duration::from_millis(100); // while lines come
 const LOOK_MAX: Duration = Duration::from_millis(1_000); // while none do
@@ -177,7 +177,7 @@ impl Reader {
                 told["count"] = page.lines.len().into();
             }
         }
-        let told = tricks::harmless(told.to_string().into_bytes());
+        let told = escape_json_bytes(told.to_string().into_bytes());
         Event::default().id(page.next.to_string()).data(String::from_utf8_lossy(&told))
     }
 }

@@ -13,11 +13,11 @@ use landfall_api::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::answer::escape_json_bytes;
 use crate::answer::{self, Answer};
 use crate::api::{self, read_json};
 use crate::door::{Shared, Who};
 use crate::router::{Guard, Routes};
-use crate::tricks::harmless;
 
 /// Where the loop of a session is.
 pub(crate) const OF_SESSION: &str = "/api/sessions/{id}/task-auto";
@@ -151,7 +151,7 @@ fn told<T: Serialize>(done: Result<T, Problem>) -> Answer {
                 other => other,
             };
             let body = serde_json::to_vec(&TaskAutoError::from(&problem)).unwrap_or_default(); // as above
-            answer::of(status, "application/json", harmless(body))
+            answer::of(status, "application/json", escape_json_bytes(body))
         }
     }
 }

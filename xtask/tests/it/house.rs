@@ -36,8 +36,9 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
                 "landfall-trackers",
             ],
         ),
-        // Drawn from answers of operations alone: whoever serves them is behind `Service`.
-        ("landfall-server", &["landfall-api"]),
+        // Drawn from answers of operations alone: the service behind them is a trait.
+        ("landfall-server", &["landfall-api", "landfall-text"]),
+        ("landfall-text", &[]),
         ("landfall-testkit", &["landfall-api", "landfall-model"]),
     ])
 }

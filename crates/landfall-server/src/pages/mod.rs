@@ -54,12 +54,12 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams, State};
 use axum::http::{HeaderValue, Method, Request};
 use landfall_api::{Access, Board, Problem, ProblemCode, Request as Asked, Response, Service};
+use landfall_text::control_chars::escape_html;
 
 use crate::answer::{self, Answer};
 use crate::door::{Shared, Who};
 use crate::forms::{self, Flash};
 use crate::router::{Guard, Routes};
-use crate::tricks::shown;
 use crate::{api, assets};
 
 /// One page.
@@ -304,7 +304,7 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
         let draw = move |shared: &Arc<Shared>| {
             let visit = Visit { shared, who: &Who::Token, fields: Vec::new(), query: Vec::new() };
             let page = (entry.draw)(&visit)?;
-            Ok(shown(frame(&visit, "/", "/", &page, &[])).into())
+            Ok(escape_html(frame(&visit, "/", "/", &page, &[])).into())
         };
         if let Ok(page) = shared.kept.get(shared, "/", draw).await {
             return answer::drawn(200, page);

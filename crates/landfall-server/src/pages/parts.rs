@@ -52,7 +52,7 @@ pub(super) fn ago(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> Moment {
 pub(super) fn until(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> Moment {
     let (now_ms, at_ms) = (*now_ms.borrow(), *at_ms.borrow());
     let left = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or_default();
-    Moment { at_ms, kind: "until", text: words::length(left) }
+    Moment { at_ms, kind: "until", text: words::length(left / 1000 * 1000) }
 }
 
 /// How much of something is used, as a bar.

@@ -295,7 +295,7 @@ mod tests {
         }
         let cell = |name: &str, text: &str| format!("<td data-name=\"{name}\" class=\"num\">{text}</td>");
         for (name, text) in
-            [("Through", "2"), ("Half within", "1m"), ("Work", "2m"), ("Waits", "1h"), ("Read", "1.0k")]
+            [("Through", "2"), ("Half within", "1m"), ("Work", "2m"), ("Waits", "1h"), ("Read", "1k")]
         {
             assert!(html.contains(&cell(name, text)), "{name}: {html}");
         }

@@ -142,88 +142,46 @@ pub(super) fn line(text: &str) -> String {
     visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+// Templates pass references to fields and values alike: these take both.
+
 /// A length of time, in its two largest units: `2d 3h`, `1h 12m`, `4m 10s`, `42s`.
 pub(super) fn length(ms: impl Borrow<u64>) -> String {
-    let ms = *ms.borrow();
-    let seconds = ms / 1000;
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    match (days, hours, minutes, seconds % 60) {
-        (0, 0, 0, seconds) => format!("{seconds}s"),
-        (0, 0, minutes, 0) => format!("{minutes}m"),
-        (0, 0, minutes, seconds) => format!("{minutes}m {seconds}s"),
-        (0, hours, 0, _) => format!("{hours}h"),
-        (0, hours, minutes, _) => format!("{hours}h {minutes}m"),
-        (days, 0, _, _) => format!("{days}d"),
-        (days, hours, _, _) => format!("{days}d {hours}h"),
-    }
+    landfall_text::format_duration(*ms.borrow())
 }
 
 /// How far a moment is from now, in one unit: `3 min ago`, `in 2 h`. The scripts of the pages write the same.
 pub(super) fn away(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> String {
-    let (now_ms, at_ms) = (*now_ms.borrow(), *at_ms.borrow());
-    let seconds = now_ms.abs_diff(at_ms) / 1000;
-    let far = match seconds {
-        0..5 => return "now".to_owned(),
-        5..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..86_400 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
-    };
-    if at_ms > now_ms { format!("in {far}") } else { format!("{far} ago") }
+    landfall_text::format_distance(*at_ms.borrow(), *now_ms.borrow())
 }
 
 /// A moment for programs: `2026-01-31T08:00:00Z`.
 pub(super) fn stamp(at_ms: impl Borrow<i64>) -> String {
-    let at_ms = *at_ms.borrow();
-    match jiff::Timestamp::from_second(at_ms.div_euclid(1000)) {
-        Ok(moment) => moment.to_string(),
-        Err(_) => String::new(), // no clock shows it
-    }
+    landfall_text::format_rfc3339(*at_ms.borrow())
 }
 
 /// A moment for people: `2026-01-31 08:00:00 UTC`. The scripts of the pages write it in the time of the browser.
 pub(super) fn moment(at_ms: impl Borrow<i64>) -> String {
-    let at_ms = *at_ms.borrow();
-    stamp(at_ms).replace('T', " ").replace('Z', " UTC")
+    landfall_text::format_utc(*at_ms.borrow())
 }
 
 /// A large number, short: `950`, `12.3k`, `4.1M`.
 pub(super) fn short(number: impl Borrow<u64>) -> String {
-    let number = *number.borrow();
-    let tenths = |unit: u64| format!("{}.{}", number / unit, number % unit * 10 / unit);
-    match number {
-        0..1000 => number.to_string(),
-        1000..1_000_000 => format!("{}k", tenths(1000)),
-        1_000_000..1_000_000_000 => format!("{}M", tenths(1_000_000)),
-        _ => format!("{}G", tenths(1_000_000_000)),
-    }
+    landfall_text::format_count(*number.borrow())
 }
 
-/// Money: `$1.20`, `$0.004` where cents would show nothing.
+/// Money: `$1.20`, `$0.004000` where cents would show nothing.
 pub(super) fn usd(dollars: impl Borrow<f64>) -> String {
-    let dollars = *dollars.borrow();
-    match dollars {
-        _ if dollars > 0.0 && dollars < 0.1 => format!("${dollars:.3}"),
-        _ => format!("${dollars:.2}"),
-    }
+    landfall_text::format_usd(*dollars.borrow())
 }
 
 /// Room on a disk: `3.2 GB`.
 pub(super) fn bytes(bytes: impl Borrow<u64>) -> String {
-    let bytes = *bytes.borrow();
-    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
-    match bytes {
-        0..1000 => format!("{bytes} B"),
-        1000..1_000_000 => format!("{} kB", tenths(1000)),
-        1_000_000..1_000_000_000 => format!("{} MB", tenths(1_000_000)),
-        _ => format!("{} GB", tenths(1_000_000_000)),
-    }
+    landfall_text::format_bytes(*bytes.borrow())
 }
 
-/// A word for one or for many: `1 task`, `3 tasks`.
-pub(super) fn many(number: impl Borrow<u64>, one: &str) -> String {
-    let number = *number.borrow();
-    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+/// A counted noun: `1 task`, `3 tasks`.
+pub(super) fn many(number: impl Borrow<u64>, noun: &str) -> String {
+    landfall_text::pluralize(*number.borrow(), noun)
 }
 
 /// The symbol of a status, the same everywhere.
