@@ -297,43 +297,7 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
             because(told, codes.join(", "))
         }
         Event::Ended(ending) => of_ending(ending),
-        Event::Added { .. }
-        | Event::Edited { .. }
-        | Event::Offered { .. }
-        | Event::Bound { .. }
-        | Event::WorkspaceMade { .. }
-        | Event::IterationBegan { .. }
-        | Event::IterationEnded { .. }
-        | Event::Warned(_)
-        | Event::Collected { .. }
-        | Event::Verified { .. }
-        | Event::BaseMoved { .. }
-        | Event::Left { .. }
-        | Event::Yielded { .. }
-        | Event::Resumed { .. }
-        | Event::Reviewed { .. }
-        | Event::Reported { .. }
-        | Event::Requeued { .. }
-        | Event::Opinion { .. }
-        | Event::Replied { .. }
-        | Event::Strode { .. }
-        | Event::AccountWaitBegan { .. }
-        | Event::AccountWaitEnded { .. }
-        | Event::SentBack { .. }
-        | Event::ReviewOwed
-        | Event::Signed { .. }
-        | Event::StopAsked { .. }
-        | Event::Retried { .. }
-        | Event::WorkspaceRemoved { .. }
-        | Event::Messaged { .. }
-        | Event::Held { .. }
-        | Event::Released
-        | Event::LimitsSet { .. }
-        | Event::Staged(_)
-        | Event::Issue(_)
-        | Event::Directed { .. }
-        | Event::Reopened { .. }
-        | Event::Recovery(_) => None,
+        _ => None,
     }
 }
 
