@@ -10,7 +10,8 @@ fn root() -> PathBuf {
 /// The edges of the design: each crate and the crates of ours it may depend on.
 fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
-        ("landfall-model", &[] as &[_]),
+        ("landfall-facts", &[] as &[_]),
+        ("landfall-model", &["landfall-facts"]),
         ("landfall-host", &[]),
         ("landfall-api", &[]),
         ("landfall-text", &[]),
@@ -148,6 +149,24 @@ fn the_model_has_no_io_clock_thread_or_await() {
     absent("crates/landfall-model/src", &words, &[]);
 }
 
+/// Facts are data: what follows from them is decided in the model.
+#[test]
+fn facts_contain_no_policy() {
+    let words = [
+        "fn decide(",
+        "fn judge(",
+        "fn apply(",
+        "fn plan(",
+        "std::fs",
+        "std::process",
+        "std::thread",
+        "Instant",
+        "SystemTime",
+        "landfall_",
+    ];
+    absent("crates/landfall-facts/src", &words, &[]);
+}
+
 /// The crates of the product but these.
 fn product_crates(except: &[&str]) -> Vec<String> {
     let crates = allowed().into_keys().filter(|name| !except.contains(name) && *name != "landfall-testkit");
@@ -224,7 +243,7 @@ fn production_code_sleeps_only_where_no_event_can_wake_it() {
 
 #[test]
 fn no_shell_is_used_except_for_commands_a_person_wrote() {
-    for folder in ["model", "agents", "host", "store", "api"] {
+    for folder in ["facts", "model", "agents", "host", "store", "api"] {
         let words = ["\"sh\"", "\"bash\"", "\"-c\".into()"];
         // What no key may be pressed for names shells, and starts none. So does what reads the commands of a person.
         absent(

@@ -1,0 +1,117 @@
+//! Who works on a task, in which style, and what one run of an agent left.
+
+use crate::defaults::is_zero;
+use serde::{Deserialize, Serialize};
+
+use crate::Digest;
+
+/// Who works on a task, and how. Settled when it is granted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Driving {
+    /// The profile.
+    pub profile: String,
+    /// The account it works on: what is used up or logged out together.
+    pub account: String,
+    /// The style.
+    pub style: Style,
+}
+
+words! {
+    /// How an agent is driven from one run to the next.
+    #[derive(Default)]
+    pub enum Style {
+        /// Every run is a new process without a memory of its own.
+        #[default]
+        Fresh = "fresh",
+        /// The same session of the agent is resumed, run after run.
+        Session = "session",
+        /// The agent runs a loop of its own, which is watched by the files it writes: one run is the whole loop.
+        Own = "self",
+        /// The engine types each next step of such a loop into one terminal.
+        Dispatch = "dispatch",
+    }
+}
+
+impl Style {
+    /// Whether one run is a whole loop of steps, told by files.
+    #[must_use]
+    pub fn strides(self) -> bool {
+        match self {
+            Self::Own | Self::Dispatch => true,
+            Self::Fresh | Self::Session => false,
+        }
+    }
+}
+
+/// How full a context window is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// Tokens in it.
+    pub used: u64,
+    /// Tokens it can hold.
+    pub size: u64,
+}
+
+impl Context {
+    /// In per cent; more than full is full.
+    #[must_use]
+    pub fn percent(self) -> u32 {
+        let size = u128::from(self.size.max(1));
+        u32::try_from(u128::from(self.used).min(size) * 100 / size).expect("at most a hundred")
+    }
+}
+
+/// What a run of the agent begins with.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Talk {
+    /// With nothing but its prompt.
+    #[default]
+    #[serde(rename = "new")]
+    New,
+    /// With what an earlier session knows.
+    #[serde(rename = "resumed")]
+    Resumed {
+        /// The agent's own name for it.
+        session: String,
+        /// Whether it is asked to sum itself up first, because its context is nearly full.
+        compact: bool,
+    },
+}
+
+/// What a run left behind besides its work.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Traces {
+    /// The session that can be gone on with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The model it used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How full its context was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
+    /// What its last words come to: three times the same is a loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<Digest>,
+    /// How it was confined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// How often it was refused leave for something.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub denials: u32,
+    /// The state of its module as it was left: whoever changes it meanwhile is not overruled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Digest>,
+    /// The longest it was silent, if that was long enough to be worth knowing; otherwise 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub quiet_ms: u64,
+}
+
+impl Talk {
+    /// Whether it begins a new session.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        *self == Self::New
+    }
+}

@@ -1,0 +1,60 @@
+//! Events of who picks tasks, and of pauses.
+
+use serde::{Deserialize, Serialize};
+
+use crate::TaskId;
+
+words! {
+    /// Who picks the next task.
+    #[derive(Default)]
+    pub enum Mode {
+        /// The engine: every slot is filled.
+        #[default]
+        Autopilot = "autopilot",
+        /// A person: one task, then it waits.
+        SemiAuto = "semi-auto",
+    }
+}
+
+words! {
+    /// Why a run was paused.
+    pub enum PauseWhy {
+        /// A person said so.
+        Person = "person",
+        /// Several tasks in a row failed or ran out.
+        Failures = "failures",
+        /// One did, in a sprint that wants to stop then.
+        SprintError = "sprint-error",
+    }
+}
+
+/// One fact about the drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PilotEvent {
+    /// It began, or changed its mode.
+    #[serde(rename = "mode-set")]
+    ModeSet {
+        /// To this.
+        mode: Mode,
+    },
+    /// A person picked the next task.
+    #[serde(rename = "assigned")]
+    Assigned {
+        /// This one.
+        task: TaskId,
+    },
+    /// What was picked needs nothing more by itself: a person picks again.
+    #[serde(rename = "settled")]
+    Settled,
+    /// Nothing new begins.
+    #[serde(rename = "run-paused")]
+    Paused {
+        /// The kind of reason.
+        why: PauseWhy,
+        /// In words.
+        reason: String,
+    },
+    /// It goes on.
+    #[serde(rename = "run-resumed")]
+    Resumed,
+}
