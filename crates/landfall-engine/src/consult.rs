@@ -11,7 +11,9 @@ use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
 use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::liveness::{self, Class, Echo, Pulse, Watch};
-use landfall_model::{Budget, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge};
+use landfall_model::{
+    Budget, BudgetUse as _, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge,
+};
 
 use crate::caches::CacheAccess;
 use crate::confine::{self, Reach};

@@ -548,7 +548,7 @@ impl Core {
             (SprintAsked::Open, None) => Err(AskError::NoSprint),
             (SprintAsked::Open, Some(_)) => Ok(()),
             (SprintAsked::New(plan), None) => {
-                let filter = plan.filter();
+                let filter = Filter::of_sprint(plan);
                 let fits = |task: &Arc<Task>| {
                     !task.is_over() && !task.spec.draft && filter.admits(&task.spec, task.id)
                 };
@@ -568,7 +568,7 @@ impl Core {
                     self.checkpoint(out, None, CheckpointWhy::Sprint);
                 }
                 let sprint = self.sprints.next_id();
-                self.set_filter(plan.filter());
+                self.set_filter(Filter::of_sprint(plan));
                 let ready = u32::try_from(self.world.ready_count()).unwrap_or(u32::MAX);
                 let started = SprintEvent::Started { sprint, plan: plan.clone(), ready };
                 self.fact(out, EngineEvent::Sprint(started));

@@ -525,6 +525,7 @@ fn refused(name: &str, command: &str, excerpt: String) -> CommandResult {
         excerpt,
         caps: None,
         denied: Vec::new(),
+        copied_from_base: false,
     }
 }
 
@@ -541,6 +542,7 @@ fn unreadable(problem: &str) -> CommandResult {
         excerpt: problem.to_owned(),
         caps: None,
         denied: Vec::new(),
+        copied_from_base: false,
     }
 }
 
@@ -705,6 +707,7 @@ impl Gate<'_> {
             excerpt: if outcome == Outcome::Pass { String::new() } else { first.excerpt },
             caps: command.caps,
             denied: if outcome.is_green() { Vec::new() } else { first.denied },
+            copied_from_base: false,
         }))
     }
 

@@ -310,7 +310,7 @@ impl Record {
                     ..Usage::default()
                 },
             },
-            sandbox: Confinement::of_word(record["sandbox"].as_str()?)?,
+            sandbox: Confinement::from_word(record["sandbox"].as_str()?)?,
             guard: serde_json::from_value(record["guard"].clone()).unwrap_or_default(),
         })
     }

@@ -282,6 +282,7 @@ impl OneCheck<'_> {
             excerpt: if outcome == Outcome::Pass { String::new() } else { excerpt(&out, &err) },
             caps: self.command.caps,
             denied,
+            copied_from_base: false,
         })
     }
 }

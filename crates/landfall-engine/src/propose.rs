@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use landfall_host::git::{BranchName, Git, Repo};
 use landfall_model::proposal::{self, Known, Mended, Plan, Problem};
-use landfall_model::{Budget, Scope, Spending, Timestamp, Usage, Verdict};
+use landfall_model::{Budget, BudgetUse as _, Scope, Spending, Timestamp, Usage, Verdict};
 use thiserror::Error;
 
 use crate::consult::{self, Ground, Question, Reply};

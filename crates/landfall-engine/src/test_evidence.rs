@@ -80,7 +80,7 @@ pub(crate) fn collect(
             BaseTestsEnd::NoneChanged => {}
             BaseTestsEnd::Interrupted => return Ok(None),
             BaseTestsEnd::Ran(run) => {
-                of_base.extend(run.concern(section.base_tests));
+                of_base.extend(section.base_tests.concern(&run));
                 evidence.base_tests = Some(run);
             }
         }
@@ -91,7 +91,7 @@ pub(crate) fn collect(
             MutationsEnd::NothingToTry => {}
             MutationsEnd::Interrupted => return Ok(None),
             MutationsEnd::Ran(run) => {
-                of_base.extend(run.concern(section.mutation));
+                of_base.extend(section.mutation.concern(&run));
                 evidence.mutations = Some(run);
             }
         }
@@ -260,7 +260,7 @@ impl BaseTests<'_> {
         let Some((outcome, failing, tests, took_ms)) = self.run_commands(&restores)? else {
             return Ok(BaseTestsEnd::Interrupted);
         };
-        let run = BaseTestRun::new(&restores, files, outcome, failing, tests, took_ms);
+        let run = gaming::base_test_run(&restores, files, outcome, failing, tests, took_ms);
         keep_run(&mut lock_runs(self.site).base_tests, key, &run);
         Ok(BaseTestsEnd::Ran(run))
     }
@@ -402,7 +402,7 @@ impl Mutations<'_> {
                 continue;
             }
             let usual_ms = seen(command).map_or(0, |report| report.took_ms);
-            let timeout_ms = MutationBudget::command_limit_ms(usual_ms, command.timeout_ms);
+            let timeout_ms = MutationBudget::command_limit_ms(Some(usual_ms), command.timeout_ms);
             let command = VerifyCommand { timeout_ms, ..command.clone() };
             let name = format!("{}-m{place}", self.name);
             let Some(shown) = gate.run(&commit, gate.ignored_at(place), &command, &name)? else {

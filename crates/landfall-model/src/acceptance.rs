@@ -23,7 +23,7 @@ pub use outcome::{
 };
 pub use words::{
     Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, Sighting, comment, count, held_in_passing, observed,
-    passed_by,
+    outcome_headline, passed_by,
 };
 
 /// What an issue asks for.

@@ -2,38 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::Timestamp;
 use crate::decide::trouble_ms;
 use crate::event::{Event, Exit};
 use crate::judge::Verdict;
 use crate::status::Wait;
 use crate::task::{State, Task};
-use crate::{TaskId, Timestamp};
-
-/// Whether an account can be worked on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AccountState {
-    /// It can.
-    Open,
-    /// Not before then; after that one agent tries it first.
-    UsedUp {
-        /// The reset, as it was first said.
-        until: Timestamp,
-        /// Whether that is a guess, because no agent named it.
-        guessed: bool,
-    },
-    /// Its provider has a passing trouble: not before then; after that one agent tries it first.
-    Troubled {
-        /// The next try.
-        until: Timestamp,
-        /// Tries in a row that met it. The pause grows with them, whichever tasks they were of.
-        tries: u32,
-    },
-    /// Not before a person has logged in and said so.
-    LoggedOut {
-        /// The task that asks them.
-        task: TaskId,
-    },
-}
+pub use landfall_facts::account::AccountState;
 
 /// What may be done on an account now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,15 +24,19 @@ pub enum Leave {
     },
 }
 
-impl AccountState {
+impl Leave {
     /// What may be done now.
     #[must_use]
-    pub fn leave(&self, now: Timestamp) -> Leave {
-        match self {
-            Self::Open => Leave::Free,
-            Self::UsedUp { until, .. } | Self::Troubled { until, .. } if *until <= now => Leave::One,
-            Self::UsedUp { until, .. } | Self::Troubled { until, .. } => Leave::Never { until: Some(*until) },
-            Self::LoggedOut { .. } => Leave::Never { until: None },
+    pub fn of(state: &AccountState, now: Timestamp) -> Self {
+        match state {
+            AccountState::Open => Self::Free,
+            AccountState::UsedUp { until, .. } | AccountState::Troubled { until, .. } if *until <= now => {
+                Self::One
+            }
+            AccountState::UsedUp { until, .. } | AccountState::Troubled { until, .. } => {
+                Self::Never { until: Some(*until) }
+            }
+            AccountState::LoggedOut { .. } => Self::Never { until: None },
         }
     }
 }
@@ -159,7 +138,7 @@ impl Accounts {
     /// The model answered an agent on this account: it can be worked on, if it was only to be tried.
     #[must_use]
     pub fn answered(&self, account: &str, now: Timestamp) -> Option<AccountState> {
-        match self.get(account).leave(now) {
+        match Leave::of(self.get(account), now) {
             Leave::One => Some(AccountState::Open),
             Leave::Free | Leave::Never { .. } => None,
         }
@@ -169,7 +148,7 @@ impl Accounts {
     #[must_use]
     pub fn overruled(&self, task: &Task, at: Timestamp) -> Option<(String, AccountState)> {
         let account = &task.driving.as_ref()?.account;
-        match (&task.state, self.get(account).leave(at)) {
+        match (&task.state, Leave::of(self.get(account), at)) {
             (
                 State::Waiting { wait: Wait::Quota { .. } | Wait::Backoff { .. }, .. },
                 Leave::Never { until: Some(_) },

@@ -4,6 +4,7 @@
 //! count and the line only decides between places that look alike. A place that cannot be told is refused, and then
 //! nothing is changed: half of what a person meant is worse than nothing.
 
+pub use landfall_facts::annotate::Impact;
 use std::fmt;
 
 /// So many characters on each side of a place are looked at.
@@ -433,52 +434,22 @@ pub enum Onward {
     Target,
 }
 
-/// How much an annotation matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Impact {
-    /// Nothing changes.
-    None,
-    /// Words change, and nothing that anyone follows.
-    Low,
-    /// What is done, or how it is judged.
-    Medium,
-    /// What is wanted.
-    High,
-}
-
-impl Impact {
-    /// Every impact, the least first.
-    pub const ALL: [Self; 4] = [Self::None, Self::Low, Self::Medium, Self::High];
-
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-
-    /// Of one annotation in a paper of this layer. A comment changes nothing; other spacing is no other requirement.
-    #[must_use]
-    pub fn of(layer: Layer, annotation: &Annotation) -> Self {
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let selected: String =
-            annotation.place.selected.iter().map(|c| if *c == NEWLINE { '\n' } else { *c }).collect();
-        let only_space = match &annotation.change {
-            Change::Comment(..) => return Self::None,
-            Change::Insert(text) => text.trim().is_empty(),
-            Change::Delete => selected.trim().is_empty(),
-            Change::Replace(text) => words(text) == words(&selected),
-        };
-        match layer {
-            _ if only_space => Self::Low,
-            Layer::Information => Self::Low,
-            Layer::Planning | Layer::Evaluation | Layer::Methodology => Self::Medium,
-            Layer::Requirement => Self::High,
-        }
+/// The impact of one annotation in a paper of this layer. A comment changes nothing; other spacing is no other requirement.
+fn impact_of(layer: Layer, annotation: &Annotation) -> Impact {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let selected: String =
+        annotation.place.selected.iter().map(|c| if *c == NEWLINE { '\n' } else { *c }).collect();
+    let only_space = match &annotation.change {
+        Change::Comment(..) => return Impact::None,
+        Change::Insert(text) => text.trim().is_empty(),
+        Change::Delete => selected.trim().is_empty(),
+        Change::Replace(text) => words(text) == words(&selected),
+    };
+    match layer {
+        _ if only_space => Impact::Low,
+        Layer::Information => Impact::Low,
+        Layer::Planning | Layer::Evaluation | Layer::Methodology => Impact::Medium,
+        Layer::Requirement => Impact::High,
     }
 }
 
@@ -487,7 +458,7 @@ impl Impact {
 #[must_use]
 pub fn weigh<'a>(annotated: impl IntoIterator<Item = (Layer, &'a Annotation)>) -> (Impact, Onward) {
     let each = annotated.into_iter().map(|(layer, annotation)| {
-        let impact = Impact::of(layer, annotation);
+        let impact = impact_of(layer, annotation);
         (impact, if impact >= Impact::Medium { layer.onward() } else { Onward::GoOn })
     });
     each.fold((Impact::None, Onward::GoOn), |all, one| (all.0.max(one.0), all.1.max(one.1)))

@@ -22,7 +22,7 @@ use crate::staged::StagedEvent;
 use crate::task::{
     Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold, Landed, SignOff, State, Task,
 };
-use crate::{Attempt, StepName, StepResult, TaskId, Timestamp, Wait, Warning};
+use crate::{StepName, StepResult, TaskId, Timestamp, Wait};
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -169,7 +169,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             count_words(task, verdict, traces, committed);
             task.account_waits = AccountWaits::default();
             task.counters.permission_denials += traces.denials;
-            if let Some(level) = traces.sandbox.as_deref().and_then(Confinement::of_word) {
+            if let Some(level) = traces.sandbox.as_deref().and_then(Confinement::from_word) {
                 task.lowest_confinement =
                     Some(task.lowest_confinement.map_or(level, |lowest| lowest.min(level)));
             }
@@ -773,112 +773,6 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
     }
 }
 
-impl Event {
-    /// The attempt whose news this was; it must be the current one.
-    #[must_use]
-    pub fn fence(&self) -> Option<Attempt> {
-        match self {
-            Self::WorkspaceMade { attempt, .. }
-            | Self::IterationBegan { attempt, .. }
-            | Self::IterationEnded { attempt, .. }
-            | Self::Collected { attempt, .. }
-            | Self::Verified { attempt, .. }
-            | Self::Conflicted { attempt, .. }
-            | Self::BaseMoved { attempt, .. }
-            | Self::Left { attempt, .. }
-            | Self::Yielded { attempt, .. }
-            | Self::Opinion { attempt, .. }
-            | Self::Strode { attempt, .. }
-            | Self::AccountWaitBegan { attempt, .. }
-            | Self::AccountWaitEnded { attempt }
-            | Self::LandingBegan { attempt, .. }
-            | Self::Requeued { attempt, .. }
-            | Self::Ejected { attempt, .. }
-            | Self::Landed { attempt, .. }
-            | Self::Reported { attempt, .. } => Some(*attempt),
-            Self::Added { .. }
-            | Self::Edited { .. }
-            | Self::Offered { .. }
-            | Self::Bound { .. }
-            | Self::Entered { .. }
-            | Self::Warned(_)
-            | Self::Waited { .. }
-            | Self::Resumed { .. }
-            | Self::ReviewWanted { .. }
-            | Self::Reviewed { .. }
-            | Self::Replied { .. }
-            | Self::SentBack { .. }
-            | Self::ReviewOwed
-            | Self::Signed { .. }
-            | Self::StopAsked { .. }
-            | Self::Ended(_)
-            | Self::Retried { .. }
-            | Self::WorkspaceRemoved { .. }
-            | Self::Messaged { .. }
-            | Self::Held { .. }
-            | Self::Released
-            | Self::LimitsSet { .. }
-            | Self::Directed { .. }
-            | Self::Reopened { .. }
-            | Self::Recovery(_) => None,
-            Self::Staged(event) => event.fence(),
-            Self::Issue(event) => event.fence(),
-        }
-    }
-
-    /// The event's name, as journal and log write it.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Added { .. } => "added",
-            Self::Edited { .. } => "edited",
-            Self::Offered { .. } => "offered",
-            Self::Bound { .. } => "bound",
-            Self::Entered { .. } => "entered",
-            Self::WorkspaceMade { .. } => "workspace-made",
-            Self::IterationBegan { .. } => "iteration-began",
-            Self::IterationEnded { .. } => "iteration-ended",
-            Self::Warned(_) => "warned",
-            Self::Collected { .. } => "collected",
-            Self::Verified { .. } => "verified",
-            Self::Conflicted { .. } => "conflicted",
-            Self::BaseMoved { .. } => "base-moved",
-            Self::Left { .. } => "left",
-            Self::Yielded { .. } => "yielded",
-            Self::Waited { .. } => "waited",
-            Self::Resumed { .. } => "resumed",
-            Self::ReviewWanted { .. } => "review-wanted",
-            Self::Reviewed { .. } => "reviewed",
-            Self::Opinion { .. } => "opinion",
-            Self::Replied { .. } => "replied",
-            Self::Strode { .. } => "strode",
-            Self::AccountWaitBegan { .. } => "account-wait-began",
-            Self::AccountWaitEnded { .. } => "account-wait-ended",
-            Self::SentBack { .. } => "sent-back",
-            Self::ReviewOwed => "review-owed",
-            Self::Signed { .. } => "signed",
-            Self::LandingBegan { .. } => "landing-began",
-            Self::Requeued { .. } => "requeued",
-            Self::Ejected { .. } => "ejected",
-            Self::Landed { .. } => "landed",
-            Self::Reported { .. } => "reported",
-            Self::StopAsked { .. } => "stop-asked",
-            Self::Ended(_) => "ended",
-            Self::Retried { .. } => "retried",
-            Self::WorkspaceRemoved { .. } => "workspace-removed",
-            Self::Messaged { .. } => "messaged",
-            Self::Held { .. } => "held",
-            Self::Released => "released",
-            Self::LimitsSet { .. } => "limits-set",
-            Self::Staged(event) => event.name(),
-            Self::Directed { .. } => "directed",
-            Self::Reopened { .. } => "reopened",
-            Self::Issue(event) => event.name(),
-            Self::Recovery(event) => event.name(),
-        }
-    }
-}
-
 impl State {
     /// The state's name, for messages.
     #[must_use]
@@ -907,33 +801,6 @@ impl Doing {
             Self::Reporting => "reporting",
             Self::Exchanging { .. } => "with the tracker",
             Self::Recovering { .. } => "recovering",
-        }
-    }
-}
-
-impl Warning {
-    /// The warning in a sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        match self {
-            Self::Stuck { iterations } => format!("{iterations} iterations in a row left no commit"),
-            Self::NearIterationsMax { used, max } => format!("{used} of {max} iterations are used"),
-            Self::VerificationEmpty => {
-                "VERIFICATION_EMPTY: no check is configured, so nothing was verified".to_owned()
-            }
-            Self::OptionalFailed { command } => format!("the optional check `{command}` failed"),
-            Self::Flaky { command } => format!("the check `{command}` failed once and then passed: flaky"),
-            Self::SignalMalformed { code, text } => format!("{code}: {text}"),
-            Self::SettingsTouched { path } => format!(
-                "AGENT_SETTINGS_CHANGED: `{path}` changed while the agent ran; look at it before you start that agent yourself"
-            ),
-            Self::Discovery { global: false, text } => format!("the agent found out: {text}"),
-            Self::Discovery { global: true, text } => {
-                format!("the agent found out, for every task: {text}")
-            }
-            Self::HookFailed { detail } => detail.clone(),
-            Self::Folder { what } => what.clone(),
-            Self::LeftoversCommitted => "the engine committed what the agent had left uncommitted".to_owned(),
         }
     }
 }

@@ -5,22 +5,12 @@ use crate::flow::{Flow, Step, StepKind};
 use crate::score::Checkpoint;
 use crate::task::Task;
 use crate::tune::{self, words};
+pub use landfall_facts::audit::Extent;
 
 /// Fewer rounds than this prove nothing: the second looks at what the first has mended.
 pub const ROUNDS_MIN: u32 = 2;
 /// More rounds than this find only what the earlier ones broke.
 pub const ROUNDS_MAX: u32 = 10;
-
-/// How large a change is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Extent {
-    /// Files changed.
-    pub files: u32,
-    /// Lines changed.
-    pub lines: u32,
-    /// Folders they are in.
-    pub dirs: u32,
-}
 
 /// How many rounds a change of this extent has, in a task of these types: one for every five files, two hundred lines
 /// and three folders, each begun one counted whole; one more for software, and one more for a task of several types.

@@ -11,29 +11,7 @@ use crate::flow::Target;
 use crate::judge::Verdict;
 use crate::task::{EndCode, EndKind, Stop};
 use crate::{Stride, TaskId, Timestamp, Wait};
-
-/// One fact about a loop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AutoEvent {
-    /// A session took a task up.
-    Started {
-        /// This session, by its name.
-        session: String,
-        /// The module's folder, below the project.
-        module: String,
-        /// Its task.
-        task: TaskId,
-        /// So many iterations there may be.
-        iterations_max: u32,
-        /// So much working time there may be.
-        minutes_max: u32,
-    },
-    /// A person wants the loop of a session to end: once what is under way is finished. One that failed lets go of its task.
-    StopAsked {
-        /// This session.
-        session: String,
-    },
-}
+pub use landfall_facts::auto::AutoEvent;
 
 /// One loop, under way or over.
 #[derive(Debug, Clone, PartialEq, Eq)]

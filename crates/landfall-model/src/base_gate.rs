@@ -228,6 +228,7 @@ mod tests {
             excerpt: "one\nassertion failed\n\n".to_owned(),
             caps: None,
             denied: Vec::new(),
+            copied_from_base: false,
         }
     }
 

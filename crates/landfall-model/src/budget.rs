@@ -5,48 +5,7 @@ use std::collections::BTreeMap;
 use crate::driving::{Context, Traces};
 use crate::signal::{Signal, Usage};
 use crate::{Digest, Timestamp};
-
-/// A bound on each thing that can be spent; none is no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Budget {
-    /// Money, in millionths of a dollar.
-    pub micro_usd: Option<u64>,
-    /// Tokens, read and written.
-    pub tokens: Option<u64>,
-    /// Answers of the model.
-    pub turns: Option<u64>,
-    /// Working time of agents.
-    pub time_ms: Option<u64>,
-}
-
-/// What is bounded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// One try of a step.
-    Attempt,
-    /// One task.
-    Task,
-    /// One drive of the engine.
-    Run,
-    /// One day, from midnight to midnight.
-    Day,
-}
-
-impl Scope {
-    /// Every scope, from the smallest.
-    pub const ALL: [Self; 4] = [Self::Attempt, Self::Task, Self::Run, Self::Day];
-
-    /// The word people and settings use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Attempt => "attempt",
-            Self::Task => "task",
-            Self::Run => "run",
-            Self::Day => "day",
-        }
-    }
-}
+pub use landfall_facts::budget::{Budget, Scope};
 
 /// What has been spent, with the time it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,10 +24,15 @@ impl Spending {
     }
 }
 
-impl Budget {
+/// Compares budgets with what is spent.
+pub trait BudgetUse {
     /// What of it is used up, in words: `$40.12 of $40.00`.
     #[must_use]
-    pub fn used_up(&self, spent: Spending) -> Option<String> {
+    fn used_up(&self, spent: Spending) -> Option<String>;
+}
+
+impl BudgetUse for Budget {
+    fn used_up(&self, spent: Spending) -> Option<String> {
         let Spending { usage, time_ms } = spent;
         let over = |limit: Option<u64>, spent: u64| limit.filter(|limit| spent >= *limit);
         if let Some(limit) = over(self.micro_usd, usage.micro_usd) {

@@ -1,35 +1,7 @@
 //! Checkpoints: where the base was at a moment a person may want to go back to.
 
 use crate::{Commit, TaskId, Timestamp};
-
-/// Why a checkpoint was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CheckpointWhy {
-    /// Several tasks landed since the last one.
-    Landings,
-    /// A sprint was about to begin.
-    Sprint,
-    /// A person wanted it; such a one is kept.
-    Person,
-    /// The base was about to be put back to an earlier one.
-    Restore,
-}
-
-impl CheckpointWhy {
-    /// Every reason.
-    pub const ALL: [Self; 4] = [Self::Landings, Self::Sprint, Self::Person, Self::Restore];
-
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Landings => "landings",
-            Self::Sprint => "sprint",
-            Self::Person => "person",
-            Self::Restore => "restore",
-        }
-    }
-}
+pub use landfall_facts::checkpoint::{CheckpointEvent, CheckpointWhy};
 
 /// Where the base was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,25 +16,6 @@ pub struct Checkpoint {
     pub why: CheckpointWhy,
     /// How many tasks had landed.
     pub landed: usize,
-}
-
-/// One fact about checkpoints.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckpointEvent {
-    /// One was made.
-    Made {
-        /// Under this name.
-        name: String,
-        /// Of this base.
-        commit: Commit,
-        /// Because.
-        why: CheckpointWhy,
-    },
-    /// One is no longer kept.
-    Dropped {
-        /// This one.
-        name: String,
-    },
 }
 
 /// Every checkpoint that is kept, and what landed: a fold.

@@ -3,6 +3,7 @@
 //! What git can resolve alone never gets here. What is left goes to an agent, unless it is of a kind that agents get wrong
 //! in ways no test notices: then a person looks, within a time, after which settings say what happens.
 
+pub use landfall_facts::conflict::Overdue;
 use std::fmt;
 
 /// A file in which the work and the base do not fit together.
@@ -82,46 +83,5 @@ pub fn class(clashes: &[Clash]) -> Class {
     match clashes.iter().all(of_lines) && lines < COMPLEX_LINES {
         true => Class::Medium,
         false => Class::Complex,
-    }
-}
-
-/// What happens when no person resolved a conflict in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Overdue {
-    /// The task stops as blocked; it can be taken up again.
-    #[default]
-    Defer,
-    /// The task is given up.
-    Skip,
-    /// The agent tries it after all.
-    Retry,
-    /// The person is told again, and it waits as long once more.
-    Notify,
-}
-
-impl Overdue {
-    /// Every action.
-    pub const ALL: [Self; 4] = [Self::Defer, Self::Skip, Self::Retry, Self::Notify];
-
-    /// The word in settings.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Defer => "defer",
-            Self::Skip => "skip",
-            Self::Retry => "retry",
-            Self::Notify => "notify",
-        }
-    }
-
-    /// What a person reads that will happen.
-    #[must_use]
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Self::Defer => "it stops as blocked",
-            Self::Skip => "it is given up",
-            Self::Retry => "the agent tries it",
-            Self::Notify => "you are told again",
-        }
     }
 }

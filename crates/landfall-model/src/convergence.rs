@@ -1,10 +1,11 @@
 //! How close a task is to its objective, and what follows for its stages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::Commit;
 use crate::objective::Requirement;
 use crate::score::Covered;
+pub use landfall_facts::convergence::{Coverage, Exclusion, Progress};
 
 /// From here on an objective is met, in ten-thousandths.
 pub const SATISFIED: u32 = 9_500;
@@ -20,9 +21,6 @@ const FOCUS_MAX: usize = 5; // requirements of one stage: what one plan can hold
 pub fn snap(coverage: u32) -> u32 {
     coverage.min(1000) / QUARTER * QUARTER
 }
-
-/// How far each requirement is covered, in thousandths, by its number.
-pub type Coverage = BTreeMap<u32, u32>;
 
 /// What a judge's coverage comes to, after what was there before. A requirement that rises by more than a quarter needs a
 /// reason; without one it is held to that. One that falls is believed: to be strict needs no reason.
@@ -77,38 +75,6 @@ pub struct Stage {
     pub coverage: Coverage,
     /// What that came to.
     pub convergence: u32,
-}
-
-/// A direction that led nowhere: it is not taken again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exclusion {
-    /// The stage that was given up.
-    pub stage: u32,
-    /// The requirements it was for.
-    pub focus: Vec<u32>,
-    /// What was tried, in a line.
-    pub direction: String,
-    /// Why it was given up.
-    pub reason: String,
-    /// The work that was given up; it is kept under a ref.
-    pub abandoned: Commit,
-    /// Convergence before it.
-    pub from: u32,
-    /// And with it.
-    pub to: u32,
-}
-
-/// What a stage came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Progress {
-    /// The objective is met.
-    Satisfied,
-    /// It is closer: another stage.
-    Closer,
-    /// It is no closer: back to the stage before.
-    NoCloser,
-    /// It is no closer and there is nothing to go back to: mend it.
-    Stuck,
 }
 
 /// Compares a stage with the one before it, both under the same requirements. What is whole cannot get closer, and that

@@ -24,7 +24,7 @@ pub fn filter(
     (mode, picked): (Mode, Option<TaskId>),
     only: Option<&BTreeSet<TaskId>>,
 ) -> Filter {
-    let mut filter = sprint.map(|sprint| sprint.plan.filter()).unwrap_or_default();
+    let mut filter = sprint.map(|sprint| Filter::of_sprint(&sprint.plan)).unwrap_or_default();
     if sprint.is_some_and(|sprint| !sprint.begins_more(goes_on)) {
         filter.starts = Some(BTreeSet::new());
     }

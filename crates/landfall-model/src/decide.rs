@@ -14,7 +14,7 @@ pub use staged::REFINEMENTS_MAX;
 use thiserror::Error;
 
 use crate::apply::{Illegal, absorb};
-use crate::budget::{Scope, Spending, Spent};
+use crate::budget::{BudgetUse as _, Scope, Spending, Spent};
 use crate::conflict::{self, Clash, Overdue};
 use crate::driving::{Driving, Past, Talk};
 use crate::effect::Effect;

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::gate::without_colour;
+pub use landfall_facts::denial::{DeniedAccess, SandboxDenial, settings_that_allow};
 
 /// A path that a program could not use, as its output says.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,74 +15,6 @@ pub struct AccessFailure {
     pub path: String,
     /// Whether the program wanted to change something, as far as its words tell.
     pub is_write: Option<bool>,
-}
-
-/// What the sandbox keeps a run from doing at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DeniedAccess {
-    /// To read it.
-    Read,
-    /// To change it, or to make it.
-    Write,
-}
-
-impl DeniedAccess {
-    /// The word in the journal and on the wire.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
-    }
-
-    /// The setting that allows it.
-    #[must_use]
-    pub fn setting(self) -> &'static str {
-        match self {
-            Self::Read => "sandbox_read",
-            Self::Write => "sandbox_write",
-        }
-    }
-}
-
-/// A path that the sandbox denied to a check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SandboxDenial {
-    /// What the check tried.
-    pub access: DeniedAccess,
-    /// At this path, with `~` for the home folder.
-    pub path: String,
-    /// The path or pattern that allows it, to be added to a setting.
-    pub allow: String,
-}
-
-impl SandboxDenial {
-    /// What was denied to which check, in a clause.
-    #[must_use]
-    pub fn sentence(&self, check: &str) -> String {
-        format!(
-            "the check `{check}` tried to {} `{}`, which the sandbox denies",
-            self.access.word(),
-            self.path
-        )
-    }
-}
-
-/// What to add to the settings so that these are allowed: `sandbox_write = ["~/.x"]`, a line for each setting.
-#[must_use]
-pub fn settings_that_allow(denials: &[SandboxDenial]) -> Vec<String> {
-    let line = |access: DeniedAccess| {
-        let mut paths: Vec<String> = denials
-            .iter()
-            .filter(|denial| denial.access == access)
-            .map(|denial| format!("{:?}", denial.allow))
-            .collect();
-        paths.sort();
-        paths.dedup();
-        (!paths.is_empty()).then(|| format!("{} = [{}]", access.setting(), paths.join(", ")))
-    };
-    [DeniedAccess::Write, DeniedAccess::Read].into_iter().filter_map(line).collect()
 }
 
 /// What a run may do with files: the lists of its sandbox, without links.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::sprint::SprintPlan;
 use crate::{Tag, TaskId, TaskSpec};
 
 /// Restricts new starts. What is empty restricts nothing. What was begun goes on, except where a person named tasks: those
@@ -23,6 +24,19 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// The tasks that a sprint may begin.
+    #[must_use]
+    pub fn of_sprint(plan: &SprintPlan) -> Self {
+        Self {
+            only: None,
+            starts: (!plan.only.is_empty()).then(|| plan.only.clone()),
+            resting: BTreeSet::new(),
+            parents: plan.parents.clone(),
+            tags_in: plan.tags_in.clone(),
+            tags_out: plan.tags_out.clone(),
+        }
+    }
+
     /// Whether the task may start.
     #[must_use]
     pub fn admits(&self, spec: &TaskSpec, id: TaskId) -> bool {

@@ -23,12 +23,12 @@ pub struct Flakes {
 }
 
 impl Flakes {
-    /// Takes a report in. What was reused did not run.
+    /// Takes a report in. What was reused, or copied from the base, did not run.
     pub fn note(&mut self, at: Timestamp, report: &GateReport) {
         if report.reused {
             return;
         }
-        for command in &report.commands {
+        for command in report.commands.iter().filter(|command| !command.copied_from_base) {
             let flake = self.checks.entry(command.name.clone()).or_default();
             flake.runs += 1;
             if command.outcome == Outcome::Flaky {

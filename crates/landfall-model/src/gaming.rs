@@ -22,17 +22,19 @@ mod sections;
 mod shell_text;
 
 pub use base_tests::{
-    BaseTestMode, BaseTestRun, Restore, commands_with_tests, failing_tests, restores, unrestored_tests,
+    BaseTestMode, BaseTestRun, Restore, base_test_run, commands_with_tests, failing_tests, restores,
+    unrestored_tests,
 };
 pub use cases::{TestCase, test_cases, with_tests_of_base};
 pub use inputs::{INPUT_BYTES_MAX, InputScope, InputTrace, ProtectedInput};
 pub use mutation::{
     Mutation, MutationBudget, MutationMode, MutationOutcome, MutationRun, MutationTrial, choose_mutations,
-    could_not_build, tests_of_change,
+    could_not_build, mutation_outcome, tests_of_change,
 };
-pub use protected::{ProtectedChange, protected_changes};
+pub use protected::{ProtectedChange, is_input_path, protected_changes};
 
 use crate::task::{Concern, ConcernCode};
+pub use landfall_facts::evidence::{TestCounts, TestEvidence};
 
 /// One file of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,35 +53,6 @@ pub struct ChangedFile {
     pub before: Option<String>,
     /// What it holds in the work.
     pub after: Option<String>,
-}
-
-/// What verification knows of the tests besides that they passed. The certificate shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TestEvidence {
-    /// Protected inputs that the change touches.
-    pub protected: Vec<ProtectedChange>,
-    /// The run of the base tests against the work; none if no test of the base changed, or they are switched off.
-    pub base_tests: Option<BaseTestRun>,
-    /// How many tests ran on the base, if its checks tell.
-    pub tests_run_on_base: Option<u64>,
-    /// In the files of the change.
-    pub counts: TestCounts,
-    /// Mutations of the changed lines; none if the change has no tests of its own, if its checks take long, or if they are
-    /// switched off.
-    pub mutations: Option<MutationRun>,
-}
-
-/// Tests and assertions in the files of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TestCounts {
-    /// Tests on the base.
-    pub tests_before: u64,
-    /// Tests in the work.
-    pub tests_after: u64,
-    /// Assertions on the base.
-    pub assertions_before: u64,
-    /// Assertions in the work.
-    pub assertions_after: u64,
 }
 
 /// Whether the text of this file is needed to judge a change of it.

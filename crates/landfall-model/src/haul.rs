@@ -2,63 +2,11 @@
 //! what is left follows from the tasks and from the tracker as they are now.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
 
 use crate::Timestamp;
-use crate::ids::IdError;
 use crate::issue::Phase;
 use crate::task::{EndKind, Ending, State, Task};
-
-/// A haul, written `H3`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HaulId(pub u32);
-
-impl fmt::Display for HaulId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "H{}", self.0)
-    }
-}
-
-impl FromStr for HaulId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        let digits = text.strip_prefix(['H', 'h']).unwrap_or(text);
-        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        match digits.parse() {
-            Ok(number) if plain && number > 0 => Ok(Self(number)),
-            Ok(_) | Err(_) => {
-                Err(IdError { text: text.chars().take(40).collect(), wanted: "a batch of issues such as H3" })
-            }
-        }
-    }
-}
-
-/// How the issues of a haul were chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Chosen {
-    /// So many of the newest.
-    Newest(u32),
-    /// Each by its number.
-    Listed,
-}
-
-/// One fact about hauls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HaulEvent {
-    /// Issues were asked for together.
-    Begun {
-        /// Under this name.
-        haul: HaulId,
-        /// Chosen like this.
-        chosen: Chosen,
-        /// Issues of this tracker.
-        tracker: String,
-        /// These, in the order in which they are begun.
-        issues: Vec<u64>,
-    },
-}
+pub use landfall_facts::haul::{Chosen, HaulEvent, HaulId};
 
 /// Issues that were asked for together.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,6 +21,7 @@ use crate::score::Checkpoint;
 use crate::signal::{Signal, Usage};
 use crate::task::{Concern, Feedback, OwnLimits, TaskLimits};
 use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, Stride, TaskSpec, Timestamp, Tree};
+pub use landfall_facts::parting::Parting;
 
 /// One piece of news for one task.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,57 +59,6 @@ pub enum Drive {
     Running,
     /// What is under way is finished; nothing new begins.
     Draining,
-}
-
-/// Why an attempt ended without a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Parting {
-    /// The engine is being stopped and the iteration was over.
-    Drained,
-    /// A person stopped it.
-    Stopped,
-    /// The agent crashed; it is started again.
-    Crashed,
-    /// The agent vanished.
-    Lost,
-    /// The agent was silent for too long.
-    Stalled,
-    /// The agent could not be started.
-    NotStarted,
-    /// The account is used up.
-    Quota,
-    /// The provider had a passing trouble.
-    Transient,
-    /// It asked a person.
-    Asked,
-    /// The gate could not be trusted.
-    GateBroken,
-    /// It said COMPLETE but changed nothing.
-    NothingChanged,
-    /// Something on this machine failed.
-    Machine,
-    /// Something on this machine failed for lack of a resource that can be had again.
-    Shortage,
-    /// A budget of the run or the day was used up.
-    Budget,
-    /// It used up the budget of an attempt.
-    Overspent,
-    /// The account wants a login.
-    Login,
-    /// It said the same thing over and over.
-    Looping,
-    /// The session to go on with was gone.
-    SessionGone,
-    /// It said it was done, but what the step must leave behind is not there.
-    OutputMissing,
-    /// A person changed its course: it goes on with that.
-    Redirected,
-    /// A person keeps it from going on.
-    Held,
-    /// It failed, and something is done about that.
-    Recovered,
-    /// It looked for something outside that has not happened yet.
-    NotYet,
 }
 
 /// What a task can hear.

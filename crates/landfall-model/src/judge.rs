@@ -1,6 +1,5 @@
 //! What we make of what we saw. An exit code alone is neither success nor failure.
 
-use crate::budget::Scope;
 use crate::decide::spell_ms;
 use crate::event::Exit;
 use crate::objective::Split;
@@ -8,7 +7,8 @@ use crate::plan::Outline;
 use crate::review::Opinion;
 use crate::score::Judgement;
 use crate::signal::{Finish, Said, Signal};
-use crate::{Commit, Digest, Timestamp};
+use crate::{Commit, Digest};
+pub use landfall_facts::verdict::Verdict;
 
 /// Facts about one run of the agent that do not depend on its word.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,132 +48,6 @@ impl Evidence {
     #[must_use]
     pub fn committed(&self) -> bool {
         self.head_after.is_some() && self.head_after != self.head_before
-    }
-}
-
-/// The engine's opinion of one run of the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// It says it is done: worth verifying.
-    Complete,
-    /// It says it cannot go on.
-    Blocked {
-        /// In its words.
-        reason: String,
-    },
-    /// It asks a person.
-    Pending {
-        /// In its words.
-        question: String,
-    },
-    /// It wants a judge to look before it goes on.
-    Checkpoint {
-        /// In its words.
-        reason: String,
-    },
-    /// It said nothing that ends the work: once more.
-    Continue,
-    /// The account is used up; nobody's fault.
-    Quota {
-        /// When to come back, if it said.
-        until: Option<Timestamp>,
-    },
-    /// The provider had a passing trouble.
-    Transient {
-        /// In its words.
-        detail: String,
-    },
-    /// The account is not logged in, or not allowed.
-    Unauthorized {
-        /// In its words.
-        detail: String,
-    },
-    /// The session it was to go on with is not there any more.
-    SessionGone,
-    /// It said the same thing over and over and was stopped.
-    Looping,
-    /// It was stopped because a budget was used up.
-    OverBudget {
-        /// Whose.
-        scope: Scope,
-        /// How much of how much.
-        what: String,
-    },
-    /// It had to drop its context again and again within one run.
-    ContextUsedUp,
-    /// It died without a word that ends the work.
-    Crashed {
-        /// How.
-        detail: String,
-    },
-    /// It ran into the hard limit of its time.
-    OutOfTime,
-    /// It was silent for too long.
-    Stalled,
-    /// We asked it to stop.
-    Stopped,
-    /// It could not be started at all.
-    NotStarted {
-        /// Why.
-        detail: String,
-        /// Whether trying again could help.
-        hopeless: bool,
-    },
-    /// It vanished: not success, not failure; we do not know.
-    Lost,
-}
-
-impl Verdict {
-    /// Whether the run came to an end of its own, rather than being cut short.
-    #[must_use]
-    pub fn is_own_word(&self) -> bool {
-        match self {
-            Self::Complete
-            | Self::Blocked { .. }
-            | Self::Pending { .. }
-            | Self::Checkpoint { .. }
-            | Self::Continue => true,
-            Self::Quota { .. }
-            | Self::Transient { .. }
-            | Self::Unauthorized { .. }
-            | Self::SessionGone
-            | Self::Looping
-            | Self::OverBudget { .. }
-            | Self::ContextUsedUp
-            | Self::Crashed { .. }
-            | Self::OutOfTime
-            | Self::Stalled
-            | Self::Stopped
-            | Self::NotStarted { .. }
-            | Self::Lost => false,
-        }
-    }
-}
-
-impl Verdict {
-    /// In a few words, for people.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        match self {
-            Self::Complete => "it says it is done".to_owned(),
-            Self::Blocked { reason } => format!("it says it cannot go on: {reason}"),
-            Self::Pending { question } => format!("it asks: {question}"),
-            Self::Checkpoint { reason } => format!("it wants a look: {reason}"),
-            Self::Continue => "it said nothing that ends the work".to_owned(),
-            Self::Quota { .. } => "its account is used up".to_owned(),
-            Self::Transient { detail } => format!("a passing trouble of the provider: {detail}"),
-            Self::Unauthorized { detail } => format!("its account wants a login: {detail}"),
-            Self::SessionGone => "its session was gone".to_owned(),
-            Self::Looping => "it repeated itself".to_owned(),
-            Self::OverBudget { what, .. } => format!("a budget was used up: {what}"),
-            Self::ContextUsedUp => "it ran out of context".to_owned(),
-            Self::Crashed { detail } => format!("it crashed: {detail}"),
-            Self::OutOfTime => "it ran out of time".to_owned(),
-            Self::Stalled => "it fell silent".to_owned(),
-            Self::Stopped => "it was stopped".to_owned(),
-            Self::NotStarted { detail, .. } => format!("it could not be started: {detail}"),
-            Self::Lost => "it vanished".to_owned(),
-        }
     }
 }
 

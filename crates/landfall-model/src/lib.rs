@@ -26,7 +26,6 @@ pub mod discovery;
 pub mod disk;
 mod driving;
 mod effect;
-mod event;
 mod filter;
 pub mod flake;
 pub mod flow;
@@ -35,7 +34,6 @@ pub mod gate;
 pub mod graph;
 pub mod haul;
 pub mod home;
-mod ids;
 mod input;
 pub mod issue;
 pub mod journal_claim;
@@ -58,8 +56,6 @@ mod schedule;
 pub mod score;
 #[doc(hidden)]
 pub mod seeded_bugs;
-mod signal;
-mod spec;
 pub mod sprint;
 pub mod staged;
 mod status;
@@ -68,9 +64,11 @@ mod task;
 mod touch;
 pub mod tune;
 
+use landfall_facts::{event, ids, signal, spec};
+
 pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
-pub use budget::{Budget, Day, Ledger, Price, Prices, Purse, Scope, Spending, Spent, Tally, usd};
+pub use budget::{Budget, BudgetUse, Day, Ledger, Price, Prices, Purse, Scope, Spending, Spent, Tally, usd};
 pub use caps::{AREAS_MAX, Area, Caps};
 pub use decide::{Decision, MESSAGES_MAX, OUTPUT_TRIES_MAX, REFINEMENTS_MAX, Refusal, decide, step};
 pub use driving::{Context, Driving, Past, Session, Style, Talk, Traces};
@@ -93,6 +91,6 @@ pub use status::{Status, Turn, Wait, why};
 pub use stride::{StopReason, Stride};
 pub use task::{
     Candidate, Concern, ConcernCode, Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold,
-    Landed, OwnLimits, SignOff, State, Stop, Task, TaskLimits,
+    Landed, OwnLimits, SignOff, State, Stop, Task, TaskLimits, own_limits_text,
 };
 pub use touch::Touch;

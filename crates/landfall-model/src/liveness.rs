@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash as _, Hasher as _};
 
 use crate::Timestamp;
-use crate::budget::{Scope, Spending, Spent};
+use crate::budget::{BudgetUse as _, Scope, Spending, Spent};
 use crate::decide::spell_ms;
 use crate::signal::{Finish, Said, Signal};
 use crate::stride::StopReason;

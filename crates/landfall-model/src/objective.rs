@@ -1,82 +1,10 @@
 //! What a task is for, worked out in a dialogue: items, each split into requirements that can be checked, confirmed once.
 
+pub use landfall_facts::objective::{Item, Requirement, Weight};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most requirements one objective may have.
 pub const REQUIREMENTS_MAX: usize = 30;
-
-/// How much a requirement matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Weight {
-    /// Nice to have.
-    Optional,
-    /// Wanted.
-    #[default]
-    Important,
-    /// Without it the rest is worth nothing.
-    Critical,
-}
-
-impl Weight {
-    /// Every weight, the least first.
-    pub const ALL: [Self; 3] = [Self::Optional, Self::Important, Self::Critical];
-
-    /// The word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Optional => "optional",
-            Self::Important => "important",
-            Self::Critical => "critical",
-        }
-    }
-
-    /// The weight a word means.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|weight| weight.word() == word)
-    }
-
-    /// What it counts.
-    #[must_use]
-    pub fn figure(self) -> u32 {
-        match self {
-            Self::Optional => 1,
-            Self::Important => 2,
-            Self::Critical => 3,
-        }
-    }
-}
-
-/// Something that must hold, by its number: `R3`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Requirement {
-    /// Counted through all items.
-    pub number: u32,
-    /// What must hold.
-    pub text: String,
-    /// How to see that it does; may be empty.
-    pub criteria: String,
-    /// How much it matters.
-    pub weight: Weight,
-}
-
-impl Requirement {
-    /// A requirement.
-    #[must_use]
-    pub fn new(number: u32, text: &str, criteria: &str, weight: Weight) -> Self {
-        Self { number, text: text.to_owned(), criteria: criteria.to_owned(), weight }
-    }
-}
-
-/// One part of an objective.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
-    /// In a line.
-    pub text: String,
-    /// What it comes to.
-    pub requirements: Vec<Requirement>,
-}
 
 /// What a task is for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

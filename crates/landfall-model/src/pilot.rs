@@ -4,30 +4,7 @@ use crate::event::{Event, RunEnd};
 use crate::flow::Target;
 use crate::task::{EndKind, Ending};
 use crate::{TaskId, Timestamp};
-
-/// Who picks the next task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Mode {
-    /// The engine: every slot is filled.
-    #[default]
-    Autopilot,
-    /// A person: one task, then it waits.
-    SemiAuto,
-}
-
-impl Mode {
-    /// Every mode.
-    pub const ALL: [Self; 2] = [Self::Autopilot, Self::SemiAuto];
-
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Autopilot => "autopilot",
-            Self::SemiAuto => "semi-auto",
-        }
-    }
-}
+pub use landfall_facts::pilot::{Mode, PauseWhy, PilotEvent};
 
 /// Where the drive of the backlog is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -57,58 +34,6 @@ impl Phase {
             Self::Completed => "completed",
         }
     }
-}
-
-/// Why a run was paused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PauseWhy {
-    /// A person said so.
-    Person,
-    /// Several tasks in a row failed or ran out.
-    Failures,
-    /// One did, in a sprint that wants to stop then.
-    SprintError,
-}
-
-impl PauseWhy {
-    /// Every reason.
-    pub const ALL: [Self; 3] = [Self::Person, Self::Failures, Self::SprintError];
-
-    /// The word files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Person => "person",
-            Self::Failures => "failures",
-            Self::SprintError => "sprint-error",
-        }
-    }
-}
-
-/// One fact about the drive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PilotEvent {
-    /// It began, or changed its mode.
-    ModeSet {
-        /// To this.
-        mode: Mode,
-    },
-    /// A person picked the next task.
-    Assigned {
-        /// This one.
-        task: TaskId,
-    },
-    /// What was picked needs nothing more by itself: a person picks again.
-    Settled,
-    /// Nothing new begins.
-    Paused {
-        /// The kind of reason.
-        why: PauseWhy,
-        /// In words.
-        reason: String,
-    },
-    /// It goes on.
-    Resumed,
 }
 
 /// A pause.

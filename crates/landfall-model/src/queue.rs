@@ -10,7 +10,6 @@
 //! tasks that say they stand in it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 
 use thiserror::Error;
 
@@ -21,36 +20,7 @@ use crate::input::News;
 use crate::seeded_bugs::{self, SeededBug};
 use crate::task::{Candidate, Concern, ConcernCode, Doing, State, Task};
 use crate::{Attempt, Commit, TaskId, Timestamp, Tree};
-
-/// Tasks that land together, written `B7`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct BatchId(pub u32);
-
-impl fmt::Display for BatchId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "B{}", self.0)
-    }
-}
-
-/// A task in a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// It.
-    pub task: TaskId,
-    /// The attempt that stands in line: the fence.
-    pub attempt: Attempt,
-    /// Its work.
-    pub head: Commit,
-}
-
-/// The base with the first so many members of a batch, as one merge commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prefix {
-    /// The commit.
-    pub commit: Commit,
-    /// Its tree.
-    pub tree: Tree,
-}
+pub use landfall_facts::queue::{BatchId, Closed, HoldWhy, Member, Prefix, QueueEvent};
 
 /// A batch on its way.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,134 +95,6 @@ pub struct Hold {
     pub since: Timestamp,
     /// Until then, if it ends by itself.
     pub until: Option<Timestamp>,
-}
-
-/// The kinds of hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HoldWhy {
-    /// The gate cannot be trusted: it says nothing about the work. A new base may mend it; it is tried again by itself.
-    Gate,
-    /// Many verifications, and nothing landed.
-    Runaway,
-    /// Something on this machine failed.
-    Machine,
-    /// A person said so.
-    Person,
-    /// The person's branch was rewritten: what was there is gone.
-    Rewritten,
-    /// The person's branch is gone.
-    Deleted,
-}
-
-impl HoldWhy {
-    /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::Gate, Self::Runaway, Self::Machine, Self::Person, Self::Rewritten, Self::Deleted];
-
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Gate => "gate",
-            Self::Runaway => "runaway",
-            Self::Machine => "machine",
-            Self::Person => "person",
-            Self::Rewritten => "rewritten",
-            Self::Deleted => "deleted",
-        }
-    }
-}
-
-/// How a batch ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Closed {
-    /// So many of its members, from the front, landed.
-    Landed {
-        /// How many.
-        count: usize,
-        /// As this commit.
-        commit: Commit,
-    },
-    /// Nobody landed; whoever is not at fault stands in line again.
-    Dropped {
-        /// Because.
-        reason: String,
-    },
-}
-
-/// One fact about the queue.
-#[derive(Debug, Clone, PartialEq)]
-pub enum QueueEvent {
-    /// Tasks were taken from the line, to land together.
-    Formed {
-        /// As this batch.
-        batch: BatchId,
-        /// On top of this one, which has not landed yet.
-        on: Option<BatchId>,
-        /// These.
-        members: Vec<Member>,
-    },
-    /// They were merged.
-    Built {
-        /// This batch.
-        batch: BatchId,
-        /// Onto this base.
-        base: Commit,
-        /// Whoever could be merged, in order.
-        members: Vec<Member>,
-        /// One for each of them.
-        prefixes: Vec<Prefix>,
-        /// Those that fit to the base, but not to the members before them.
-        crowded: Vec<TaskId>,
-    },
-    /// A beginning of the batch is being verified.
-    CheckBegan {
-        /// This batch.
-        batch: BatchId,
-        /// So many members.
-        count: usize,
-    },
-    /// It was verified.
-    Checked {
-        /// This batch.
-        batch: BatchId,
-        /// So many members.
-        count: usize,
-        /// All that was seen.
-        report: GateReport,
-    },
-    /// A beginning is green, but fewer tests ran than on the base: whoever made that so is searched for.
-    Doubted {
-        /// This batch.
-        batch: BatchId,
-        /// So many members.
-        count: usize,
-    },
-    /// The base is being moved. Until the end of that is known, the base may hold it.
-    LandingBegan {
-        /// To this batch.
-        batch: BatchId,
-        /// To so many of its members.
-        count: usize,
-    },
-    /// It is over.
-    Over {
-        /// This batch.
-        batch: BatchId,
-        /// So.
-        how: Closed,
-    },
-    /// Nothing is taken from the line any more.
-    Held {
-        /// The kind.
-        why: HoldWhy,
-        /// In words.
-        reason: String,
-        /// Until then, if it ends by itself.
-        until: Option<Timestamp>,
-    },
-    /// The line moves again.
-    Resumed,
 }
 
 /// An order about a batch. Each may be performed again after a crash.

@@ -9,7 +9,6 @@ mod climbed;
 mod event;
 mod ladder;
 mod log;
-mod op;
 mod pattern;
 mod place;
 mod plan;
@@ -18,8 +17,8 @@ pub(crate) use climbed::is_climbed;
 pub use climbed::{Climb, Climbed, base_moved, brought_about, checked, look, point, stuck, unmet};
 pub use event::{Diagnosis, Due, Outcome, Recoveries, Recovery, RecoveryEvent, Tier};
 pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, Rung, climb};
+pub use landfall_facts::recovery::{COMMENT_CHARS_MAX, OPS, Op, OpProblem, OpShape};
 pub use log::{Candidate, PROMOTED_AT, entry, promotion};
-pub use op::{COMMENT_CHARS_MAX, OPS, Op, OpProblem, OpShape};
 pub use pattern::{
     Action, Known, Pattern, Sample, Sign, Symptoms, TAIL_LINES_MAX, claims_success, detect, shadowed,
 };

@@ -2,64 +2,7 @@
 
 use crate::gate::{GateReport, Outcome};
 use crate::task::{Concern, ConcernCode, Task};
-
-/// When a person looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum ReviewMode {
-    /// Never, unless the change itself gives reason to.
-    #[default]
-    Skip,
-    /// After landing, when there is time: nothing waits for it.
-    Batch,
-    /// Before landing, unless it went smoothly.
-    AutoApprove,
-    /// Before every landing.
-    PerTask,
-}
-
-impl ReviewMode {
-    /// Every mode; the later one is stricter.
-    pub const ALL: [Self; 4] = [Self::Skip, Self::Batch, Self::AutoApprove, Self::PerTask];
-
-    /// The word in settings.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Skip => "skip",
-            Self::AutoApprove => "auto-approve",
-            Self::Batch => "batch",
-            Self::PerTask => "per-task",
-        }
-    }
-}
-
-/// How a task is reviewed, settled when it starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReviewRule {
-    /// When a person looks.
-    pub mode: ReviewMode,
-    /// Runs of the agent up to which work counts as smooth.
-    pub iterations_max: u32,
-    /// Whether a person looks afterwards as well, whatever happened before.
-    pub after: bool,
-}
-
-impl Default for ReviewRule {
-    fn default() -> Self {
-        Self { mode: ReviewMode::Skip, iterations_max: 3, after: false }
-    }
-}
-
-impl ReviewRule {
-    /// The rule for a task whose tags say so, in a sprint that may want everything looked at afterwards. The strictest
-    /// counts, and to look afterwards is no excuse not to look before.
-    #[must_use]
-    pub fn with(self, by_tags: impl IntoIterator<Item = ReviewMode>, sprint_looks_after: bool) -> Self {
-        let modes: Vec<ReviewMode> = std::iter::once(self.mode).chain(by_tags).collect();
-        let after = modes.contains(&ReviewMode::Batch) || sprint_looks_after;
-        Self { mode: modes.into_iter().max().unwrap_or_default(), after, ..self }
-    }
-}
+pub use landfall_facts::review::{Finding, ReviewMode, ReviewRule, Severity};
 
 /// What gives reason to look before this lands, besides what is in the change itself.
 #[must_use]
@@ -134,58 +77,6 @@ pub fn complaint(issues: &[String], text: &str) -> String {
     lines.join("\n")
 }
 
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Worth knowing.
-    Info,
-    /// Could be better.
-    Minor,
-    /// Should not land so.
-    Major,
-    /// Must not land.
-    Blocker,
-}
-
-impl Severity {
-    /// Every severity, the least first.
-    pub const ALL: [Self; 4] = [Self::Info, Self::Minor, Self::Major, Self::Blocker];
-
-    /// The word people and reviewers use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Minor => "minor",
-            Self::Major => "major",
-            Self::Blocker => "blocker",
-        }
-    }
-
-    /// Whether it keeps work from landing.
-    #[must_use]
-    pub fn blocks(self) -> bool {
-        self >= Self::Major
-    }
-}
-
-/// Something a reviewer found, under a name that stays the same from one review to the next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// `F1`, `F2`, … within the task.
-    pub id: String,
-    /// How much it matters.
-    pub severity: Severity,
-    /// In one line.
-    pub title: String,
-    /// In full.
-    pub detail: String,
-    /// Where: a file, with a line after a colon if there is one.
-    pub place: String,
-    /// Whether a later review found it dealt with.
-    pub resolved: bool,
-}
-
 /// What a reviewer said, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Opinion {
@@ -251,15 +142,4 @@ const FINDINGS_MAX: usize = 50; // a reviewer who finds more has not chosen
 /// The findings that keep work from landing.
 pub fn blocking(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     findings.iter().filter(|finding| !finding.resolved && finding.severity.blocks())
-}
-
-/// A finding as people and agents read it.
-impl std::fmt::Display for Finding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { id, severity, title, place, .. } = self;
-        match place.as_str() {
-            "" => write!(f, "{id} ({}): {title}", severity.word()),
-            place => write!(f, "{id} ({}, {place}): {title}", severity.word()),
-        }
-    }
 }

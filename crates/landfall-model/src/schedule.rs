@@ -438,7 +438,7 @@ impl World {
         match self.accounts.get(account) {
             // Whoever asked has gone on, and the journal was cut before it said so: one agent finds out.
             AccountState::LoggedOut { task } if !asks(*task) => Leave::One,
-            state => state.leave(now),
+            state => Leave::of(state, now),
         }
     }
 

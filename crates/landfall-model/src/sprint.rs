@@ -2,121 +2,14 @@
 //!
 //! A sprint is a wrapper: it says which tasks may start and when no more do. It does not change who goes first.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
+use std::collections::BTreeMap;
 
 use crate::event::{Event, RunEnd};
-use crate::filter::Filter;
 use crate::flow::Target;
 use crate::gate::Outcome;
-use crate::ids::IdError;
 use crate::task::{EndKind, Ending};
-use crate::{Tag, TaskId, Timestamp};
-
-/// A sprint, written `S3`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SprintId(pub u32);
-
-impl fmt::Display for SprintId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "S{}", self.0)
-    }
-}
-
-impl FromStr for SprintId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        let digits = text.strip_prefix(['S', 's']).unwrap_or(text);
-        match digits.parse() {
-            Ok(number) if number > 0 => Ok(Self(number)),
-            Ok(_) | Err(_) => {
-                Err(IdError { text: text.chars().take(40).collect(), wanted: "a sprint such as S3" })
-            }
-        }
-    }
-}
-
-/// When a sprint has what it wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
-    /// So many tasks are verified.
-    Count(u32),
-    /// It went on for so long, pauses not counted.
-    Duration {
-        /// In milliseconds.
-        ms: u64,
-    },
-    /// It is that late.
-    Until(Timestamp),
-    /// Nothing is ready any more.
-    NoReady,
-}
-
-impl Goal {
-    /// The source's word for it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Count(_) => "count",
-            Self::Duration { .. } => "duration",
-            Self::Until(_) => "until_time",
-            Self::NoReady => "no_ready",
-        }
-    }
-}
-
-/// What a sprint is to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SprintPlan {
-    /// When it is over.
-    pub goal: Goal,
-    /// Only these tasks; none means all.
-    pub only: BTreeSet<TaskId>,
-    /// Only parts of these; none means all.
-    pub parents: BTreeSet<TaskId>,
-    /// Only with one of these tags; none means all.
-    pub tags_in: BTreeSet<Tag>,
-    /// None with one of these.
-    pub tags_out: BTreeSet<Tag>,
-    /// A checkpoint is made before it.
-    pub checkpoint: bool,
-    /// The first task that fails pauses it.
-    pub pause_on_error: bool,
-    /// What lands is looked at by a person afterwards.
-    pub batch_review: bool,
-}
-
-impl SprintPlan {
-    /// A sprint with this goal and nothing else said.
-    #[must_use]
-    pub fn new(goal: Goal) -> Self {
-        Self {
-            goal,
-            only: BTreeSet::new(),
-            parents: BTreeSet::new(),
-            tags_in: BTreeSet::new(),
-            tags_out: BTreeSet::new(),
-            checkpoint: true,
-            pause_on_error: false,
-            batch_review: false,
-        }
-    }
-
-    /// Which tasks it may begin.
-    #[must_use]
-    pub fn filter(&self) -> Filter {
-        Filter {
-            only: None,
-            starts: (!self.only.is_empty()).then(|| self.only.clone()),
-            resting: BTreeSet::new(),
-            parents: self.parents.clone(),
-            tags_in: self.tags_in.clone(),
-            tags_out: self.tags_out.clone(),
-        }
-    }
-}
+use crate::{TaskId, Timestamp};
+pub use landfall_facts::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintId, SprintPlan};
 
 /// Where a sprint is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,66 +48,6 @@ impl SprintPhase {
             Self::Over { .. } => "over",
         }
     }
-}
-
-/// Why a sprint ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SprintEnd {
-    /// Its goal was reached.
-    Goal,
-    /// Nothing was left that could start.
-    NothingLeft,
-    /// A person ended it.
-    Cancelled,
-    /// The budget was used up.
-    Spent,
-}
-
-impl SprintEnd {
-    /// Every way.
-    pub const ALL: [Self; 4] = [Self::Goal, Self::NothingLeft, Self::Cancelled, Self::Spent];
-
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Goal => "goal",
-            Self::NothingLeft => "nothing-left",
-            Self::Cancelled => "cancelled",
-            Self::Spent => "spent",
-        }
-    }
-}
-
-/// One fact about sprints.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SprintEvent {
-    /// One began.
-    Started {
-        /// Under this number.
-        sprint: SprintId,
-        /// As this.
-        plan: SprintPlan,
-        /// How many tasks could start.
-        ready: u32,
-    },
-    /// Nothing new begins.
-    Paused {
-        /// Because.
-        reason: String,
-    },
-    /// It goes on.
-    Resumed,
-    /// It has what it wanted; what is under way is finished.
-    Completing {
-        /// So.
-        why: SprintEnd,
-    },
-    /// It is over.
-    Ended {
-        /// So.
-        why: SprintEnd,
-    },
 }
 
 /// What became of one task in a sprint.
@@ -286,38 +119,6 @@ impl Fate {
             Self::Timeout => "timeout",
             Self::Blocked => "blocked",
             Self::Cancelled => "cancelled",
-        }
-    }
-}
-
-/// What a person said of landed work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ReviewDecision {
-    /// It is good.
-    Approved,
-    /// It is to be done again.
-    Redo,
-    /// It is not wanted.
-    Rejected,
-    /// Not now.
-    Deferred,
-    /// Nobody need look.
-    Skipped,
-}
-
-impl ReviewDecision {
-    /// Every decision.
-    pub const ALL: [Self; 5] = [Self::Approved, Self::Redo, Self::Rejected, Self::Deferred, Self::Skipped];
-
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Redo => "redo",
-            Self::Rejected => "rejected",
-            Self::Deferred => "deferred",
-            Self::Skipped => "skipped",
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Strides: the steps that an agent with a loop of its own says it has finished. They are claims; what they are counted
 //! for is the limit of iterations, and what a person sees.
 
+pub use landfall_facts::stride::Stride;
+
 /// The steps an agent may say it was in.
 pub const STEPS: &[&str] = &[
     "plan",
@@ -73,56 +75,6 @@ pub const CHECKPOINTS: &[&str] = &[
     "dependency-blocked",
     "no-accept",
 ];
-
-/// One finished step of an agent's own loop, in its words, each from a known list.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Stride {
-    /// The step: `plan`, `check`, `exec` and so on; or the status of its module where it says no more.
-    pub step: String,
-    /// What it came to; may be empty.
-    pub result: String,
-    /// What it does next; may be empty.
-    pub next: String,
-    /// At which checkpoint; may be empty.
-    pub checkpoint: String,
-    /// Its number, if the agent counts.
-    pub iteration: Option<u32>,
-    /// How often it summed up its context within it.
-    pub compactions: u32,
-    /// Tells it from the one before: the same content is the same stride.
-    pub mark: String,
-}
-
-impl Stride {
-    /// How many steps were finished since `before`. A file that is written over between two looks tells by its number what
-    /// was missed; a number that does not grow says nothing.
-    #[must_use]
-    pub fn steps_since(&self, before: Option<&Self>) -> u32 {
-        match (before.and_then(|before| before.iteration), self.iteration) {
-            (Some(before), Some(now)) if now > before => now - before,
-            _ => 1,
-        }
-    }
-}
-
-impl std::fmt::Display for Stride {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.step)?;
-        if !self.checkpoint.is_empty() {
-            write!(f, " {}", self.checkpoint)?;
-        }
-        if !self.result.is_empty() {
-            write!(f, ": {}", self.result)?;
-        }
-        if !self.next.is_empty() {
-            write!(f, " → {}", self.next)?;
-        }
-        match self.iteration {
-            Some(iteration) => write!(f, " #{iteration}"),
-            None => Ok(()),
-        }
-    }
-}
 
 /// Why an agent is asked to end its own loop before the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

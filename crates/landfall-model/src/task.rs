@@ -1,11 +1,9 @@
 //! One task as it stands: the fold of its events.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
-use crate::budget::{Budget, Spending, usd};
-use crate::conflict::Overdue;
+use crate::budget::{Spending, usd};
 use crate::decide::{jittered, spell_ms};
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
@@ -14,16 +12,18 @@ use crate::gate::GateReport;
 use crate::issue::Pipeline;
 use crate::liveness::AccountWaits;
 use crate::recovery::Recoveries;
-use crate::review::{Finding, ReviewRule};
+use crate::review::Finding;
 use crate::sandbox::Confinement;
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
 use crate::staged::Staged;
-use crate::tune::Params;
 use crate::{
     Attempt, Commit, Digest, RunId, StepName, StepResult, Stride, TaskId, TaskSpec, Timestamp, Tree, Wait,
     Warning,
 };
+pub use landfall_facts::concern::{Concern, ConcernCode, Feedback};
+pub use landfall_facts::ending::{EndCode, EndKind, Ending, Stop};
+pub use landfall_facts::limits::{OwnLimits, TaskLimits};
 
 /// A task. Only [`apply`](crate::apply()) changes one.
 #[derive(Debug, Clone, PartialEq)]
@@ -464,27 +464,6 @@ pub enum Doing {
     },
 }
 
-/// Why an attempt is to end early, and what follows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
-    /// A person stopped it; it waits until they want it again.
-    Pause,
-    /// The engine is stopping; it goes on next time.
-    Interrupt,
-    /// A person wants it no more.
-    Cancel {
-        /// Because.
-        reason: String,
-    },
-    /// A person said something that the agent is to hear at once; it goes on with that.
-    Redirect,
-    /// A person says that it cannot go on.
-    Block {
-        /// Because.
-        reason: String,
-    },
-}
-
 /// Why a person keeps a task from going on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
@@ -496,48 +475,16 @@ pub struct Hold {
     pub this_run: bool,
 }
 
-/// The limits a person set for one task. They stand above the settings, whatever becomes of those.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OwnLimits {
-    /// Runs of the agent in all.
-    pub iterations_max: Option<u32>,
-    /// Working time in all.
-    pub task_ms: Option<u64>,
-    /// Money in all, in millionths of a dollar.
-    pub micro_usd: Option<u64>,
-}
-
-impl OwnLimits {
-    /// These, and what `newer` says instead.
-    #[must_use]
-    pub fn and(self, newer: Self) -> Self {
-        Self {
-            iterations_max: newer.iterations_max.or(self.iterations_max),
-            task_ms: newer.task_ms.or(self.task_ms),
-            micro_usd: newer.micro_usd.or(self.micro_usd),
-        }
-    }
-
-    /// What a task may use when the settings say `limits`.
-    #[must_use]
-    pub fn over(self, mut limits: TaskLimits) -> TaskLimits {
-        limits.iterations_max = self.iterations_max.unwrap_or(limits.iterations_max);
-        limits.task_ms = self.task_ms.unwrap_or(limits.task_ms);
-        limits.task_budget.micro_usd = self.micro_usd.or(limits.task_budget.micro_usd);
-        limits
-    }
-
-    /// In words; none if there are none.
-    #[must_use]
-    pub fn words(self) -> Option<String> {
-        let iterations = self.iterations_max.map(|max| match max {
-            1 => "1 iteration".to_owned(),
-            max => format!("{max} iterations"),
-        });
-        let time = self.task_ms.map(|ms| format!("{} of working time", spell_ms(ms)));
-        let parts: Vec<String> = [iterations, time, self.micro_usd.map(usd)].into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
-    }
+/// The limits of one task in words; none if it has none of its own.
+#[must_use]
+pub fn own_limits_text(limits: OwnLimits) -> Option<String> {
+    let iterations = limits.iterations_max.map(|max| match max {
+        1 => "1 iteration".to_owned(),
+        max => format!("{max} iterations"),
+    });
+    let time = limits.task_ms.map(|ms| format!("{} of working time", spell_ms(ms)));
+    let parts: Vec<String> = [iterations, time, limits.micro_usd.map(usd)].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Whether a person looks at landed work.
@@ -565,105 +512,6 @@ pub struct Candidate {
     pub tree: Tree,
 }
 
-/// What the next run of the agent should know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Feedback {
-    /// A heading.
-    pub about: String,
-    /// The words.
-    pub text: String,
-}
-
-/// Something about a change that wants a person's eye.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Concern {
-    /// What it is.
-    pub code: ConcernCode,
-    /// Where.
-    pub detail: String,
-}
-
-/// The kinds of concern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ConcernCode {
-    /// It touches the rules it is judged by.
-    ProtectedPath,
-    /// It deletes a test file.
-    TestDeleted,
-    /// It switches a test off.
-    TestSkipped,
-    /// It removes test functions.
-    TestRemoved,
-    /// Fewer tests ran than on the base.
-    FewerTests,
-    /// It changes a file that decides what the checks do.
-    ProtectedInput,
-    /// A test lost its assertions, or cannot fail.
-    EmptyTest,
-    /// Code reaches into the test runner.
-    RunnerPatched,
-    /// A test of the base fails against the work.
-    BaseTestFails,
-    /// Settings want a person to look.
-    ReviewAsked,
-    /// A reviewer and the agent do not agree.
-    Disputed,
-}
-
-impl ConcernCode {
-    /// Every code there is.
-    pub const ALL: [Self; 11] = [
-        Self::ProtectedPath,
-        Self::TestDeleted,
-        Self::TestSkipped,
-        Self::TestRemoved,
-        Self::FewerTests,
-        Self::ProtectedInput,
-        Self::EmptyTest,
-        Self::RunnerPatched,
-        Self::BaseTestFails,
-        Self::ReviewAsked,
-        Self::Disputed,
-    ];
-
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::ProtectedPath => "protected-path",
-            Self::TestDeleted => "test-deleted",
-            Self::TestSkipped => "test-skipped",
-            Self::TestRemoved => "test-removed",
-            Self::FewerTests => "fewer-tests",
-            Self::ProtectedInput => "protected-input",
-            Self::EmptyTest => "empty-test",
-            Self::RunnerPatched => "runner-patched",
-            Self::BaseTestFails => "base-test-fails",
-            Self::ReviewAsked => "review-asked",
-            Self::Disputed => "disputed",
-        }
-    }
-}
-
-impl fmt::Display for Concern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.code {
-            ConcernCode::ProtectedPath => "changes a protected path",
-            ConcernCode::TestDeleted => "deletes a test file",
-            ConcernCode::TestSkipped => "switches a test off",
-            ConcernCode::TestRemoved => "removes tests",
-            ConcernCode::FewerTests => "runs fewer tests than the base",
-            ConcernCode::ProtectedInput => "changes what the checks do",
-            ConcernCode::EmptyTest => "empties tests",
-            ConcernCode::RunnerPatched => "reaches into the test runner",
-            ConcernCode::BaseTestFails => "fails tests of the base",
-            ConcernCode::ReviewAsked => "is to be reviewed",
-            ConcernCode::Disputed => "is disputed between reviewer and agent",
-        };
-        write!(f, "{what}: {}", self.detail)
-    }
-}
-
 /// Where a task landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landed {
@@ -677,63 +525,6 @@ pub struct Landed {
     pub proof: String,
     /// When.
     pub at: Timestamp,
-}
-
-/// What may be used, frozen into the journal when a task is bound.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskLimits {
-    /// Runs of the agent in all.
-    pub iterations_max: u32,
-    /// Working time in all: agents and verification; waits do not count.
-    pub task_ms: u64,
-    /// Runs in a row without a commit before a warning; before the end, where the unchanged work is red.
-    pub stuck_after: u32,
-    /// Crashes and losses of the agent before giving up.
-    pub restarts_max: u32,
-    /// Stalls in one step before giving up; progress resets it.
-    pub stalls_step_max: u32,
-    /// Stalls in all before giving up; only a person's retry resets it.
-    pub stalls_total_max: u32,
-    /// Conflicts with the base before a person is asked.
-    pub conflicts_max: u32,
-    /// How long a person has for a conflict that is theirs.
-    pub conflict_ms: u64,
-    /// What happens after that.
-    pub overdue: Overdue,
-    /// Whether a person looks at it.
-    pub review: ReviewRule,
-    /// Times the agent may be told that it goes round in a circle.
-    pub loops_max: u32,
-    /// How full a context may be, in per cent, before its session is asked to sum itself up.
-    pub compact_percent: u32,
-    /// What one attempt may spend.
-    pub attempt_budget: Budget,
-    /// What the task may spend.
-    pub task_budget: Budget,
-    /// What its kind asks of checks, as far as earlier tasks of that kind taught; none when nobody said what kind it is.
-    pub tuning: Option<Params>,
-}
-
-impl Default for TaskLimits {
-    fn default() -> Self {
-        Self {
-            iterations_max: 50,
-            task_ms: 30 * 60 * 1000,
-            stuck_after: 5,
-            restarts_max: 3,
-            stalls_step_max: 3,
-            stalls_total_max: 10,
-            conflicts_max: 3,
-            conflict_ms: 60 * 60 * 1000,
-            overdue: Overdue::Defer,
-            review: ReviewRule::default(),
-            loops_max: 3,
-            compact_percent: 82,
-            attempt_budget: Budget::default(),
-            task_budget: Budget::default(),
-            tuning: None,
-        }
-    }
 }
 
 /// What has been spent. One cause, one counter.
@@ -799,177 +590,4 @@ pub struct Counters {
     pub agent_ms: u64,
     /// What this attempt has spent.
     pub attempt: Spending,
-}
-
-/// How a task is over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ending {
-    /// The status it leaves.
-    pub kind: EndKind,
-    /// The named reason.
-    pub code: EndCode,
-    /// In words.
-    pub detail: String,
-}
-
-/// The statuses a task can end in. Only `Done` and `Cancelled` are final; a person may retry the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EndKind {
-    /// Landed, or accepted in a flow without landing.
-    Done,
-    /// Gave up.
-    Failed,
-    /// Used up its time or its iterations.
-    Timeout,
-    /// Cannot go on without a person.
-    Blocked,
-    /// A person wants it no more.
-    Cancelled,
-}
-
-impl EndKind {
-    /// Every kind there is.
-    pub const ALL: [Self; 5] = [Self::Done, Self::Failed, Self::Timeout, Self::Blocked, Self::Cancelled];
-}
-
-/// Named reasons for an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EndCode {
-    /// The base holds it.
-    Landed,
-    /// The flow has no landing and reached its end.
-    Accepted,
-    /// Every iteration was used.
-    MaxIterations,
-    /// The working time was used.
-    TaskLimit,
-    /// The agent said so.
-    AgentBlocked,
-    /// The agent crashed too often.
-    AgentCrashed,
-    /// The agent vanished too often.
-    AgentLost,
-    /// The agent could not be started.
-    AgentNotStarted,
-    /// The agent stalled too often.
-    StallLimit,
-    /// The provider's troubles did not pass.
-    TransientLimit,
-    /// The agent went round in a circle and could not be brought out of it.
-    ReasoningLoop,
-    /// A budget was used.
-    Budget,
-    /// The agent ran out of context again and again.
-    ContextBudget,
-    /// COMPLETE without a change: twice on no work at all, or again and again on work that is red.
-    NothingChanged,
-    /// An edge of the flow was taken as often as it may.
-    EdgeLimit,
-    /// The flow says stop.
-    FlowStop,
-    /// It conflicts with the base and the agent could not resolve it.
-    ConflictLimit,
-    /// The independent check after landing did not agree.
-    LandingMismatch,
-    /// Something on this machine failed for good.
-    Machine,
-    /// The flow has a step this version does not perform.
-    UnsupportedStep,
-    /// A reviewer said no.
-    Rejected,
-    /// A person said so.
-    Person,
-    /// Its target says nothing.
-    EmptyTarget,
-    /// The judge says that it cannot be done as it stands.
-    CheckBlocked,
-    /// The judge failed: nothing is known of the work.
-    CheckFailed,
-    /// Every direction toward its objective was tried.
-    DirectionsUsedUp,
-    /// What was promised does not hold, as often as it was mended.
-    AcceptanceFailed,
-    /// Some of the issues it is made of are not done.
-    PartsFailed,
-    /// The tracker says no.
-    Tracker,
-    /// A step failed, and nothing that was tried helped.
-    RecoveryFailed,
-    /// A step did not leave behind what it must, as often as it may be tried.
-    OutputMissing,
-}
-
-impl EndCode {
-    /// Every code there is.
-    pub const ALL: [Self; 31] = [
-        Self::Landed,
-        Self::Accepted,
-        Self::MaxIterations,
-        Self::TaskLimit,
-        Self::AgentBlocked,
-        Self::AgentCrashed,
-        Self::AgentLost,
-        Self::AgentNotStarted,
-        Self::StallLimit,
-        Self::TransientLimit,
-        Self::ReasoningLoop,
-        Self::Budget,
-        Self::ContextBudget,
-        Self::NothingChanged,
-        Self::EdgeLimit,
-        Self::FlowStop,
-        Self::ConflictLimit,
-        Self::LandingMismatch,
-        Self::Machine,
-        Self::UnsupportedStep,
-        Self::Rejected,
-        Self::Person,
-        Self::EmptyTarget,
-        Self::CheckBlocked,
-        Self::CheckFailed,
-        Self::DirectionsUsedUp,
-        Self::AcceptanceFailed,
-        Self::PartsFailed,
-        Self::Tracker,
-        Self::RecoveryFailed,
-        Self::OutputMissing,
-    ];
-
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Landed => "landed",
-            Self::Accepted => "accepted",
-            Self::MaxIterations => "max_iterations",
-            Self::TaskLimit => "task_limit",
-            Self::AgentBlocked => "agent_blocked",
-            Self::AgentCrashed => "agent_crashed",
-            Self::AgentLost => "agent_lost",
-            Self::AgentNotStarted => "agent_not_started",
-            Self::StallLimit => "stall_limit",
-            Self::TransientLimit => "transient_limit",
-            Self::ReasoningLoop => "reasoning_loop",
-            Self::Budget => "budget",
-            Self::ContextBudget => "context_budget",
-            Self::NothingChanged => "nothing_changed",
-            Self::EdgeLimit => "edge_limit",
-            Self::FlowStop => "flow_stop",
-            Self::ConflictLimit => "conflict_limit",
-            Self::LandingMismatch => "landing_mismatch",
-            Self::Machine => "machine",
-            Self::UnsupportedStep => "unsupported_step",
-            Self::Rejected => "rejected",
-            Self::Person => "person",
-            Self::EmptyTarget => "empty_target",
-            Self::CheckBlocked => "check_blocked",
-            Self::CheckFailed => "check_failed",
-            Self::DirectionsUsedUp => "directions_used_up",
-            Self::AcceptanceFailed => "acceptance_failed",
-            Self::PartsFailed => "parts_failed",
-            Self::Tracker => "tracker",
-            Self::RecoveryFailed => "recovery_failed",
-            Self::OutputMissing => "output_missing",
-        }
-    }
 }

@@ -4,155 +4,19 @@
 use crate::TaskSpec;
 use crate::score::{Checkpoint, WEIGHTS};
 use crate::task::{EndKind, Ending, State, Task};
+pub use landfall_facts::tune::{Params, PerCheckpoint};
 
-/// What a checkpoint has a number for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct PerCheckpoint {
-    /// The plan, before work begins.
-    pub post_plan: u32,
-    /// The work, on the way.
-    pub mid_exec: u32,
-    /// The work, when it is said to be done.
-    pub post_exec: u32,
+/// The numbers for a task of these types. Each may be one word or several with `|` between them. A type that is not
+/// known has the default numbers. Of several types the stricter number counts, each by itself: the higher
+/// threshold, fewer retries, the shorter interval, the emptier context.
+#[must_use]
+pub fn params_of(types: &[&str]) -> Params {
+    let each = words(types).into_iter().map(profile);
+    each.reduce(stricter).unwrap_or(Params::DEFAULT)
 }
 
-impl PerCheckpoint {
-    /// The number of one checkpoint.
-    #[must_use]
-    pub fn of(self, checkpoint: Checkpoint) -> u32 {
-        match checkpoint {
-            Checkpoint::PostPlan => self.post_plan,
-            Checkpoint::MidExec => self.mid_exec,
-            Checkpoint::PostExec => self.post_exec,
-        }
-    }
-
-    /// For each checkpoint what `f` makes of both numbers.
-    fn with(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
-        Self {
-            post_plan: f(self.post_plan, other.post_plan),
-            mid_exec: f(self.mid_exec, other.mid_exec),
-            post_exec: f(self.post_exec, other.post_exec),
-        }
-    }
-}
-
-/// The numbers of the checks of one task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Params {
-    /// The composite that passes, in thousandths.
-    pub thresholds: PerCheckpoint,
-    /// How often the work may go back from there: revisions of a plan, fixes on the way, fixes and new plans at the end.
-    pub retries: PerCheckpoint,
-    /// So many steps of a plan from one check on the way to the next.
-    pub mid_exec_interval: u32,
-    /// How full a context may be before it is summed up, in percent.
-    pub compact_percent: u32,
-}
-
-impl Params {
-    /// What holds when nothing else is said.
-    pub const DEFAULT: Self = Self {
-        thresholds: PerCheckpoint { post_plan: 700, mid_exec: 600, post_exec: 750 },
-        retries: PerCheckpoint { post_plan: 3, mid_exec: 2, post_exec: 3 },
-        mid_exec_interval: 3,
-        compact_percent: 82,
-    };
-
-    /// The least of everything, whoever asks. A threshold at 0.5 is where a single score blocks by itself, so a lower
-    /// one would say nothing; below three quarters of a context, summing up costs more than it keeps.
-    pub const LEAST: Self = Self {
-        thresholds: PerCheckpoint { post_plan: 500, mid_exec: 500, post_exec: 600 },
-        retries: PerCheckpoint { post_plan: 1, mid_exec: 1, post_exec: 1 },
-        mid_exec_interval: 1,
-        compact_percent: 75,
-    };
-
-    /// The most of everything, whoever asks. Hardly any work scores above 0.95, so a higher threshold is a way never to
-    /// end; and what ten tries did not mend, another will not.
-    pub const MOST: Self = Self {
-        thresholds: PerCheckpoint { post_plan: 900, mid_exec: 850, post_exec: 950 },
-        retries: PerCheckpoint { post_plan: 10, mid_exec: 10, post_exec: 10 },
-        mid_exec_interval: 20,
-        compact_percent: 90,
-    };
-
-    /// The numbers for a task of these types. Each may be one word or several with `|` between them. A type that is not
-    /// known has the default numbers. Of several types the stricter number counts, each by itself: the higher
-    /// threshold, fewer retries, the shorter interval, the emptier context.
-    #[must_use]
-    pub fn of(types: &[&str]) -> Self {
-        let each = words(types).into_iter().map(profile);
-        each.reduce(Self::stricter).unwrap_or(Self::DEFAULT)
-    }
-
-    /// What a project says about its own types, over these. What it does not say stays; what is out of bounds is
-    /// brought back to them.
-    #[must_use]
-    pub fn over(self, own: &Own) -> Self {
-        let Self { thresholds, retries, .. } = self;
-        Self {
-            thresholds: PerCheckpoint {
-                post_plan: own.post_plan.unwrap_or(thresholds.post_plan),
-                mid_exec: own.mid_exec.unwrap_or(thresholds.mid_exec),
-                post_exec: own.post_exec.unwrap_or(thresholds.post_exec),
-            },
-            retries: PerCheckpoint {
-                post_plan: own.post_plan_retries.unwrap_or(retries.post_plan),
-                mid_exec: own.mid_exec_retries.unwrap_or(retries.mid_exec),
-                post_exec: own.post_exec_retries.unwrap_or(retries.post_exec),
-            },
-            mid_exec_interval: own.mid_exec_interval.unwrap_or(self.mid_exec_interval),
-            compact_percent: own.compact_percent.unwrap_or(self.compact_percent),
-        }
-        .bounded()
-    }
-
-    /// The same within [`LEAST`](Self::LEAST) and [`MOST`](Self::MOST).
-    #[must_use]
-    pub fn bounded(self) -> Self {
-        self.each(Self::LEAST, u32::max).each(Self::MOST, u32::min)
-    }
-
-    fn stricter(self, other: Self) -> Self {
-        Self { thresholds: self.thresholds.with(other.thresholds, u32::max), ..self.each(other, u32::min) }
-    }
-
-    fn each(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
-        Self {
-            thresholds: self.thresholds.with(other.thresholds, &f),
-            retries: self.retries.with(other.retries, &f),
-            mid_exec_interval: f(self.mid_exec_interval, other.mid_exec_interval),
-            compact_percent: f(self.compact_percent, other.compact_percent),
-        }
-    }
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
-/// What a project says about a type of its own; what it leaves out stays as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Own {
-    /// The threshold of a plan, in thousandths.
-    pub post_plan: Option<u32>,
-    /// The threshold on the way, in thousandths.
-    pub mid_exec: Option<u32>,
-    /// The threshold at the end, in thousandths.
-    pub post_exec: Option<u32>,
-    /// Revisions of a plan.
-    pub post_plan_retries: Option<u32>,
-    /// Fixes on the way.
-    pub mid_exec_retries: Option<u32>,
-    /// Fixes and new plans at the end.
-    pub post_exec_retries: Option<u32>,
-    /// Steps from check to check.
-    pub mid_exec_interval: Option<u32>,
-    /// How full a context may be, in percent.
-    pub compact_percent: Option<u32>,
+fn stricter(mine: Params, other: Params) -> Params {
+    Params { thresholds: mine.thresholds.with(other.thresholds, u32::max), ..mine.each(other, u32::min) }
 }
 
 /// The built-in numbers of one type.
@@ -334,7 +198,7 @@ pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Opti
     let mut before: Vec<&Task> = others.filter(alike).collect();
     before.sort_by_key(|other| (other.changed, other.id));
     let runs: Vec<Observed> = before.into_iter().map(observed).collect();
-    Some(learn(Params::of(&kind), &runs))
+    Some(learn(params_of(&kind), &runs))
 }
 
 /// What a type cares about more: a quarter more for each mark, by dimension.
@@ -396,31 +260,31 @@ mod tests {
 
     #[test]
     fn each_type_has_its_numbers() {
-        let shown = |word| (thresholds(Params::of(&[word])), retries(Params::of(&[word])));
+        let shown = |word| (thresholds(params_of(&[word])), retries(params_of(&[word])));
         assert_eq!(shown("software"), ([700, 600, 750], [3, 2, 3]));
         assert_eq!(shown("bug-fix"), ([600, 600, 650], [2, 2, 3]));
         assert_eq!(shown("architecture"), ([750, 600, 800], [3, 2, 4]));
         assert_eq!(shown("data-pipeline"), ([700, 700, 750], [3, 3, 4]));
-        assert_eq!(Params::of(&["knitting"]), Params::DEFAULT);
-        assert_eq!(Params::of(&[]), Params::DEFAULT);
+        assert_eq!(params_of(&["knitting"]), Params::DEFAULT);
+        assert_eq!(params_of(&[]), Params::DEFAULT);
         assert_eq!(Params::DEFAULT.mid_exec_interval, 3);
         assert_eq!(Params::DEFAULT.compact_percent, 82);
     }
 
     #[test]
     fn of_several_types_the_stricter_number_counts() {
-        let both = Params::of(&["bug-fix|architecture"]);
+        let both = params_of(&["bug-fix|architecture"]);
         assert_eq!((thresholds(both), retries(both)), ([750, 600, 800], [2, 2, 3]));
-        assert_eq!(both, Params::of(&["architecture", "bug-fix"]));
-        assert_eq!(thresholds(Params::of(&["bug-fix|knitting"])), [700, 600, 750], "a stranger is no excuse");
-        assert_eq!(thresholds(Params::of(&["architecture|data-pipeline"])), [750, 700, 800]);
+        assert_eq!(both, params_of(&["architecture", "bug-fix"]));
+        assert_eq!(thresholds(params_of(&["bug-fix|knitting"])), [700, 600, 750], "a stranger is no excuse");
+        assert_eq!(thresholds(params_of(&["architecture|data-pipeline"])), [750, 700, 800]);
     }
 
     #[test]
     fn edge_25_a_type_is_matched_whole() {
         for near in ["bug-fixes", "my-bug-fix", "software-architecture", "architecture:web", "data-pipelines"]
         {
-            assert_eq!(Params::of(&[near]), Params::DEFAULT, "{near}");
+            assert_eq!(params_of(&[near]), Params::DEFAULT, "{near}");
             assert_eq!(weights(&[near]), WEIGHTS, "{near}");
         }
         assert_eq!(weights(&["soft"]), WEIGHTS);
@@ -430,26 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn c34_a_project_speaks_over_the_default_within_bounds() {
-        let own = Own { post_plan: Some(10), mid_exec: Some(620), post_exec: Some(1000), ..Own::default() };
-        let params = Params::of(&["bug-fix"]).over(&own);
-        assert_eq!(thresholds(params), [500, 620, 950]);
-        assert_eq!(retries(params), [2, 2, 3], "what it does not say stays");
-        let own = Own {
-            post_exec_retries: Some(0),
-            mid_exec_interval: Some(0),
-            compact_percent: Some(99),
-            ..Own::default()
-        };
-        let params = Params::DEFAULT.over(&own);
-        assert_eq!((params.retries.post_exec, params.mid_exec_interval, params.compact_percent), (1, 1, 90));
-    }
-
-    #[test]
-    fn every_built_in_profile_is_within_bounds() {
-        for word in ["bug-fix", "architecture", "data-pipeline", "software"] {
-            assert_eq!(Params::of(&[word]).bounded(), Params::of(&[word]), "{word}");
+    fn c34_the_profile_of_a_type_replaces_the_defaults_within_bounds() {
+        for word in ["bug-fix", "architecture", "data-pipeline"] {
+            let params = params_of(&[word]);
+            assert_eq!(params.bounded(), params, "{word}");
+            assert_ne!(params, Params::DEFAULT, "{word}");
         }
+        assert_eq!(Params::DEFAULT.bounded(), Params::DEFAULT);
     }
 
     #[test]
@@ -493,7 +344,7 @@ mod tests {
         };
         for round in 0..5_000 {
             let params =
-                [Params::DEFAULT, Params::of(&["bug-fix"]), Params::of(&["architecture"])][draw(3) as usize];
+                [Params::DEFAULT, params_of(&["bug-fix"]), params_of(&["architecture"])][draw(3) as usize];
             let calm: Vec<Observed> = (0..draw(25))
                 .map(|_| Observed { compactions: draw(3), ..run(draw(5), draw(4), draw(5)) })
                 .collect();

@@ -419,6 +419,7 @@ fn gate(id: TaskId) -> GateReport {
         excerpt: "test result: ok. 412 passed; 0 failed; 0 ignored\n".to_owned(),
         caps: None,
         denied: Vec::new(),
+        copied_from_base: false,
     };
     GateReport {
         base: commit(1),

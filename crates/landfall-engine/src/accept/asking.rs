@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use landfall_model::acceptance::CATALOGUE;
-use landfall_model::{Scope, Spending, Usage, Verdict};
+use landfall_model::{BudgetUse as _, Scope, Spending, Usage, Verdict};
 
 use super::rubric::{self, Judge, Question};
 use super::stamp;

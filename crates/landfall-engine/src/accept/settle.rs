@@ -203,7 +203,7 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
     };
     // The issue is moved before it is told: a comment says that all the rest is done.
     if settling.open_pr.is_none() {
-        let deeds = if settling.was_done { outcome.deeds_of_done() } else { outcome.deeds() };
+        let deeds = if settling.was_done { Deeds::of_done(outcome) } else { Deeds::of(outcome) };
         move_issue(tracker, issue, deeds)?;
     }
     let said =

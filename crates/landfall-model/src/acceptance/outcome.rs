@@ -5,38 +5,7 @@ use super::catalogue::{InSafeMode, Permission};
 use super::handler::Handler;
 use super::hint::{Check, Verify};
 use super::{Criteria, Criterion, Observed, Section, VerifyKind};
-
-/// What came of looking at a criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum VerifyResult {
-    /// It holds.
-    Pass,
-    /// It does not.
-    Fail,
-    /// That could not be said.
-    Uncertain,
-    /// It did not apply, or is for someone else to look at.
-    Skipped,
-    /// What would tell is still running.
-    Pending,
-    /// It can be looked at only when the work is merged.
-    PostMerge,
-}
-
-impl VerifyResult {
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pass => "PASS",
-            Self::Fail => "FAIL",
-            Self::Uncertain => "UNCERTAIN",
-            Self::Skipped => "SKIPPED",
-            Self::Pending => "PENDING",
-            Self::PostMerge => "POST-MERGE",
-        }
-    }
-}
+pub use landfall_facts::acceptance::{VerifyOutcome, VerifyResult};
 
 /// What the text of an issue may set going.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,29 +178,6 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
             known(VerifyResult::Uncertain, "it runs something, and nothing is run in safe mode")
         }
     }
-}
-
-/// What all results come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VerifyOutcome {
-    /// Everything holds and nothing is left: done, and closed.
-    Done,
-    /// Everything that was looked at holds; boxes are left for others. So many.
-    LeftOver(usize),
-    /// Something does not hold: back to work, for this time.
-    Reopen {
-        /// Which time, from 1.
-        iteration: u32,
-    },
-    /// Something does not hold, as often as is allowed: a person is needed.
-    Exhausted {
-        /// Which time.
-        iteration: u32,
-    },
-    /// Some checks are still running.
-    Waiting,
-    /// Some could not be looked at.
-    Unsure,
 }
 
 /// The limit nobody raises further.

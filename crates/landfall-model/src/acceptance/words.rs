@@ -29,69 +29,50 @@ pub struct Deeds {
     pub reopen: bool,
 }
 
-impl VerifyOutcome {
-    /// What follows from it.
+impl Deeds {
+    /// What follows from an outcome.
     #[must_use]
-    pub fn deeds(self) -> Deeds {
-        match self {
-            Self::Done => Deeds { phase: Some("done"), close: true, reopen: false },
-            Self::Reopen { .. } => Deeds { phase: None, close: false, reopen: true },
-            Self::LeftOver(_) | Self::Exhausted { .. } | Self::Waiting | Self::Unsure => {
-                Deeds { phase: Some("verify"), close: false, reopen: false }
-            }
+    pub fn of(outcome: VerifyOutcome) -> Self {
+        match outcome {
+            VerifyOutcome::Done => Self { phase: Some("done"), close: true, reopen: false },
+            VerifyOutcome::Reopen { .. } => Self { phase: None, close: false, reopen: true },
+            VerifyOutcome::LeftOver(_)
+            | VerifyOutcome::Exhausted { .. }
+            | VerifyOutcome::Waiting
+            | VerifyOutcome::Unsure => Self { phase: Some("verify"), close: false, reopen: false },
         }
     }
 
     /// What follows for one that was done before. At the limit an issue is left as it is; but one that was done must not look so.
     #[must_use]
-    pub fn deeds_of_done(self) -> Deeds {
-        let deeds = self.deeds();
-        Deeds { reopen: deeds.reopen || matches!(self, Self::Exhausted { .. }), ..deeds }
+    pub fn of_done(outcome: VerifyOutcome) -> Self {
+        let deeds = Self::of(outcome);
+        Self { reopen: deeds.reopen || matches!(outcome, VerifyOutcome::Exhausted { .. }), ..deeds }
     }
+}
 
-    /// It in a word, for programs.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::LeftOver(_) => "left-over",
-            Self::Reopen { .. } => "reopened",
-            Self::Exhausted { .. } => "needs-a-person",
-            Self::Waiting => "waiting",
-            Self::Unsure => "unsure",
+/// An outcome in a sentence.
+#[must_use]
+pub fn outcome_headline(outcome: VerifyOutcome) -> String {
+    match outcome {
+        VerifyOutcome::Done => "everything holds".to_owned(),
+        VerifyOutcome::LeftOver(1) => {
+            "everything that was looked at holds; 1 box is left for someone else".to_owned()
         }
-    }
-
-    /// Which failure it is, if it is one.
-    #[must_use]
-    pub fn iteration(self) -> Option<u32> {
-        match self {
-            Self::Reopen { iteration } | Self::Exhausted { iteration } => Some(iteration),
-            Self::Done | Self::LeftOver(_) | Self::Waiting | Self::Unsure => None,
+        VerifyOutcome::LeftOver(count) => {
+            format!("everything that was looked at holds; {count} boxes are left for someone else")
         }
-    }
-
-    /// It in a sentence.
-    #[must_use]
-    pub fn headline(self) -> String {
-        match self {
-            Self::Done => "everything holds".to_owned(),
-            Self::LeftOver(1) => {
-                "everything that was looked at holds; 1 box is left for someone else".to_owned()
-            }
-            Self::LeftOver(count) => {
-                format!("everything that was looked at holds; {count} boxes are left for someone else")
-            }
-            Self::Reopen { iteration } => format!("something does not hold (time {iteration}); back to work"),
-            Self::Exhausted { iteration } => {
-                format!(
-                    "needs a person: something does not hold for the {} time ({MAX_ITERATIONS_REACHED})",
-                    ordinal(iteration)
-                )
-            }
-            Self::Waiting => "some checks are still running; look again when they are over".to_owned(),
-            Self::Unsure => "some criteria could not be looked at; a person decides".to_owned(),
+        VerifyOutcome::Reopen { iteration } => {
+            format!("something does not hold (time {iteration}); back to work")
         }
+        VerifyOutcome::Exhausted { iteration } => {
+            format!(
+                "needs a person: something does not hold for the {} time ({MAX_ITERATIONS_REACHED})",
+                ordinal(iteration)
+            )
+        }
+        VerifyOutcome::Waiting => "some checks are still running; look again when they are over".to_owned(),
+        VerifyOutcome::Unsure => "some criteria could not be looked at; a person decides".to_owned(),
     }
 }
 
@@ -122,7 +103,7 @@ pub struct Sighting<'a> {
 pub fn comment(findings: &[Finding<'_>], outcome: VerifyOutcome, sighting: Sighting<'_>) -> String {
     let mut text = format!(
         "### Acceptance: {}\n\n| criterion | result | evidence |\n|---|---|---|\n",
-        outcome.headline()
+        outcome_headline(outcome)
     );
     for finding in findings {
         let (what, seen) =

@@ -1,7 +1,7 @@
 //! What a person says to one task while it goes on: a message, a hold, a block, other limits.
 
 use super::{Draft, Refusal, not_now};
-use crate::budget::Spending;
+use crate::budget::{BudgetUse as _, Spending};
 use crate::event::{Event, StepResult};
 use crate::flow::{StepKind, Target};
 use crate::input::Parting;

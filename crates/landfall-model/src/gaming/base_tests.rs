@@ -5,6 +5,7 @@ use super::{
 };
 use crate::gate::{Outcome, without_colour};
 use crate::task::{Concern, ConcernCode};
+pub use landfall_facts::evidence::BaseTestRun;
 
 /// What a failing test of the base means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +30,16 @@ impl BaseTestMode {
             Self::Review => "review",
             Self::Report => "report",
             Self::Off => "off",
+        }
+    }
+
+    /// Why a person should look, if they should.
+    #[must_use]
+    pub fn concern(self, run: &BaseTestRun) -> Option<Concern> {
+        match self {
+            Self::Off | Self::Report => None,
+            Self::Review if run.outcome.is_green() || run.failing.is_empty() => None,
+            Self::Review => Some(Concern { code: ConcernCode::BaseTestFails, detail: run.summary() }),
         }
     }
 }
@@ -65,88 +76,42 @@ impl Restore {
     }
 }
 
-/// A run of the tests of the base against the work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BaseTestRun {
-    /// The files that were put back.
-    pub files: Vec<String>,
-    /// What it came to.
-    pub outcome: Outcome,
-    /// The tests that fail, or could not be run, by name.
-    pub failing: Vec<String>,
-    /// How long it took.
-    pub took_ms: u64,
-}
-
 const FAILING_MAX: usize = 20; // names in a concern and in the journal
 const NAME_MAX: usize = 160;
 
-impl BaseTestRun {
-    /// What a run that came to `outcome` shows, with the number of tests that it told of. Where its output names no test,
-    /// the tests that the change rewrites are named.
-    #[must_use]
-    pub fn new(
-        restores: &[Restore],
-        files: &[ChangedFile],
-        outcome: Outcome,
-        failing: Vec<String>,
-        tests: Option<u64>,
-        took_ms: u64,
-    ) -> Self {
-        let restored =
-            |restore: &&Restore| matches!(restore, Restore::FromBase { .. } | Restore::Text { .. });
-        let names =
-            restores.iter().filter(restored).map(|restore| restore.path().to_owned()).collect::<Vec<_>>();
-        let failing = match outcome {
-            Outcome::Pass | Outcome::Flaky => Vec::new(),
-            Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken
-                if !failing.is_empty() =>
-            {
-                failing
-            }
-            Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => {
-                let mut changed = changed_tests(files);
-                changed.truncate(FAILING_MAX);
-                // Where only new tests are left out and all others ran, the failure is about something else, such as
-                // too little code that tests reach.
-                let is_of_tests = !names.is_empty() || tests.is_none_or(|tests| tests == 0);
-                match changed.is_empty() {
-                    false => changed,
-                    true if !names.is_empty() => names.clone(),
-                    true if is_of_tests => vec!["no test is named".to_owned()],
-                    true => Vec::new(),
-                }
-            }
-        };
-        Self { files: names, outcome, failing, took_ms }
-    }
-
-    /// Why a person should look, if they should.
-    #[must_use]
-    pub fn concern(&self, mode: BaseTestMode) -> Option<Concern> {
-        match mode {
-            BaseTestMode::Off | BaseTestMode::Report => None,
-            BaseTestMode::Review if self.outcome.is_green() || self.failing.is_empty() => None,
-            BaseTestMode::Review => {
-                Some(Concern { code: ConcernCode::BaseTestFails, detail: self.summary() })
+/// What a run that came to `outcome` shows, with the number of tests that it told of. Where its output names no test,
+/// the tests that the change rewrites are named.
+#[must_use]
+pub fn base_test_run(
+    restores: &[Restore],
+    files: &[ChangedFile],
+    outcome: Outcome,
+    failing: Vec<String>,
+    tests: Option<u64>,
+    took_ms: u64,
+) -> BaseTestRun {
+    let restored = |restore: &&Restore| matches!(restore, Restore::FromBase { .. } | Restore::Text { .. });
+    let names = restores.iter().filter(restored).map(|restore| restore.path().to_owned()).collect::<Vec<_>>();
+    let failing = match outcome {
+        Outcome::Pass | Outcome::Flaky => Vec::new(),
+        Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken if !failing.is_empty() => {
+            failing
+        }
+        Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => {
+            let mut changed = changed_tests(files);
+            changed.truncate(FAILING_MAX);
+            // Where only new tests are left out and all others ran, the failure is about something else, such as
+            // too little code that tests reach.
+            let is_of_tests = !names.is_empty() || tests.is_none_or(|tests| tests == 0);
+            match changed.is_empty() {
+                false => changed,
+                true if !names.is_empty() => names.clone(),
+                true if is_of_tests => vec!["no test is named".to_owned()],
+                true => Vec::new(),
             }
         }
-    }
-
-    /// The tests that fail and the files they are in.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        let how = match self.outcome {
-            Outcome::Timeout => ", which did not end in time",
-            Outcome::Broken => ", which could not run",
-            Outcome::Pass | Outcome::Flaky | Outcome::PreExisting | Outcome::Fail => "",
-        };
-        let failing = self.failing.join(", ");
-        match self.files.as_slice() {
-            [] => format!("{failing} (without the test files that the change adds{how})"),
-            files => format!("{failing} (the version on the base of {}{how})", files.join(", ")),
-        }
-    }
+    };
+    BaseTestRun { files: names, outcome, failing, took_ms }
 }
 
 /// The files to put back so that the tests of the base meet the code of the work. None: no test of the base changed, and

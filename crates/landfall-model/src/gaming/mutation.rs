@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use super::code_text::{CodeSyntax, QUOTED, mask};
 use super::line_diff::added_lines;
 use super::{ChangedFile, ProtectedInput, Tests, is_test_path, protected, rust_tests};
+use crate::gate::Outcome;
 use crate::task::{Concern, ConcernCode};
+pub use landfall_facts::evidence::{MutationOutcome, MutationRun, MutationTrial};
 
 /// What follows if no test notices the mutations of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +38,17 @@ impl MutationMode {
             Self::Off => "off",
         }
     }
+
+    /// Why a person should review the change, if a person should.
+    #[must_use]
+    pub fn concern(self, run: &MutationRun) -> Option<Concern> {
+        match self {
+            Self::Report | Self::Off => None,
+            Self::Review => {
+                run.is_finding().then(|| Concern { code: ConcernCode::EmptyTest, detail: run.summary() })
+            }
+        }
+    }
 }
 
 /// One file of the work with one line altered.
@@ -51,96 +64,6 @@ pub struct Mutation {
     pub after: String,
     /// All of the altered file.
     pub text: String,
-}
-
-/// What a run of the checks on a mutation showed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MutationOutcome {
-    /// A check failed, or did not end in time.
-    Caught,
-    /// Every check passed.
-    Survived,
-    /// It could not be built, or a check of how code is written refused it.
-    Unbuilt,
-}
-
-impl MutationOutcome {
-    /// Every outcome.
-    pub const ALL: [Self; 3] = [Self::Caught, Self::Survived, Self::Unbuilt];
-
-    /// The word in the certificate.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Caught => "caught",
-            Self::Survived => "survived",
-            Self::Unbuilt => "unbuilt",
-        }
-    }
-}
-
-/// A mutation that was tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MutationTrial {
-    /// From the root of the repository.
-    pub path: String,
-    /// The number of the line, from 1.
-    pub line: u64,
-    /// The line as the work has it.
-    pub before: String,
-    /// The line as it was tried.
-    pub after: String,
-    /// What the checks showed.
-    pub outcome: MutationOutcome,
-}
-
-/// The mutations that were tried of one change, up to the first that a test caught.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MutationRun {
-    /// The tests that the change adds or rewrites, as `file: test`.
-    pub tests: Vec<String>,
-    /// In order.
-    pub trials: Vec<MutationTrial>,
-    /// How long they took.
-    pub took_ms: u64,
-}
-
-/// Survivors that make a finding. One may mean the same as the original.
-const SURVIVORS_MIN: usize = 2;
-const NAMED_MAX: usize = 8; // tests and mutations that one concern names
-
-impl MutationRun {
-    /// Whether nothing in the tests noticed what the changed lines do.
-    #[must_use]
-    pub fn is_finding(&self) -> bool {
-        let count = |outcome| self.trials.iter().filter(|trial| trial.outcome == outcome).count();
-        count(MutationOutcome::Caught) == 0 && count(MutationOutcome::Survived) >= SURVIVORS_MIN
-    }
-
-    /// Why a person should look, if they should.
-    #[must_use]
-    pub fn concern(&self, mode: MutationMode) -> Option<Concern> {
-        match mode {
-            MutationMode::Report | MutationMode::Off => None,
-            MutationMode::Review => {
-                self.is_finding().then(|| Concern { code: ConcernCode::EmptyTest, detail: self.summary() })
-            }
-        }
-    }
-
-    /// The tests, and what they did not notice.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        let survived = self.trials.iter().filter(|trial| trial.outcome == MutationOutcome::Survived);
-        let unnoticed: Vec<String> = survived
-            .take(NAMED_MAX)
-            .map(|trial| {
-                format!("`{}` in place of `{}` at {}:{}", trial.after, trial.before, trial.path, trial.line)
-            })
-            .collect();
-        let tests = self.tests.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
-        format!("{tests} (no test fails with {})", unnoticed.join(", or "))
-    }
 }
 
 /// How much may be spent on mutations of one change.
@@ -168,12 +91,30 @@ impl MutationBudget {
         spent_ms < self.total_ms && spent_ms + self.check_ms / 2 <= self.total_ms
     }
 
-    /// How long a command may take on a mutation that took `usual_ms` on the work: a mutation may never end.
+    /// How long a command may take on a mutation that took `usual_ms` on the work: a mutation may never end. None: it did not
+    /// run on the work, so its own limit holds.
     #[must_use]
-    pub fn command_limit_ms(usual_ms: u64, configured_ms: u64) -> u64 {
+    pub fn command_limit_ms(usual_ms: Option<u64>, configured_ms: u64) -> u64 {
         const FACTOR: u64 = 5;
         const START_MS: u64 = 5_000; // a busy machine may need that long for a start
+        let Some(usual_ms) = usual_ms else { return configured_ms };
         (usual_ms.saturating_mul(FACTOR) + START_MS).min(configured_ms)
+    }
+}
+
+/// What the end of one command shows of a mutation; none if the next command decides. `runs_tests` tells whether the command
+/// runs tests: the end of another one shows nothing of them. `is_unbuilt` tells whether the altered code could not be built.
+#[must_use]
+pub fn mutation_outcome(outcome: Outcome, runs_tests: bool, is_unbuilt: bool) -> Option<MutationOutcome> {
+    match outcome {
+        Outcome::Pass | Outcome::Flaky => None,
+        Outcome::Timeout if runs_tests => Some(MutationOutcome::Caught),
+        Outcome::Fail | Outcome::Broken | Outcome::PreExisting if runs_tests && !is_unbuilt => {
+            Some(MutationOutcome::Caught)
+        }
+        Outcome::Timeout | Outcome::Fail | Outcome::Broken | Outcome::PreExisting => {
+            Some(MutationOutcome::Unbuilt)
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Which changes touch a protected input, and exactly what they change in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use super::ecosystems::{SettingsFormat, loaded_by, may_be_loaded, section_rule};
 use super::inputs::{InputScope, ProtectedInput};
@@ -13,30 +12,10 @@ use super::sections::{
     WORKSPACE_MARK, deno_lines, grown_list, only_adds_words, package_lines, settings_lines,
 };
 use super::{ChangedFile, is_protected};
-
-/// A change to a file that decides what the checks do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProtectedChange {
-    /// From the root of the repository.
-    pub path: String,
-    /// What uses the file: the check, another file, or an ecosystem that loads it.
-    pub used_by: String,
-    /// The lines of the protected part that went and came, with their sign.
-    pub lines: Vec<String>,
-}
+pub use landfall_facts::evidence::ProtectedChange;
 
 const LINES_MAX: usize = 40; // of one file, in a concern and in the journal; the diff has the rest
 const LINE_MAX: usize = 2_000; // characters; a longer line is no line of a person
-
-impl fmt::Display for ProtectedChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (used by {})", self.path, self.used_by)?;
-        for (place, line) in self.lines.iter().enumerate() {
-            write!(f, "{}{line}", if place == 0 { ": " } else { " ⏎ " })?;
-        }
-        Ok(())
-    }
-}
 
 /// The lines as a person sees them. What is left out is said, and never the end of a line.
 fn shown_lines(lines: Vec<String>) -> Vec<String> {
@@ -191,6 +170,12 @@ fn sections_of(path: &str, inputs: &[ProtectedInput]) -> BTreeSet<String> {
         }
     });
     scopes.flatten().cloned().collect()
+}
+
+/// Whether a file with this path is one of the inputs.
+#[must_use]
+pub fn is_input_path(path: &str, inputs: &[ProtectedInput]) -> bool {
+    inputs.iter().any(|input| input.path == path || matches_pattern(&input.path, path))
 }
 
 /// The input that this path is, or holds: a link in place of its folder takes the file elsewhere.

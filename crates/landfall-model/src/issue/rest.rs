@@ -112,33 +112,7 @@ impl Rest {
                 }
             }
             Event::Issue(IssueEvent::Checks { ci, .. }) => self.checks = matches!(ci, Ci::Running(_)),
-            Event::Added { .. }
-            | Event::Edited { .. }
-            | Event::Offered { .. }
-            | Event::Bound { .. }
-            | Event::WorkspaceMade { .. }
-            | Event::IterationBegan { .. }
-            | Event::IterationEnded { .. }
-            | Event::Warned(_)
-            | Event::Collected { .. }
-            | Event::Verified { .. }
-            | Event::BaseMoved { .. }
-            | Event::Opinion { .. }
-            | Event::Replied { .. }
-            | Event::Strode { .. }
-            | Event::AccountWaitBegan { .. }
-            | Event::AccountWaitEnded { .. }
-            | Event::SentBack { .. }
-            | Event::ReviewOwed
-            | Event::Signed { .. }
-            | Event::Reported { .. }
-            | Event::StopAsked { .. }
-            | Event::WorkspaceRemoved { .. }
-            | Event::Messaged { .. }
-            | Event::LimitsSet { .. }
-            | Event::Staged(_)
-            | Event::Issue(_)
-            | Event::Recovery(_) => {}
+            _ => {}
         }
     }
 

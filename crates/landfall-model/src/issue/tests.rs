@@ -1,4 +1,6 @@
 use super::*;
+use crate::TaskId;
+use crate::acceptance::VerifyResult;
 use crate::task::{EndCode, EndKind, Ending, Landed, State, Task};
 use crate::{TaskSpec, Wait};
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Recoveries, Recovery, Tier};
-use super::op::Op;
 use crate::Size;
 use crate::proposal::Part;
+use landfall_facts::recovery::Op;
 
 /// So often a symptom is seen before a task is proposed about it.
 pub const PROMOTED_AT: usize = 3;

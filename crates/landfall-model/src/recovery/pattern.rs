@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::op::Op;
 use crate::Exit;
 use crate::issue::Point;
+use landfall_facts::recovery::Op;
 
 /// How many lines of a log are looked at: the end of it, where failures are told.
 pub const TAIL_LINES_MAX: usize = 200;

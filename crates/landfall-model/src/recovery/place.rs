@@ -1,17 +1,9 @@
 //! Where the work of an issue is, told from what it has left behind and not from what its labels say.
 
-use super::op::Op;
 use super::pattern::words;
 use crate::issue::Phase;
-
-/// Whether a recovery may set this phase. What comes after a merge is proved, not restored.
-#[must_use]
-pub fn is_restorable(phase: Phase) -> bool {
-    match phase {
-        Phase::Spec | Phase::Ready | Phase::Code | Phase::Review | Phase::Merge => true,
-        Phase::Issue | Phase::Verify | Phase::Done => false,
-    }
-}
+use landfall_facts::recovery::Op;
+pub use landfall_facts::recovery::is_restorable;
 
 /// What an issue has left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

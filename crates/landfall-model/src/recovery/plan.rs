@@ -5,27 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::op::{Op, OpProblem, short};
-use super::pattern::words;
+pub use landfall_facts::recovery::PlanAction;
+use landfall_facts::recovery::{Op, OpProblem, short};
 
 /// The most operations of one plan.
 pub const STEPS_MAX: usize = 5;
 /// The longest reason.
 pub const RATIONALE_CHARS_MAX: usize = 4_000; // a page or two
-
-words!(
-    /// What an agent wants done about a failure.
-    PlanAction {
-        /// The step is tried again.
-        Retry = "retry",
-        /// The step counts as done, because what it was to bring about is there.
-        Skip = "skip",
-        /// Some operations, and then the step is looked at again.
-        Recover = "recover",
-        /// It stops for a person.
-        Abort = "abort",
-    }
-);
 
 /// A plan as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -17,12 +17,12 @@ use landfall_model::review::{Redo, ReviewMode, ReviewRule};
 use landfall_model::score::{Checkpoint, Covered, Impact, Judgement, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
-    Attempt, BatchId, Budget, Candidate, Commit, Concern, ConcernCode, Context, Counters, Day, Digest, Doing,
-    Drive, Driving, Effect, EndKind, EndedRun, Ending, EngineEvent, Entry, Event, Evidence, Exit, Fact, Flow,
-    Input, Leave, Ledger, Limits, News, OwnLimits, POLL_MS, Purse, QueueEffect, QueueEvent, QueueNews,
-    Refusal, ReviewSaid, Route, RunId, Said, Scope, SignOff, Signal, Spending, Spent, Standing, State,
-    StepKind, StepName, StepResult, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree,
-    Usage, Verdict, Wait, World, apply, expects, graph, plan, step,
+    Attempt, BatchId, Budget, BudgetUse as _, Candidate, Commit, Concern, ConcernCode, Context, Counters,
+    Day, Digest, Doing, Drive, Driving, Effect, EndKind, EndedRun, Ending, EngineEvent, Entry, Event,
+    Evidence, Exit, Fact, Flow, Input, Leave, Ledger, Limits, News, OwnLimits, POLL_MS, Purse, QueueEffect,
+    QueueEvent, QueueNews, Refusal, ReviewSaid, Route, RunId, Said, Scope, SignOff, Signal, Spending, Spent,
+    Standing, State, StepKind, StepName, StepResult, Style, Talk, Task, TaskId, TaskLimits, TaskSpec,
+    Timestamp, Traces, Tree, Usage, Verdict, Wait, World, apply, expects, graph, plan, step,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, polishes, stages, takes_back, tries_once};
@@ -630,7 +630,9 @@ impl Sim {
         let account = task.driving.as_ref().expect("settled before it runs").account.clone();
         let before = self.world.accounts().get(&account).clone();
         let Some(state) = self.world.accounts().answered(&account, self.now) else { return };
-        self.demand(before.leave(self.now) == Leave::One, || format!("{account} was opened from {before:?}"));
+        self.demand(Leave::of(&before, self.now) == Leave::One, || {
+            format!("{account} was opened from {before:?}")
+        });
         self.openings += 1;
         self.world.set_account(&account, state.clone());
         self.fact(EngineEvent::Account { account, state });

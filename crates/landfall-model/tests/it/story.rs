@@ -444,6 +444,7 @@ pub fn command(name: &str, outcome: Outcome) -> CommandResult {
         excerpt: format!("{name} said so\n"),
         caps: None,
         denied: Vec::new(),
+        copied_from_base: false,
     }
 }
 

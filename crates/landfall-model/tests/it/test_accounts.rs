@@ -383,7 +383,7 @@ fn a_reset_is_kept_once_whoever_tells_it() {
 #[test]
 fn an_agent_that_was_at_work_already_does_not_open_the_account_before_its_reset() {
     let story = Backlog::new(&[], ["main", "main"]).start().quota(1, Some(500_000)).complete(2);
-    let leave = story.world.accounts().get("main").leave(story.limits.now);
+    let leave = Leave::of(story.world.accounts().get("main"), story.limits.now);
     assert!(matches!(leave, Leave::Never { until: Some(_) }), "{leave:?}");
 }
 
@@ -924,7 +924,7 @@ fn an_answer_to_either_of_two_askers_lets_one_try() {
     for asker in [1, 2] {
         let mut story = Backlog::new(&[], ["main", "main"]).start().unauthorized(1).unauthorized(2);
         story = story.person("answer", asker, answer());
-        let leave = story.world.accounts().get("main").leave(story.limits.now);
+        let leave = Leave::of(story.world.accounts().get("main"), story.limits.now);
         assert_eq!(leave, Leave::One, "after an answer to T{asker}");
     }
 }
@@ -1044,7 +1044,7 @@ impl Naive<'_> {
                 });
                 if asks { Leave::Never { until: None } } else { Leave::One }
             }
-            state => state.leave(self.limits.now),
+            state => Leave::of(state, self.limits.now),
         };
         match leave {
             Leave::Free => true,

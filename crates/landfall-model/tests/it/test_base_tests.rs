@@ -1,8 +1,8 @@
 //! The tests of the base against the work: which files are put back, and which tests a failure names.
 
 use landfall_model::gaming::{
-    BaseTestMode, BaseTestRun, ChangedFile, Restore, commands_with_tests, failing_tests, restores,
-    unrestored_tests,
+    BaseTestMode, BaseTestRun, ChangedFile, Restore, base_test_run, commands_with_tests, failing_tests,
+    restores, unrestored_tests,
 };
 use landfall_model::gate::Outcome;
 
@@ -183,9 +183,9 @@ fn a_failure_asks_for_a_review_that_names_the_test() {
     let restore = [Restore::FromBase { path: "tests/a.py".to_owned() }];
     let run = |outcome, failing: &[&str]| {
         let failing = failing.iter().map(|name| (*name).to_owned()).collect();
-        BaseTestRun::new(&restore, &[changed("tests/a.py")], outcome, failing, None, 7)
+        base_test_run(&restore, &[changed("tests/a.py")], outcome, failing, None, 7)
     };
-    let told = |run: &BaseTestRun, mode| run.concern(mode).map(|concern| concern.to_string());
+    let told = |run: &BaseTestRun, mode: BaseTestMode| mode.concern(run).map(|concern| concern.to_string());
     let red = run(Outcome::Fail, &["test_add"]);
     let words = "fails tests of the base: test_add (the version on the base of tests/a.py)";
     assert_eq!(told(&red, BaseTestMode::Review).as_deref(), Some(words));
@@ -203,8 +203,8 @@ fn a_failure_without_the_new_tests_names_a_test_or_is_about_something_else() {
     let restore = [Restore::Remove { path: "tests/b.py".to_owned() }];
     let told = |failing: &[&str], tests| {
         let failing = failing.iter().map(|name| (*name).to_owned()).collect();
-        let run = BaseTestRun::new(&restore, &[changed("tests/b.py")], Outcome::Fail, failing, tests, 7);
-        run.concern(BaseTestMode::Review).map(|concern| concern.to_string())
+        let run = base_test_run(&restore, &[changed("tests/b.py")], Outcome::Fail, failing, tests, 7);
+        BaseTestMode::Review.concern(&run).map(|concern| concern.to_string())
     };
     let words = "fails tests of the base: test_add (without the test files that the change adds)";
     assert_eq!(told(&["test_add"], Some(3)).as_deref(), Some(words));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use expect_test::expect;
 use landfall_model::{
-    Budget, Context, Day, Digest, Finish, Ledger, Price, Prices, Purse, Scope, Signal, Spending, Tally,
-    Timestamp, Usage, usd,
+    Budget, BudgetUse as _, Context, Day, Digest, Finish, Ledger, Price, Prices, Purse, Scope, Signal,
+    Spending, Tally, Timestamp, Usage, usd,
 };
 
 const HOUR_MS: i64 = 60 * 60 * 1000;

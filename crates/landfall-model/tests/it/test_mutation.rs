@@ -2,8 +2,9 @@
 
 use landfall_model::gaming::{
     ChangedFile, Mutation, MutationBudget, MutationMode, MutationOutcome, MutationRun, MutationTrial,
-    choose_mutations, could_not_build,
+    choose_mutations, could_not_build, mutation_outcome,
 };
+use landfall_model::gate::Outcome;
 
 use crate::test_protected::{change, trace};
 
@@ -160,8 +161,8 @@ fn only_several_survivors_and_nothing_caught_are_a_finding() {
         (&[], false),
     ] {
         assert_eq!(run(outcomes).is_finding(), is_finding, "{outcomes:?}");
-        assert_eq!(run(outcomes).concern(MutationMode::Review).is_some(), is_finding);
-        assert_eq!(run(outcomes).concern(MutationMode::Report), None);
+        assert_eq!(MutationMode::Review.concern(&run(outcomes)).is_some(), is_finding);
+        assert_eq!(MutationMode::Report.concern(&run(outcomes)), None);
     }
     assert_eq!(
         run(&[Survived, Survived]).summary(),
@@ -177,8 +178,25 @@ fn the_time_for_mutations_follows_from_that_of_the_check() {
     let budget = MutationBudget::of_check(10_000).expect("it is short enough");
     assert!(budget.allows_another(0) && budget.allows_another(11_000));
     assert!(!budget.allows_another(19_000) && !budget.allows_another(25_000));
-    assert_eq!(MutationBudget::command_limit_ms(1_000, 600_000), 10_000);
-    assert_eq!(MutationBudget::command_limit_ms(200_000, 600_000), 600_000);
+    assert_eq!(MutationBudget::command_limit_ms(Some(1_000), 600_000), 10_000);
+    assert_eq!(MutationBudget::command_limit_ms(Some(200_000), 600_000), 600_000);
+    assert_eq!(MutationBudget::command_limit_ms(None, 600_000), 600_000, "it was copied from the base");
+}
+
+#[test]
+fn only_a_command_with_tests_notices_a_mutation() {
+    use MutationOutcome::{Caught, Unbuilt};
+    for (outcome, with_tests, without_tests) in [
+        (Outcome::Pass, None, None),
+        (Outcome::Fail, Some(Caught), Some(Unbuilt)),
+        (Outcome::Timeout, Some(Caught), Some(Unbuilt)),
+        (Outcome::Broken, Some(Caught), Some(Unbuilt)),
+    ] {
+        assert_eq!(mutation_outcome(outcome, true, false), with_tests, "{outcome:?}");
+        assert_eq!(mutation_outcome(outcome, false, false), without_tests, "{outcome:?}");
+    }
+    assert_eq!(mutation_outcome(Outcome::Fail, true, true), Some(Unbuilt));
+    assert_eq!(mutation_outcome(Outcome::Timeout, true, true), Some(Caught));
 }
 
 #[test]

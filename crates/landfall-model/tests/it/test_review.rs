@@ -373,7 +373,7 @@ fn a_concern_of_settings_reads_well() {
 // ── flakes ───────────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]
-fn the_ledger_counts_runs_and_flakes_and_forgets_what_was_taken_over() {
+fn the_ledger_counts_runs_and_flakes_and_forgets_what_did_not_run() {
     let mut flakes = Flakes::default();
     let seen = |tests, lint| report(vec![command("tests", tests), command("lint?", lint)]);
     flakes.note(Timestamp(1), &seen(Outcome::Flaky, Outcome::Pass));
@@ -382,6 +382,9 @@ fn the_ledger_counts_runs_and_flakes_and_forgets_what_was_taken_over() {
     let mut reused = seen(Outcome::Flaky, Outcome::Flaky);
     reused.reused = true;
     flakes.note(Timestamp(4), &reused);
+    let mut copied = seen(Outcome::Pass, Outcome::Pass);
+    copied.commands.iter_mut().for_each(|command| command.copied_from_base = true);
+    flakes.note(Timestamp(4), &copied);
     flakes.note(Timestamp(5), &report(vec![command("steady", Outcome::Pass)]));
     let worst: Vec<_> =
         flakes.worst().into_iter().map(|(name, it)| (name, it.flakes, it.runs, it.last)).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landfall_model::convergence::{Coverage, Exclusion, Progress, convergence, next_focus, progress, snap};
 use landfall_model::objective::{Requirement, Weight};
 use landfall_model::score::{Checkpoint, Dimension, Impact, Judgement, Known, Scores, Shortfall, weigh};
-use landfall_model::tune::{Params, weights};
+use landfall_model::tune::{Params, params_of, weights};
 use landfall_model::{Commit, StepResult};
 
 use crate::sim::Rng;
@@ -60,7 +60,7 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
         let types = types(rng);
         let (weights, threshold) = match rng.below(3) {
             0 => (oracle::TABLE, oracle::threshold(checkpoint.word())),
-            1 => (weights(&types), Params::of(&types).thresholds.of(checkpoint)),
+            1 => (weights(&types), params_of(&types).thresholds.of(checkpoint)),
             _ => (weights(&types), number(rng, 1001)),
         };
         let scores: [u32; 6] = match rng.below(8) {

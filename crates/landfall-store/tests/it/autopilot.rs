@@ -235,6 +235,7 @@ fn report(outcome: Outcome) -> GateReport {
         excerpt: String::new(),
         caps: None,
         denied: Vec::new(),
+        copied_from_base: false,
     };
     GateReport {
         base: commit('b'),

@@ -402,6 +402,7 @@ impl History {
             excerpt: "ok\n".repeat(self.rng.below(20) as usize),
             caps: None,
             denied: Vec::new(),
+            copied_from_base: false,
         };
         GateReport {
             base: self.commit(),

@@ -57,7 +57,10 @@ impl Clerk<'_> {
     pub fn limits(&self, asked: &api::Limits) -> Result<api::Changed, Problem> {
         let limits = own_limits(asked)?;
         let changed = self.tell(&[asked.task], News::SetLimits { limits })?;
-        let words = changed.first().and_then(|task| task.own_limits.words()).unwrap_or_default();
+        let words = changed
+            .first()
+            .and_then(|task| landfall_engine::model::own_limits_text(task.own_limits))
+            .unwrap_or_default();
         let over = changed.first().is_some_and(|task| task.is_over());
         let next = match over {
             true => format!("; `landfall retry {}` lets it go on", asked.task),

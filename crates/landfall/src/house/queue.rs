@@ -401,6 +401,7 @@ mod tests {
                 excerpt: String::new(),
                 caps: None,
                 denied: Vec::new(),
+                copied_from_base: false,
             }],
             took_ms: 10,
             reused: false,

@@ -755,7 +755,7 @@ fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, P
     for message in &task.messages {
         details.push(format!("the agent will hear from you: {}", words::one_line(message)));
     }
-    if let Some(limits) = task.own_limits.words() {
+    if let Some(limits) = landfall_engine::model::own_limits_text(task.own_limits) {
         details.push(format!("limits you set: {limits}"));
     }
     for warning in task.warnings.iter().rev().take(3) {

@@ -174,7 +174,7 @@ pub(super) fn verify(
     notes.extend((!asked.full).then(|| about_safe(number, &criteria, &checked)).flatten());
     let holding = checked.iter().filter(|it| it.result == VerifyResult::Pass).count();
     let (word, text) = match begun {
-        true => (outcome.word(), outcome.headline()),
+        true => (outcome.word(), landfall_engine::model::acceptance::outcome_headline(outcome)),
         false => ("not-begun", format!("nobody has worked on it yet; {holding} of {} hold", checked.len())),
     };
     Ok(IssueVerified {

@@ -128,7 +128,10 @@ pub(super) fn event(event: &Event) -> String {
         Event::Held { reason } => format!("held by you{}", after_colon(reason)),
         Event::Released => "released".to_owned(),
         Event::LimitsSet { limits } => {
-            format!("has limits of its own: {}", limits.words().unwrap_or_default())
+            format!(
+                "has limits of its own: {}",
+                landfall_engine::model::own_limits_text(*limits).unwrap_or_default()
+            )
         }
         Event::Staged(event) => staged::line(event),
         Event::Directed { step, alone: true } => format!("you want step `{step}` done, and nothing after it"),

@@ -8,9 +8,9 @@ use landfall_model::gate::{GateReport, Outcome};
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Batch, BatchDoing, Closed, HoldWhy, Member, Queue};
 use landfall_model::{
-    Attempt, BatchId, Counters, Doing, Drive, Effect, EndCode, EndKind, EndedRun, Ending, EngineEvent, Entry,
-    Event, Fact, Mover, News, Opening, Parting, QueueEvent, Spending, Standing, State, StepKind, Task,
-    TaskId, Timestamp, Wait, World, apply, score,
+    Attempt, BatchId, BudgetUse as _, Counters, Doing, Drive, Effect, EndCode, EndKind, EndedRun, Ending,
+    EngineEvent, Entry, Event, Fact, Mover, News, Opening, Parting, QueueEvent, Spending, Standing, State,
+    StepKind, Task, TaskId, Timestamp, Wait, World, apply, score,
 };
 use landfall_store::{Batch as Written, Journal as _, Memory, Seq};
 

@@ -9,9 +9,9 @@ use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::queue::{HoldWhy, LeftOut, Member, Prefix};
 use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::{
-    Attempt, Candidate, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent, Evidence, Exit,
-    Mover, News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId, Traces, Tree,
-    Usage,
+    Attempt, BudgetUse as _, Candidate, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent,
+    Evidence, Exit, Mover, News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId,
+    Traces, Tree, Usage,
 };
 
 use landfall_engine::core::Outside as _;
@@ -1008,5 +1008,6 @@ pub fn command(outcome: Outcome) -> CommandResult {
         excerpt: String::new(),
         caps: None,
         denied: Vec::new(),
+        copied_from_base: false,
     }
 }

@@ -1145,6 +1145,7 @@ impl<'a> From<&'a model::gate::CommandResult> for Command<'a> {
             excerpt,
             caps,
             denied,
+            copied_from_base: _, // no command is copied yet
         } = result;
         Self {
             name: name.into(),
@@ -1178,6 +1179,7 @@ impl From<Command<'_>> for model::gate::CommandResult {
             excerpt: excerpt.into_string(),
             caps: caps.map(model::score::Dimension::from),
             denied: denied.into_iter().map(model::denial::SandboxDenial::from).collect(),
+            copied_from_base: false,
         }
     }
 }
