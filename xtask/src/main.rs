@@ -57,6 +57,8 @@ enum Command {
     Metrics(metrics::MetricsArgs),
     /// Land a task in a project of each ecosystem, by the commands of the README alone
     FirstRun(first_run::FirstRunArgs),
+    /// Compare the encoding of events with the recorded journal of format 1
+    JournalDiff,
     /// Let the providers of the real agent CLIs fail and report what becomes of a task
     Outage(outage::OutageArgs),
     /// Measure floors and product in the same run, and print ratios
@@ -88,6 +90,11 @@ fn run(command: Command) -> Result<()> {
         Command::Gaming(args) => gaming::run(&args),
         Command::Metrics(args) => metrics::run(&args),
         Command::FirstRun(args) => first_run::run(&args),
+        Command::JournalDiff => {
+            let mut compare = cargo(&["test", "--quiet", "--package", "landfall-store", "--lib", "--"]);
+            compare.args(["format::recording::", "--nocapture"]);
+            run_step("journal-diff", compare)
+        }
         Command::Outage(args) => outage::run(&args),
         Command::Bench { args } => {
             let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);

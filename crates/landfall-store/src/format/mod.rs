@@ -1,7 +1,7 @@
-//! How facts are written down. The model's types are serialized nowhere; each format has its own, and a sample in
-//! `samples/` that must still replay.
+//! How facts are written down: the envelope around what serde derives for `landfall-facts`. Each format has a sample and a
+//! recording in `samples/` that must still replay.
 
-mod text;
+mod kind;
 mod v1;
 
 use std::collections::HashMap;
@@ -94,5 +94,9 @@ pub enum FormatErrorKind {
     UnknownFlow(String),
 }
 
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod recording;
 #[cfg(test)]
 mod sample;

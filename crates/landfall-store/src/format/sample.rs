@@ -32,7 +32,7 @@ use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
 use landfall_model::score::{Checkpoint, Dimension, Impact, Scores};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::staged::{Judged, StagedEvent};
-use landfall_model::tune::Params;
+use landfall_model::tune::params_of;
 use landfall_model::{
     AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
     EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits,
@@ -171,6 +171,11 @@ fn as_written_now(line: &str) -> String {
     line.replace("\"transients_max\":7", "\"transients_max\":20")
 }
 
+/// Every kind that format 1 has.
+pub(super) fn kinds() -> BTreeSet<&'static str> {
+    every_fact().iter().map(|entry| encode(entry).kind).collect()
+}
+
 fn sample_path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples/v1.jsonl")
 }
@@ -179,7 +184,7 @@ fn sample() -> String {
     std::fs::read_to_string(sample_path()).expect("the sample is kept")
 }
 
-fn write(seq: Seq, written: &Written, inlined: &mut BTreeSet<String>) -> String {
+pub(super) fn write(seq: Seq, written: &Written, inlined: &mut BTreeSet<String>) -> String {
     let body = match &written.flow {
         Some(flow) if inlined.insert(flow.digest.clone()) => written.long(flow),
         Some(_) | None => written.short.clone(),
@@ -189,7 +194,7 @@ fn write(seq: Seq, written: &Written, inlined: &mut BTreeSet<String>) -> String 
     format!(r#"{{"seq":{seq},"at_ms":{at_ms},"task":{task},"kind":"{kind}","body":{body}}}"#)
 }
 
-fn parse(line: &str) -> Raw<'_> {
+pub(super) fn parse(line: &str) -> Raw<'_> {
     let (front, rest) = line.split_once(r#","body":"#).expect("a line has a body");
     let body = rest.strip_suffix('}').expect("a line is an object");
     let field = |name: &str| {
@@ -792,7 +797,7 @@ fn staged_facts(facts: &mut Facts) {
         )]),
         steps: vec![exec],
     };
-    let tuning = Some(Params::of(&["architecture"]));
+    let tuning = Some(params_of(&["architecture"]));
     let (limits, driving) = (TaskLimits { tuning, ..TaskLimits::default() }, Driving::default());
     facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
     let (attempt, run, opening) = (Attempt(1), RunId(1), Opening::Workspace);
@@ -863,8 +868,8 @@ fn recovery_facts(facts: &mut Facts) {
         Op::RunCheck { name: "test".to_owned() },
     ];
     for action in PlanAction::ALL {
-        let ops = if *action == PlanAction::Recover { ops.clone() } else { Vec::new() };
-        let (step, action, rationale) = (step.clone(), Some(*action), said());
+        let ops = if action == PlanAction::Recover { ops.clone() } else { Vec::new() };
+        let (step, action, rationale) = (step.clone(), Some(action), said());
         fact(RecoveryEvent::Diagnosed { step, action, rationale, ops });
     }
     let (action, rationale, ops) = (None, String::new(), Vec::new());
@@ -879,8 +884,8 @@ fn recovery_facts(facts: &mut Facts) {
             tail: String::new(),
         };
         fact(tried);
-        let detail = if *outcome == recovery::Outcome::Failed { said() } else { String::new() };
-        fact(RecoveryEvent::Ended { step: step.clone(), outcome: *outcome, detail });
+        let detail = if outcome == recovery::Outcome::Failed { said() } else { String::new() };
+        fact(RecoveryEvent::Ended { step: step.clone(), outcome, detail });
     }
     fact(RecoveryEvent::Proposed { symptom: "silent-no-op".to_owned() });
 }
@@ -1079,6 +1084,7 @@ fn report(outcomes: Vec<Outcome>) -> GateReport {
         excerpt: if nth == 3 { "\u{1b}[31mFAILED\u{1b}[0m\n".to_owned() } else { String::new() },
         caps: None,
         denied: Vec::new(),
+        copied_from_base: false,
     };
     GateReport {
         base: commit('a'),

@@ -1,0 +1,341 @@
+//! Random facts, for tests: serde says what a type consists of, and each part is drawn. So a new kind, field or word is
+//! drawn without a word about it here.
+
+use landfall_facts::auto::AutoEvent;
+use landfall_facts::checkpoint::CheckpointEvent;
+use landfall_facts::convergence::Coverage;
+use landfall_facts::haul::HaulEvent;
+use landfall_facts::issue::{IssueEvent, Seen};
+use landfall_facts::pilot::PilotEvent;
+use landfall_facts::recovery::{Op, RecoveryEvent};
+use landfall_facts::sprint::SprintEvent;
+use landfall_facts::staged::{Judged, StagedEvent};
+use landfall_facts::{EngineEvent, Entry, Event, Fact, QueueEvent, TaskId, Timestamp, Turn, Wait};
+use serde::Deserialize;
+use serde::de::value::{Error, StrDeserializer};
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+
+/// A source of random facts; the same for the same seed.
+#[derive(Debug)]
+pub(super) struct Random(u64);
+
+const TEXTS: [&str; 14] = [
+    "",
+    "a",
+    "area/x:y",
+    "src/lib.rs",
+    "web/",
+    "7",
+    "12",
+    "done",
+    "5f0c77",
+    "it holds",
+    "„groß“ \\ \"genug\" 🦀",
+    "line one\n\tline two",
+    "\u{0}\u{7f}\u{2028}",
+    "T1",
+];
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(bound.max(1)).expect("fits")).expect("below the bound")
+    }
+
+    /// Numbers that fields leave out or that are special, and any other.
+    fn number(&mut self, max: u64) -> u64 {
+        const NUMBERS: [u64; 9] = [0, 1, 2, 3, 20, 82, 700, 1_000, 3_600_000];
+        match self.below(12) {
+            drawn @ 0..9 => NUMBERS[drawn].min(max),
+            9 => max,
+            _ => self.next() & max,
+        }
+    }
+
+    fn text(&mut self) -> &'static str {
+        TEXTS[self.below(TEXTS.len())]
+    }
+
+    /// A value of this type. Validating constructors refuse some draws, so it draws again.
+    fn draw<T: for<'de> Deserialize<'de>>(&mut self) -> T {
+        (0..10_000).find_map(|_| T::deserialize(&mut *self).ok()).expect("one of many draws is valid")
+    }
+
+    pub(super) fn entry(&mut self) -> Entry {
+        let at = Timestamp(i64::try_from(self.number(1 << 45)).expect("fits"));
+        let task = TaskId(self.draw::<u32>());
+        let of_task = |event| Fact::Task(task, event);
+        let fact = match self.below(100) {
+            0..40 => of_task(self.event()),
+            40..55 => of_task(Event::Issue(self.issue())),
+            55..72 => of_task(Event::Staged(self.staged())),
+            72..77 => of_task(Event::Recovery(self.recovery())),
+            77..86 => Fact::Engine(self.draw()),
+            86..93 => Fact::Engine(EngineEvent::Queue(self.draw::<QueueEvent>())),
+            93..95 => Fact::Engine(EngineEvent::Pilot(self.draw::<PilotEvent>())),
+            95..97 => Fact::Engine(EngineEvent::Sprint(self.draw::<SprintEvent>())),
+            97 => Fact::Engine(EngineEvent::Checkpoint(self.draw::<CheckpointEvent>())),
+            98 => Fact::Engine(EngineEvent::Auto(self.draw::<AutoEvent>())),
+            _ => Fact::Engine(EngineEvent::Haul(self.draw::<HaulEvent>())),
+        };
+        Entry { at, fact }
+    }
+
+    fn event(&mut self) -> Event {
+        match self.below(80) {
+            0 => {
+                let turn = Turn::Overlap { with: self.draw(), path: self.text().to_owned() };
+                Event::Waited { wait: Wait::Turn(turn), then: self.draw() }
+            }
+            _ => self.draw(),
+        }
+    }
+
+    // Serde does not say which fields flattened parts have, so the variants with such parts are put together here.
+
+    fn issue(&mut self) -> IssueEvent {
+        match self.below(12) {
+            0 => IssueEvent::Offered { attempt: self.draw(), pr: self.draw() },
+            1 => IssueEvent::Accepted { attempt: self.draw(), accepted: self.draw() },
+            2 | 3 => {
+                let seen = Seen {
+                    number: self.draw(),
+                    words: self.draw(),
+                    open: self.draw(),
+                    phase: self.draw(),
+                    labels: self.draw(),
+                    triaged: self.draw(),
+                    size: self.draw(),
+                    kind: self.draw(),
+                    pr: self.draw(),
+                    spec_file: self.draw(),
+                    commit: self.draw(),
+                    reopened: self.draw(),
+                    parts: self.draw(),
+                    blockers: self.draw(),
+                    side_base: self.draw(),
+                };
+                IssueEvent::Seen { attempt: self.draw(), seen: Box::new(seen) }
+            }
+            _ => self.draw(),
+        }
+    }
+
+    fn staged(&mut self) -> StagedEvent {
+        match self.below(18) {
+            0..2 => {
+                let mut judged: Judged = self.draw();
+                judged.coverage = self.draw::<Coverage>();
+                StagedEvent::Judged { attempt: self.draw(), judged }
+            }
+            2 => StagedEvent::Measured { attempt: self.draw(), extent: self.draw() },
+            _ => self.draw(),
+        }
+    }
+
+    /// An operation is valid only with what it takes.
+    fn recovery(&mut self) -> RecoveryEvent {
+        let mut event = self.draw();
+        if let RecoveryEvent::Diagnosed { ops, .. } = &mut event {
+            let all = [
+                Op::CommitLeftovers,
+                Op::AmendSignOff,
+                Op::RebaseOntoBase,
+                Op::MergeBase,
+                Op::PushBranch,
+                Op::OpenPr,
+                Op::Comment { text: "it is \"done\"".to_owned() },
+                Op::SetPhaseLabel { phase: landfall_facts::issue::Phase::Review },
+                Op::RerunChecks,
+                Op::MarkReview,
+                Op::RunCheck { name: "test".to_owned() },
+            ];
+            *ops = (0..self.below(4)).map(|_| all[self.below(all.len())].clone()).collect();
+        }
+        event
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident $visit:ident $number:ty,)+) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            let drawn = self.number(u64::try_from(<$number>::MAX).unwrap_or(u64::MAX));
+            visitor.$visit(<$number>::try_from(drawn).expect("it is at most the largest"))
+        })+
+    };
+}
+
+impl<'de> Deserializer<'de> for &mut Random {
+    type Error = Error;
+
+    numbers! {
+        deserialize_i8 visit_i8 i8, deserialize_i16 visit_i16 i16, deserialize_i32 visit_i32 i32,
+        deserialize_i64 visit_i64 i64, deserialize_u8 visit_u8 u8, deserialize_u16 visit_u16 u16,
+        deserialize_u32 visit_u32 u32, deserialize_u64 visit_u64 u64,
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(serde::de::Error::custom("nothing says what to draw"))
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_bool(self.below(2) == 1)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_str(self.text())
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_str(self.text())
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.below(2) == 0 { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let left = self.below(4);
+        visitor.visit_seq(Elements { random: self, left })
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_seq(Elements { random: self, left: len })
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let left = self.below(4);
+        visitor.visit_map(Elements { random: self, left })
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_map(Fields { random: self, fields: fields.iter() })
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let variant = variants[self.below(variants.len())];
+        visitor.visit_enum(Variant { random: self, variant })
+    }
+
+    serde::forward_to_deserialize_any! {
+        i128 u128 f32 f64 char bytes byte_buf unit unit_struct tuple_struct identifier ignored_any
+    }
+}
+
+struct Elements<'a> {
+    random: &'a mut Random,
+    left: usize,
+}
+
+impl<'de> SeqAccess<'de> for Elements<'_> {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        seed.deserialize(&mut *self.random).map(Some)
+    }
+}
+
+impl<'de> MapAccess<'de> for Elements<'_> {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+        self.next_element_seed(seed)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(&mut *self.random)
+    }
+}
+
+struct Fields<'a> {
+    random: &'a mut Random,
+    fields: std::slice::Iter<'static, &'static str>,
+}
+
+impl<'de> MapAccess<'de> for Fields<'_> {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+        let Some(field) = self.fields.next() else { return Ok(None) };
+        let field: StrDeserializer<'_, Error> = field.into_deserializer();
+        seed.deserialize(field).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(&mut *self.random)
+    }
+}
+
+struct Variant<'a> {
+    random: &'a mut Random,
+    variant: &'static str,
+}
+
+impl<'a, 'de> EnumAccess<'de> for Variant<'a> {
+    type Error = Error;
+    type Variant = &'a mut Random;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, &'a mut Random), Error> {
+        let variant: StrDeserializer<'_, Error> = self.variant.into_deserializer();
+        Ok((seed.deserialize(variant)?, self.random))
+    }
+}
+
+impl<'de> VariantAccess<'de> for &mut Random {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(self)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_tuple(len, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.deserialize_struct("", fields, visitor)
+    }
+}
