@@ -8,20 +8,21 @@ use landfall_host::git::Oid;
 use landfall_model::Commit;
 use landfall_model::base_gate::{BaseCheckResult, BaseNews, RedBase};
 
-use crate::engine::Mail;
+use crate::effect_thread::Fuse;
+use crate::engine_context::EngineContext;
 use crate::gate::{self, verify, verify_section};
+use crate::ids;
 use crate::land;
-use crate::perform::Fuse;
-use crate::site::{self, Site};
+use crate::mail::Mail;
 
 /// Who runs them: one thread at most, as there is one lane for the base.
 pub(crate) struct BaseChecker {
-    site: Arc<Site>,
+    site: Arc<EngineContext>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl BaseChecker {
-    pub fn new(site: Arc<Site>) -> Self {
+    pub fn new(site: Arc<EngineContext>) -> Self {
         Self { site, thread: None }
     }
 
@@ -35,7 +36,7 @@ impl BaseChecker {
         let thread = std::thread::Builder::new().name("base-check".to_owned()).spawn(move || {
             let _fuse = Fuse;
             let (found, news) = match land::base(&site) {
-                Ok(base) => (Some(site::commit(&base)), check_base(&site, &base)),
+                Ok(base) => (Some(ids::commit(&base)), check_base(&site, &base)),
                 Err(error) => (None, Some(BaseNews::Failed(error.full()))),
             };
             if let Some(news) = news {
@@ -57,7 +58,7 @@ impl BaseChecker {
 }
 
 /// Runs the checks of the base on the base itself, or takes over what is known of that tree. None: the engine was told to stop.
-fn check_base(site: &Site, base: &Oid) -> Option<BaseNews> {
+fn check_base(site: &EngineContext, base: &Oid) -> Option<BaseNews> {
     const NAME: &str = "base";
     match verify_section(site, base) {
         Err(error) => Some(BaseNews::Failed(error.full())),

@@ -12,12 +12,12 @@ use landfall_model::home;
 use landfall_model::occupancy::{Occupant, may_hand_out_files};
 
 use crate::caches::{self, CacheAccess, CacheNotice, CacheRequest};
+use crate::environment::CERTIFICATES;
 use crate::folder::StateFolder;
-use crate::launch::CERTIFICATES;
+use crate::host_context::HostContext;
 use crate::logfile::LogFile;
 use crate::secrets::is_secret;
 use crate::settings::{Confinement, Run};
-use crate::site::Site;
 use crate::trust::known_checkouts;
 
 /// What one run may touch.
@@ -39,7 +39,7 @@ pub(crate) struct Reach {
 }
 
 /// The sandbox for it; none if the person switched it off.
-pub(crate) fn sandbox(site: &Site, reach: &Reach) -> Option<Sandbox> {
+pub(crate) fn sandbox(site: &HostContext, reach: &Reach) -> Option<Sandbox> {
     around(&site.settings.run, &site.folder, &site.environment, reach)
 }
 
@@ -143,10 +143,9 @@ pub fn cache_notices(settings: &Run, folder: &StateFolder, env: &[(OsString, OsS
 }
 
 /// Writes down, once for each engine, which caches a run does not get, or cannot change.
-pub(crate) fn log_cache_notices(site: &Site, caches: &CacheAccess) {
-    let mut known = site.cache_notices.lock().expect("no thread panics while it holds them");
+pub(crate) fn log_cache_notices(site: &HostContext, caches: &CacheAccess) {
     for notice in &caches.notices {
-        if known.insert(notice.clone()) {
+        if site.active.is_new_notice(notice) {
             let CacheNotice { cache, what } = notice;
             let line = serde_json::json!({ "at_ms": site.now().0, "about": format!("cache `{cache}`"), "what": what });
             LogFile::at(site.folder.repairs_log()).line(&line);
@@ -440,13 +439,13 @@ fn may_use(path: &Path, access: DeniedAccess) -> bool {
 }
 
 /// Where an agent keeps its own state.
-pub(crate) fn own_state(site: &Site, own: &[String]) -> Vec<PathBuf> {
+pub(crate) fn own_state(site: &HostContext, own: &[String]) -> Vec<PathBuf> {
     let home = home(site);
     own.iter().filter_map(|path| expand(home.as_deref(), path)).collect()
 }
 
 /// The home folder agents get.
-pub(crate) fn home(site: &Site) -> Option<PathBuf> {
+pub(crate) fn home(site: &HostContext) -> Option<PathBuf> {
     home_of(&site.env)
 }
 

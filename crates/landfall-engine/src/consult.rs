@@ -15,11 +15,13 @@ use landfall_model::{
     Budget, BudgetUse as _, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge,
 };
 
+use crate::agent_run::agent_profile;
 use crate::caches::CacheAccess;
 use crate::confine::{self, Reach};
+use crate::environment::{safe_environment, with};
 use crate::folder::StateFolder;
-use crate::launch::{agent_profile, key_and_session, safe_environment, with, write_private};
 use crate::patience::{abandon, wait_for_end};
+use crate::run_folder::{key_and_session, write_private};
 use crate::settings::{Profile, Settings};
 use crate::vitals::{AgentState, Vitals};
 
@@ -161,10 +163,11 @@ impl Scratch {
             }
             Ground::Checkout(repo, commit) => {
                 let store = self.borrowing_store(&git, repo)?;
-                let objects = store.dir().join("objects");
+                // It borrows from the user's repository, which is hidden but for this folder.
+                let objects = [store.dir(), repo.common_dir()].map(|dir| dir.join("objects")).to_vec();
                 let pool = Pool::open(&store, &self.0.join("work")).map_err(|error| error.full())?;
                 let workspace = pool.prepare("look", commit, "look").map_err(|error| error.full())?;
-                Ok((workspace.path().to_owned(), vec![objects]))
+                Ok((workspace.path().to_owned(), objects))
             }
         }
     }
@@ -485,7 +488,7 @@ impl Listener {
         if let Some(Aside { root, suffix }) = session.and_then(|id| agent.aside(profile, &id)) {
             let home = spec.env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
             let bytes = confine::expand(home.as_deref(), &root)
-                .and_then(|root| crate::follow::kept_aside(&root, &suffix));
+                .and_then(|root| crate::session_file::kept_aside(&root, &suffix));
             let signals = self.parser.feed(landfall_agents::Stream::Aside, &bytes.unwrap_or_default());
             self.take(signals);
         }

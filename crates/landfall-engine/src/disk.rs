@@ -14,12 +14,14 @@ use landfall_model::disk::{Disk, Thresholds, govern};
 use landfall_model::{Commit, Doing, EndKind, Ending, News, State, Task, TaskId, Timestamp, World};
 
 use crate::confine;
+use crate::effect_thread::go;
+use crate::engine_context::EngineContext;
 use crate::folder::StateFolder;
+use crate::git_refs::lower;
+use crate::host_context::HostContext;
 use crate::occasions::{Heard, Occasion, Topic};
-use crate::perform::{go, lower, tidying};
+use crate::perform::tidying;
 use crate::settings::{self, Keep};
-use crate::shortage;
-use crate::site::Site;
 use crate::workspace;
 
 /// One thing that may go.
@@ -221,7 +223,7 @@ fn kept_ref(task: &Task) -> String {
 ///
 /// # Errors
 /// Why it could not be removed; it was left as it is.
-pub fn remove(site: &Site, item: &Item, task: Option<&Task>) -> Result<Option<News>, String> {
+pub fn remove(site: &HostContext, item: &Item, task: Option<&Task>) -> Result<Option<News>, String> {
     let io = |error: std::io::Error| format!("remove {}: {error}", item.path.display());
     match item.kind {
         Kind::Workspace(id) => {
@@ -234,7 +236,7 @@ pub fn remove(site: &Site, item: &Item, task: Option<&Task>) -> Result<Option<Ne
             let keep = RefName::new(&kept_ref(task)).expect("made of our own words");
             let by = Signature::landfall(site.clock.now_ms());
             let kept = site.pool.remove(workspace, &keep, &by);
-            let kept = kept.map_err(|error| crate::perform::collect_detail(&error))?;
+            let kept = kept.map_err(|error| crate::git_refs::collect_detail(&error))?;
             let kept = kept.refs.first().map(|(_, oid)| Commit::new(oid.as_str()));
             Ok(Some(News::WorkspaceRemoved { kept }))
         }
@@ -276,12 +278,12 @@ const CLEAN_AGAIN: Duration = Duration::from_secs(300); // looking at everything
 impl Governor {
     /// Looks at the disk, and has what is not needed removed if agents are paused for want of room. Returns at once:
     /// removing is done by a thread.
-    pub fn look(&mut self, site: &Arc<Site>, world: &World) -> Looked {
+    pub fn look(&mut self, site: &Arc<EngineContext>, world: &World) -> Looked {
         let free_bytes = free_bytes(site);
         let before = self.disk;
         self.disk = govern(before, free_bytes, &thresholds(&site.settings.disk));
         // Inodes run out while there is room: agents wait until there are some again.
-        let few_inodes = shortage::free_inodes(site).filter(|free| *free < INODES_WANTED);
+        let few_inodes = site.shortages.free_inodes().filter(|free| *free < INODES_WANTED);
         if few_inodes.is_some() {
             self.disk = self.disk.max(Disk::Pause);
         }
@@ -312,7 +314,7 @@ impl Governor {
 }
 
 /// Room on the fuller of the two disks that agents can fill: that of the state, and that of temporary files.
-fn free_bytes(site: &Site) -> u64 {
+fn free_bytes(site: &HostContext) -> u64 {
     let places = [site.folder.root().to_owned(), std::env::temp_dir()];
     let free = places.iter().filter_map(|place| landfall_host::disk::free_bytes(place).ok());
     free.min().unwrap_or(u64::MAX)
@@ -322,7 +324,7 @@ fn thresholds(disk: &settings::Disk) -> Thresholds {
     Thresholds { warn: disk.warn_bytes, pause: disk.pause_bytes, stop: disk.stop_bytes }
 }
 
-fn heard(site: &Site, disk: Disk, left: String) -> Heard {
+fn heard(site: &HostContext, disk: Disk, left: String) -> Heard {
     let (hook, topic, what) = match disk {
         Disk::Fine | Disk::Warn => (None, Topic::Held, "the disk is filling up"),
         Disk::Pause => {
@@ -344,7 +346,7 @@ fn heard(site: &Site, disk: Disk, left: String) -> Heard {
 }
 
 /// Removes what may go while work goes on, in a thread.
-fn clean(site: &Arc<Site>, world: &World, cleaning: Arc<AtomicBool>) {
+fn clean(site: &Arc<EngineContext>, world: &World, cleaning: Arc<AtomicBool>) {
     // As they are now: an ended task that is final stays so.
     let over: std::collections::BTreeMap<TaskId, Arc<Task>> =
         world.tasks().filter(|task| task.is_over()).map(|task| (task.id, task.clone())).collect();
@@ -378,7 +380,7 @@ fn clean(site: &Arc<Site>, world: &World, cleaning: Arc<AtomicBool>) {
 }
 
 /// Packs the store if that is worth it, and there is room for the pack beside what it replaces.
-fn pack(site: &Site) {
+fn pack(site: &HostContext) {
     const WORTH: u64 = 16 << 20; // less is not worth a minute of git
     let Ok(loose) = site.store.loose() else { return };
     let room = landfall_host::disk::free_bytes(site.folder.root()).unwrap_or(0);

@@ -8,11 +8,12 @@ use landfall_host::crash;
 use landfall_host::git::Nook;
 use landfall_model::{Digest, Stride, Task};
 
+use crate::agent_run::DISPATCH;
 use crate::confine;
-use crate::launch::{DISPATCH, write_private};
+use crate::host_context::HostContext;
 use crate::module;
 use crate::prompts::PromptContext;
-use crate::site::Site;
+use crate::run_folder::write_private;
 
 /// What was typed last, in the folder of the run: an engine that adopts it goes on from there.
 const RECORD: &str = "dispatch.json";
@@ -82,7 +83,7 @@ impl Dispatch {
     /// Tells the next step, if the agent waits for one. What it named itself counts only in the state that it was named in, and
     /// without a signal it is told to continue only from the state that its command was given in: of a module that was
     /// changed meanwhile, the status says what comes next, and the agent is told to read it anew.
-    pub fn tell(&mut self, site: &Site, task: &Task, last: Option<&Stride>, leaves: bool, now: u64) {
+    pub fn tell(&mut self, site: &HostContext, task: &Task, last: Option<&Stride>, leaves: bool, now: u64) {
         let workspace = site.pool.existing(&task.id.to_string());
         let path = workspace.as_ref().map(|it| it.path());
         let revision = || path.and_then(|path| module::revision(task, path));

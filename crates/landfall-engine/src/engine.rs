@@ -3,61 +3,66 @@
 //! A turn of the loop takes all news that waits, lets the model decide, writes every fact in one append, and only
 //! then performs. News comes back by the same channel. The decisions themselves are in `landfall-model`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landfall_host::clock::{Clock, SystemClock};
 use landfall_host::crash;
-use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProblem, Store};
-use landfall_host::lock::{Holder, LockError, StateLock};
-use landfall_host::sandbox;
-use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
+use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, Store};
+use landfall_host::lock::{Holder, StateLock};
 use landfall_host::wait::FolderWatch;
 use landfall_model::Feedback;
-use landfall_model::base_gate::BaseCheckResult;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::disk::Disk;
 use landfall_model::journal_claim::JournalClaim;
 use landfall_model::queue::{HoldWhy, QueuePolicy};
 use landfall_model::{
-    Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, QueueNews, ReviewSaid, Route, RunEnd,
-    RunId, SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Touch,
-    Wait, World,
+    Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, ReviewSaid, Route, RunEnd, RunId,
+    SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World,
 };
 use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
-use thiserror::Error;
 
+use crate::active_work::ActiveWork;
 use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
 use crate::base_check::BaseChecker;
-use crate::catalogue::{self, CatalogueError};
+use crate::catalogue;
+use crate::commit_message::subject;
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
 use crate::disk::{Governor, INODES_WANTED, Looked};
-use crate::exchange::Desk;
+use crate::engine_context::EngineContext;
+use crate::exchange;
 use crate::flows;
 use crate::folder::StateFolder;
 use crate::folders::{self, Folders};
 use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
+use crate::host_context::HostContext;
+use crate::ids;
 use crate::journal_link::{self, SetAsideError};
 use crate::land;
+use crate::lane_pool::LanePool;
+use crate::live_view::View;
 use crate::logfile::LogFile;
+use crate::mail::Mail;
 use crate::papers;
 use crate::perform;
-use crate::prompts::{PromptProblem, Prompts};
+use crate::prompts::Prompts;
 use crate::publish;
 use crate::recover;
 use crate::scout::Scout;
-use crate::settings::{Settings, SettingsProblem, WHOLEWORK, WHOLEWORK_BYTES_MAX};
-use crate::shortage::{self, Reserve};
-use crate::site::{self, Site, View};
+use crate::settings::Settings;
+use crate::shortage::{self, Reserve, Shortages};
 use crate::spare::Spares;
 use crate::tracker::nudges;
+
+pub use crate::open_error::OpenError;
+pub use crate::settings_file::{load_settings, settings_in};
 
 /// How an engine is opened.
 pub struct Options {
@@ -84,112 +89,10 @@ impl Options {
     }
 }
 
-/// Why a project could not be opened. Nothing was changed.
-#[derive(Debug, Error)]
-pub enum OpenError {
-    /// Not a repository work can land in.
-    #[error(transparent)]
-    Repo(#[from] RepoProblem),
-    /// The repository has no commit yet.
-    #[error("branch `{0}` has no commit yet")]
-    Unborn(String),
-    /// No branch is checked out and settings name none.
-    #[error("no branch is checked out and `project.base` is not set")]
-    Detached,
-    /// Settings name a branch that is not there.
-    #[error("the base branch `{0}` does not exist")]
-    NoBranch(String),
-    /// Settings could not be read.
-    #[error(transparent)]
-    Settings(#[from] SettingsProblem),
-    /// A flow could not be read.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Flows(Vec<flows::FlowError>),
-    /// The catalogue of recoveries could not be read.
-    #[error(transparent)]
-    Catalogue(#[from] CatalogueError),
-    /// Settings name a flow that is not there.
-    #[error("`project.flow` is `{name}`, which is not a flow; known: {known}")]
-    NoFlow {
-        /// The name.
-        name: String,
-        /// The flows there are.
-        known: String,
-    },
-    /// A prompt could not be read.
-    #[error(transparent)]
-    Prompts(#[from] PromptProblem),
-    /// There is no place for the state.
-    #[error("no place for the state folder: neither LANDFALL_STATE nor XDG_STATE_HOME nor HOME is set")]
-    NoHome,
-    /// The settings are no file that can be read.
-    #[error("cannot read `{}`: {source}", path.display())]
-    SettingsFile {
-        /// The file.
-        path: PathBuf,
-        /// Why; it is part of the sentence.
-        source: std::io::Error,
-    },
-    /// The state folder cannot be used.
-    #[error("use the state folder `{}`", path.display())]
-    Folder {
-        /// It.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The state folder is on a network file system, where the journal would not be safe.
-    #[error("the state folder `{}` is on a network file system, where the journal would not be safe", .0.display())]
-    NetworkFolder(PathBuf),
-    /// Another engine holds it.
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    /// The journal is not the one that the state around it belongs to.
-    #[error("the journal `{}` does not belong to the state folder it is in", .0.display())]
-    ForeignJournal(PathBuf),
-    /// The journal cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// git failed.
-    #[error(transparent)]
-    Git(#[from] GitError),
-}
-
-/// What arrives at the engine.
-pub(crate) enum Mail {
-    /// News of a task.
-    News(TaskId, Box<News>),
-    /// News of the landing queue.
-    Queue(Box<QueueNews>),
-    /// Files that the work of a task touches, as seen in its workspace.
-    Observed(TaskId, Vec<Touch>),
-    /// What was being done about this task is left to the next run.
-    CutShort(TaskId),
-    /// A look into work under way is over.
-    ScoutOver,
-    /// A fact about the engine that a performing thread has found.
-    Fact(EngineEvent),
-    /// A person asks.
-    Ask(Ask, Sender<Answer>),
-    /// What came of the checks on the base.
-    BaseChecked(Box<BaseCheckResult>),
-    /// The model has answered an agent of this task: its account can be worked on.
-    Answered(TaskId),
-    /// Publishing is over for now.
-    PublishOver,
-    /// A workspace was given up, or could not be: whoever waits for the end of that looks again.
-    Tidied,
-    /// Finish what is under way, then stop.
-    Drain,
-    /// Stop now.
-    StopNow,
-}
-
 /// An opened project: the lock is held, the journal is read.
 pub struct Engine {
     core: Core,
-    site: Arc<Site>,
+    site: Arc<EngineContext>,
     journal: Sqlite,
     mail: Receiver<Mail>,
     /// The run was stopped because the disk was full.
@@ -255,7 +158,7 @@ pub struct RunOutcome {
 /// A run under way in a thread of its own.
 pub struct Running {
     handle: Handle,
-    site: Arc<Site>,
+    site: Arc<EngineContext>,
     thread: Option<JoinHandle<Result<RunOutcome, StoreError>>>,
     done: Receiver<()>,
 }
@@ -270,7 +173,7 @@ impl Running {
     /// What a person sees of it.
     #[must_use]
     pub fn view(&self) -> View {
-        self.site.view.lock().expect("no thread panics while it holds the view").clone()
+        self.site.live.lock().view.clone()
     }
 
     /// Waits for its end, at most so long.
@@ -377,9 +280,9 @@ impl Engine {
         let rules = rules(&settings, Timestamp(clock.now_ms()));
         // One for every verification that may run, for each batch of the landing queue, and for a rebuild.
         let lanes = usize::try_from(settings.run.lanes).expect("at most 16") + 2 + rules.queue.speculate;
-        let lanes = (0..lanes).rev().collect();
-        let env = crate::launch::safe_environment(&options.environment, &settings.run.env);
-        let site = Arc::new(Site {
+        let env = crate::environment::safe_environment(&options.environment, &settings.run.env);
+        let shortages = Shortages::new(folder.root(), mail_to.clone());
+        let site = Arc::new(EngineContext::new(HostContext {
             folder,
             repo,
             branch,
@@ -387,45 +290,22 @@ impl Engine {
             pool,
             settings,
             prompts,
-            end: journal.end(),
             journal_id: opened.id,
+            end: journal.end(),
             clock,
             program: options.program.clone(),
             env,
             environment: options.environment.clone(),
-            meter: Mutex::default(),
-            mail: mail_to,
-            passes: Mutex::default(),
-            baseline: Mutex::new(HashMap::new()),
-            test_runs: Mutex::default(),
-            base_lane: Mutex::new(()),
-            sections: Mutex::default(),
-            bases: Mutex::default(),
-            lanes: Mutex::new(lanes),
-            lane_free: std::sync::Condvar::new(),
-            stops: Mutex::default(),
-            view: Mutex::new(View::default()),
-            checking: Mutex::default(),
-            check_over: std::sync::Condvar::new(),
-            interrupted: Arc::default(),
-            tidying: std::sync::atomic::AtomicUsize::new(0),
-            landing: Mutex::new(()),
-            syncing: Mutex::new(()),
-            reading: Mutex::default(),
-            theirs: Mutex::new(None),
-            landed: Mutex::default(),
-            afar: Mutex::default(),
-            desk: Desk::default(),
             catalogue,
-            diagnosing: Mutex::new(false),
-            diagnosed: std::sync::Condvar::new(),
-            abandoned: Mutex::default(),
-            modules: Mutex::default(),
-            oom_checks: Mutex::default(),
-            ignores_case: Mutex::default(),
-            cache_notices: Mutex::default(),
-            shortages: shortage::Shortages::default(),
-        });
+            mail: mail_to,
+            measured: Mutex::default(),
+            lanes: LanePool::new(lanes),
+            active: ActiveWork::default(),
+            interrupted: Arc::default(),
+            reading: Mutex::default(),
+            ignores_case: OnceLock::new(),
+            shortages,
+        }));
         let mut engine = Self {
             core: Core::new(flows, &site.settings.project.flow, rules),
             site,
@@ -447,7 +327,7 @@ impl Engine {
 
     /// The place of work, for readers.
     #[must_use]
-    pub fn site(&self) -> &Arc<Site> {
+    pub fn site(&self) -> &Arc<EngineContext> {
         &self.site
     }
 
@@ -506,7 +386,7 @@ impl Engine {
             self.find_base()?; // a checkpoint is made before it
         }
         // What cannot be read looks like something that is gone, and a live agent must not lose its workspace over that.
-        if let Some(resource) = shortage::missing_to_read(&self.site) {
+        if let Some(resource) = self.site.shortages.missing_to_start() {
             return Err(AskError::Machine(shortage::too_few_to_start(resource)));
         }
         recover::look_for_oom_kills(&self.site);
@@ -518,7 +398,10 @@ impl Engine {
         let run = self.core.start(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
         let handle = Handle { mail: self.site.mail.clone() };
         let site = self.site.clone();
-        let follower = Follower::start(self.site.clone())
+        let observed_by = site.clone();
+        let observers =
+            Arc::new(move |task: &Task, event| exchange::tell_observers(&observed_by, task, event));
+        let follower = Follower::start(self.site.host.clone(), self.site.live.clone(), observers)
             .map_err(|error| AskError::Machine(format!("start to follow agents: {error}")))?;
         let (done_to, done) = mpsc::channel();
         let theirs = follower.clone();
@@ -654,6 +537,8 @@ impl Engine {
         follower.end();
         spares.finish();
         self.folders.finish();
+        // After all threads that may still postpone something.
+        self.site.shortages.close();
         self.show_folders(touched.iter())?;
         recover::clear_rooms(&self.site, self.core.world().tasks());
         recover::mark_checkouts_clean(&self.site);
@@ -699,7 +584,7 @@ impl Engine {
     fn stop(&mut self, now: bool, why: &mut Option<RunEnd>) {
         self.core.drain();
         *why = Some(if now { RunEnd::Interrupted } else { RunEnd::Drained });
-        self.site.view.lock().expect("no thread panics while it holds the view").stopping = true;
+        self.site.live.lock().view.stopping = true;
         if now {
             let running: Vec<TaskId> = self.core.world().active().map(|task| task.id).collect();
             for task in running {
@@ -755,7 +640,11 @@ impl Engine {
         let low = disk >= Disk::Pause;
         let in_the_way = low && self.core.world().waiting_for(Standing::Slot) > 0;
         let shut = self.core.world().accounts().shut();
-        let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
+        // Both ask what was spent, which is behind the same lock as the view.
+        let (turns, spent) =
+            (self.core.world().turns(&self.core.limits(&*self.site)), Outside::spent(&*self.site));
+        let mut state = self.site.live.lock();
+        let view = &mut state.view;
         let left = match few_inodes {
             Some(free) => format!("{free} inodes are free, {INODES_WANTED} are wanted"),
             None => format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000),
@@ -766,22 +655,20 @@ impl Engine {
         view.queue = self.core.queue().clone();
         view.pilot = self.core.pilot().clone();
         view.sprint = self.core.sprints().open().cloned();
-        view.turns = self.core.world().turns(&self.core.limits(&*self.site));
-        drop(view);
-        let spent = Outside::spent(&*self.site);
-        self.site.view.lock().expect("no thread panics while it holds the view").spent = spent;
+        view.turns = turns;
+        view.spent = spent;
         low
     }
 
     /// Whether this machine is out of something, so that nothing may be started. What could not be started meanwhile is
     /// started once it is back.
     fn look_at_shortage(&mut self) -> bool {
-        let shortage = shortage::look(&self.site);
+        let shortage = self.site.shortages.look();
         let resource = shortage.as_ref().map(|shortage| shortage.resource);
         self.core.set_short(resource);
-        self.site.view.lock().expect("no thread panics while it holds the view").shortage = shortage;
+        self.site.live.lock().view.shortage = shortage;
         if resource.is_none() {
-            shortage::start_postponed(&self.site);
+            self.site.shortages.start_postponed();
         }
         resource.is_some()
     }
@@ -923,7 +810,7 @@ impl Engine {
             }
             let tip = site.store.import(&site.repo, &branch)?;
             let landed = site.store.is_ancestor(&tip, &land::base(site)?)?;
-            Ok((!landed).then(|| site::commit(&tip)))
+            Ok((!landed).then(|| ids::commit(&tip)))
         };
         position.work = bring().map_err(|error| AskError::Machine(error.full()))?;
         Ok(())
@@ -939,7 +826,7 @@ impl Engine {
             }
         }
         // Whoever lets it go on has looked at the gate: what it showed on the base is looked at again.
-        site.baseline.lock().expect("no thread panics while it holds it").clear();
+        site.measured.lock().expect("no thread panics while it holds it").baseline.clear();
         self.core.hold_queue(&*site, None).map(|()| Reply::Done)
     }
 
@@ -959,7 +846,7 @@ impl Engine {
     fn find_base(&mut self) -> Result<(), AskError> {
         let site = self.site.clone();
         let base = land::base(&site).map_err(|error| AskError::Machine(error.full()))?;
-        let (from, to) = (self.core.base().cloned(), site::commit(&base));
+        let (from, to) = (self.core.base().cloned(), ids::commit(&base));
         if from.as_ref() != Some(&to) {
             self.core.fact(&*site, EngineEvent::BaseMoved { from, to, by: Mover::Person });
         }
@@ -1064,7 +951,7 @@ impl Engine {
 
     /// A task that mends a landed one.
     fn rework(&self, task: &Task, complaint: &str) -> Result<TaskSpec, AskError> {
-        let mut spec = TaskSpec::new(&format!("Rework {}: {}", task.id, gate::subject(&task.spec.title)))?;
+        let mut spec = TaskSpec::new(&format!("Rework {}: {}", task.id, subject(&task.spec.title)))?;
         let commit = task.landed.as_ref().map_or("", |landed| landed.commit.short());
         let id = task.id;
         spec.body = format!("{id} has landed as {commit}, and a reviewer wants changes:\n\n{complaint}\n");
@@ -1152,41 +1039,6 @@ const HERALD_LAST: Duration = Duration::from_secs(40); // for hooks and messages
 const TURN_MAX: usize = 256; // news of one turn: one fsync for all of it, and replies do not wait for ever
 const DISK_LOOK: Duration = Duration::from_secs(5); // how long agents may write before the disk is looked at
 const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is noticed
-
-/// The settings of the project at `root`; none are as good as empty ones.
-///
-/// # Errors
-/// What is wrong with them, and where.
-pub fn load_settings(root: &Path) -> Result<Settings, OpenError> {
-    let path = root.join("landfall.toml");
-    let text = match read_user_file(&path, USER_FILE_BYTES_MAX) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(OpenError::SettingsFile { path, source }),
-    };
-    Ok(Settings::parse_on(sandbox::can_isolate(), wholework(root).as_deref(), &text, "landfall.toml")?)
-}
-
-/// The settings in a commit, as [`load_settings`] reads those of a checkout.
-///
-/// # Errors
-/// What is wrong with them.
-pub fn settings_in(store: &Store, commit: &Commit) -> Result<Settings, OpenError> {
-    let commit = site::oid(commit);
-    let read = |path: &str, max: u64| {
-        let bytes = store.read_blob(&commit, path.as_bytes(), max)?;
-        Ok::<_, OpenError>(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-    };
-    let text = read("landfall.toml", USER_FILE_BYTES_MAX)?.unwrap_or_default();
-    let wholework = read(WHOLEWORK, WHOLEWORK_BYTES_MAX).ok().flatten();
-    Ok(Settings::parse_on(sandbox::can_isolate(), wholework.as_deref(), &text, "landfall.toml")?)
-}
-
-/// The settings of another tool for issues, if they are there. They are a courtesy: what cannot be read is not there.
-fn wholework(root: &Path) -> Option<String> {
-    let bytes = read_user_file(&root.join(WHOLEWORK), WHOLEWORK_BYTES_MAX).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
 
 fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenError> {
     let head = repo.head()?;

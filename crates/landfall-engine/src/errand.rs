@@ -5,7 +5,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use landfall_host::clock::{Clock as _, SystemClock};
@@ -13,6 +12,7 @@ use landfall_host::sandbox::Sandbox;
 use landfall_host::sitter::{self, Cause, Found, Sitting, Spec};
 
 use crate::patience::{Patience, Press, abandon, wait_for_end};
+use crate::run_folder::random;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
 /// The same, with so many bytes of each output kept in the folder: `out.log` and `err.log`.
 pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: u64) -> Result<Ran, String> {
     let lost = |_| "it was killed from outside".to_owned();
-    match crate::launch::settled(dir).map_err(|error| error_chain(&error))? {
+    match crate::run_folder::settled(dir).map_err(|error| error_chain(&error))? {
         Found::Never => {}
         Found::Running(sitting) => return wait(dir, &sitting, errand).map_err(lost),
         Found::Ended(ended) => return Ok(came_of(dir, &ended)),
@@ -114,7 +114,7 @@ pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: 
     }
     make_private(dir).map_err(|error| format!("make {}: {error}", dir.display()))?;
     let stdin = dir.join("stdin");
-    crate::launch::write_private(&stdin, &errand.stdin)
+    crate::run_folder::write_private(&stdin, &errand.stdin)
         .map_err(|error| format!("write its stdin: {error}"))?;
     let spec = Spec {
         argv: errand.argv.clone(),
@@ -171,12 +171,20 @@ const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this 
 /// # Errors
 /// Why it could not be started.
 pub fn run_and_forget(program: &Path, place: &Path, errand: &Errand) -> Result<Ran, String> {
-    static NUMBER: AtomicU64 = AtomicU64::new(1);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let dir = place.join(format!("e{}-{number}", std::process::id()));
+    let dir = make_free_folder(place).map_err(|error| format!("make {}: {error}", place.display()))?;
     let ended = run(program, &dir, errand);
     let _ = std::fs::remove_dir_all(&dir); // what stays is removed at the next start
     ended
+}
+
+/// Makes a folder below `place` that no other errand has had: a name that comes again would meet the end of an earlier one.
+fn make_free_folder(place: &Path) -> std::io::Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    make_private(place)?;
+    let name: String = random()?.iter().map(|byte| format!("{byte:02x}")).collect();
+    let dir = place.join(format!("e{name}"));
+    std::fs::DirBuilder::new().mode(0o700).create(&dir)?;
+    Ok(dir)
 }
 
 /// Removes what runs of an earlier engine left in `place`. One that is still under way stays: it ends by itself.

@@ -10,7 +10,7 @@ mod seeing;
 mod telling;
 mod wholes;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, GitError, Oid, Repo, Store};
 use landfall_model::flow::Act;
@@ -25,31 +25,25 @@ use thiserror::Error;
 pub(crate) use observing::tell as tell_observers;
 pub(crate) use seeing::{is_spec, look};
 
-use crate::perform::lower;
+use crate::engine_context::EngineContext;
+use crate::git_refs::lower;
+use crate::host_context::HostContext;
+use crate::ids;
 use crate::recovering;
-use crate::site::{self, Site};
 use crate::tracker::{self, Around};
 
-/// The tracker of an engine, opened when it is first needed.
-#[derive(Default)]
-pub(crate) struct Desk {
-    opened: OnceLock<Answer<Arc<dyn Tracker>>>,
-}
-
-impl Desk {
-    /// The tracker of the project.
-    pub fn tracker(&self, site: &Site) -> Answer<Arc<dyn Tracker>> {
-        let open = || {
-            let around = Around {
-                root: site.repo.root(),
-                folder: &site.folder,
-                environment: &site.environment,
-                author: "landfall",
-            };
-            tracker::open_until(&site.settings, &around, Arc::clone(&site.interrupted)).map(Arc::from)
+/// The tracker of the project, opened when it is first needed.
+pub(crate) fn project_tracker(site: &EngineContext) -> Answer<Arc<dyn Tracker>> {
+    let open = || {
+        let around = Around {
+            root: site.repo.root(),
+            folder: &site.folder,
+            environment: &site.environment,
+            author: "landfall",
         };
-        self.opened.get_or_init(open).clone()
-    }
+        tracker::open_until(&site.settings, &around, Arc::clone(&site.interrupted)).map(Arc::from)
+    };
+    site.tracker.get_or_init(open).clone()
 }
 
 /// Why an exchange came to nothing.
@@ -105,7 +99,7 @@ pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
     let pr = pr.map(|pr| PrNumber::new(pr).ok_or_else(|| none("a pull request"))).transpose()?;
     let theirs = store.import(repo, branch)?;
     let base = landed_base(store, theirs)?;
-    let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(site::oid).collect());
+    let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(ids::oid).collect());
     let ground = seeing::Ground {
         store,
         base,
@@ -202,7 +196,7 @@ impl Desked {
 }
 
 /// Performs an exchange for `task` and tells what came of it.
-pub(crate) fn exchange(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) {
+pub(crate) fn exchange(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, act: Option<Act>) {
     let done = perform(site, task, attempt, act);
     if matches!(done, Err(Trouble::Interrupted)) {
         return; // the journal expects it: the next run does it again
@@ -227,7 +221,12 @@ fn refused(trouble: &Trouble) -> Option<String> {
     }
 }
 
-fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) -> Result<Exchanged, Trouble> {
+fn perform(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    attempt: Attempt,
+    act: Option<Act>,
+) -> Result<Exchanged, Trouble> {
     let at = desk(site, task)?;
     if let Some(closed) = closed_meanwhile(task, act, &at)? {
         return Ok(Exchanged::Closed(closed));
@@ -240,7 +239,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) ->
 }
 
 fn act_on(
-    site: &Arc<Site>,
+    site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
     act: Option<Act>,
@@ -278,7 +277,7 @@ fn closed_meanwhile(task: &Task, act: Option<Act>, at: &Desked) -> Answer<Option
     Ok(Some(closed).filter(|closed| stops_at(act, *closed, made)))
 }
 
-pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
+pub(crate) fn desk(site: &EngineContext, task: &Task) -> Result<Desked, Trouble> {
     let kind = site.settings.tracker.kind.unwrap_or("none");
     let source = Source::of(&task.spec.source)
         .ok_or_else(|| Trouble::Else(format!("{} does not come from an issue", task.id)))?;
@@ -290,7 +289,7 @@ pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
     }
     let number = IssueNumber::new(source.number).expect("a source has no number 0");
     let side = site.folder.side().map(str::to_owned);
-    Ok(Desked { tracker: site.desk.tracker(site)?, source, number, side })
+    Ok(Desked { tracker: project_tracker(site)?, source, number, side })
 }
 
 /// The branch the work of an issue is offered on; with the base's name where that is not the project's own.
@@ -314,7 +313,7 @@ fn unless_stopped<T>(told: Result<T, Trouble>) -> Result<(), CutShort> {
 
 /// Says in the tracker what is worth saying of an issue that is over. Nothing waits for it: a tracker that is away is not told, and its
 /// report has it.
-pub(crate) fn tell_lookback(site: &Site, task: &Task, lookback: &Lookback) -> Result<(), CutShort> {
+pub(crate) fn tell_lookback(site: &EngineContext, task: &Task, lookback: &Lookback) -> Result<(), CutShort> {
     unless_stopped(desk(site, task).and_then(|at| telling::looked_back(task, &at, lookback)))
 }
 
@@ -322,7 +321,7 @@ pub(crate) fn tell_lookback(site: &Site, task: &Task, lookback: &Lookback) -> Re
 pub(crate) const SPEC: &str = "{spec}";
 
 /// The file that says what is to be done for the issue of a task: as it is called, or is to be called.
-pub(crate) fn spec_of(site: &Site, task: &Task) -> Option<String> {
+pub(crate) fn spec_of(site: &HostContext, task: &Task) -> Option<String> {
     let issue = task.issue.as_ref()?;
     let source = Source::of(&task.spec.source)?;
     if !issue.routed.is_some_and(|routed| routed.spec) {
@@ -345,7 +344,7 @@ pub(crate) fn stand(at: &Desked, phase: Phase) -> Answer<()> {
 pub(crate) const PHASE_COLOUR: [u8; 3] = [0x1f, 0x6f, 0xeb];
 
 /// Says in the tracker that a step of a task begins. It keeps nothing from beginning: the next exchange says it again.
-pub(crate) fn entered(site: &Site, task: &Task) {
+pub(crate) fn entered(site: &EngineContext, task: &Task) {
     if task.issue.is_none() {
         return;
     }

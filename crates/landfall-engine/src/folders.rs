@@ -29,9 +29,8 @@ use landfall_trackers::modules::{Change, Seen, Status, Written, news, project, r
 use serde::{Deserialize, Serialize};
 
 use crate::ask::{Answer, Ask, AskError, Reply};
-use crate::engine::Mail;
-use crate::shortage;
-use crate::site::Site;
+use crate::engine_context::EngineContext;
+use crate::mail::Mail;
 
 mod picture;
 
@@ -53,7 +52,7 @@ pub(crate) struct Folders {
     line: Arc<Line>,
     thread: Option<JoinHandle<()>>,
     /// Whether a run is under way, in which a thread may be started.
-    site: Option<Arc<Site>>,
+    site: Option<Arc<EngineContext>>,
 }
 
 #[derive(Default)]
@@ -72,7 +71,7 @@ struct Open {
 
 impl Folders {
     /// For a run: folders are looked at from now on.
-    pub fn start(site: Arc<Site>) -> Self {
+    pub fn start(site: Arc<EngineContext>) -> Self {
         Self { line: Arc::default(), thread: None, site: Some(site) }
     }
 
@@ -88,7 +87,7 @@ impl Folders {
             }
             open.tasks.insert(path.to_owned(), task.clone());
             open.changed.insert(path.to_owned());
-            site.modules.lock().expect("no thread panics while it holds it").insert(path.to_owned());
+            site.live.lock().modules.insert(path.to_owned());
             any = true;
         }
         let is_waiting =
@@ -99,7 +98,7 @@ impl Folders {
                 std::thread::Builder::new().name("folders".to_owned()).spawn(move || watch(&theirs, &line));
             // Tried again with the next facts: there are some as soon as the shortage is over.
             self.thread =
-                started.map_err(|error| shortage::note(site, &format!("start a thread: {error}"))).ok();
+                started.map_err(|error| site.shortages.note(&format!("start a thread: {error}"))).ok();
         }
         if any {
             self.line.bell.notify_one();
@@ -126,7 +125,7 @@ impl Drop for Folders {
     }
 }
 
-fn watch(site: &Arc<Site>, line: &Arc<Line>) {
+fn watch(site: &Arc<EngineContext>, line: &Arc<Line>) {
     let mut looked: BTreeMap<String, Instant> = BTreeMap::new();
     loop {
         let mut open = line.open.lock().expect("no thread panics while it holds it");
@@ -163,7 +162,7 @@ fn watch(site: &Arc<Site>, line: &Arc<Line>) {
 }
 
 /// Asks the engine as a person would. When it has stopped to listen, the question is left for the next time.
-fn by_mail(site: &Site, line: &Line, ask: Ask) -> Answer {
+fn by_mail(site: &EngineContext, line: &Line, ask: Ask) -> Answer {
     const PAUSE: Duration = Duration::from_millis(50);
     let (send, receive) = mpsc::channel();
     site.mail.send(Mail::Ask(ask, send)).map_err(|_| AskError::Gone)?;
@@ -200,7 +199,7 @@ pub(crate) enum Looked {
 
 /// Looks at the folder of a task: what a person changed is told to the engine by `tell`, then the folder shows the task. Trouble
 /// with the disk is no trouble of the task: the folder is left as it is, and the next look tries again.
-pub(crate) fn look(site: &Site, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Answer) -> Looked {
+pub(crate) fn look(site: &EngineContext, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Answer) -> Looked {
     let desk = Desk {
         root: site.repo.root(),
         records: &site.folder.modules(),

@@ -2,43 +2,44 @@
 //! tells the engine when one has ended. When one is to end early is decided by the model, from what is gathered here.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{
     self, Cause, FindError, Follow, Found, Sitting, Stream, Waker, Watch, is_shortage,
 };
 use landfall_model::acceptance::Observed;
-use landfall_model::issue::Source;
 use landfall_model::liveness::{self, AccountSign, AccountWaits, Case, Course, Early, Echo, Farewell, Pulse};
 use landfall_model::{
     Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Signal, Spending, Spent, StepKind,
-    StopReason, Stride, Tally, Task, TaskId, Timestamp, Traces, Usage,
+    StopReason, Stride, Tally, Task, Timestamp, Traces, Usage,
 };
 
-use landfall_trackers::tracker::IssueNumber;
-
+use crate::active_work::Manner;
+use crate::agent_run::{head_of, is_dispatched, reads, sat_with_ms, strides, watch};
 use crate::channel::Channel;
 use crate::confine;
 use crate::dispatch::Dispatch;
-use crate::engine::Mail;
+use crate::effect_thread::{Fuse, go};
 use crate::errand::error_chain;
-use crate::exchange::{self, SPEC, is_spec, spec_of};
+use crate::exchange::CutShort;
 use crate::guard::{self, Prints};
-use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
+use crate::host_context::HostContext;
+use crate::live_view::{Live, LiveView};
+use crate::mail::Mail;
 use crate::module::{self, Module};
 use crate::opinion;
 use crate::papers;
 use crate::patience::{Patience, Press, abandon};
-use crate::perform::{Fuse, end_reading, go, reads};
+use crate::reader_workspace::end_reading;
 use crate::recovering;
+use crate::run_folder::marker;
+use crate::session_file::kept_aside;
 use crate::settings::Confinement;
-use crate::shortage;
-use crate::site::{Allowance, Live, Manner, Site};
+use crate::step_outputs::missing_outputs;
 use crate::vitals::{AgentState, Vitals};
 
 /// An agent to follow.
@@ -69,15 +70,18 @@ pub(crate) struct Followed {
 
 enum Order {
     Follow(Box<Followed>),
-    End,
+    /// The sender is dropped once the thread has let go of everything.
+    End(Sender<()>),
 }
+
+/// Tells issues that wait for it what happened to the agent of a task. The engine does it: it has the tracker.
+pub(crate) type TellObservers = dyn Fn(&Task, Observed) -> Result<(), CutShort> + Send + Sync;
 
 /// The thread that follows agents. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Follower {
     orders: Sender<Order>,
     waker: Waker,
-    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
 impl Follower {
@@ -85,15 +89,31 @@ impl Follower {
     ///
     /// # Errors
     /// When this machine has no descriptors or threads for it. Without it nobody can be followed.
-    pub fn start(site: Arc<Site>) -> std::io::Result<Self> {
+    pub fn start(
+        site: Arc<HostContext>,
+        live: Arc<LiveView>,
+        observers: Arc<TellObservers>,
+    ) -> std::io::Result<Self> {
         let (orders, inbox) = mpsc::channel();
         let watch = Watch::new()?;
         let waker = watch.waker();
-        let thread = std::thread::Builder::new().name("follow".to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name("follow".to_owned());
+        thread.spawn(move || {
             let _fuse = Fuse;
-            Desk { site, watch, inbox, next: 0, open: HashMap::new(), unread: Vec::new() }.run();
+            let desk = Desk {
+                site,
+                live,
+                observers,
+                watch,
+                inbox,
+                next: 0,
+                open: HashMap::new(),
+                unread: Vec::new(),
+            };
+            let ended = desk.run();
+            drop(ended); // whoever ends the thread waits for this
         })?;
-        Ok(Self { orders, waker, thread: Arc::new(Mutex::new(Some(thread))) })
+        Ok(Self { orders, waker })
     }
 
     /// Follows one more agent, or reports its end if it is over.
@@ -104,12 +124,10 @@ impl Follower {
 
     /// Ends the thread. Agents that still run go on.
     pub fn end(&self) {
-        let _ = self.orders.send(Order::End); // it has ended already
+        let (ended, end) = mpsc::channel();
+        let _ = self.orders.send(Order::End(ended)); // it has ended already
         self.waker.wake();
-        let thread = self.thread.lock().expect("held only here").take();
-        if let Some(thread) = thread {
-            let _ = thread.join(); // a panic there has ended the process
-        }
+        let _ = end.recv(); // nothing is sent: the sender is dropped, also with an order that nobody takes
     }
 }
 
@@ -157,7 +175,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn of(site: &Site, followed: &Followed) -> Option<Self> {
+    fn of(site: &HostContext, followed: &Followed) -> Option<Self> {
         let task = &followed.task;
         let workspace = strides(task).then(|| site.pool.existing(&task.id.to_string())).flatten()?;
         let module = Module::of(task, workspace.path(), &followed.dir);
@@ -221,7 +239,7 @@ impl WaitClock {
     }
 
     /// Tells the engine when a wait has begun or ended.
-    fn report_change(&mut self, site: &Site, followed: &Followed) {
+    fn report_change(&mut self, site: &HostContext, followed: &Followed) {
         let waits = self.waits.since.is_some();
         if waits == self.told {
             return;
@@ -236,7 +254,7 @@ impl WaitClock {
     }
 
     /// [`WaitClock::report_change`], and the deadline of the sitter does not run during a wait.
-    fn follow(&mut self, site: &Site, followed: &Followed) {
+    fn follow(&mut self, site: &HostContext, followed: &Followed) {
         self.report_change(site, followed);
         let (at, waits) = (site.now(), self.waits.since.is_some());
         let renew = |until: Timestamp| until.0 - at.0 < PAUSE_MS / 2;
@@ -268,7 +286,10 @@ enum Asked {
 }
 
 struct Desk {
-    site: Arc<Site>,
+    site: Arc<HostContext>,
+    /// Where it shows what agents are at.
+    live: Arc<LiveView>,
+    observers: Arc<TellObservers>,
     watch: Watch,
     inbox: Receiver<Order>,
     next: u64,
@@ -288,10 +309,10 @@ const READ_MAX: usize = 256 * 1024; // one agent must not keep the others waitin
 const SEEN_MAX: usize = 10_000; // control words of one run; an agent that says more repeats itself
 const STRIDES_MAX: u32 = 10_000; // facts of one run; long before that its iterations are used up
 const WORDS_MAX: usize = 200;
-const ASIDE_MAX: u64 = 4 << 20; // the end of a file an agent keeps: the last events are what matters
 
 impl Desk {
-    fn run(mut self) {
+    /// Follows until it is told to end; gives back who waits for that.
+    fn run(mut self) -> Option<Sender<()>> {
         loop {
             let pause = if self.open.is_empty() && self.unread.is_empty() { None } else { Some(TICK) };
             let ended = self.watch.wait(pause).unwrap_or_default();
@@ -307,9 +328,9 @@ impl Desk {
             loop {
                 match self.inbox.try_recv() {
                     Ok(Order::Follow(followed)) => self.take(*followed),
-                    Ok(Order::End) => return,
+                    Ok(Order::End(ended)) => return Some(ended),
                     Err(mpsc::TryRecvError::Empty) => break,
-                    Err(mpsc::TryRecvError::Disconnected) => return,
+                    Err(mpsc::TryRecvError::Disconnected) => return None,
                 }
             }
             self.tick();
@@ -325,7 +346,7 @@ impl Desk {
                 Ok(Found::Running(sitting)) => Some(sitting),
                 // It may well run: what cannot be looked at is not given up.
                 Err(error) if error.is_shortage() => {
-                    shortage::note(&self.site, &error_chain(&error));
+                    self.site.shortages.note(&error_chain(&error));
                     return self.unread.push(Unread::Start(Box::new(followed)));
                 }
                 Ok(Found::Never | Found::Starting | Found::Ended(_) | Found::Vanished) | Err(_) => None,
@@ -335,7 +356,7 @@ impl Desk {
             // Whatever the reason is, it says nothing about the run, which may well be alive.
             Some(Err(error)) => {
                 if is_shortage(&error) {
-                    shortage::note(&self.site, &format!("watch a run: {error}"));
+                    self.site.shortages.note(&format!("watch a run: {error}"));
                 }
                 return self.unread.push(Unread::Start(Box::new(followed)));
             }
@@ -412,14 +433,13 @@ impl Desk {
             open.waits.follow(site, &open.followed);
             open.dispatch(site, now);
             if open.answered && !before {
-                site.answered(open.followed.task.id);
+                let _ = site.mail.send(Mail::Answered(open.followed.task.id)); // the engine has left
             }
             open.reckon(site, now);
-            site.note_live(open.followed.task.id, open.spending(site, now));
-            site.show(open.followed.task.id, &open.live);
+            self.live.show(open.followed.task.id, open.spending(site, now), &open.live);
         }
         // Asked once for all of them: one that is ended for the day's budget ends the others, too.
-        let spent = site.spent();
+        let spent = self.live.spent(&site.settings.purse, site.now());
         for open in self.open.values_mut() {
             if open.asked.is_none()
                 && let Some(asked) = open.verdict(site, now, spent.as_ref())
@@ -435,7 +455,7 @@ impl Desk {
         self.watch.remove(id);
         // Most of what its end is judged by is read with git or from files. What could not be read would look as if the agent
         // had left nothing.
-        if self.open.contains_key(&id) && shortage::missing_to_read(&self.site).is_some() {
+        if self.open.contains_key(&id) && self.site.shortages.missing_to_read().is_some() {
             return self.unread.push(Unread::End(id));
         }
         let Some(mut open) = self.open.remove(&id) else { return };
@@ -448,7 +468,7 @@ impl Desk {
         if let Err(error) = &ended
             && error.is_shortage()
         {
-            shortage::note(&self.site, &error_chain(error));
+            self.site.shortages.note(&error_chain(error));
             self.open.insert(id, open);
             return self.unread.push(Unread::End(id));
         }
@@ -460,12 +480,8 @@ impl Desk {
         open.take_in(site, files, now);
         // Before its end: the account of a run whose last words ended a wait is free for other tasks.
         open.waits.report_change(site, &open.followed);
-        site.note_allowances(&open.followed.task, &open.seen);
-        site.view
-            .lock()
-            .expect("no thread panics while it holds the view")
-            .live
-            .remove(&open.followed.task.id);
+        self.live.note_allowances(&open.followed.task, &open.seen);
+        self.live.lock().view.live.remove(&open.followed.task.id);
         let (exit, took_ms, began_ms, oom_kills) = match ended {
             Ok(Found::Ended(ended)) => {
                 let took = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
@@ -484,7 +500,7 @@ impl Desk {
                 }
             }
         };
-        shortage::note_oom_kills(site, oom_kills);
+        site.shortages.note_oom_kills(oom_kills);
         // A wait for the account within the run is no working time.
         let took_ms = took_ms.saturating_sub(open.waits.all_ms(site.now()));
         let model_wait_ms = match open.unanswered {
@@ -562,10 +578,11 @@ impl Desk {
             return site.tell(task.id, News::AgentEnded(run));
         }
         // What comes next works in the same workspace, so it is told afterwards.
+        let observers = self.observers.clone();
         go(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
             if let Some(event) = Observed::end(&run.exit).filter(|_| task.issue.is_some())
-                && exchange::tell_observers(site, &task, event).is_err()
+                && observers(&task, event).is_err()
             {
                 return site.leave_to_next_run(task.id);
             }
@@ -581,13 +598,13 @@ const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 
 impl Open {
     /// Reads all that is left. An error: it cannot be read now.
-    fn read_to_end(&mut self, site: &Site, now: u64) -> std::io::Result<()> {
+    fn read_to_end(&mut self, site: &HostContext, now: u64) -> std::io::Result<()> {
         while self.read(site, READ_MAX, now)? > 0 {}
         Ok(())
     }
 
     /// Reads what is new; how many bytes that was. An error: the machine is out of something, and it can be read later.
-    fn read(&mut self, site: &Site, max: usize, now: u64) -> std::io::Result<usize> {
+    fn read(&mut self, site: &HostContext, max: usize, now: u64) -> std::io::Result<usize> {
         let mut read = 0;
         for stream in [Stream::Out, Stream::Err, Stream::Signals] {
             let follow = match stream {
@@ -628,13 +645,13 @@ impl Open {
     }
 
     /// Looks at the files of its own loop.
-    fn scan(&mut self, site: &Site, now: u64) {
+    fn scan(&mut self, site: &HostContext, now: u64) {
         let heard = self.walk.as_mut().map(|walk| walk.module.scan()).unwrap_or_default();
         self.take_in(site, heard, now);
     }
 
     /// Takes in what its files say. Each step is a fact of its own: they are counted, however often the engine ends.
-    fn take_in(&mut self, site: &Site, heard: Vec<Signal>, now: u64) {
+    fn take_in(&mut self, site: &HostContext, heard: Vec<Signal>, now: u64) {
         let Some(walk) = &mut self.walk else { return };
         self.waits.hear(&heard, site.now());
         let compactions = self.tally.compactions();
@@ -653,7 +670,7 @@ impl Open {
     }
 
     /// Types the next step, if its terminal waits for one.
-    fn dispatch(&mut self, site: &Site, now: u64) {
+    fn dispatch(&mut self, site: &HostContext, now: u64) {
         let Some(walk) = &mut self.walk else { return };
         let leaves = walk.leaves_since.is_some() || self.asked.is_some();
         if let Some(desk) = &mut walk.desk {
@@ -678,7 +695,7 @@ impl Open {
     }
 
     /// Reads what the agent keeps of its session beside what it writes out.
-    fn read_aside(&mut self, site: &Site) {
+    fn read_aside(&mut self, site: &HostContext) {
         let session = self.seen.iter().rev().find_map(|signal| match signal {
             Signal::Started { session, .. } => session.clone(),
             _ => None,
@@ -694,18 +711,18 @@ impl Open {
     }
 
     /// Whether it is time to look for signs of life.
-    fn is_due(&self, site: &Site, now: u64) -> bool {
+    fn is_due(&self, site: &HostContext, now: u64) -> bool {
         self.sitting.is_some() && self.vital.is_due(now, &site.settings.run.watch)
     }
 
     /// Takes in what was seen of its processes and its workspace.
-    fn look(&mut self, site: &Site, now: u64, pulse: sitter::Pulse) {
+    fn look(&mut self, site: &HostContext, now: u64, pulse: sitter::Pulse) {
         let fingerprint = fingerprint(site, &self.followed.task);
         self.vital.look(now, pulse, fingerprint, &site.settings.run.watch);
     }
 
     /// Says what is known of it now.
-    fn reckon(&mut self, site: &Site, now: u64) {
+    fn reckon(&mut self, site: &HostContext, now: u64) {
         let watch = &site.settings.run.watch;
         let pulse = self.pulse(now);
         self.live.class = Some(liveness::class(&pulse, watch));
@@ -743,8 +760,8 @@ impl Open {
     }
 
     /// How long it has worked: waits for its account, and for an answer of its model that has not come yet, do not count.
-    fn worked_ms(&self, site: &Site, now: u64) -> u64 {
-        let watch = recovering::watch(site, &self.followed.task);
+    fn worked_ms(&self, site: &HostContext, now: u64) -> u64 {
+        let watch = watch(site, &self.followed.task);
         let model_ms = match self.waits.waits.since {
             Some(_) => 0, // it is in the other
             None => match self.unanswered {
@@ -758,14 +775,14 @@ impl Open {
         now.saturating_sub(self.vital.began_ms).saturating_sub(waited_ms)
     }
 
-    fn spending(&self, site: &Site, now: u64) -> Spending {
+    fn spending(&self, site: &HostContext, now: u64) -> Spending {
         Spending { usage: self.tally.usage(&site.settings.prices), time_ms: self.worked_ms(site, now) }
     }
 
     /// Whether it is to end now, and why.
-    fn verdict(&self, site: &Site, now: u64, spent: Option<&Spent>) -> Option<Asked> {
+    fn verdict(&self, site: &HostContext, now: u64, spent: Option<&Spent>) -> Option<Asked> {
         let Followed { task, attempt, .. } = &self.followed;
-        let watch = recovering::watch(site, task);
+        let watch = watch(site, task);
         let class = || liveness::class(&self.pulse(now), &watch);
         let early = liveness::early(&Case {
             stopped: site.is_stopped(task.id, *attempt),
@@ -785,16 +802,16 @@ impl Open {
     }
 
     /// Brings the run to an end: at once, or a loop of its own after the step under way, with a bound.
-    fn part(&mut self, site: &Site, asked: Asked, now: u64) {
+    fn part(&mut self, site: &HostContext, asked: Asked, now: u64) {
         let run = &site.settings.run;
         if asked == Asked::Early(Early::Unanswered) && self.unanswered.is_none() {
-            let watch = recovering::watch(site, &self.followed.task);
+            let watch = watch(site, &self.followed.task);
             let wait_ms = liveness::model_wait_ms(&self.pulse(now), &watch);
             self.unanswered = Some(UnansweredWait { wait_ms, asked_ms: now });
         }
         let farewell = match (&asked, self.course()) {
             (Asked::Early(Early::Stopped), Some(_))
-                if site.manner(self.followed.task.id, self.followed.attempt) == Some(Manner::Now) =>
+                if site.active.manner(self.followed.task.id, self.followed.attempt) == Some(Manner::Now) =>
             {
                 Farewell::Now(None)
             }
@@ -823,7 +840,7 @@ impl Open {
     }
 
     /// Writes its stop file; whether that could be done.
-    fn tell_to_stop(&self, site: &Site, reason: StopReason) -> bool {
+    fn tell_to_stop(&self, site: &HostContext, reason: StopReason) -> bool {
         self.walk.as_ref().is_some_and(|walk| walk.module.ask_to_stop(reason, site.now()))
     }
 
@@ -836,7 +853,7 @@ impl Open {
     }
 
     /// Presses a sitter that does not end its run in time, at last by force: in a thread, as that may take seconds.
-    fn press(&mut self, site: &Arc<Site>, now: u64) {
+    fn press(&mut self, site: &Arc<HostContext>, now: u64) {
         let Some(sitting) = &self.sitting else { return };
         if self.asked.is_none() && self.waits.paused_until.is_some() {
             return self.patience.wait(now); // so does its sitter
@@ -933,43 +950,6 @@ impl Open {
     }
 }
 
-impl Site {
-    /// Whether a budget of the run or the day is used up.
-    fn spent(&self) -> Option<Spent> {
-        let meter = self.meter.lock().expect("no thread panics while it holds the meter");
-        meter.spent(&self.settings.purse, self.now())
-    }
-
-    fn note_live(&self, task: TaskId, spending: Spending) {
-        let mut meter = self.meter.lock().expect("no thread panics while it holds the meter");
-        meter.live.insert(task, spending);
-    }
-
-    fn answered(&self, task: TaskId) {
-        let _ = self.mail.send(Mail::Answered(task)); // the engine has left
-    }
-
-    fn note_allowances(&self, task: &Task, seen: &VecDeque<Signal>) {
-        let Some(driving) = &task.driving else { return };
-        let last = seen.iter().rev().find_map(|signal| match signal {
-            Signal::Allowance { used_percent, until } => {
-                Some(Allowance { used_percent: *used_percent, until: *until })
-            }
-            Signal::Quota { until } => Some(Allowance { used_percent: 100, until: *until }),
-            _ => None,
-        });
-        if let Some(allowance) = last {
-            let mut view = self.view.lock().expect("no thread panics while it holds the view");
-            view.allowances.insert(driving.account.clone(), allowance);
-        }
-    }
-
-    fn show(&self, task: TaskId, live: &Live) {
-        let mut view = self.view.lock().expect("no thread panics while it holds the view");
-        view.live.insert(task, live.clone());
-    }
-}
-
 fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> Exit {
     match (ended.cause, &ended.exit) {
         (_, sitter::Exit::NotStarted { message, denied, .. }) => {
@@ -995,7 +975,7 @@ fn exit_for(asked: Asked) -> Exit {
 
 /// A number that changes when the agent commits, stages or makes files at the root: cheap, and enough beside the other
 /// signs.
-fn fingerprint(site: &Site, task: &Task) -> u64 {
+fn fingerprint(site: &HostContext, task: &Task) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     if let Some(workspace) = site.pool.existing(&task.id.to_string()) {
@@ -1008,92 +988,8 @@ fn fingerprint(site: &Site, task: &Task) -> u64 {
     hasher.finish()
 }
 
-/// The end of the newest file below `root` whose name ends with `suffix`.
-pub(crate) fn kept_aside(root: &Path, suffix: &str) -> Option<Vec<u8>> {
-    newest(root, suffix).and_then(|path| tail(&path).ok())
-}
-
-/// The newest file below `root` whose name ends with `suffix`.
-fn newest(root: &Path, suffix: &str) -> Option<PathBuf> {
-    const DEPTH_MAX: usize = 5; // year, month, day and a little more
-    const ENTRIES_MAX: usize = 20_000; // a year of sessions
-    let mut found: Option<(std::time::SystemTime, PathBuf)> = None;
-    let mut folders = vec![(root.to_owned(), 0)];
-    let mut entries = 0;
-    while let Some((folder, depth)) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            entries += 1;
-            if entries > ENTRIES_MAX {
-                return found.map(|(_, path)| path);
-            }
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && depth < DEPTH_MAX {
-                folders.push((entry.path(), depth + 1));
-            } else if kind.is_file() && entry.file_name().to_string_lossy().ends_with(suffix) {
-                let Some(at) = entry.metadata().ok().and_then(|meta| meta.modified().ok()) else { continue };
-                if found.as_ref().is_none_or(|(newest, _)| at > *newest) {
-                    found = Some((at, entry.path()));
-                }
-            }
-        }
-    }
-    found.map(|(_, path)| path)
-}
-
-/// The end of a file, from the beginning of a line.
-fn tail(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    use std::os::unix::fs::OpenOptionsExt as _;
-    // Agents can write there: a link or a pipe in its place is not followed, and not waited for.
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let mut file =
-        std::fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(std::io::ErrorKind::InvalidInput.into());
-    }
-    let length = meta.len();
-    let from = length.saturating_sub(ASIDE_MAX);
-    file.seek(SeekFrom::Start(from))?;
-    let mut bytes = Vec::new();
-    file.take(ASIDE_MAX).read_to_end(&mut bytes)?;
-    let start =
-        if from == 0 { 0 } else { bytes.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1) };
-    Ok(bytes.split_off(start))
-}
-
-/// What the step must leave behind and has not: missing, empty, not a plain file, or older than the run.
-pub(crate) fn missing_outputs(site: &Site, task: &Task, began_ms: i64) -> Vec<String> {
-    let step = task.step().and_then(|name| task.flow.as_ref()?.step(name));
-    let Some(StepKind::Agent { output, .. }) = step.map(|step| &step.kind) else { return Vec::new() };
-    let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return output.clone() };
-    let there = |name: &str| {
-        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-        let Ok(meta) = std::fs::symlink_metadata(workspace.path().join(name)) else { return false };
-        let written = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let new = written.is_some_and(|at| i64::try_from(at.as_millis()).is_ok_and(|ms| ms >= began_ms));
-        plain && meta.is_file() && meta.len() > 0 && new
-    };
-    let specified = || {
-        let folder = &site.settings.tracker.spec_path;
-        let names = std::fs::read_dir(workspace.path().join(folder)).into_iter().flatten().flatten();
-        let number = Source::of(&task.spec.source).and_then(|source| IssueNumber::new(source.number));
-        let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
-        number.is_some_and(|number| {
-            names.any(|name| is_spec(&name, number) && there(&format!("{folder}/{name}")))
-        })
-    };
-    let is_there = |name: &str| if name == SPEC { specified() } else { there(name) };
-    // By the name an agent and a person can look for.
-    let named = |name: &String| match name.as_str() {
-        SPEC => spec_of(site, task).unwrap_or_else(|| name.clone()),
-        _ => name.clone(),
-    };
-    output.iter().filter(|name| !is_there(name)).map(named).collect()
-}
-
 /// Notes that a run has left its workspace with all its processes.
-fn note_vacated(site: &Site, followed: &Followed) {
+fn note_vacated(site: &HostContext, followed: &Followed) {
     let Some(workspace) = site.pool.existing(&followed.task.id.to_string()) else { return };
     // Without the note the next one gets another folder, which costs time and nothing else.
     let _noted = workspace.note_vacated(&marker(site, &followed.dir));

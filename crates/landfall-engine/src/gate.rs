@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use landfall_host::crash;
@@ -18,32 +18,40 @@ use landfall_model::case_collision::{CaseCollision, find_case_collision};
 use landfall_model::denial::SandboxDenial;
 use landfall_model::gaming;
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
-use landfall_model::issue::{self, IssueKind, Source};
 use landfall_model::proof;
-use landfall_model::resource::{MachineResource, blamed_for_oom_kills, blamed_for_red_check, named_in};
+use landfall_model::resource::{MachineResource, blamed_for_oom_kills, blamed_for_red_check, named_by_errno};
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
-use landfall_trackers::registry;
 
+use crate::active_work::CheckStart;
+use crate::commit_message::{headline, issue_trailers, subject};
 use crate::confine::{self, Reach};
-use crate::engine::{Mail, settings_in};
+use crate::digests::{digest, environment_of};
+use crate::engine_context::EngineContext;
+use crate::environment::with;
+use crate::git_refs::{collect_detail, task_ref};
+use crate::host_context::HostContext;
+use crate::ids;
 use crate::journal_link;
 use crate::land;
-use crate::launch::{marker, settled, with};
+use crate::lane_pool::LaneHold;
+use crate::mail::Mail;
+use crate::measured::BaselineEntry;
 use crate::module;
+use crate::output_text::{TESTS_TAIL, excerpt, tail};
 use crate::papers;
 use crate::patience::{Patience, Press, abandon, wait_for_end};
-use crate::perform::{collect_detail, task_ref};
-use crate::queue::{self, Settled};
+use crate::premerge::{Settled, clashes, settle};
+use crate::run_folder::{marker, settled};
 use crate::settings::{Confinement, SensitiveSettings, Verify, VerifyCommand};
+use crate::settings_file::settings_in;
 use crate::shortage;
-use crate::site::{self, BaselineEntry, CheckStart, Site};
 use crate::test_evidence;
 use crate::trust::{TrustStore, TrustVerdict};
 use crate::warm_caches;
 
 /// Brings the work in, merges it and verifies the result. Each part repeats safely: objects are added, refs of ours are
 /// moved, a lane is made clean before it is used.
-pub(crate) fn check(site: &Arc<Site>, task: &Task, attempt: Attempt, head: Option<Commit>) {
+pub(crate) fn check(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, head: Option<Commit>) {
     match try_check(site, task, attempt, head) {
         _ if is_interrupted(site) => {}
         Ok(Some(news)) => site.tell(task.id, news),
@@ -52,27 +60,24 @@ pub(crate) fn check(site: &Arc<Site>, task: &Task, attempt: Attempt, head: Optio
     }
 }
 
-fn is_interrupted(site: &Site) -> bool {
+fn is_interrupted(site: &HostContext) -> bool {
     site.interrupted.is_set()
 }
 
 /// Ends the checks under way without believing what they come to: they are done again by the next run.
-pub(crate) fn interrupt(site: &Site) {
+pub(crate) fn interrupt(site: &HostContext) {
     site.interrupted.set();
-    let checking = || site.checking.lock().expect("no thread panics while it holds it").clone();
-    for dir in checking().keys() {
+    for dir in site.active.checks().keys() {
         end_check(site, dir);
     }
     // A check that was just being started is ended by its own thread, which looks after the start. Once none is on
     // record none can begin, and the process may go. The bound is for a sitter that is stuck in the kernel.
-    let checking = site.checking.lock().expect("no thread panics while it holds it");
-    let waited = site.check_over.wait_timeout_while(checking, INTERRUPT_MAX, |checking| !checking.is_empty());
-    drop(waited.expect("no thread panics while it holds it"));
+    site.active.wait_for_checks(INTERRUPT_MAX);
 }
 
 /// Ends the checks whose name begins so.
-pub(crate) fn end_checks(site: &Site, name: &str) {
-    let checking = site.checking.lock().expect("no thread panics while it holds it").clone();
+pub(crate) fn end_checks(site: &HostContext, name: &str) {
+    let checking = site.active.checks();
     let named = |dir: &&PathBuf| dir.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name));
     for dir in checking.keys().filter(named) {
         end_check(site, dir);
@@ -82,7 +87,7 @@ pub(crate) fn end_checks(site: &Site, name: &str) {
 const INTERRUPT_MAX: Duration = Duration::from_secs(30);
 
 /// Ends the check in `dir`, if it runs, and waits until nothing of it is left.
-pub(crate) fn end_check(site: &Site, dir: &Path) {
+pub(crate) fn end_check(site: &HostContext, dir: &Path) {
     match settled(dir) {
         Ok(Found::Running(sitting)) => {
             let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
@@ -94,14 +99,14 @@ pub(crate) fn end_check(site: &Site, dir: &Path) {
 }
 
 fn try_check(
-    site: &Site,
+    site: &EngineContext,
     task: &Task,
     attempt: Attempt,
     head: Option<Commit>,
 ) -> Result<Option<News>, String> {
     let git = |error: GitError| error.full();
     let (head, leftovers) = match head {
-        Some(head) => (site::oid(&head), false),
+        Some(head) => (ids::oid(&head), false),
         None if is_rebuilt(site, task) => {
             // What this attempt has collected is whole. Anything else is less than what the agent called complete.
             let pin = task_ref("tasks", task.id, &attempt.to_string());
@@ -119,7 +124,7 @@ fn try_check(
         },
     };
     crash::point("check.collected");
-    drop(site.landing.lock().expect("no thread panics while it lands"));
+    site.landing.wait();
     // What others push to a forge while an issue is worked on is met here, before anybody reads the work.
     let base = match task.issue {
         Some(_) => land::look_far(site, 0).map_err(git)?.ours,
@@ -127,10 +132,10 @@ fn try_check(
     };
     let by = Signature::landfall(site.clock.now_ms());
     let conflict = |head: &Oid, paths: &[ConflictedPath]| {
-        let (head, base) = (site::commit(head), site::commit(&base));
-        Ok(Some(News::MergeConflict { attempt, head, base, clashes: queue::clashes(paths) }))
+        let (head, base) = (ids::commit(head), ids::commit(&base));
+        Ok(Some(News::MergeConflict { attempt, head, base, clashes: clashes(paths) }))
     };
-    let head = match queue::settle(site, &base, &head, &by).map_err(git)? {
+    let head = match settle(site, &base, &head, &by).map_err(git)? {
         Settled::AsItIs => head,
         Settled::Anew(settled) => {
             let pin = task_ref("tasks", task.id, &format!("{attempt}-merged"));
@@ -172,7 +177,7 @@ fn try_check(
     };
     Ok(Some(News::Checked {
         attempt,
-        head: site::commit(&head),
+        head: ids::commit(&head),
         leftovers,
         report,
         concerns,
@@ -184,7 +189,7 @@ fn try_check(
 
 /// Whether the workspace was made again after an unclean end and no agent has been started in it since. Where no agent ever
 /// works, as in a rollback, nothing of it was lost.
-pub(crate) fn is_rebuilt(site: &Site, task: &Task) -> bool {
+pub(crate) fn is_rebuilt(site: &HostContext, task: &Task) -> bool {
     if !task.flow.as_ref().is_some_and(|flow| flow.has_agent()) {
         return false;
     }
@@ -192,7 +197,7 @@ pub(crate) fn is_rebuilt(site: &Site, task: &Task) -> bool {
     workspace.is_some_and(|workspace| workspace.unannounced_rebuild().is_some())
 }
 
-fn collect(site: &Site, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
+fn collect(site: &HostContext, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
     let workspace = site.pool.existing(&task.id.to_string()).ok_or(CollectError::WorkspaceGone)?;
     let leftovers = site.settings.land.commit_leftovers.then(|| Leftovers {
         message: format!("{} ({}): what the agent left uncommitted\n", subject(&task.spec.title), task.id),
@@ -209,40 +214,6 @@ fn collect(site: &Site, task: &Task, attempt: Attempt) -> Result<(Oid, bool), Co
     Ok((collected.head, collected.leftovers))
 }
 
-/// A title as the first line of a commit message.
-pub(crate) fn subject(title: &str) -> String {
-    const MAX: usize = 60;
-    if title.chars().count() <= MAX {
-        return title.to_owned();
-    }
-    let cut: String = title.chars().take(MAX - 1).collect();
-    format!("{}…", cut.trim_end())
-}
-
-/// The first line of what lands of a task. That of an issue says what kind of work it is.
-pub(crate) fn headline(task: &Task) -> String {
-    let title = subject(&task.spec.title);
-    let Some(issue) = &task.issue else { return title };
-    let kind = issue.seen.as_ref().and_then(|seen| IssueKind::from_word(seen.kind.as_deref()?));
-    issue::headline(kind, &title)
-}
-
-/// What a commit says of the issue it is for. Only a forge that keeps both closes it by that.
-pub(crate) fn issue_trailers(task: &Task) -> String {
-    let Some(source) = task.issue.as_ref().and_then(|_| Source::of(&task.spec.source)) else {
-        return String::new();
-    };
-    let closes = closing_words(task, &source).map(|words| words + "\n\n").unwrap_or_default();
-    format!("{closes}Landfall-Issue: {source}\n")
-}
-
-/// The words by which a forge closes the issue of a task, where they may be said.
-pub(crate) fn closing_words(task: &Task, source: &Source) -> Option<String> {
-    let seen = task.issue.as_ref().and_then(|issue| issue.seen.as_ref());
-    let is_read_there = registry::find(&source.tracker).is_ok_and(|entry| entry.away);
-    issue::closing_words(source, is_read_there, seen.is_some_and(|seen| seen.side_base))
-}
-
 fn message(task: &Task, attempt: Attempt) -> String {
     let (title, id) = (headline(task), task.id);
     format!("{title} ({id})\n\n{}Landfall-Task: {id}\nLandfall-Attempt: {attempt}\n", issue_trailers(task))
@@ -250,11 +221,11 @@ fn message(task: &Task, attempt: Attempt) -> String {
 
 /// The verify section as it stands on the base. A base without settings is judged by the person's own, which no agent
 /// can write.
-pub(crate) fn verify_section(site: &Site, base: &Oid) -> Result<Result<Verify, String>, GitError> {
+pub(crate) fn verify_section(site: &HostContext, base: &Oid) -> Result<Result<Verify, String>, GitError> {
     const SETTINGS_MAX: u64 = 1 << 20;
     const SECTIONS_MAX: usize = 64; // bases that tasks at work still stand on
-    let sections = || site.sections.lock().expect("no thread panics while it holds the sections");
-    if let Some(known) = sections().get(base) {
+    let measured = || site.measured.lock().expect("no thread panics while it holds it");
+    if let Some(known) = measured().sections.get(base) {
         return Ok(known.clone());
     }
     let section = match site.store.read_blob(base, b"landfall.toml", SETTINGS_MAX)? {
@@ -273,7 +244,7 @@ pub(crate) fn verify_section(site: &Site, base: &Oid) -> Result<Result<Verify, S
             base.short()
         )));
     }
-    let mut sections = sections();
+    let sections = &mut measured().sections;
     if sections.len() >= SECTIONS_MAX {
         sections.clear();
     }
@@ -283,14 +254,14 @@ pub(crate) fn verify_section(site: &Site, base: &Oid) -> Result<Result<Verify, S
 
 /// Whether the checks of a base may run. Only checks without a sandbox need trust: they come from a commit that somebody else
 /// may have made, and the person has trusted those of the checkout.
-fn may_run_unconfined(site: &Site, base: &Oid, section: &Verify) -> bool {
+fn may_run_unconfined(site: &HostContext, base: &Oid, section: &Verify) -> bool {
     let commands =
         |verify: &Verify| verify.commands.iter().map(|check| check.run.clone()).collect::<Vec<_>>();
     let sandbox = site.settings.run.sandbox;
     if sandbox != Confinement::Off || commands(section) == commands(&site.settings.verify) {
         return true;
     }
-    let Ok(mut settings) = settings_in(&site.store, &site::commit(base)) else { return false };
+    let Ok(mut settings) = settings_in(&site.store, &ids::commit(base)) else { return false };
     settings.run.sandbox = sandbox; // that is what they would run with
     let store = TrustStore::of(&site.folder, site.repo.root());
     matches!(store.judge(&SensitiveSettings::of(&settings)), Ok(TrustVerdict::Trusted))
@@ -299,7 +270,7 @@ fn may_run_unconfined(site: &Site, base: &Oid, section: &Verify) -> bool {
 /// Verifies `merged`, the merge of `head` into `base`, or takes over a pass of the same tree. None: the engine was
 /// told to stop, and nothing is known.
 pub(crate) fn verify(
-    site: &Site,
+    site: &EngineContext,
     name: &str,
     base: &Oid,
     head: &Oid,
@@ -307,7 +278,7 @@ pub(crate) fn verify(
 ) -> Result<Option<GateReport>, GitError> {
     let tree = Tree::new(site.store.tree_of(merged)?.as_str());
     let environment = environment(site);
-    let (base_c, head_c, commit) = (site::commit(base), site::commit(head), site::commit(merged));
+    let (base_c, head_c, commit) = (ids::commit(base), ids::commit(head), ids::commit(merged));
     let blank = |config: &str, required: bool| GateReport {
         base: base_c.clone(),
         head: head_c.clone(),
@@ -347,7 +318,7 @@ pub(crate) fn verify(
         return Ok(Some(report));
     }
     let key = (report.tree.clone(), report.config.clone(), report.environment.clone());
-    let known = site.passes.lock().expect("no thread panics while it holds the passes").get(&key).cloned();
+    let known = site.passes.lock().passes.get(&key).cloned();
     if let Some(known) = known {
         report.commands = known.commands;
         report.sandbox = known.sandbox; // as it was when they ran
@@ -377,13 +348,14 @@ pub(crate) fn verify(
 }
 
 /// Why a tree cannot be checked out on the disk of the user's checkout, if that folds case.
-fn case_collision(site: &Site, base: &Oid, merged: &Oid) -> Result<Option<String>, GitError> {
-    let mut known = site.ignores_case.lock().expect("no thread panics while it holds it");
-    let ignores_case = match *known {
-        Some(known) => known,
-        None => *known.insert(site.repo.ignores_case()?),
+fn case_collision(site: &HostContext, base: &Oid, merged: &Oid) -> Result<Option<String>, GitError> {
+    let ignores_case = match site.ignores_case.get() {
+        Some(known) => *known,
+        None => {
+            let looked_up = site.repo.ignores_case()?;
+            *site.ignores_case.get_or_init(|| looked_up)
+        }
     };
-    drop(known);
     if !ignores_case {
         return Ok(None);
     }
@@ -403,11 +375,11 @@ fn case_collision(site: &Site, base: &Oid, merged: &Oid) -> Result<Option<String
 
 /// The state before the stage under way.
 fn began(task: &Task, base: &Oid) -> Oid {
-    task.staged.stage_before().map_or_else(|| base.clone(), |stage| site::oid(&stage.commit))
+    task.staged.stage_before().map_or_else(|| base.clone(), |stage| ids::oid(&stage.commit))
 }
 
 /// How large a change is. Of a diff that is cut, the lines that are there count.
-fn extent(site: &Site, from: &Oid, to: &Oid) -> Result<Extent, GitError> {
+fn extent(site: &HostContext, from: &Oid, to: &Oid) -> Result<Extent, GitError> {
     let names = site.store.diff_names(from, to)?;
     let parent =
         |it: &ChangedPath| it.path.iter().rposition(|byte| *byte == b'/').map(|at| it.path[..at].to_vec());
@@ -425,7 +397,7 @@ fn extent(site: &Site, from: &Oid, to: &Oid) -> Result<Extent, GitError> {
 /// They were written by agents, as the tests of the work were: they can hold it back and never let it through. None: the
 /// engine was told to stop.
 fn prove(
-    site: &Site,
+    site: &HostContext,
     task: &Task,
     name: &str,
     base: &Oid,
@@ -459,7 +431,7 @@ fn prove(
         };
         let mut before = None;
         if proof.before.is_none() {
-            let on = promise.before.as_ref().map_or_else(|| began.clone(), site::oid);
+            let on = promise.before.as_ref().map_or_else(|| began.clone(), ids::oid);
             let Some((colour, _)) = shown(&on, format!("{name}-p{place}-before"))? else { return Ok(None) };
             before = Some(colour);
         }
@@ -481,13 +453,13 @@ fn prove(
 }
 
 /// The answer to work that changes too many paths: the agent is told, and nothing else is looked at.
-fn refuse_paths(site: &Site, attempt: Attempt, error: &CollectError) -> Result<News, GitError> {
+fn refuse_paths(site: &EngineContext, attempt: Attempt, error: &CollectError) -> Result<News, GitError> {
     let CollectError::TooManyPaths { head, .. } = error else { unreachable!("asked for no other error") };
-    let commit = site::commit(head);
+    let commit = ids::commit(head);
     let excerpt =
         format!("{error}. Remove the paths that do not belong to the task, or add them to `.gitignore`.");
     let report = GateReport {
-        base: site::commit(&land::base(site)?),
+        base: ids::commit(&land::base(site)?),
         head: commit.clone(),
         commit: commit.clone(),
         tree: Tree::new(site.store.tree_of(head)?.as_str()),
@@ -552,71 +524,43 @@ pub(crate) struct Borrowed<'s> {
     _hold: LaneHold<'s>,
 }
 
-/// What keeps others out of a lane.
-pub(crate) enum LaneHold<'s> {
-    /// One of the lanes for candidates, by its number.
-    Numbered { site: &'s Site, number: usize },
-    /// The lane of the base.
-    Base { _guard: MutexGuard<'s, ()> },
-}
-
 impl<'s> Borrowed<'s> {
-    pub(crate) fn lane(site: &'s Site) -> Result<Self, GitError> {
+    pub(crate) fn lane(site: &'s HostContext) -> Result<Self, GitError> {
         // There is a lane for every verification that may run, and one for the landing; a rebuild may have to wait.
-        let lanes = site.lanes.lock().expect("no thread panics while it holds the lanes");
-        let mut lanes = site
-            .lane_free
-            .wait_while(lanes, |lanes| lanes.is_empty())
-            .expect("no thread panics while it holds the lanes");
-        let number = lanes.pop().expect("waited for");
-        drop(lanes);
-        let hold = LaneHold::Numbered { site, number };
+        let (number, hold) = site.lanes.take_numbered();
         let lane = Lane::open(&site.store, &site.folder.lanes().join(number.to_string()))?;
         Ok(Self { lane, _hold: hold })
     }
 
     /// The lane in which only the base is ever checked out. Whoever comes second waits, and then finds what the first
     /// one measured.
-    fn base_lane(site: &'s Site) -> Result<Self, GitError> {
-        let guard = site.base_lane.lock().expect("no thread panics while it holds the lane of the base");
+    fn base_lane(site: &'s HostContext) -> Result<Self, GitError> {
+        let hold = site.lanes.take_base();
         let lane = Lane::open(&site.store, &site.folder.lanes().join("base"))?;
-        Ok(Self { lane, _hold: LaneHold::Base { _guard: guard } })
-    }
-}
-
-impl Drop for LaneHold<'_> {
-    fn drop(&mut self) {
-        match self {
-            Self::Numbered { site, number } => {
-                site.lanes.lock().expect("no thread panics while it holds the lanes").push(*number);
-                site.lane_free.notify_one();
-            }
-            Self::Base { .. } => {}
-        }
+        Ok(Self { lane, _hold: hold })
     }
 }
 
 /// A check that runs in a lane, on record while it does: an engine that comes after a crash ends it before it uses the
 /// lane.
 struct Noted<'s> {
-    site: &'s Site,
+    site: &'s HostContext,
     dir: PathBuf,
     note: PathBuf,
 }
 
 impl<'s> Noted<'s> {
-    fn check(site: &'s Site, lane: &Lane, dir: &Path, begun: CheckStart) -> Self {
+    fn check(site: &'s HostContext, lane: &Lane, dir: &Path, begun: CheckStart) -> Self {
         let note = note_of(lane);
         let _ = std::fs::write(&note, dir.as_os_str().as_encoded_bytes()); // without it the sweep by marker remains
-        site.checking.lock().expect("no thread panics while it holds it").insert(dir.to_owned(), begun);
+        site.active.begin_check(dir, begun);
         Self { site, dir: dir.to_owned(), note }
     }
 }
 
 impl Drop for Noted<'_> {
     fn drop(&mut self) {
-        self.site.checking.lock().expect("no thread panics while it holds it").remove(&self.dir);
-        self.site.check_over.notify_all();
+        self.site.active.end_check(&self.dir);
         let _ = std::fs::remove_file(&self.note); // a note that stays names a check that has ended
     }
 }
@@ -628,7 +572,7 @@ fn note_of(lane: &Lane) -> PathBuf {
 /// One verification at work.
 #[derive(Clone, Copy)]
 pub(crate) struct Gate<'a> {
-    pub site: &'a Site,
+    pub site: &'a HostContext,
     pub name: &'a str,
     pub lane: &'a Lane,
     pub section: &'a Verify,
@@ -737,7 +681,8 @@ impl Gate<'_> {
                 shown = again;
             }
             let measured = BaselineEntry { seen: shown.seen.clone(), at_ms: self.site.clock.mono_ms() };
-            let mut baseline = self.site.baseline.lock().expect("no thread panics while it holds it");
+            let baseline =
+                &mut self.site.measured.lock().expect("no thread panics while it holds it").baseline;
             if baseline.len() >= BASELINE_MAX {
                 baseline.clear();
             }
@@ -749,8 +694,8 @@ impl Gate<'_> {
 
     /// What was seen of a command on the base. What was not a pass is believed only for a while: its cause may be gone.
     fn known_on_base(&self, key: &(Tree, Digest, String)) -> Option<Seen> {
-        let baseline = self.site.baseline.lock().expect("no thread panics while it holds it");
-        let BaselineEntry { seen, at_ms } = baseline.get(key)?;
+        let measured = self.site.measured.lock().expect("no thread panics while it holds it");
+        let BaselineEntry { seen, at_ms } = measured.baseline.get(key)?;
         let age_ms = self.site.clock.mono_ms().saturating_sub(*at_ms);
         let fresh = weigh(seen, None, None) == Outcome::Pass || age_ms < RED_BASE_MS;
         fresh.then(|| seen.clone())
@@ -863,7 +808,7 @@ impl Gate<'_> {
             limit_ms: command.timeout_ms,
         };
         let _noted = Noted::check(self.site, self.lane, &dir, begun);
-        if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
+        if is_interrupted(self.site) || self.site.active.is_abandoned(self.name) {
             return Ok(CheckEnd::Interrupted);
         }
         let ended = match sitter::start(&self.site.program, &dir, &spec) {
@@ -884,7 +829,7 @@ impl Gate<'_> {
         if matches!(&ended, Waited::Ended { ended, .. } if ended.left == 0) {
             self.lane.note_vacated(name)?;
         }
-        if is_interrupted(self.site) || self.site.is_abandoned(self.name) {
+        if is_interrupted(self.site) || self.site.active.is_abandoned(self.name) {
             return Ok(CheckEnd::Interrupted); // what it came to may be our own doing
         }
         crash::point("verify.run.after");
@@ -892,7 +837,7 @@ impl Gate<'_> {
             && [ended.out, ended.err].iter().any(|spool| spool.left_out > 0 && spool.bytes <= spec.out_cap)
         {
             // Its output is not whole, so neither is what it says of its tests.
-            let missing = shortage::find(self.site);
+            let missing = self.site.shortages.find();
             let afterwards = self.missing_after_cleanup(commit, &dir);
             if missing.is_some() && blamed_for_red_check(missing, afterwards).is_none() {
                 let seen = Seen { exit: Some(1), timed_out: false, tests: None, is_denied: false };
@@ -928,7 +873,7 @@ impl Gate<'_> {
         let exit = match &ended.exit {
             sitter::Exit::Code(code) => Some(*code),
             sitter::Exit::Signal(signal) => Some(128 + *signal), // as a shell would say it: the work's own crash
-            sitter::Exit::NotStarted { errno, message, .. } if resource_of(*errno).is_some() => {
+            sitter::Exit::NotStarted { errno, message, .. } if named_by_errno(*errno).is_some() => {
                 let doing = format!("start a check: {message}");
                 return Err(GitError::io(doing, std::io::Error::from_raw_os_error(*errno)));
             }
@@ -951,7 +896,7 @@ impl Gate<'_> {
         }
         // A check that fails while this machine is out of something may say nothing about the work.
         if is_red
-            && let missing @ Some(_) = shortage::find(self.site)
+            && let missing @ Some(_) = self.site.shortages.find()
             && let Some(resource) = blamed_for_red_check(missing, self.missing_after_cleanup(commit, &dir))
         {
             let doing = format!("run a check while this machine is out of {resource}");
@@ -985,12 +930,12 @@ impl Gate<'_> {
         oom_kills: u64,
     ) -> Result<bool, GitError> {
         const KNOWN_MAX: usize = 256; // an older one is run again once more
-        shortage::note_oom_kills(self.site, oom_kills);
+        self.site.shortages.note_oom_kills(oom_kills);
         if oom_kills == 0 {
             return Ok(false);
         }
         let tree = Tree::new(self.site.store.tree_of(commit)?.as_str());
-        let mut known = self.site.oom_checks.lock().expect("no thread panics while it holds it");
+        let known = &mut self.site.measured.lock().expect("no thread panics while it holds it").oom_checks;
         if known.len() >= KNOWN_MAX {
             known.clear();
         }
@@ -1004,13 +949,8 @@ impl Gate<'_> {
     fn missing_after_cleanup(&self, commit: &Oid, dir: &Path) -> Option<MachineResource> {
         let _ = self.lane.checkout(commit, Ignored::Remove); // if it fails, the shortage is still there
         confine::remove_tmp(dir);
-        shortage::find(self.site)
+        self.site.shortages.find()
     }
-}
-
-/// The resource that a system error is about.
-fn resource_of(errno: i32) -> Option<MachineResource> {
-    named_in(&std::io::Error::from_raw_os_error(errno).to_string())
 }
 
 /// Why this machine could not start a check.
@@ -1042,8 +982,6 @@ enum CheckEnd {
 const SITTER_RESTARTS_MAX: u32 = 4; // whoever kills that many in a row kills the next one, too
 const RED_BASE_MS: u64 = 20_000; // long enough for the tasks that fail together, short enough to see a mended machine
 const BASELINE_MAX: usize = 256; // what tasks at work still ask for; the rest is measured again
-pub(crate) const TESTS_TAIL: u64 = 1 << 20; // runners say how many tests ran at the end
-const EXCERPT_MAX: usize = 4_000; // what an agent can use of a failure; the whole log is in the folder of the run
 
 /// What waiting for a check came to.
 enum Waited {
@@ -1054,7 +992,7 @@ enum Waited {
 }
 
 /// Waits for a sitter, no longer than there is patience with it.
-fn wait(site: &Site, dir: &Path, sitting: &sitter::Sitting, mut patience: Patience) -> Waited {
+fn wait(site: &HostContext, dir: &Path, sitting: &sitter::Sitting, mut patience: Patience) -> Waited {
     const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this is for patience
     let mut overdue = false;
     let mut watch = None;
@@ -1076,7 +1014,7 @@ fn wait(site: &Site, dir: &Path, sitting: &sitter::Sitting, mut patience: Patien
 }
 
 /// A folder for a run of a check that no earlier run has used: after a crash the same check is run anew.
-fn free_folder(site: &Site, name: &str) -> PathBuf {
+fn free_folder(site: &HostContext, name: &str) -> PathBuf {
     let mut dir = site.folder.check(name);
     let mut number = 2;
     while dir.exists() {
@@ -1086,58 +1024,21 @@ fn free_folder(site: &Site, name: &str) -> PathBuf {
     dir
 }
 
-/// The end of a file as text.
-pub(crate) fn tail(path: &Path, max: u64) -> String {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    let Ok(mut file) = std::fs::File::open(path) else { return String::new() };
-    let len = file.metadata().map_or(0, |meta| meta.len());
-    let mut bytes = Vec::new();
-    if file.seek(SeekFrom::Start(len.saturating_sub(max))).is_err() || file.read_to_end(&mut bytes).is_err() {
-        return String::new();
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-pub(crate) fn excerpt(out: &str, err: &str) -> String {
-    let last = |text: &str, max: usize| {
-        let text = text.trim_end();
-        let from = text.char_indices().rev().map(|(at, _)| at).take_while(|at| text.len() - at <= max).last();
-        from.map_or(String::new(), |from| text[from..].to_owned())
-    };
-    match (out.trim().is_empty(), err.trim().is_empty()) {
-        (_, true) => last(out, EXCERPT_MAX),
-        (true, false) => last(err, EXCERPT_MAX),
-        (false, false) => format!("{}\n{}", last(out, EXCERPT_MAX / 2), last(err, EXCERPT_MAX / 2)),
-    }
-}
-
-/// The hash of a text.
-pub(crate) fn digest(text: &str) -> Digest {
-    Digest::new(blake3::hash(text.as_bytes()).to_hex().as_str())
-}
-
 /// What a pass depends on besides the tree and the section.
-fn environment(site: &Site) -> Digest {
+fn environment(site: &HostContext) -> Digest {
     environment_of(&site.env)
-}
-
-/// The same for the environment that checks get.
-pub(crate) fn environment_of(env: &[(std::ffi::OsString, std::ffi::OsString)]) -> Digest {
-    let path =
-        env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.to_string_lossy().into_owned());
-    digest(&format!("{} {} {}", std::env::consts::OS, std::env::consts::ARCH, path.unwrap_or_default()))
 }
 
 pub(crate) const DIFF_MAX: usize = 8 << 20;
 
 /// How many tests run on the base itself, if they tell. A base that a landing made is known; one that a person made is
 /// measured once, or else their first task could take tests away unseen.
-pub(crate) fn tests_on_base(site: &Site, name: &str, base: &Oid) -> Result<Option<u64>, GitError> {
+pub(crate) fn tests_on_base(site: &EngineContext, name: &str, base: &Oid) -> Result<Option<u64>, GitError> {
     let Some(report) = verify(site, &format!("{name}-base"), base, base, base)? else { return Ok(None) };
     let tests = report.tests();
     if !report.reused && !report.is_empty() {
         if report.outcome().is_green() {
-            site.passes.lock().expect("no thread panics while it holds the passes").note(&report);
+            site.passes.lock().passes.note(&report);
         }
         let event = EngineEvent::Measured { report };
         let _ = site.mail.send(Mail::Fact(event)); // the engine has left: it is measured again

@@ -10,8 +10,8 @@ use landfall_model::issue::{Paper, Phase, Source, later};
 use landfall_trackers::tracker::IssueNumber;
 
 use crate::exchange::{is_spec, spec_of};
+use crate::host_context::HostContext;
 use crate::papers;
-use crate::site::Site;
 
 /// The paper by which work without a spec is handed on.
 pub(crate) const PAPER: &str = "handoff.md";
@@ -39,7 +39,7 @@ impl Handed {
 }
 
 /// What is handed to the agent of `step`, which begins in `workspace`.
-pub(crate) fn handed(site: &Site, task: &Task, step: Option<&Step>, workspace: &Path) -> Handed {
+pub(crate) fn handed(site: &HostContext, task: &Task, step: Option<&Step>, workspace: &Path) -> Handed {
     let phase = step.and_then(|step| Phase::from_word(&step.phase));
     let (Some(issue), Some(step), Some(phase)) = (&task.issue, step, phase) else {
         return Handed::default();
@@ -67,7 +67,7 @@ pub(crate) fn handed(site: &Site, task: &Task, step: Option<&Step>, workspace: &
 }
 
 /// The spec of the issue of a task, as it is in a workspace. No link is followed on the way to it.
-fn read_spec(site: &Site, task: &Task, workspace: &Path) -> Option<Paper> {
+fn read_spec(site: &HostContext, task: &Task, workspace: &Path) -> Option<Paper> {
     let number = IssueNumber::new(Source::of(&task.spec.source)?.number)?;
     let folder = &site.settings.tracker.spec_path;
     let names = std::fs::read_dir(workspace.join(folder)).ok()?.flatten();

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use landfall_model::{Entry, World};
 
+use crate::environment::safe_environment;
 use crate::errand;
 use crate::folder::StateFolder;
 use crate::hooks::HookLine;
-use crate::launch::safe_environment;
 use crate::notify::{Post, Timing};
 use crate::occasions::{Heard, Priority, heard};
 use crate::settings::Settings;

@@ -11,7 +11,7 @@ use landfall_trackers::tracker::{
     Answer, IssueFilter, IssueNumber, Label, LabelSpec, Marker, NewIssue, Once, Title, Tracker,
 };
 
-use crate::gate::digest;
+use crate::digests::digest;
 use crate::handover::paper_of;
 
 const BYTES_MAX: u64 = 256 * 1024; // what the model reads of a spec

@@ -13,15 +13,18 @@ use landfall_model::queue::{HoldWhy, QueueNews};
 use landfall_model::{Commit, EngineEvent, Landed, Mover, Task, TaskId};
 
 use crate::ask::Rewritten;
-use crate::engine::Mail;
-use crate::perform::task_ref;
+use crate::base_tracker::Afar;
+use crate::engine_context::EngineContext;
+use crate::git_refs::task_ref;
+use crate::host_context::HostContext;
+use crate::ids;
+use crate::mail::Mail;
 use crate::settings::Publish;
-use crate::site::{self, Afar, Site};
 
 /// The tip of the base, after taking in what a person did to their branch meanwhile. Their commits win: if they only
 /// went ahead, so does the base. If they rewrote or deleted it, the landing queue is held until they say what is meant. A
 /// base that is where nobody we know put it is refused: agents know where the store is.
-pub(crate) fn base(site: &Site) -> Result<Oid, GitError> {
+pub(crate) fn base(site: &EngineContext) -> Result<Oid, GitError> {
     look(site).map(|look| look.ours)
 }
 
@@ -38,12 +41,12 @@ pub(crate) struct Look {
 }
 
 /// Looks at both, and takes in what a person did.
-pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
-    let _one = site.syncing.lock().expect("no thread panics while it compares");
+pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
+    let _one = site.base.compare();
     let branch = site.branch.as_str();
     let Some(ours) = site.store.base()? else {
         let theirs = site.store.import(&site.repo, &site.branch)?;
-        site.trust(&site::commit(&theirs));
+        site.base.trust(&ids::commit(&theirs));
         site.store.set_base(&theirs, None)?;
         seen(site, &theirs)?;
         tell_moved(site, None, &theirs, Mover::Person);
@@ -62,7 +65,7 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
         return Ok(Look { ours, theirs: None, apart: None, trouble: Some(reason) });
     }
     let theirs = site.store.import(&site.repo, &site.branch)?;
-    if !site.trusts(&site::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
+    if !site.base.trusts(&ids::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
         let what = format!("it is at {ours}, where neither a landing nor you have put it");
         // Nothing is built on it. The way out is the person's own branch, which nobody else writes.
         let reason =
@@ -95,7 +98,7 @@ const DEAF_MS: u64 = 300_000; // a remote that did not answer is left alone so m
 /// Like [`look`], and looks at the branch that is pushed to as well, if it was not asked for so long. What others push there
 /// is a person's as much as what is on the branch here: commits are taken in, and a branch that was rewritten or deleted
 /// holds the landing queue.
-pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
+pub(crate) fn look_far(site: &EngineContext, pace_ms: u64) -> Result<Look, GitError> {
     let mut near = look(site)?;
     let Publish::Push { remote, .. } = &site.settings.land.publish else {
         tell_restored(site, &near);
@@ -106,7 +109,7 @@ pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
     }
     let now = site.clock.mono_ms();
     // Whoever wants to land waits for the answer that another thread is asking for: it may be that nothing may land.
-    let mut afar = site.afar.lock().expect("no thread panics while it asks");
+    let mut afar = site.base.remote();
     let waited = |asked_ms: u64| now >= asked_ms.saturating_add(pace_ms);
     if !afar.asked_ms.is_none_or(waited) {
         near.trouble.clone_from(&afar.trouble);
@@ -125,27 +128,27 @@ pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
 }
 
 /// A hold for a branch that was rewritten or deleted ends once the branch is where it was.
-fn tell_restored(site: &Site, look: &Look) {
+fn tell_restored(site: &HostContext, look: &Look) {
     if look.trouble.is_none() {
         site.tell_queue(QueueNews::BranchRestored);
     }
 }
 
 /// Like [`look_far`], for whoever must know how it is now: the remote is asked, and if it does not answer nothing is known.
-pub(crate) fn look_now(site: &Site) -> Result<Look, GitError> {
+pub(crate) fn look_now(site: &EngineContext) -> Result<Look, GitError> {
     let near = look(site)?;
     let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(near) };
     if near.trouble.is_some() {
         return Ok(near);
     }
-    let afar = site.afar.lock().expect("no thread panics while it asks");
+    let afar = site.base.remote();
     let news = ask_afar(site, remote, &near.ours)?;
     heard(site, near, afar, (remote, news))
 }
 
 /// What follows from what a remote's branch is like.
 fn heard(
-    site: &Site,
+    site: &EngineContext,
     near: Look,
     mut afar: MutexGuard<'_, Afar>,
     (remote, news): (&str, Far),
@@ -182,7 +185,7 @@ enum Far {
     Trouble { why: HoldWhy, reason: String },
 }
 
-fn ask_afar(site: &Site, remote: &str, ours: &Oid) -> Result<Far, GitError> {
+fn ask_afar(site: &HostContext, remote: &str, ours: &Oid) -> Result<Far, GitError> {
     let branch = site.branch.as_str();
     let seen = site.store.remote_seen(remote, &site.branch)?;
     let from = seen.as_ref().unwrap_or(ours);
@@ -211,9 +214,9 @@ fn ask_afar(site: &Site, remote: &str, ours: &Oid) -> Result<Far, GitError> {
 }
 
 /// The base goes ahead to what a person has.
-fn follow(site: &Site, ours: Oid, theirs: &Oid) -> Result<Oid, GitError> {
+fn follow(site: &EngineContext, ours: Oid, theirs: &Oid) -> Result<Oid, GitError> {
     crash::point("base.follow");
-    site.trust(&site::commit(theirs));
+    site.base.trust(&ids::commit(theirs));
     Ok(match site.store.set_base(theirs, Some(&ours))? {
         Cas::Moved => {
             crash::point("base.followed");
@@ -255,29 +258,26 @@ const HERE: &str = ".";
 
 /// Where the person's branch was seen last. Where landed work is published on it, the facts say so; where it is pushed
 /// elsewhere, the base and the branch here go ways of their own.
-fn known(site: &Site) -> Result<Option<Oid>, GitError> {
+fn known(site: &EngineContext) -> Result<Option<Oid>, GitError> {
     match &site.settings.land.publish {
         Publish::Push { .. } => site.store.remote_seen(HERE, &site.branch),
-        Publish::Checkout | Publish::None => {
-            let theirs = site.theirs.lock().expect("no thread panics while it holds it");
-            Ok(theirs.as_ref().map(site::oid))
-        }
+        Publish::Checkout | Publish::None => Ok(site.base.theirs().as_ref().map(ids::oid)),
     }
 }
 
-fn seen(site: &Site, theirs: &Oid) -> Result<(), GitError> {
+fn seen(site: &EngineContext, theirs: &Oid) -> Result<(), GitError> {
     match &site.settings.land.publish {
         Publish::Push { .. } => site.store.note_remote(HERE, &site.branch, theirs),
         Publish::Checkout | Publish::None => {
-            crate::core::Outside::theirs(site, &site::commit(theirs));
+            site.base.note_theirs(&ids::commit(theirs));
             Ok(())
         }
     }
 }
 
 /// The person has seen that their branch was rewritten and says what is meant. Gives the facts that follow.
-pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEvent>, GitError> {
-    let _one = site.syncing.lock().expect("no thread panics while it compares");
+pub(crate) fn accept_rewrite(site: &EngineContext, how: Rewritten) -> Result<Vec<EngineEvent>, GitError> {
+    let _one = site.base.compare();
     let mut theirs = site.store.import(&site.repo, &site.branch)?;
     let Some(ours) = site.store.base()? else { return Ok(Vec::new()) };
     seen(site, &theirs)?;
@@ -285,13 +285,13 @@ pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEv
         theirs = afar;
     }
     let moved = |from: &Oid, to: &Oid, by: Mover| {
-        let (from, to) = (Some(site::commit(from)), site::commit(to));
+        let (from, to) = (Some(ids::commit(from)), ids::commit(to));
         EngineEvent::BaseMoved { from, to, by }
     };
     if ours == theirs {
         return Ok(Vec::new());
     }
-    if how == Rewritten::Keep && !site.trusts(&site::commit(&ours)) {
+    if how == Rewritten::Keep && !site.base.trusts(&ids::commit(&ours)) {
         let what =
             format!("it is at {ours}, which no landing has put there; your branch can be taken as it is");
         return Err(GitError::output("keep the base as it is", what));
@@ -303,7 +303,7 @@ pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEv
     // What landed stays reachable: certificates name it, and a person may want it back.
     let keep = RefName::new(&format!("refs/landfall/rewritten/{ours}")).expect("made of our own words");
     site.store.pin(&keep, &ours)?;
-    site.trust(&site::commit(&theirs));
+    site.base.trust(&ids::commit(&theirs));
     match site.store.set_base(&theirs, Some(&ours))? {
         Cas::Moved => Ok(vec![moved(&ours, &theirs, Mover::Person)]),
         Cas::Lost { .. } => {
@@ -313,7 +313,7 @@ pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEv
 }
 
 /// Where the branch of the remote that is pushed to was taken to by a rewrite; from here on that is where it is.
-fn rewritten_afar(site: &Site) -> Result<Option<Oid>, GitError> {
+fn rewritten_afar(site: &EngineContext) -> Result<Option<Oid>, GitError> {
     let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(None) };
     let now = match site.store.remote_news(&site.repo, remote, &site.branch, &seen)? {
@@ -327,31 +327,31 @@ fn rewritten_afar(site: &Site) -> Result<Option<Oid>, GitError> {
     if let Some(now) = &now {
         site.store.note_remote(remote, &site.branch, now)?;
     }
-    site.afar.lock().expect("no thread panics while it asks").trouble = None;
+    site.base.remote().trouble = None;
     Ok(now)
 }
 
 /// Whether a base that no fact names holds nothing but what is known: the engine may have ended between moving it and
 /// writing so. It is part of the person's branch, or it is their branch and landed work merged, and nothing besides.
-fn is_innocent(site: &Site, ours: &Oid, theirs: &Oid) -> Result<bool, GitError> {
+fn is_innocent(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<bool, GitError> {
     if site.store.is_ancestor(ours, theirs)? {
         return Ok(true);
     }
     let parents = site.store.parents_of(ours)?;
     let [person, landed] = parents.as_slice() else { return Ok(false) };
-    if !site.trusts(&site::commit(landed)) || !site.store.is_ancestor(person, theirs)? {
+    if !site.base.trusts(&ids::commit(landed)) || !site.store.is_ancestor(person, theirs)? {
         return Ok(false);
     }
     Ok(site.store.merge(person, landed)? == Merge::Clean { tree: site.store.tree_of(ours)? })
 }
 
-pub(crate) fn tell_moved(site: &Site, from: Option<&Oid>, to: &Oid, by: Mover) {
-    let event = EngineEvent::BaseMoved { from: from.map(site::commit), to: site::commit(to), by };
+pub(crate) fn tell_moved(site: &HostContext, from: Option<&Oid>, to: &Oid, by: Mover) {
+    let event = EngineEvent::BaseMoved { from: from.map(ids::commit), to: ids::commit(to), by };
     let _ = site.mail.send(Mail::Fact(event)); // the engine has left: the store itself knows where the base is
 }
 
 /// Recomputes a landing from the commits alone: the proof in words, or in what it differs.
-pub(crate) fn prove(site: &Site, claim: &LandingClaim) -> Result<Result<String, String>, GitError> {
+pub(crate) fn prove(site: &HostContext, claim: &LandingClaim) -> Result<Result<String, String>, GitError> {
     let heads: Vec<&str> = claim.candidate_heads.iter().map(Oid::short).collect();
     match site.store.check_landing(claim) {
         Ok(proof) => Ok(Ok(format!(
@@ -369,7 +369,7 @@ pub(crate) fn prove(site: &Site, claim: &LandingClaim) -> Result<Result<String, 
 
 /// A commit that undoes everything of a task that landed, pinned for the task `new` that will land it. What landed together with it
 /// stays.
-pub(crate) fn revert(site: &Site, task: &Task, new: TaskId) -> Result<Commit, GitError> {
+pub(crate) fn revert(site: &HostContext, task: &Task, new: TaskId) -> Result<Commit, GitError> {
     let by = Signature::landfall(site.clock.now_ms());
     // The newest first: what came before it is taken back from what is left.
     let mut all =
@@ -380,7 +380,8 @@ pub(crate) fn revert(site: &Site, task: &Task, new: TaskId) -> Result<Commit, Gi
     let head = match rest.is_empty() {
         true => newest,
         false => {
-            let message = format!("Roll back {}: {}\n", task.id, crate::gate::subject(&task.spec.title));
+            let message =
+                format!("Roll back {}: {}\n", task.id, crate::commit_message::subject(&task.spec.title));
             let together = site.store.merge_batch(&newest, &rest, &|_| message.clone(), &by)?;
             match together.prefixes.last() {
                 Some(last) if together.prefixes.len() == rest.len() => last.commit.clone(),
@@ -393,12 +394,12 @@ pub(crate) fn revert(site: &Site, task: &Task, new: TaskId) -> Result<Commit, Gi
         }
     };
     site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
-    Ok(site::commit(&head))
+    Ok(ids::commit(&head))
 }
 
 /// A child of a landed commit with the tree from before it: merged with any later base, it takes back just that.
-fn undone(site: &Site, task: &Task, landed: &Landed, by: &Signature) -> Result<Oid, GitError> {
-    let commit = site::oid(&landed.commit);
+fn undone(site: &HostContext, task: &Task, landed: &Landed, by: &Signature) -> Result<Oid, GitError> {
+    let commit = ids::oid(&landed.commit);
     let parents = site.store.parents_of(&commit)?;
     let (base, heads) = parents
         .split_first()
@@ -408,7 +409,7 @@ fn undone(site: &Site, task: &Task, landed: &Landed, by: &Signature) -> Result<O
         [] | [_] => Vec::new(),
         several => {
             let newest = task.gate.as_ref().filter(|_| task.landed.as_ref() == Some(landed));
-            let own = newest.map(|gate| site::oid(&gate.head)).ok_or_else(|| {
+            let own = newest.map(|gate| ids::oid(&gate.head)).ok_or_else(|| {
                 let (commit, id) = (commit.short(), task.id);
                 let what = format!("{commit} landed several tasks together, and which part was that of {id} is not known any more");
                 GitError::output("roll back", what)
@@ -429,16 +430,20 @@ fn undone(site: &Site, task: &Task, landed: &Landed, by: &Signature) -> Result<O
     let message = format!(
         "Roll back {}: {}\n\nThis undoes what commit {} brought of it.\n",
         task.id,
-        crate::gate::subject(&task.spec.title),
+        crate::commit_message::subject(&task.spec.title),
         landed.commit
     );
     site.store.commit(&before, &[commit], &message, by, by)
 }
 
 /// A commit on top of the base with every file as it was at a checkpoint, pinned for the task `new` that will land it.
-pub(crate) fn restore(site: &Site, checkpoint: &Checkpoint, new: TaskId) -> Result<Commit, GitError> {
+pub(crate) fn restore(
+    site: &EngineContext,
+    checkpoint: &Checkpoint,
+    new: TaskId,
+) -> Result<Commit, GitError> {
     let now = base(site)?;
-    let tree = site.store.tree_of(&site::oid(&checkpoint.commit))?;
+    let tree = site.store.tree_of(&ids::oid(&checkpoint.commit))?;
     let message = format!(
         "Restore checkpoint {}\n\nEvery file is as it was at {}.\n",
         checkpoint.name, checkpoint.commit
@@ -446,7 +451,7 @@ pub(crate) fn restore(site: &Site, checkpoint: &Checkpoint, new: TaskId) -> Resu
     let by = Signature::landfall(site.clock.now_ms());
     let head = site.store.commit(&tree, &[now], &message, &by, &by)?;
     site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
-    Ok(site::commit(&head))
+    Ok(ids::commit(&head))
 }
 
 /// The ref of a checkpoint, if it is a name that a ref can have.
@@ -456,12 +461,12 @@ pub(crate) fn checkpoint_ref(name: &str) -> Option<RefName> {
 
 /// Keeps what checkpoints stand for, or lets it go. Doing it again does no harm, and what fails loses nothing: the commits
 /// are part of the base, and what a person takes off it is kept under a ref of its own.
-pub(crate) fn keep_checkpoints(site: &Site, events: &[CheckpointEvent]) {
+pub(crate) fn keep_checkpoints(site: &HostContext, events: &[CheckpointEvent]) {
     for event in events {
         match event {
             CheckpointEvent::Made { name: made, commit, .. } => {
                 if let Some(name) = checkpoint_ref(made) {
-                    let _ = site.store.pin(&name, &site::oid(commit)); // the base has it
+                    let _ = site.store.pin(&name, &ids::oid(commit)); // the base has it
                 }
             }
             CheckpointEvent::Dropped { name: dropped } => {

@@ -1,47 +1,49 @@
 //! Starting an agent: its prompt, its environment, its sitter. Or adopting one that already runs.
 
-use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landfall_agents::registry::{self, UnknownAgent};
-use landfall_agents::{Brief, Ear, Launch, LaunchError, Needs, Profile};
+use landfall_agents::{Brief, Ear, Launch, LaunchError, Needs};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sandbox::can_isolate;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError, is_shortage};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
-use landfall_host::wait::FolderWatch;
 use landfall_model::issue::Source;
 use landfall_model::objective::{Refinement, RefinementState};
 use landfall_model::proof::Proof;
 use landfall_model::{
-    Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Style, Talk, Task, Traces, Usage,
-    Verdict,
+    Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Talk, Task, Traces, Usage, Verdict,
 };
 
+use crate::agent_run::{
+    DISPATCH, head_of, is_dispatched, profile_name, profile_of, reads, sat_with_ms, strides, workspace_name,
+};
 use crate::confine::{self, Reach};
+use crate::environment::{reachable, with};
 use crate::errand::error_chain;
 use crate::exchange::{SPEC, spec_of};
-use crate::follow::{Followed, Follower, missing_outputs};
+use crate::follow::{Followed, Follower};
 use crate::gate;
 use crate::guard::{self, Prints};
 use crate::handover;
+use crate::host_context::HostContext;
 use crate::journal_link;
 use crate::module;
 use crate::papers;
 use crate::patience::abandon;
-use crate::perform::{reads, take_room, workspace_name};
 use crate::ports;
 use crate::prompts::PromptContext;
+use crate::reader_workspace::{FindBase, take_room};
 use crate::recovering;
+use crate::run_folder::{key_and_session, marker, settled, write_private};
 use crate::settings::Confinement;
-use crate::shortage;
-use crate::site::{self, Site};
+use crate::step_outputs::missing_outputs;
 
 /// One run of an agent.
-pub(crate) struct Run {
+pub(crate) struct Run<'a> {
     /// Within this attempt.
     pub attempt: Attempt,
     /// Which.
@@ -52,10 +54,12 @@ pub(crate) struct Run {
     pub deadline_ms: u64,
     /// What it begins with.
     pub talk: Talk,
+    /// For the workspace of a reader.
+    pub find_base: FindBase<'a>,
 }
 
 /// Starts the agent, or adopts it. The folder of the run is the fence: there is never a second sitter in it.
-pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, run: &Run) {
+pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, run: &Run<'_>) {
     let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
     let marker = marker(site, &dir);
     if let Err(error) = journal_link::set_foreign_run_aside(&site.folder, &dir, &site.journal_id) {
@@ -108,33 +112,13 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
     }
 }
 
-/// What became of the sitter of `dir`, once it has had the time to say who it is.
-pub(crate) fn settled(dir: &Path) -> Result<Found, FindError> {
-    const SPAN: Duration = Duration::from_secs(60); // on a busy machine; a sitter that dies lets go of the lock at once
-    const PAUSE: Duration = Duration::from_millis(200); // for an end that leaves no trace in the folder
-    let deadline = Instant::now() + SPAN;
-    let mut watch = None;
-    loop {
-        match sitter::find(dir)? {
-            Found::Starting if Instant::now() < deadline => {}
-            found => return Ok(found),
-        }
-        match &watch {
-            None => watch = Some(FolderWatch::new(dir)), // looked at once more: what changed before is not reported
-            Some(watch) => {
-                let _ = watch.wait(PAUSE); // looked at again either way
-            }
-        }
-    }
-}
-
 /// [`settled`], asked again while this process is short of what looking takes. A run that cannot be looked at is not gone:
 /// to give it up would end a live agent. None: the engine ends before it can look.
-fn settled_when_readable(site: &Site, dir: &Path) -> Option<Result<Found, FindError>> {
+fn settled_when_readable(site: &HostContext, dir: &Path) -> Option<Result<Found, FindError>> {
     loop {
         match settled(dir) {
             Err(error) if error.is_shortage() => {
-                shortage::note(site, &error_chain(&error));
+                site.shortages.note(&error_chain(&error));
                 if site.interrupted.wait(SHORTAGE_PAUSE) {
                     return None;
                 }
@@ -146,17 +130,17 @@ fn settled_when_readable(site: &Site, dir: &Path) -> Option<Result<Found, FindEr
 
 /// Follows a run as soon as its record can be read. Without the record its signals would not be understood.
 fn follow_when_readable(
-    site: &Site,
+    site: &HostContext,
     follower: &Follower,
     task: &Arc<Task>,
-    run: &Run,
+    run: &Run<'_>,
     dir: &Path,
     sitting: Option<Sitting>,
 ) {
     loop {
         match Record::read(dir) {
             Err(error) if is_shortage(&error) => {
-                shortage::note(site, &format!("read the record of a run: {error}"));
+                site.shortages.note(&format!("read the record of a run: {error}"));
                 if site.interrupted.wait(SHORTAGE_PAUSE) {
                     return; // the engine ends: the next one adopts the run
                 }
@@ -183,12 +167,12 @@ fn follow_when_readable(
 /// How long to wait before a run is looked at again that could not be looked at for lack of a resource.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(200);
 
-fn failed(site: &Site, task: &Task, run: &Run, detail: String) {
+fn failed(site: &HostContext, task: &Task, run: &Run<'_>, detail: String) {
     confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
     site.tell(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
 }
 
-fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
+fn ended(site: &HostContext, task: &Task, run: &Run<'_>, exit: Exit) {
     confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
     let head_after = head_of(site, task);
     // Nothing was written in a run that nobody saw.
@@ -209,16 +193,10 @@ fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
     site.tell(task.id, News::AgentEnded(recovering::climbed(site, task, news)));
 }
 
-/// Where the task's branch stands; for evidence, read without a process.
-pub(crate) fn head_of(site: &Site, task: &Task) -> Option<landfall_model::Commit> {
-    let workspace = site.pool.existing(&task.id.to_string())?;
-    site.store.workspace_head(&workspace).map(|oid| site::commit(&oid))
-}
-
 fn followed(
-    site: &Site,
+    site: &HostContext,
     task: &Arc<Task>,
-    run: &Run,
+    run: &Run<'_>,
     dir: &Path,
     sitting: Option<Sitting>,
     record: Option<Record>,
@@ -316,34 +294,6 @@ impl Record {
     }
 }
 
-/// Writes a file that nobody else may read: it holds the key of a run.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)
-}
-
-/// Sixteen bytes nobody can guess.
-fn random() -> std::io::Result<[u8; 16]> {
-    use std::io::Read as _;
-    let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// A key for a run, and a name for a session of the agent: a UUID, because some insist on one.
-pub(crate) fn key_and_session() -> std::io::Result<(String, String)> {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let (key, mut id) = (random()?, random()?);
-    id[6] = id[6] & 0x0f | 0x40;
-    id[8] = id[8] & 0x3f | 0x80;
-    let id = hex(&id);
-    let parts = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]];
-    Ok((hex(&key), parts.join("-")))
-}
-
 enum Unlaunched {
     /// A person has to change something.
     Hopeless(String),
@@ -357,34 +307,6 @@ impl From<LaunchError> for Unlaunched {
     fn from(error: LaunchError) -> Self {
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
         Self::Hopeless(format!("{error}{hint}"))
-    }
-}
-
-/// The name of the profile a task is worked on with: that of the grant.
-fn profile_name(task: &Task) -> &str {
-    let asked = || task.spec.agent.as_deref().unwrap_or("default");
-    task.driving.as_ref().map_or_else(asked, |driving| driving.profile.as_str())
-}
-
-/// The profile a task is worked on with.
-pub(crate) fn profile_of(site: &Site, task: &Task) -> Option<Profile> {
-    site.settings.agents.get(profile_name(task)).map(agent_profile)
-}
-
-/// A profile of the settings as the agents know it.
-pub fn agent_profile(profile: &crate::settings::Profile) -> Profile {
-    Profile {
-        name: profile.name.clone(),
-        kind: profile.kind.clone(),
-        run: profile.run.clone(),
-        script: profile.script.as_ref().map(|path| path.to_string_lossy().into_owned()),
-        model: profile.model.clone(),
-        effort: profile.effort.clone(),
-        turns_max: profile.turns_max,
-        mcp: profile.mcp,
-        terminal_poll_ms: profile.terminal_poll_ms,
-        flags: profile.flags.clone(),
-        env: profile.env.clone(),
     }
 }
 
@@ -420,9 +342,9 @@ pub fn check_terminal(profile: &str, needs: &Needs, level: Confinement) -> Resul
 
 /// Starts the sitter and says who it is; none if there is one in the folder already.
 fn begin(
-    site: &Site,
+    site: &HostContext,
     task: &Task,
-    run: &Run,
+    run: &Run<'_>,
     dir: &Path,
     marker: &str,
 ) -> Result<Option<Sitting>, Unlaunched> {
@@ -434,7 +356,9 @@ fn begin(
         ))
     })?;
     let workspace = match reads(task) {
-        true => take_room(site, task, run.attempt, run.iteration).map_err(Unlaunched::Machine)?,
+        true => {
+            take_room(site, task, run.attempt, run.iteration, run.find_base).map_err(Unlaunched::Machine)?
+        }
         false => site
             .pool
             .existing(&workspace_name(task))
@@ -576,9 +500,9 @@ fn begin(
 }
 
 fn prompt(
-    site: &Site,
+    site: &HostContext,
     task: &Task,
-    run: &Run,
+    run: &Run<'_>,
     workspace: &Workspace,
     key: Option<&str>,
 ) -> Result<String, String> {
@@ -677,30 +601,6 @@ fn refinements(task: &Task) -> Vec<String> {
     all.map(|it| format!("{}. {}", it.number, it.text)).collect()
 }
 
-/// Whether the agent of this step runs a loop of its own, told by files.
-pub(crate) fn strides(task: &Task) -> bool {
-    task.strides() && !reads(task)
-}
-
-/// Whether the steps of such a loop are typed by us, one after the other.
-pub(crate) fn is_dispatched(task: &Task) -> bool {
-    strides(task) && task.driving.as_ref().is_some_and(|driving| driving.style == Style::Dispatch)
-}
-
-/// The template by which a dispatched agent is told each of its steps.
-pub(crate) const DISPATCH: &str = "dispatch";
-
-/// How long a sitter lets its run go on. A loop of the agent's own is asked to end first, and may finish its step.
-pub(crate) fn sat_with_ms(site: &Site, task: &Task, calls_model: bool, limit_ms: u64) -> u64 {
-    if limit_ms == 0 {
-        return 0;
-    }
-    let grace_ms = if strides(task) { site.settings.run.step_grace_ms } else { 0 };
-    // The wait for an answer of the model does not count, and the sitter knows nothing of that: we end such an agent in time.
-    let silence_ms = if calls_model { recovering::watch(site, task).silence_ms } else { 0 };
-    limit_ms.saturating_add(grace_ms).saturating_add(silence_ms)
-}
-
 /// The requirements a judge speaks of, one line each.
 fn requirements(task: &Task) -> Vec<String> {
     let all = task.staged.baseline();
@@ -748,92 +648,6 @@ fn past_line(past: &Past) -> String {
     };
     let left = if *committed { "it left commits" } else { "it left no commit" };
     format!("run {iteration} {what}; {left}")
-}
-
-/// Names every process of a run, so that what a dead sitter leaves behind can be found.
-pub(crate) fn marker(site: &Site, dir: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt as _;
-    let folder = blake3::hash(site.folder.root().as_os_str().as_bytes()).to_hex();
-    let name = dir.file_name().unwrap_or_default().to_string_lossy();
-    format!("{}/{name}", &folder.as_str()[..12])
-}
-
-/// The variables an agent or a check may have, besides those a person names. Credentials are not among them.
-const SAFE: [&str; 19] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TMPDIR",
-    "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_DATA_HOME",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "GOPATH",
-    "GOCACHE",
-    "JAVA_HOME",
-    "NODE_PATH",
-];
-
-/// Variables that name a file or a folder of certificates, without which nothing can be downloaded behind some proxies.
-pub(crate) const CERTIFICATES: [&str; 9] = [
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "PIP_CERT",
-    "UV_CERT",
-    "GIT_SSL_CAINFO",
-    "CARGO_HTTP_CAINFO",
-];
-
-/// The proxies of the user, whose names programs read in either case.
-const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
-
-/// Picks from the engine's environment what agents and checks may have.
-pub(crate) fn safe_environment(all: &[(OsString, OsString)], named: &[String]) -> Vec<(OsString, OsString)> {
-    let allowed = |key: &OsStr| {
-        key.to_str().is_some_and(|key| {
-            let is_proxy = PROXIES.iter().any(|proxy| proxy.eq_ignore_ascii_case(key));
-            let is_known = SAFE.contains(&key) || CERTIFICATES.contains(&key) || key.starts_with("LC_");
-            is_known || is_proxy || named.iter().any(|name| name == key)
-        })
-    };
-    let mut env: Vec<_> = all.iter().filter(|(key, _)| allowed(key)).cloned().collect();
-    env.push(("TERM".into(), "dumb".into()));
-    env.push(("CI".into(), "true".into()));
-    env
-}
-
-/// The environment with our own program at the end of its `PATH`: agents say where they stand by it.
-fn reachable(program: &Path, mut env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let (Some(folder), Some((_, path))) = (program.parent(), env.iter_mut().find(|(key, _)| key == "PATH"))
-    else {
-        return env;
-    };
-    let folders = std::env::split_paths(path).chain([folder.to_owned()]).collect::<Vec<_>>();
-    if let Ok(joined) = std::env::join_paths(folders) {
-        *path = joined;
-    }
-    env
-}
-
-/// The environment with these added; the later one of a name wins.
-pub(crate) fn with(
-    env: &[(OsString, OsString)],
-    more: Vec<(OsString, OsString)>,
-) -> Vec<(OsString, OsString)> {
-    let mut all: Vec<(OsString, OsString)> =
-        env.iter().filter(|(key, _)| !more.iter().any(|(name, _)| name == key)).cloned().collect();
-    all.extend(more);
-    all
 }
 
 /// What a reader of an issue's work is to look for: several readers look for different things.

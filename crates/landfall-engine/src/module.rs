@@ -7,7 +7,7 @@ use landfall_agents::files::{self, File, Files};
 use landfall_host::git::{Nook, Workspace};
 use landfall_model::{Digest, Doing, Signal, State, StopReason, Task, Timestamp};
 
-use crate::launch::write_private;
+use crate::run_folder::write_private;
 
 /// The folder of a task that came from no module.
 const OWN: &str = ".landfall/task";

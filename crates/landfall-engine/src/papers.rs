@@ -15,8 +15,8 @@ use landfall_model::score::{Dimension, points};
 use landfall_model::staged::{Judged, PLAN};
 use landfall_model::{Digest, StepKind, Task};
 
-use crate::gate::digest;
-use crate::site::Site;
+use crate::digests::digest;
+use crate::host_context::HostContext;
 
 /// Where they lie, for git: nothing below it is work.
 pub(crate) const PATTERN: &str = "/.landfall/task/";
@@ -47,7 +47,7 @@ pub(crate) fn has_any(task: &Task) -> bool {
 }
 
 /// Puts the papers of a task into a workspace.
-pub(crate) fn put(site: &Site, task: &Task, workspace: &Workspace) -> Result<(), String> {
+pub(crate) fn put(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
     if !has_any(task) {
         return Ok(());
     }
@@ -81,7 +81,7 @@ pub fn keep(papers: &Path, text: &str) -> std::io::Result<Digest> {
 
 /// What an agent left: kept by hash, and the outline of its plan.
 pub(crate) fn take(
-    site: &Site,
+    site: &HostContext,
     task: &Task,
     workspace: &Workspace,
 ) -> (Vec<(String, Digest)>, Option<Outline>) {

@@ -2,24 +2,28 @@
 //!
 //! Every effect may be performed again after a crash. What keeps that safe is said beside each.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard};
 
 use landfall_host::crash;
-use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefName, Signature, Workspace};
+use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, Signature};
 use landfall_host::sitter;
-use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, Stop, Task, TaskId};
+use landfall_model::{Attempt, Effect, News, QueueEffect, Stop, Task};
 
-use crate::engine::Mail;
+use crate::active_work::Manner;
+use crate::agent_run::reads;
+use crate::effect_thread::go;
+use crate::engine_context::EngineContext;
 use crate::follow::Follower;
-use crate::site::{self, Manner, Site};
-use crate::{
-    exchange, gate, land, launch, module, papers, queue, recovering, report, shortage, spare, workspace,
-};
+use crate::git_refs::{collect_detail, lower, task_ref};
+use crate::host_context::HostContext;
+use crate::ids;
+use crate::mail::Mail;
+use crate::reader_workspace::{give_up_reading, prepare_to_read};
+use crate::{exchange, gate, land, launch, module, queue, recovering, report, spare, workspace};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
-pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
+pub(crate) fn perform(site: &Arc<EngineContext>, follower: &Follower, task: Arc<Task>, effect: Effect) {
     match effect {
         Effect::Prepare { attempt, fresh, .. } => {
             go(site, "prepare", move |site| prepare(site, &task, attempt, fresh))
@@ -27,7 +31,8 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
         Effect::Spawn { attempt, iteration, step, deadline_ms, talk, .. } => {
             let follower = follower.clone();
             go(site, "spawn", move |site| {
-                let run = launch::Run { attempt, iteration, step, deadline_ms, talk };
+                let find_base = || land::base(site);
+                let run = launch::Run { attempt, iteration, step, deadline_ms, talk, find_base: &find_base };
                 launch::launch(site, &follower, &task, &run);
             });
         }
@@ -54,7 +59,7 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
 }
 
 /// Performs an order about a batch; `tasks` are its members.
-pub(crate) fn perform_queue(site: &Arc<Site>, tasks: Vec<Arc<Task>>, effect: QueueEffect) {
+pub(crate) fn perform_queue(site: &Arc<EngineContext>, tasks: Vec<Arc<Task>>, effect: QueueEffect) {
     match effect {
         QueueEffect::Build { batch, on, members } => {
             go(site, "build", move |site| queue::build(site, &tasks, batch, on, &members));
@@ -70,35 +75,12 @@ pub(crate) fn perform_queue(site: &Arc<Site>, tasks: Vec<Arc<Task>>, effect: Que
 }
 
 /// Whether workspaces are still being given up.
-pub(crate) fn tidying(site: &Site) -> bool {
+pub(crate) fn tidying(site: &EngineContext) -> bool {
     site.tidying.load(Ordering::SeqCst) > 0
 }
 
-/// Held by every thread that performs. A panic there is a bug that would leave a task waiting for ever, so it ends the
-/// process: the journal is whole and the next start goes on from it.
-pub(crate) struct Fuse;
-
-impl Drop for Fuse {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            std::process::abort();
-        }
-    }
-}
-
-/// Runs `work` in a thread, as soon as one can be had.
-pub(crate) fn go(site: &Arc<Site>, what: &'static str, work: impl FnOnce(&Arc<Site>) + Send + 'static) {
-    let work = move |site: &Arc<Site>| {
-        let _fuse = Fuse;
-        crash::point(&format!("effect.{what}.before"));
-        work(site);
-        crash::point(&format!("effect.{what}.after"));
-    };
-    shortage::start(site, what, Box::new(work));
-}
-
 /// Ends every agent and check that runs, at once. What they come to is told as always, or found by the next run.
-pub(crate) fn end_agents(site: &Site) {
+pub(crate) fn end_agents(site: &HostContext) {
     for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
         if let Ok(sitter::Found::Running(sitting)) = sitter::find(&entry.path()) {
             let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
@@ -106,18 +88,8 @@ pub(crate) fn end_agents(site: &Site) {
     }
 }
 
-/// The name of a task's workspace and of its refs.
-pub(crate) fn lower(task: TaskId) -> String {
-    format!("t{}", task.0)
-}
-
-/// A ref of ours that keeps something of a task.
-pub(crate) fn task_ref(kind: &str, task: TaskId, rest: &str) -> RefName {
-    RefName::new(&format!("refs/landfall/{kind}/{}/{rest}", lower(task))).expect("made of our own words")
-}
-
 /// Makes the workspace, or finds it standing: [`Pool::prepare`](landfall_host::git::Pool::prepare) repeats safely.
-fn prepare(site: &Arc<Site>, task: &Task, attempt: Attempt, fresh: bool) {
+fn prepare(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, fresh: bool) {
     match try_prepare(site, task, attempt, fresh) {
         Ok(base) => site.tell(task.id, News::WorkspaceReady { attempt, base }),
         Err(detail) => site.tell(task.id, News::MachineFailed { attempt, detail, hopeless: false }),
@@ -125,7 +97,7 @@ fn prepare(site: &Arc<Site>, task: &Task, attempt: Attempt, fresh: bool) {
 }
 
 fn try_prepare(
-    site: &Arc<Site>,
+    site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
     fresh: bool,
@@ -139,7 +111,7 @@ fn try_prepare(
         let made_for_this = task.workspace.is_some() || !fresh;
         if made_for_this {
             workspace::after_create(site, task, &standing)?; // it may have been cut short
-            return Ok(site::commit(standing.base()));
+            return Ok(ids::commit(standing.base()));
         }
         workspace::before_remove(site, task, &standing);
         let keep = task_ref("kept", task.id, &attempt.to_string());
@@ -150,122 +122,22 @@ fn try_prepare(
     let branch = format!("landfall/{}", lower(task.id));
     if let Some(workspace) = spare::take(site, task, &name, &branch).map_err(|error| error.full())? {
         workspace::after_create(site, task, &workspace)?;
-        return Ok(site::commit(workspace.base()));
+        return Ok(ids::commit(workspace.base()));
     }
     let base = match (&task.head, task.workspace.is_some()) {
-        _ if task.restart.is_some() => site::oid(task.restart.as_ref().expect("just seen")),
+        _ if task.restart.is_some() => ids::oid(task.restart.as_ref().expect("just seen")),
         // The folder was lost, the work was not: it goes on from what is in the store.
-        (Some(head), true) => site::oid(head),
+        (Some(head), true) => ids::oid(head),
         _ => land::base(site).map_err(|error| error.full())?,
     };
     let workspace = site.pool.prepare(&name, &base, &branch).map_err(|error: GitError| error.full())?;
     workspace::after_create(site, task, &workspace)?;
-    Ok(site::commit(workspace.base()))
-}
-
-/// Whether the agent of a task reads the work of another.
-pub(crate) fn reads(task: &Task) -> bool {
-    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
-    step.is_some_and(|step| step.kind.reads())
-}
-
-/// The name of the workspace that the agent of a task works in. Whoever reads has one of their own: what they write there
-/// goes nowhere.
-pub(crate) fn workspace_name(task: &Task) -> String {
-    match reads(task) {
-        true => format!("{}-review", task.id),
-        false => task.id.to_string(),
-    }
-}
-
-/// A workspace with the work as it was verified, to be read and thrown away. The task's own stays as it is.
-fn prepare_to_read(site: &Arc<Site>, task: &Task, attempt: Attempt) -> Result<Commit, String> {
-    let mut rooms = rooms(site);
-    rooms.insert(task.id, (attempt, None));
-    make_room(site, task, attempt).map(|(_, base)| base)
-}
-
-/// The room of a reader who is about to begin. The first finds the one that was prepared; whoever comes after another has one made, for
-/// the one before gives theirs up when they leave.
-pub(crate) fn take_room(
-    site: &Site,
-    task: &Task,
-    attempt: Attempt,
-    iteration: u32,
-) -> Result<Workspace, String> {
-    let mut rooms = rooms(site);
-    let ours = match rooms.insert(task.id, (attempt, Some(iteration))) {
-        Some((of, by)) => of == attempt && by.is_none_or(|by| by == iteration),
-        None => true, // another engine made it, and whoever is in it is not disturbed
-    };
-    match site.pool.existing(&workspace_name(task)).filter(|_| ours) {
-        Some(standing) => Ok(standing),
-        None => make_room(site, task, attempt).map(|(workspace, _)| workspace),
-    }
-}
-
-fn make_room(site: &Site, task: &Task, attempt: Attempt) -> Result<(Workspace, Commit), String> {
-    remove_room(site, task, attempt).map_err(|error| collect_detail(&error))?;
-    // Before there is work, a plan or an objective is read beside what is there.
-    let head = match &task.head {
-        Some(head) => site::oid(head),
-        None => land::base(site).map_err(|error| error.full())?,
-    };
-    let branch = format!("landfall/{}-review", lower(task.id));
-    let workspace =
-        site.pool.prepare(&workspace_name(task), &head, &branch).map_err(|error: GitError| error.full())?;
-    papers::put(site, task, &workspace)?;
-    let base = task.workspace.clone().unwrap_or_else(|| site::commit(&head));
-    Ok((workspace, base))
-}
-
-/// Gives the workspace of a reviewer up. What is in it is kept under a ref all the same: nothing is ever lost.
-pub(crate) fn give_up_reading(site: &Site, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
-    let mut rooms = rooms(site);
-    rooms.remove(&task.id);
-    remove_room(site, task, attempt)
-}
-
-/// The same when a reader has left, unless the room is the next one's by now.
-pub(crate) fn end_reading(
-    site: &Site,
-    task: &Task,
-    attempt: Attempt,
-    iteration: u32,
-) -> Result<(), CollectError> {
-    let mut rooms = rooms(site);
-    if rooms.get(&task.id).is_some_and(|by| *by != (attempt, Some(iteration))) {
-        return Ok(());
-    }
-    rooms.remove(&task.id);
-    remove_room(site, task, attempt)
-}
-
-fn rooms(site: &Site) -> MutexGuard<'_, BTreeMap<TaskId, (Attempt, Option<u32>)>> {
-    site.reading.lock().expect("no thread panics while it holds the rooms")
-}
-
-fn remove_room(site: &Site, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
-    let Some(standing) = site.pool.existing(&format!("{}-review", task.id)) else { return Ok(()) };
-    let keep = task_ref("kept", task.id, &format!("review-{attempt}"));
-    let by = Signature::landfall(site.clock.now_ms());
-    site.pool.remove(standing, &keep, &by).map(drop)
-}
-
-/// What a failed collection says to a person.
-pub(crate) fn collect_detail(error: &CollectError) -> String {
-    match error {
-        CollectError::Git(error) => error.full(),
-        CollectError::WorkspaceGone
-        | CollectError::HeadUnreadable { .. }
-        | CollectError::TooManyPaths { .. }
-        | CollectError::Broken { .. } => error.to_string(),
-    }
+    Ok(ids::commit(workspace.base()))
 }
 
 /// Ends the agent of an attempt. One that is only about to begin finds the stop on record: the launch looks before it
 /// starts a sitter, the follower once there is one. Asking twice is asking once.
-pub(crate) fn kill(site: &Arc<Site>, task: &Task, attempt: Attempt, stop: &Stop) {
+pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &Stop) {
     crash::point("effect.kill.before");
     // A loop of the agent's own is left between two steps, if nobody is in a hurry. The follower sees to it that it is.
     let manner = match stop {
@@ -275,7 +147,7 @@ pub(crate) fn kill(site: &Arc<Site>, task: &Task, attempt: Attempt, stop: &Stop)
         }
     };
     let id = task.id;
-    site.stops.lock().expect("no thread panics while it holds the stops").insert((id, attempt), manner);
+    site.active.stop(id, attempt, manner);
     let prefix = format!("{id}-{attempt}-i");
     let how = match stop {
         Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt | Stop::Redirect | Stop::Block { .. } => {
@@ -301,7 +173,7 @@ pub(crate) fn kill(site: &Arc<Site>, task: &Task, attempt: Attempt, stop: &Stop)
 
 /// Gives the workspace of a landed task back to the pool. What it holds is kept under a ref first, so that doing it
 /// again, or half, loses nothing.
-fn tidy(site: &Arc<Site>, task: &Task) {
+fn tidy(site: &HostContext, task: &Task) {
     let kept = try_tidy(site, task);
     // A workspace that could not be given up stays where it is: `doctor` and `reclaim` see it.
     if let Ok(kept) = kept {
@@ -309,7 +181,7 @@ fn tidy(site: &Arc<Site>, task: &Task) {
     }
 }
 
-fn try_tidy(site: &Arc<Site>, task: &Task) -> Result<Option<landfall_model::Commit>, CollectError> {
+fn try_tidy(site: &HostContext, task: &Task) -> Result<Option<landfall_model::Commit>, CollectError> {
     give_up_reading(site, task, task.attempt)?;
     let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return Ok(None) };
     workspace::before_remove(site, task, &workspace);
@@ -327,9 +199,9 @@ fn try_tidy(site: &Arc<Site>, task: &Task) -> Result<Option<landfall_model::Comm
     };
     let collected = site.store.collect(&workspace, &options)?;
     crash::point("tidy.collected");
-    let head = site::commit(&collected.head);
+    let head = ids::commit(&collected.head);
     let kept = site.pool.release(workspace, &collected, &task_ref("kept", task.id, "done"))?;
     crash::point("tidy.released");
     let landed = task.head.as_ref() == Some(&head);
-    Ok(if landed { kept.first().map(|(_, oid)| site::commit(oid)) } else { Some(head) })
+    Ok(if landed { kept.first().map(|(_, oid)| ids::commit(oid)) } else { Some(head) })
 }

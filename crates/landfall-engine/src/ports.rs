@@ -12,8 +12,8 @@ use landfall_host::disk;
 use landfall_model::TaskId;
 use serde::{Deserialize, Serialize};
 
+use crate::host_context::HostContext;
 use crate::settings::PortRange;
-use crate::site::Site;
 
 /// Ports that belong to one workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl Block {
 ///
 /// # Errors
 /// When all are leased, or the leases cannot be read or written.
-pub fn variables(site: &Site, task: TaskId) -> Result<Vec<(OsString, OsString)>, String> {
+pub fn variables(site: &HostContext, task: TaskId) -> Result<Vec<(OsString, OsString)>, String> {
     let Some(range) = site.settings.workspace.ports else { return Ok(Vec::new()) };
     let side = site.folder.side();
     let stands = |holder: &str| {

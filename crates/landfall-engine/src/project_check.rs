@@ -17,13 +17,14 @@ use landfall_model::{Commit, Tree};
 use thiserror::Error;
 
 use crate::confine::{self, Reach};
+use crate::digests::{digest, environment_of};
+use crate::environment::{safe_environment, with};
 use crate::errand::{self, error_chain};
 use crate::folder::StateFolder;
-use crate::gate::{TESTS_TAIL, digest, environment_of, excerpt, tail};
-use crate::launch::{safe_environment, with};
+use crate::ids;
+use crate::output_text::{TESTS_TAIL, excerpt, tail};
 use crate::patience::{Patience, Press, abandon, wait_for_end};
 use crate::settings::{Confinement, Settings, Verify, VerifyCommand};
-use crate::site;
 use crate::warm_caches;
 
 /// What to check, and how.
@@ -109,9 +110,9 @@ fn blank(request: &CheckRequest<'_>, rules: &Verify) -> Result<GateReport, Check
     let env = safe_environment(request.environment, &request.settings.run.env);
     let level = if request.is_unconfined { Confinement::Off } else { request.settings.run.sandbox };
     Ok(GateReport {
-        base: site::commit(request.base),
-        head: site::commit(request.commit),
-        commit: site::commit(request.commit),
+        base: ids::commit(request.base),
+        head: ids::commit(request.commit),
+        commit: ids::commit(request.commit),
         tree: Tree::new(request.store.tree_of(request.commit)?.as_str()),
         config: digest(&rules.canonical()),
         environment: environment_of(&env),
@@ -139,7 +140,7 @@ pub fn commit_with_file(store: &Store, base: &Oid, name: &str, text: &str) -> Re
     let by = Signature::landfall(SystemClock.now_ms());
     let tree = store.tree_with_file(base, name, text.as_bytes())?;
     let commit = store.commit(&tree, std::slice::from_ref(base), &format!("Add {name}\n"), &by, &by)?;
-    Ok(site::commit(&commit))
+    Ok(ids::commit(&commit))
 }
 
 /// Runs the checks. The first required one that does not pass is the last one that runs.

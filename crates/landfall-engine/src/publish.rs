@@ -6,7 +6,8 @@
 mod carry;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
 use landfall_host::crash;
@@ -18,21 +19,26 @@ use landfall_model::issue::refused_rest_ms;
 use landfall_model::{EngineEvent, Mover};
 
 use self::carry::Carried;
-use crate::engine::Mail;
+use crate::engine_context::EngineContext;
 use crate::exchange::Trouble;
 use crate::gate;
+use crate::host_context::HostContext;
+use crate::ids;
 use crate::land;
+use crate::mail::Mail;
 use crate::settings::{Publish, PushBy};
-use crate::site::{self, Site};
 
 /// Whose turn it is to publish: at most one thread, asked as often as the base moves.
 pub(crate) struct Publisher {
-    site: Arc<Site>,
+    site: Arc<EngineContext>,
     wanted: bool,
     busy: bool,
     /// When the last try began, by the clock that never goes back.
     began_ms: Option<u64>,
-    held: Arc<Mutex<Held>>,
+    /// What came of the last try.
+    held: Held,
+    /// What came of a try is sent here before the engine hears that it is over.
+    ends: (Sender<Held>, Receiver<Held>),
     /// The try at the end of the run was asked for.
     asked_last: bool,
 }
@@ -48,8 +54,16 @@ struct Held {
 }
 
 impl Publisher {
-    pub fn new(site: Arc<Site>) -> Self {
-        Self { site, wanted: false, busy: false, began_ms: None, held: Arc::default(), asked_last: false }
+    pub fn new(site: Arc<EngineContext>) -> Self {
+        Self {
+            site,
+            wanted: false,
+            busy: false,
+            began_ms: None,
+            held: Held::default(),
+            ends: mpsc::channel(),
+            asked_last: false,
+        }
     }
 
     /// There is something to publish.
@@ -66,7 +80,7 @@ impl Publisher {
     }
 
     fn is_held_here(&self) -> bool {
-        self.held.lock().expect("no thread panics while it holds it").is_in_checkout
+        self.held.is_in_checkout
     }
 
     /// Asks, if it is time to see what others have pushed, or whether the user's checkout is free again. Neither a remote
@@ -84,7 +98,7 @@ impl Publisher {
             return None;
         }
         let since = self.site.clock.mono_ms().saturating_sub(self.began_ms?);
-        let refused = self.held.lock().expect("no thread panics while it holds it").refused;
+        let refused = self.held.refused;
         let pace_ms = if refused == 0 { land::LOOK_OUT_MS } else { refused_rest_ms(refused) };
         Some(Duration::from_millis(pace_ms.saturating_sub(since)))
     }
@@ -107,11 +121,14 @@ impl Publisher {
     /// The try is over.
     pub fn over(&mut self) {
         self.busy = false;
+        if let Some(held) = self.ends.1.try_iter().last() {
+            self.held = held;
+        }
     }
 
     /// Why the last try came to nothing, if it did.
     pub fn held(&self) -> Option<String> {
-        self.held.lock().expect("no thread panics while it holds it").reason.clone()
+        self.held.reason.clone()
     }
 
     /// How long a try that is wanted has to wait, so that landings which follow each other are published together.
@@ -132,11 +149,11 @@ impl Publisher {
         self.wanted = false;
         self.busy = true;
         self.began_ms = Some(self.site.clock.mono_ms());
-        let held = self.held.clone();
-        let work = move |site: &Arc<Site>| {
-            let _fuse = crate::perform::Fuse;
+        let (before, end, theirs) = (self.held.clone(), self.ends.0.clone(), self.site.clone());
+        let work = move || {
+            let site = &theirs;
+            let _fuse = crate::effect_thread::Fuse;
             crash::point("effect.publish.before");
-            let before = held.lock().expect("no thread panics while it holds it").clone();
             let now = match publish(site, &before) {
                 Ok(now) => now,
                 Err(error) => {
@@ -144,18 +161,18 @@ impl Publisher {
                     if before.reason.as_ref() != Some(&reason)
                         && let Ok(Some(base)) = site.store.base()
                     {
-                        let commit = site::commit(&base);
+                        let commit = ids::commit(&base);
                         tell(site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
                     }
                     Held { reason: Some(reason), refused: 0, is_in_checkout: true }
                 }
             };
             crash::point("effect.publish.after");
-            *held.lock().expect("no thread panics while it holds it") = now;
+            let _ = end.send(now); // the run is over
             let _ = site.mail.send(Mail::PublishOver); // the engine has left
         };
         // Without a thread the try is under way until one can be had: the engine does not wait for that.
-        crate::shortage::start(&self.site, "publish", Box::new(work));
+        self.site.shortages.start("publish", Box::new(work));
     }
 }
 
@@ -163,7 +180,7 @@ const PACE_MS: u64 = 1_000; // a try costs six processes, and a person who watch
 const TRIES_MAX: u32 = 5; // a person who commits five times in a few seconds is at work; the next landing tries again
 
 /// What went wrong. git does not always say that the disk is full.
-fn name_full_disk(site: &Site, error: &GitError) -> String {
+fn name_full_disk(site: &HostContext, error: &GitError) -> String {
     const ROOM: u64 = 1 << 20; // less is not enough for a ref and an index
     let is_full = landfall_host::disk::free_bytes(site.repo.common_dir()).is_ok_and(|free| free < ROOM);
     match is_full {
@@ -192,18 +209,17 @@ fn is_lock(sign: &str) -> bool {
 }
 
 /// Publishes the base; gives the reason if a person is in the way. One that was told `before` is not told again.
-fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
+fn publish(site: &EngineContext, before: &Held) -> Result<Held, GitError> {
     let held = |ours: &Oid, reason: String| {
         if before.reason.as_ref() != Some(&reason) {
-            tell(site, EngineEvent::PublishHeld { commit: site::commit(ours), reason: reason.clone() });
+            tell(site, EngineEvent::PublishHeld { commit: ids::commit(ours), reason: reason.clone() });
         }
         Held { reason: Some(reason), ..Held::default() }
     };
     let mode = match &site.settings.land.publish {
         Publish::Checkout => {
             // What a folder shows of its task is changed while the task is worked on: nobody commits that first.
-            let modules = site.modules.lock().expect("no thread panics while it holds it");
-            PublishMode::Beside { folders: modules.iter().cloned().collect() }
+            PublishMode::Beside { folders: site.live.lock().modules.iter().cloned().collect() }
         }
         Publish::Push { remote, .. } => PublishMode::Remote { name: remote.clone() },
         Publish::None => return Ok(Held::default()),
@@ -247,7 +263,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
         {
             match carry::carry(site, name, &ours) {
                 Ok(Carried::Merged { how }) => {
-                    tell(site, EngineEvent::Published { commit: site::commit(&ours), how });
+                    tell(site, EngineEvent::Published { commit: ids::commit(&ours), how });
                     continue; // the base goes on to the merge that the forge made; more may have landed since
                 }
                 Ok(Carried::Moved) => continue,
@@ -272,7 +288,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
                     }
                     How::Pushed => "it was pushed".to_owned(),
                 };
-                tell(site, EngineEvent::Published { commit: site::commit(&ours), how });
+                tell(site, EngineEvent::Published { commit: ids::commit(&ours), how });
                 return Ok(Held::default());
             }
             Published::Already => {
@@ -292,7 +308,7 @@ fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
 }
 
 /// Notes where the remote is by our own doing.
-fn pushed(site: &Site, ours: &Oid) -> Result<(), GitError> {
+fn pushed(site: &HostContext, ours: &Oid) -> Result<(), GitError> {
     match &site.settings.land.publish {
         Publish::Push { remote, .. } => site.store.note_remote(remote, &site.branch, ours),
         Publish::Checkout | Publish::None => Ok(()),
@@ -306,7 +322,7 @@ enum Rebuilt {
 }
 
 /// The person committed while landed work waited: both are merged on top of theirs, verified, and become the base.
-fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
+fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
     let tree = match site.store.merge(theirs, ours)? {
         Merge::Clean { tree } => tree,
         Merge::Conflict { paths, .. } => {
@@ -333,7 +349,7 @@ fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
         )));
     }
     crash::point("rebuild.swap.before");
-    site.trust(&site::commit(&merged));
+    site.base.trust(&ids::commit(&merged));
     match site.store.set_base(&merged, Some(ours))? {
         Cas::Moved => land::tell_moved(site, Some(ours), &merged, Mover::Rebuild),
         Cas::Lost { .. } => {} // a landing came first: look again
@@ -341,7 +357,7 @@ fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
     Ok(Rebuilt::Moved)
 }
 
-fn tell(site: &Site, event: EngineEvent) {
+fn tell(site: &HostContext, event: EngineEvent) {
     let _ = site.mail.send(Mail::Fact(event)); // the engine has left: the next run looks again
 }
 
@@ -446,10 +462,6 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
             quote_for_shell(&checkout.to_string_lossy()),
             quote_for_shell(first)
         ));
-    }
-    let in_use = named(BlockedWhy::InUse);
-    if !in_use.is_empty() {
-        parts.push(format!("open for writing in a program: {} (close them there)", name_some(&in_use)));
     }
     format!(
         "files in {} are in the way; {}; after that, `landfall run` publishes",

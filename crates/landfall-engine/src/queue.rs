@@ -4,21 +4,22 @@
 use std::sync::Arc;
 
 use landfall_host::crash;
-use landfall_host::git::{
-    self, Cas, ConflictKind, ConflictedPath, GitError, LandingClaim, Merge, Oid, RefName, Signature,
-};
-use landfall_model::conflict::{Clash, ClashKind};
+use landfall_host::git::{self, Cas, GitError, LandingClaim, Merge, Oid, Signature};
 use landfall_model::queue::{LeftOut, Member, Prefix};
 use landfall_model::{BatchId, Candidate, Commit, QueueNews, Task, TaskId, Tree};
 
+use crate::commit_message::{headline, issue_trailers};
+use crate::engine_context::EngineContext;
 use crate::gate;
+use crate::git_refs::task_ref;
+use crate::host_context::HostContext;
+use crate::ids;
 use crate::land::{self, prove};
-use crate::perform::task_ref;
-use crate::site::{self, Site};
+use crate::premerge::{Settled, clashes, settle};
 
 /// Merges the members of a batch. It only adds objects, so doing it again does no harm.
 pub(crate) fn build(
-    site: &Arc<Site>,
+    site: &Arc<EngineContext>,
     tasks: &[Arc<Task>],
     batch: BatchId,
     on: Option<Commit>,
@@ -32,16 +33,16 @@ pub(crate) fn build(
 }
 
 fn try_build(
-    site: &Site,
+    site: &EngineContext,
     tasks: &[Arc<Task>],
     batch: BatchId,
     on: Option<Commit>,
     members: &[Member],
 ) -> Result<QueueNews, GitError> {
     let base = match &on {
-        Some(on) => site::oid(on),
+        Some(on) => ids::oid(on),
         None => {
-            drop(site.landing.lock().expect("no thread panics while it lands"));
+            site.landing.wait();
             land::look_far(site, land::LOOK_OUT_MS)?.ours
         }
     };
@@ -53,7 +54,7 @@ fn try_build(
             Some(candidate) if on.is_none() && holds(site, &base, candidate)? => {
                 left_out.push((member.task, landed_before(site, candidate)?));
             }
-            _ => work.push((member, site::oid(&member.head))),
+            _ => work.push((member, ids::oid(&member.head))),
         }
     }
     let by = Signature::landfall(site.clock.now_ms());
@@ -66,7 +67,7 @@ fn try_build(
                 Settled::Anew(settled) => {
                     let pin = task_ref("tasks", member.task, &format!("{}-merged", member.attempt));
                     site.store.pin(&pin, &settled)?;
-                    resolved.push((member.task, site::commit(&settled)));
+                    resolved.push((member.task, ids::commit(&settled)));
                     *head = settled;
                 }
                 Settled::Conflict(paths) => unfit.push((member.task, LeftOut::Conflict(clashes(&paths)))),
@@ -79,11 +80,11 @@ fn try_build(
     let heads: Vec<Oid> = work.iter().map(|(_, head)| head.clone()).collect();
     let title = |task: TaskId| {
         let of = tasks.iter().find(|it| it.id == task);
-        of.map_or_else(|| task.to_string(), |task| gate::headline(task))
+        of.map_or_else(|| task.to_string(), |task| headline(task))
     };
     let issue = |task: TaskId| {
         let of = tasks.iter().find(|it| it.id == task);
-        of.map(|task| gate::issue_trailers(task)).unwrap_or_default()
+        of.map(|task| issue_trailers(task)).unwrap_or_default()
     };
     // Who is in a prefix is known only once the conflicts are: the first pass finds them.
     let trial = site.store.merge_batch(&base, &heads, &|_| "Trial\n".to_owned(), &by)?;
@@ -107,12 +108,12 @@ fn try_build(
     }
     crash::point("queue.build.after");
     let prefix = |prefix: &git::Prefix| Prefix {
-        commit: site::commit(&prefix.commit),
+        commit: ids::commit(&prefix.commit),
         tree: Tree::new(prefix.tree.as_str()),
     };
     Ok(QueueNews::Built {
         batch,
-        base: site::commit(&base),
+        base: ids::commit(&base),
         prefixes: merged.prefixes.iter().map(prefix).collect(),
         left_out,
         resolved,
@@ -121,7 +122,7 @@ fn try_build(
 
 /// What does not fit to those before it may still fit to the base.
 fn left_out_why(
-    site: &Site,
+    site: &HostContext,
     base: &Oid,
     head: &Oid,
     why: git::LeftOut,
@@ -138,93 +139,6 @@ fn left_out_why(
         git::LeftOut::Conflict(paths) => LeftOut::Conflict(clashes(&paths)),
         git::LeftOut::NothingChanged => LeftOut::NothingChanged,
     })
-}
-
-/// What can be done about work before it is merged with the base, without asking anybody.
-pub(crate) enum Settled {
-    /// Nothing: it is merged as it is, or conflicts.
-    AsItIs,
-    /// It is this commit now.
-    Anew(Oid),
-    /// It stands on what a person has taken off their branch, and does not fit without that.
-    Conflict(Vec<ConflictedPath>),
-}
-
-/// Moves work over that stands on landings which are gone, or brings the base in, where they conflict in a way that needs
-/// nobody.
-pub(crate) fn settle(site: &Site, base: &Oid, head: &Oid, by: &Signature) -> Result<Settled, GitError> {
-    if let Some(from) = gone_below(site, base, head)? {
-        return move_over(site, &from, base, head, by);
-    }
-    if matches!(site.store.merge(base, head)?, Merge::Clean { .. }) {
-        return Ok(Settled::AsItIs);
-    }
-    let Some(tree) = site.store.merge_simple(base, head)? else { return Ok(Settled::AsItIs) };
-    let message = "Bring the base in: the changes lie side by side\n";
-    site.store.commit(&tree, &[head.clone(), base.clone()], message, by, by).map(Settled::Anew)
-}
-
-/// Where work left a base that a person has rewritten since, if merging it would bring back what they took away.
-fn gone_below(site: &Site, base: &Oid, head: &Oid) -> Result<Option<Oid>, GitError> {
-    let below = RefName::new("refs/landfall/rewritten").expect("made of our own words");
-    let met = site.store.merge_bases(base, head)?;
-    for (_, gone) in site.store.refs(&below)? {
-        // Whoever has brought the new branch in has said what they want of the old one: to move their work over would meet
-        // the same conflict for ever.
-        let mut old = true;
-        for commit in &met {
-            old &= site.store.is_ancestor(commit, &gone)?;
-        }
-        if !old {
-            continue;
-        }
-        for from in site.store.merge_bases(&gone, head)? {
-            if !site.store.is_ancestor(&from, base)? {
-                return Ok(Some(from));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// What work changed since `from`, on top of the base and of nothing else.
-fn move_over(site: &Site, from: &Oid, base: &Oid, head: &Oid, by: &Signature) -> Result<Settled, GitError> {
-    let store = &site.store;
-    let step = |tree: Oid, parents: &[Oid]| store.commit(&tree, parents, "A step of moving work\n", by, by);
-    // A merge whose common ancestor is `from`, whatever the histories say.
-    let root = step(store.tree_of(from)?, &[])?;
-    let ours = step(store.tree_of(base)?, std::slice::from_ref(&root))?;
-    let theirs = step(store.tree_of(head)?, std::slice::from_ref(&root))?;
-    if ours == theirs {
-        return Ok(Settled::Anew(base.clone())); // the base holds all of it: nothing changes
-    }
-    match store.merge(&ours, &theirs)? {
-        Merge::Clean { tree } => {
-            let message = format!("The work of {}, moved over to a rewritten branch\n", head.short());
-            store.commit(&tree, std::slice::from_ref(base), &message, by, by).map(Settled::Anew)
-        }
-        Merge::Conflict { paths, .. } => Ok(Settled::Conflict(paths)),
-    }
-}
-
-/// What the model is told of conflicts.
-pub(crate) fn clashes(paths: &[ConflictedPath]) -> Vec<Clash> {
-    let kind = |kind: ConflictKind| match kind {
-        ConflictKind::Content => ClashKind::Content,
-        ConflictKind::AddAdd => ClashKind::BothAdded,
-        ConflictKind::ModifyDelete { .. } => ClashKind::Deleted,
-        ConflictKind::Rename => ClashKind::Renamed,
-        ConflictKind::Binary => ClashKind::Binary,
-        ConflictKind::Mode | ConflictKind::Symlink | ConflictKind::Submodule | ConflictKind::FileFolder => {
-            ClashKind::Kind
-        }
-    };
-    let clash = |path: &ConflictedPath| Clash {
-        path: String::from_utf8_lossy(&path.path).into_owned(),
-        kind: kind(path.kind),
-        lines: path.lines,
-    };
-    paths.iter().map(clash).collect()
 }
 
 fn message(
@@ -249,19 +163,19 @@ fn message(
 }
 
 /// Whether the base holds a landing whose end was not seen.
-fn holds(site: &Site, base: &Oid, candidate: &Candidate) -> Result<bool, GitError> {
-    let commit = site::oid(&candidate.commit);
+fn holds(site: &HostContext, base: &Oid, candidate: &Candidate) -> Result<bool, GitError> {
+    let commit = ids::oid(&candidate.commit);
     Ok(site.store.contains(&commit)? && site.store.is_ancestor(&commit, base)?)
 }
 
-fn landed_before(site: &Site, candidate: &Candidate) -> Result<LeftOut, GitError> {
-    let commit = site::oid(&candidate.commit);
+fn landed_before(site: &HostContext, candidate: &Candidate) -> Result<LeftOut, GitError> {
+    let commit = ids::oid(&candidate.commit);
     let heads = site.store.parents_of(&commit)?.into_iter().skip(1).collect();
     let claim = LandingClaim {
         landed: commit,
-        base_before: site::oid(&candidate.base),
+        base_before: ids::oid(&candidate.base),
         candidate_heads: heads,
-        tree: site::tree_oid(&candidate.tree),
+        tree: ids::tree_oid(&candidate.tree),
     };
     match prove(site, &claim)? {
         Ok(proof) => Ok(LeftOut::Landed { candidate: candidate.clone(), proof }),
@@ -271,7 +185,7 @@ fn landed_before(site: &Site, candidate: &Candidate) -> Result<LeftOut, GitError
 
 /// Verifies a beginning of a batch. None told: the engine was told to stop, and nothing is known.
 pub(crate) fn check(
-    site: &Arc<Site>,
+    site: &Arc<EngineContext>,
     batch: BatchId,
     count: usize,
     base: &Commit,
@@ -280,7 +194,7 @@ pub(crate) fn check(
 ) {
     let head = heads.last().expect("a beginning has somebody in it");
     let name = format!("{batch}-{count}");
-    match gate::verify(site, &name, &site::oid(base), &site::oid(head), &site::oid(&prefix.commit)) {
+    match gate::verify(site, &name, &ids::oid(base), &ids::oid(head), &ids::oid(&prefix.commit)) {
         Ok(Some(report)) => {
             crash::point("queue.checked");
             site.tell_queue(QueueNews::Checked { batch, count, report });
@@ -291,13 +205,19 @@ pub(crate) fn check(
 }
 
 /// Ends the checks of a batch that nobody waits for.
-pub(crate) fn abandon(site: &Arc<Site>, batch: BatchId) {
-    site.abandoned.lock().expect("no thread panics while it holds them").insert(batch);
+pub(crate) fn abandon(site: &HostContext, batch: BatchId) {
+    site.active.abandon(batch);
     gate::end_checks(site, &format!("{batch}-"));
 }
 
 /// Moves the base. Performed again after a crash, it finds the base already there and says so.
-pub(crate) fn land(site: &Arc<Site>, batch: BatchId, base: &Commit, members: &[Member], prefix: &Prefix) {
+pub(crate) fn land(
+    site: &Arc<EngineContext>,
+    batch: BatchId,
+    base: &Commit,
+    members: &[Member],
+    prefix: &Prefix,
+) {
     let news = match try_land(site, batch, base, members, prefix) {
         Ok(news) => news,
         Err(error) => QueueNews::Failed { batch, detail: error.full() },
@@ -306,25 +226,25 @@ pub(crate) fn land(site: &Arc<Site>, batch: BatchId, base: &Commit, members: &[M
 }
 
 fn try_land(
-    site: &Site,
+    site: &EngineContext,
     batch: BatchId,
     base: &Commit,
     members: &[Member],
     prefix: &Prefix,
 ) -> Result<QueueNews, GitError> {
-    let _landing = site.landing.lock().expect("no thread panics while it lands");
-    let (new, old) = (site::oid(&prefix.commit), site::oid(base));
+    let _landing = site.landing.hold();
+    let (new, old) = (ids::oid(&prefix.commit), ids::oid(base));
     let look = land::look_far(site, land::LOOK_OUT_MS)?;
     let now = look.ours;
     let landed_before = now != old && site.store.contains(&new)? && site.store.is_ancestor(&new, &now)?;
     if (now != old || look.trouble.is_some()) && !landed_before {
-        return Ok(QueueNews::LandMoved { batch, to: site::commit(&now) });
+        return Ok(QueueNews::LandMoved { batch, to: ids::commit(&now) });
     }
     let claim = LandingClaim {
         landed: new.clone(),
         base_before: old.clone(),
-        candidate_heads: members.iter().map(|member| site::oid(&member.head)).collect(),
-        tree: site::tree_oid(&prefix.tree),
+        candidate_heads: members.iter().map(|member| ids::oid(&member.head)).collect(),
+        tree: ids::tree_oid(&prefix.tree),
     };
     if !landed_before {
         // Before anyone can see it, and again once it is done.
@@ -334,13 +254,13 @@ fn try_land(
         for member in members {
             site.store.pin(&task_ref("landed", member.task, &member.attempt.to_string()), &new)?;
         }
-        site.trust(&prefix.commit);
+        site.base.trust(&prefix.commit);
         crash::point("land.swap.before");
         match site.store.set_base(&new, Some(&old))? {
             Cas::Moved => crash::point("land.swap.after"),
             Cas::Lost { actual } => {
                 let to = actual.unwrap_or(old);
-                return Ok(QueueNews::LandMoved { batch, to: site::commit(&to) });
+                return Ok(QueueNews::LandMoved { batch, to: ids::commit(&to) });
             }
         }
     }

@@ -14,18 +14,21 @@ use landfall_model::resource::{OomMark, blamed_for_lost_engine};
 use landfall_model::{Feedback, State, Task, TaskId};
 use serde_json::json;
 
+use crate::agent_run::reads;
 use crate::core::Core;
 use crate::errand::error_chain;
 use crate::gate;
+use crate::git_refs::{collect_detail, task_ref};
+use crate::host_context::HostContext;
+use crate::ids;
 use crate::land;
-use crate::launch::marker;
 use crate::logfile::LogFile;
 use crate::patience::abandon;
-use crate::perform::{self, task_ref};
-use crate::site::{self, Site};
+use crate::reader_workspace::give_up_reading;
+use crate::run_folder::marker;
 
 /// Ends the checks that an engine before us left running, so that the lanes are ours alone.
-pub(crate) fn clear_lanes(site: &Site) {
+pub(crate) fn clear_lanes(site: &HostContext) {
     for lane in std::fs::read_dir(site.folder.lanes()).into_iter().flatten().flatten() {
         let note = lane.path().join("running");
         let Ok(bytes) = std::fs::read(&note) else { continue };
@@ -41,7 +44,7 @@ pub(crate) fn clear_lanes(site: &Site) {
 ///
 /// # Errors
 /// When the store cannot be read or written.
-pub(crate) fn repair_objects(site: &Site) -> Result<(), GitError> {
+pub(crate) fn repair_objects(site: &HostContext) -> Result<(), GitError> {
     let names = site.pool.names()?;
     let workspaces = names.iter().filter_map(|name| site.pool.existing(name));
     let of_workspaces = workspaces.map(|workspace| workspace.path().join(".git/objects"));
@@ -67,8 +70,8 @@ pub(crate) fn repair_objects(site: &Site) -> Result<(), GitError> {
 const NAMED_MAX: usize = 20;
 
 /// Sets the refs again that the journal knows and a damaged store has lost.
-pub(crate) fn restore_refs(site: &Site, core: &Core) -> Result<(), GitError> {
-    if let Some(base) = core.base().map(site::oid)
+pub(crate) fn restore_refs(site: &HostContext, core: &Core) -> Result<(), GitError> {
+    if let Some(base) = core.base().map(ids::oid)
         && site.store.base()?.is_none()
     {
         match site.store.contains(&base)? {
@@ -85,14 +88,14 @@ pub(crate) fn restore_refs(site: &Site, core: &Core) -> Result<(), GitError> {
         return Ok(());
     }
     for task in core.world().tasks().filter(|task| !task.is_over()) {
-        let Some(head) = task.head.as_ref().map(site::oid) else { continue };
+        let Some(head) = task.head.as_ref().map(ids::oid) else { continue };
         // Not under an attempt: such a ref says that the attempt has collected all of its work.
         if site.store.contains(&head)? {
             site.store.pin(&task_ref("tasks", task.id, "restored"), &head)?;
         }
     }
     for checkpoint in core.checkpoints().kept() {
-        let commit = site::oid(&checkpoint.commit);
+        let commit = ids::oid(&checkpoint.commit);
         if let Some(name) = land::checkpoint_ref(&checkpoint.name)
             && site.store.contains(&commit)?
         {
@@ -108,7 +111,7 @@ pub(crate) fn restore_refs(site: &Site, core: &Core) -> Result<(), GitError> {
 /// # Errors
 /// A checkout could be neither replaced nor moved. Nothing may be done while it is there.
 pub(crate) fn replace_untrusted_checkouts<'a>(
-    site: &Site,
+    site: &HostContext,
     tasks: impl Iterator<Item = &'a Arc<Task>>,
 ) -> Result<Vec<(TaskId, Feedback)>, String> {
     let tasks: BTreeMap<TaskId, &Arc<Task>> = tasks.map(|task| (task.id, task)).collect();
@@ -187,7 +190,7 @@ fn untrusted(path: &Path, why: &str) -> String {
 }
 
 /// Says so if the last engine was lost while the kernel ended processes for lack of memory, and marks the beginning of this one.
-pub(crate) fn look_for_oom_kills(site: &Site) {
+pub(crate) fn look_for_oom_kills(site: &HostContext) {
     let (Ok(boot), Some(kills)) = (landfall_host::disk::boot_id(), landfall_host::memory::oom_kills()) else {
         return;
     };
@@ -208,13 +211,13 @@ pub(crate) fn look_for_oom_kills(site: &Site) {
 }
 
 /// Syncs the checkouts and marks them as clean. Only when nobody works in them any more.
-pub(crate) fn mark_checkouts_clean(site: &Site) {
+pub(crate) fn mark_checkouts_clean(site: &HostContext) {
     // Without the marks the checkouts are replaced after the next start of the machine, and nothing is lost.
     let _ = MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes()]); // without it they are not trusted
     let _ = std::fs::remove_file(site.folder.oom_mark()); // there is none where the kernel does not count
 }
 
-fn replace_lanes(site: &Site) -> Result<(), String> {
+fn replace_lanes(site: &HostContext) -> Result<(), String> {
     let folder = site.folder.lanes();
     let (clean, current) = (MountIdentity::clean_mark_of(&folder), MountIdentity::of(&folder).ok());
     let may_keep = |recorded: Option<&MountIdentity>| {
@@ -234,7 +237,7 @@ fn replace_lanes(site: &Site) -> Result<(), String> {
 ///
 /// # Errors
 /// When this cannot be told for lack of a resource.
-fn is_occupied(site: &Site, workspace: &str) -> Result<bool, FindError> {
+fn is_occupied(site: &HostContext, workspace: &str) -> Result<bool, FindError> {
     let task = workspace.split('-').next().unwrap_or(workspace);
     let prefix = format!("{task}-");
     let folder = site.folder.attempts();
@@ -259,7 +262,7 @@ fn is_occupied(site: &Site, workspace: &str) -> Result<bool, FindError> {
     Ok(false)
 }
 
-fn rebuild(site: &Site, task: &Task, workspace: &Workspace) -> Result<(), String> {
+fn rebuild(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
     let keep = free_keep(site, task.id);
     let by = Signature::landfall(site.clock.now_ms());
     match site.pool.rebuild(workspace, last_collected(site, task).as_ref(), &keep, &by) {
@@ -271,11 +274,11 @@ fn rebuild(site: &Site, task: &Task, workspace: &Workspace) -> Result<(), String
             tell(site, &format!("workspace {}", task.id), &format!("rebuilt from {}; {kept}", rebuilt.head));
             Ok(())
         }
-        Err(error) => set_aside(site, workspace, &perform::collect_detail(&error)),
+        Err(error) => set_aside(site, workspace, &collect_detail(&error)),
     }
 }
 
-fn discard(site: &Site, workspace: &Workspace) -> Result<(), String> {
+fn discard(site: &HostContext, workspace: &Workspace) -> Result<(), String> {
     let name = workspace.name().to_ascii_lowercase();
     let keep = RefName::new(&format!("refs/landfall/kept/{name}/unclean-end"))
         .expect("a workspace has a plain name");
@@ -285,12 +288,12 @@ fn discard(site: &Site, workspace: &Workspace) -> Result<(), String> {
             tell(site, &format!("workspace {}", workspace.name()), "removed: not synced before the last end");
             Ok(())
         }
-        Err(error) => set_aside(site, workspace, &perform::collect_detail(&error)),
+        Err(error) => set_aside(site, workspace, &collect_detail(&error)),
     }
 }
 
 /// The last resort: the folder is moved, as it is, to where a person finds it. The task makes a new one.
-fn set_aside(site: &Site, workspace: &Workspace, why: &str) -> Result<(), String> {
+fn set_aside(site: &HostContext, workspace: &Workspace, why: &str) -> Result<(), String> {
     let about = format!("workspace {}", workspace.name());
     match site.pool.set_aside(workspace) {
         Ok(to) => {
@@ -307,15 +310,15 @@ fn set_aside(site: &Site, workspace: &Workspace, why: &str) -> Result<(), String
 
 /// The newest commit of a task that a check has brought into the store. Refs of earlier attempts do not count: they may be of
 /// work that was given up, and the journal knows the others.
-fn last_collected(site: &Site, task: &Task) -> Option<Oid> {
+fn last_collected(site: &HostContext, task: &Task) -> Option<Oid> {
     let pin = task_ref("tasks", task.id, &task.attempt.to_string());
     let pinned = site.store.resolve(&pin).ok().flatten();
-    let known = task.head.as_ref().map(site::oid);
+    let known = task.head.as_ref().map(ids::oid);
     [pinned, known].into_iter().flatten().find(|oid| site.store.contains(oid).unwrap_or(false))
 }
 
 /// A ref that keeps nothing yet. One per power cut.
-fn free_keep(site: &Site, task: TaskId) -> RefName {
+fn free_keep(site: &HostContext, task: TaskId) -> RefName {
     (1_u32..)
         .map(|number| task_ref("kept", task, &format!("unclean-end-{number}")))
         .find(|name| site.store.resolve(name).is_ok_and(|kept| kept.is_none()))
@@ -340,13 +343,13 @@ fn rebuild_feedback(rebuilt: &RebuiltWorkspace) -> Feedback {
     Feedback { about, text }
 }
 
-fn tell(site: &Site, about: &str, what: &str) {
+fn tell(site: &HostContext, about: &str, what: &str) {
     let line = json!({ "at_ms": site.now().0, "about": about, "what": what });
     LogFile::at(site.folder.repairs_log()).line(&line);
 }
 
 /// Gives up the rooms of reviewers who are not at work: of a task that failed meanwhile, or whose engine was lost.
-pub(crate) fn clear_rooms<'a>(site: &Site, tasks: impl Iterator<Item = &'a Arc<Task>>) {
+pub(crate) fn clear_rooms<'a>(site: &HostContext, tasks: impl Iterator<Item = &'a Arc<Task>>) {
     let stand: BTreeSet<String> = std::fs::read_dir(site.folder.workspaces())
         .into_iter()
         .flatten()
@@ -354,11 +357,11 @@ pub(crate) fn clear_rooms<'a>(site: &Site, tasks: impl Iterator<Item = &'a Arc<T
         .filter_map(|entry| entry.file_name().to_str()?.strip_suffix("-review").map(str::to_owned))
         .collect();
     let is_idle = |task: &&Arc<Task>| {
-        let at_work = matches!(task.state, State::Active { .. }) && perform::reads(task);
+        let at_work = matches!(task.state, State::Active { .. }) && reads(task);
         stand.contains(&task.id.to_string()) && !at_work
     };
     for task in tasks.filter(|_| !stand.is_empty()).filter(is_idle) {
         // One that cannot be given up stays: `doctor` and `reclaim` see it.
-        let _ = perform::give_up_reading(site, task, task.attempt);
+        let _ = give_up_reading(site, task, task.attempt);
     }
 }

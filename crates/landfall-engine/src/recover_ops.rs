@@ -18,7 +18,7 @@ use landfall_trackers::tracker::{
 };
 use thiserror::Error;
 
-use crate::perform::task_ref;
+use crate::git_refs::task_ref;
 
 /// What a review that we know again ends with, as the key of a marker.
 pub const REVIEW_MARKER: &str = "review-summary";

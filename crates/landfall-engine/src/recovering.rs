@@ -2,34 +2,36 @@
 //! to the model, which says what follows; operations and the agent that looks are performed here when it says so.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use landfall_host::git::{CollectOptions, LostHead, Merge, Oid, Signature, Workspace};
 use landfall_model::issue::{Ci, SeenPrState, is_of_round};
-use landfall_model::liveness::Watch;
 use landfall_model::recovery::{
-    self, Action, Agent, Climbed, Due, Hints, Known, Op, PlanAction, Recovery, Symptoms, base_moved,
-    brought_about, point,
+    self, Agent, Climbed, Due, Hints, Known, Op, PlanAction, Recovery, Symptoms, base_moved, brought_about,
+    point,
 };
 use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Recovered, Scope, Spending, StepKind, Task};
 use landfall_trackers::tracker::BranchName;
 
+use crate::agent_run::{head_of, reads};
+use crate::commit_message::headline;
 use crate::diagnose::{self, DiagnoseAsked};
+use crate::engine_context::EngineContext;
 use crate::exchange::{self, offering};
-use crate::follow::missing_outputs;
-use crate::launch::head_of;
-use crate::perform::{collect_detail, reads, task_ref};
+use crate::git_refs::{collect_detail, task_ref};
+use crate::host_context::HostContext;
+use crate::ids;
+use crate::output_text::tail;
 use crate::recover_ops::{self, OpsError};
 use crate::settings::Publish;
-use crate::site::{self, Site};
+use crate::step_outputs::missing_outputs;
 use crate::{gate, land};
 
 const OUT_BYTES_MAX: u64 = 64 * 1024; // the last lines are what is looked at
 const ERR_BYTES_MAX: u64 = 16 * 1024;
 
 /// The end of a run, with what is done about it.
-pub(crate) fn climbed(site: &Site, task: &Task, run: EndedRun) -> EndedRun {
+pub(crate) fn climbed(site: &HostContext, task: &Task, run: EndedRun) -> EndedRun {
     if task.issue.is_none() {
         return run;
     }
@@ -43,13 +45,12 @@ pub(crate) fn climbed(site: &Site, task: &Task, run: EndedRun) -> EndedRun {
 
 /// What a run wrote, the end of it.
 fn log_of(dir: &Path) -> String {
-    let (out, err) =
-        (gate::tail(&dir.join("out.log"), OUT_BYTES_MAX), gate::tail(&dir.join("err.log"), ERR_BYTES_MAX));
+    let (out, err) = (tail(&dir.join("out.log"), OUT_BYTES_MAX), tail(&dir.join("err.log"), ERR_BYTES_MAX));
     if err.trim().is_empty() { out } else { format!("{}\n{err}", out.trim_end()) }
 }
 
 /// Whether changes lie in the workspace that nobody has committed.
-fn is_changed(site: &Site, task: &Task) -> bool {
+fn is_changed(site: &HostContext, task: &Task) -> bool {
     let options = CollectOptions {
         pin: None,
         commit_leftovers: None,
@@ -64,13 +65,13 @@ fn is_changed(site: &Site, task: &Task) -> bool {
 }
 
 /// What follows from an exchange that was refused.
-pub(crate) fn stuck(site: &Site, task: &Task, detail: &str) -> Option<Climbed> {
+pub(crate) fn stuck(site: &EngineContext, task: &Task, detail: &str) -> Option<Climbed> {
     recovery::stuck(&site.catalogue, Agent::Free, task, detail, moved_base(site, task))
 }
 
 /// Whether the base has moved since the work was made, also where others push to, and whether the two still go together.
-fn moved_base(site: &Site, task: &Task) -> Option<Known> {
-    let head = site::oid(task.head.as_ref().filter(|_| task.landed.is_none())?);
+fn moved_base(site: &EngineContext, task: &Task) -> Option<Known> {
+    let head = ids::oid(task.head.as_ref().filter(|_| task.landed.is_none())?);
     let base = land::look_far(site, 0).ok()?.ours; // one that cannot be asked is not known to have moved
     let held = site.store.is_ancestor(&base, &head).ok()?;
     let merges = held || matches!(site.store.merge(&base, &head).ok()?, Merge::Clean { .. });
@@ -78,29 +79,13 @@ fn moved_base(site: &Site, task: &Task) -> Option<Known> {
 }
 
 /// What is done about what the checks of the forge came to.
-pub(crate) fn checked(site: &Site, task: &Task, ci: &Ci) -> Option<Climbed> {
+pub(crate) fn checked(site: &HostContext, task: &Task, ci: &Ci) -> Option<Climbed> {
     recovery::checked(&site.catalogue, task, ci, site.now())
-}
-
-/// How long the agent of a task may be silent: longer, if it was ended for that too early.
-pub(crate) fn watch(site: &Site, task: &Task) -> Watch {
-    let watch = site.settings.run.watch;
-    let open = task.step().and_then(|step| task.recoveries.under_way(step));
-    let Some(Action::RaiseTimeout(percent)) = open.and_then(|it| Action::of_said(&it.action)) else {
-        return watch;
-    };
-    let longer = |ms: u64| ms.saturating_mul(u64::from(percent)) / 100;
-    Watch {
-        silence_ms: longer(watch.silence_ms),
-        first_output_ms: longer(watch.first_output_ms),
-        tool_ms: longer(watch.tool_ms),
-        ..watch
-    }
 }
 
 /// Does what is due about a failure of `task`, and tells what came of it. All of it may be repeated: operations find what is
 /// done already, and whoever was asked and not heard is asked again.
-pub(crate) fn recover(site: &Arc<Site>, task: &Task, attempt: Attempt) {
+pub(crate) fn recover(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
     let Some(step) = task.step() else { return };
     let open = task.recoveries.under_way(step);
     let due = task.recoveries.due(step);
@@ -120,8 +105,8 @@ pub(crate) fn recover(site: &Arc<Site>, task: &Task, attempt: Attempt) {
     site.tell(task.id, News::Recovered { attempt, recovered });
 }
 
-fn is_stopping(site: &Site) -> bool {
-    site.view.lock().expect("no thread panics while it holds the view").stopping
+fn is_stopping(site: &EngineContext) -> bool {
+    site.live.lock().view.stopping
 }
 
 /// Nothing is due any more: the journal was cut after an agent had looked.
@@ -134,30 +119,17 @@ fn left(open: Option<&Recovery>) -> Recovered {
     }
 }
 
-/// The turn of one task to have the recovery agent look.
-struct RecoveryTurn<'s>(&'s Site);
-
-impl Drop for RecoveryTurn<'_> {
-    fn drop(&mut self) {
-        *self.0.diagnosing.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        self.0.diagnosed.notify_one();
-    }
-}
-
-fn ask(site: &Arc<Site>, task: &Task, attempt: Attempt, open: &Recovery) -> Result<Recovered, String> {
-    const PAUSE: Duration = Duration::from_millis(50);
+fn ask(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    attempt: Attempt,
+    open: &Recovery,
+) -> Result<Recovered, String> {
     let is_stopped = || site.interrupted.is_set() || is_stopping(site) || site.is_stopped(task.id, attempt);
-    let mut busy = site.diagnosing.lock().unwrap_or_else(PoisonError::into_inner);
-    while *busy {
-        if is_stopped() {
-            return Err("it was stopped before the recovery agent could look".to_owned());
-        }
-        // Woken when the agent is free; a stop is noticed after the pause.
-        (busy, _) = site.diagnosed.wait_timeout(busy, PAUSE).unwrap_or_else(PoisonError::into_inner);
-    }
-    *busy = true;
-    drop(busy);
-    let _alone = RecoveryTurn(site);
+    let turn = site.active.begin_diagnosis(&is_stopped);
+    let Some(_alone) = turn else {
+        return Err("it was stopped before the recovery agent could look".to_owned());
+    };
     let name = task.driving.as_ref().map_or("default", |driving| driving.profile.as_str());
     let profile = site.settings.agents.get(name).ok_or_else(|| format!("there is no agent `{name}`"))?;
     let symptoms = symptoms(site, task, open)?;
@@ -207,7 +179,7 @@ fn ask(site: &Arc<Site>, task: &Task, attempt: Attempt, open: &Recovery) -> Resu
 }
 
 /// The failure as the journal knows it, and what can be seen of it now.
-fn symptoms(site: &Site, task: &Task, open: &Recovery) -> Result<Symptoms, String> {
+fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms, String> {
     let step = task.flow.as_ref().and_then(|flow| flow.step(&open.step));
     let step = step.ok_or_else(|| format!("its flow has no step `{}`", open.step))?;
     let phase =
@@ -229,7 +201,12 @@ fn symptoms(site: &Site, task: &Task, open: &Recovery) -> Result<Symptoms, Strin
 }
 
 /// Carries operations out.
-fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Result<Recovered, String> {
+fn perform(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    attempt: Attempt,
+    ops: &[Op],
+) -> Result<Recovered, String> {
     let at = exchange::desk(site, task).map_err(|trouble| trouble.to_string())?;
     let workspace = site.pool.existing(&task.id.to_string());
     let head = tip(site, task, workspace.as_ref())?;
@@ -266,7 +243,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Resul
         head: &head,
         branch: &at.branch(),
         base: &base,
-        title: &gate::headline(task),
+        title: &headline(task),
         body: &offering::body(task, &at),
         by: &by,
         is_of_round: &|pr| task.issue.as_ref().is_none_or(|issue| is_of_round(pr.get(), issue)),
@@ -278,7 +255,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Resul
         Err(error @ OpsError::Changed(_)) => return Err(error.to_string()),
         Err(error @ OpsError::Failed { .. }) => return Err(error.to_string()),
     };
-    let moved = (did.head != head).then(|| site::commit(&did.head));
+    let moved = (did.head != head).then(|| ids::commit(&did.head));
     Ok(Recovered::Done { head: moved, lines: did.lines })
 }
 
@@ -289,7 +266,7 @@ fn is_worked_in(task: &Task) -> bool {
 }
 
 /// The tip of the work, in the store.
-fn tip(site: &Site, task: &Task, workspace: Option<&Workspace>) -> Result<Oid, String> {
+fn tip(site: &HostContext, task: &Task, workspace: Option<&Workspace>) -> Result<Oid, String> {
     if let (Some(workspace), true) = (workspace, is_worked_in(task) || task.head.is_none()) {
         let pin = Some(task_ref("tasks", task.id, "recovering"));
         let options = CollectOptions {
@@ -302,12 +279,12 @@ fn tip(site: &Site, task: &Task, workspace: Option<&Workspace>) -> Result<Oid, S
         let collected = site.store.collect(workspace, &options).map_err(|error| collect_detail(&error))?;
         return Ok(collected.agent_head);
     }
-    let head = task.head.as_ref().map(site::oid);
+    let head = task.head.as_ref().map(ids::oid);
     head.ok_or_else(|| "there is no work yet".to_owned())
 }
 
 /// Runs a check of the project on the work as it would land.
-fn run_check(site: &Site, task: &Task, name: &str, head: &Oid) -> Result<(), String> {
+fn run_check(site: &EngineContext, task: &Task, name: &str, head: &Oid) -> Result<(), String> {
     let base = land::base(site).map_err(|error| error.full())?;
     let tree = match site.store.merge(&base, head).map_err(|error| error.full())? {
         Merge::Clean { tree } => tree,

@@ -14,15 +14,15 @@ use landfall_store::{Reader, Seq};
 use landfall_trackers::tracker::{Answer, TrackerError};
 use serde_json::{Value, json};
 
+use crate::digests::digest;
+use crate::engine_context::EngineContext;
 use crate::exchange::{self, CutShort};
-use crate::gate::digest;
 use crate::improve::{self, Origin};
 use crate::land;
-use crate::site::Site;
 
 /// Writes the report, and the certificate if the task landed. Files are named by their hash, so writing twice is
 /// writing once.
-pub(crate) fn write(site: &Arc<Site>, task: &Task, attempt: Attempt) {
+pub(crate) fn write(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
     let paper = task.issue.as_ref().and_then(|_| paper_of(site, task));
     let lookback = look_back(&site.folder.journal(), task, paper.as_ref());
     let told = lookback.as_ref().map_or(Ok(()), |lookback| exchange::tell_lookback(site, task, lookback));
@@ -43,7 +43,7 @@ pub(crate) fn write(site: &Arc<Site>, task: &Task, attempt: Attempt) {
 }
 
 /// What the agents of the issue of a task left: on the base, once it is there.
-fn paper_of(site: &Site, task: &Task) -> Option<Paper> {
+fn paper_of(site: &EngineContext, task: &Task) -> Option<Paper> {
     let base = land::base(site).ok()?;
     improve::paper(&site.store, &base, &site.settings.tracker.spec_path, &site.folder.papers(), task)
 }
@@ -65,7 +65,7 @@ pub fn look_back(journal: &Path, task: &Task, paper: Option<&Paper>) -> Option<L
 const FILED_MAX: usize = 5; // an agent that proposes more has not thought about them
 
 /// Makes issues of what the agents of an issue think worth one. Nothing waits for it: whoever asks later finds them where they are.
-fn file_proposals(site: &Site, task: &Task, paper: &Paper) -> Result<(), CutShort> {
+fn file_proposals(site: &EngineContext, task: &Task, paper: &Paper) -> Result<(), CutShort> {
     let number = Source::of(&task.spec.source).map_or(0, |source| source.number);
     let wanted = improve::of_paper(paper, &|phase| Origin::Spec { issue: number, phase });
     let wanted = improve::merged(wanted);
@@ -74,7 +74,7 @@ fn file_proposals(site: &Site, task: &Task, paper: &Paper) -> Result<(), CutShor
         return Ok(());
     }
     let mut file_all = || -> Answer<()> {
-        let tracker = site.desk.tracker(site)?;
+        let tracker = exchange::project_tracker(site)?;
         let known = improve::open_issues(&*tracker)?;
         wanted.try_for_each(|proposal| improve::file(&*tracker, &known, proposal).map(drop))
     };

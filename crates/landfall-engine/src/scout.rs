@@ -8,13 +8,13 @@ use std::time::Duration;
 use landfall_host::git::{InFlight, Trial, Workspace};
 use landfall_model::{TaskId, Touch};
 
-use crate::engine::Mail;
-use crate::perform::go;
-use crate::site::Site;
+use crate::effect_thread::go;
+use crate::engine_context::EngineContext;
+use crate::mail::Mail;
 
 /// Who looks, and when: one look at a time, at a steady pace.
 pub(crate) struct Scout {
-    site: Arc<Site>,
+    site: Arc<EngineContext>,
     busy: bool,
     looked_ms: Option<u64>,
 }
@@ -23,7 +23,7 @@ const PACE_MS: u64 = 15_000; // an agent changes few files in that time, and a l
 const PAIRS_MAX: usize = 32; // trial merges of one look
 
 impl Scout {
-    pub fn new(site: Arc<Site>) -> Self {
+    pub fn new(site: Arc<EngineContext>) -> Self {
         Self { site, busy: false, looked_ms: None }
     }
 
@@ -54,8 +54,7 @@ impl Scout {
         let tasks: Vec<TaskId> = tasks.collect();
         self.looked_ms = Some(now);
         if tasks.is_empty() {
-            let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
-            view.clashes.clear(); // of those that were under way nobody is
+            self.site.live.lock().view.clashes.clear(); // of those that were under way nobody is
             return;
         }
         self.busy = true;
@@ -66,7 +65,7 @@ impl Scout {
     }
 }
 
-fn look(site: &Arc<Site>, tasks: &[TaskId]) {
+fn look(site: &Arc<EngineContext>, tasks: &[TaskId]) {
     let mut seen: Vec<(TaskId, Workspace, BTreeSet<String>)> = Vec::new();
     for task in tasks {
         let Some(workspace) = site.pool.existing(&task.to_string()) else { continue };
@@ -89,5 +88,5 @@ fn look(site: &Arc<Site>, tasks: &[TaskId]) {
             clashes.insert((*one, *other), paths);
         }
     }
-    site.view.lock().expect("no thread panics while it holds the view").clashes = clashes;
+    site.live.lock().view.clashes = clashes;
 }

@@ -2,8 +2,9 @@
 //! started, and a look every few seconds finds out whether it is back. Work that could not be started is kept for then.
 
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use landfall_host::memory;
@@ -11,8 +12,7 @@ use landfall_model::queue::QueueNews;
 use landfall_model::resource::{MachineResource, ResourceFailure, named_in};
 use rustix::io::Errno;
 
-use crate::engine::Mail;
-use crate::site::Site;
+use crate::mail::Mail;
 
 /// What is missing, and the failure that showed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,94 +29,192 @@ pub(crate) struct Postponed {
     work: PostponedWork,
 }
 
-type PostponedWork = Box<dyn FnOnce(&Arc<Site>) + Send>;
+type PostponedWork = Box<dyn FnOnce() + Send>;
 
 const PROBE_AGAIN: Duration = Duration::from_secs(1); // a try takes the very thing that others miss
 
-/// What is noted about shortages.
-#[derive(Default)]
+/// What this machine has run out of, and the work that waits for it.
 pub(crate) struct Shortages {
-    current: Mutex<Option<Shortage>>,
+    /// The state folder, on the disk whose room matters.
+    folder: PathBuf,
+    mail: Sender<Mail>,
+    state: Mutex<ShortageState>,
+}
+
+#[derive(Default)]
+struct ShortageState {
+    current: Option<Shortage>,
     /// When it was last tried whether the resource is back.
-    probed: Mutex<Option<Instant>>,
-    postponed: Mutex<Vec<Postponed>>,
+    probed: Option<Instant>,
+    postponed: Vec<Postponed>,
+    /// The run is over: nothing is postponed any more.
+    is_closed: bool,
 }
 
-/// Notes the resource that a failure is about. None: it is about something else.
-pub(crate) fn note(site: &Site, detail: &str) -> Option<MachineResource> {
-    let resource = match named_in(detail)? {
-        MachineResource::Disk if has_no_inodes(site) => MachineResource::Inodes,
-        named => named,
-    };
-    note_missing(site, resource, detail);
-    Some(resource)
-}
-
-/// Notes that the kernel ended processes for lack of memory: nothing is started until there is some.
-pub(crate) fn note_oom_kills(site: &Site, oom_kills: u64) {
-    if oom_kills > 0 {
-        let detail = format!("the kernel ended {oom_kills} processes to free memory (OOM killer)");
-        note_missing(site, MachineResource::Memory, &detail);
+impl ShortageState {
+    /// Keeps work for later; returns it if the run is over.
+    fn postpone(&mut self, work: Postponed) -> Option<Postponed> {
+        if self.is_closed {
+            return Some(work);
+        }
+        self.postponed.push(work);
+        None
     }
 }
 
-fn note_missing(site: &Site, resource: MachineResource, detail: &str) {
-    let mut current = site.shortages.current.lock().expect("no thread panics while it holds it");
-    // The first failure stays: those that follow come from the same shortage.
-    if current.is_none() {
-        *current = Some(Shortage { resource, detail: detail.to_owned() });
-        // The engine may be waiting for news: it must start nothing more, and say why.
-        let _ = site.mail.send(Mail::Queue(Box::new(QueueNews::Look))); // it has left
+impl Shortages {
+    /// Nothing is missing yet.
+    pub fn new(folder: &Path, mail: Sender<Mail>) -> Self {
+        Self { folder: folder.to_owned(), mail, state: Mutex::default() }
     }
-}
 
-/// [`note`], and tries whether the resource is back. Only for the end of an effect: a try takes the very thing that others miss.
-pub(crate) fn note_and_try(site: &Site, detail: &str) -> Option<ResourceFailure> {
-    let resource = note(site, detail)?;
-    Some(ResourceFailure { resource, is_missing: !is_back(resource, site.folder.root()) })
-}
+    fn state(&self) -> MutexGuard<'_, ShortageState> {
+        self.state.lock().expect("no thread panics while it holds it")
+    }
 
-/// What files cannot be read without, or git not be started, if it is missing now.
-pub(crate) fn missing_to_read(site: &Site) -> Option<MachineResource> {
-    const NEEDED: [MachineResource; 2] = [MachineResource::Descriptors, MachineResource::Processes];
-    let known = look(site).map(|shortage| shortage.resource).filter(|known| NEEDED.contains(known));
-    if known.is_some() {
-        return known;
+    /// Notes the resource that a failure is about. None: it is about something else.
+    pub fn note(&self, detail: &str) -> Option<MachineResource> {
+        let resource = match named_in(detail)? {
+            MachineResource::Disk if self.has_no_inodes() => MachineResource::Inodes,
+            named => named,
+        };
+        self.note_missing(resource, detail);
+        Some(resource)
     }
-    let missing = NEEDED.into_iter().find(|resource| !is_back(*resource, site.folder.root()))?;
-    note_missing(site, missing, &error_of(missing).to_string());
-    Some(missing)
-}
 
-/// What is missing now. What was missing and can be had again is not named any more.
-pub(crate) fn look(site: &Site) -> Option<Shortage> {
-    let current = || site.shortages.current.lock().expect("no thread panics while it holds it");
-    let shortage = current().clone()?;
-    let mut probed = site.shortages.probed.lock().expect("no thread panics while it holds it");
-    if probed.is_some_and(|at| at.elapsed() < PROBE_AGAIN) {
-        return Some(shortage);
+    /// Notes that the kernel ended processes for lack of memory: nothing is started until there is some.
+    pub fn note_oom_kills(&self, oom_kills: u64) {
+        if oom_kills > 0 {
+            let detail = format!("the kernel ended {oom_kills} processes to free memory (OOM killer)");
+            self.note_missing(MachineResource::Memory, &detail);
+        }
     }
-    *probed = Some(Instant::now());
-    if !is_back(shortage.resource, site.folder.root()) {
-        return Some(shortage);
+
+    fn note_missing(&self, resource: MachineResource, detail: &str) {
+        let mut state = self.state();
+        // The first failure stays: those that follow come from the same shortage.
+        if state.current.is_none() {
+            state.current = Some(Shortage { resource, detail: detail.to_owned() });
+            // The engine may be waiting for news: it must start nothing more, and say why.
+            let _ = self.mail.send(Mail::Queue(Box::new(QueueNews::Look))); // it has left
+        }
     }
-    *current() = None;
-    None
+
+    /// [`Shortages::note`], and tries whether the resource is back. Only for the end of an effect: a try takes the very thing that others miss.
+    pub fn note_and_try(&self, detail: &str) -> Option<ResourceFailure> {
+        let resource = self.note(detail)?;
+        Some(ResourceFailure { resource, is_missing: !is_back(resource, &self.folder) })
+    }
+
+    /// What files cannot be read without, or git not be started, if it is missing now.
+    pub fn missing_to_read(&self) -> Option<MachineResource> {
+        const NEEDED: [MachineResource; 2] = [MachineResource::Descriptors, MachineResource::Processes];
+        let known = self.look().map(|shortage| shortage.resource).filter(|known| NEEDED.contains(known));
+        if known.is_some() {
+            return known;
+        }
+        let missing = NEEDED.into_iter().find(|resource| !is_back(*resource, &self.folder))?;
+        self.note_missing(missing, &error_of(missing).to_string());
+        Some(missing)
+    }
+
+    /// What a run cannot begin without, if it is missing now.
+    pub fn missing_to_start(&self) -> Option<MachineResource> {
+        // A limit on the memory of this process ends it in the middle of things: Rust has no answer to a failed allocation.
+        // Its threads reserve more than they use. This reserves as much, and touches none of it.
+        const RESERVED: usize = 256 << 20;
+        let mut reserved = Vec::<u8>::new();
+        let has_memory = reserved.try_reserve_exact(RESERVED).is_ok();
+        std::hint::black_box(&reserved); // an optimised build leaves out an allocation that nothing uses
+        match has_memory {
+            true => self.missing_to_read(),
+            false => Some(MachineResource::Memory),
+        }
+    }
+
+    /// What is missing now. What was missing and can be had again is not named any more.
+    pub fn look(&self) -> Option<Shortage> {
+        let shortage = {
+            let mut state = self.state();
+            let shortage = state.current.clone()?;
+            if state.probed.is_some_and(|at| at.elapsed() < PROBE_AGAIN) {
+                return Some(shortage);
+            }
+            // Before the try: another thread that looks meanwhile does not try, too.
+            state.probed = Some(Instant::now());
+            shortage
+        };
+        // Without the lock, which a failing effect waits for: a try starts threads and writes files.
+        if !is_back(shortage.resource, &self.folder) {
+            return Some(shortage);
+        }
+        self.state().current = None;
+        None
+    }
+
+    /// What is missing right now, found out by trying to have it.
+    pub fn find(&self) -> Option<MachineResource> {
+        MachineResource::ALL.into_iter().find(|resource| !is_back(*resource, &self.folder))
+    }
+
+    /// Starts a thread. If none can be had, its work is kept until [`Shortages::start_postponed`].
+    pub fn start(&self, what: &'static str, work: PostponedWork) {
+        // The closure of a thread that did not start is lost: the work is handed over beside it.
+        let slot = Arc::new(Mutex::new(Some(work)));
+        let handed = slot.clone();
+        let take = |slot: &Mutex<Option<PostponedWork>>| slot.lock().expect("held only to take it").take();
+        let started = std::thread::Builder::new().name(what.to_owned()).spawn(move || {
+            if let Some(work) = take(&handed) {
+                work();
+            }
+        });
+        if let Err(error) = started
+            && let Some(work) = take(&slot)
+        {
+            self.note(&format!("start a thread: {error}"));
+            let refused = self.state().postpone(Postponed { what, work });
+            drop(refused); // without the lock: it may hold the context that holds this
+        }
+    }
+
+    /// Starts the work that was postponed.
+    pub fn start_postponed(&self) {
+        let postponed: Vec<Postponed> = std::mem::take(&mut self.state().postponed);
+        for Postponed { what, work } in postponed {
+            self.start(what, work);
+        }
+    }
+
+    /// Drops the work that was postponed, and what follows: it holds the context that holds this, and neither would be freed.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        let postponed = std::mem::take(&mut state.postponed);
+        drop(state);
+        drop(postponed); // without the lock
+    }
+
+    fn has_no_inodes(&self) -> bool {
+        const NONE: u64 = 16; // a few may be freed between the failure and the look
+        self.free_inodes().is_some_and(|free| free < NONE)
+    }
+
+    /// Files that can still be made, on the fuller of the two disks that agents can fill. None where inodes are not counted.
+    pub fn free_inodes(&self) -> Option<u64> {
+        let places = [self.folder.clone(), std::env::temp_dir()];
+        places.iter().filter_map(|place| landfall_host::disk::free_inodes(place).ok().flatten()).min()
+    }
 }
 
 /// Why no run begins while files cannot be read.
 pub(crate) fn too_few_to_start(resource: MachineResource) -> String {
     let limit = match resource {
         MachineResource::Descriptors => "`ulimit -n`",
-        MachineResource::Processes => "`ulimit -u` and the limits of the control group",
-        MachineResource::Memory | MachineResource::Disk | MachineResource::Inodes => "`landfall doctor`",
+        MachineResource::Processes => "`ulimit -u`, `ulimit -v` and the limits of the control group",
+        MachineResource::Memory => "`ulimit -v` and `free`",
+        MachineResource::Disk | MachineResource::Inodes => "`landfall doctor`",
     };
     format!("this machine is out of {resource}; agents that run continue, but no run can begin: see {limit}")
-}
-
-/// What is missing right now, found out by trying to have it.
-pub(crate) fn find(site: &Site) -> Option<MachineResource> {
-    MachineResource::ALL.into_iter().find(|resource| !is_back(*resource, site.folder.root()))
 }
 
 /// The system error that names a resource.
@@ -128,46 +226,6 @@ pub(crate) fn error_of(resource: MachineResource) -> std::io::Error {
         MachineResource::Disk | MachineResource::Inodes => Errno::NOSPC,
     };
     errno.into()
-}
-
-/// Starts a thread. If none can be had, its work is kept until [`start_postponed`].
-pub(crate) fn start(site: &Arc<Site>, what: &'static str, work: PostponedWork) {
-    // The closure of a thread that did not start is lost: the work is handed over beside it.
-    let slot = Arc::new(Mutex::new(Some(work)));
-    let (theirs, handed) = (site.clone(), slot.clone());
-    let take = |slot: &Mutex<Option<PostponedWork>>| slot.lock().expect("held only to take it").take();
-    let started = std::thread::Builder::new().name(what.to_owned()).spawn(move || {
-        if let Some(work) = take(&handed) {
-            work(&theirs);
-        }
-    });
-    if let Err(error) = started
-        && let Some(work) = take(&slot)
-    {
-        note(site, &format!("start a thread: {error}"));
-        let mut postponed = site.shortages.postponed.lock().expect("no thread panics while it holds it");
-        postponed.push(Postponed { what, work });
-    }
-}
-
-/// Starts the work that was postponed.
-pub(crate) fn start_postponed(site: &Arc<Site>) {
-    let postponed: Vec<Postponed> =
-        std::mem::take(&mut *site.shortages.postponed.lock().expect("no thread panics while it holds it"));
-    for Postponed { what, work } in postponed {
-        start(site, what, work);
-    }
-}
-
-fn has_no_inodes(site: &Site) -> bool {
-    const NONE: u64 = 16; // a few may be freed between the failure and the look
-    free_inodes(site).is_some_and(|free| free < NONE)
-}
-
-/// Files that can still be made, on the fuller of the two disks that agents can fill. None where inodes are not counted.
-pub(crate) fn free_inodes(site: &Site) -> Option<u64> {
-    let places = [site.folder.root().to_owned(), std::env::temp_dir()];
-    places.iter().filter_map(|place| landfall_host::disk::free_inodes(place).ok().flatten()).min()
 }
 
 /// Whether so much of a resource can be had that the start of an agent or a check may succeed.
@@ -201,7 +259,10 @@ fn is_back(resource: MachineResource, folder: &Path) -> bool {
         // The kernel promises more memory than there is, so an allocation alone shows nothing.
         MachineResource::Memory => {
             let is_there = memory::available_bytes().is_none_or(|bytes| bytes >= MEMORY);
-            is_there && Vec::<u8>::new().try_reserve_exact(BYTES).is_ok()
+            let mut reserved = Vec::<u8>::new();
+            let has_room = reserved.try_reserve_exact(BYTES).is_ok();
+            std::hint::black_box(&reserved); // as in [`Shortages::missing_to_start`]
+            is_there && has_room
         }
         MachineResource::Disk | MachineResource::Inodes => can_write(folder, FILES, BYTES / FILES),
     }

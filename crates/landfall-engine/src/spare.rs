@@ -9,8 +9,9 @@ use std::time::Duration;
 use landfall_host::git::{GitError, Oid, Spare, Workspace};
 use landfall_model::Task;
 
-use crate::perform::Fuse;
-use crate::site::{self, Site};
+use crate::effect_thread::Fuse;
+use crate::engine_context::EngineContext;
+use crate::ids;
 
 /// How far behind the base a spare may be: an agent that begins with it begins as if it had its slot so much sooner.
 const BEHIND_MAX: Duration = Duration::from_secs(15);
@@ -19,18 +20,18 @@ const RENEWED_AFTER: Duration = Duration::from_secs(8);
 
 /// Who makes them: one thread at most.
 pub(crate) struct Spares {
-    site: Arc<Site>,
+    site: Arc<EngineContext>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Spares {
-    pub fn new(site: Arc<Site>) -> Self {
+    pub fn new(site: Arc<EngineContext>) -> Self {
         Self { site, thread: None }
     }
 
     /// Sees that as many stand ready as are wanted, as far as there are warm checkouts to make them of.
     pub fn look(&mut self, wanted: usize, base: Option<&landfall_model::Commit>) {
-        let Some(base) = base.filter(|_| wanted > 0).map(site::oid) else { return };
+        let Some(base) = base.filter(|_| wanted > 0).map(ids::oid) else { return };
         if self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
@@ -68,7 +69,7 @@ fn is_stale(spare: &Spare, base: &Oid) -> bool {
 /// A spare for a task that begins, if one fits: at the base, or a little behind it with all that the task needs. Whoever has
 /// begun before starts from where it was, or from the very base.
 pub(crate) fn take(
-    site: &Site,
+    site: &EngineContext,
     task: &Task,
     name: &str,
     branch: &str,
@@ -77,9 +78,7 @@ pub(crate) fn take(
         return Ok(None);
     }
     let ours = crate::land::base(site)?;
-    let landed = site.landed.lock().expect("no thread panics while it holds it");
-    let needs: Vec<Oid> = task.spec.needs.iter().filter_map(|need| landed.get(need)).map(site::oid).collect();
-    drop(landed);
+    let needs: Vec<Oid> = site.base.landed(&task.spec.needs).iter().map(ids::oid).collect();
     let fits = |spare: &Spare| {
         let within = |commit: &Oid| site.store.is_ancestor(commit, &spare.base).unwrap_or(false);
         spare.base == ours

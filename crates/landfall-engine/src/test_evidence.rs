@@ -3,8 +3,7 @@
 //!
 //! The facts are collected here; what follows from them is decided by `gaming` of the model.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::MutexGuard;
+use std::collections::BTreeMap;
 
 use landfall_host::git::{
     Change, ChangedPath, DiffOptions, GitError, Ignored, Lane, Oid, PathContent, Signature,
@@ -12,31 +11,23 @@ use landfall_host::git::{
 use landfall_model::gaming::{
     self, BaseTestMode, BaseTestRun, ChangedFile, InputScope, InputTrace, Mutation, MutationBudget,
     MutationMode, MutationOutcome, MutationRun, MutationTrial, ProtectedInput, Restore, TestEvidence,
+    base_test_run,
 };
 use landfall_model::gate::{GateReport, Outcome, weigh};
 use landfall_model::{Commit, Concern, ConcernCode, Digest, Task};
 
-use crate::gate::{Borrowed, DIFF_MAX, Gate, changed_lines, digest, tests_on_base, verify_section};
+use crate::digests::digest;
+use crate::engine_context::EngineContext;
+use crate::gate::{Borrowed, DIFF_MAX, Gate, changed_lines, tests_on_base, verify_section};
+use crate::host_context::HostContext;
+use crate::ids;
+use crate::pass_cache::RunsByWork;
 use crate::settings::{Verify, VerifyCommand};
-use crate::site::{self, Site};
 
 const PATHS_BYTES_MAX: usize = 256 << 10; // of paths on a command line; systems take a few times that
 const TEXT_MAX: u64 = 512 << 10; // a larger file is no test that a person wrote
 const TEXTS_MAX: usize = 2_000; // files whose text is read; a change of more is looked at by a person
 const RUNS_KEPT: usize = 256; // tasks at work ask again when the base moves
-
-/// What was found out about the tests of works, by the head of the work and what was run. A base that moves changes nothing.
-#[derive(Default)]
-pub(crate) struct TestRuns {
-    base_tests: RunsByWork<BaseTestRun>,
-    mutations: RunsByWork<MutationRun>,
-}
-
-type RunsByWork<R> = HashMap<(Commit, Digest), R>;
-
-fn lock_runs(site: &Site) -> MutexGuard<'_, TestRuns> {
-    site.test_runs.lock().expect("no thread panics while it holds it")
-}
 
 fn keep_run<R: Clone>(runs: &mut RunsByWork<R>, key: (Commit, Digest), run: &R) {
     if runs.len() >= RUNS_KEPT {
@@ -47,13 +38,13 @@ fn keep_run<R: Clone>(runs: &mut RunsByWork<R>, key: (Commit, Digest), run: &R) 
 
 /// What a person should look at before this lands, and the evidence for the certificate. None: the engine was told to stop.
 pub(crate) fn collect(
-    site: &Site,
+    site: &EngineContext,
     task: &Task,
     name: &str,
     base: &Oid,
     report: &GateReport,
 ) -> Result<Option<(Vec<Concern>, TestEvidence)>, GitError> {
-    let merged = site::oid(&report.commit);
+    let merged = ids::oid(&report.commit);
     let section = verify_section(site, base)?.unwrap_or_else(|_| site.settings.verify.clone());
     let CheckInputs { mut inputs, sources_tests } = check_inputs(site, base, &section)?;
     // First, as the first one of a path counts: what runs outside of the sandbox is judged more strictly.
@@ -114,7 +105,7 @@ struct CheckInputs {
 }
 
 /// The files of the base that decide what the verify commands do.
-fn check_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<CheckInputs, GitError> {
+fn check_inputs(site: &HostContext, base: &Oid, section: &Verify) -> Result<CheckInputs, GitError> {
     let mut trace = InputTrace::new(section.commands.iter().map(|command| command.run.as_str()));
     read_inputs(site, base, &mut trace)?;
     let sources_tests = trace.sources_tests();
@@ -137,7 +128,7 @@ fn check_inputs(site: &Site, base: &Oid, section: &Verify) -> Result<CheckInputs
 
 /// The files of the base that commands outside of the sandbox may run or read. Work that changes one of them would decide what
 /// runs as the person.
-fn unconfined_inputs(site: &Site, base: &Oid) -> Result<Vec<ProtectedInput>, GitError> {
+fn unconfined_inputs(site: &HostContext, base: &Oid) -> Result<Vec<ProtectedInput>, GitError> {
     let mut inputs = Vec::new();
     for (setting, line) in site.settings.unconfined_commands() {
         let mut trace = InputTrace::of_unconfined(&setting, &line);
@@ -148,7 +139,7 @@ fn unconfined_inputs(site: &Site, base: &Oid) -> Result<Vec<ProtectedInput>, Git
 }
 
 /// Reads from the base what the trace asks for.
-fn read_inputs(site: &Site, base: &Oid, trace: &mut InputTrace) -> Result<(), GitError> {
+fn read_inputs(site: &HostContext, base: &Oid, trace: &mut InputTrace) -> Result<(), GitError> {
     while let Some(path) = trace.next_path() {
         let bytes = site.store.read_small_blob(base, path.as_bytes(), gaming::INPUT_BYTES_MAX)?;
         let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -162,7 +153,7 @@ fn read_inputs(site: &Site, base: &Oid, trace: &mut InputTrace) -> Result<(), Gi
 }
 
 /// The first link on the way to a path, with where it leads.
-fn link_above(site: &Site, base: &Oid, path: &str) -> Result<Option<(String, String)>, GitError> {
+fn link_above(site: &HostContext, base: &Oid, path: &str) -> Result<Option<(String, String)>, GitError> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     for end in ends {
         if let Some(target) = site.store.read_link(base, &path.as_bytes()[..end])? {
@@ -174,7 +165,7 @@ fn link_above(site: &Site, base: &Oid, path: &str) -> Result<Option<(String, Str
 
 /// The files of a change with what is needed to judge them; whether the lines of some of them were left out.
 fn changed_files(
-    site: &Site,
+    site: &HostContext,
     base: &Oid,
     merged: &Oid,
     names: &[ChangedPath],
@@ -223,7 +214,7 @@ fn changed_files(
 
 /// One run of the tests of the base against the work.
 struct BaseTests<'a> {
-    site: &'a Site,
+    site: &'a EngineContext,
     name: &'a str,
     section: &'a Verify,
     base: &'a Oid,
@@ -254,14 +245,14 @@ impl BaseTests<'_> {
         };
         let tests = digest(&restores.iter().map(before).collect::<String>());
         let key = (self.report.head.clone(), tests);
-        if let Some(run) = lock_runs(self.site).base_tests.get(&key) {
+        if let Some(run) = self.site.passes.lock().tests.base_tests.get(&key) {
             return Ok(BaseTestsEnd::Ran(run.clone()));
         }
         let Some((outcome, failing, tests, took_ms)) = self.run_commands(&restores)? else {
             return Ok(BaseTestsEnd::Interrupted);
         };
-        let run = gaming::base_test_run(&restores, files, outcome, failing, tests, took_ms);
-        keep_run(&mut lock_runs(self.site).base_tests, key, &run);
+        let run = base_test_run(&restores, files, outcome, failing, tests, took_ms);
+        keep_run(&mut self.site.passes.lock().tests.base_tests, key, &run);
         Ok(BaseTestsEnd::Ran(run))
     }
 
@@ -329,7 +320,7 @@ impl BaseTests<'_> {
 
 /// Runs of the checks on mutations of the changed lines.
 struct Mutations<'a> {
-    site: &'a Site,
+    site: &'a EngineContext,
     name: &'a str,
     section: &'a Verify,
     base: &'a Oid,
@@ -356,7 +347,7 @@ impl Mutations<'_> {
             return Ok(MutationsEnd::NothingToTry);
         }
         let key = (self.report.head.clone(), digest(&format!("{mutations:?}")));
-        if let Some(run) = lock_runs(self.site).mutations.get(&key) {
+        if let Some(run) = self.site.passes.lock().tests.mutations.get(&key) {
             return Ok(MutationsEnd::Ran(run.clone()));
         }
         let lane = Borrowed::lane(self.site)?;
@@ -377,7 +368,7 @@ impl Mutations<'_> {
             }
         }
         run.took_ms = spent();
-        keep_run(&mut lock_runs(self.site).mutations, key, &run);
+        keep_run(&mut self.site.passes.lock().tests.mutations, key, &run);
         Ok(MutationsEnd::Ran(run))
     }
 

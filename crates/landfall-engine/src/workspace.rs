@@ -12,21 +12,22 @@ use landfall_host::sitter::{self, Found};
 use landfall_model::{Attempt, News, Task, World};
 use serde_json::json;
 
+use crate::agent_run::reads;
 use crate::confine::{self, Reach};
+use crate::environment::with;
 use crate::errand::{self, Errand, Ran};
+use crate::git_refs::lower;
 use crate::hooks::fit;
-use crate::launch::with;
+use crate::host_context::HostContext;
 use crate::logfile::LogFile;
-use crate::perform::{lower, reads};
 use crate::ports;
-use crate::site::Site;
 
 /// Makes a new workspace fit to work in: the files that `.worktreeinclude` names, then the person's command. Repeats
 /// safely: what was done for a workspace is not done again.
 ///
 /// # Errors
 /// Why no agent should start in it, for a person to read.
-pub fn after_create(site: &Site, task: &Task, workspace: &Workspace) -> Result<(), String> {
+pub fn after_create(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
     let done = Done::of(site, workspace);
     if done.is_marked() {
         return Ok(());
@@ -58,7 +59,7 @@ const SKIPPED_MAX: usize = 10; // enough to see what is wrong with a list
 /// # Errors
 /// Why the agent should not start, for a person to read.
 pub fn before_run(
-    site: &Site,
+    site: &HostContext,
     task: &Task,
     attempt: Attempt,
     iteration: u32,
@@ -73,7 +74,7 @@ pub fn before_run(
 }
 
 /// Cleans up after a run of the agent. If that does not work out, the task says so; nothing depends on it.
-pub fn after_run(site: &Site, task: &Task, attempt: Attempt, iteration: u32) {
+pub fn after_run(site: &HostContext, task: &Task, attempt: Attempt, iteration: u32) {
     let Some(line) = &site.settings.workspace.after_run else { return };
     if reads(task) {
         return;
@@ -87,7 +88,7 @@ pub fn after_run(site: &Site, task: &Task, attempt: Attempt, iteration: u32) {
 }
 
 /// Cleans up before a workspace is removed. If that does not work out, the task says so; it is removed all the same.
-pub fn before_remove(site: &Site, task: &Task, workspace: &Workspace) {
+pub fn before_remove(site: &HostContext, task: &Task, workspace: &Workspace) {
     Done::of(site, workspace).unmark();
     let Some(line) = &site.settings.workspace.before_remove else { return };
     let dir = site.folder.attempts().join(format!("{}-{}-before_remove", task.id, task.attempt));
@@ -102,18 +103,18 @@ struct Moment<'a> {
     dir: PathBuf,
 }
 
-fn beside(site: &Site, task: &Task, attempt: Attempt, iteration: u32, word: &str) -> PathBuf {
+fn beside(site: &HostContext, task: &Task, attempt: Attempt, iteration: u32, word: &str) -> PathBuf {
     // Named so that whoever stops the attempt stops this too.
     site.folder.attempts().join(format!("{}-{attempt}-i{iteration}-{word}", task.id))
 }
 
-fn should(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) {
+fn should(site: &HostContext, task: &Task, workspace: &Workspace, moment: &Moment<'_>) {
     if let Err(detail) = must(site, task, workspace, moment) {
         site.tell(task.id, News::HookFailed { detail });
     }
 }
 
-fn must(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<(), String> {
+fn must(site: &HostContext, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<(), String> {
     match run(site, task, workspace, moment) {
         Ok(ran) if ran.is_well() => Ok(()),
         Ok(ran) => Err(format!("`workspace.{}` {}", moment.word, ran.complaint())),
@@ -121,7 +122,7 @@ fn must(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) ->
     }
 }
 
-fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<Ran, String> {
+fn run(site: &HostContext, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<Ran, String> {
     let Moment { word, line, dir } = moment;
     let dir = fresh_or_alive(dir);
     let tmp =
@@ -203,7 +204,12 @@ impl Drop for TmpFolder<'_> {
     }
 }
 
-fn variables(site: &Site, task: &Task, workspace: &Workspace, word: &str) -> Vec<(OsString, OsString)> {
+fn variables(
+    site: &HostContext,
+    task: &Task,
+    workspace: &Workspace,
+    word: &str,
+) -> Vec<(OsString, OsString)> {
     let id = task.id.to_string();
     let path = workspace.path().to_string_lossy();
     let branch = format!("landfall/{}", lower(task.id));
@@ -229,7 +235,7 @@ struct Done {
 }
 
 impl Done {
-    fn of(site: &Site, workspace: &Workspace) -> Self {
+    fn of(site: &HostContext, workspace: &Workspace) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         // Written by the pool as the last act of making a workspace, where no agent can reach it.
         let made = site.pool.dir().join(".engine/rooms").join(workspace.name()).join("meta");

@@ -12,7 +12,7 @@ use super::rubric::{self, Judge, Question};
 use super::stamp;
 use crate::consult::{self, Ground};
 use crate::folder::StateFolder;
-use crate::launch::key_and_session;
+use crate::run_folder::key_and_session;
 use crate::settings::{Profile, Settings};
 
 /// An agent that judges.

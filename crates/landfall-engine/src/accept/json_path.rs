@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A path that was understood.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Query(Vec<Step>);
+pub(super) struct JsonPath(Vec<Step>);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
@@ -20,7 +20,7 @@ const STEPS_MAX: usize = 100;
 const VALUES_MAX: usize = 10_000;
 
 /// Reads a path.
-pub(super) fn parse(text: &str) -> Result<Query, String> {
+pub(super) fn parse(text: &str) -> Result<JsonPath, String> {
     let wrong = || {
         let given = landfall_trackers::tracker::shown(text, 80);
         format!(
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Result<Query, String> {
     if steps.len() > STEPS_MAX {
         return Err(wrong());
     }
-    Ok(Query(steps))
+    Ok(JsonPath(steps))
 }
 
 /// The parts between pipes; none if a quote is not closed.
@@ -122,7 +122,7 @@ fn string(text: &str) -> Option<(String, &str)> {
     None
 }
 
-impl Query {
+impl JsonPath {
     /// What it leads to: one value, or as many as `[]` finds.
     pub fn run(&self, root: &Value) -> Result<Vec<Value>, String> {
         let mut values = vec![root.clone()];

@@ -11,9 +11,9 @@ use landfall_host::git::{Oid, Repo};
 use super::{Saw, fail, pass, uncertain};
 use crate::confine::{self, Reach};
 use crate::consult::{self, Scratch};
+use crate::environment::{safe_environment, with};
 use crate::errand::{self, Errand, Ran};
 use crate::folder::StateFolder;
-use crate::launch::{safe_environment, with};
 use crate::settings::Run;
 
 /// What it takes to run something.

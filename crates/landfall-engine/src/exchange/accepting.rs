@@ -14,20 +14,22 @@ use landfall_trackers::tracker::{CommitSha, Issue, PrNumber};
 
 use super::{Desked, Trouble, seeing, stand};
 use crate::accept::{self, Asking, Checked, Checkout, Ground, IssueText, Judge, Settling, Shell, Tree};
-use crate::engine::Mail;
+use crate::engine_context::EngineContext;
+use crate::host_context::HostContext;
+use crate::ids;
 use crate::land;
-use crate::site::{self, Site};
+use crate::mail::Mail;
 
 const DIFF_BYTES_MAX: usize = 1 << 20;
 
 /// Looks at every criterion on what landed, ticks the boxes, and moves the issue as the outcome says.
-pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn accept(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let issue = task.issue.as_ref();
     let pr = issue.and_then(|issue| PrNumber::new(issue.pr.as_ref()?.number));
     let landed = task
         .landed
         .as_ref()
-        .map(|landed| Landing { commit: site::oid(&landed.commit), before: site::oid(&landed.base_before) });
+        .map(|landed| Landing { commit: ids::oid(&landed.commit), before: ids::oid(&landed.base_before) });
     let left = issue.map_or(0, |issue| issue.parts_left());
     let heard = hear(site, at, &Hearing { landed, pr, ..Hearing::of_base() })?;
     if heard.criteria.items.is_empty() {
@@ -95,22 +97,26 @@ impl Heard {
 }
 
 /// Where the work of an issue landed, by what the base says.
-pub(super) fn landing_of(site: &Site, at: &Desked, issue: &Issue) -> Result<Option<Landing>, Trouble> {
+pub(super) fn landing_of(
+    site: &EngineContext,
+    at: &Desked,
+    issue: &Issue,
+) -> Result<Option<Landing>, Trouble> {
     let Some(commit) = seeing::landed_as(site, at, issue)? else { return Ok(None) };
-    let commit = site::oid(&commit);
+    let commit = ids::oid(&commit);
     let before = site.store.parents_of(&commit)?.into_iter().next();
     Ok(before.map(|before| Landing { commit, before }))
 }
 
 /// The verify commands of the project's own, as the base has them.
-pub(super) fn handlers_of_base(site: &Site) -> Result<(Vec<Handler>, Vec<String>), Trouble> {
+pub(super) fn handlers_of_base(site: &EngineContext) -> Result<(Vec<Handler>, Vec<String>), Trouble> {
     let base = land::base(site)?;
     site.store.lend(&site.repo, &base)?;
     Ok(accept::handlers(&Tree::Commit(site.repo.tree_at(&base)?)))
 }
 
 /// Looks at the criteria of an issue. Nothing is changed by it.
-pub(super) fn hear(site: &Arc<Site>, at: &Desked, hearing: &Hearing<'_>) -> Result<Heard, Trouble> {
+pub(super) fn hear(site: &Arc<EngineContext>, at: &Desked, hearing: &Hearing<'_>) -> Result<Heard, Trouble> {
     let issue = at.tracker.issue(at.number)?;
     // What is on the base now: a person may have mended it there since.
     let base = land::base(site)?;
@@ -203,7 +209,7 @@ pub(super) struct Bearing {
 /// Ticks the boxes, and moves the issue as the outcome says. Answers, too, whether exactly this was told before: then nothing was
 /// changed.
 pub(super) fn settle(
-    site: &Site,
+    site: &EngineContext,
     at: &Desked,
     heard: Heard,
     bearing: Bearing,
@@ -228,7 +234,7 @@ pub(super) fn settle(
     Ok((Accepted { items, outcome: settled.outcome }, settled.known))
 }
 
-fn changed(site: &Site, before: &Oid, after: &Oid) -> Option<String> {
+fn changed(site: &HostContext, before: &Oid, after: &Oid) -> Option<String> {
     site.store.lend(&site.repo, after).ok()?;
     let bytes = site.repo.diff_since(before, after, DIFF_BYTES_MAX).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -16,8 +16,8 @@ use landfall_trackers::tracker::{Issue, IssueFilter, Label, Marker, PHASE_FAMILY
 use super::accepting::{self, Hearing};
 use super::{CutShort, Desked, Trouble, unless_stopped};
 use crate::accept::{self, OBSERVED_MARKER};
-use crate::gate::digest;
-use crate::site::Site;
+use crate::digests::digest;
+use crate::engine_context::EngineContext;
 
 /// Issues that are looked through for boxes that wait.
 const WAITING_MAX: usize = 200;
@@ -52,18 +52,18 @@ pub(super) fn passing(task: &Task, act: Option<Act>, exchanged: &Exchanged) -> O
 }
 
 /// Tells those that wait for it. Nobody's work depends on it; if the engine stops, the next run does the exchange again and tells them.
-pub(super) fn pass(site: &Arc<Site>, at: &Desked, passing: &Passing) -> Result<(), Trouble> {
+pub(super) fn pass(site: &Arc<EngineContext>, at: &Desked, passing: &Passing) -> Result<(), Trouble> {
     let told = try_pass(site, at, Some(passing.phase), passing.event);
     unless_stopped(told).map_err(|CutShort| Trouble::Interrupted)
 }
 
 /// Tells those that wait for something that happened to an agent of a task.
-pub(crate) fn tell(site: &Arc<Site>, task: &Task, event: Observed) -> Result<(), CutShort> {
+pub(crate) fn tell(site: &Arc<EngineContext>, task: &Task, event: Observed) -> Result<(), CutShort> {
     unless_stopped(super::desk(site, task).and_then(|at| try_pass(site, &at, None, Some(event))))
 }
 
 fn try_pass(
-    site: &Arc<Site>,
+    site: &Arc<EngineContext>,
     at: &Desked,
     phase: Option<Phase>,
     event: Option<Observed>,
@@ -102,7 +102,7 @@ fn tell_one(at: &Desked, criteria: &Criteria, event: Observed) -> Result<(), Tro
 
 /// Looks at the boxes that name this phase, and ticks those that hold. What does not hold waits for the next time.
 fn look_in_passing(
-    site: &Arc<Site>,
+    site: &Arc<EngineContext>,
     at: &Desked,
     issue: &Issue,
     criteria: &Criteria,

@@ -10,14 +10,16 @@ use landfall_trackers::tracker::{
 };
 
 use super::{Desked, Trouble, stand};
-use crate::gate;
-use crate::perform::lower;
+use crate::commit_message::{closing_words, headline};
+use crate::engine_context::EngineContext;
+use crate::git_refs::lower;
+use crate::host_context::HostContext;
+use crate::ids;
 use crate::settings::Publish;
-use crate::site::{self, Site};
 
 /// Offers the work as a pull request, if it takes that way. The branch is pushed where branches are kept.
 pub(super) fn offer(
-    site: &Arc<Site>,
+    site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
     at: &Desked,
@@ -38,13 +40,13 @@ pub(super) fn offer(
             );
             return Err(Trouble::Else(why));
         };
-        push(site, remote, &branch, &site::oid(head), known.map(|pr| site::oid(&pr.head)))?;
+        push(site, remote, &branch, &ids::oid(head), known.map(|pr| ids::oid(&pr.head)))?;
     }
     let new = NewPullRequest {
         head: branch,
         head_sha: sha.clone(),
         base: BranchName::new(site.branch.as_str())?,
-        title: Title::of(&gate::headline(task)),
+        title: Title::of(&headline(task)),
         body: body(task, at),
         draft: false,
     };
@@ -61,7 +63,7 @@ pub(super) fn offer(
 }
 
 pub(crate) fn body(task: &Task, at: &Desked) -> String {
-    let closes = gate::closing_words(task, &at.source);
+    let closes = closing_words(task, &at.source);
     let closes = closes.unwrap_or_else(|| format!("For issue #{}", at.source.number));
     let checks = task.gate.as_ref().filter(|gate| !gate.commands.is_empty()).map(|gate| {
         let names: Vec<String> =
@@ -87,7 +89,7 @@ fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -
 
 /// Pushes a branch of ours, from where we left it. Work of others there is not overwritten.
 pub(crate) fn push(
-    site: &Site,
+    site: &EngineContext,
     remote: &str,
     branch: &BranchName,
     head: &Oid,
@@ -111,7 +113,7 @@ pub(crate) fn push(
 }
 
 /// Writes down that the work landed, once that can be seen from outside.
-pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let Some(landed) = &task.landed else {
         return Err(Trouble::Else("nothing has landed".to_owned()));
     };
@@ -137,7 +139,7 @@ pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         PrState::Draft | PrState::Open => {
             let merge = Merge {
                 expected: seen.head_sha.clone(),
-                subject: Title::of(&gate::headline(task)),
+                subject: Title::of(&headline(task)),
                 body: String::new(),
                 landed: Some(CommitSha::new(landed.commit.as_str())?),
             };
@@ -154,8 +156,8 @@ pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
 }
 
 /// Whether the branch that is pushed to holds a commit, as far as we know.
-fn is_published(site: &Site, commit: &Commit) -> Result<bool, Trouble> {
+fn is_published(site: &HostContext, commit: &Commit) -> Result<bool, Trouble> {
     let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(true) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(false) };
-    Ok(site.store.is_ancestor(&site::oid(commit), &seen)?)
+    Ok(site.store.is_ancestor(&ids::oid(commit), &seen)?)
 }

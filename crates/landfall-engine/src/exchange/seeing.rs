@@ -15,10 +15,11 @@ use landfall_trackers::tracker::{
 };
 
 use super::{Desked, Trouble, stand};
+use crate::engine_context::EngineContext;
+use crate::ids;
 use crate::land;
 use crate::recovering;
 use crate::settings::Publish;
-use crate::site::{self, Site};
 
 /// What a summary of our readers is known by, in comments and reviews.
 pub(super) const REVIEW_MARKER: &str = "review-summary";
@@ -28,7 +29,7 @@ const COMMITS_MAX: u32 = 5_000; // with those of every agent; the line of the ba
 const PARTS_MAX: usize = 100;
 
 /// Looks at an issue, and brings the work of its pull request into the store.
-pub(super) fn observe(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn observe(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let seen = look(site, task, at)?;
     let head = match &seen.pr {
         Some(SeenPr { state: SeenPrState::Open, head: Some(head), .. }) => fetch(site, at, head)?,
@@ -38,7 +39,7 @@ pub(super) fn observe(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exch
 }
 
 /// Looks again once it is known what is to be done: sizes change with that.
-pub(super) fn sized(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn sized(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     stand(at, Phase::Ready)?;
     let seen = look(site, task, at)?;
     Ok(Exchanged::Seen { seen: Box::new(seen), head: None })
@@ -59,12 +60,12 @@ pub(super) struct Ground<'a> {
 }
 
 /// Everything that is known of an issue at this moment.
-pub(crate) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Trouble> {
+pub(crate) fn look(site: &EngineContext, task: &Task, at: &Desked) -> Result<Seen, Trouble> {
     let ground = Ground {
         store: &site.store,
         base: land::base(site)?,
         spec_path: &site.settings.tracker.spec_path,
-        work: task.seen_head.iter().chain(&task.head).map(site::oid).collect(),
+        work: task.seen_head.iter().chain(&task.head).map(ids::oid).collect(),
         pr: None,
         branch: site.branch.as_str(),
     };
@@ -106,7 +107,7 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble>
 }
 
 /// The newest commit of the base that says it closes the issue, whenever that was.
-pub(super) fn landed_as(site: &Site, at: &Desked, issue: &Issue) -> Result<Option<Commit>, Trouble> {
+pub(super) fn landed_as(site: &EngineContext, at: &Desked, issue: &Issue) -> Result<Option<Commit>, Trouble> {
     let ground = Ground {
         store: &site.store,
         base: land::base(site)?,
@@ -205,7 +206,7 @@ fn closing_commit(
         entry.author.at_ms + 999 >= made.0 && reopened.is_none_or(|at| entry.author.at_ms > at.0)
     };
     let counts = found.filter(after);
-    Ok(counts.map(|entry| site::commit(&entry.oid)))
+    Ok(counts.map(|entry| ids::commit(&entry.oid)))
 }
 
 /// Whether a message says, in a forge's own words, that it closes this issue.
@@ -221,8 +222,8 @@ fn closes(message: &str, number: u64) -> bool {
 }
 
 /// The work of an open pull request, in the store. Where branches are kept elsewhere, it is fetched.
-fn fetch(site: &Site, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trouble> {
-    let oid = site::oid(head);
+fn fetch(site: &EngineContext, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trouble> {
+    let oid = ids::oid(head);
     if site.store.contains(&oid)? {
         return Ok(Some(head.clone()));
     }
@@ -236,7 +237,7 @@ fn fetch(site: &Site, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trou
         BranchNews::Ahead { new, .. } | BranchNews::Rewritten { new, .. } => Some(new),
         BranchNews::Same | BranchNews::Deleted | BranchNews::Unborn => None,
     };
-    Ok(tip.map(|tip| site::commit(&tip)))
+    Ok(tip.map(|tip| ids::commit(&tip)))
 }
 
 /// What an issue is made of, and what of that waits for what. Only needs among the parts count here.
@@ -273,7 +274,7 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
 }
 
 /// What the checks of the forge say about the offered work, held against those of the base it was merged with.
-pub(super) fn checks(site: &Site, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn checks(site: &EngineContext, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let Some((issue, pr)) = task.issue.as_ref().and_then(|issue| Some((issue, issue.pr.as_ref()?))) else {
         return Ok(Exchanged::Checks { ci: Ci::Absent, climbed: None });
     };

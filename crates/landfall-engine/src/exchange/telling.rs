@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use super::seeing::{self, REVIEW_MARKER};
 use super::{Desked, Trouble, stand};
+use crate::engine_context::EngineContext;
 use crate::papers;
-use crate::site::Site;
 
 /// The paper an agent leaves that found out what an issue is.
 const TRIAGE: &str = "triage.json";
@@ -70,7 +70,7 @@ impl Level {
 }
 
 /// Writes down what an agent found out about an issue. A size that a person said is left as it is.
-pub(super) fn triaged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn triaged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let unread = |why: String| Ok(Exchanged::Unread { why });
     let Some(digest) = task.staged.papers.get(TRIAGE) else {
         return unread(format!("`{}/{TRIAGE}` is not there", papers::FOLDER));

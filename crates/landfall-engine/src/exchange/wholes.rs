@@ -10,11 +10,11 @@ use landfall_trackers::tracker::{CloseWhy, Issue, IssueNumber, IssueState, Marke
 use super::accepting::{self, Bearing, Hearing};
 use super::telling::cut;
 use super::{Desked, Trouble, seeing, stand};
-use crate::gate::digest;
-use crate::site::Site;
+use crate::digests::digest;
+use crate::engine_context::EngineContext;
 
 /// Writes down how far the parts of a whole have come; or, when none goes on, what became of each.
-pub(super) fn gather(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn gather(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let Some(issue) = task.issue.as_deref() else {
         return Err(Trouble::Else(format!("{} follows no issue", task.id)));
     };
@@ -27,7 +27,7 @@ pub(super) fn gather(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
 /// The phase of the whole follows those of its parts. When another level is over, what the whole promises is looked at, so that what
 /// goes wrong between its parts is seen early. Nothing is ticked and nothing is said by that; and what keeps it from being looked at
 /// keeps nobody from working.
-fn levelled(site: &Arc<Site>, issue: &Pipeline, at: &Desked) -> Result<Exchanged, Trouble> {
+fn levelled(site: &Arc<EngineContext>, issue: &Pipeline, at: &Desked) -> Result<Exchanged, Trouble> {
     // Where it cannot be told, its phase follows when the next part is over.
     if let Err(Trouble::Interrupted) = follow_parts(at) {
         return Err(Trouble::Interrupted);
@@ -61,7 +61,7 @@ fn follow_parts(at: &Desked) -> Result<(), Trouble> {
 
 /// Holds what is done against the base once more, one part after another, and writes down what became of each.
 fn gathered(
-    site: &Arc<Site>,
+    site: &Arc<EngineContext>,
     task: &Task,
     issue: &Pipeline,
     ends: &[PartEnd],
@@ -115,7 +115,7 @@ fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
 
 /// What a part that is done promised, against the base as it is now: another part may have broken it since. None if nothing fails.
 /// One that fails is opened again; where somebody closed it after exactly this was told, that is theirs to decide.
-fn hold(site: &Arc<Site>, part: &Desked) -> Result<Option<Accepted>, Trouble> {
+fn hold(site: &Arc<EngineContext>, part: &Desked) -> Result<Option<Accepted>, Trouble> {
     let issue = part.tracker.issue(part.number)?;
     if let IssueState::Closed { why: CloseWhy::NotPlanned, .. } = issue.state {
         return Ok(None); // somebody decided that it promises nothing any more

@@ -14,9 +14,9 @@ use landfall_trackers::tracker::{
     sum, unmarked,
 };
 
-use crate::exchange::{Trouble, offering};
+use crate::engine_context::EngineContext;
+use crate::exchange::{Trouble, offering, project_tracker};
 use crate::land;
-use crate::site::Site;
 
 /// What the branch that is offered begins with. Each offer has one of its own: nobody has to be asked where it was left.
 const LAND: &str = "landfall/land-";
@@ -39,8 +39,8 @@ pub(super) enum Carried {
 }
 
 /// Has the forge bring `ours` onto the branch of the remote.
-pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Trouble> {
-    let tracker = site.desk.tracker(site)?;
+pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Carried, Trouble> {
+    let tracker = project_tracker(site)?;
     let head = BranchName::new(&format!("{LAND}{}", ours.short()))?;
     let sha = CommitSha::new(ours.as_str())?;
     let there = site.store.remote_seen(remote, &site.branch)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use landfall_engine::host::git::Workspace;
 use landfall_engine::model::{Attempt, Task, TaskId, TaskSpec, Timestamp};
-use landfall_engine::{Engine, Options, Site, workspace};
+use landfall_engine::{Engine, EngineContext, Options, workspace};
 
 /// A project with an engine that has it open.
 pub struct Scene {
@@ -51,7 +51,7 @@ impl Scene {
         Self { folder, engine, task }
     }
 
-    pub fn site(&self) -> &Arc<Site> {
+    pub fn site(&self) -> &Arc<EngineContext> {
         self.engine.site()
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use landfall_api::EngineState;
 use landfall_api::client::{Client, Greeting};
 use landfall_engine::model::TaskId;
-use landfall_engine::{Live, RunningCheck, Site, View};
+use landfall_engine::{EngineContext, Live, RunningCheck, View};
 
 use super::place::Place;
 
@@ -15,7 +15,7 @@ pub(super) enum EngineAt {
     /// This process.
     Here {
         /// What a person sees of its run.
-        site: Arc<Site>,
+        site: Arc<EngineContext>,
     },
     /// Another process.
     There {
@@ -51,9 +51,7 @@ impl EngineAt {
     /// What is known of the agents at work. Only the process that drives them knows.
     pub fn live(&self) -> BTreeMap<TaskId, Live> {
         match self {
-            Self::Here { site } => {
-                site.view.lock().expect("no thread panics while it holds the view").live.clone()
-            }
+            Self::Here { site } => site.live.lock().view.live.clone(),
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => BTreeMap::new(),
         }
     }
@@ -69,9 +67,7 @@ impl EngineAt {
     /// Looks at what a person sees of its run. Only the process that drives knows, and it waits meanwhile.
     pub fn view<T>(&self, look: impl FnOnce(&View) -> T) -> Option<T> {
         match self {
-            Self::Here { site } => {
-                Some(look(&site.view.lock().expect("no thread panics while it holds the view")))
-            }
+            Self::Here { site } => Some(look(&site.live.lock().view)),
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => None,
         }
     }
@@ -80,7 +76,7 @@ impl EngineAt {
     pub fn mode(&self) -> &'static str {
         match self {
             Self::Here { site } => {
-                let view = site.view.lock().expect("no thread panics while it holds the view");
+                let view = &site.live.lock().view;
                 match (view.stopping, view.pilot.pause()) {
                     (true, _) => "stopping",
                     (false, Some(_)) => "paused",

@@ -60,12 +60,13 @@ impl Holds {
         let mut holds = Self { run, agents, full, ..Self::default() };
         let settings = match engine {
             EngineAt::Here { site } => {
-                let view = site.view.lock().expect("no thread panics while it holds the view");
+                let state = site.live.lock();
+                let view = &state.view;
                 holds.spent.clone_from(&view.spent);
                 holds.shut.clone_from(&view.shut);
                 holds.turns.clone_from(&view.turns);
                 holds.allowances.clone_from(&view.allowances);
-                drop(view);
+                drop(state);
                 holds.spending = Some(site.spending());
                 Some(site.settings.clone())
             }

@@ -22,7 +22,7 @@ use landfall_engine::model::{
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, Seq, StoreError};
-use landfall_engine::{Handle, Live, RunOptions, Running, RunningCheck, Site, SprintAsked, View};
+use landfall_engine::{EngineContext, Handle, Live, RunOptions, Running, RunningCheck, SprintAsked, View};
 use landfall_server::Serving;
 
 use super::desk::{Desk, open_to_drive};
@@ -55,7 +55,7 @@ pub(super) struct UnderWay {
     /// Leave to ask the engine.
     pub handle: Handle,
     /// What a person sees of it.
-    pub site: Arc<Site>,
+    pub site: Arc<EngineContext>,
     watch: Arc<Mutex<Watch>>,
     began: Instant,
 }
@@ -63,7 +63,7 @@ pub(super) struct UnderWay {
 impl UnderWay {
     /// What goes on.
     pub fn now(&self, asked: api::RunNowAsked) -> RunView {
-        let view = self.site.view.lock().expect("no thread panics while it holds the view").clone();
+        let view = self.site.live.lock().view.clone();
         let mode = if view.stopping { RunMode::Draining } else { RunMode::Running };
         let mut watch = self.watch();
         watch.look();

@@ -1,0 +1,99 @@
+//! What a run of an agent is by its task and the settings: its profile, its workspace, how its loop is driven, and how long it
+//! may be silent. Starting and following it is left to `launch` and `follow`.
+
+use landfall_agents::Profile;
+use landfall_model::liveness::Watch;
+use landfall_model::recovery::Action;
+use landfall_model::{Style, Task};
+
+use crate::host_context::HostContext;
+use crate::ids;
+
+/// The profile a task is worked on with.
+pub(crate) fn profile_of(site: &HostContext, task: &Task) -> Option<Profile> {
+    site.settings.agents.get(profile_name(task)).map(agent_profile)
+}
+
+/// The name of the profile a task is worked on with: that of the grant.
+pub(crate) fn profile_name(task: &Task) -> &str {
+    let asked = || task.spec.agent.as_deref().unwrap_or("default");
+    task.driving.as_ref().map_or_else(asked, |driving| driving.profile.as_str())
+}
+
+/// A profile of the settings as the agents know it.
+pub fn agent_profile(profile: &crate::settings::Profile) -> Profile {
+    Profile {
+        name: profile.name.clone(),
+        kind: profile.kind.clone(),
+        run: profile.run.clone(),
+        script: profile.script.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        model: profile.model.clone(),
+        effort: profile.effort.clone(),
+        turns_max: profile.turns_max,
+        mcp: profile.mcp,
+        terminal_poll_ms: profile.terminal_poll_ms,
+        flags: profile.flags.clone(),
+        env: profile.env.clone(),
+    }
+}
+
+/// Where the task's branch stands; for evidence, read without a process.
+pub(crate) fn head_of(site: &HostContext, task: &Task) -> Option<landfall_model::Commit> {
+    let workspace = site.pool.existing(&task.id.to_string())?;
+    site.store.workspace_head(&workspace).map(|oid| ids::commit(&oid))
+}
+
+/// Whether the agent of this step runs a loop of its own, told by files.
+pub(crate) fn strides(task: &Task) -> bool {
+    task.strides() && !reads(task)
+}
+
+/// Whether the steps of such a loop are typed by us, one after the other.
+pub(crate) fn is_dispatched(task: &Task) -> bool {
+    strides(task) && task.driving.as_ref().is_some_and(|driving| driving.style == Style::Dispatch)
+}
+
+/// The template by which a dispatched agent is told each of its steps.
+pub(crate) const DISPATCH: &str = "dispatch";
+
+/// How long a sitter lets its run go on. A loop of the agent's own is asked to end first, and may finish its step.
+pub(crate) fn sat_with_ms(site: &HostContext, task: &Task, calls_model: bool, limit_ms: u64) -> u64 {
+    if limit_ms == 0 {
+        return 0;
+    }
+    let grace_ms = if strides(task) { site.settings.run.step_grace_ms } else { 0 };
+    // The wait for an answer of the model does not count, and the sitter knows nothing of that: we end such an agent in time.
+    let silence_ms = if calls_model { watch(site, task).silence_ms } else { 0 };
+    limit_ms.saturating_add(grace_ms).saturating_add(silence_ms)
+}
+
+/// Whether the agent of a task reads the work of another.
+pub(crate) fn reads(task: &Task) -> bool {
+    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    step.is_some_and(|step| step.kind.reads())
+}
+
+/// The name of the workspace that the agent of a task works in. Whoever reads has one of their own: what they write there
+/// goes nowhere.
+pub(crate) fn workspace_name(task: &Task) -> String {
+    match reads(task) {
+        true => format!("{}-review", task.id),
+        false => task.id.to_string(),
+    }
+}
+
+/// How long the agent of a task may be silent: longer, if it was ended for that too early.
+pub(crate) fn watch(site: &HostContext, task: &Task) -> Watch {
+    let watch = site.settings.run.watch;
+    let open = task.step().and_then(|step| task.recoveries.under_way(step));
+    let Some(Action::RaiseTimeout(percent)) = open.and_then(|it| Action::of_said(&it.action)) else {
+        return watch;
+    };
+    let longer = |ms: u64| ms.saturating_mul(u64::from(percent)) / 100;
+    Watch {
+        silence_ms: longer(watch.silence_ms),
+        first_output_ms: longer(watch.first_output_ms),
+        tool_ms: longer(watch.tool_ms),
+        ..watch
+    }
+}

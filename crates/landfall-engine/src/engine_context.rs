@@ -1,0 +1,133 @@
+//! What only the engine of a repository and base branch has, beside the context of the machine that it runs on.
+
+use std::ops::Deref;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
+
+use landfall_model::gate::GateReport;
+use landfall_model::{Commit, Event, Spending, Spent, TaskId, Timestamp};
+use landfall_trackers::tracker::{Answer, Tracker};
+
+use crate::base_tracker::{BaseTracker, LandingLock};
+use crate::core::Outside;
+use crate::host_context::HostContext;
+use crate::live_view::LiveView;
+use crate::pass_cache::PassCache;
+
+/// The context of orders that only the engine performs: landing, publishing, talking with a tracker.
+pub struct EngineContext {
+    /// The machine that it runs on.
+    pub host: Arc<HostContext>,
+    /// What a person sees of a run.
+    pub live: Arc<LiveView>,
+    /// What verifications came to.
+    pub(crate) passes: PassCache,
+    /// Where the base may be.
+    pub(crate) base: BaseTracker,
+    /// Held by a landing.
+    pub(crate) landing: LandingLock,
+    /// The tracker of the project, once it was needed.
+    pub(crate) tracker: OnceLock<Answer<Arc<dyn Tracker>>>,
+    /// Workspaces that are being given up.
+    pub(crate) tidying: AtomicUsize,
+}
+
+/// An engine can do everything on its own machine that any host can: whoever has it has a [`HostContext`].
+impl Deref for EngineContext {
+    type Target = HostContext;
+
+    fn deref(&self) -> &HostContext {
+        &self.host
+    }
+}
+
+impl AsRef<HostContext> for EngineContext {
+    fn as_ref(&self) -> &HostContext {
+        &self.host
+    }
+}
+
+impl EngineContext {
+    /// The engine of this machine. Nothing is known yet.
+    pub(crate) fn new(host: HostContext) -> Self {
+        Self {
+            host: Arc::new(host),
+            live: Arc::default(),
+            passes: PassCache::default(),
+            base: BaseTracker::default(),
+            landing: LandingLock::default(),
+            tracker: OnceLock::new(),
+            tidying: AtomicUsize::new(0),
+        }
+    }
+
+    /// What was spent in this run of the engine and what today, agents at work included.
+    #[must_use]
+    pub fn spending(&self) -> (Spending, Spending) {
+        self.live.spending(self.now())
+    }
+
+    /// A pass that is known of the same tree by the same rules in the same environment.
+    #[must_use]
+    pub fn known_pass(&self, wanted: &GateReport) -> Option<GateReport> {
+        let key = (wanted.tree.clone(), wanted.config.clone(), wanted.environment.clone());
+        self.passes.lock().passes.get(&key).map(|known| GateReport {
+            commands: known.commands.clone(),
+            reused: true,
+            ..wanted.clone()
+        })
+    }
+}
+
+impl Outside for EngineContext {
+    fn now(&self) -> Timestamp {
+        HostContext::now(self)
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        self.live.spent(&self.settings.purse, HostContext::now(self))
+    }
+
+    fn live(&self, task: TaskId, spending: Option<Spending>) {
+        let live = &mut self.live.lock().meter.live;
+        match spending {
+            Some(spending) => live.insert(task, spending),
+            None => live.remove(&task),
+        };
+    }
+
+    fn journalled(&self, at: Timestamp, spending: Spending) {
+        self.live.lock().meter.ledger.note(at, spending);
+    }
+
+    fn run_started(&self) {
+        self.live.lock().meter.ledger.run_started();
+    }
+
+    fn passed(&self, report: &GateReport) {
+        self.passes.lock().passes.note(report);
+    }
+
+    fn trust(&self, base: &Commit) {
+        self.base.trust(base);
+    }
+
+    fn learnt(&self, at: Timestamp, task: TaskId, event: &Event) {
+        self.prompts.learn(at, task, event);
+        if let Event::Landed { commit, .. } = event {
+            self.base.note_landed(task, commit);
+        }
+    }
+
+    fn withdrawn(&self, number: u32) {
+        self.prompts.withdraw(number);
+    }
+
+    fn consulted(&self, at: Timestamp, spending: Spending) {
+        self.live.lock().meter.ledger.note_aside(at, spending);
+    }
+
+    fn theirs(&self, commit: &Commit) {
+        self.base.note_theirs(commit);
+    }
+}
