@@ -18,9 +18,11 @@ use landfall_host::lock::{Holder, StateLock};
 use landfall_host::wait::FolderWatch;
 use landfall_model::Feedback;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
+use landfall_model::course::{ShortStop, ShortageSpan, decide_short_stop};
 use landfall_model::disk::Disk;
 use landfall_model::journal_claim::JournalClaim;
 use landfall_model::queue::{HoldWhy, QueuePolicy};
+use landfall_model::resource::MachineResource;
 use landfall_model::{
     Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, ReviewSaid, Route, RunEnd, RunId,
     SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World,
@@ -99,11 +101,25 @@ pub struct Engine {
     full: bool,
     /// The room of the reserve was given back, because the journal could not be written.
     reserve_is_used: bool,
+    stopping: Stopping,
     replies: Vec<(Sender<Answer>, Answer)>,
     herald: Herald,
     governor: Governor,
     folders: Folders,
     _lock: Arc<StateLock>,
+}
+
+/// What a run that was told to end has to know about that, by the clock that never goes back.
+#[derive(Default)]
+struct Stopping {
+    /// When it was told to end.
+    told_ms: Option<u64>,
+    /// When it was told to end at once.
+    told_now_ms: Option<u64>,
+    /// What this machine is out of, and since when.
+    shortage: Option<ShortageSpan>,
+    /// What was under way is left to the next run for want of this.
+    left_for: Option<MachineResource>,
 }
 
 /// Leave to ask a running engine.
@@ -145,6 +161,8 @@ pub struct RunOutcome {
     pub tasks: Vec<Arc<Task>>,
     /// Why landed work is not in the person's repository, if it is not.
     pub held: Option<String>,
+    /// Why it ended before what was under way, if this machine was out of something.
+    pub cut_off: Option<String>,
     /// Why the landing queue does not move, if it does not.
     pub queue_held: Option<String>,
     /// Why no agent could start on the base, if some wanted to.
@@ -313,6 +331,7 @@ impl Engine {
             mail,
             full: false,
             reserve_is_used: false,
+            stopping: Stopping::default(),
             replies: Vec::new(),
             herald: Herald::default(),
             governor: Governor::default(),
@@ -494,6 +513,14 @@ impl Engine {
             if publish_in.is_none() {
                 publishing.go();
             }
+            match self.decide_short_stop() {
+                ShortStop::Wait => {}
+                ShortStop::StopNow => {
+                    self.stop(true, &mut why);
+                    continue;
+                }
+                ShortStop::Leave => break,
+            }
             let must_end = self.disk_is_full() || self.reserve_is_used;
             if must_end && !self.site.interrupted.is_set() {
                 self.full = true;
@@ -533,15 +560,21 @@ impl Engine {
                 }
             }
         }
-        base_checker.finish();
+        let left_for = self.stopping.left_for;
+        if left_for.is_none() {
+            base_checker.finish();
+            spares.finish();
+        }
         follower.end();
-        spares.finish();
         self.folders.finish();
         // After all threads that may still postpone something.
         self.site.shortages.close();
-        self.show_folders(touched.iter())?;
-        recover::clear_rooms(&self.site, self.core.world().tasks());
-        recover::mark_checkouts_clean(&self.site);
+        // What was left may still be written to, and is given up by the next run.
+        if left_for.is_none() {
+            self.show_folders(touched.iter())?;
+            recover::clear_rooms(&self.site, self.core.world().tasks());
+            recover::mark_checkouts_clean(&self.site);
+        }
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end(&*self.site, run, why);
@@ -549,7 +582,11 @@ impl Engine {
         journal_link::note_head(&self.site.folder, self.site.end.head());
         self.herald.finish(HERALD_LAST);
         let tasks = touched.iter().filter_map(|id| self.core.world().get(*id)).cloned().collect();
-        let held = match self.core.mismatch() {
+        let cut_off = match left_for {
+            Some(resource) => Some(format!(
+                "this machine is out of {resource}, so what was under way could not be followed to its end; nothing is lost, and \
+                 `landfall run` continues"
+            )),
             None if self.reserve_is_used => Some(
                 "the disk is full: the journal could not be written, so the agents were ended; their work is kept, \
                  and `landfall run` continues once there is room"
@@ -559,6 +596,9 @@ impl Engine {
                 "the disk has less room than `disk.stop` wants, so the agents were stopped; their work is kept"
                     .to_owned(),
             ),
+            None => None,
+        };
+        let held = match self.core.mismatch() {
             Some(task) => Some(format!(
                 "the landing of {task} did not check out afterwards, so nothing more is landed or published; \
                  `landfall why {task}` says what was seen"
@@ -568,7 +608,7 @@ impl Engine {
         let queue_held = self.core.queue().hold().map(|hold| hold.reason.clone());
         let sprint = self.core.sprints().all().last().map(|sprint| sprint.id);
         let base_held = self.core.base_hold();
-        Ok(RunOutcome { run, why, tasks, held, queue_held, base_held, paused, sprint })
+        Ok(RunOutcome { run, why, tasks, held, cut_off, queue_held, base_held, paused, sprint })
     }
 
     fn perform_queue(&self, effect: QueueEffect) {
@@ -583,6 +623,11 @@ impl Engine {
     /// Tells the engine to begin nothing new, and, if `now`, the agents to end.
     fn stop(&mut self, now: bool, why: &mut Option<RunEnd>) {
         self.core.drain();
+        let now_ms = self.site.clock.mono_ms();
+        self.stopping.told_ms.get_or_insert(now_ms);
+        if now {
+            self.stopping.told_now_ms.get_or_insert(now_ms);
+        }
         *why = Some(if now { RunEnd::Interrupted } else { RunEnd::Drained });
         self.site.live.lock().view.stopping = true;
         if now {
@@ -609,7 +654,11 @@ impl Engine {
             }
             None => Duration::from_secs(60),
         };
-        let pause = if is_short { pause.min(DISK_PAUSE) } else { pause };
+        let pause = match (is_short, self.stopping.told_ms.is_some()) {
+            (true, true) => pause.min(SHORT_STOP_LOOK),
+            (true, false) => pause.min(DISK_PAUSE),
+            (false, _) => pause,
+        };
         let pause = if self.core.world().active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
         let pause = most.map_or(pause, |most| pause.min(most));
         let pause = match self.core.waits_for_tracker() {
@@ -665,12 +714,28 @@ impl Engine {
     fn look_at_shortage(&mut self) -> bool {
         let shortage = self.site.shortages.look();
         let resource = shortage.as_ref().map(|shortage| shortage.resource);
+        let now_ms = self.site.clock.mono_ms();
+        self.stopping.shortage = ShortageSpan::after_look(self.stopping.shortage, resource, now_ms);
         self.core.set_short(resource);
         self.site.live.lock().view.shortage = shortage;
         if resource.is_none() {
             self.site.shortages.start_postponed();
         }
         resource.is_some()
+    }
+
+    /// What is done about a stop while this machine is out of something.
+    fn decide_short_stop(&mut self) -> ShortStop {
+        let now_ms = self.site.clock.mono_ms();
+        let age_ms = |since_ms: u64| now_ms.saturating_sub(since_ms);
+        let short = self.stopping.shortage.and_then(|span| span.missing());
+        let (told_ms, told_now_ms) =
+            (self.stopping.told_ms.map(age_ms), self.stopping.told_now_ms.map(age_ms));
+        let decision = decide_short_stop(short, told_ms, told_now_ms);
+        if decision == ShortStop::Leave {
+            self.stopping.left_for = short.map(|(resource, _)| resource);
+        }
+        decision
     }
 
     /// Whether there is so little room that agents at work must end before they lose what they write.
@@ -1037,6 +1102,7 @@ pub fn routes(settings: &Settings) -> BTreeMap<String, Route> {
 
 const HERALD_LAST: Duration = Duration::from_secs(40); // for hooks and messages about the end of a run
 const TURN_MAX: usize = 256; // news of one turn: one fsync for all of it, and replies do not wait for ever
+const SHORT_STOP_LOOK: Duration = Duration::from_millis(500); // a stop takes seconds
 const DISK_LOOK: Duration = Duration::from_secs(5); // how long agents may write before the disk is looked at
 const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is noticed
 

@@ -67,12 +67,18 @@ fn is_interrupted(site: &HostContext) -> bool {
 /// Ends the checks under way without believing what they come to: they are done again by the next run.
 pub(crate) fn interrupt(site: &HostContext) {
     site.interrupted.set();
+    let is_short = site.shortages.look().is_some();
     for dir in site.active.checks().keys() {
-        end_check(site, dir);
+        match is_short {
+            // Its end may not be seen for as long as the shortage lasts.
+            true => tell_to_end(dir),
+            false => end_check(site, dir),
+        }
     }
+    let most = if is_short { INTERRUPT_SHORT_MAX } else { INTERRUPT_MAX };
     // A check that was just being started is ended by its own thread, which looks after the start. Once none is on
     // record none can begin, and the process may go. The bound is for a sitter that is stuck in the kernel.
-    site.active.wait_for_checks(INTERRUPT_MAX);
+    site.active.wait_for_checks(most);
 }
 
 /// Ends the checks whose name begins so.
@@ -85,6 +91,13 @@ pub(crate) fn end_checks(site: &HostContext, name: &str) {
 }
 
 const INTERRUPT_MAX: Duration = Duration::from_secs(30);
+const INTERRUPT_SHORT_MAX: Duration = Duration::from_secs(2); // the next run ends what this one cannot
+
+fn tell_to_end(dir: &Path) {
+    if let Ok(Found::Running(sitting)) = sitter::find(dir) {
+        let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
+    }
+}
 
 /// Ends the check in `dir`, if it runs, and waits until nothing of it is left.
 pub(crate) fn end_check(site: &HostContext, dir: &Path) {

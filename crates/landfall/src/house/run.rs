@@ -239,6 +239,7 @@ impl Run {
         outcome.needs_you = self.needs_you(&watch, &tasks);
         let held =
             ended.held.as_ref().map(|reason| format!("landed work is not in your branch yet: {reason}"));
+        outcome.needs_you.extend(ended.cut_off.clone());
         outcome.needs_you.extend(held);
         outcome.needs_you.extend(ended.base_held.as_ref().map(|reason| base_held_text(reason)));
         outcome.needs_you.extend(ended.queue_held.as_ref().map(|reason| {

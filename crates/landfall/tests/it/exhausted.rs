@@ -295,6 +295,34 @@ fn an_engine_that_starts_without_open_files_does_not_end_a_live_agent() {
     assert_eq!(scratch.prompts("T1").len(), 1, "one run of the agent: {}", scratch.heard());
 }
 
+#[test]
+fn a_stop_without_open_files_takes_seconds_and_the_next_run_continues() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(SETTINGS);
+    let folder = open(&scratch);
+    scratch.task("First", &waits(&folder, "one"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the first agent", || folder.join("began").exists());
+    let pid = run.pid().to_string();
+    let open_now = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("ours").count();
+    if limit_files(&pid, &format!("{}:", open_now + 6)).is_none() {
+        return;
+    }
+    // Its agent ends, and that cannot be read.
+    std::fs::write(folder.join("go"), "").expect("ours");
+    names_open_files(&scratch, &mut run, open_now, || {});
+    let told = std::time::Instant::now();
+    run.signal("TERM");
+    const ENOUGH: Duration = Duration::from_secs(300); // six seconds where nothing else runs
+    run.wait(ENOUGH);
+    let heard = scratch.heard();
+    assert!(told.elapsed() < ENOUGH, "{heard}");
+    assert!(heard.contains("out of open files"), "it says why: {heard}");
+    assert!(!heard.contains("panicked"), "{heard}");
+    let mut run = scratch.start(&["run"]);
+    all_landed(&scratch, &mut run, &["T1"]);
+}
+
 /// A project on a small file system, whose first agent waits while `fill` takes what is left.
 fn fills_up(small: &SmallDisk, fill: impl Fn(&Path) -> PathBuf, words: &str) {
     let scratch = Scratch::within(small.path(), LANDFALL);
@@ -428,6 +456,24 @@ fn an_agent_that_the_kernel_ended_for_lack_of_memory_is_started_again() {
     assert!(group.oom_kills() > 0, "the agent ran out of memory once");
     let yielded = scratch.facts("T2", "yielded");
     assert!(yielded.iter().any(|fact| fact.to_string().contains("shortage")), "{yielded:?}");
+}
+
+#[test]
+fn a_run_with_too_little_memory_for_itself_is_refused_and_not_aborted() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.settings(SETTINGS);
+    scratch.task("One", &writes("one"), &[]);
+    let limited = scratch.root().join("limited");
+    std::fs::write(&limited, format!("#!/bin/sh\nexec prlimit --as=250000000 {LANDFALL} \"$@\"\n"))
+        .expect("written");
+    std::fs::set_permissions(&limited, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("ours");
+    scratch.upgrade(&limited);
+    let refused = scratch.landfall(&["run"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("out of memory") && refused.err.contains("ulimit -v"), "{}", refused.err);
+    scratch.upgrade(Path::new(LANDFALL));
+    let mut run = scratch.start(&["run"]);
+    all_landed(&scratch, &mut run, &["T1"]);
 }
 
 #[test]
