@@ -44,6 +44,7 @@ use crate::folders::{self, Folders};
 use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
+use crate::hook_scripts::HookTrust;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::journal_link::{self, SetAsideError};
@@ -62,6 +63,7 @@ use crate::settings::Settings;
 use crate::shortage::{self, Reserve, Shortages};
 use crate::spare::Spares;
 use crate::tracker::nudges;
+use crate::trust::TrustStore;
 
 pub use crate::open_error::OpenError;
 pub use crate::settings_file::{load_settings, settings_in};
@@ -450,6 +452,11 @@ impl Engine {
             base: self.site.branch.as_str().to_owned(),
             folder: self.site.folder.clone(),
             environment: self.site.environment.clone(),
+            trust: Some(HookTrust::new(
+                &self.site.settings,
+                &self.site.repo,
+                TrustStore::of(&self.site.folder, self.site.repo.root()),
+            )),
         };
         self.herald = Herald::start(&ground, &self.site.settings);
         self.herald.watched(watched);

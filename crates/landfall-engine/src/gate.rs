@@ -29,6 +29,7 @@ use crate::digests::{digest, environment_of};
 use crate::engine_context::EngineContext;
 use crate::environment::with;
 use crate::git_refs::{collect_detail, task_ref};
+use crate::hook_scripts::sensitive_in_commit;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::journal_link;
@@ -42,7 +43,7 @@ use crate::papers;
 use crate::patience::{Patience, Press, abandon, wait_for_end};
 use crate::premerge::{Settled, clashes, settle};
 use crate::run_folder::{marker, settled};
-use crate::settings::{Confinement, SensitiveSettings, Verify, VerifyCommand};
+use crate::settings::{Confinement, Verify, VerifyCommand};
 use crate::settings_file::settings_in;
 use crate::shortage;
 use crate::test_evidence;
@@ -276,8 +277,11 @@ fn may_run_unconfined(site: &HostContext, base: &Oid, section: &Verify) -> bool 
     }
     let Ok(mut settings) = settings_in(&site.store, &ids::commit(base)) else { return false };
     settings.run.sandbox = sandbox; // that is what they would run with
+    let Ok(sensitive) = sensitive_in_commit(&settings, site.repo.root(), &site.store, base) else {
+        return false;
+    };
     let store = TrustStore::of(&site.folder, site.repo.root());
-    matches!(store.judge(&SensitiveSettings::of(&settings)), Ok(TrustVerdict::Trusted))
+    matches!(store.judge(&sensitive), Ok(TrustVerdict::Trusted))
 }
 
 /// Verifies `merged`, the merge of `head` into `base`, or takes over a pass of the same tree. None: the engine was

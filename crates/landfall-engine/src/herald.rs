@@ -15,6 +15,7 @@ use landfall_model::{Entry, World};
 use crate::environment::safe_environment;
 use crate::errand;
 use crate::folder::StateFolder;
+use crate::hook_scripts::HookTrust;
 use crate::hooks::HookLine;
 use crate::notify::{Post, Timing};
 use crate::occasions::{Heard, Priority, heard};
@@ -34,9 +35,16 @@ pub struct Ground {
     pub folder: StateFolder,
     /// The engine's own environment, of which hooks get what is safe and what settings name.
     pub environment: Vec<(OsString, OsString)>,
+    /// What the person has trusted, to be compared with what their commands would run; none: nothing is compared.
+    pub trust: Option<Arc<HookTrust>>,
 }
 
 impl Ground {
+    /// Whether the person still trusts what their commands run.
+    pub(crate) fn check_trust(&self) -> Result<(), String> {
+        self.trust.as_ref().map_or(Ok(()), |trust| trust.check())
+    }
+
     /// A variable of the environment.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let found = self.environment.iter().find(|(key, _)| key == name);

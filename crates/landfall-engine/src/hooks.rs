@@ -175,7 +175,9 @@ impl Shared {
             limit_ms: self.hooks.limit_ms,
             grace_ms: self.grace_ms,
         };
-        let ended = errand::run_and_forget(&self.ground.program, &self.ground.folder.errands(), &errand);
+        let ended = self.ground.check_trust().and_then(|()| {
+            errand::run_and_forget(&self.ground.program, &self.ground.folder.errands(), &errand)
+        });
         let mut entry = json!({
             "at_ms": heard.at.0,
             "hook": occasion.word(),

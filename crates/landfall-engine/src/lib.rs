@@ -50,6 +50,7 @@ mod git_refs;
 mod guard;
 mod handover;
 pub mod herald;
+pub mod hook_scripts;
 mod hooks;
 mod host_context;
 mod ids;

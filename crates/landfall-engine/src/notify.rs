@@ -393,6 +393,7 @@ impl Shared {
     }
 
     fn run(&self, run: &str, message: &Message) -> Result<(), Unsent> {
+        self.ground.check_trust().map_err(|why| Unsent::for_good(&why))?;
         let tasks: Vec<String> = message.tasks.iter().map(ToString::to_string).collect();
         let variables = [
             ("LANDFALL_EVENT", message.topic.word().to_owned()),
@@ -687,6 +688,7 @@ mod tests {
             base: "main".to_owned(),
             folder: crate::StateFolder::at("/s".into()),
             environment: Vec::new(),
+            trust: None,
         };
         let message = message(Topic::Landed, &super::Waiting { heard: vec![landed(1)], more: 0 });
         let (server, body) =

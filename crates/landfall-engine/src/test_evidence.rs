@@ -19,6 +19,7 @@ use landfall_model::{Commit, Concern, ConcernCode, Digest, Task};
 use crate::digests::digest;
 use crate::engine_context::EngineContext;
 use crate::gate::{Borrowed, DIFF_MAX, Gate, changed_lines, tests_on_base, verify_section};
+use crate::hook_scripts::within_project;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::pass_cache::RunsByWork;
@@ -131,7 +132,7 @@ fn check_inputs(site: &HostContext, base: &Oid, section: &Verify) -> Result<Chec
 fn unconfined_inputs(site: &HostContext, base: &Oid) -> Result<Vec<ProtectedInput>, GitError> {
     let mut inputs = Vec::new();
     for (setting, line) in site.settings.unconfined_commands() {
-        let mut trace = InputTrace::of_unconfined(&setting, &line);
+        let mut trace = InputTrace::of_unconfined(&setting, &within_project(&line, site.repo.root()));
         read_inputs(site, base, &mut trace)?;
         inputs.extend(trace.into_inputs());
     }

@@ -3,6 +3,7 @@
 //!
 //! Everything here is a function of the settings. Who has trusted what is kept by [`crate::trust`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path};
 
@@ -69,6 +70,8 @@ pub struct SensitiveSettings {
     /// What limits the settings above, or says what they are given to. It is not sensitive by itself, but a change of it
     /// changes what the person has trusted.
     context: Vec<String>,
+    /// The files of the project that commands outside of the sandbox run, with the digest of what each holds.
+    scripts: BTreeMap<String, String>,
 }
 
 /// The digest of exactly these settings.
@@ -150,6 +153,17 @@ impl SensitiveSettings {
         all
     }
 
+    /// The same with the files that their commands run.
+    #[must_use]
+    pub(crate) fn with_scripts(self, scripts: BTreeMap<String, String>) -> Self {
+        Self { scripts, ..self }
+    }
+
+    /// The files of the project that are trusted with these settings.
+    pub fn scripts(&self) -> impl Iterator<Item = &str> {
+        self.scripts.keys().map(String::as_str)
+    }
+
     /// Whether there is nothing to trust.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -175,6 +189,7 @@ impl SensitiveSettings {
         }
         if !self.settings.is_empty() {
             self.context.iter().for_each(|text| add(text));
+            self.scripts.iter().for_each(|(path, digest)| add(&format!("script {path} {digest}")));
         }
         TrustDigest(hasher.finalize().to_hex().to_string())
     }
@@ -405,7 +420,8 @@ fn leaves_project(path: &Path) -> bool {
 
 impl Settings {
     /// The commands that always run outside of the sandbox, in the project, each with the name of its setting.
-    pub(crate) fn unconfined_commands(&self) -> Vec<(String, String)> {
+    #[must_use]
+    pub fn unconfined_commands(&self) -> Vec<(String, String)> {
         let hooks = self.hooks.commands.iter();
         let hooks = hooks.map(|(occasion, line)| (format!("hooks.{}", occasion.word()), line.clone()));
         let messages = (1..).zip(&self.notify).filter_map(|(number, channel)| match &channel.way {

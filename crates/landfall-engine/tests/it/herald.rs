@@ -55,6 +55,7 @@ impl Scene {
             base: "main".to_owned(),
             folder: StateFolder::at(self.state()),
             environment: self.environment.iter().map(|(key, value)| (key.into(), value.into())).collect(),
+            trust: None,
         };
         Herald::with_timing(&ground, &settings, timing)
     }

@@ -54,7 +54,7 @@ pub use object_repair::ObjectRepairs;
 pub use pack::Loose;
 pub use publish::{BlockedFile, BlockedWhy, HeldReason, How, PublishMode, Published};
 pub use rebuild::RebuiltWorkspace;
-pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
+pub use repo::{BlobContent, BlobReader, Head, ObjectFormat, Repo, RepoProblem};
 pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
     BASE_REF, Cas, Change, ChangedPath, DiffOptions, DiffText, Health, LogEntry, LogRange, Store,

@@ -2,7 +2,7 @@
 //!
 //! Nothing is written here (see `publish`), and its configuration is trusted for nothing that executes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::files;
 use super::names::{BranchName, Oid};
+use super::objects::Objects;
 use super::run::{Git, GitError, Signature, Trust};
 
 /// Why a folder cannot be used as a project.
@@ -278,6 +279,46 @@ impl Repo {
         Ok(paths.filter(|path| !path.is_empty()).map(str::to_owned).collect())
     }
 
+    /// The files that git tracks, by their paths below the root, each with its object in the index if the checkout shows exactly
+    /// that, apart from line endings and filters. Names that are not UTF-8 are left out.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn tracked_objects(&self) -> Result<BTreeMap<String, Option<Oid>>, GitError> {
+        let list = |doing: &str, options: &[&str]| {
+            let call = self.git.call(doing).trust(Trust::Checkout).git_dir(&self.git_dir);
+            call.work_tree(&self.root).args(["ls-files", "-z", "--full-name"]).args(options).output()
+        };
+        let staged = list("list the objects of the index", &["--cached", "--stage", "-v"])?;
+        let mut files = BTreeMap::new();
+        for line in staged.split(|byte| *byte == 0) {
+            let Some((entry, path)) = std::str::from_utf8(line).ok().and_then(|line| line.split_once('\t'))
+            else {
+                continue;
+            };
+            let words: Vec<&str> = entry.split(' ').collect();
+            let oid = match words[..] {
+                // Of other entries git is told not to look at the file, or they are conflicts, links or submodules.
+                ["H", "100644" | "100755", oid, "0"] => oid.parse().ok(),
+                _ => None,
+            };
+            files.insert(path.to_owned(), oid);
+        }
+        let modified = list("list the files that are not as in the index", &["--modified"])?;
+        for path in modified.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok()) {
+            if let Some(oid) = files.get_mut(path) {
+                *oid = None;
+            }
+        }
+        Ok(files)
+    }
+
+    /// A reader of the objects of this repository.
+    #[must_use]
+    pub fn blob_reader(&self) -> BlobReader {
+        BlobReader { objects: Objects::new(&self.git, &self.common_dir) }
+    }
+
     /// Commits these files, and nothing else, on the branch that is checked out, in the person's name.
     pub fn commit_files(&self, paths: &[String], message: &str) -> Result<Oid, GitError> {
         let call = |doing: &str| {
@@ -432,6 +473,35 @@ impl Repo {
 
     pub(crate) fn git(&self) -> &Git {
         &self.git
+    }
+}
+
+/// Reads objects of the user's repository by their ids.
+#[derive(Debug)]
+pub struct BlobReader {
+    objects: Objects,
+}
+
+/// An object as far as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlobContent {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// It has this many bytes, more than were asked for.
+    Larger(u64),
+}
+
+impl BlobReader {
+    /// The content of an object of at most `max` bytes; `None` if the repository does not have it.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn read(&self, oid: &Oid, max: u64) -> Result<Option<BlobContent>, GitError> {
+        let object = self.objects.read(oid, max)?;
+        Ok(object.map(|object| match object.size > max {
+            true => BlobContent::Larger(object.size),
+            false => BlobContent::Whole(object.bytes),
+        }))
     }
 }
 

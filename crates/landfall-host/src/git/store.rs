@@ -692,15 +692,51 @@ impl Store {
         Ok(object.filter(|object| object.size <= TARGET_MAX).map(|object| object.bytes))
     }
 
-    /// The names of what lies in a folder of a commit; none if there is no such folder.
+    /// How many bytes a file of a commit has; `None` if there is no file at the path.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn blob_size(&self, commit: &Oid, path: &[u8]) -> Result<Option<u64>, GitError> {
+        let entry = self.objects().at_path(&self.tree_of(commit)?, path)?;
+        let Some(entry) = entry.filter(|entry| entry.mode & 0o170000 == 0o100000) else { return Ok(None) };
+        Ok(self.objects().read(&entry.oid, 0)?.map(|object| object.size))
+    }
+
+    /// The names of what lies in a folder of a commit, or without a folder in its root; none if there is no such folder.
     ///
     /// # Errors
     /// When the commit cannot be read.
     pub fn names_in(&self, commit: &Oid, folder: &str) -> Result<Vec<String>, GitError> {
-        let entry = self.objects().at_path(&self.tree_of(commit)?, folder.as_bytes())?;
-        let Some(entry) = entry.filter(|entry| entry.is_tree()) else { return Ok(Vec::new()) };
-        let inside = self.objects().tree(&entry.oid)?;
+        let root = self.tree_of(commit)?;
+        let tree = if folder.is_empty() {
+            root
+        } else {
+            let entry = self.objects().at_path(&root, folder.as_bytes())?;
+            let Some(entry) = entry.filter(|entry| entry.is_tree()) else { return Ok(Vec::new()) };
+            entry.oid
+        };
+        let inside = self.objects().tree(&tree)?;
         Ok(inside.iter().map(|it| String::from_utf8_lossy(&it.name).into_owned()).collect())
+    }
+
+    /// The paths of all files in a folder of a commit and below it, or without a folder in all of it. Names that are not UTF-8
+    /// are left out.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn files_below(&self, commit: &Oid, folder: &str) -> Result<Vec<String>, GitError> {
+        let root = self.tree_of(commit)?;
+        let (tree, start) = match folder {
+            "" => (root, String::new()),
+            folder => match self.objects().at_path(&root, folder.as_bytes())? {
+                Some(entry) if entry.is_tree() => (entry.oid, format!("{folder}/")),
+                Some(_) | None => return Ok(Vec::new()),
+            },
+        };
+        let call = self.call(format!("list the files in `{folder}` of {commit}"));
+        let said = call.args(["ls-tree", "-r", "-z", "--name-only", tree.as_str()]).output()?;
+        let names = said.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
+        Ok(names.filter(|name| !name.is_empty()).map(|name| format!("{start}{name}")).collect())
     }
 
     /// The newest commits of a range, newest first.

@@ -11,8 +11,8 @@ use crate::say::{clean, talk};
 /// Show settings that need your trust, and trust them
 ///
 /// A repository and its landfall.toml may come from somebody else. Settings that run commands outside the sandbox, open it, or name
-/// credentials or hosts apply only after you have trusted exactly these settings. After any change Landfall asks again. Your answer
-/// is stored in the state folder, never in the repository.
+/// credentials or hosts apply only after you have trusted exactly these settings, and the scripts of the repository that hooks and
+/// message commands run. After any change Landfall asks again. Your answer is stored in the state folder, never in the repository.
 #[derive(clap::Args)]
 pub struct Args {
     /// Trust the settings with this digest without asking; any other digest is refused
@@ -58,12 +58,18 @@ fn text(report: &TrustReport) -> String {
     }
     let state = match (report.trusted, report.changed) {
         (true, _) => "you have trusted these settings",
+        (false, true) if !report.scripts.is_empty() => {
+            "these settings, or the scripts that they run, have changed since you trusted them"
+        }
         (false, true) => "these settings have changed since you trusted them",
         (false, false) => "these settings do not count until you trust them",
     };
     let mut text = format!("{}: {state}\n", clean(&report.root));
     for line in &report.settings {
         text += &format!("  {} = {}  ({})\n", clean(&line.key), clean(&line.value), line.why);
+    }
+    for script in &report.scripts {
+        text += &format!("  runs the file {}; a change of it asks again\n", clean(script));
     }
     text + &format!("digest {}\n", report.digest)
 }

@@ -2,7 +2,9 @@
 
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::engine::{load_settings, settings_in};
+use landfall_engine::hook_scripts::{sensitive_in_checkout, sensitive_in_commit};
 use landfall_engine::host::clock::{Clock as _, SystemClock};
+use landfall_engine::host::git::{Git, Oid, Repo};
 use landfall_engine::model::{Commit, Task, Timestamp};
 use landfall_engine::settings::{SensitiveSettings, Settings, TrustDigest};
 use landfall_engine::trust::{TrustError, TrustStore, TrustVerdict, TrustedBy};
@@ -25,6 +27,8 @@ pub struct TrustReport {
     pub changed: bool,
     /// The settings.
     pub settings: Vec<TrustLine>,
+    /// The files of the project that their commands run outside of the sandbox. A change of one asks again.
+    pub scripts: Vec<String>,
 }
 
 /// One setting that has to be trusted.
@@ -64,9 +68,14 @@ pub(super) fn trust(place: &Place, digest: &str, by: TrustedBy) -> Result<TrustR
 
 /// Refuses what would use settings that nobody has trusted.
 pub(super) fn check(place: &Place, settings: &Settings) -> Result<(), Problem> {
-    let settings = SensitiveSettings::of(settings);
+    let settings = with_scripts(place, settings)?;
     match verdict(place, &settings)? {
         TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
+        TrustVerdict::Changed if settings.scripts().next().is_some() => {
+            let what =
+                "has settings that need your trust, and they or the scripts that they run have changed";
+            Err(untrusted(&settings, what))
+        }
         TrustVerdict::Changed => Err(untrusted(&settings, "has changed settings that need your trust")),
         TrustVerdict::Unasked => Err(untrusted(&settings, "has settings that need your trust")),
     }
@@ -74,7 +83,7 @@ pub(super) fn check(place: &Place, settings: &Settings) -> Result<(), Problem> {
 
 /// The same before a run. A sprint that was under way before there was this question goes on with the settings it has.
 pub(super) fn check_to_drive(place: &Place, settings: &Settings) -> Result<(), Problem> {
-    let sensitive = SensitiveSettings::of(settings);
+    let sensitive = with_scripts(place, settings)?;
     match verdict(place, &sensitive)? {
         TrustVerdict::Unasked if has_open_sprint(place)? => {
             note(place, &sensitive.digest(), TrustedBy::Sprint)
@@ -93,7 +102,7 @@ pub(super) fn trust_own(place: &Place) -> Result<(), Problem> {
     let path = place.root.join("landfall.toml");
     let text = std::fs::read_to_string(&path).map_err(|error| problem::io("read", &path, &error))?;
     let Ok(settings) = Settings::parse(&text, "landfall.toml") else { return Ok(()) };
-    let settings = SensitiveSettings::of(&settings);
+    let settings = with_scripts(place, &settings)?;
     match settings.is_empty() {
         true => Ok(()),
         false => note(place, &settings.digest(), TrustedBy::Init),
@@ -114,7 +123,11 @@ pub(super) fn trust_work(look: &Look<'_>, task: &Task) -> Result<(), Problem> {
     let (Ok(before), Ok(after)) = (settings_in(&store, &base), settings_in(&store, head)) else {
         return Ok(());
     };
-    let (before, after) = (SensitiveSettings::of(&before), SensitiveSettings::of(&after));
+    let of_commit = |settings: &Settings, commit: &Commit| {
+        let commit: Oid = commit.as_str().parse().expect("commits in the journal came from git");
+        sensitive_in_commit(settings, &place.root, &store, &commit).map_err(|error| problem::git(&error))
+    };
+    let (before, after) = (of_commit(&before, &base)?, of_commit(&after, head)?);
     // The person has seen the difference. That is all of it only if they trust what it is based on.
     let knows_base = matches!(verdict(place, &before)?, TrustVerdict::Nothing | TrustVerdict::Trusted);
     match verdict(place, &after)? {
@@ -126,7 +139,17 @@ pub(super) fn trust_work(look: &Look<'_>, task: &Task) -> Result<(), Problem> {
 
 fn sensitive(place: &Place) -> Result<SensitiveSettings, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?;
-    Ok(SensitiveSettings::of(&settings))
+    with_scripts(place, &settings)
+}
+
+/// What has to be trusted, with the files of the checkout that commands outside of the sandbox run.
+fn with_scripts(place: &Place, settings: &Settings) -> Result<SensitiveSettings, Problem> {
+    if settings.unconfined_commands().is_empty() {
+        return Ok(SensitiveSettings::of(settings));
+    }
+    let git = Git::find().map_err(|error| problem::git(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problem::repo)?;
+    sensitive_in_checkout(settings, &repo).map_err(|error| problem::git(&error))
 }
 
 fn report_of(place: &Place, settings: &SensitiveSettings) -> Result<TrustReport, Problem> {
@@ -145,6 +168,7 @@ fn report_of(place: &Place, settings: &SensitiveSettings) -> Result<TrustReport,
         },
         changed: verdict == TrustVerdict::Changed,
         settings: lines.collect(),
+        scripts: settings.scripts().map(str::to_owned).collect(),
     })
 }
 

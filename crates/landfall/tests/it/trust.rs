@@ -252,6 +252,51 @@ fn what_a_hook_runs_is_shown_to_a_person_before_it_lands() {
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status("T2"), "done", "{}", scratch.why("T2"));
     assert!(!mark.exists());
+    // What was approved is trusted, the script that landed included.
+    let report = scratch.landfall(&["--json", "trust"]).json();
+    assert_eq!(report["trusted"], true, "{report}");
+}
+
+#[test]
+fn a_script_that_an_update_changes_runs_only_after_it_is_trusted() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.trust_nothing();
+    let mark = marked_by(&scratch);
+    scratch.file("scripts/lib.sh", "echo $LANDFALL_TASK >> hook.log\n");
+    scratch.file("scripts/notify.sh", "#!/bin/sh\n. scripts/lib.sh\n");
+    scratch.file(".gitignore", "hook.log\n"); // a file that hooks write is none that they run
+    scratch.commit("scripts");
+    let hook = format!("sh {}/scripts/notify.sh", scratch.project().display());
+    scratch.more_settings(&format!("[run]\nslots = 1\n[hooks]\npost-merge = \"{hook}\"\n"));
+    let work =
+        |name: &str| format!("signal = \"complete\"\n[[write]]\npath = \"{name}.txt\"\ntext = \"x\\n\"\n");
+    trust(&scratch);
+    let report = scratch.landfall(&["--json", "trust"]).json();
+    assert_eq!(report["scripts"], serde_json::json!(["scripts/lib.sh", "scripts/notify.sh"]));
+    scratch.task("One", &work("one"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let log = || std::fs::read_to_string(scratch.project().join("hook.log")).expect("a log");
+    assert_eq!(log(), "T1\n");
+    // An update of the repository, as by `git pull`: the settings stay as they are.
+    let evil = format!("touch {}\n", mark.display());
+    scratch.file("scripts/lib.sh", &evil);
+    scratch.commit("an update");
+    scratch.task("Two", &work("two"), &[]);
+    check_refused(&scratch.landfall(&["run"]), "scripts that they run have changed");
+    assert!(scratch.landfall(&["trust"]).out.contains("scripts/lib.sh"));
+    // The same while a run is under way: here the first hook makes the update.
+    let update =
+        format!("echo $LANDFALL_TASK >> hook.log\necho 'touch {}' > scripts/lib.sh\n", mark.display());
+    scratch.file("scripts/lib.sh", &update);
+    scratch.commit("the update comes later");
+    trust(&scratch);
+    scratch.task("Three", &work("three"), &[]);
+    scratch.landfall(&["run"]); // the update is not committed, so publishing waits
+    assert_eq!((scratch.status("T2"), scratch.status("T3")), ("done".to_owned(), "done".to_owned()));
+    assert!(!mark.exists(), "nothing of it ran");
+    assert_eq!(log().lines().count(), 2, "the second hook did not run");
+    let hooks = std::fs::read_to_string(scratch.state().join("hooks.jsonl")).expect("a log");
+    assert!(hooks.contains("has changed since you trusted it"), "{hooks}");
 }
 
 #[test]
