@@ -475,6 +475,9 @@ pub struct CommandReport {
     /// What the sandbox denied to it, if it did not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<DeniedPath>,
+    /// Whether it did not run, because what it installs was copied from an installation of the base.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub copied_from_base: bool,
 }
 
 /// A path that the sandbox denied to a check.

@@ -32,6 +32,7 @@ use crate::git_refs::{collect_detail, task_ref};
 use crate::hook_scripts::sensitive_in_commit;
 use crate::host_context::HostContext;
 use crate::ids;
+use crate::installations;
 use crate::journal_link;
 use crate::land;
 use crate::lane_pool::LaneHold;
@@ -349,7 +350,12 @@ pub(crate) fn verify(
     // The base is checked out where no candidate ever was: what one leaves behind must not make the base red.
     let lane = if base == merged { Borrowed::base_lane(site)? } else { Borrowed::lane(site)? };
     let gate = Gate { site, name, lane: &lane.lane, section: &section, base, merged, config: &report.config };
+    let Some(copied) = installations::copy_installation(&gate)? else { return Ok(None) };
     for (place, command) in section.commands.iter().enumerate() {
+        if place < copied.commands {
+            report.commands.push(installations::copied_result(command));
+            continue;
+        }
         let Some(result) = gate.command(place, command)? else { return Ok(None) };
         let stop = result.required && !result.outcome.is_green();
         report.commands.push(result);
@@ -441,6 +447,7 @@ fn prove(
             timeout_ms,
             required: true,
             caps: None,
+            installs: None,
         };
         let shown = |commit: &Oid, name: String| {
             let shown = gate.run(commit, gate.ignored_of_others(), &command, &name)?;

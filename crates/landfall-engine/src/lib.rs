@@ -55,6 +55,7 @@ mod hooks;
 mod host_context;
 mod ids;
 pub mod improve;
+mod installations;
 mod interrupt;
 pub mod journal_link;
 mod land;

@@ -126,6 +126,7 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
             json!({
                 "name": it.name, "command": it.command, "required": it.required, "outcome": it.outcome.word(),
                 "exit": it.exit, "tests_run": it.tests, "took_ms": it.took_ms,
+                "copied_from_base": it.copied_from_base,
             })
         })
         .collect();

@@ -22,6 +22,7 @@ use crate::gate::{Borrowed, DIFF_MAX, Gate, changed_lines, tests_on_base, verify
 use crate::hook_scripts::within_project;
 use crate::host_context::HostContext;
 use crate::ids;
+use crate::installations::copy_installation;
 use crate::pass_cache::RunsByWork;
 use crate::settings::{Verify, VerifyCommand};
 
@@ -103,6 +104,17 @@ struct CheckInputs {
     inputs: Vec<ProtectedInput>,
     /// Whether a script of the check reads files into its own shell whose names cannot be told.
     sources_tests: bool,
+}
+
+/// The files of the base that decide what these commands do.
+pub(crate) fn inputs_of<'a>(
+    site: &HostContext,
+    base: &Oid,
+    commands: impl IntoIterator<Item = &'a VerifyCommand>,
+) -> Result<Vec<ProtectedInput>, GitError> {
+    let mut trace = InputTrace::new(commands.into_iter().map(|command| command.run.as_str()));
+    read_inputs(site, base, &mut trace)?;
+    Ok(trace.into_inputs())
 }
 
 /// The files of the base that decide what the verify commands do.
@@ -291,7 +303,8 @@ impl BaseTests<'_> {
             report.and_then(|report| report.tests)
         };
         let with_tests = gaming::commands_with_tests(self.section.commands.iter().map(told));
-        for (place, command) in self.section.commands.iter().enumerate() {
+        let Some(copied) = copy_installation(&gate)? else { return Ok(None) };
+        for (place, command) in self.section.commands.iter().enumerate().skip(copied.commands) {
             let name = format!("{}-t{place}", self.name);
             let Some(first) = gate.run(&commit, gate.ignored_at(place), command, &name)? else {
                 return Ok(None);
@@ -389,27 +402,27 @@ impl Mutations<'_> {
         let told = |command: &VerifyCommand| seen(command).and_then(|report| report.tests);
         let with_tests = gaming::commands_with_tests(section.commands.iter().map(told));
         let last = with_tests.iter().rposition(|has_tests| *has_tests).unwrap_or(0);
-        for (place, command) in section.commands.iter().enumerate().take(last + 1) {
+        let Some(copied) = copy_installation(&gate)? else { return Ok(None) };
+        for (place, command) in section.commands.iter().enumerate().take(last + 1).skip(copied.commands) {
             if !command.required {
                 continue;
             }
-            let usual_ms = seen(command).map_or(0, |report| report.took_ms);
-            let timeout_ms = MutationBudget::command_limit_ms(Some(usual_ms), command.timeout_ms);
+            let report = seen(command);
+            let usual_ms = report.filter(|report| !report.copied_from_base).map(|report| report.took_ms);
+            let timeout_ms = MutationBudget::command_limit_ms(usual_ms, command.timeout_ms);
             let command = VerifyCommand { timeout_ms, ..command.clone() };
             let name = format!("{}-m{place}", self.name);
             let Some(shown) = gate.run(&commit, gate.ignored_at(place), &command, &name)? else {
                 return Ok(None);
             };
-            match weigh(&shown.seen, None, None) {
-                Outcome::Pass | Outcome::Flaky => {}
-                Outcome::Timeout => return Ok(Some(MutationOutcome::Caught)),
-                Outcome::Fail | Outcome::Broken | Outcome::PreExisting => {
-                    let is_unbuilt = !with_tests[place] || gaming::could_not_build(&shown.excerpt);
-                    return Ok(Some(match is_unbuilt && shown.failing.is_empty() {
-                        true => MutationOutcome::Unbuilt,
-                        false => MutationOutcome::Caught,
-                    }));
-                }
+            let has_failing = !shown.failing.is_empty();
+            // If no command tells of its tests, all may run some, but what installs did not.
+            let is_installing = command.installs.is_some() && told(&command).is_none();
+            let runs_tests = has_failing || (with_tests[place] && !is_installing);
+            let is_unbuilt = !has_failing && gaming::could_not_build(&shown.excerpt);
+            let outcome = weigh(&shown.seen, None, None);
+            if let Some(outcome) = gaming::mutation_outcome(outcome, runs_tests, is_unbuilt) {
+                return Ok(Some(outcome));
             }
         }
         Ok(Some(MutationOutcome::Survived))

@@ -119,6 +119,25 @@ fn clone(_to: &File, _from: &File) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
+/// The links in `folder`, each with where it leads.
+#[must_use]
+pub fn list_links(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let mut links = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for (path, meta) in entries(&next) {
+            if meta.is_dir() {
+                folders.push(path);
+            } else if meta.is_symlink()
+                && let Ok(target) = fs::read_link(&path)
+            {
+                links.push((path, target));
+            }
+        }
+    }
+    links
+}
+
 /// Copies what is in `from` to the new folder `to`, without the folders of these names at its top.
 ///
 /// # Errors

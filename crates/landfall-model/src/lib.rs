@@ -35,6 +35,7 @@ pub mod graph;
 pub mod haul;
 pub mod home;
 mod input;
+pub mod installation;
 pub mod issue;
 pub mod journal_claim;
 mod judge;

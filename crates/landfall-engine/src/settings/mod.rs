@@ -22,8 +22,8 @@ pub use describe::{Described, Key, Section, Wrong};
 pub use landfall_model::sandbox::Confinement;
 pub use problem::SettingsProblem;
 pub use resolve::{
-    Checkpoint, Disk, Keep, Land, Profile, Project, Publish, PushBy, Review, Run, Settings, Verify,
-    VerifyCommand,
+    Checkpoint, Disk, Installation, Keep, Land, Profile, Project, Publish, PushBy, Review, Run, Settings,
+    Verify, VerifyCommand,
 };
 pub use sensitive::{Exposure, NotADigest, SensitiveSetting, SensitiveSettings, TrustDigest};
 pub(crate) use service::is_address;

@@ -288,6 +288,14 @@ pub struct RawCommandTable {
     /// (maintainability). For lint, coverage and the like, with `required = false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<RawDimension>,
+    /// Folders that the command fills and that git ignores, such as `["node_modules"]`. If work leaves the files of
+    /// `installs_from` as they are, its verification gets a copy of what the command installs on the base, and the command does
+    /// not run. Only for the first commands of the list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub installs: Vec<String>,
+    /// All files and folders of the project that `installs` depends on, such as `["package.json", "package-lock.json"]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub installs_from: Vec<String>,
 }
 
 /// One of the six dimensions that a judge scores.

@@ -121,6 +121,17 @@ pub struct VerifyCommand {
     pub required: bool,
     /// The dimension it holds down when it fails.
     pub caps: Option<Dimension>,
+    /// The folders that it installs, and what they are made from. A verification may get a copy of them.
+    pub installs: Option<Installation>,
+}
+
+/// What a verification command installs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installation {
+    /// The folders, relative to the project.
+    pub folders: Vec<String>,
+    /// The files and folders of the project that they depend on.
+    pub sources: Vec<String>,
 }
 
 /// How the engine drives agents.
@@ -388,15 +399,24 @@ impl Verify {
         if *mutation != MutationMode::default() {
             out.push_str(&format!("mutation={}\n", mutation.word()));
         }
-        for VerifyCommand { name, run, timeout_ms, required, caps } in commands {
+        for VerifyCommand { name, run, timeout_ms, required, caps, installs } in commands {
             out.push_str(&format!(
                 "command={name:?} run={run:?} timeout_ms={timeout_ms} required={required}\n"
             ));
             if let Some(caps) = caps {
                 out.push_str(&format!("caps={}\n", caps.code()));
             }
+            if let Some(Installation { folders, sources }) = installs {
+                out.push_str(&format!("installs={folders:?} from={sources:?}\n"));
+            }
         }
         out
+    }
+
+    /// The first commands, as long as they install something.
+    #[must_use]
+    pub fn installing_commands(&self) -> Vec<(&VerifyCommand, &Installation)> {
+        self.commands.iter().map_while(|command| Some((command, command.installs.as_ref()?))).collect()
     }
 }
 
@@ -545,15 +565,53 @@ fn check_branch(base: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What a command installs, if it says so. `at` is its place in the list.
+fn installation(
+    folders: Vec<String>,
+    sources: Vec<String>,
+    is_first: bool,
+    at: &str,
+) -> Result<Option<Installation>, Fault> {
+    let fault = |key: &str, what: String| Fault::new(&["verify", "command", at, key], what);
+    let is_plain = |path: &String| {
+        !path.contains(char::is_control)
+            && path.split('/').all(|part| !["", ".", "..", ".git"].contains(&part))
+    };
+    for (key, paths) in [("installs", &folders), ("installs_from", &sources)] {
+        if let Some(path) = paths.iter().find(|path| !is_plain(path)) {
+            let what = format!("`{}` is no path inside of the project", path.escape_debug());
+            return Err(fault(key, what).hint("relative, without `..`: `node_modules`"));
+        }
+    }
+    match (folders.is_empty(), sources.is_empty()) {
+        (true, true) => Ok(None),
+        (true, false) => Err(fault("installs_from", "`installs_from` without `installs`".to_owned())
+            .hint("name the folders that the command fills: `installs = [\"node_modules\"]`")),
+        (false, true) => Err(fault("installs", "`installs` without `installs_from`".to_owned())
+            .hint("name what they depend on: `installs_from = [\"package.json\", \"package-lock.json\"]`")),
+        (false, false) if !is_first => {
+            Err(fault("installs", "only the first commands may have `installs`".to_owned())
+                .hint("list the commands that install before all others"))
+        }
+        (false, false) => Ok(Some(Installation { folders, sources })),
+    }
+}
+
 fn verify(raw: RawVerify) -> Result<Verify, Fault> {
     let mut names = BTreeSet::new();
     let mut commands: Vec<VerifyCommand> = Vec::new();
     for (at, command) in raw.command.into_iter().enumerate() {
         let at = at.to_string();
-        let RawCommandTable { name, run, timeout, required, caps } = match command {
-            RawCommand::Line(run) => {
-                RawCommandTable { name: None, run, timeout: None, required: true, caps: None }
-            }
+        let RawCommandTable { name, run, timeout, required, caps, installs, installs_from } = match command {
+            RawCommand::Line(run) => RawCommandTable {
+                name: None,
+                run,
+                timeout: None,
+                required: true,
+                caps: None,
+                installs: Vec::new(),
+                installs_from: Vec::new(),
+            },
             RawCommand::Table(table) => table,
         };
         if run.trim().is_empty() || run.contains('\0') {
@@ -576,7 +634,18 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
         };
         names.insert(name.clone());
         let timeout_ms = timeout.unwrap_or(raw.timeout).0;
-        commands.push(VerifyCommand { name, run, timeout_ms, required, caps: caps.map(dimension) });
+        let is_first = commands.iter().all(|command| command.installs.is_some());
+        let installs = installation(installs, installs_from, is_first, &at)?;
+        let caps = caps.map(dimension);
+        commands.push(VerifyCommand { name, run, timeout_ms, required, caps, installs });
+    }
+    if let Some(last) = commands.len().checked_sub(1)
+        && commands.iter().all(|command| command.installs.is_some())
+    {
+        // A verification that copies all of them would run nothing and pass.
+        let what = "every verification command has `installs`, so none would verify the work";
+        let fault = Fault::new(&["verify", "command", &last.to_string(), "installs"], what);
+        return Err(fault.hint("add a command without `installs` that runs the tests, or remove `installs`"));
     }
     let base_tests = match raw.base_tests {
         RawBaseTests::Review => BaseTestMode::Review,

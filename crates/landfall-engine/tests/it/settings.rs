@@ -741,6 +741,27 @@ fn commands_are_tables_or_plain_lines_and_always_have_a_name() {
 }
 
 #[test]
+fn only_the_first_commands_name_what_they_install_and_what_from() {
+    let commands = |text: &str| format!("[verify]\ncommand = [{text}]\n");
+    let installs = r#"{ run = "npm ci", installs = ["a/node_modules"], installs_from = ["package.json"] }"#;
+    let verify = parse(&commands(&format!("{installs}, {{ run = \"npm test\" }}"))).verify;
+    assert_eq!(verify.installing_commands().len(), 1);
+    let refused = |text: &str, words: &str| {
+        let problem = Settings::parse(&commands(text), "landfall.toml").expect_err(text);
+        assert!(shown(&problem).contains(words), "{text}: {}", shown(&problem));
+    };
+    refused(installs, "every verification command has `installs`, so none would verify the work");
+    refused(installs, "add a command without `installs` that runs the tests");
+    refused(&format!("\"npm test\", {installs}"), "only the first commands may have `installs`");
+    refused(r#"{ run = "x", installs = ["deps"] }"#, "`installs` without `installs_from`");
+    refused(r#"{ run = "x", installs_from = ["lock"] }"#, "`installs_from` without `installs`");
+    for path in ["/deps", "../deps", "a//b", ".git", ""] {
+        let text = format!("{{ run = \"x\", installs = [{path:?}], installs_from = [\"lock\"] }}");
+        refused(&text, "is no path inside of the project");
+    }
+}
+
+#[test]
 fn publishing_is_a_word_and_a_remote() {
     assert_eq!(parse("[land]\npublish = \"none\"\n").land.publish, Publish::None);
     let push = |remote: &str| Publish::Push { remote: remote.to_owned(), by: PushBy::Us };
@@ -772,6 +793,9 @@ fn the_canonical_text_changes_with_the_meaning_and_only_with_it() {
     ] {
         assert_ne!(plain, text(other), "{other}");
     }
+    let installing =
+        "[verify]\ncommand = [{ run = \"a\", installs = [\"deps\"], installs_from = [\"lock\"] }, \"b\"]\n";
+    assert_ne!(text("[verify]\ncommand = [\"a\", \"b\"]\n"), text(installing));
     // A command cannot be written so that it looks like two.
     let one = text("[verify]\ncommand = [\"a\\\" timeout_ms=1 required=true\\ncommand=\\\"b\"]\n");
     assert_eq!(one.lines().filter(|line| line.starts_with("command=")).count(), 1);

@@ -99,6 +99,19 @@ impl Lane {
         Room::caches(self.room.dir())
     }
 
+    /// Where a copy of what the base installs is kept. No check can write there. The folder need not be there.
+    pub fn installation(&self) -> PathBuf {
+        self.room.dir().join("installation")
+    }
+
+    /// What is in the checkout besides the files of its commit: a folder without any of them as one path that ends with a slash.
+    pub fn extra_paths(&self) -> Result<Vec<String>, GitError> {
+        let doing = "list what a check left in a lane";
+        let bytes = self.room.list(&self.store, &self.path, doing, &["--others", "--directory"])?;
+        let paths = bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
     /// Notes, before a check is started in the lane, whether it could hand a file to somebody who outlives it. Then the
     /// next checkout writes every file anew.
     pub fn note_occupant(&self, check: &str, may_hand_out: bool) -> Result<(), GitError> {

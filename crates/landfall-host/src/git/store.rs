@@ -680,6 +680,14 @@ impl Store {
         Ok(object.filter(|object| object.size <= max).map(|object| object.bytes))
     }
 
+    /// The object at a path in a commit: of a file, a folder or a link; `None` if nothing is there.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn object_at(&self, commit: &Oid, path: &[u8]) -> Result<Option<Oid>, GitError> {
+        Ok(self.objects().at_path(&self.tree_of(commit)?, path)?.map(|entry| entry.oid))
+    }
+
     /// Where a symbolic link in a commit leads; `None` if there is no link at the path.
     ///
     /// # Errors

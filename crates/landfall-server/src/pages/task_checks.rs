@@ -159,6 +159,9 @@ fn mark(head: &Head, report: &CommandReport) -> Mark {
     if !report.required {
         more.push("not required".to_owned());
     }
+    if report.copied_from_base {
+        more.push("copied from the base".to_owned());
+    }
     Mark {
         name: words::line(&report.name),
         command: words::line(&report.command),

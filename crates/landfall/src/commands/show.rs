@@ -253,6 +253,9 @@ fn command(it: &CommandReport) -> String {
     let exit = it.exit.map(|exit| format!(", exit {exit}")).unwrap_or_default();
     let tests = it.tests.map(|tests| format!(", {}", format::plural(tests, "test"))).unwrap_or_default();
     let optional = if it.required { "" } else { ", not required" };
+    if it.copied_from_base {
+        return format!("{:<12} {} `{}` (copied from the base{optional})", it.outcome, it.name, it.command);
+    }
     let took = format!("{} of {}", format::duration(it.took_ms), format::duration(it.limit_ms));
     format!("{:<12} {} `{}` ({took}{exit}{tests}{optional})", it.outcome, it.name, it.command)
 }

@@ -275,6 +275,7 @@ pub(super) fn command(result: &CommandResult) -> api::CommandReport {
                 allow: denial.allow.clone(),
             })
             .collect(),
+        copied_from_base: result.copied_from_base,
     }
 }
 

@@ -29,6 +29,7 @@ mod handed_on;
 mod hold_file;
 mod import;
 mod init;
+mod installations;
 mod intervene;
 mod issue;
 mod json;
