@@ -166,6 +166,12 @@ pub struct InitCommand {
     pub run: String,
     /// The file that gave it away.
     pub found_in: String,
+    /// The folders that it installs and that a verification may copy from the base.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub installs: Vec<String>,
+    /// The files of the project that these folders depend on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub installs_from: Vec<String>,
 }
 
 /// Whether all is well.

@@ -1097,6 +1097,8 @@ fn the_page_about_json_shows_what_is_written() {
             name: "tests".to_owned(),
             run: "cargo test".to_owned(),
             found_in: "Cargo.toml".to_owned(),
+            installs: Vec::new(),
+            installs_from: Vec::new(),
         }],
         agent: Some(InitAgent {
             kind: "claude".to_owned(),

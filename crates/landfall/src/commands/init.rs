@@ -1,6 +1,6 @@
 //! `landfall init`: finds out what it can and writes `landfall.toml`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -95,7 +95,9 @@ fn next_steps(found: &InitFound) -> String {
     let mut steps = Vec::new();
     for tool in &found.missing_tools {
         steps.push(match install_hint(tool) {
-            Some(how) => format!("install `{}`, which the checks need: `{how}`; then `landfall check`", clean(tool)),
+            Some(how) => {
+                format!("install `{}`, which the checks need: `{how}`; then `landfall check`", clean(tool))
+            }
             None => format!("install `{}`, which the checks need; then `landfall check`", clean(tool)),
         });
     }
@@ -276,12 +278,21 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
          required = true             # nothing lands unchecked\n",
         quoted(base)
     );
+    let list = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
     for command in commands {
         text += &format!(
             "\n[[verify.command]]\nname = {}\nrun = {}\ntimeout = \"10m\"\n",
             quoted(&command.name),
             quoted(&command.run)
         );
+        if !command.installs.is_empty() {
+            text += &format!(
+                "# Copied from the base instead, as long as work does not change these files.\n\
+                 installs = [{}]\ninstalls_from = [{}]\n",
+                list(&command.installs),
+                list(&command.installs_from)
+            );
+        }
     }
     if commands.is_empty() {
         text += "\n# No test command was found. Name yours; until then no agent starts.\n\
@@ -292,11 +303,11 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
              # iterations_max = 50       # runs of the agent per task\n\
              # task_limit = \"30m\"        # time per task\n";
     if !caches.is_empty() {
-        let list = caches.iter().map(|cache| quoted(cache)).collect::<Vec<_>>().join(", ");
         text += &format!(
             "# Where the tools of this project keep what they download. Agents and checks see these folders and change them only\n\
              # for themselves: nothing of it reaches you, another task or another check.\n\
-             caches = [{list}]\n"
+             caches = [{}]\n",
+            list(caches)
         );
     }
     text += match agent.is_some_and(|agent| house::reports_tokens_alone(&agent.kind)) {
@@ -327,6 +338,7 @@ fn detect(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     if found.is_empty() {
         found = make(files);
     }
+    found.sort_by_key(|command| command.installs.is_empty()); // only the first commands may be copied
     // Two kinds in one repository would both be called `tests`; the file that gave them away tells them apart.
     for name in ["install", "tests"] {
         if found.iter().filter(|command| command.name == name).count() > 1 {
@@ -339,20 +351,223 @@ fn detect(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
 }
 
 fn command(name: &str, run: &str, found_in: &str) -> InitCommand {
-    InitCommand { name: name.to_owned(), run: run.to_owned(), found_in: found_in.to_owned() }
+    InitCommand {
+        name: name.to_owned(),
+        run: run.to_owned(),
+        found_in: found_in.to_owned(),
+        installs: Vec::new(),
+        installs_from: Vec::new(),
+    }
+}
+
+/// A command that fills `folder`. With `sources`, a verification may copy the folder instead.
+fn installation(run: &str, found_in: &str, folder: &str, sources: Option<Vec<String>>) -> InitCommand {
+    let command = command("install", run, found_in);
+    match sources {
+        Some(installs_from) => InitCommand { installs: vec![folder.to_owned()], installs_from, ..command },
+        None => command,
+    }
 }
 
 /// An installation and the tests after it: one command if git would remove between them what was installed.
 fn installed_and_tested(
     files: &ProjectFiles<'_>,
-    folder: &str,
+    (folder, sources): (&str, Option<Vec<String>>),
     (install, lock): (&str, &str),
     (run, found_in): (&str, &str),
 ) -> Vec<InitCommand> {
     match files.ignores(folder) {
-        true => vec![command("install", install, lock), command("tests", run, found_in)],
+        true => vec![installation(install, lock, folder, sources), command("tests", run, found_in)],
         false => vec![command("tests", &format!("{install} && {run}"), found_in)],
     }
+}
+
+/// What `node_modules` depends on, if that can be told: scripts of an installation and packages of the project itself may read
+/// any file of it.
+fn node_sources(package: &serde_json::Value, lock: &str) -> Option<Vec<String>> {
+    const SCRIPTS: [&str; 7] =
+        ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
+    const DEPENDENCIES: [&str; 4] =
+        ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
+    let versions = DEPENDENCIES.iter().filter_map(|key| package[*key].as_object()).flat_map(|it| it.values());
+    let is_own = |version: &str| {
+        [".", "/", "~", "file:", "link:", "portal:", "workspace:"].iter().any(|own| version.starts_with(own))
+    };
+    let is_plain = SCRIPTS.iter().all(|script| package["scripts"][*script].is_null())
+        && package["workspaces"].is_null()
+        && versions.filter_map(serde_json::Value::as_str).all(|version| !is_own(version));
+    let settings: &[&str] = match lock {
+        "package-lock.json" => &[".npmrc"],
+        "pnpm-lock.yaml" => &[".npmrc", "pnpm-workspace.yaml", ".pnpmfile.cjs", "patches"],
+        "yarn.lock" => &[".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn", "patches"],
+        "bun.lock" => &[".npmrc", "bunfig.toml", "bun.lockb", "patches"],
+        _ => return None, // without a lock file each installation may be another one
+    };
+    is_plain.then(|| ["package.json", lock].iter().chain(settings).map(|&file| file.to_owned()).collect())
+}
+
+/// What a folder with Python packages depends on: `files`, the lists of packages at the root, and all lists that these include.
+/// None if that cannot be told, or one of the files names code of the project itself.
+fn python_sources(files: &ProjectFiles<'_>, of: &[&str]) -> Option<Vec<String>> {
+    const OWN: [&str; 10] = [
+        "-e ",
+        "--editable",
+        "file:",
+        "./",
+        "{toxinidir}",
+        ".[",
+        "workspace",
+        "find-links",
+        "install_command",
+        "PIP_",
+    ];
+    const OWN_KEYS: [&str; 3] = ["path", "directory", "editable"];
+    let is_list = |path: &str| {
+        path.ends_with(".txt") && ["requirements", "constraints"].iter().any(|name| path.contains(name))
+    };
+    let lists = files.tracked.iter().filter(|path| !path.contains('/') && is_list(path)).cloned();
+    let mut sources: Vec<String> = Vec::new();
+    let mut open: VecDeque<String> = of.iter().map(|&file| file.to_owned()).chain(lists).collect();
+    while let Some(file) = open.pop_front() {
+        if sources.contains(&file) {
+            continue;
+        }
+        if files.root.join(&file).is_symlink() {
+            return None; // a change of the file that it leads to would not be noticed
+        }
+        if let Some(text) = files.text(&file) {
+            let is_list = is_list(&file) || !of.contains(&file.as_str());
+            let is_own = |text: &str| {
+                OWN.iter().any(|own| text.contains(own)) || OWN_KEYS.iter().any(|key| has_key(text, key))
+            };
+            let lines = match file.as_str() {
+                _ if is_list => text.replace("\\\n", " "),
+                _ if is_own(&text) => return None,
+                "tox.ini" => tox_packages(&text),
+                _ => String::new(),
+            };
+            for line in lines.lines() {
+                if let PackageLine::Includes(name) = package_line(line)? {
+                    let included = path_beside(&file, &name).filter(|path| files.text(path).is_some())?;
+                    open.push_back(included);
+                }
+            }
+        }
+        sources.push(file);
+    }
+    Some(sources)
+}
+
+/// Whether `text` has a line or a table with a value for `key`: `path = "libs/x"`.
+fn has_key(text: &str, key: &str) -> bool {
+    text.match_indices(key).any(|(at, _)| {
+        let is_whole = !text[..at].ends_with(|c: char| c.is_alphanumeric() || "-_".contains(c));
+        is_whole && text[at + key.len()..].trim_start_matches([' ', '\t', '"', '\'']).starts_with('=')
+    })
+}
+
+/// A line of a list of packages for pip.
+enum PackageLine {
+    /// A package that pip downloads, or an option that changes nothing of the project.
+    Remote,
+    /// The name of another list.
+    Includes(String),
+}
+
+/// What a line of a list of packages asks for; none if it may be something of the project or of the machine.
+fn package_line(line: &str) -> Option<PackageLine> {
+    const INCLUDES: [&str; 4] = ["--requirement", "--constraint", "-r", "-c"];
+    const INDEXES: [&str; 3] = ["-i", "--index-url", "--extra-index-url"];
+    const HARMLESS: [&str; 6] =
+        ["--pre", "--prefer-binary", "--require-hashes", "--no-binary", "--only-binary", "--trusted-host"];
+    const ARCHIVES: [&str; 5] = [".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2"];
+    let line = match line.find('#') {
+        Some(at) if line[..at].trim_end().len() < at || at == 0 => &line[..at],
+        _ => line,
+    };
+    let line = line.trim();
+    if line.contains(['$', '{']) || line.contains("file:") {
+        return None; // a variable, or something of this machine
+    }
+    if line.starts_with('-') {
+        let included = INCLUDES.iter().find_map(|option| line.strip_prefix(option));
+        if let Some(name) = included {
+            let name = name.trim_start().trim_start_matches('=').trim();
+            // What is in quotes, or has a blank, is read by rules of its own.
+            let is_plain =
+                !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "\"'\\:".contains(c));
+            return is_plain.then(|| PackageLine::Includes(name.to_owned()));
+        }
+        let option = line.split(|c: char| c == '=' || c.is_whitespace()).next().unwrap_or_default();
+        let is_harmless = HARMLESS.contains(&option) || (INDEXES.contains(&option) && line.contains("://"));
+        return is_harmless.then_some(PackageLine::Remote);
+    }
+    let line = line.split(';').next().unwrap_or_default();
+    let package = line.split([' ', '\t']).next().unwrap_or_default();
+    let is_url = line.contains("://")
+        && (package.contains("://") || line[package.len()..].trim_start().starts_with('@'));
+    let is_archive = ARCHIVES.iter().any(|ending| package.ends_with(ending));
+    let is_local = !is_url && (package.starts_with('.') || line.contains(['/', '\\']) || is_archive);
+    (!is_local).then_some(PackageLine::Remote)
+}
+
+/// The packages that the environments of tox install, one on each line.
+fn tox_packages(text: &str) -> String {
+    let mut packages = String::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        let is_continued = line.starts_with([' ', '\t']);
+        if line.starts_with(['#', ';']) {
+            continue;
+        }
+        let value = match line.split_once('=') {
+            _ if is_continued || line.trim().is_empty() => is_inside.then_some(line),
+            Some((key, value)) => {
+                is_inside = ["deps", "requires", "constraints"].contains(&key.trim());
+                is_inside.then_some(value)
+            }
+            None => {
+                is_inside = false;
+                None
+            }
+        };
+        let Some(value) = value.map(str::trim) else { continue };
+        // `py312,lint: pytest` is for some environments only. What another section has is read there.
+        let is_factor = |word: &str| {
+            let is_closed = word.matches('{').count() == word.matches('}').count(); // `{env:LIST}` is none
+            is_closed
+                && !word.is_empty()
+                && !word.contains(|c: char| !c.is_alphanumeric() && !"-_,.!{}".contains(c))
+        };
+        let value = match value.split_once(':') {
+            Some((factors, rest)) if is_factor(factors) && !rest.starts_with('/') => rest.trim(),
+            _ => value,
+        };
+        if !(value.starts_with("{[") && value.ends_with("deps}")) {
+            packages += value;
+            packages.push('\n');
+        }
+    }
+    packages
+}
+
+/// The path of what `name` means in a file, from the root; none outside of the project.
+fn path_beside(file: &str, name: &str) -> Option<String> {
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    if name.starts_with('/') {
+        return None;
+    }
+    for part in name.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
 }
 
 fn cargo(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
@@ -388,7 +603,8 @@ fn npm(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     };
     match install {
         Some(install) => {
-            installed_and_tested(files, "node_modules", (install, lock), (run, "package.json"))
+            let folder = ("node_modules", node_sources(&package, lock));
+            installed_and_tested(files, folder, (install, lock), (run, "package.json"))
         }
         None => vec![command("tests", run, "package.json")],
     }
@@ -415,12 +631,16 @@ fn python(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     };
     let has_tox = files.says("tox.ini", "[testenv") || files.says("tox.ini", "[tox]");
     let Some(found_in) = pytest else {
-        return if has_tox { vec![command("tests", "tox run", "tox.ini")] } else { Vec::new() };
+        return if has_tox { tox(files) } else { Vec::new() };
     };
+    // A package that is built may depend on any file of the project.
+    let is_built = files.has("setup.py") || files.says("pyproject.toml", "[build-system]");
     if files.has("uv.lock") {
         // `uv` has git ignore the folder it installs to.
+        let of = ["pyproject.toml", "uv.lock", "uv.toml", ".python-version"];
+        let sources = if is_built { None } else { python_sources(files, &of) };
         return vec![
-            command("install", "uv sync --frozen", "uv.lock"),
+            installation("uv sync --frozen", "uv.lock", ".venv", sources),
             command("tests", "uv run --frozen pytest", found_in),
         ];
     }
@@ -431,24 +651,37 @@ fn python(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
         ];
     }
     if has_tox {
-        return vec![command("tests", "tox run", "tox.ini")];
+        return tox(files);
     }
-    let requirements = ["requirements-dev.txt", "requirements.txt"].into_iter().find(|file| files.says(file, "pytest"));
+    let requirements =
+        ["requirements-dev.txt", "requirements.txt"].into_iter().find(|file| files.says(file, "pytest"));
     let Some(requirements) = requirements else {
         return vec![command("tests", "python3 -m pytest", found_in)];
     };
     let by_hash = if files.says(requirements, "--hash=") { "--require-hashes " } else { "" };
-    let mut install =
-        format!("python3 -m venv .venv && .venv/bin/pip install --quiet --no-compile {by_hash}-r {requirements}");
-    if files.has("setup.py") || files.says("pyproject.toml", "[build-system]") {
+    let mut install = format!(
+        "python3 -m venv .venv && .venv/bin/pip install --quiet --no-compile {by_hash}-r {requirements}"
+    );
+    if is_built {
         install += " && .venv/bin/pip install --quiet --no-deps --editable .";
     }
+    let sources = if is_built { None } else { python_sources(files, &[requirements, ".python-version"]) };
     installed_and_tested(
         files,
-        ".venv",
+        (".venv", sources),
         (&install, requirements),
         (".venv/bin/python -m pytest", found_in),
     )
+}
+
+/// tox installs by itself. An installation of its own can be copied; a package is built again by each run.
+fn tox(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
+    let tests = command("tests", "tox run", "tox.ini");
+    let sources = python_sources(files, &["tox.ini", "pyproject.toml", "setup.cfg", "setup.py"]);
+    match sources.filter(|_| files.ignores(".tox")) {
+        Some(sources) => vec![installation("tox run --notest", "tox.ini", ".tox", Some(sources)), tests],
+        None => vec![tests],
+    }
 }
 
 fn go(files: &ProjectFiles<'_>) -> Vec<InitCommand> {

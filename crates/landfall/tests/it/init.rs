@@ -71,6 +71,101 @@ fn pytest_is_recognised() {
     check(&[("pyproject.toml", "[project]\nname = \"x\"\n")], &[]);
 }
 
+/// What the commands of `init` may copy from the base, and what that depends on.
+fn check_installs(files: &[(&str, &str)], expected: Option<(&str, &[&str])>) {
+    let place = TestEnvironment::new();
+    for (name, text) in files {
+        place.write(name, text);
+    }
+    place.commit("a project");
+    let found: InitFound = place.json(&["init", "--no-check"]);
+    let copied: Vec<_> = found.commands.iter().filter(|command| !command.installs.is_empty()).collect();
+    match expected {
+        None => assert!(copied.is_empty(), "{files:?}: {copied:?}"),
+        Some((folder, sources)) => {
+            assert_eq!(copied.len(), 1, "{files:?}");
+            assert_eq!(copied[0].installs, [folder], "{files:?}");
+            assert_eq!(copied[0].installs_from, sources, "{files:?}");
+        }
+    }
+    place.landfall(&["add", "x"]).works(); // the settings are understood
+}
+
+#[test]
+fn installations_that_depend_on_the_lock_file_alone_may_be_copied() {
+    let ignored = (".gitignore", "node_modules\n.venv\n.tox\n");
+    let package = |more: &str| {
+        format!(r#"{{ "scripts": {{ "test": "jest"{more} }}, "devDependencies": {{ "jest": "^29" }} }}"#)
+    };
+    let (plain, with_script) = (package(""), package(r#", "postinstall": "node build.js""#));
+    let lock = ("package-lock.json", "{}");
+    let npm = Some(("node_modules", &["package.json", "package-lock.json", ".npmrc"][..]));
+    check_installs(&[("package.json", &plain), lock, ignored], npm);
+    check_installs(&[("package.json", &with_script), lock, ignored], None);
+    check_installs(&[("package.json", &plain), lock], None);
+    let local = plain.replace("^29", "file:./jest");
+    check_installs(&[("package.json", &local), lock, ignored], None);
+
+    let pytest = ("pytest.ini", "[pytest]\n");
+    let uv = Some((".venv", &["pyproject.toml", "uv.lock", "uv.toml", ".python-version"][..]));
+    check_installs(&[pytest, ("pyproject.toml", "[project]\n"), ("uv.lock", "x"), ignored], uv);
+    check_installs(&[pytest, ("pyproject.toml", "[build-system]\n"), ("uv.lock", "x"), ignored], None);
+    let sources = "[tool.uv.sources]\nx = { path = \"libs/x\" }\n";
+    check_installs(&[pytest, ("pyproject.toml", sources), ("uv.lock", "x"), ignored], None);
+    let sources = sources.replace("path = ", "path=");
+    check_installs(&[pytest, ("pyproject.toml", &sources), ("uv.lock", "x"), ignored], None);
+
+    let requirements = |text: &'static str| [pytest, ("requirements.txt", text), ignored];
+    let pip =
+        [&["requirements.txt", ".python-version"][..], &["requirements/base.txt", "limits.txt"]].concat();
+    check_installs(
+        &requirements("pytest==8\n--index-url https://pip.example/simple\n"),
+        Some((".venv", &pip[..2])),
+    );
+    for own in [
+        "-e ./libs/x",
+        "-e .",
+        "libs/x",
+        "../x",
+        "x-1.0-py3-none-any.whl",
+        "--find-links wheels",
+        "-f wheels",
+        "-r ${LIST}",
+        "-r missing.txt",
+        "-r ../outside.txt",
+        "x @ file:libs/x",
+    ] {
+        check_installs(&[pytest, ("requirements.txt", &format!("pytest==8\n{own}\n")), ignored], None);
+    }
+    // Lists that include others, wherever those are.
+    let base =
+        ("requirements/base.txt", "requests==2 \\\n  --hash=sha256:00\n--constraint=../limits.txt # all\n");
+    let limits = ("limits.txt", "urllib3<3\n");
+    for include in
+        ["-r requirements/base.txt", "-rrequirements/base.txt", "--requirement=requirements/base.txt"]
+    {
+        let text = format!("{include}\npytest\n");
+        check_installs(&[pytest, ("requirements.txt", &text), base, limits, ignored], Some((".venv", &pip)));
+    }
+    let included = [pytest, ("requirements.txt", "-r requirements/base.txt\npytest\n"), limits, ignored];
+    let with_base = |text| [&included[..], &[("requirements/base.txt", text)]].concat();
+    check_installs(&with_base("-e ../libs/x\n"), None);
+    check_installs(&with_base("-c ../limits.txt\n-r ../gone.txt\n"), None);
+
+    let tox = ("tox.ini", "[testenv]\ndeps = pytest\ncommands = pytest\n");
+    let of_tox = Some((".tox", &["tox.ini", "pyproject.toml", "setup.cfg", "setup.py"][..]));
+    check_installs(&[tox, ignored], of_tox);
+    check_installs(&[tox], None);
+    let text = "[testenv]\ndeps =\n  pytest\n  lint: -r requirements/base.txt\ncommands = pytest libs/x\n";
+    let of_tox =
+        [of_tox.map_or(&[][..], |(_, files)| files), &["requirements/base.txt", "limits.txt"]].concat();
+    check_installs(&[("tox.ini", text), base, limits, ignored], Some((".tox", &of_tox)));
+    for own in ["libs/x", "-rgone.txt", "{env:LIST}"] {
+        let text = format!("[testenv]\ndeps =\n  pytest\n  {own}\ncommands = pytest\n");
+        check_installs(&[("tox.ini", &text), ignored], None);
+    }
+}
+
 #[test]
 fn go_is_recognised() {
     check(&[("go.mod", "module example.invalid/x\n")], &["go test ./..."]);
