@@ -1,11 +1,11 @@
 //! Shows checks while they run, and explains what did not pass: for `check`, `init` and `doctor`.
 
-use landfall_api::{CommandReport, Outcome, ProjectChecked};
-
-use crate::format;
 use crate::house::CheckView;
+use landfall_api::{CommandReport, Outcome, ProjectChecked};
+use landfall_text::control_chars::escape_line;
+
 use crate::live::Interrupts;
-use crate::say::{clean, print, talk};
+use crate::say::{print, talk};
 
 /// Prints each check with what it writes, or nothing for programs.
 pub struct CheckPrinter<'a> {
@@ -35,16 +35,16 @@ impl CheckView for CheckPrinter<'_> {
     fn begins(&mut self, name: &str, run: &str) {
         match (self.shows_output, self.shows_checks) {
             (true, _) => {
-                let _ = print(&format!("{}: {}\n", clean(name), clean(run))); // a reader that left is noticed at the end
+                let _ = print(&format!("{}: {}\n", escape_line(name), escape_line(run))); // a reader that left is noticed at the end
             }
-            (false, true) => talk(&format!("checking {}: {}", clean(name), clean(run))),
+            (false, true) => talk(&format!("checking {}: {}", escape_line(name), escape_line(run))),
             (false, false) => {}
         }
     }
 
     fn line(&mut self, line: &str) {
         if self.shows_output {
-            let _ = print(&format!("  {}\n", clean(&line.replace('\t', "    ")))); // as above
+            let _ = print(&format!("  {}\n", escape_line(&line.replace('\t', "    ")))); // as above
         }
     }
 
@@ -69,15 +69,21 @@ pub fn is_green(outcome: Outcome) -> bool {
 
 /// How a check ended, in a line.
 pub fn result_line(result: &CommandReport) -> String {
-    let took = format::duration(result.took_ms);
-    let tests = result.tests.map(|tests| format!(", {}", format::plural(tests, "test"))).unwrap_or_default();
-    let name = clean(&result.name);
+    let took = landfall_text::format_duration(result.took_ms);
+    let tests = result
+        .tests
+        .map(|tests| format!(", {}", landfall_text::pluralize(tests, "test")))
+        .unwrap_or_default();
+    let name = escape_line(&result.name);
     let optional = if result.required { "" } else { " (not required)" };
     match (result.outcome, result.exit) {
         (Outcome::Pass, _) => format!("ok    {name} in {took}{tests}"),
         (Outcome::Flaky, _) => format!("ok    {name} in {took}{tests}, at the second try"),
         (Outcome::Timeout, _) => {
-            format!("FAIL  {name}{optional}: no end within {}", format::duration(result.limit_ms))
+            format!(
+                "FAIL  {name}{optional}: no end within {}",
+                landfall_text::format_duration(result.limit_ms)
+            )
         }
         (_, Some(0)) if result.tests == Some(0) => format!("FAIL  {name}{optional}: ran no test"),
         (_, Some(code)) => format!("FAIL  {name}{optional}: exit {code} after {took}{tests}"),
@@ -88,10 +94,10 @@ pub fn result_line(result: &CommandReport) -> String {
 /// The verdict, and for each check that did not pass what to do about it.
 pub fn verdict(checked: &ProjectChecked) -> String {
     let of = match &checked.task {
-        Some(task) => format!("the work of {task}, merged with `{}`", clean(&checked.branch)),
-        None => format!("`{}`", clean(&checked.branch)),
+        Some(task) => format!("the work of {task}, merged with `{}`", escape_line(&checked.branch)),
+        None => format!("`{}`", escape_line(&checked.branch)),
     };
-    let commit = format::commit(&checked.commit);
+    let commit = landfall_text::short_commit(&checked.commit);
     let red: Vec<&CommandReport> =
         checked.commands.iter().filter(|it| it.required && !is_green(it.outcome)).collect();
     if checked.commands.is_empty() {
@@ -115,18 +121,18 @@ pub fn verdict(checked: &ProjectChecked) -> String {
 
 /// What went wrong with a check, and how it is mended.
 pub fn explain(command: &CommandReport, checked: &ProjectChecked) -> Vec<String> {
-    let name = clean(&command.name);
+    let name = escape_line(&command.name);
     let mut lines = Vec::new();
     if !command.denied.is_empty() {
         for denied in &command.denied {
             lines.push(format!(
                 "the check `{name}` tried to {} `{}`, which the sandbox denies",
-                clean(&denied.access),
-                clean(&denied.path)
+                escape_line(&denied.access),
+                escape_line(&denied.path)
             ));
         }
         lines.push("hint: allow it with this line under [run] in landfall.toml:".to_owned());
-        lines.extend(checked.allow.iter().map(|line| format!("    {}", clean(line))));
+        lines.extend(checked.allow.iter().map(|line| format!("    {}", escape_line(line))));
         lines.push("  then `landfall trust` and `landfall check`".to_owned());
         if checked.task.is_none() {
             lines.push(
@@ -138,13 +144,16 @@ pub fn explain(command: &CommandReport, checked: &ProjectChecked) -> Vec<String>
     let program = missing_program(command);
     match (command.outcome, command.exit) {
         (Outcome::Timeout, _) => {
-            let limit = format::duration(command.limit_ms);
+            let limit = landfall_text::format_duration(command.limit_ms);
             lines.push(format!("the check `{name}` did not end within {limit}"));
             lines.push("hint: give it more time with `timeout` in its [[verify.command]]".to_owned());
         }
         (_, Some(127)) | (_, Some(1 | 2)) if program.is_some() => {
             let program = program.expect("just seen");
-            lines.push(format!("the check `{name}` needs `{}`, which is not installed", clean(&program)));
+            lines.push(format!(
+                "the check `{name}` needs `{}`, which is not installed",
+                escape_line(&program)
+            ));
             lines.push(match install_hint(&program) {
                 Some(how) => format!("hint: install it with `{how}`, then `landfall check`"),
                 None => "hint: install it, then `landfall check`".to_owned(),

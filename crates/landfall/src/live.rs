@@ -5,15 +5,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::format as clock;
+use crate::run_text;
+use crate::running::{NewsLine, RunHandle, RunMode, RunView, SlotLine};
 use landfall_api::{Mode, OutcomeLine, RunEnded, RunOutcome, Status};
+use landfall_text::control_chars::escape_line;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::exit::{Exit, Failure};
-use crate::format;
-use crate::run_text;
-use crate::running::{NewsLine, RunHandle, RunMode, RunView, SlotLine};
-use crate::say::{clean, shorten, talk};
+use crate::say::{shorten, talk};
 use crate::table::Table;
 
 const FRAME_EVERY: Duration = Duration::from_millis(125); // eight a second: alive, and not a load
@@ -194,7 +195,7 @@ impl Screen {
             Self::Plain { last } => {
                 if last.elapsed() >= WORD_EVERY {
                     *last = Instant::now();
-                    talk(&format!("{} {}", format::clock(format::now_ms()), progress(view)));
+                    talk(&format!("{} {}", landfall_text::format_clock(clock::now_ms()), progress(view)));
                 }
             }
         }
@@ -225,9 +226,9 @@ fn frame(view: &RunView, width: usize, height: usize) -> Vec<String> {
     if shown < view.slots.len() {
         lines.push(format!("… and {} more at work", view.slots.len() - shown));
     }
-    lines.extend(view.batches.iter().map(|batch| clean(batch).into_owned()));
+    lines.extend(view.batches.iter().map(|batch| escape_line(batch).into_owned()));
     lines.extend(alerts(view));
-    lines.extend(view.sprint.as_ref().map(|bar| clean(bar).into_owned()));
+    lines.extend(view.sprint.as_ref().map(|bar| escape_line(bar).into_owned()));
     lines.push(sums(view));
     let over = lines.len().saturating_sub(height.saturating_sub(1).max(1));
     lines.drain(..over); // the last lines say most
@@ -235,17 +236,20 @@ fn frame(view: &RunView, width: usize, height: usize) -> Vec<String> {
 }
 
 fn slot_line(slot: &SlotLine) -> String {
-    let words =
-        if slot.last_words.is_empty() { String::new() } else { format!(" · {}", clean(&slot.last_words)) };
+    let words = if slot.last_words.is_empty() {
+        String::new()
+    } else {
+        format!(" · {}", escape_line(&slot.last_words))
+    };
     format!(
         "{:<5} {:<10} {:>7} {:>8} {:>7}{}  {}{words}",
-        clean(&slot.task),
-        clean(&slot.doing),
+        escape_line(&slot.task),
+        escape_line(&slot.doing),
         format!("{}/{}", slot.iteration, slot.iterations_max),
-        format::duration(slot.elapsed_ms),
-        format::count(slot.tokens),
-        slot.cost_usd.map(|usd| format!(" {:>7}", format::usd(usd))).unwrap_or_default(),
-        shorten(&clean(&slot.title), 48),
+        landfall_text::format_duration(slot.elapsed_ms),
+        landfall_text::format_count(slot.tokens),
+        slot.cost_usd.map(|usd| format!(" {:>7}", landfall_text::format_usd(usd))).unwrap_or_default(),
+        shorten(&escape_line(&slot.title), 48),
     )
 }
 
@@ -254,14 +258,13 @@ fn alerts(view: &RunView) -> Vec<String> {
     let paused = view.paused.as_ref().map(|reason| {
         format!(
             "!! PAUSED: {} !! `landfall run resume` in another terminal goes on; Ctrl-C ends the run",
-            clean(reason)
+            escape_line(reason)
         )
     });
-    let held = view
-        .queue_held
-        .as_ref()
-        .map(|reason| format!("!! LANDING QUEUE HELD: {} !! `landfall queue` says more", clean(reason)));
-    let pick = view.pick.as_ref().map(|pick| format!("?? {}", clean(pick)));
+    let held = view.queue_held.as_ref().map(|reason| {
+        format!("!! LANDING QUEUE HELD: {} !! `landfall queue` says more", escape_line(reason))
+    });
+    let pick = view.pick.as_ref().map(|pick| format!("?? {}", escape_line(pick)));
     paused.into_iter().chain(held).chain(pick).collect()
 }
 
@@ -287,12 +290,12 @@ fn sums(view: &RunView) -> String {
     }
     // A task that is being verified is at work without a slot, so the two numbers are apart.
     parts.push(format!("{} at work", view.slots.len()));
-    parts.push(format::plural(view.slots_max.into(), "slot"));
-    parts.push(format::duration(view.elapsed_ms));
+    parts.push(landfall_text::pluralize(view.slots_max.into(), "slot"));
+    parts.push(landfall_text::format_duration(view.elapsed_ms));
     if view.tokens > 0 {
-        parts.push(format!("{} tokens", format::count(view.tokens)));
+        parts.push(format!("{} tokens", landfall_text::format_count(view.tokens)));
     }
-    parts.extend(view.cost_usd.map(format::usd));
+    parts.extend(view.cost_usd.map(landfall_text::format_usd));
     format!("{mode}{}", parts.join(" · "))
 }
 
@@ -302,13 +305,20 @@ fn progress(view: &RunView) -> String {
         .slots
         .iter()
         .map(|slot| {
-            format!("{} {} {}/{}", clean(&slot.task), clean(&slot.doing), slot.iteration, slot.iterations_max)
+            format!(
+                "{} {} {}/{}",
+                escape_line(&slot.task),
+                escape_line(&slot.doing),
+                slot.iteration,
+                slot.iterations_max
+            )
         })
         .collect();
     let at_work =
         if at_work.is_empty() { String::new() } else { format!("; at work: {}", at_work.join(", ")) };
     let mut line = format!("{}{at_work}", sums(view));
-    for more in alerts(view).into_iter().chain(view.sprint.as_ref().map(|bar| clean(bar).into_owned())) {
+    for more in alerts(view).into_iter().chain(view.sprint.as_ref().map(|bar| escape_line(bar).into_owned()))
+    {
         line = format!("{line}; {more}");
     }
     line
@@ -317,7 +327,7 @@ fn progress(view: &RunView) -> String {
 /// A piece of news in a line.
 pub fn news_line(news: &NewsLine) -> String {
     let task = news.task.map(|task| format!("{task} ")).unwrap_or_default();
-    format!("{} {task}{}", format::clock(news.at_ms), clean(&news.text))
+    format!("{} {task}{}", landfall_text::format_clock(news.at_ms), escape_line(&news.text))
 }
 
 /// How the run ended: a table, then what did not land and why, then what only a person can do.
@@ -328,8 +338,8 @@ pub fn summary(outcome: &RunOutcome) -> String {
             &task.task.to_string(),
             &standing(task),
             &task.iterations.to_string(),
-            &format::duration(task.spent_ms),
-            task.commit.as_deref().map_or("", format::commit),
+            &landfall_text::format_duration(task.spent_ms),
+            task.commit.as_deref().map_or("", landfall_text::short_commit),
             &task.title,
         ]);
     }
@@ -342,13 +352,13 @@ pub fn summary(outcome: &RunOutcome) -> String {
         (0, _) if !outcome.needs_you.is_empty() => format!("{}: nothing was done\n", outcome.run),
         (0, _) => format!("{}: there was nothing to do\n", outcome.run),
         (_, Some(line)) => {
-            let figures = run_text::figures(line, format::now_ms());
+            let figures = run_text::figures(line, clock::now_ms());
             let figures: Vec<String> =
                 figures.iter().skip(1).map(|(name, value)| format!("{name} {value}")).collect();
             format!("{}: {}\n{}\n", line.run, run_text::headline(line), figures.join(" · "))
         }
         (_, None) => {
-            let took = format::duration(outcome.elapsed_ms);
+            let took = landfall_text::format_duration(outcome.elapsed_ms);
             format!("{}: {landed} landed, {not_landed} did not, in {took}\n", outcome.run)
         }
     };
@@ -357,7 +367,7 @@ pub fn summary(outcome: &RunOutcome) -> String {
     let said_below = |task: &OutcomeLine| outcome.needs_you.iter().any(|need| need.contains(&task.why));
     for task in &outcome.tasks {
         if !matches!(task.status, Status::Done | Status::Cancelled) && !said_below(task) {
-            text += &format!("- {}\n", clean(&task.why));
+            text += &format!("- {}\n", escape_line(&task.why));
         }
     }
     text + &notes_text(outcome)
@@ -379,7 +389,7 @@ fn ended_text(ended: &RunEnded) -> String {
         RunEnded::Paused(reason) => {
             text += &format!(
                 "PAUSED: {}; nobody was there to resume it, so the run ended. `landfall run` goes on\n",
-                clean(reason)
+                escape_line(reason)
             );
         }
         RunEnded::Drained => {
@@ -391,11 +401,11 @@ fn ended_text(ended: &RunEnded) -> String {
                 "failed: nobody was there, and {many} tasks were put aside for a person; `landfall list` shows them\n"
             );
         }
-        RunEnded::Held(reason) => text += &format!("held: {}\n", clean(reason)),
+        RunEnded::Held(reason) => text += &format!("held: {}\n", escape_line(reason)),
         RunEnded::Broken(problem) => {
-            text += &format!("broke off: {}\n", clean(&problem.message));
+            text += &format!("broke off: {}\n", escape_line(&problem.message));
             if let Some(hint) = &problem.hint {
-                text += &format!("hint: {}\n", clean(hint));
+                text += &format!("hint: {}\n", escape_line(hint));
             }
         }
     }
@@ -405,13 +415,13 @@ fn ended_text(ended: &RunEnded) -> String {
 fn notes_text(outcome: &RunOutcome) -> String {
     let mut text = String::new();
     for warning in &outcome.warnings {
-        text += &format!("warning: {}\n", clean(warning));
+        text += &format!("warning: {}\n", escape_line(warning));
     }
     for need in &outcome.needs_you {
-        text += &format!("needs you: {}\n", clean(need));
+        text += &format!("needs you: {}\n", escape_line(need));
     }
     if let Some(report) = &outcome.report {
-        text += &format!("report: {}\n", clean(report));
+        text += &format!("report: {}\n", escape_line(report));
     }
     text
 }
@@ -506,7 +516,7 @@ mod tests {
             T1    done                         2   41s  3f2a9c0d1e  title 1
             T2    waiting (question)           2   41s              title 2
 
-            R3: 1 landed, 1 did not, in 1m 05s
+            R3: 1 landed, 1 did not, in 1m 5s
             - T2 is waiting.
             needs you: answer T2
         "#]]
@@ -549,7 +559,7 @@ mod tests {
         view.slots[0].last_words = "reading the tests".to_owned();
         expect_test::expect![[r#"
             T3    working       2/50      41s   12.3k  Fix the parser · reading the tests
-            1 landed · 4 queued · 1 at work · 2 slots · 1m 05s · 34.0k tokens"#]]
+            1 landed · 4 queued · 1 at work · 2 slots · 1m 5s · 34k tokens"#]]
         .assert_eq(&frame(&view, 120, 24).join("\n"));
     }
 }

@@ -2,10 +2,13 @@
 
 use landfall_api::{RunLine, RunReport, RunResult, RunTaskLine};
 
-use crate::format::{commit, count, duration, moment, plural, times, usd};
-use crate::say::clean;
 use crate::table::Table;
 use crate::tone::{TextTone, paint};
+use landfall_text::control_chars::escape_line;
+use landfall_text::{
+    capitalize as capital, format_count as count, format_duration as duration, format_local as moment,
+    format_times as times, format_usd as usd, pluralize as plural, short_commit as commit,
+};
 
 /// `14 of 20 tasks landed; 2 failed or blocked, 4 stuck behind others`. The numbers add up.
 pub fn headline(run: &RunLine) -> String {
@@ -68,10 +71,10 @@ pub fn text(report: &RunReport, now_ms: i64) -> String {
     let good = run.counts.failed == 0 && run.counts.behind == 0;
     text += &format!("{}\n\n", paint(if good { TextTone::Good } else { TextTone::Bad }, &headline(run)));
     for (name, value) in figures(run, now_ms) {
-        text += &format!("  {name:<7} {}\n", clean(&value));
+        text += &format!("  {name:<7} {}\n", escape_line(&value));
     }
     for note in notes {
-        text += &format!("\n{}\n", paint(TextTone::Warn, &clean(note)));
+        text += &format!("\n{}\n", paint(TextTone::Warn, &escape_line(note)));
     }
     for (result, tasks) in groups(tasks) {
         text += &format!(
@@ -93,7 +96,7 @@ pub fn text(report: &RunReport, now_ms: i64) -> String {
         text += &table.text();
         if result != RunResult::Landed {
             for task in tasks {
-                text += &format!("- {}\n", clean(&task.why));
+                text += &format!("- {}\n", escape_line(&task.why));
             }
         }
     }
@@ -128,9 +131,4 @@ pub fn markdown(report: &RunReport, now_ms: i64) -> String {
         }
     }
     out
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

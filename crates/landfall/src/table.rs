@@ -2,8 +2,9 @@
 //! is narrow.
 
 use console::measure_text_width;
+use landfall_text::control_chars::escape_line;
 
-use crate::say::{clean, shorten};
+use crate::say::shorten;
 use crate::tone::{self, TextTone, paint};
 
 /// Where nobody says how wide it is, a cell ends here: a title of 10 kB is no title any more.
@@ -29,8 +30,9 @@ impl Table {
     /// The same for a table whose number of columns is known only when it runs.
     pub fn row_of(&mut self, cells: &[&str]) {
         debug_assert_eq!(cells.len(), self.heading.len(), "a cell for each column");
-        self.rows
-            .push(cells.iter().map(|cell| shorten(&clean(cell), CELL_COLUMNS_MAX).into_owned()).collect());
+        self.rows.push(
+            cells.iter().map(|cell| shorten(&escape_line(cell), CELL_COLUMNS_MAX).into_owned()).collect(),
+        );
     }
 
     /// As lines for stdout.
@@ -108,7 +110,7 @@ fn fit(widths: &mut [usize], columns: usize) {
     }
 }
 
-/// `7`, `2/50`, `$0.21`, `41 %`, `12.3k`, `3m 05s`.
+/// `7`, `2/50`, `$0.21`, `41 %`, `12.3k`, `3m 5s`.
 fn is_number(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit() || c == '$')
         && cell.chars().all(|c| c.is_ascii_digit() || "$.,/% kMGTBsmhd".contains(c))

@@ -32,6 +32,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
                 "landfall-api",
                 "landfall-agents",
                 "landfall-bridge",
+                "landfall-text",
                 "landfall-server",
                 "landfall-trackers",
             ],

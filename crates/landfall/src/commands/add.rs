@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use landfall_api::taskfile::{self, Source};
 use landfall_api::{Ask, NewTask, NewTasks, Size, TaskRef};
+use landfall_text::control_chars::escape_line;
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Add tasks from titles, files or stdin
 ///
@@ -106,7 +106,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     }
     let added = context.service()?.add(NewTasks { tasks })?;
     context.answer(&added, |added| {
-        added.tasks.iter().map(|task| format!("{} {}\n", task.id, clean(&task.title))).collect()
+        added.tasks.iter().map(|task| format!("{} {}\n", task.id, escape_line(&task.title))).collect()
     })?;
     Ok(Exit::Ok)
 }

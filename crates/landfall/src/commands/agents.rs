@@ -1,12 +1,11 @@
 //! `landfall agents`: which agents there are, what each profile would run, and whether it answers.
 
 use landfall_api::{AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
-use crate::house;
-use crate::say::{clean, talk};
+use crate::say::talk;
 
 /// List agents, and test that they answer
 ///
@@ -27,7 +26,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if args.probe {
         talk("asking the agents; that takes up to a minute");
     }
-    let found = house::agents(&context.at, asked, args.probe)?;
+    let found = crate::house::agents(&context.at, asked, args.probe)?;
     context.answer(&found, text)?;
     let answers = |profile: &AgentProfile| match &profile.probe {
         Some(probe) => probe.answer == ProbeAnswer::Answers,
@@ -61,10 +60,14 @@ fn kind_lines(kind: &AgentKind) -> String {
             (None, None) => path.clone(),
         },
     };
-    let mut text =
-        format!("{:<10} {}\n           {}\n", clean(&kind.kind), clean(&kind.about), clean(&state));
+    let mut text = format!(
+        "{:<10} {}\n           {}\n",
+        escape_line(&kind.kind),
+        escape_line(&kind.about),
+        escape_line(&state)
+    );
     if kind.program.is_some() && kind.path.is_none() {
-        text += &format!("           install: {}\n", clean(&kind.install));
+        text += &format!("           install: {}\n", escape_line(&kind.install));
     }
     text
 }
@@ -77,18 +80,18 @@ fn profile_lines(profile: &AgentProfile) -> String {
     about.push(format!("account {}", profile.account));
     about.push(format!("sandbox {}", profile.sandbox));
     about.extend(profile.failover.as_ref().map(|next| format!("then {next}")));
-    let mut text = format!("{:<10} {}\n", clean(&profile.profile), clean(&about.join(", ")));
+    let mut text = format!("{:<10} {}\n", escape_line(&profile.profile), escape_line(&about.join(", ")));
     if let Some(probe) = &profile.probe {
-        text += &format!("           {}\n", clean(&probe_line(probe)));
+        text += &format!("           {}\n", escape_line(&probe_line(probe)));
     }
     if let Some(command) = &profile.command {
-        text += &format!("           runs: {}\n", clean(command));
+        text += &format!("           runs: {}\n", escape_line(command));
     }
     if let Some(problem) = &profile.problem {
-        text += &format!("           PROBLEM: {}\n", clean(problem));
+        text += &format!("           PROBLEM: {}\n", escape_line(problem));
     }
     if let Some(hint) = &profile.hint {
-        text += &format!("           hint: {}\n", clean(hint));
+        text += &format!("           hint: {}\n", escape_line(hint));
     }
     text
 }
@@ -96,16 +99,17 @@ fn profile_lines(profile: &AgentProfile) -> String {
 /// `answers: landfall (4.1s, sonnet, 812 tokens, $0.01)`.
 fn probe_line(probe: &Probed) -> String {
     let detail = if probe.detail.is_empty() { String::new() } else { format!(": {}", probe.detail) };
-    let until = probe.until_ms.map(|at| format!(" until {}", format::moment(at))).unwrap_or_default();
-    let mut spent = vec![format::duration(probe.took_ms)];
+    let until =
+        probe.until_ms.map(|at| format!(" until {}", landfall_text::format_local(at))).unwrap_or_default();
+    let mut spent = vec![landfall_text::format_duration(probe.took_ms)];
     spent.extend(probe.model.clone());
     let tokens = probe.usage.tokens_in.saturating_add(probe.usage.tokens_out);
     if tokens > 0 {
-        spent.push(format!("{} tokens", format::count(tokens)));
+        spent.push(format!("{} tokens", landfall_text::format_count(tokens)));
     }
     if let Some(usd) = probe.usage.cost_usd {
         let from = probe.usage.cost_from.map(|from| format!(" {}", from.words())).unwrap_or_default();
-        spent.push(format!("{}{from}", format::usd(usd)));
+        spent.push(format!("{}{from}", landfall_text::format_usd(usd)));
     }
     format!("{}{until}{detail} ({})", probe.answer.words(), spent.join(", "))
 }

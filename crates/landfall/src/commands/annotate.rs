@@ -1,11 +1,11 @@
 //! `landfall task annotate`: writes into the margin of a plan.
 
 use landfall_api::{Annotate, Ask, Note, NoteKind, PaperAsked, TaskId, UnknownWord};
+use landfall_text::control_chars::escape_line;
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Annotate the plan or another document of a task
 ///
@@ -58,7 +58,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         (None, None) => unreachable!("clap wants one of them"),
     };
     let done = service.annotate(Annotate { task, paper, notes })?;
-    context.answer(&done, |done| format!("{}\n", clean(&done.text)))?;
+    context.answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
     Ok(Exit::Ok)
 }
 
@@ -103,9 +103,8 @@ fn placed(
             match found.as_slice() {
                 [at] => (*at, at + on.len()),
                 [] => {
-                    return Err(
-                        Failure::usage("that text is not in the paper").hint("`landfall task papers` shows it")
-                    );
+                    return Err(Failure::usage("that text is not in the paper")
+                        .hint("`landfall task papers` shows it"));
                 }
                 many => {
                     let lines: Vec<String> = many.iter().map(|at| line_of(page, *at).to_string()).collect();

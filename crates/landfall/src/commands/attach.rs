@@ -7,7 +7,6 @@ use landfall_bridge::attach::{AttachError, attach};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house;
 use crate::say::print_json;
 
 /// Attach to the terminal of an agent
@@ -24,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let terminal = house::terminal(&context.at, args.task)?;
+    let terminal = crate::house::terminal(&context.at, args.task)?;
     if context.json {
         print_json(&terminal)?;
         return Ok(Exit::Ok);

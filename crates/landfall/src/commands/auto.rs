@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::running::RunAsked;
 use landfall_api::{
-    Ask, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked,
-    IssueSummary, IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
+    Ask, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked, IssueSummary,
+    IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
 };
+use landfall_text::control_chars::escape_line;
+use landfall_text::{format_count, format_local, format_usd, pluralize};
 
 use super::autopilot;
 use super::run::{Started, drive_through};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format::{count, moment, plural, usd};
-use crate::running::RunAsked;
-use crate::say::{clean, talk};
+use crate::live;
+use crate::say::talk;
 use crate::table::Table;
-use crate::{house, live};
 
 /// Work on issues of the tracker, from triage to verified landing
 ///
@@ -179,7 +180,7 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
             );
             told = true;
         }
-        let watched = house::watch_tasks(&context.at, tasks, &mut |news| {
+        let watched = crate::house::watch_tasks(&context.at, tasks, &mut |news| {
             news.iter().for_each(|news| talk(&live::news_line(news)));
             interrupts.seen() == 0
         })?;
@@ -323,23 +324,23 @@ fn number(word: &str) -> Result<u64, Refused> {
 /// What was chosen and what is done about each, before it begins.
 fn tell(followed: &IssuesFollowed) {
     if let Some(batch) = followed.batch {
-        let text = clean(&followed.text).into_owned();
+        let text = escape_line(&followed.text).into_owned();
         let prefix = format!("{batch}: ");
         talk(&if text.starts_with(&prefix) { text } else { prefix + &text });
     }
     for issue in &followed.issues {
         let waits = match issue.blocked_by.is_empty() {
             true => String::new(),
-            false => format!("; it waits for {}", clean(&issue.blocked_by.join(", "))),
+            false => format!("; it waits for {}", escape_line(&issue.blocked_by.join(", "))),
         };
         let size = if issue.size.is_none() && !issue.settled { " (its size is not known yet)" } else { "" };
-        talk(&format!("#{} {}{size}{waits}", issue.number, clean(&issue.text)));
+        talk(&format!("#{} {}{size}{waits}", issue.number, escape_line(&issue.text)));
     }
     followed.left_out.iter().for_each(|issue| talk(&left_out_text(issue)));
 }
 
 fn left_out_text(issue: &LeftOutIssue) -> String {
-    format!("#{} is left out: {}", issue.number, clean(&issue.why))
+    format!("#{} is left out: {}", issue.number, escape_line(&issue.why))
 }
 
 fn preview_text(followed: &IssuesFollowed) -> String {
@@ -360,20 +361,21 @@ fn preview_text(followed: &IssuesFollowed) -> String {
     }
     let left_out: String = followed.left_out.iter().map(|it| left_out_text(it) + "\n").collect();
     let parts: String = followed.issues.iter().map(parts_text).collect();
-    format!("{}\n{}{left_out}{parts}", clean(&followed.text), table.text())
+    format!("{}\n{}{left_out}{parts}", escape_line(&followed.text), table.text())
 }
 
 /// The issues that one is made of, as they would be begun.
 fn parts_text(issue: &FollowedIssue) -> String {
     let Some(last) = issue.parts.last() else { return String::new() };
-    let many = plural(issue.parts.len() as u64, "part");
-    let levels = plural(u64::from(last.level), "level");
+    let many = pluralize(issue.parts.len() as u64, "part");
+    let levels = pluralize(u64::from(last.level), "level");
     let mut text = format!("\n#{}: {many} in {levels}\n", issue.number);
     for part in &issue.parts {
         let size = part.size.map_or_else(|| "no size".to_owned(), |size| size.word().to_owned());
         let waits: Vec<String> = part.waits_for.iter().map(|number| format!("#{number}")).collect();
         let after = if waits.is_empty() { String::new() } else { format!(", after {}", waits.join(", ")) };
-        text += &format!("   {}. #{} {} ({size}{after})\n", part.level, part.number, clean(&part.title));
+        text +=
+            &format!("   {}. #{} {} ({size}{after})\n", part.level, part.number, escape_line(&part.title));
     }
     text
 }
@@ -387,7 +389,7 @@ fn batches_text(list: &HaulList) -> String {
     for batch in &list.batches {
         table.row([
             &batch.id.to_string(),
-            &moment(batch.begun_ms),
+            &format_local(batch.begun_ms),
             &batch.chosen,
             &numbers(&batch.completed),
             &numbers(&batch.failed),
@@ -420,9 +422,9 @@ fn report_text(report: &AutoReport, blockers: &Blockers) -> String {
 }
 
 fn one_text(issue: &IssueSummary) -> String {
-    let mut text = format!("{}\n", clean(&issue.banner));
+    let mut text = format!("{}\n", escape_line(&issue.banner));
     if let Some(way) = &issue.way {
-        text += &format!("{}\n", clean(way));
+        text += &format!("{}\n", escape_line(way));
     }
     if !issue.phases.is_empty() {
         // What agents used has a column once one of them has told.
@@ -434,8 +436,8 @@ fn one_text(issue: &IssueSummary) -> String {
         };
         let mut table = Table::new(heads);
         for row in &issue.phases {
-            let tokens = if row.tokens > 0 { count(row.tokens) } else { String::new() };
-            let cost = row.cost_usd.map(usd).unwrap_or_default();
+            let tokens = if row.tokens > 0 { format_count(row.tokens) } else { String::new() };
+            let cost = row.cost_usd.map(format_usd).unwrap_or_default();
             match told {
                 true => table.row([row.phase.as_str(), &row.result, &tokens, &cost, &row.notes]),
                 false => table.row([&row.phase, &row.result, &row.notes]),
@@ -453,15 +455,15 @@ const NAMED_MAX: usize = 5;
 fn more(issue: &IssueSummary) -> String {
     let mut text = String::new();
     if let Some(why) = &issue.why {
-        text += &format!("why: {}\n", clean(why));
+        text += &format!("why: {}\n", escape_line(why));
     }
     for pending in issue.pending.iter().take(NAMED_MAX) {
-        text += &format!("pending: {}\n", clean(pending));
+        text += &format!("pending: {}\n", escape_line(pending));
     }
     if issue.pending.len() > NAMED_MAX {
         text += &format!("… and {} more\n", issue.pending.len() - NAMED_MAX);
     }
-    text + &format!("next: {}\n", clean(&issue.next))
+    text + &format!("next: {}\n", escape_line(&issue.next))
 }
 
 fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers) -> String {
@@ -480,7 +482,7 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers
     }
     let mut text = if issues.is_empty() { String::new() } else { table.text() + "\n" };
     for issue in issues.iter().filter(|issue| issue.stand != "complete") {
-        text += &format!("{}\n", clean(&issue.banner));
+        text += &format!("{}\n", escape_line(&issue.banner));
         for line in more(issue).lines() {
             text += &format!("   {line}\n");
         }
@@ -501,8 +503,8 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers
         }
     }
     let name = batch.map(|batch| format!("{batch}: ")).unwrap_or_default();
-    text += &format!("{name}{} of {}\n", parts.join(", "), plural(issues.len() as u64, "issue"));
-    let onward = |batch| house::batch_onward(batch, &left, &which(&["complete"]), blockers);
+    text += &format!("{name}{} of {}\n", parts.join(", "), pluralize(issues.len() as u64, "issue"));
+    let onward = |batch| crate::house::batch_onward(batch, &left, &which(&["complete"]), blockers);
     if let Some(next) = batch.and_then(onward) {
         text += &format!("next: {next}\n");
     }

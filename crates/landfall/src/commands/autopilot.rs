@@ -1,10 +1,10 @@
 //! `landfall run autopilot`: who picks the tasks of the current run.
 
 use landfall_api::{Ask, AutoAsked, Mode, Nothing};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Show or change who picks the next task of the run
 ///
@@ -36,6 +36,6 @@ pub fn show_or_set(mode: Option<Mode>, context: &Context) -> Result<Exit, Failur
         Some(mode) => service.auto(AutoAsked { mode }),
         None => service.pilot(Nothing {}),
     }?;
-    context.answer(&*pilot, |pilot| format!("{}\n", clean(&pilot.text)))?;
+    context.answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
     Ok(Exit::Ok)
 }

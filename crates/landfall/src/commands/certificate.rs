@@ -4,13 +4,13 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use landfall_api::{Ask, TaskAsked, TaskId};
+use landfall_text::control_chars::escape_line;
 use serde_json::Value;
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{clean, print, print_json};
-use crate::{format, house};
+use crate::say::{print, print_json};
 
 /// Show the proof of a landed task, or verify a certificate
 ///
@@ -49,14 +49,14 @@ fn verify(file: &std::path::Path, context: &Context) -> Result<Exit, Failure> {
         Failure::usage(format!("`{}` is not JSON: {error}", file.display()))
             .hint("`landfall certificate T7 --json > T7.json` writes a certificate")
     })?;
-    let checks = house::check_certificate(&context.at, &certificate)?;
+    let checks = crate::house::check_certificate(&context.at, &certificate)?;
     let holds = checks.iter().all(|check| check.holds);
     let answer = serde_json::json!({ "holds": holds, "checks": checks });
     context.answer(&answer, |_| {
         let mut text = String::new();
         for check in &checks {
             let mark = if check.holds { '✓' } else { '✗' };
-            text += &format!("{mark} {}: {}\n", clean(&check.claim), clean(&check.detail));
+            text += &format!("{mark} {}: {}\n", escape_line(&check.claim), escape_line(&check.detail));
         }
         text += match holds {
             true => "The certificate agrees with this repository.\n",
@@ -70,7 +70,11 @@ fn verify(file: &std::path::Path, context: &Context) -> Result<Exit, Failure> {
 /// A certificate for people.
 fn certificate_text(certificate: &Value) -> String {
     let text_at = |path: &str| {
-        certificate.pointer(path).and_then(Value::as_str).map(|text| clean(text).into_owned()).unwrap_or_default()
+        certificate
+            .pointer(path)
+            .and_then(Value::as_str)
+            .map(|text| escape_line(text).into_owned())
+            .unwrap_or_default()
     };
     let short = |path: &str| text_at(path).chars().take(10).collect::<String>();
     let number_at = |path: &str| certificate.pointer(path).and_then(Value::as_u64);
@@ -81,18 +85,24 @@ fn certificate_text(certificate: &Value) -> String {
 
     text += &format!("Landed    commit {} on {}", short("/landing/commit"), short("/landing/base_before"));
     if let Some(at_ms) = certificate.pointer("/landing/at_ms").and_then(Value::as_i64) {
-        text += &format!(", {}", format::moment(at_ms));
+        text += &format!(", {}", landfall_text::format_local(at_ms));
     }
     text += &format!("\nTree      {}: verified, landed and merged again\n", short("/landing/tree"));
-    let tests = number_at("/verification/tests_run").map(|count| format!(", {}", format::plural(count, "test")));
+    let tests = number_at("/verification/tests_run")
+        .map(|count| format!(", {}", landfall_text::pluralize(count, "test")));
     text += &format!("Verified  {}{}", text_at("/verification/outcome"), tests.unwrap_or_default());
     if certificate.pointer("/verification/pass_taken_over") == Some(&Value::Bool(true)) {
         text += " (the same tree had passed before)";
     }
     text.push('\n');
     for command in list_at("/verification/commands") {
-        let field = |name: &str| clean(command[name].as_str().unwrap_or_default()).into_owned();
-        let took = command["took_ms"].as_u64().map(|ms| format!(" in {}", format::duration(ms)));
+        let field = |name: &str| escape_line(command[name].as_str().unwrap_or_default()).into_owned();
+        let took = match command["copied_from_base"] == true {
+            true => Some(", copied from the base".to_owned()),
+            false => {
+                command["took_ms"].as_u64().map(|ms| format!(" in {}", landfall_text::format_duration(ms)))
+            }
+        };
         let optional = if command["required"] == false { " (optional)" } else { "" };
         text += &format!(
             "          {} {}: `{}`{}{optional}\n",
@@ -118,10 +128,13 @@ fn certificate_text(certificate: &Value) -> String {
         );
     }
     if certificate.pointer("/tests/base_tests").is_some_and(Value::is_object) {
-        text += &format!("          tests of the base against the work: {}\n", text_at("/tests/base_tests/outcome"));
+        text += &format!(
+            "          tests of the base against the work: {}\n",
+            text_at("/tests/base_tests/outcome")
+        );
     }
     for input in list_at("/tests/protected_inputs") {
-        let path = clean(input["path"].as_str().unwrap_or_default()).into_owned();
+        let path = escape_line(input["path"].as_str().unwrap_or_default()).into_owned();
         text += &format!("          changed protected input: {path}\n");
     }
     let concerns = list_at("/review/concerns");
@@ -132,16 +145,20 @@ fn certificate_text(certificate: &Value) -> String {
             note => text += &format!(": {note}\n"),
         }
         for concern in concerns {
-            text += &format!("          - {}\n", clean(concern["detail"].as_str().unwrap_or_default()));
+            text += &format!("          - {}\n", escape_line(concern["detail"].as_str().unwrap_or_default()));
         }
     }
     let iterations = number_at("/work/iterations").unwrap_or_default();
-    text += &format!("Work      {} after {}\n", short("/work/head"), format::plural(iterations, "iteration"));
+    text += &format!(
+        "Work      {} after {}\n",
+        short("/work/head"),
+        landfall_text::pluralize(iterations, "iteration")
+    );
     for criterion in list_at("/criteria") {
-        text += &format!("Criterion {}\n", clean(criterion.as_str().unwrap_or_default()));
+        text += &format!("Criterion {}\n", escape_line(criterion.as_str().unwrap_or_default()));
     }
     for warning in list_at("/warnings") {
-        text += &format!("Warning   {}\n", clean(warning.as_str().unwrap_or_default()));
+        text += &format!("Warning   {}\n", escape_line(warning.as_str().unwrap_or_default()));
     }
     let task = text_at("/task");
     text + &format!(
@@ -194,7 +211,7 @@ Landed    commit 165eead1ff on 61805f434d
 Tree      2793933e5f: verified, landed and merged again
 Verified  pass, 13 tests
           ✓ tests: `sh test.sh` in 1.2s
-          ✗ lint: `sh lint.sh` in 1m 01s (optional)
+          ✗ lint: `sh lint.sh` in 1m 1s (optional)
 Sandbox   checks at isolated, agents at write
 Tests     in changed files: 1 before, 1 after; assertions: 4 before, 5 after
           tests of the base against the work: pass

@@ -1,11 +1,11 @@
 //! `landfall check`: runs the checks of the project without an agent.
 
+use crate::house::CheckAsked;
 use landfall_api::TaskId;
 
 use crate::checks::{CheckPrinter, is_green, verdict};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house::{self, CheckAsked};
 use crate::live::Interrupts;
 use crate::say::talk;
 
@@ -31,7 +31,7 @@ pub fn run(Args { task, unconfined }: Args, context: &Context) -> Result<Exit, F
     let asked = CheckAsked { task, is_unconfined: unconfined, ..CheckAsked::default() };
     let mut printer =
         if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::full(&interrupts) };
-    let Some(checked) = house::check(&context.at, &asked, &mut printer)? else {
+    let Some(checked) = crate::house::check(&context.at, &asked, &mut printer)? else {
         talk("stopped; `landfall check` runs the checks again");
         return Ok(Exit::Interrupted);
     };

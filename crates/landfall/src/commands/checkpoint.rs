@@ -5,12 +5,13 @@ use std::io::Write as _;
 use landfall_api::{
     Ask, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointList, CheckpointNew, Nothing,
 };
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{clean, talk};
+use crate::say::talk;
 use crate::table::Table;
-use crate::{format, presence, times};
+use crate::{presence, times};
 
 /// List, create or restore checkpoints of the base branch
 ///
@@ -65,7 +66,11 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Action::Create { name } => {
             let made = service.checkpoint_create(CheckpointNew { name })?;
             context.answer(&made, |made| {
-                format!("checkpoint {} is at {}\n", clean(&made.name), format::commit(&made.commit))
+                format!(
+                    "checkpoint {} is at {}\n",
+                    escape_line(&made.name),
+                    landfall_text::short_commit(&made.commit)
+                )
             })?;
         }
         Action::Restore { name, yes } => {
@@ -75,7 +80,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 confirm(&detail, context)?;
             }
             let restored = context.service()?.checkpoint_restore(CheckpointAsked { name })?;
-            context.answer(&restored, |restored| format!("{}\n", clean(&restored.text)))?;
+            context.answer(&restored, |restored| format!("{}\n", escape_line(&restored.text)))?;
         }
         Action::Delete { name } => {
             drop_them(CheckpointDrop { names: vec![name], ..CheckpointDrop::default() }, context)?
@@ -90,10 +95,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 fn drop_them(asked: CheckpointDrop, context: &Context) -> Result<(), Failure> {
     let dropped = context.service()?.checkpoint_drop(asked)?;
     context.answer(&dropped, |dropped| {
-        let left = format::plural(dropped.left, "checkpoint");
+        let left = landfall_text::pluralize(dropped.left, "checkpoint");
         match dropped.names.as_slice() {
             [] => format!("nothing to let go; {left} kept\n"),
-            names => format!("let go: {}; {left} kept\n", clean(&names.join(", "))),
+            names => format!("let go: {}; {left} kept\n", escape_line(&names.join(", "))),
         }
     })
 }
@@ -119,17 +124,17 @@ fn loss(detail: &CheckpointDetail) -> String {
     let checkpoint = &detail.checkpoint;
     let mut text = format!(
         "going back to {} ({}, {}) takes away what landed and was committed since:\n",
-        clean(&checkpoint.name),
-        format::commit(&checkpoint.commit),
-        format::moment(checkpoint.at_ms)
+        escape_line(&checkpoint.name),
+        landfall_text::short_commit(&checkpoint.commit),
+        landfall_text::format_local(checkpoint.at_ms)
     );
     for task in &detail.lost {
-        let commit = task.commit.as_deref().map(format::commit).unwrap_or_default();
-        text += &format!("  {:<5} {commit}  {}\n", task.task.to_string(), clean(&task.title));
+        let commit = task.commit.as_deref().map(landfall_text::short_commit).unwrap_or_default();
+        text += &format!("  {:<5} {commit}  {}\n", task.task.to_string(), escape_line(&task.title));
     }
     for it in &detail.commits {
-        let (commit, author) = (format::commit(&it.commit), clean(&it.author));
-        text += &format!("  {:<5} {commit}  {} (by {author})\n", "", clean(&it.title));
+        let (commit, author) = (landfall_text::short_commit(&it.commit), escape_line(&it.author));
+        text += &format!("  {:<5} {commit}  {} (by {author})\n", "", escape_line(&it.title));
     }
     text
 }
@@ -149,8 +154,8 @@ fn text(list: &CheckpointList) -> String {
         };
         table.row([
             &it.name,
-            &format::moment(it.at_ms),
-            format::commit(&it.commit),
+            &landfall_text::format_local(it.at_ms),
+            landfall_text::short_commit(&it.commit),
             why,
             &it.landed_since.to_string(),
         ]);

@@ -8,7 +8,6 @@ use clap_complete::env::{CompleteEnv, Shells};
 use super::named;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house;
 use crate::say::{print, print_json};
 
 /// Print shell completions
@@ -65,11 +64,13 @@ pub fn task_candidates() -> Vec<CompletionCandidate> {
     const TASKS_MAX: u32 = 200; // a shell shows no more
     let Some(at) = named::looked_from() else { return Vec::new() };
     let filter = landfall_api::Filter { limit: TASKS_MAX, ..landfall_api::Filter::default() };
-    let Ok(page) = house::service(&at).and_then(|service| landfall_api::Ask::list(&*service, filter)) else {
+    let Ok(page) = crate::house::service(&at).and_then(|service| landfall_api::Ask::list(&*service, filter))
+    else {
         return Vec::new();
     };
     let candidate = |task: &landfall_api::TaskLine| {
-        CompletionCandidate::new(task.id.to_string()).help(Some(crate::say::clean(&task.title).into_owned().into()))
+        CompletionCandidate::new(task.id.to_string())
+            .help(Some(landfall_text::control_chars::escape_line(&task.title).into_owned().into()))
     };
     page.tasks.iter().map(candidate).collect()
 }

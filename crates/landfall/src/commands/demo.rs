@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use landfall_text::control_chars::escape_line;
+
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{clean, talk};
-use crate::{house, live};
+use crate::live;
+use crate::say::talk;
 
 /// Try Landfall on a small sample project
 ///
@@ -20,14 +22,14 @@ pub struct Args {
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let interrupts = live::Interrupts::listen()?;
     let dir = args.dir.map(|dir| context.path(&dir));
-    let mut demo = house::demo(dir.as_deref())?;
-    let show = |path: &std::path::Path| clean(&path.display().to_string()).into_owned();
+    let mut demo = crate::house::demo(dir.as_deref())?;
+    let show = |path: &std::path::Path| escape_line(&path.display().to_string()).into_owned();
     let (root, state) = (show(&demo.root), show(&demo.state));
     talk(&format!("the demo's project is in {root}"));
     let outcome = live::watch(demo.run.as_mut(), &interrupts);
     context.answer(&outcome, live::summary)?;
     let landed = outcome.tasks.iter().filter(|task| task.commit.is_some());
-    let why: String = landed.map(|task| format!("  {}\n", clean(&task.why))).collect();
+    let why: String = landed.map(|task| format!("  {}\n", escape_line(&task.why))).collect();
     talk(&format!("\nwhat landed, and why:\n{}", why.trim_end()));
     talk(&format!(
         "\nlook around:\n  cd '{root}' && export LANDFALL_STATE='{state}'\n  git log --oneline --graph\n  \

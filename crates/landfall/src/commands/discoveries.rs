@@ -1,10 +1,10 @@
 //! `landfall project discoveries`: what agents found out.
 
 use landfall_api::{Ask, DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 use crate::table::Table;
 
 /// List discoveries that agents pass on to later agents, or withdraw them
@@ -41,7 +41,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn withdrawn(it: &DiscoveryLine) -> String {
-    format!("withdrawn: {}, from {}: {}\n", it.number, it.task, clean(&it.text))
+    format!("withdrawn: {}, from {}: {}\n", it.number, it.task, escape_line(&it.text))
 }
 
 fn text(found: &DiscoveryList) -> String {

@@ -1,15 +1,15 @@
 //! `landfall task do`: one step of a task by hand.
 
+use crate::running::RunAsked;
 use landfall_api::{
     Ask, DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TaskId, UnknownWord,
     WaitFor,
 };
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::running::RunAsked;
-use crate::say::clean;
-use crate::{house, live, presence};
+use crate::{live, presence};
 
 /// Run one step of a task now
 ///
@@ -59,13 +59,13 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if under_way {
         let now = context.service()?.show(TaskAsked { task })?;
         let done = told(&before, command, &now, false, text);
-        context.answer(&done, |done| format!("{}\n", clean(&done.text)))?;
+        context.answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
         return Ok(Exit::Ok);
     }
     let interrupts = live::Interrupts::listen()?;
     let attended = presence::nobody(false).is_none();
     let asked = RunAsked { tasks: vec![task], attended, ..RunAsked::default() };
-    let mut driven = house::run(&context.at, asked)?;
+    let mut driven = crate::house::run(&context.at, asked)?;
     let outcome = live::watch(driven.as_mut(), &interrupts);
     drop(driven); // the project is free again
     let after = context.service()?.show(TaskAsked { task })?;
@@ -117,14 +117,14 @@ fn told(before: &TaskDetail, command: String, after: &TaskDetail, driven: bool, 
 fn text_of(done: &StepDone) -> String {
     let mut text = String::new();
     for attempt in &done.attempts {
-        text.push_str(&format!("{}: {}\n", clean(&attempt.step), clean(&attempt.end)));
+        text.push_str(&format!("{}: {}\n", escape_line(&attempt.step), escape_line(&attempt.end)));
     }
     if let Some(progress) = &done.progress {
-        text.push_str(&format!("{}: {}\n", done.task, clean(&progress.strip)));
+        text.push_str(&format!("{}: {}\n", done.task, escape_line(&progress.strip)));
         if !progress.can_do.is_empty() {
-            text.push_str(&format!("by hand next: {}\n", clean(&progress.can_do.join(", "))));
+            text.push_str(&format!("by hand next: {}\n", escape_line(&progress.can_do.join(", "))));
         }
     }
-    text.push_str(&format!("{}\n", clean(&done.text)));
+    text.push_str(&format!("{}\n", escape_line(&done.text)));
     text
 }

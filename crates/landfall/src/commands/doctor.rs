@@ -1,14 +1,13 @@
 //! `landfall doctor`: whether everything Landfall needs is there and whole.
 
-
+use crate::house::CheckAsked;
 use landfall_api::{Ask, Check, CheckState, Health, Nothing, SandboxReport};
+use landfall_text::control_chars::escape_line;
 
 use crate::checks::{CheckPrinter, is_green, verdict};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house::{self, CheckAsked};
 use crate::live::Interrupts;
-use crate::say::clean;
 use crate::table::Table;
 use crate::tone::{columns, wrap};
 
@@ -30,8 +29,8 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if args.sandbox {
-        let project = house::project(&context.at)?;
-        let report = house::sandbox_report(&project.root)?;
+        let project = crate::house::project(&context.at)?;
+        let report = crate::house::sandbox_report(&project.root)?;
         context.answer(&report, sandbox_text)?;
         return Ok(Exit::Ok);
     }
@@ -64,7 +63,7 @@ fn check_project(context: &Context, is_broken: bool) -> Result<Option<Check>, Fa
     if is_broken {
         return Ok(Some(found(CheckState::Warn, "not run, because of what is wrong above", None)));
     }
-    if !house::has_journal(&context.at) {
+    if !crate::house::has_journal(&context.at) {
         let hint = "`landfall check` runs them";
         return Ok(Some(found(CheckState::Ok, "not run: no task was added yet", Some(hint))));
     }
@@ -74,7 +73,7 @@ fn check_project(context: &Context, is_broken: bool) -> Result<Option<Check>, Fa
         true => CheckPrinter::silent(&interrupts),
         false => CheckPrinter::brief(&interrupts),
     };
-    Ok(match house::check(&context.at, &asked, &mut printer) {
+    Ok(match crate::house::check(&context.at, &asked, &mut printer) {
         Ok(Some(checked)) => {
             let text = verdict(&checked);
             let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
@@ -110,12 +109,12 @@ fn text_within(health: &Health, columns: Option<usize>) -> String {
             CheckState::Warn => "warn",
             CheckState::Bad => "BAD",
         };
-        text += &wrapped(format!("{state:<5} {}: {}", clean(&check.name), clean(&check.detail)));
+        text += &wrapped(format!("{state:<5} {}: {}", escape_line(&check.name), escape_line(&check.detail)));
         if let Some(hint) = &check.hint {
             // A hint of several lines is about several things.
             for (place, line) in hint.lines().enumerate() {
                 let word = if place == 0 { "hint: " } else { "      " };
-                text += &wrapped(format!("{INDENT}{word}{}", clean(line.trim())));
+                text += &wrapped(format!("{INDENT}{word}{}", escape_line(line.trim())));
             }
         }
     }
@@ -125,9 +124,9 @@ fn text_within(health: &Health, columns: Option<usize>) -> String {
 fn sandbox_text(report: &SandboxReport) -> String {
     let mut text = format!(
         "level {}, Landlock {}; it leaves open: {}\n\n",
-        clean(&report.level),
+        escape_line(&report.level),
         report.landlock,
-        clean(&report.leaves_open.join("; "))
+        escape_line(&report.leaves_open.join("; "))
     );
     let mut head = vec!["AN AGENT TRIES TO"];
     let words: Vec<String> = report.supported.iter().map(|level| level.to_uppercase()).collect();

@@ -4,10 +4,11 @@ use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use landfall_api::{Ask, Export, Exported, ExportedFile, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{clean, print_foreign, print_json, talk};
+use crate::say::{print_foreign, print_json, talk};
 
 /// Export tasks as files that `landfall add -f` reads
 ///
@@ -58,7 +59,7 @@ fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<Exit, Failure
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 talk(&format!(
                     "{} is there already and was left as it is",
-                    clean(&path.display().to_string())
+                    escape_line(&path.display().to_string())
                 ));
                 kept += 1;
             }
@@ -68,8 +69,8 @@ fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<Exit, Failure
     let written = exported.files.len() - kept;
     talk(&format!(
         "wrote {} to {}",
-        crate::format::plural(written as u64, "file"),
-        clean(&dir.display().to_string())
+        landfall_text::pluralize(written as u64, "file"),
+        escape_line(&dir.display().to_string())
     ));
     Ok(Exit::Ok)
 }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use landfall_api::{Ask, FlowCheck, FlowChecked, FlowForm, FlowList, FlowOrigin, FlowShow, Nothing};
+use landfall_text::control_chars::{escape_block, escape_line};
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{clean, clean_block, print, print_json};
+use crate::say::{print, print_json};
 use crate::table::Table;
 
 /// List flows, show one or check a flow file
@@ -54,7 +55,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             };
             let drawing = context.service()?.flow_show(FlowShow { name, form })?;
             context.answer(&drawing, |drawing| {
-                let text = clean_block(&drawing.text);
+                let text = escape_block(&drawing.text);
                 format!("{}\n", text.trim_end())
             })?;
             Ok(Exit::Ok)
@@ -91,16 +92,16 @@ fn list(list: &FlowList) -> String {
 }
 
 fn problems(checked: &FlowChecked) -> String {
-    let name = clean(&checked.name);
+    let name = escape_line(&checked.name);
     if checked.problems.is_empty() {
         return format!("{name}: all is well\n");
     }
     let mut text = String::new();
     for problem in &checked.problems {
         let line = problem.line.map(|line| format!("{line}:")).unwrap_or_default();
-        text += &format!("{name}:{line} {}\n", clean(&problem.message));
+        text += &format!("{name}:{line} {}\n", escape_line(&problem.message));
         if let Some(hint) = &problem.hint {
-            text += &format!("    hint: {}\n", clean(hint));
+            text += &format!("    hint: {}\n", escape_line(hint));
         }
     }
     text

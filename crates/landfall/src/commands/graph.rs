@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_api::{Ask, EdgeKind, Graph, GraphAsked, GraphNode, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Show which tasks need which, as a tree
 #[derive(clap::Args)]
@@ -81,7 +81,7 @@ impl Tree<'_> {
             many => format!("  (unblocks {many})"),
         };
         let mark = if again { "  ↑ above" } else { &unblocks };
-        self.text.push_str(&format!("{id} {} {}{mark}\n", node.status, clean(&node.title)));
+        self.text.push_str(&format!("{id} {} {}{mark}\n", node.status, escape_line(&node.title)));
         if again {
             return;
         }

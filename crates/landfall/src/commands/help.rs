@@ -128,7 +128,9 @@ fn all_commands() -> String {
     for command in cli.get_subcommands().filter(further) {
         page += &lines_of(command, "");
     }
-    page + "\n" + OPTIONS + "\n\nShow more about a command with `landfall help COMMAND`.\n\
+    page + "\n"
+        + OPTIONS
+        + "\n\nShow more about a command with `landfall help COMMAND`.\n\
             Exit codes: docs/reference/exit-codes.md. JSON: docs/reference/json.md.\n"
 }
 
@@ -149,10 +151,15 @@ fn lines_of(command: &clap::Command, above: &str) -> String {
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if let Some(folder) = args.man {
         let folder = context.path(&folder);
-        let failed = |error| Failure::new(Exit::Machine, format!("write man pages to `{}`: {error}", folder.display()));
+        let failed = |error| {
+            Failure::new(Exit::Machine, format!("write man pages to `{}`: {error}", folder.display()))
+        };
         std::fs::create_dir_all(&folder).map_err(failed)?;
         clap_mangen::generate_to(super::cli(), &folder).map_err(failed)?;
-        talk(&format!("man pages are in {}; read one with `man -M`, or `man -l landfall.1` there", folder.display()));
+        talk(&format!(
+            "man pages are in {}; read one with `man -M`, or `man -l landfall.1` there",
+            folder.display()
+        ));
         return Ok(Exit::Ok);
     }
     if args.all {
@@ -165,7 +172,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     for (at, word) in args.command.iter().enumerate() {
         command = command.find_subcommand_mut(word).ok_or_else(|| {
             let words = args.command[..=at].join(" ");
-            Failure::usage(format!("unknown command `{words}`")).hint("`landfall help --all` lists all commands")
+            Failure::usage(format!("unknown command `{words}`"))
+                .hint("`landfall help --all` lists all commands")
         })?;
     }
     let text = command.render_long_help().to_string();

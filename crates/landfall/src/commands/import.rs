@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use landfall_api::import::{Format, Imported, guess};
 use landfall_api::taskfile::Source;
 use landfall_api::{Ask as _, ImportText};
+use landfall_text::control_chars::escape_line;
+use landfall_text::pluralize;
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format::plural;
-use crate::say::{clean, talk};
+use crate::say::talk;
 
 /// Import tasks from a checklist or another tool
 ///
@@ -58,7 +59,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             let format = guess(&file)
                 .map_err(|error| Failure { hint: error.hint.clone(), ..Failure::usage(error.to_string()) })?;
             if !context.json {
-                talk(&format!("{} is read as {} ({format})", clean(file.name), format.about()));
+                talk(&format!("{} is read as {} ({format})", escape_line(file.name), format.about()));
             }
             format
         }
@@ -82,7 +83,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 fn modules(args: Args, context: &Context, folder: &Path) -> Result<Exit, Failure> {
     if let Some(format) = args.format.filter(|format| *format != Format::Modules) {
         let message = format!("`{}` is a folder, and {} is a file", args.file.display(), format.about());
-        return Err(Failure::usage(clean(&message)).hint("a folder is read as task modules"));
+        return Err(Failure::usage(escape_line(&message)).hint("a folder is read as task modules"));
     }
     if args.list.is_some() {
         return Err(Failure::usage("`--list` means nothing for a folder of task modules"));
@@ -112,17 +113,17 @@ fn lines(imported: &Imported) -> String {
     if imported.dry_run {
         return words::batch(&imported.tasks);
     }
-    imported.added.iter().map(|task| format!("{} {}\n", task.id, clean(&task.title))).collect()
+    imported.added.iter().map(|task| format!("{} {}\n", task.id, escape_line(&task.title))).collect()
 }
 
 fn tell(imported: &Imported) {
     let Imported { tasks, there, left_out, dry_run, .. } = imported;
     for it in left_out {
-        talk(&format!("left out: {} ({})", clean(&it.what), it.count));
+        talk(&format!("left out: {} ({})", escape_line(&it.what), it.count));
     }
     const SHOWN_MAX: usize = 10; // the rest is counted
     for it in there.iter().take(SHOWN_MAX) {
-        talk(&format!("there already: {} {}", it.id, clean(&it.title)));
+        talk(&format!("there already: {} {}", it.id, escape_line(&it.title)));
     }
     if there.len() > SHOWN_MAX {
         talk(&format!("there already: {} more", there.len() - SHOWN_MAX));
@@ -131,7 +132,7 @@ fn tell(imported: &Imported) {
         0 => String::new(),
         many => format!(", {many} of them drafts that hold others together"),
     };
-    let new = plural(tasks.len() as u64, "task");
+    let new = pluralize(tasks.len() as u64, "task");
     match (tasks.is_empty(), dry_run) {
         (true, _) => talk("nothing new to add"),
         (false, true) => talk(&format!("{new} would be added{groups}; nothing was changed")),

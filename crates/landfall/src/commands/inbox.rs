@@ -3,11 +3,11 @@
 use landfall_api::{
     Action, Ask, Inbox, InboxAsked, InboxKind, InboxOrder, Request, ReviewAsked, ReviewSaid, TaskId,
 };
+use landfall_text::control_chars::escape_line;
+use landfall_text::quote_shell_word;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
-use crate::say::{clean, shell_word};
 use crate::tone::{TextTone, paint};
 
 /// Show everything that waits for you
@@ -42,23 +42,34 @@ fn text(found: &Inbox) -> String {
     let mut text = String::new();
     for item in &found.items {
         let task = item.task.map(|task| format!("{task}  ")).unwrap_or_default();
-        let since = format::moment(item.since_ms);
+        let since = landfall_text::format_local(item.since_ms);
         let kind = paint(tone(item.kind), item.kind.word());
-        text.push_str(&format!("{task}{kind}  {}  since {since}\n", clean(&item.title)));
+        text.push_str(&format!("{task}{kind}  {}  since {since}\n", escape_line(&item.title)));
         for line in item.text.lines().chain(item.findings.iter().map(String::as_str)) {
-            text.push_str(&format!("  {}\n", clean(line)));
+            text.push_str(&format!("  {}\n", escape_line(line)));
         }
         if let Some(reply) = &item.reply {
-            text.push_str(&format!("  the agent says: {}\n", clean(reply)));
+            text.push_str(&format!("  the agent says: {}\n", escape_line(reply)));
         }
         if let Some(until) = item.until_ms {
-            text.push_str(&format!("  until {}, then {}\n", format::moment(until), clean(&item.overdue)));
+            text.push_str(&format!(
+                "  until {}, then {}\n",
+                landfall_text::format_local(until),
+                escape_line(&item.overdue)
+            ));
         }
-        let commands: Vec<(String, &str)> =
-            item.actions.iter().filter_map(|action| Some((command(action)?, action.label.as_str()))).collect();
+        let commands: Vec<(String, &str)> = item
+            .actions
+            .iter()
+            .filter_map(|action| Some((command(action)?, action.label.as_str())))
+            .collect();
         let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
         for (command, label) in &commands {
-            text.push_str(&format!("    {}  {}\n", clean(&format!("{command:<width$}")), paint(TextTone::Dim, &clean(label))));
+            text.push_str(&format!(
+                "    {}  {}\n",
+                escape_line(&format!("{command:<width$}")),
+                paint(TextTone::Dim, &escape_line(label))
+            ));
         }
     }
     if found.more > 0 {
@@ -78,7 +89,7 @@ fn tone(kind: InboxKind) -> TextTone {
 /// The command that does the same as an action; none where only the pages can.
 fn command(action: &Action) -> Option<String> {
     let list = |tasks: &[TaskId]| tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    let words = |text: &str| if text.is_empty() { "\"…\"".to_owned() } else { shell_word(text) };
+    let words = |text: &str| if text.is_empty() { "\"…\"".to_owned() } else { quote_shell_word(text) };
     let request = Request::of_words(&action.op, &action.asked).ok().flatten()?;
     Some(match request {
         Request::Answer(asked) => format!("landfall answer {} {}", asked.task, words(&asked.text)),

@@ -6,15 +6,16 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::house::{CheckAsked, USER_FILE_BYTES_MAX, read_user_file};
 use landfall_api::taskfile::quoted;
 use landfall_api::{InitAgent, InitCommand, InitFound, ProjectChecked};
+use landfall_text::control_chars::escape_line;
 
 use crate::checks::{CheckPrinter, install_hint, result_line, verdict};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house::{self, CheckAsked, USER_FILE_BYTES_MAX, read_user_file};
 use crate::live::Interrupts;
-use crate::say::{clean, print, print_json, talk};
+use crate::say::{print, print_json, talk};
 
 /// Detect how the project is tested, write `landfall.toml`, and run the checks once
 ///
@@ -36,8 +37,8 @@ pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> 
         return Err(Failure::usage("`--base` is for work that lands on another base than the project's")
             .hint("check the branch out that the project is to land on, and leave `--base` out"));
     }
-    let project = house::project(&context.at)?;
-    let files = ProjectFiles { root: &project.root, tracked: house::tracked_files(&context.at)? };
+    let project = crate::house::project(&context.at)?;
+    let files = ProjectFiles { root: &project.root, tracked: crate::house::tracked_files(&context.at)? };
     let commands = detect(&files);
     let agents = agents();
     let caches = caches(&files);
@@ -45,11 +46,11 @@ pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> 
     let written = write(&path, &settings(&project.branch, &commands, agents.first(), &caches))?;
     if written {
         // Whoever has them written wants them. Otherwise the first run asks.
-        if let Err(problem) = house::trust_own_settings(&context.at) {
+        if let Err(problem) = crate::house::trust_own_settings(&context.at) {
             talk(&format!("the settings are not trusted yet: {problem}; `landfall trust` asks"));
         }
     }
-    let level = house::sandbox_level(&project.root);
+    let level = crate::house::sandbox_level(&project.root);
     let mut found = InitFound {
         sandbox: level.word().to_owned(),
         sandbox_leaves_open: level.leaves_open().iter().map(|&open| open.to_owned()).collect(),
@@ -73,7 +74,7 @@ pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> 
         let asked = CheckAsked { limit: Some(CHECKS_MAX), with_own_settings: true, ..CheckAsked::default() };
         let mut printer =
             if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::brief(&interrupts) };
-        match house::check(&context.at, &asked, &mut printer) {
+        match crate::house::check(&context.at, &asked, &mut printer) {
             Ok(Some(checked)) => found.checked = Some(checked),
             Ok(None) => is_stopped = true,
             Err(problem) => talk(&format!("the checks did not run: {problem}; `landfall check` tries again")),
@@ -95,16 +96,17 @@ fn next_steps(found: &InitFound) -> String {
     let mut steps = Vec::new();
     for tool in &found.missing_tools {
         steps.push(match install_hint(tool) {
-            Some(how) => {
-                format!("install `{}`, which the checks need: `{how}`; then `landfall check`", clean(tool))
-            }
-            None => format!("install `{}`, which the checks need; then `landfall check`", clean(tool)),
+            Some(how) => format!(
+                "install `{}`, which the checks need: `{how}`; then `landfall check`",
+                escape_line(tool)
+            ),
+            None => format!("install `{}`, which the checks need; then `landfall check`", escape_line(tool)),
         });
     }
     match &found.agent {
         Some(agent) => steps.push(format!(
             "`landfall agents --probe` tries whether {} answers; to log in: {}",
-            clean(&agent.kind),
+            escape_line(&agent.kind),
             agent.login
         )),
         None => steps.push(
@@ -127,34 +129,35 @@ fn checked_text(checked: &ProjectChecked) -> String {
         text += &format!("{}\n", result_line(command));
         let lines: Vec<&str> = command.excerpt.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in &lines[lines.len().saturating_sub(LINES)..] {
-            text += &format!("  {}\n", clean(line));
+            text += &format!("  {}\n", escape_line(line));
         }
     }
     text + &verdict(checked)
 }
 
 fn text(found: &InitFound) -> String {
-    let file = clean(&found.file);
+    let file = escape_line(&found.file);
     if !found.written {
         return format!("{file} is there already; nothing was changed. `landfall check` runs its checks\n");
     }
-    let mut text = format!("wrote {file}\nbase    {}\n", clean(&found.base));
+    let mut text = format!("wrote {file}\nbase    {}\n", escape_line(&found.base));
     for command in &found.commands {
-        text += &format!("check   {} (found in {})\n", clean(&command.run), clean(&command.found_in));
+        text +=
+            &format!("check   {} (found in {})\n", escape_line(&command.run), escape_line(&command.found_in));
     }
     if found.commands.is_empty() {
         text += "check   none found: name your test command under [[verify.command]];\n        until then no agent starts\n";
     }
     for (place, agent) in found.agents.iter().enumerate() {
         let is_set = if place == 0 { ", set as the default" } else { "" };
-        text += &format!("agent   {} ({}{is_set})\n", clean(&agent.kind), clean(&agent.path));
+        text += &format!("agent   {} ({}{is_set})\n", escape_line(&agent.kind), escape_line(&agent.path));
     }
     if found.agents.is_empty() {
         text += "agent   none found: the scripted one is set for now\n";
     }
-    text += &format!("sandbox level {}; it leaves open:\n", clean(&found.sandbox));
+    text += &format!("sandbox level {}; it leaves open:\n", escape_line(&found.sandbox));
     for open in &found.sandbox_leaves_open {
-        text += &format!("        - {}\n", clean(open));
+        text += &format!("        - {}\n", escape_line(open));
     }
     text
 }
@@ -194,7 +197,7 @@ fn missing_tools(commands: &[InitCommand]) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for command in commands {
         let Some(program) = command.run.split_whitespace().next() else { continue };
-        let is_there = program.contains('/') || house::program_on_path(program).is_some();
+        let is_there = program.contains('/') || crate::house::program_on_path(program).is_some();
         if !is_there && !missing.iter().any(|known| known == program) {
             missing.push(program.to_owned());
         }
@@ -227,7 +230,7 @@ fn write(path: &Path, text: &str) -> Result<bool, Failure> {
 
 /// The ready-made agents that are installed, the default first.
 fn agents() -> Vec<InitAgent> {
-    let found = house::installed_agents().into_iter();
+    let found = crate::house::installed_agents().into_iter();
     found.map(|(kind, path, login)| InitAgent { kind, path: path.display().to_string(), login }).collect()
 }
 
@@ -310,7 +313,7 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
             list(caches)
         );
     }
-    text += match agent.is_some_and(|agent| house::reports_tokens_alone(&agent.kind)) {
+    text += match agent.is_some_and(|agent| crate::house::reports_tokens_alone(&agent.kind)) {
         true => "\n[budget]\nday_tokens = 20000000       # no agent starts once this much is used today\n",
         false => "\n[budget]\nday_usd = 20                # no agent starts once this much is spent today\n",
     };

@@ -7,12 +7,13 @@ use landfall_api::{
     IssueDetail, IssueEdit, IssueEventsAsked, IssueLine, IssueList, IssueMade, IssueNew, IssueNumber,
     IssueSay, IssueState, IssueTick, IssuesAsked, Nothing, PullRequestDetail, Size, UnreadableIssue,
 };
+use landfall_text::control_chars::{escape_block, escape_line};
+use landfall_text::{format_local, pluralize};
 
 use super::{reconcile, verify, words};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format::{moment, plural};
-use crate::say::{clean, clean_block, print_json_line, talk};
+use crate::say::{print_json_line, talk};
 use crate::table::Table;
 
 const EVENTS_AT_ONCE: u32 = 10_000; // lines of a page
@@ -220,7 +221,7 @@ fn ask_tracker(action: TrackerAction, context: &Context) -> Result<Exit, Failure
                 return Err(Failure::new(Exit::Machine, what).hint(hint));
             }
             if !context.json && list.issues.is_empty() {
-                let place = clean(&list.place);
+                let place = escape_line(&list.place);
                 talk(&format!("no issues in {place}; `landfall issue new \"…\"` makes one"));
             }
         }
@@ -306,16 +307,16 @@ pub fn number(text: &str) -> Result<u64, String> {
 /// What is said about files that cannot be read, once the others were shown.
 fn unreadable(all: &[UnreadableIssue]) -> (String, String) {
     let lines: Vec<String> = all.iter().map(|it| format!("{}: {}", it.what, it.why)).collect();
-    let what = format!("{} cannot be read: {}", plural(all.len() as u64, "issue"), lines.join("; "));
+    let what = format!("{} cannot be read: {}", pluralize(all.len() as u64, "issue"), lines.join("; "));
     (what, "put the file right; the others are listed".to_owned())
 }
 
 fn made_text(made: &IssueMade) -> String {
-    format!("#{} {}\n", made.issue.number, clean(&made.issue.title))
+    format!("#{} {}\n", made.issue.number, escape_line(&made.issue.title))
 }
 
 fn changed_text(changed: &IssueChanged) -> String {
-    format!("{}\n", clean(&changed.text))
+    format!("{}\n", escape_line(&changed.text))
 }
 
 fn list_text(list: &IssueList) -> String {
@@ -345,32 +346,32 @@ fn labels(issue: &IssueLine) -> Vec<String> {
 
 fn pull_text(pull: &PullRequestDetail) -> String {
     let short = |commit: &str| commit.chars().take(10).collect::<String>();
-    let mut text = format!("#{} {}\n", pull.number, clean(&pull.title));
+    let mut text = format!("#{} {}\n", pull.number, escape_line(&pull.title));
     let mut about = vec![pull.state.clone()];
     about.extend(pull.merged.as_ref().map(|commit| format!("as {}", short(commit))));
     about.extend(pull.author.as_ref().map(|author| format!("by {author}")));
-    about.push(format!("made {}", moment(pull.created_ms)));
-    text += &format!("{}\n", clean(&about.join(", ")));
+    about.push(format!("made {}", format_local(pull.created_ms)));
+    text += &format!("{}\n", escape_line(&about.join(", ")));
     let named = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "?".to_owned());
     let (branch, base) = (named(&pull.branch), named(&pull.base));
-    text += &format!("{}\n", clean(&format!("{branch} → {base}, head {}", short(&pull.head))));
-    text += &format!("{}\n", clean(&pull.url));
+    text += &format!("{}\n", escape_line(&format!("{branch} → {base}, head {}", short(&pull.head))));
+    text += &format!("{}\n", escape_line(&pull.url));
     if !pull.body.trim().is_empty() {
-        text += &format!("\n{}\n", clean_block(pull.body.trim_end()));
+        text += &format!("\n{}\n", escape_block(pull.body.trim_end()));
     }
     text += if pull.reviews.is_empty() { "\nno reviews\n" } else { "\nreviews\n" };
     for review in &pull.reviews {
         let author = review.author.as_deref().unwrap_or("somebody");
         let of = review.commit.as_deref().map(|commit| format!(" of {}", short(commit))).unwrap_or_default();
-        text += &clean(&format!("   {author}: {}{of}", review.verdict));
+        text += &escape_line(&format!("   {author}: {}{of}", review.verdict));
         text += "\n";
         for line in review.body.trim().lines() {
-            text += &format!("      {}\n", clean(line));
+            text += &format!("      {}\n", escape_line(line));
         }
     }
     text += if pull.checks.is_empty() { "\nno checks of a forge\n" } else { "\nchecks\n" };
     for check in &pull.checks {
-        text += &format!("   {}: {}\n", clean(&check.name), check.state);
+        text += &format!("   {}: {}\n", escape_line(&check.name), check.state);
     }
     text + &comments_text(&pull.comments)
 }
@@ -379,8 +380,8 @@ fn comments_text(comments: &[IssueComment]) -> String {
     let mut text = String::new();
     for comment in comments {
         let author = comment.author.as_deref().unwrap_or("somebody");
-        text += &format!("\n{}, {}\n", clean(author), moment(comment.at_ms));
-        text += &format!("{}\n", clean_block(comment.body.trim_end()));
+        text += &format!("\n{}, {}\n", escape_line(author), format_local(comment.at_ms));
+        text += &format!("{}\n", escape_block(comment.body.trim_end()));
     }
     text
 }
@@ -402,29 +403,29 @@ fn stand(issue: &IssueLine) -> String {
     let state = issue.state.word().replace('-', " ");
     let phase = issue.labels.iter().find_map(|label| label.strip_prefix("phase/"));
     match phase.filter(|_| issue.state == IssueState::Open) {
-        Some(phase) => format!("{state}, {}", clean(phase)),
+        Some(phase) => format!("{state}, {}", escape_line(phase)),
         None => state,
     }
 }
 
 fn detail_text(detail: &IssueDetail) -> String {
     let issue = &detail.issue;
-    let mut text = format!("#{} {}\n", issue.number, clean(&issue.title));
+    let mut text = format!("#{} {}\n", issue.number, escape_line(&issue.title));
     let mut about = vec![issue.state.word().to_owned()];
     about.extend(issue.size.map(|size| format!("size {}", size.word())));
     about.extend(issue.author.as_ref().map(|author| format!("by {author}")));
-    about.push(format!("made {}", moment(detail.created_ms)));
-    text += &format!("{}\n", clean(&about.join(", ")));
+    about.push(format!("made {}", format_local(detail.created_ms)));
+    text += &format!("{}\n", escape_line(&about.join(", ")));
     let labels = labels(issue);
     if !labels.is_empty() {
-        text += &format!("labels: {}\n", clean(&labels.join(", ")));
+        text += &format!("labels: {}\n", escape_line(&labels.join(", ")));
     }
     if let Some(parent) = &detail.parent {
-        text += &format!("part of {}\n", clean(parent));
+        text += &format!("part of {}\n", escape_line(parent));
     }
-    text += &format!("{}\n", clean(&issue.url));
+    text += &format!("{}\n", escape_line(&issue.url));
     if !detail.body.trim().is_empty() {
-        text += &format!("\n{}\n", clean_block(detail.body.trim_end()));
+        text += &format!("\n{}\n", escape_block(detail.body.trim_end()));
     }
     if !detail.children.is_empty() {
         let is_open = |child: &&IssueLine| child.state == IssueState::Open;
@@ -433,19 +434,20 @@ fn detail_text(detail: &IssueDetail) -> String {
         text += &format!("\nparts: {} of {many} are closed\n", many - open);
         for child in &detail.children {
             let mark = if is_open(&child) { " " } else { "x" };
-            text += &format!("   [{mark}] #{} {} ({})\n", child.number, clean(&child.title), stand(child));
+            text +=
+                &format!("   [{mark}] #{} {} ({})\n", child.number, escape_line(&child.title), stand(child));
         }
     }
     if !detail.blocked_by.is_empty() {
         text += "\nwaits for\n";
         for blocker in &detail.blocked_by {
             let state = if blocker.open { "open" } else { "closed" };
-            text += &format!("   {} ({state})\n", clean(&blocker.issue));
+            text += &format!("   {} ({state})\n", escape_line(&blocker.issue));
         }
     }
     text += &comments_text(&detail.comments);
     for note in &detail.notes {
-        text += &format!("\n{}\n", clean(note));
+        text += &format!("\n{}\n", escape_line(note));
     }
     text
 }

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use landfall_api::{
-    Ask, LogAsked, LogEntry, Mark, Output, OutputAsked, OutputOf, Said, TaskId,
-};
+use landfall_api::{Ask, LogAsked, LogEntry, Mark, Output, OutputAsked, OutputOf, Said, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
-use crate::say::{clean, print, print_json};
+use crate::say::{print, print_json};
 
 const LOOK_EVERY: Duration = Duration::from_millis(300); // quick for a reader, nothing for the engine
 
@@ -124,10 +122,15 @@ fn output(
 
 fn said(line: &Said) -> String {
     let more = if line.cut { " …" } else { "" };
-    format!("{:<5} {}{more}\n", line.level.word(), clean(&line.text))
+    format!("{:<5} {}{more}\n", line.level.word(), escape_line(&line.text))
 }
 
 fn line(entry: &LogEntry) -> String {
     let task = entry.task.map(|task| task.to_string()).unwrap_or_default();
-    format!("{:>6} {} {task:<4} {}\n", entry.seq, format::moment(entry.at_ms), clean(&entry.text))
+    format!(
+        "{:>6} {} {task:<4} {}\n",
+        entry.seq,
+        landfall_text::format_local(entry.at_ms),
+        escape_line(&entry.text)
+    )
 }

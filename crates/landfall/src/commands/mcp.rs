@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house;
 
 /// Serve Landfall's tools over the Model Context Protocol on stdin and stdout
 ///
@@ -32,7 +31,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         (false, true) => landfall_bridge::mcp::agent(),
         (false, false) => {
-            landfall_bridge::person::person(Project { at: context.at.clone() }, landfall_server::OPENAPI)
+            landfall_bridge::person::person(Project { at: context.at.clone() }, crate::house::OPENAPI)
         }
     };
     Ok(match code {
@@ -50,16 +49,16 @@ fn at_work() -> bool {
 
 /// The project around a folder. It is looked for at each call: an assistant may be there before it.
 struct Project {
-    at: house::At,
+    at: crate::house::At,
 }
 
 impl Desk for Project {
     fn call(&self, request: Request) -> Result<Response, Problem> {
-        house::service(&self.at)?.call(request)
+        crate::house::service(&self.at)?.call(request)
     }
 
     fn run(&self, asked: RunAsked) -> Result<Value, Problem> {
-        let begun = house::run_detached(&self.at, &asked)?;
+        let begun = crate::house::run_detached(&self.at, &asked)?;
         serde_json::to_value(begun).map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
     }
 }

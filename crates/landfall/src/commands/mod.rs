@@ -8,7 +8,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::{house, say};
+use crate::say;
 
 mod aliases;
 mod autopilot;
@@ -174,15 +174,16 @@ fn carry_out(cli: Cli) -> Result<Exit, Failure> {
     if !dir.is_dir() {
         return Err(Failure::usage(format!("`{}` is not a folder", dir.display())));
     }
-    let at = house::At { dir, base: cli.base };
+    let at = crate::house::At { dir, base: cli.base };
     let context = Context { at, json: cli.json };
-    let side = context.at.base.as_ref().filter(|_| !cli.json).and_then(|_| house::bases(&context.at).0);
+    let side =
+        context.at.base.as_ref().filter(|_| !cli.json).and_then(|_| crate::house::bases(&context.at).0);
     if let Some(base) = &side {
         say::about_base(base);
     }
     let exit = cli.command.run(&context);
     if let Some(base) = side {
-        let word = say::shell_word(&base);
+        let word = landfall_text::quote_shell_word(&base);
         say::talk(&format!(
             "(about `{base}`, not the base of the project: say `--base {word}` with each command)"
         ));

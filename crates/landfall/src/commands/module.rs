@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use crate::house::ModuleAsked;
 use landfall_api::{ModuleMade, ModulesMended};
+use landfall_text::control_chars::escape_line;
+use landfall_text::pluralize;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format::plural;
-use crate::house::{self, ModuleAsked};
-use crate::say::{clean, talk};
+use crate::say::talk;
 
 /// Create and repair task modules, folders that describe a task
 ///
@@ -59,7 +60,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match args.action {
         Action::Init { name, title, tags, worktree, old, commit } => {
             let asked = ModuleAsked { name, title, tags, worktree, old, commit };
-            let made = house::module_init(&context.at, &asked)?;
+            let made = crate::house::module_init(&context.at, &asked)?;
             context.answer(&made, made_text)?;
             if !context.json {
                 talk(&format!(
@@ -70,10 +71,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         Action::Mend { path } => {
             let path = path.map(|path| context.path(&path));
-            let mended = house::module_mend(&context.at, path.as_deref())?;
+            let mended = crate::house::module_mend(&context.at, path.as_deref())?;
             context.answer(&mended, mended_text)?;
             if !context.json {
-                talk(&format!("{} fine", plural(mended.fine, "module")));
+                talk(&format!("{} fine", pluralize(mended.fine, "module")));
             }
         }
     }
@@ -81,7 +82,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn made_text(made: &ModuleMade) -> String {
-    let wrote = made.files.iter().map(|file| format!("wrote {}\n", clean(file)));
+    let wrote = made.files.iter().map(|file| format!("wrote {}\n", escape_line(file)));
     let committed =
         made.commit.iter().map(|commit| format!("committed {}\n", &commit[..commit.len().min(12)]));
     wrote.chain(committed).collect()
@@ -90,7 +91,7 @@ fn made_text(made: &ModuleMade) -> String {
 fn mended_text(found: &ModulesMended) -> String {
     let shown = found.mended.iter().map(|it| {
         let (module, wrong, done, copy) =
-            (clean(&it.module), clean(&it.wrong), clean(&it.done), clean(&it.copy));
+            (escape_line(&it.module), escape_line(&it.wrong), escape_line(&it.done), escape_line(&it.copy));
         format!("{module}: {done}\n  was wrong: {wrong}\n  kept as {copy}\n")
     });
     shown.collect()

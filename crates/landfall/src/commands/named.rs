@@ -9,12 +9,11 @@ use clap_complete::engine::ArgValueCandidates;
 use landfall_api::{Problem, TaskId};
 
 use crate::exit::Failure;
-use crate::house;
 use crate::say::talk;
 
 /// Where names are looked up, and whether a person reads what is said about them.
 struct Looking {
-    at: house::At,
+    at: crate::house::At,
     json: bool,
 }
 
@@ -58,11 +57,11 @@ pub fn look_from(args: &[OsString], json: bool) {
     }
     let dir = std::env::current_dir().unwrap_or_default().join(dir.unwrap_or_default());
     let base = base.map(|base| base.to_string_lossy().into_owned());
-    let _ = LOOKING.set(Looking { at: house::At { dir, base }, json }); // the words are read once
+    let _ = LOOKING.set(Looking { at: crate::house::At { dir, base }, json }); // the words are read once
 }
 
 /// Where names are looked up, once that is known.
-pub fn looked_from() -> Option<house::At> {
+pub fn looked_from() -> Option<crate::house::At> {
     LOOKING.get().map(|looking| looking.at.clone())
 }
 
@@ -78,10 +77,10 @@ pub fn task(text: &str) -> Result<TaskId, String> {
     };
     let number = super::issue::number(digits)?;
     let Some(looking) = LOOKING.get() else { return Err("issues are not looked up here".to_owned()) };
-    match house::task_of_issue(&looking.at, number) {
+    match crate::house::task_of_issue(&looking.at, number) {
         Ok(Some(id)) => Ok(id),
         Ok(None) => {
-            let problem = house::unfollowed_issue(&looking.at, number);
+            let problem = crate::house::unfollowed_issue(&looking.at, number);
             let message = problem.message.clone();
             let _ = MISSED.set(problem); // the first one is told
             Err(message)
@@ -93,7 +92,9 @@ pub fn task(text: &str) -> Result<TaskId, String> {
 /// A bare number is a task. Where an issue of that number has another one, that is said.
 fn tell_other(id: TaskId) {
     let Some(looking) = LOOKING.get().filter(|looking| !looking.json) else { return };
-    if let Some(other) = house::likely_task_of_issue(&looking.at, id.0.into()).filter(|other| *other != id) {
+    if let Some(other) =
+        crate::house::likely_task_of_issue(&looking.at, id.0.into()).filter(|other| *other != id)
+    {
         talk(&format!("{} is the task {id}; issue #{0} is followed by {other}: write '#{0}' for it", id.0));
     }
 }

@@ -1,10 +1,10 @@
 //! `landfall run next`: picks the next task.
 
 use landfall_api::{Ask, NextAsked, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Pick the next task of a semi-automatic run
 #[derive(clap::Args)]
@@ -15,6 +15,6 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let picked = context.service()?.next(NextAsked { task: args.task })?;
-    context.answer(&picked, |picked| format!("{}\n", clean(&picked.text)))?;
+    context.answer(&picked, |picked| format!("{}\n", escape_line(&picked.text)))?;
     Ok(Exit::Ok)
 }

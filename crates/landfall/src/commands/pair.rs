@@ -4,7 +4,6 @@ use landfall_api::{Ask, PairAsked, Pairing};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
 
 /// Create a one-time sign-in link, with a QR code for a phone
 ///
@@ -26,7 +25,7 @@ fn text(pairing: &Pairing) -> String {
     for link in &pairing.links {
         text += &format!("{link}\n");
     }
-    text += &format!("works once, until {}\n\n", format::moment(pairing.until_ms));
+    text += &format!("works once, until {}\n\n", landfall_text::format_local(pairing.until_ms));
     text + &drawn(&pairing.squares)
 }
 

@@ -1,10 +1,10 @@
 //! `landfall task papers`: what agents wrote for each other.
 
 use landfall_api::{Ask, PaperAsked, TaskAsked, TaskId};
+use landfall_text::control_chars::{escape_block, escape_line};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{clean, clean_block};
 use crate::table::Table;
 
 /// List or show the documents of a task, such as its plan and notes
@@ -24,7 +24,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match name {
         Some(name) => {
             let paper = service.paper(PaperAsked { task, name })?;
-            context.answer(&*paper, |paper| clean_block(&paper.text).into_owned())?;
+            context.answer(&*paper, |paper| escape_block(&paper.text).into_owned())?;
         }
         None => {
             let list = service.papers(TaskAsked { task })?;
@@ -32,7 +32,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 let mut table = Table::new(&["PAPER", "BYTES", "BY"]);
                 for it in &list.papers {
                     let by = if it.told { "the engine" } else { "agents and you" };
-                    table.row([&clean(&it.name), it.bytes.to_string().as_str(), by]);
+                    table.row([&escape_line(&it.name), it.bytes.to_string().as_str(), by]);
                 }
                 table.text()
             })?;

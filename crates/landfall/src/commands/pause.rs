@@ -1,10 +1,10 @@
 //! `landfall run pause`: begins nothing new.
 
 use landfall_api::{Ask, PauseAsked};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Pause the run: current iterations finish, nothing new starts
 ///
@@ -18,6 +18,6 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let pilot = context.service()?.pause(PauseAsked { reason: args.reason })?;
-    context.answer(&*pilot, |pilot| format!("{}\n", clean(&pilot.text)))?;
+    context.answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
     Ok(Exit::Ok)
 }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use landfall_text::control_chars::escape_line;
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house;
 use crate::plugin::{Change, ChangeKind, Host, Kept, Plan, Spot, SpotProblem};
-use crate::say::{clean, talk};
+use crate::say::talk;
 
 /// Install `/auto` and the other skills for your assistant
 #[derive(clap::Args)]
@@ -155,7 +155,7 @@ fn spots(hosts: &[Host], scope: Scope, context: &Context) -> Result<Vec<Spot>, F
             (claude, home()?.join(".agents"))
         }
         Scope::Project => {
-            let root = house::project(&context.at)?.root;
+            let root = crate::house::project(&context.at)?.root;
             (root.join(".claude"), root.join(".agents"))
         }
     };
@@ -204,15 +204,15 @@ fn standing_line(it: &Standing) -> String {
         Scope::Project => "project",
     };
     let kept: String = it.kept.iter().map(kept_line).collect();
-    format!("{:<12} {scope:<7} {}: {}\n{kept}", reader(it.host), clean(&folder), clean(&state))
+    format!("{:<12} {scope:<7} {}: {}\n{kept}", reader(it.host), escape_line(&folder), escape_line(&state))
 }
 
 fn kept_line(kept: &Kept) -> String {
-    format!("  kept    {} ({})\n", clean(&kept.path.display().to_string()), kept.why)
+    format!("  kept    {} ({})\n", escape_line(&kept.path.display().to_string()), kept.why)
 }
 
 fn lines(done: &Done, dry_run: bool) -> String {
-    let mut text = format!("{} in {}\n", reader(done.host), clean(&done.folder.display().to_string()));
+    let mut text = format!("{} in {}\n", reader(done.host), escape_line(&done.folder.display().to_string()));
     for Change { path, what } in &done.changes {
         let word = match (what, dry_run) {
             (ChangeKind::Write, false) => "written",
@@ -222,7 +222,7 @@ fn lines(done: &Done, dry_run: bool) -> String {
             (ChangeKind::Update, true) => "would update",
             (ChangeKind::Remove, true) => "would remove",
         };
-        text += &format!("  {word:<7} {}\n", clean(&path.display().to_string()));
+        text += &format!("  {word:<7} {}\n", escape_line(&path.display().to_string()));
     }
     text.extend(done.kept.iter().map(kept_line));
     if done.changes.is_empty() && done.kept.is_empty() {
@@ -257,8 +257,9 @@ fn after(done: &[Done], dry_run: bool) {
 
 impl From<SpotProblem> for Failure {
     fn from(problem: SpotProblem) -> Self {
-        Self::new(Exit::Machine, problem.to_string())
-            .hint("doing it again goes on from there; `landfall project plugin status` shows what is in place")
+        Self::new(Exit::Machine, problem.to_string()).hint(
+            "doing it again goes on from there; `landfall project plugin status` shows what is in place",
+        )
     }
 }
 

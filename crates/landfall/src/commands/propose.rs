@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::house::ProposeAsked;
 use landfall_api::{Ask, NewTask, NewTasks, Proposal, ProposalOf, ProposalOutcome};
+use landfall_text::control_chars::{escape_block, escape_line};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
-use crate::house::{self, ProposeAsked};
-use crate::say::{clean, clean_block, talk};
+use crate::say::talk;
 
 /// Let an agent split a goal into tasks, and add them after you confirm
 ///
@@ -84,10 +84,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     // A program reads the answer, and errors as JSON: no talk comes between.
     let mut tell_round = |line: &str| {
         if !context.json {
-            talk(&clean_block(line));
+            talk(&escape_block(line));
         }
     };
-    let proposed = house::propose(&context.at, &asked, &mut tell_round);
+    let proposed = crate::house::propose(&context.at, &asked, &mut tell_round);
     if stopped.load(Ordering::SeqCst) {
         return Err(
             Failure::new(Exit::Interrupted, "interrupted; the agent was stopped").hint("nothing was added")
@@ -108,7 +108,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     context.answer(&proposal, |it| match it.outcome {
         ProposalOutcome::Shown => words::batch(&it.tasks),
         ProposalOutcome::Added | ProposalOutcome::Drafts | ProposalOutcome::Declined => {
-            it.added.iter().map(|task| format!("{} {}\n", task.id, clean(&task.title))).collect()
+            it.added.iter().map(|task| format!("{} {}\n", task.id, escape_line(&task.title))).collect()
         }
     })?;
     if !context.json {
@@ -137,7 +137,7 @@ fn decide(args: &Args, context: &Context, proposal: &Proposal) -> Result<Proposa
             if args.dry_run { String::new() } else { format!("\n\n{}", words::batch(&proposal.tasks)) };
         talk(&(headline(proposal) + &tree));
         for mended in &proposal.mended {
-            talk(&format!("mended: {}", clean(mended)));
+            talk(&format!("mended: {}", escape_line(mended)));
         }
     }
     if args.dry_run {
@@ -169,18 +169,20 @@ fn decide(args: &Args, context: &Context, proposal: &Proposal) -> Result<Proposa
 /// `proposal 3: 7 tasks in 2 groups; 2 rounds, 41s, $0.21 as the agent says`.
 fn headline(proposal: &Proposal) -> String {
     let groups = words::parts(&proposal.tasks).len();
-    let tasks = format::plural((proposal.tasks.len() - groups) as u64, "task");
+    let tasks = landfall_text::pluralize((proposal.tasks.len() - groups) as u64, "task");
     let groups = match groups {
         0 => String::new(),
-        many => format!(" in {}", format::plural(many as u64, "group")),
+        many => format!(" in {}", landfall_text::pluralize(many as u64, "group")),
     };
-    let mut spent =
-        vec![format::plural(u64::from(proposal.rounds), "round"), format::duration(proposal.took_ms)];
+    let mut spent = vec![
+        landfall_text::pluralize(u64::from(proposal.rounds), "round"),
+        landfall_text::format_duration(proposal.took_ms),
+    ];
     let tokens = proposal.usage.tokens_in.saturating_add(proposal.usage.tokens_out);
     if tokens > 0 {
-        spent.push(format!("{} tokens", format::count(tokens)));
+        spent.push(format!("{} tokens", landfall_text::format_count(tokens)));
     }
-    spent.extend(proposal.usage.cost_usd.map(format::usd));
+    spent.extend(proposal.usage.cost_usd.map(landfall_text::format_usd));
     format!("proposal {}: {tasks}{groups}; {}", proposal.number, spent.join(", "))
 }
 

@@ -1,12 +1,11 @@
 //! `landfall queue`: the landing queue.
 
 use landfall_api::{Ask, BatchLine, Nothing, PauseAsked, QueueReport, QueueResume, TaskAsked, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
-use crate::say::clean;
 use crate::table::Table;
 
 /// Show, pause or resume the landing queue
@@ -53,11 +52,11 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         Action::Pause { reason } => {
             let changed = service.queue_pause(PauseAsked { reason })?;
-            context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+            context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         }
         Action::Resume { keep_landed } => {
             let changed = service.queue_resume(QueueResume { keep_landed })?;
-            context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+            context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         }
         Action::Eject { task } => {
             let changed = service.queue_eject(TaskAsked { task })?;
@@ -70,9 +69,14 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 fn text(report: &QueueReport) -> String {
     let mut text = String::new();
     if let Some(hold) = &report.hold {
-        let until = hold.until_ms.map(|at| format!(" until {}", format::moment(at))).unwrap_or_default();
-        text += &format!("HELD since {}{until}: {}\n", format::moment(hold.since_ms), clean(&hold.reason));
-        text += &format!("     {}\n\n", clean(&hold.hint));
+        let until =
+            hold.until_ms.map(|at| format!(" until {}", landfall_text::format_local(at))).unwrap_or_default();
+        text += &format!(
+            "HELD since {}{until}: {}\n",
+            landfall_text::format_local(hold.since_ms),
+            escape_line(&hold.reason)
+        );
+        text += &format!("     {}\n\n", escape_line(&hold.hint));
     }
     if report.line.is_empty() && report.batches.is_empty() {
         text += "nobody stands in line\n";
@@ -83,7 +87,7 @@ fn text(report: &QueueReport) -> String {
             table.row([
                 &place.place.to_string(),
                 &place.task.to_string(),
-                &format::clock(place.since_ms),
+                &landfall_text::format_clock(place.since_ms),
                 &place.text,
                 &place.title,
             ]);
@@ -101,8 +105,8 @@ fn text(report: &QueueReport) -> String {
         for flake in &report.flakes {
             table.row([
                 &flake.check,
-                &format!("{} of {}", flake.flakes, format::plural(flake.runs, "run")),
-                &flake.last_ms.map(format::moment).unwrap_or_default(),
+                &format!("{} of {}", flake.flakes, landfall_text::pluralize(flake.runs, "run")),
+                &flake.last_ms.map(landfall_text::format_local).unwrap_or_default(),
             ]);
         }
         text += &format!("\n{}", table.text());
@@ -130,14 +134,15 @@ fn batches(batches: &[BatchLine]) -> String {
         if batch.culprit.is_none_or(|task| batch.doing != format!("{task} made it red")) {
             end.push(batch.doing.clone());
         }
-        let commit = batch.commit.as_deref().map(|commit| format!(" as {}", format::commit(commit)));
-        let when = batch.ended_ms.map(|at| format!(", {}", format::moment(at)));
+        let commit =
+            batch.commit.as_deref().map(|commit| format!(" as {}", landfall_text::short_commit(commit)));
+        let when = batch.ended_ms.map(|at| format!(", {}", landfall_text::format_local(at)));
         text += &format!(
             "  {}  {}   {}   {}{}{}\n",
             console::pad_str(&batch.batch, names, console::Alignment::Left, None),
             console::pad_str(members, who, console::Alignment::Left, None),
             console::pad_str(&batch.drawing, looks, console::Alignment::Left, None),
-            clean(&end.join("; ")),
+            escape_line(&end.join("; ")),
             commit.unwrap_or_default(),
             when.unwrap_or_default(),
         );

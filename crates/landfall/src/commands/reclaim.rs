@@ -4,7 +4,6 @@ use landfall_api::{Ask, Nothing, Reclaimed};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
 use crate::table::Table;
 
 /// Free disk space where nothing can be lost
@@ -28,13 +27,18 @@ fn text(reclaimed: &Reclaimed) -> String {
     }
     let mut table = Table::new(&["WHAT", "SIZE", "WHERE", "WHY NOTHING IS LOST"]);
     for item in &reclaimed.items {
-        table.row([&item.what, &format::bytes(item.bytes), &item.path, &item.why_safe]);
+        table.row([&item.what, &landfall_text::format_bytes(item.bytes), &item.path, &item.why_safe]);
     }
     let mut text = table.text();
     text.push('\n');
     for kind in &reclaimed.kinds {
-        text.push_str(&format!("{} ({}): {}\n", kind.kind, kind.count, format::bytes(kind.bytes)));
+        text.push_str(&format!(
+            "{} ({}): {}\n",
+            kind.kind,
+            kind.count,
+            landfall_text::format_bytes(kind.bytes)
+        ));
     }
     let verb = if reclaimed.dry_run { "would give back" } else { "gave back" };
-    format!("{text}{verb} {}\n", format::bytes(reclaimed.bytes))
+    format!("{text}{verb} {}\n", landfall_text::format_bytes(reclaimed.bytes))
 }

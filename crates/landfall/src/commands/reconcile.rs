@@ -1,11 +1,10 @@
 //! `landfall issue reconcile`: whether a phase of an issue is complete, by what can be seen.
 
 use landfall_api::{Ask as _, IssueNumber, ReconcileAsked, Reconciliation};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house;
-use crate::say::clean;
 
 /// Check whether a phase of an issue is complete
 ///
@@ -19,7 +18,7 @@ pub struct Args {
     issue: u64,
 
     /// Phase: issue, spec, code-patch, code-pr, review, merge or verify
-    #[arg(long, value_parser = house::points())]
+    #[arg(long, value_parser = crate::house::points())]
     phase: String,
 
     /// Pull request; the default is the one of the issue's branch
@@ -42,12 +41,12 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     // Whoever reads these codes knows three of them.
     let failed = |problem| Failure { code: Exit::Usage, ..Failure::from(problem) };
     let reconciled =
-        house::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
+        crate::house::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
     context.answer(&*reconciled, text)?;
     Ok(if strict && !reconciled.matches_expected { Exit::Internal } else { Exit::Ok })
 }
 
 fn text(it: &Reconciliation) -> String {
     let word = if it.matches_expected { "matches" } else { "does not match" };
-    format!("{} {word}: {}\n", it.phase, clean(&it.diagnosis))
+    format!("{} {word}: {}\n", it.phase, escape_line(&it.diagnosis))
 }

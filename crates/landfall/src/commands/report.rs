@@ -2,13 +2,14 @@
 
 use std::str::FromStr;
 
+use crate::format::now_ms;
 use landfall_api::{Ask, ReportOf};
+use landfall_text::control_chars::escape_block;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format::now_ms;
 use crate::run_text::text;
-use crate::say::{clean_block, print, print_json};
+use crate::say::{print, print_json};
 
 /// Show the report of a run or a task
 ///
@@ -30,7 +31,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match &report.run {
         Some(run) if !context.json && !args.markdown => context.answer(&**run, |run| text(run, now_ms()))?,
         _ if context.json => print_json(&report)?,
-        _ => print(&clean_block(&report.markdown))?,
+        _ => print(&escape_block(&report.markdown))?,
     }
     Ok(Exit::Ok)
 }

@@ -1,12 +1,11 @@
 //! `landfall review`: what a person looks at, and what they say of it.
 
 use landfall_api::{Ask, Nothing, Redo, RedoHint, ReviewAsked, ReviewLine, ReviewList, ReviewSaid, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
-use crate::say::clean;
 
 /// List reviews, approve one or request changes
 ///
@@ -143,7 +142,7 @@ fn text(list: &ReviewList) -> String {
     text += "\n`landfall diff T7` shows the change; `landfall review T7 approve`, `changes \"…\"`, `reject \"…\"`, `skip` or `defer` \
              decides\nissues with a name, for `--issue`:\n";
     for issue in &list.issues {
-        text += &format!("  {:<12} {}\n", clean(&issue.name), clean(&issue.text));
+        text += &format!("  {:<12} {}\n", escape_line(&issue.name), escape_line(&issue.text));
     }
     text
 }
@@ -151,22 +150,23 @@ fn text(list: &ReviewList) -> String {
 fn lines(lines: &[ReviewLine]) -> String {
     let mut text = String::new();
     for line in lines {
-        let commit = line.commit.as_deref().map(|commit| format!(", as {}", format::commit(commit)));
+        let commit =
+            line.commit.as_deref().map(|commit| format!(", as {}", landfall_text::short_commit(commit)));
         text += &format!(
             "  {:<5} {} (since {}{})\n",
             line.task.to_string(),
-            clean(&line.title),
-            format::moment(line.since_ms),
+            escape_line(&line.title),
+            landfall_text::format_local(line.since_ms),
             commit.unwrap_or_default()
         );
         for reason in &line.reasons {
-            text += &format!("        it {}\n", clean(reason));
+            text += &format!("        it {}\n", escape_line(reason));
         }
         for finding in &line.findings {
-            text += &format!("        its reviewer: {}\n", clean(finding));
+            text += &format!("        its reviewer: {}\n", escape_line(finding));
         }
         if let Some(reply) = &line.reply {
-            text += &format!("        its agent: {}\n", clean(reply));
+            text += &format!("        its agent: {}\n", escape_line(reply));
         }
         if line.attempts.len() > 1 {
             let kept: Vec<String> = line.attempts.iter().map(|attempt| format!("a{attempt}")).collect();

@@ -1,10 +1,10 @@
 //! `landfall rollback`: takes a landed task back.
 
 use landfall_api::{Ask, TaskAsked, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Roll back a landed task
 ///
@@ -17,6 +17,6 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let rolled_back = context.service()?.rollback(TaskAsked { task: args.task })?;
-    context.answer(&rolled_back, |it| format!("{}\n", clean(&it.text)))?;
+    context.answer(&rolled_back, |it| format!("{}\n", escape_line(&it.text)))?;
     Ok(Exit::Ok)
 }

@@ -1,13 +1,13 @@
 //! `landfall run`: drives the backlog in the foreground.
 
+use crate::running::RunAsked;
 use landfall_api::{Ask, Mode, RunOutcome, SprintOf, TaskId, UnknownWord};
+use landfall_text::control_chars::escape_line;
 
 use super::{autopilot, next, pause, resume};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::running::RunAsked;
-use crate::say::clean;
-use crate::{house, live, presence};
+use crate::{live, presence};
 
 /// Work on the backlog until nothing more can run
 ///
@@ -82,8 +82,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if args.detach {
         fill_in(&mut asked, &|name| std::env::var(name).ok())?;
         asked.unattended = true;
-        let detached = house::run_detached(&context.at, &asked)?;
-        context.answer(&detached, |detached| format!("{}\n", clean(&detached.text)))?;
+        let detached = crate::house::run_detached(&context.at, &asked)?;
+        context.answer(&detached, |detached| format!("{}\n", escape_line(&detached.text)))?;
         return Ok(Exit::Ok);
     }
     if args.own_session {
@@ -98,7 +98,7 @@ pub fn drive_through(started: Started, context: &Context) -> Result<(RunOutcome,
     fill_in(&mut asked, &|name| std::env::var(name).ok())?;
     asked.attended = presence::nobody(non_interactive).is_none();
     let interrupts = live::Interrupts::listen()?;
-    let mut run = house::run(&context.at, asked)?;
+    let mut run = crate::house::run(&context.at, asked)?;
     let outcome = live::watch(run.as_mut(), &interrupts);
     drop(run); // the project is free again for whoever asks about what was driven
     let exit = live::exit_of(&outcome, &interrupts);
@@ -111,7 +111,7 @@ pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
     let sprint = match outcome.sprint.filter(|_| !context.json) {
         Some(sprint) => {
             let report = context.service()?.sprint(SprintOf { sprint: Some(sprint) })?;
-            let verdict = clean(&report.verdict).into_owned();
+            let verdict = escape_line(&report.verdict).into_owned();
             let next = match report.phase.as_str() {
                 "over" => String::new(),
                 _ => "; `landfall sprint resume` goes on".to_owned(),

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::house::ServeAsked;
 use landfall_api::RunAsked;
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house::{self, ServeAsked};
 use crate::live::Interrupts;
 use crate::say::{print, print_json, talk};
 
@@ -58,7 +58,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         origins: args.origin,
         run: args.run.then(RunAsked::default),
     };
-    let serve = house::serve(&context.at, asked)?;
+    let serve = crate::house::serve(&context.at, asked)?;
     let pairing = serve.pairing()?;
     let addresses: Vec<String> = serve.addresses().iter().map(|at| format!("http://{at}")).collect();
     if context.json {

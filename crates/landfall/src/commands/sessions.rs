@@ -4,7 +4,6 @@ use landfall_api::{Ask, Nothing, SessionList, SessionOf};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
 use crate::table::Table;
 
 /// List browsers and agents with access to the server, or revoke access
@@ -32,7 +31,7 @@ fn text(list: &SessionList) -> String {
     let mut table = Table::new(&["SESSION", "WHO", "SINCE", "LAST SEEN", "UNTIL"]);
     for it in &list.sessions {
         let who = if it.agent { format!("agent: {}", it.label) } else { it.label.clone() };
-        let [since, seen, until] = [it.since_ms, it.seen_ms, it.until_ms].map(format::moment);
+        let [since, seen, until] = [it.since_ms, it.seen_ms, it.until_ms].map(landfall_text::format_local);
         table.row([&it.session, &who, &since, &seen, &until]);
     }
     table.text()

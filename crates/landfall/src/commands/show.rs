@@ -4,12 +4,11 @@ use landfall_api::{
     AgentRun, Ask, CommandReport, Gate, PhaseMark, PhaseState, Progress, Publication, TaskAsked, TaskDetail,
     TaskId,
 };
+use landfall_text::control_chars::{escape_block, escape_line};
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
-use crate::say::{clean, clean_block};
 
 /// Show one task in detail
 #[derive(clap::Args)]
@@ -25,7 +24,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn text(task: &TaskDetail) -> String {
-    let mut page = Page(format!("{} {}\n\n", task.line.id, clean(&task.line.title)));
+    let mut page = Page(format!("{} {}\n\n", task.line.id, escape_line(&task.line.title)));
     standing(&mut page, task);
     wanted(&mut page, task);
     spent(&mut page, task);
@@ -47,7 +46,7 @@ fn text(task: &TaskDetail) -> String {
     }
     if let Some(gate) = &task.gate {
         for command in gate.commands.iter().filter(|it| !it.excerpt.is_empty()) {
-            page.block(&format!("output of {}", clean(&command.name)), &command.excerpt);
+            page.block(&format!("output of {}", escape_line(&command.name)), &command.excerpt);
         }
     }
     page.0
@@ -58,7 +57,7 @@ struct Page(String);
 
 impl Page {
     fn line(&mut self, name: &str, value: &str) {
-        self.0 += &format!("{name:<11} {}\n", clean(value));
+        self.0 += &format!("{name:<11} {}\n", escape_line(value));
     }
 
     fn lines(&mut self, name: &str, values: &[String]) {
@@ -69,7 +68,7 @@ impl Page {
 
     fn block(&mut self, name: &str, text: &str) {
         self.0 += &format!("\n{name}:\n");
-        for line in clean_block(text).lines() {
+        for line in escape_block(text).lines() {
             self.0 += &format!("    {line}\n");
         }
     }
@@ -92,7 +91,10 @@ fn standing(page: &mut Page, task: &TaskDetail) {
         how_far(page, progress);
     }
     if let Some(wait) = &task.line.wait {
-        let until = wait.until_ms.map(|at| format!(", until {}", format::moment(at))).unwrap_or_default();
+        let until = wait
+            .until_ms
+            .map(|at| format!(", until {}", landfall_text::format_local(at)))
+            .unwrap_or_default();
         page.line("ended by", &format!("{}{until}", wait.owner));
     }
     if let Some(reason) = &task.held {
@@ -171,12 +173,19 @@ fn wanted(page: &mut Page, task: &TaskDetail) {
     }
     page.line("flow", &task.flow);
     page.line("agent", &task.agent);
-    page.line("added", &format!("{} ({})", format::moment(task.added_ms), task.source));
+    page.line("added", &format!("{} ({})", landfall_text::format_local(task.added_ms), task.source));
 }
 
 fn spent(page: &mut Page, task: &TaskDetail) {
     page.line("iterations", &format!("{} of {}", task.line.iterations, task.iterations_max));
-    page.line("time", &format!("{} of {}", format::duration(task.spent_ms), format::duration(task.limit_ms)));
+    page.line(
+        "time",
+        &format!(
+            "{} of {}",
+            landfall_text::format_duration(task.spent_ms),
+            landfall_text::format_duration(task.limit_ms)
+        ),
+    );
     page.line("tokens", &words::usage(&task.usage));
     if let Some(cost) = words::cost(&task.usage) {
         let from = task.usage.cost_from.map(|from| format!(", {}", from.words())).unwrap_or_default();
@@ -184,8 +193,12 @@ fn spent(page: &mut Page, task: &TaskDetail) {
     }
     page.lines("budget", &task.budgets.iter().map(words::budget).collect::<Vec<_>>());
     if let Some(limits) = &task.own_limits {
-        let iterations = limits.iterations.map(|max| format::plural(u64::from(max), "iteration"));
-        let parts = [iterations, limits.time_ms.map(format::duration), limits.usd.map(format::usd)];
+        let iterations = limits.iterations.map(|max| landfall_text::pluralize(u64::from(max), "iteration"));
+        let parts = [
+            iterations,
+            limits.time_ms.map(landfall_text::format_duration),
+            limits.usd.map(landfall_text::format_usd),
+        ];
         page.line("your limits", &parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
     }
     for counter in task.counters.iter().filter(|counter| counter.used > 0) {
@@ -195,12 +208,13 @@ fn spent(page: &mut Page, task: &TaskDetail) {
     let mut attempts: Vec<String> = Vec::new();
     for it in &task.attempts {
         let took = it.ended_ms.map(|end| u64::try_from(end - it.began_ms).unwrap_or(0));
-        let took = took.map(|ms| format!(" after {}", format::duration(ms))).unwrap_or_default();
+        let took =
+            took.map(|ms| format!(" after {}", landfall_text::format_duration(ms))).unwrap_or_default();
         attempts.push(format!(
             "{} {} at {}: {}{took}",
             it.attempt,
             it.step,
-            format::moment(it.began_ms),
+            landfall_text::format_local(it.began_ms),
             it.end
         ));
         attempts.extend(it.runs.iter().map(|run| format!("  {}", agent_run(run))));
@@ -227,10 +241,11 @@ fn agent_run(run: &AgentRun) -> String {
     about.extend(run.sandbox.as_ref().map(|level| format!("sandbox {level}")));
     about.extend(run.context_percent.map(|percent| format!("context {percent} %")));
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    let took = run.took_ms.map(|ms| format!(" after {}", format::duration(ms))).unwrap_or_default();
+    let took =
+        run.took_ms.map(|ms| format!(" after {}", landfall_text::format_duration(ms))).unwrap_or_default();
     let mut used = Vec::new();
     if run.usage.tokens_in + run.usage.tokens_out > 0 {
-        let tokens = format::count(run.usage.tokens_in + run.usage.tokens_out);
+        let tokens = landfall_text::format_count(run.usage.tokens_in + run.usage.tokens_out);
         used.push(format!("{}{tokens} tokens", run.usage.prefix()));
     }
     used.extend(words::cost(&run.usage));
@@ -241,30 +256,39 @@ fn agent_run(run: &AgentRun) -> String {
 fn checked(page: &mut Page, gate: &Gate) {
     let reused = if gate.reused { ", an earlier pass for the same tree" } else { "" };
     let empty = if gate.empty { ", NOTHING WAS CHECKED: no command is set" } else { "" };
-    let tree = format::commit(&gate.tree);
+    let tree = landfall_text::short_commit(&gate.tree);
     page.line(
         "verified",
-        &format!("{} in {} on tree {tree}{reused}{empty}", gate.outcome, format::duration(gate.took_ms)),
+        &format!(
+            "{} in {} on tree {tree}{reused}{empty}",
+            gate.outcome,
+            landfall_text::format_duration(gate.took_ms)
+        ),
     );
     page.lines("", &gate.commands.iter().map(command).collect::<Vec<_>>());
 }
 
 fn command(it: &CommandReport) -> String {
     let exit = it.exit.map(|exit| format!(", exit {exit}")).unwrap_or_default();
-    let tests = it.tests.map(|tests| format!(", {}", format::plural(tests, "test"))).unwrap_or_default();
+    let tests =
+        it.tests.map(|tests| format!(", {}", landfall_text::pluralize(tests, "test"))).unwrap_or_default();
     let optional = if it.required { "" } else { ", not required" };
     if it.copied_from_base {
         return format!("{:<12} {} `{}` (copied from the base{optional})", it.outcome, it.name, it.command);
     }
-    let took = format!("{} of {}", format::duration(it.took_ms), format::duration(it.limit_ms));
+    let took = format!(
+        "{} of {}",
+        landfall_text::format_duration(it.took_ms),
+        landfall_text::format_duration(it.limit_ms)
+    );
     format!("{:<12} {} `{}` ({took}{exit}{tests}{optional})", it.outcome, it.name, it.command)
 }
 
 fn landed(page: &mut Page, task: &TaskDetail) {
     let Some(landed) = &task.landed_as else { return };
-    let from = format::commit(&landed.base_before);
-    let commit = format::commit(&landed.commit);
-    page.line("landed", &format!("{commit} on {from} at {}", format::moment(landed.at_ms)));
+    let from = landfall_text::short_commit(&landed.base_before);
+    let commit = landfall_text::short_commit(&landed.commit);
+    page.line("landed", &format!("{commit} on {from} at {}", landfall_text::format_local(landed.at_ms)));
     page.line("proof", &landed.proof);
     match &landed.publication {
         Publication::Published => page.line("published", "your repository has it"),

@@ -1,17 +1,19 @@
 //! `landfall sprint`: a run with a goal, and an honest report of it.
 
+use crate::format as clock;
+use crate::running::{RunAsked, SprintAsked};
 use landfall_api::{
     Ask, Mode, Nothing, PauseAsked, SprintGoal, SprintId, SprintList, SprintOf, SprintPlan, SprintPreview,
     SprintReport, SprintTask, TaskId,
 };
+use landfall_text::control_chars::escape_line;
 
 use super::run::{Started, drive};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::running::{RunAsked, SprintAsked};
-use crate::say::{clean, print, talk};
+use crate::say::{print, talk};
 use crate::table::Table;
-use crate::{format, times};
+use crate::times;
 
 /// Run the backlog up to a goal, such as a time, and report the result
 #[derive(clap::Args)]
@@ -108,23 +110,23 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Action::Start(start) => begin(*start, context),
         Action::Status => {
             let report = context.service()?.sprint(SprintOf { sprint: None })?;
-            context.answer(&*report, |report| status(report, format::now_ms()))?;
+            context.answer(&*report, |report| status(report, clock::now_ms()))?;
             Ok(Exit::Ok)
         }
         Action::Pause { reason } => {
             let changed = context.service()?.sprint_pause(PauseAsked { reason })?;
-            context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+            context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
             Ok(Exit::Ok)
         }
         Action::Resume { slots, non_interactive } => resume(slots, non_interactive, context),
         Action::Cancel => {
             let changed = context.service()?.sprint_cancel(Nothing {})?;
-            context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+            context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
             Ok(Exit::Ok)
         }
         Action::Report { sprint } => {
             let report = context.service()?.sprint(SprintOf { sprint })?;
-            context.answer(&*report, |report| full(report, format::now_ms()))?;
+            context.answer(&*report, |report| full(report, clock::now_ms()))?;
             Ok(Exit::Ok)
         }
         Action::List { jsonl } => {
@@ -150,7 +152,7 @@ fn plan(start: &Start) -> Result<SprintPlan, Failure> {
             })?;
             if at.date() != now.date() && !text.contains('-') {
                 let left = at.timestamp().as_millisecond() - now.timestamp().as_millisecond();
-                let left = format::duration(u64::try_from(left).unwrap_or(0));
+                let left = landfall_text::format_duration(u64::try_from(left).unwrap_or(0));
                 talk(&format!("{text} is past for today: the sprint ends tomorrow at {text}, in {left}"));
             }
             SprintGoal::UntilTime { until_ms: at.timestamp().as_millisecond() }
@@ -192,7 +194,7 @@ fn resume(slots: Option<u32>, non_interactive: bool, context: &Context) -> Resul
     let report = context.service()?.sprint(SprintOf { sprint: None })?;
     if report.driven {
         let changed = context.service()?.sprint_resume(Nothing {})?;
-        context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+        context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         return Ok(Exit::Ok);
     }
     let asked = RunAsked {
@@ -218,18 +220,23 @@ fn rescale(preview: &mut SprintPreview, slots: u32) {
 fn goal(goal: &SprintGoal) -> String {
     match goal {
         SprintGoal::Count { count } => {
-            format!("until {} are verified", format::plural(u64::from(*count), "task"))
+            format!("until {} are verified", landfall_text::pluralize(u64::from(*count), "task"))
         }
-        SprintGoal::Duration { duration_ms } => format!("for {}", format::duration(*duration_ms)),
-        SprintGoal::UntilTime { until_ms } => format!("until {}", format::moment(*until_ms)),
+        SprintGoal::Duration { duration_ms } => {
+            format!("for {}", landfall_text::format_duration(*duration_ms))
+        }
+        SprintGoal::UntilTime { until_ms } => format!("until {}", landfall_text::format_local(*until_ms)),
         SprintGoal::NoReady => "until nothing is ready".to_owned(),
     }
 }
 
 fn previewed(preview: &SprintPreview) -> String {
     let plan = &preview.plan;
-    let mut text =
-        format!("a sprint {}, with {}\n", goal(&plan.goal), format::plural(preview.slots.into(), "slot"));
+    let mut text = format!(
+        "a sprint {}, with {}\n",
+        goal(&plan.goal),
+        landfall_text::pluralize(preview.slots.into(), "slot")
+    );
     let mut options = Vec::new();
     if plan.checkpoint {
         options.push("a checkpoint before it");
@@ -260,13 +267,17 @@ fn previewed(preview: &SprintPreview) -> String {
     }
     text += &match (preview.each_ms, preview.total_ms, preview.fits) {
         (Some(each), Some(total), _) => {
-            format!("about {}, at {} a task\n", format::duration(total), format::duration(each))
+            format!(
+                "about {}, at {} a task\n",
+                landfall_text::format_duration(total),
+                landfall_text::format_duration(each)
+            )
         }
         (Some(each), None, Some(fits)) => {
             format!(
                 "about {} fit into it, at {} a task\n",
-                format::plural(fits, "task"),
-                format::duration(each)
+                landfall_text::pluralize(fits, "task"),
+                landfall_text::format_duration(each)
             )
         }
         (_, _, _) => "nothing has landed yet, so how long it takes is not known\n".to_owned(),
@@ -276,11 +287,11 @@ fn previewed(preview: &SprintPreview) -> String {
 
 /// How a sprint goes, at a glance.
 fn status(report: &SprintReport, now_ms: i64) -> String {
-    let mut text = format!("{} {}\n", report.sprint, clean(&report.bar));
+    let mut text = format!("{} {}\n", report.sprint, escape_line(&report.bar));
     if report.phase == "paused" && !report.driven {
         text += "no run drives it; `landfall sprint resume` goes on\n";
     }
-    text += &format!("{}\n", clean(&report.verdict));
+    text += &format!("{}\n", escape_line(&report.verdict));
     if let Some(forecast) = forecast(report, now_ms) {
         text += &format!("{forecast}\n");
     }
@@ -291,27 +302,29 @@ fn status(report: &SprintReport, now_ms: i64) -> String {
 
 fn forecast(report: &SprintReport, now_ms: i64) -> Option<String> {
     let at = report.forecast_ms?;
-    let more = format::plural(report.forecast_of, "more task");
-    Some(format!("at this pace {more} would have landed by {}", format::until(at, now_ms)))
+    let more = landfall_text::pluralize(report.forecast_of, "more task");
+    Some(format!("at this pace {more} would have landed by {}", landfall_text::format_until(at, now_ms)))
 }
 
 /// What became of a sprint: the bad news is not left out.
 fn full(report: &SprintReport, now_ms: i64) -> String {
     let mut text = format!("# Sprint {}, {}\n\n", report.sprint, goal(&report.plan.goal));
-    text += &format!("{}\n\n", clean(&report.verdict));
+    text += &format!("{}\n\n", escape_line(&report.verdict));
     let ended = match (report.ended_ms, report.phase.as_str()) {
-        (Some(at), _) => format!("ended {}: {}", format::moment(at), clean(&report.because)),
+        (Some(at), _) => {
+            format!("ended {}: {}", landfall_text::format_local(at), escape_line(&report.because))
+        }
         (None, phase) if report.because.is_empty() => phase.to_owned(),
-        (None, phase) => format!("{phase}: {}", clean(&report.because)),
+        (None, phase) => format!("{phase}: {}", escape_line(&report.because)),
     };
-    text += &format!("- began {}, {ended}\n", format::moment(report.started_ms));
+    text += &format!("- began {}, {ended}\n", landfall_text::format_local(report.started_ms));
     let paused = match report.paused_ms {
         0 => String::new(),
-        ms => format!(", and was paused for {}", format::duration(ms)),
+        ms => format!(", and was paused for {}", landfall_text::format_duration(ms)),
     };
-    text += &format!("- went on for {}{paused}\n", format::duration(report.worked_ms));
-    let cost = report.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
-    text += &format!("- used {} tokens{cost}\n", format::count(report.tokens));
+    text += &format!("- went on for {}{paused}\n", landfall_text::format_duration(report.worked_ms));
+    let cost = report.cost_usd.map(|usd| format!(", {}", landfall_text::format_usd(usd))).unwrap_or_default();
+    text += &format!("- used {} tokens{cost}\n", landfall_text::format_count(report.tokens));
     if let Some(forecast) = forecast(report, now_ms) {
         text += &format!("- {forecast}\n");
     }
@@ -321,10 +334,12 @@ fn full(report: &SprintReport, now_ms: i64) -> String {
     }
     let landed: Vec<&SprintTask> = report.tasks.iter().filter(|task| task.fate == "landed").collect();
     text += &section("Landed", &landed, |task| {
-        let commit = task.commit.as_deref().map(format::commit).unwrap_or_default();
+        let commit = task.commit.as_deref().map(landfall_text::short_commit).unwrap_or_default();
         let took = task.completed_ms.map(|at| at - task.started_ms).and_then(|ms| u64::try_from(ms).ok());
-        let took = took.map(|ms| format!(", {} after it began", format::duration(ms))).unwrap_or_default();
-        format!("{commit}, {}{took}", format::plural(task.iterations.into(), "iteration"))
+        let took = took
+            .map(|ms| format!(", {} after it began", landfall_text::format_duration(ms)))
+            .unwrap_or_default();
+        format!("{commit}, {}{took}", landfall_text::pluralize(task.iterations.into(), "iteration"))
     });
     let failed: Vec<&SprintTask> = report
         .tasks
@@ -357,7 +372,8 @@ fn section(title: &str, tasks: &[&SprintTask], more: impl Fn(&SprintTask) -> Str
     let mut text = format!("\n## {title}\n\n");
     for task in tasks {
         let review = task.review.as_ref().map(|word| format!(" ({word})")).unwrap_or_default();
-        text += &format!("- {} {}{review}: {}\n", task.task, clean(&task.title), clean(&more(task)));
+        text +=
+            &format!("- {} {}{review}: {}\n", task.task, escape_line(&task.title), escape_line(&more(task)));
     }
     text
 }
@@ -383,7 +399,7 @@ fn plot(report: &SprintReport, now_ms: i64) -> String {
             (0..PLOT_COLUMNS).map(|column| if landed_at(column) >= level { '█' } else { ' ' }).collect();
         text += &format!("{level:>5} |{}\n", bars.trim_end());
     }
-    let (begin, end) = (format::until(from, now_ms), format::until(to, now_ms));
+    let (begin, end) = (landfall_text::format_until(from, now_ms), landfall_text::format_until(to, now_ms));
     let gap = PLOT_COLUMNS.saturating_sub(begin.len() + end.len()).max(1);
     text + &format!("      +{}\n       {begin}{}{end}\n", "-".repeat(PLOT_COLUMNS), " ".repeat(gap))
 }
@@ -407,13 +423,15 @@ fn table(list: &SprintList) -> String {
         let wanted = match (&sprint.target.kind[..], &sprint.target.value) {
             ("count", value) => format!("{value} tasks"),
             ("duration", value) => format!("{value} hours"),
-            ("until_time", value) => format!("until {}", format::local(value.as_str().unwrap_or_default())),
+            ("until_time", value) => {
+                format!("until {}", landfall_text::format_local_rfc3339(value.as_str().unwrap_or_default()))
+            }
             (_, _) => "nothing ready".to_owned(),
         };
         let how = sprint.end.as_ref().map_or(sprint.phase.clone(), |end| format!("{}: {end}", sprint.phase));
         table.row([
             &sprint.id.to_string(),
-            &format::local(&sprint.started_at),
+            &landfall_text::format_local_rfc3339(&sprint.started_at),
             &wanted,
             &sprint.completed_tasks.to_string(),
             &sprint.failed_tasks.to_string(),
@@ -494,7 +512,7 @@ mod tests {
         let rest = text.split("## Landed\n").nth(1).unwrap_or_default();
         expect_test::expect![[r#"
 
-            - T1 title 1: 3f2a9c0d1e, 2 iterations, 10m 00s after it began
+            - T1 title 1: 3f2a9c0d1e, 2 iterations, 10m after it began
 
             ## Did not land
 
@@ -509,7 +527,7 @@ mod tests {
             - T2 title 2: sent back out of B7: tests (exit 1); now failed
         "#]]
         .assert_eq(rest);
-        assert!(text.contains("went on for 50m 00s, and was paused for 10m 00s"), "{text}");
+        assert!(text.contains("went on for 50m, and was paused for 10m"), "{text}");
         assert!(text.contains("used 30 tokens, $0.50"), "{text}");
         let half = format!("    1 |{}{}\n", " ".repeat(23), "█".repeat(25));
         assert!(text.contains(&half), "{text}");

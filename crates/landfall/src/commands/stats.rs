@@ -4,7 +4,6 @@ use landfall_api::{Ask, Rollup, RollupAsked, RollupCount, RollupPhase, Spread, S
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
 use crate::say::talk;
 use crate::table::Table;
 
@@ -47,20 +46,22 @@ fn text(found: &Stats) -> String {
             &sum.landed.to_string(),
             &sum.not_landed.to_string(),
             &sum.iterations.to_string(),
-            &format::count(sum.tokens),
-            &sum.cost_usd.map(format::usd).unwrap_or_default(),
-            &format::duration(sum.agent_ms),
-            &format::duration(sum.verify_ms),
+            &landfall_text::format_count(sum.tokens),
+            &sum.cost_usd.map(landfall_text::format_usd).unwrap_or_default(),
+            &landfall_text::format_duration(sum.agent_ms),
+            &landfall_text::format_duration(sum.verify_ms),
         ]);
     }
     text.push_str(&table.text());
     let StatsSum { runs_at_least, tokens_without_price, .. } = found.total;
     if runs_at_least > 0 {
-        let runs = format::plural(runs_at_least, "run");
-        text.push_str(&format!("Tokens and cost are at least this: {runs} ended before reporting all usage.\n"));
+        let runs = landfall_text::pluralize(runs_at_least, "run");
+        text.push_str(&format!(
+            "Tokens and cost are at least this: {runs} ended before reporting all usage.\n"
+        ));
     }
     if tokens_without_price > 0 {
-        let tokens = format::count(tokens_without_price);
+        let tokens = landfall_text::format_count(tokens_without_price);
         text.push_str(&format!("The cost does not include {tokens} tokens that have no price.\n"));
     }
     if !found.profiles.is_empty() {
@@ -71,9 +72,9 @@ fn text(found: &Stats) -> String {
                 &it.landed.to_string(),
                 &it.failed.to_string(),
                 &it.iterations.to_string(),
-                &format::count(it.tokens),
-                &it.cost_usd.map(format::usd).unwrap_or_default(),
-                &format::duration(it.agent_ms),
+                &landfall_text::format_count(it.tokens),
+                &it.cost_usd.map(landfall_text::format_usd).unwrap_or_default(),
+                &landfall_text::format_duration(it.agent_ms),
             ]);
         }
         text.push_str(&format!("\n{}", table.text()));
@@ -108,8 +109,8 @@ fn rollup_text(found: &Rollup) -> String {
             table.row([
                 &it.session,
                 &it.batches.join(" "),
-                &format::moment(it.from_ms),
-                &format::duration(u64::try_from(it.until_ms - it.from_ms).unwrap_or(0)),
+                &landfall_text::format_local(it.from_ms),
+                &landfall_text::format_duration(u64::try_from(it.until_ms - it.from_ms).unwrap_or(0)),
                 &issues.join(" "),
                 &it.done.to_string(),
                 &it.failed.to_string(),
@@ -121,15 +122,15 @@ fn rollup_text(found: &Rollup) -> String {
         let mut table =
             Table::new(&["PHASE", "BEGUN", "THROUGH", "MEDIAN", "P95", "WORKED", "WAITED", "FOR"]);
         for it in &found.phases {
-            let took = |ms: Option<u64>| ms.map(format::duration).unwrap_or_default();
+            let took = |ms: Option<u64>| ms.map(landfall_text::format_duration).unwrap_or_default();
             table.row([
                 &it.phase,
                 &it.begun.to_string(),
                 &it.count.to_string(),
                 &took(it.median_ms),
                 &took(it.p95_ms),
-                &format::duration(it.worked_ms),
-                &format::duration(it.waited_ms),
+                &landfall_text::format_duration(it.worked_ms),
+                &landfall_text::format_duration(it.waited_ms),
                 &waits(it),
             ]);
         }
@@ -142,10 +143,10 @@ fn rollup_text(found: &Rollup) -> String {
                 &it.phase,
                 &it.model,
                 &it.runs.to_string(),
-                &format::count(it.tokens_in),
-                &format::count(it.tokens_cached),
-                &format::count(it.tokens_out),
-                &it.cost_usd.map(format::usd).unwrap_or_default(),
+                &landfall_text::format_count(it.tokens_in),
+                &landfall_text::format_count(it.tokens_cached),
+                &landfall_text::format_count(it.tokens_out),
+                &it.cost_usd.map(landfall_text::format_usd).unwrap_or_default(),
             ]);
         }
         parts.push(table.text());
@@ -171,7 +172,8 @@ fn rollup_text(found: &Rollup) -> String {
 /// For whom a phase waited, the longest first: `person 2h, checks 4m`.
 fn waits(phase: &RollupPhase) -> String {
     let long = phase.waits.iter().filter(|it| it.ms >= 1_000); // between two steps there is always a moment
-    let words: Vec<String> = long.map(|it| format!("{} {}", it.what, format::duration(it.ms))).collect();
+    let words: Vec<String> =
+        long.map(|it| format!("{} {}", it.what, landfall_text::format_duration(it.ms))).collect();
     words.join(", ")
 }
 
@@ -188,8 +190,8 @@ fn took(what: &str, spread: &Spread) -> String {
         (Some(median), Some(p90)) => {
             format!(
                 "{what}: half within {}, nine of ten within {}\n",
-                format::duration(median),
-                format::duration(p90)
+                landfall_text::format_duration(median),
+                landfall_text::format_duration(p90)
             )
         }
         (_, _) => String::new(),

@@ -1,16 +1,17 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
+use crate::format as clock;
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Ask, ClashLine, Nothing, QueueBrief, Status, StatusReport,
 };
+use landfall_text::control_chars::escape_line;
+use landfall_text::quote_shell_word;
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{clean, shell_word};
 use crate::table::Table;
 use crate::tone::{TextTone, paint};
-use crate::{format, house};
 
 /// Show what runs, what waits and why
 #[derive(clap::Args)]
@@ -19,57 +20,60 @@ pub struct Args {}
 pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let report = context.service()?.status(Nothing {})?;
     context.answer(&*report, |report| {
-        let (_, others) = house::bases(&context.at);
+        let (_, others) = crate::house::bases(&context.at);
         let line = |base: &String| {
-            let (base, word) = (clean(base), shell_word(&clean(base)));
+            let (base, word) = (escape_line(base), quote_shell_word(&escape_line(base)));
             format!("base    work lands on `{base}` too: `landfall --base {word} status`\n")
         };
         let others = others.iter().map(line);
-        text(report, format::now_ms()) + &others.collect::<String>()
+        text(report, clock::now_ms()) + &others.collect::<String>()
     })?;
     Ok(Exit::Ok)
 }
 
 fn text(report: &StatusReport, now_ms: i64) -> String {
     let mut text = String::new();
-    let since = |at: i64| format::duration(u64::try_from(now_ms - at).unwrap_or(0));
+    let since = |at: i64| landfall_text::format_duration(u64::try_from(now_ms - at).unwrap_or(0));
     match &report.run {
         Some(run) => {
-            let slots = format::plural(run.slots.into(), "slot");
-            let mode = clean(&run.mode);
+            let slots = landfall_text::pluralize(run.slots.into(), "slot");
+            let mode = escape_line(&run.mode);
             text += &format!("run     {} {mode} for {} with {slots}\n", run.run, since(run.since_ms));
         }
         None => text += "run     none; `landfall run` starts one\n",
     }
     if let Some(pilot) = &report.pilot {
-        let label = if pilot.pause.is_some() { paint(TextTone::Warn, "PAUSED ") } else { "pilot  ".to_owned() };
-        text += &format!("{label} {}\n", clean(&pilot.text));
+        let label =
+            if pilot.pause.is_some() { paint(TextTone::Warn, "PAUSED ") } else { "pilot  ".to_owned() };
+        text += &format!("{label} {}\n", escape_line(&pilot.text));
     }
     if let Some(sprint) = &report.sprint {
-        text += &format!("sprint  {}\n", clean(sprint));
+        text += &format!("sprint  {}\n", escape_line(sprint));
     }
     if let Some(queue) = &report.queue {
-        text += &format!("queue   {}\n", clean(&queue_line(queue)));
+        text += &format!("queue   {}\n", escape_line(&queue_line(queue)));
         if let Some(hold) = &queue.hold {
             let label = paint(TextTone::Warn, "HELD   ");
-            text += &format!("{label} {}; {}\n", clean(&hold.reason), clean(&hold.hint));
+            text += &format!("{label} {}; {}\n", escape_line(&hold.reason), escape_line(&hold.hint));
         }
     }
     if !report.clashes.is_empty() {
         let pairs: Vec<String> = report.clashes.iter().map(pair).collect();
-        text += &format!("clash   {} do not fit together as they stand\n", clean(&pairs.join(", ")));
+        text += &format!("clash   {} do not fit together as they stand\n", escape_line(&pairs.join(", ")));
     }
     if report.reviews_owed > 0 {
-        let many = format::plural(report.reviews_owed, "landed task");
+        let many = landfall_text::pluralize(report.reviews_owed, "landed task");
         text += &format!("review  {many} to look at when there is time; `landfall review` lists them\n");
     }
     if report.issues_left > 0 {
-        let (many, what) =
-            (format::plural(report.issues_left, "landed issue"), "boxes to tick, or to be looked at again");
+        let (many, what) = (
+            landfall_text::pluralize(report.issues_left, "landed issue"),
+            "boxes to tick, or to be looked at again",
+        );
         text += &format!("issues  {many} with {what}; `landfall inbox` shows what is left\n");
     }
     if let Some(engine) = &report.engine {
-        let version = clean(&engine.version);
+        let version = escape_line(&engine.version);
         text +=
             &format!("engine  process {}, version {version}, for {}\n", engine.pid, since(engine.since_ms));
     }
@@ -80,37 +84,43 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     text += &format!("tasks   {}\n", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") });
     let base = &report.base;
     let published = if base.published { "" } else { ", not yet in your repository" };
-    let at = match format::commit(&base.commit) {
+    let at = match landfall_text::short_commit(&base.commit) {
         "" => "has no commit yet".to_owned(),
-        commit => format!("at {}{published}", clean(commit)),
+        commit => format!("at {}{published}", escape_line(commit)),
     };
-    text += &format!("base    {} {at}\n", clean(&base.branch));
+    text += &format!("base    {} {at}\n", escape_line(&base.branch));
     if let Some(reason) = base.held.as_ref().or(base.unpublished.as_ref()) {
-        text += &format!("{}    {}\n", paint(TextTone::Warn, "held"), clean(reason));
+        text += &format!("{}    {}\n", paint(TextTone::Warn, "held"), escape_line(reason));
     }
     if let Some(disk) = &report.disk {
-        let used =
-            disk.used_bytes.map(|used| format!(", {} used here", format::bytes(used))).unwrap_or_default();
-        text += &format!("disk    {} free{used}\n", format::bytes(disk.free_bytes));
+        let used = disk
+            .used_bytes
+            .map(|used| format!(", {} used here", landfall_text::format_bytes(used)))
+            .unwrap_or_default();
+        text += &format!("disk    {} free{used}\n", landfall_text::format_bytes(disk.free_bytes));
     }
     for account in &report.accounts {
-        text += &format!("account {}\n", clean(&account_line(account, now_ms)));
+        text += &format!("account {}\n", escape_line(&account_line(account, now_ms)));
     }
     for spent in &report.spending {
         let cost = words::cost(&spent.usage).map(|cost| format!(", {cost}")).unwrap_or_default();
-        let tokens = format::count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
-        let time = format::duration(spent.time_ms);
+        let tokens =
+            landfall_text::format_count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
+        let time = landfall_text::format_duration(spent.time_ms);
         let when = if spent.scope == "day" { "today" } else { "in this run" };
-        text += &format!("spent   {when}: {}{tokens} tokens{cost}, {time} of working time\n", spent.usage.prefix());
+        text += &format!(
+            "spent   {when}: {}{tokens} tokens{cost}, {time} of working time\n",
+            spent.usage.prefix()
+        );
     }
     for budget in &report.budgets {
-        text += &format!("budget  {}\n", clean(&words::budget(budget)));
+        text += &format!("budget  {}\n", escape_line(&words::budget(budget)));
     }
     if let Some(spent) = words::blocking_budget(&report.budgets) {
-        text += &format!("{} {}\n", paint(TextTone::Bad, "BLOCKED"), clean(&spent));
+        text += &format!("{} {}\n", paint(TextTone::Bad, "BLOCKED"), escape_line(&spent));
     }
     for warning in &report.warnings {
-        text += &format!("{} {}\n", paint(TextTone::Warn, "warning"), clean(warning));
+        text += &format!("{} {}\n", paint(TextTone::Warn, "warning"), escape_line(warning));
     }
     if !report.active.is_empty() {
         let mut table =
@@ -121,9 +131,9 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
                 &format!("{} ({})", doing(line), line.step),
                 &agent(line),
                 &format!("{}/{}", line.iteration, line.iterations_max),
-                &format::duration(line.elapsed_ms),
-                &format::count(line.tokens),
-                &line.cost_usd.map(format::usd).unwrap_or_default(),
+                &landfall_text::format_duration(line.elapsed_ms),
+                &landfall_text::format_count(line.tokens),
+                &line.cost_usd.map(landfall_text::format_usd).unwrap_or_default(),
                 &line.title,
             ]);
         }
@@ -135,8 +145,8 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
             text += &format!(
                 "  {} {}{}\n",
                 line.task,
-                clean(&agent.evidence),
-                clean(&format!("{progress}{words}"))
+                escape_line(&agent.evidence),
+                escape_line(&format!("{progress}{words}"))
             );
         }
     }
@@ -146,8 +156,8 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
             table.row([
                 &check.of,
                 &check.check,
-                &format::duration(check.elapsed_ms),
-                &format::duration(check.limit_ms),
+                &landfall_text::format_duration(check.elapsed_ms),
+                &landfall_text::format_duration(check.limit_ms),
                 &check.last_line,
             ]);
         }
@@ -160,7 +170,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
             table.row([
                 group.wait.word(),
                 &group.owner,
-                &group.until_ms.map(format::moment).unwrap_or_default(),
+                &group.until_ms.map(landfall_text::format_local).unwrap_or_default(),
                 &tasks.join(","),
                 &group.detail,
             ]);
@@ -183,7 +193,7 @@ fn pair(clash: &ClashLine) -> String {
 
 /// `3 in line; B7 T1 T2 T3 verifying`.
 fn queue_line(queue: &QueueBrief) -> String {
-    let mut parts = vec![format!("{} in line", format::plural(queue.waiting, "task"))];
+    let mut parts = vec![format!("{} in line", landfall_text::pluralize(queue.waiting, "task"))];
     for batch in &queue.batches {
         let members: Vec<String> = batch.members.iter().map(ToString::to_string).collect();
         parts.push(format!("{} ({}) {}", batch.batch, members.join(" "), batch.doing));
@@ -216,14 +226,17 @@ fn account_line(account: &AccountLine, now_ms: i64) -> String {
         many => format!("; {} wait", many.join(", ")),
     };
     let used = account.used_percent.map(|percent| format!("{percent} % used"));
-    let resets = account.resets_ms.map(|at| format!(", begins anew at {}", format::until(at, now_ms)));
+    let resets =
+        account.resets_ms.map(|at| format!(", begins anew at {}", landfall_text::format_until(at, now_ms)));
     let name = &account.account;
     match (account.state, account.until_ms) {
         (AccountStanding::UsedUp, Some(until)) if until > now_ms => {
-            let left = format::duration(u64::try_from(until - now_ms).unwrap_or(0));
-            let at = format::until(until, now_ms);
+            let left = landfall_text::format_duration(u64::try_from(until - now_ms).unwrap_or(0));
+            let at = landfall_text::format_until(until, now_ms);
             match account.until_is_a_guess {
-                true => format!("{name}: used up, the agent named no reset; next try in {left}, a guess, at {at}{wait}"),
+                true => format!(
+                    "{name}: used up, the agent named no reset; next try in {left}, a guess, at {at}{wait}"
+                ),
                 false => format!("{name}: used up, {left} left, until {at}{wait}"),
             }
         }
@@ -231,7 +244,7 @@ fn account_line(account: &AccountLine, now_ms: i64) -> String {
         (AccountStanding::Troubled, Some(until)) if until > now_ms => {
             format!(
                 "{name}: its provider has trouble; one agent tries it at {}{wait}",
-                format::until(until, now_ms)
+                landfall_text::format_until(until, now_ms)
             )
         }
         (AccountStanding::Troubled, _) => {

@@ -1,10 +1,10 @@
 //! `landfall stop`: stops the run, or one task of it.
 
 use landfall_api::{Ask, StopAsked, Stopped, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Stop the run, or one task
 ///
@@ -27,6 +27,6 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn text(stopped: &Stopped) -> String {
-    let details = stopped.details.iter().map(|line| format!("- {}\n", clean(line)));
-    format!("{}\n{}", clean(&stopped.text), details.collect::<String>())
+    let details = stopped.details.iter().map(|line| format!("- {}\n", escape_line(line)));
+    format!("{}\n{}", escape_line(&stopped.text), details.collect::<String>())
 }

@@ -1,11 +1,11 @@
 //! `landfall objective show`: what a task is for, in a dialogue.
 
 use landfall_api::{Ask, Target, TargetConfirm, TargetSay, TaskAsked, TaskId};
+use landfall_text::control_chars::{escape_block, escape_line};
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{clean, clean_block};
 
 /// Show the objective of a task, answer questions about it or confirm it
 ///
@@ -58,7 +58,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn text(target: &Target) -> String {
-    let mut text = format!("{}\n", clean(&target.progress.strip));
+    let mut text = format!("{}\n", escape_line(&target.progress.strip));
     let confirmed = match (target.revision, target.confirmed) {
         (0, _) => "no objective is worked out yet".to_owned(),
         (revision, Some(confirmed)) if revision == confirmed => {
@@ -69,36 +69,36 @@ fn text(target: &Target) -> String {
     };
     text.push_str(&format!("\n{confirmed}\n"));
     for (at, item) in target.items.iter().enumerate() {
-        text.push_str(&format!("{}. {}\n", at + 1, clean(&item.text)));
+        text.push_str(&format!("{}. {}\n", at + 1, escape_line(&item.text)));
         for it in &item.requirements {
             let covered = it.coverage.map(|share| format!(", covered {share:.2}")).unwrap_or_default();
             let focus = if it.focus { ", in this stage" } else { "" };
             text.push_str(&format!(
                 "   R{} ({}{covered}{focus}) {}\n",
                 it.number,
-                clean(&it.weight),
-                clean(&it.text)
+                escape_line(&it.weight),
+                escape_line(&it.text)
             ));
             if !it.criteria.is_empty() {
-                text.push_str(&format!("      holds when: {}\n", clean(&it.criteria)));
+                text.push_str(&format!("      holds when: {}\n", escape_line(&it.criteria)));
             }
         }
     }
     for constraint in &target.constraints {
-        text.push_str(&format!("   always: {}\n", clean(constraint)));
+        text.push_str(&format!("   always: {}\n", escape_line(constraint)));
     }
     if !target.plan.is_empty() {
         text.push_str(&format!("\nplan, {} of {} done\n", target.progress.plan_done, target.plan.len()));
         for step in &target.plan {
             let mark = if step.done { "x" } else { " " };
-            text.push_str(&format!("   [{mark}] {}. {}\n", step.number, clean(&step.title)));
+            text.push_str(&format!("   [{mark}] {}. {}\n", step.number, escape_line(&step.title)));
         }
     }
     if !target.proofs.is_empty() {
         text.push_str(&format!("\nchecks, {}/{} proved\n", target.progress.proofs_done, target.proofs.len()));
         for proof in &target.proofs {
-            let (of, command) = (clean(&proof.of), clean(&proof.command));
-            text.push_str(&format!("   {of}, {}: {command}\n", clean(&proof.standing)));
+            let (of, command) = (escape_line(&proof.of), escape_line(&proof.command));
+            text.push_str(&format!("   {of}, {}: {command}\n", escape_line(&proof.standing)));
         }
     }
     if !target.stages.is_empty() || target.stage.is_some() {
@@ -117,7 +117,11 @@ fn text(target: &Target) -> String {
         text.push_str(&format!("   met at {:.2}\n", target.satisfied_at));
     }
     for it in &target.exclusions {
-        text.push_str(&format!("   given up: {} ({})\n", clean(&it.direction), clean(&it.reason)));
+        text.push_str(&format!(
+            "   given up: {} ({})\n",
+            escape_line(&it.direction),
+            escape_line(&it.reason)
+        ));
     }
     if !target.refinements.is_empty() {
         text.push_str("\nrefinements\n");
@@ -127,8 +131,8 @@ fn text(target: &Target) -> String {
                 "   {} ({}{}) {}\n",
                 it.number,
                 it.state,
-                clean(&impact),
-                clean(&it.text)
+                escape_line(&impact),
+                escape_line(&it.text)
             ));
         }
     }
@@ -142,16 +146,16 @@ fn text(target: &Target) -> String {
             text.push_str(&format!(
                 "   {stage}{} {}{composite} {}\n",
                 it.checkpoint,
-                clean(&it.verdict),
-                clean(&scores.join(" "))
+                escape_line(&it.verdict),
+                escape_line(&scores.join(" "))
             ));
             for reason in &it.reasons {
-                text.push_str(&format!("      {}\n", clean(reason)));
+                text.push_str(&format!("      {}\n", escape_line(reason)));
             }
         }
     }
     if let Some(question) = &target.question {
-        text.push_str(&format!("\nit asks you:\n{}\n", clean_block(question)));
+        text.push_str(&format!("\nit asks you:\n{}\n", escape_block(question)));
     }
     text
 }

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house;
 
 /// Print the access token of this project's server
 ///
@@ -30,7 +29,7 @@ struct Token {
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let token = match args.agent {
         Some(label) => context.service()?.agent_token(AgentTokenAsked { label })?.token,
-        None => house::token(&context.at, args.renew)?,
+        None => crate::house::token(&context.at, args.renew)?,
     };
     context.answer(&Token { token }, |it| format!("{}\n", it.token))?;
     Ok(Exit::Ok)

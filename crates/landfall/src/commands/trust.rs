@@ -2,11 +2,13 @@
 
 use std::io::Write as _;
 
+use crate::house::{TrustReport, TrustedBy};
+use landfall_text::control_chars::escape_line;
+
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house::{self, TrustReport, TrustedBy};
 use crate::presence;
-use crate::say::{clean, talk};
+use crate::say::talk;
 
 /// Show settings that need your trust, and trust them
 ///
@@ -22,11 +24,11 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if let Some(digest) = &args.yes {
-        let report = house::trust(&context.at, digest, TrustedBy::Script)?;
+        let report = crate::house::trust(&context.at, digest, TrustedBy::Script)?;
         context.answer(&report, |_| "trusted\n".to_owned())?;
         return Ok(Exit::Ok);
     }
-    let report = house::trust_report(&context.at)?;
+    let report = crate::house::trust_report(&context.at)?;
     context.answer(&report, text)?;
     if report.trusted || context.json {
         return Ok(Exit::Ok);
@@ -47,7 +49,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::NeedsYou, "not confirmed, so nothing was trusted"));
     }
     // By the digest that was shown: a change in between is refused.
-    house::trust(&context.at, &report.digest, TrustedBy::Person)?;
+    crate::house::trust(&context.at, &report.digest, TrustedBy::Person)?;
     talk("trusted; any change of these settings asks again");
     Ok(Exit::Ok)
 }
@@ -64,12 +66,12 @@ fn text(report: &TrustReport) -> String {
         (false, true) => "these settings have changed since you trusted them",
         (false, false) => "these settings do not count until you trust them",
     };
-    let mut text = format!("{}: {state}\n", clean(&report.root));
+    let mut text = format!("{}: {state}\n", escape_line(&report.root));
     for line in &report.settings {
-        text += &format!("  {} = {}  ({})\n", clean(&line.key), clean(&line.value), line.why);
+        text += &format!("  {} = {}  ({})\n", escape_line(&line.key), escape_line(&line.value), line.why);
     }
     for script in &report.scripts {
-        text += &format!("  runs the file {}; a change of it asks again\n", clean(script));
+        text += &format!("  runs the file {}; a change of it asks again\n", escape_line(script));
     }
     text + &format!("digest {}\n", report.digest)
 }

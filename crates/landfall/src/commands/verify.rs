@@ -1,12 +1,12 @@
 //! `landfall issue verify`: whether an issue holds what it asks for.
 
 use landfall_api::{IssueNumber, IssueVerified, VerifyAsked};
+use landfall_text::control_chars::escape_line;
+use landfall_text::pluralize;
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format::plural;
-use crate::house;
-use crate::say::{clean, talk};
+use crate::say::talk;
 use crate::table::Table;
 
 /// Check the acceptance criteria of an issue, and update the issue
@@ -48,20 +48,20 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let Args { issue, pr, full, safe: _, allow_localhost, dry_run, judge } = args;
     let (issue, pr) = (IssueNumber(issue), pr.map(IssueNumber));
     let asked = VerifyAsked { issue, pr, full, allow_localhost, dry_run, judge };
-    let seen = house::verify(&context.at, &asked, &mut |line| {
+    let seen = crate::house::verify(&context.at, &asked, &mut |line| {
         if !context.json {
-            talk(&clean(line));
+            talk(&escape_line(line));
         }
     })?;
     context.answer(&seen, text)?;
     if !context.json {
         for note in &seen.notes {
-            talk(&format!("note: {}", clean(note)));
+            talk(&format!("note: {}", escape_line(note)));
         }
         if seen.dry_run {
             talk("nothing was changed: this was a dry run");
         } else if seen.ticked > 0 {
-            talk(&format!("{} ticked", plural(seen.ticked, "box").replace("boxs", "boxes")));
+            talk(&format!("{} ticked", pluralize(seen.ticked, "box").replace("boxs", "boxes")));
         }
     }
     Ok(match seen.outcome.as_str() {

@@ -1,11 +1,11 @@
 //! `landfall why`: one sentence.
 
 use landfall_api::{Ask, ClashLine, TaskAsked, TaskId};
+use landfall_text::control_chars::escape_line;
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
 
 /// Show why a task is in its current state
 #[derive(clap::Args)]
@@ -17,10 +17,10 @@ pub struct Args {
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let why = context.service()?.why(TaskAsked { task: args.task })?;
     context.answer(&why, |why| {
-        let details: String = why.details.iter().map(|line| format!("  {}\n", clean(line))).collect();
+        let details: String = why.details.iter().map(|line| format!("  {}\n", escape_line(line))).collect();
         let clashes: String =
-            why.clashes.iter().map(|clash| format!("  {}\n", clean(&unfit(clash)))).collect();
-        format!("{}\n{details}{clashes}", clean(&why.sentence))
+            why.clashes.iter().map(|clash| format!("  {}\n", escape_line(&unfit(clash)))).collect();
+        format!("{}\n{details}{clashes}", escape_line(&why.sentence))
     })?;
     Ok(Exit::Ok)
 }

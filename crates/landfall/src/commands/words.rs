@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use crate::house::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_api::{BudgetLine, BudgetOf, Changed, NewTask, Size, TaskRef, Usage};
+use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
 use crate::exit::Failure;
-use crate::format;
-use crate::house::{USER_FILE_BYTES_MAX, read_user_file};
-use crate::say::clean;
 
 /// What somebody said in words, or on stdin for `-`.
 pub fn said(context: &Context, words: &[String]) -> Result<String, Failure> {
@@ -64,7 +63,7 @@ pub fn text_or_file(
 
 /// Tasks that changed, a line each.
 pub fn changed(changed: &Changed) -> String {
-    changed.tasks.iter().map(|task| format!("{}\n", clean(&task.text))).collect()
+    changed.tasks.iter().map(|task| format!("{}\n", escape_line(&task.text))).collect()
 }
 
 /// Tasks that are not there yet, as a tree: each with its size, its needs and what must hold.
@@ -109,9 +108,9 @@ fn batch_lines(place: TaskRef, depth: usize, task: &NewTask, group: bool) -> Str
         about.push("draft".to_owned());
     }
     let about = if about.is_empty() { String::new() } else { format!("  ({})", about.join(", ")) };
-    let mut text = format!("{indent}{place} {}{}\n", clean(&task.title), clean(&about));
+    let mut text = format!("{indent}{place} {}{}\n", escape_line(&task.title), escape_line(&about));
     for criterion in &task.criteria {
-        text += &format!("{indent}   - {}\n", clean(criterion));
+        text += &format!("{indent}   - {}\n", escape_line(criterion));
     }
     text
 }
@@ -121,7 +120,7 @@ pub fn size(text: &str) -> Result<Size, String> {
     text.parse().map_err(|error: landfall_api::UnknownWord| error.to_string())
 }
 
-/// What agents used: `12.3k (10.0k in, 8.1k of it cached, 2.3k out) in 14 turns`.
+/// What agents used: `12.3k (10k in, 8.1k of it cached, 2.3k out) in 14 turns`.
 pub fn usage(usage: &Usage) -> String {
     let all = usage.tokens_in.saturating_add(usage.tokens_out);
     if all == 0 {
@@ -129,33 +128,34 @@ pub fn usage(usage: &Usage) -> String {
     }
     let cached = match usage.tokens_cached {
         0 => String::new(),
-        cached => format!(" ({} of it cached)", format::count(cached)),
+        cached => format!(" ({} of it cached)", landfall_text::format_count(cached)),
     };
     let turns = match usage.turns {
         0 => String::new(),
-        turns => format!(" in {}", format::plural(turns, "turn")),
+        turns => format!(" in {}", landfall_text::pluralize(turns, "turn")),
     };
-    let (read, written) = (format::count(usage.tokens_in), format::count(usage.tokens_out));
-    format!("{}{}: {read} in{cached}, {written} out{turns}", usage.prefix(), format::count(all))
+    let (read, written) =
+        (landfall_text::format_count(usage.tokens_in), landfall_text::format_count(usage.tokens_out));
+    format!("{}{}: {read} in{cached}, {written} out{turns}", usage.prefix(), landfall_text::format_count(all))
 }
 
-/// Money that agents used, and what it leaves out: `at least $1.20, without 3.0k tokens that have no price`. None: nothing is
+/// Money that agents used, and what it leaves out: `at least $1.20, without 3k tokens that have no price`. None: nothing is
 /// known about money.
 pub fn cost(usage: &Usage) -> Option<String> {
     let unpriced = match usage.tokens_without_price {
         0 => String::new(),
-        some => format!(", without {} tokens that have no price", format::count(some)),
+        some => format!(", without {} tokens that have no price", landfall_text::format_count(some)),
     };
-    usage.cost_usd.map(|usd| format!("{}{}{unpriced}", usage.prefix(), format::usd(usd)))
+    usage.cost_usd.map(|usd| format!("{}{}{unpriced}", usage.prefix(), landfall_text::format_usd(usd)))
 }
 
 /// A budget: `task: $0.20 of $1.00`.
 pub fn budget(line: &BudgetLine) -> String {
     let shown = |amount: f64| match line.of {
-        BudgetOf::Usd => format::usd(amount),
-        BudgetOf::Tokens => format::count(whole(amount)),
+        BudgetOf::Usd => landfall_text::format_usd(amount),
+        BudgetOf::Tokens => landfall_text::format_count(whole(amount)),
         BudgetOf::Turns => whole(amount).to_string(),
-        BudgetOf::Time => format::duration(whole(amount)),
+        BudgetOf::Time => landfall_text::format_duration(whole(amount)),
     };
     let unit = match line.of {
         BudgetOf::Usd => "",

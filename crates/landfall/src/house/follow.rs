@@ -22,7 +22,7 @@ use landfall_trackers::tracker::{
 use super::place::Place;
 use super::writes::{Clerk, unexpected};
 use super::{backlog, issues, moment, problem, reconcile, verify, wire};
-use crate::say::shell_word;
+use landfall_text::quote_shell_word as shell_word;
 
 /// So many triaged issues are looked through for small ones.
 const LOOKED_THROUGH: usize = 200;

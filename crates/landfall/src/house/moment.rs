@@ -110,7 +110,7 @@ fn tenths(count: u64, unit: &str) -> String {
 
 /// `1 iteration`, `2 iterations`.
 pub(super) fn count(number: u64, one: &str) -> String {
-    crate::format::plural(number, one)
+    landfall_text::pluralize(number, one)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use landfall_engine::{AskError, OpenError, flows};
 use serde_json::json;
 
 use super::{moment, place, wire};
-use crate::say::shell_word;
+use landfall_text::quote_shell_word as shell_word;
 
 const ROOM: &str =
     "make room on the disk; `landfall project reclaim --dry-run` shows what Landfall itself can give back";

@@ -127,7 +127,7 @@ fn no_proposal(error: &ProposeError) -> Problem {
             (ProblemCode::AgentFailed, "say the goal more precisely; nothing was added".to_owned())
         }
         ProposeError::Quota { until } => {
-            let when = until.map(|until| format!(" until {}", crate::format::moment(until.0)));
+            let when = until.map(|until| format!(" until {}", landfall_text::format_local(until.0)));
             (
                 ProblemCode::AgentFailed,
                 format!("wait{}, or ask another agent with `--agent`", when.unwrap_or_default()),

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::house::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_agents::Stream;
 use landfall_agents::script::{Commit, Mode, Note, Script, ScriptError, Turn};
 use thiserror::Error;
@@ -15,7 +16,6 @@ use super::args::{Part, read};
 use super::misbehave::{Next, misbehave};
 use super::voice::Voice;
 use super::{children, git, weaken, work};
-use crate::house::{USER_FILE_BYTES_MAX, read_user_text};
 
 /// The exit code when the script asks for something that cannot be done: not 1, which is what agents fail with.
 const CANNOT: u8 = 70;

@@ -1,5 +1,6 @@
 //! Puts panels, screens, popups and toasts on the screen: all of them where there is room, one at a time where there is not.
 
+use landfall_text::control_chars::escape_line;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -10,8 +11,7 @@ use super::header;
 use super::state::{Choice, Page, Panel, Popup, Screen, Scroll, State, TextPopup, Tone};
 use super::theme::Theme;
 use super::views::{self, text::Text};
-use crate::format;
-use crate::say::{clean, shorten};
+use crate::say::shorten;
 
 const ALL_COLUMNS_MIN: u16 = 30; // below that only a word of apology fits
 const ALL_ROWS_MIN: u16 = 8;
@@ -115,7 +115,8 @@ fn tab_name(panel: Panel, state: &State) -> String {
 }
 
 fn panel_title(panel: Panel, state: &State) -> String {
-    let filter = |text: &str| if text.is_empty() { String::new() } else { format!(" /{}", clean(text)) };
+    let filter =
+        |text: &str| if text.is_empty() { String::new() } else { format!(" /{}", escape_line(text)) };
     match panel {
         Panel::Log if state.entry.is_some() => {
             format!("Log{} · stands still, G follows", filter(&state.log_filter))
@@ -189,7 +190,8 @@ fn screen_on_top(frame: &mut Frame<'_>, area: Rect, screen: Screen, state: &Stat
 /// The task and its pages, the open one marked.
 fn task_frame(state: &State, width: usize) -> Block<'static> {
     let Some(open) = &state.open else { return frame_of("", true) };
-    let title = open.detail.as_ref().map(|detail| clean(&detail.line.title).into_owned()).unwrap_or_default();
+    let title =
+        open.detail.as_ref().map(|detail| escape_line(&detail.line.title).into_owned()).unwrap_or_default();
     let pages: Vec<String> = Page::ALL
         .iter()
         .map(
@@ -216,7 +218,7 @@ fn counts_line(state: &State, width: usize) -> Line<'static> {
         .collect();
     let mut text = if counts.is_empty() { "no tasks yet".to_owned() } else { counts.join("  ") };
     if let Some(disk) = &status.disk {
-        text += &format!("  │ {} free", format::bytes(disk.free_bytes));
+        text += &format!("  │ {} free", landfall_text::format_bytes(disk.free_bytes));
     }
     Line::styled(shorten(&text, width).into_owned(), Theme::dim())
 }
@@ -316,11 +318,11 @@ fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme
         let sign = if *chosen { "[x]" } else { "[ ]" };
         let style = if popup.field == place + 1 { Theme::chosen() } else { Style::new() };
         let text = format!("{sign} {name:<12} {meaning}");
-        lines.push(Line::styled(shorten(&clean(&text), room).into_owned(), style));
+        lines.push(Line::styled(shorten(&escape_line(&text), room).into_owned(), style));
     }
     lines.push(Line::default());
     let (last, style) = match (&popup.problem, popup.sending) {
-        (Some(problem), _) => (format!("✗ {}", clean(problem)), theme.bad()),
+        (Some(problem), _) => (format!("✗ {}", escape_line(problem)), theme.bad()),
         (None, true) => ("sent; one moment …".to_owned(), Theme::strong()),
         (None, false) if popup.issues.is_empty() => {
             ("Enter sends · ^J new line · Esc leaves".to_owned(), Theme::dim())
@@ -331,7 +333,7 @@ fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme
     };
     lines.extend(views::text::wrap(&last, room).into_iter().map(|row| Line::styled(row, style)));
     let place = middle(area, width, rows(&lines).saturating_add(2));
-    let title = Span::styled(format!(" {} ", shorten(&clean(&popup.title), room)), Theme::strong());
+    let title = Span::styled(format!(" {} ", shorten(&escape_line(&popup.title), room)), Theme::strong());
     let block = Block::bordered().border_type(BorderType::Double).title(title);
     let inside = block.inner(place);
     frame.render_widget(Clear, place);
@@ -362,7 +364,7 @@ fn choice_popup(
     }
     text.item("[Esc]", Theme::strong(), "leaves it as it is");
     let place = middle(area, width, rows(&text.lines).saturating_add(2));
-    let title = Span::styled(format!(" {} ", clean(title)), theme.warn());
+    let title = Span::styled(format!(" {} ", escape_line(title)), theme.warn());
     frame.render_widget(Clear, place);
     frame.render_widget(
         Paragraph::new(text.lines).block(Block::bordered().border_type(BorderType::Double).title(title)),

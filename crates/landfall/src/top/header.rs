@@ -1,6 +1,7 @@
 //! The first lines: who picks, the run, slots, money, allowances, the sprint; and what must not be missed.
 
 use landfall_api::{AccountLine, AccountStanding, Mode, StatusReport};
+use landfall_text::control_chars::escape_line;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -8,8 +9,7 @@ use super::inbox::is_urgent;
 use super::state::{Link, State};
 use super::theme::Theme;
 use super::views::{bar, sprint};
-use crate::format;
-use crate::say::{clean, shorten};
+use crate::say::shorten;
 
 type Part = (String, Style);
 
@@ -60,8 +60,9 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
     let mut parts = vec![mode(status, theme)];
     match &status.run {
         Some(run) => {
-            let took = format::duration(u64::try_from(state.now_ms - run.since_ms).unwrap_or(0));
-            parts.push((clean(&format!("{} {} {took}", run.run, run.mode)).into_owned(), plain));
+            let took =
+                landfall_text::format_duration(u64::try_from(state.now_ms - run.since_ms).unwrap_or(0));
+            parts.push((escape_line(&format!("{} {} {took}", run.run, run.mode)).into_owned(), plain));
             parts.push((format!("slots {}/{}", run.agents, run.slots), plain));
         }
         None if status.engine.is_some() => parts.push(("no run".to_owned(), plain)),
@@ -73,7 +74,8 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
     }
     let today = status.spending.iter().find(|line| line.scope == "day");
     if let Some(spent) = today.or(status.spending.first()) {
-        let tokens = format::count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
+        let tokens =
+            landfall_text::format_count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
         let cost = crate::commands::words::cost(&spent.usage);
         let cost = cost.map(|cost| format!("{cost} · ")).unwrap_or_default();
         let when = if spent.scope == "day" { "today" } else { "this run" };
@@ -82,7 +84,7 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
     parts.extend(status.accounts.iter().map(|account| quota(account, state.now_ms, theme)));
     let base = &status.base;
     parts.push((
-        clean(&format!("{} {}", base.branch, format::commit(&base.commit))).into_owned(),
+        escape_line(&format!("{} {}", base.branch, landfall_text::short_commit(&base.commit))).into_owned(),
         Theme::dim(),
     ));
     parts
@@ -100,9 +102,9 @@ fn mode(status: &StatusReport, theme: Theme) -> Part {
 fn quota(account: &AccountLine, now_ms: i64, theme: Theme) -> Part {
     let left = |at: Option<i64>| {
         let left = at.filter(|at| *at > now_ms).map(|at| u64::try_from(at - now_ms).unwrap_or(0));
-        left.map(format::duration)
+        left.map(landfall_text::format_duration)
     };
-    let name = clean(&account.account).into_owned();
+    let name = escape_line(&account.account).into_owned();
     match account.state {
         AccountStanding::Open => {
             let used = account
@@ -128,7 +130,7 @@ fn sprint_line(state: &State, width: usize) -> Option<Line<'static>> {
     let columns = (width / 5).min(30);
     let drawn =
         state.sprint.as_ref().map(|report| bar(sprint::progress(report, state.now_ms), columns) + " ");
-    let text = format!("{}{}", drawn.unwrap_or_default(), clean(text));
+    let text = format!("{}{}", drawn.unwrap_or_default(), escape_line(text));
     Some(Line::raw(shorten(&text, width).into_owned()))
 }
 
@@ -136,27 +138,27 @@ fn sprint_line(state: &State, width: usize) -> Option<Line<'static>> {
 fn alerts(state: &State, theme: Theme) -> Vec<Part> {
     let mut alerts = Vec::new();
     if let Link::Lost { since_ms, problem } = &state.link {
-        let since = format::duration(u64::try_from(state.now_ms - since_ms).unwrap_or(0));
+        let since = landfall_text::format_duration(u64::try_from(state.now_ms - since_ms).unwrap_or(0));
         alerts.push((
-            format!("CANNOT BE REACHED for {since}, trying again: {}", clean(&problem.message)),
+            format!("CANNOT BE REACHED for {since}, trying again: {}", escape_line(&problem.message)),
             theme.bad(),
         ));
     }
     let Some(status) = state.status() else { return alerts };
     if let Some(pause) = status.pilot.as_ref().and_then(|pilot| pilot.pause.as_ref()) {
-        alerts.push((format!("PAUSED: {} · p goes on", clean(&pause.reason)), theme.warn()));
+        alerts.push((format!("PAUSED: {} · p goes on", escape_line(&pause.reason)), theme.warn()));
     } else if let Some(pilot) = status.pilot.as_ref().filter(|pilot| pilot.phase == "waiting for you") {
-        alerts.push((format!("YOUR TURN: {}", clean(&pilot.text)), theme.warn()));
+        alerts.push((format!("YOUR TURN: {}", escape_line(&pilot.text)), theme.warn()));
     }
     if let Some(spent) = crate::commands::words::blocking_budget(&status.budgets) {
-        alerts.push((format!("OUT OF BUDGET: {}", clean(&spent)), theme.warn()));
+        alerts.push((format!("OUT OF BUDGET: {}", escape_line(&spent)), theme.warn()));
     }
     if let Some(hold) = status.queue.as_ref().and_then(|queue| queue.hold.as_ref()) {
-        alerts.push((format!("NOTHING LANDS: {} · M says more", clean(&hold.reason)), theme.warn()));
+        alerts.push((format!("NOTHING LANDS: {} · M says more", escape_line(&hold.reason)), theme.warn()));
     }
     if let Some(held) = &status.base.held {
-        alerts.push((format!("HELD: {}", clean(held)), theme.warn()));
+        alerts.push((format!("HELD: {}", escape_line(held)), theme.warn()));
     }
-    alerts.extend(status.warnings.iter().map(|text| (format!("! {}", clean(text)), theme.warn())));
+    alerts.extend(status.warnings.iter().map(|text| (format!("! {}", escape_line(text)), theme.warn())));
     alerts
 }

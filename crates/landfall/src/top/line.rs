@@ -3,9 +3,8 @@
 //! The cursor stands between letters as people see them, so a flag or an accented letter is one step.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use landfall_text::control_chars::escape_line;
 use unicode_segmentation::UnicodeSegmentation as _;
-
-use crate::say::clean;
 
 const BYTES_MAX: usize = 64 * 1024; // a page-long answer fits many times; a pasted core dump does not
 
@@ -134,7 +133,7 @@ impl Line {
                 column = 0;
                 continue;
             }
-            let shown = clean(letter);
+            let shown = escape_line(letter);
             let wide = console::measure_text_width(&shown);
             // A column is left free, so that the cursor behind the last letter has a place.
             if column + wide > width - 1 && column > 0 {

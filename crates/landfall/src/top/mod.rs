@@ -23,22 +23,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use crate::format as clock;
 use crossterm::event::{Event, read};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
-use crate::{format, house};
 use screen::Screen;
 use state::{About, Action, News, State};
 use worker::{Door, Worker};
 
 /// Shows a project until the person leaves.
-pub fn top(at: &house::At) -> Result<Exit, Failure> {
+pub fn top(at: &crate::house::At) -> Result<Exit, Failure> {
     let fail = |error: io::Error| Failure::new(Exit::Internal, format!("show the run: {error}"));
     let (news, heard) = channel();
     let here = at.clone();
-    let door: Arc<Door> = Arc::new(move || house::service(&here));
+    let door: Arc<Door> = Arc::new(move || crate::house::service(&here));
     door()?; // a folder that is no project is said so before the terminal changes
     // Two, so that a look at the project never waits behind an order, nor an order behind a large diff.
     let looks = Worker::start("looks", door.clone(), news.clone()).map_err(fail)?;
@@ -62,19 +62,19 @@ enum Left {
 }
 
 fn drive(screen: &mut Screen, heard: &Receiver<News>, looks: &Worker, orders: &Worker) -> io::Result<Left> {
-    let mut state = State::new(screen.size()?, format::now_ms());
+    let mut state = State::new(screen.size()?, clock::now_ms());
     let mut next = Some(News::Tick);
     loop {
         // Everything that came in is taken before it is drawn: a burst costs one drawing.
         while let Some(news) = next {
             let left = if matches!(news, News::Leave) { Left::Signal } else { Left::Quit };
-            for action in state.update(news, format::now_ms()) {
+            for action in state.update(news, clock::now_ms()) {
                 match action {
                     Action::Quit => return Ok(left),
                     Action::Suspend => {
                         screen.suspend()?;
                         let (columns, rows) = screen.size()?;
-                        state.update(News::Resized(columns, rows), format::now_ms());
+                        state.update(News::Resized(columns, rows), clock::now_ms());
                     }
                     Action::Call(about @ (About::Poll(_) | About::Page(_)), request) => {
                         looks.ask(about, request)
@@ -93,7 +93,7 @@ fn drive(screen: &mut Screen, heard: &Receiver<News>, looks: &Worker, orders: &W
             return Err(io::Error::other("a thread that asks the engine has ended"));
         }
         const SLEEP_MAX_MS: i64 = 60_000;
-        let sleep_ms = (state.wake_ms() - format::now_ms()).clamp(1, SLEEP_MAX_MS);
+        let sleep_ms = (state.wake_ms() - clock::now_ms()).clamp(1, SLEEP_MAX_MS);
         next = match heard.recv_timeout(Duration::from_millis(sleep_ms.unsigned_abs())) {
             Ok(news) => Some(news),
             Err(RecvTimeoutError::Timeout) => Some(News::Tick),

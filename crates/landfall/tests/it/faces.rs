@@ -139,7 +139,7 @@ fn edge_12_show_and_log_tell_of_every_run_of_the_agent() {
     }
     let shown = scratch.landfall(&["show", "T1"]).ok();
     for words in [
-        "2.0k: 1.8k in, 200 out",
+        "2k: 1.8k in, 200 out",
         "$0.04, as the agent says",
         "iteration 2 by default with m-1 (resumed session s-1, sandbox isolated): the agent says it is done",
     ] {

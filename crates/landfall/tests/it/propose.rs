@@ -82,7 +82,7 @@ fn a_good_proposal_is_added_with_yes_and_its_order_holds() {
     );
     for words in [
         "proposal 1: 3 tasks in 1 group; 1 round, ",
-        "1.0k tokens, $0.02",
+        "1k tokens, $0.02",
         "#1 The log\n  #2 Write the end  (S, needs #3, #4)\n     - `c` is in the log\n  #3 Write the beginning  (S)",
         "#4 Write the middle  (S, needs #3)",
         "added; `landfall run` works on them",

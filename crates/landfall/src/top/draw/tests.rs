@@ -117,5 +117,5 @@ fn a_project_that_is_away_is_said_so_above_everything() {
     sample.answer(About::Poll(Poll::Journal), Err(Problem::new(ProblemCode::Internal, "the disk is away")));
     sample.tick(65_000);
     let text = screen(&sample);
-    assert!(text.contains("CANNOT BE REACHED for 1m 05s, trying again: the disk is away"), "{text}");
+    assert!(text.contains("CANNOT BE REACHED for 1m 5s, trying again: the disk is away"), "{text}");
 }

@@ -8,7 +8,6 @@ use landfall_api::{
 use super::{
     About, Action, Choice, OpenTask, Page, Panel, Popup, Purpose, Screen, Scroll, State, TextPopup, Tone, Way,
 };
-use crate::format;
 use crate::top::inbox;
 use crate::top::keys::Command;
 use crate::top::line::Line;
@@ -399,7 +398,7 @@ impl State {
     fn start(&mut self) {
         let ready = self.status().and_then(|status| status.counts.get(&Status::Ready)).copied().unwrap_or(0);
         let asked = RunAsked { attended: true, ..RunAsked::default() };
-        let ready = format::plural(ready, "task");
+        let ready = landfall_text::pluralize(ready, "task");
         self.popup = Some(Popup::Choice {
             title: "Start a run?".to_owned(),
             text: vec![format!("{ready} ready. Agents begin to work as the settings say.")],
@@ -447,8 +446,8 @@ impl State {
             Mode::SemiAuto => {
                 let text = format!(
                     "{} ready. Up to {} work at once, without anybody asked before each.",
-                    format::plural(ready, "task"),
-                    format::plural(slots.into(), "agent")
+                    landfall_text::pluralize(ready, "task"),
+                    landfall_text::pluralize(slots.into(), "agent")
                 );
                 self.popup = Some(Popup::Choice {
                     title: "Autopilot on?".to_owned(),

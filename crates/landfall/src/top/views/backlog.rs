@@ -1,10 +1,11 @@
 //! Every task, one row each.
 
 use landfall_api::TaskLine;
+use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
 use super::{fit, sign, window};
-use crate::say::{clean, shorten};
+use crate::say::shorten;
 use crate::top::state::State;
 use crate::top::theme::Theme;
 
@@ -53,10 +54,10 @@ fn row(line: &TaskLine, width: usize, chosen: bool, theme: Theme) -> Line<'stati
         let needs: Vec<String> = line.needs.iter().map(ToString::to_string).collect();
         more.push(format!("needs {}", needs.join(" ")));
     }
-    let more = clean(&more.join(" · ")).into_owned();
+    let more = escape_line(&more.join(" · ")).into_owned();
     let more = shorten(&more, width / 3).into_owned();
     let used = start.chars().count() + status.chars().count() + console::measure_text_width(&more) + 1;
-    let title = fit(&clean(&line.title), width.saturating_sub(used));
+    let title = fit(&escape_line(&line.title), width.saturating_sub(used));
     let row = if chosen { Theme::chosen() } else { ratatui::style::Style::new() };
     Line::from(vec![
         Span::styled(start, row),

@@ -4,7 +4,6 @@ use landfall_api::CheckState;
 use ratatui::text::Line;
 
 use super::text::Text;
-use crate::format;
 use crate::top::state::State;
 use crate::top::theme::Theme;
 
@@ -37,7 +36,11 @@ pub fn discoveries(state: &State, width: usize, _theme: Theme) -> Vec<Line<'stat
         let whom = if found.global { "for all" } else { "for its kin" };
         let times = if found.times > 1 { format!(", {} times", found.times) } else { String::new() };
         let head = format!("{} {} {whom}, {}{times}", found.number, found.task, found.impact);
-        text.item("•", Theme::strong(), &format!("{} ({head}, {})", found.text, format::moment(found.at_ms)));
+        text.item(
+            "•",
+            Theme::strong(),
+            &format!("{} ({head}, {})", found.text, landfall_text::format_local(found.at_ms)),
+        );
     }
     text.lines
 }

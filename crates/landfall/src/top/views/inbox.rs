@@ -1,10 +1,11 @@
 //! What waits for a person.
 
 use landfall_api::InboxKind;
+use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
 use super::{fit, window};
-use crate::say::{clean, shorten};
+use crate::say::shorten;
 use crate::top::inbox::{about, sign, words};
 use crate::top::state::State;
 use crate::top::theme::Theme;
@@ -38,13 +39,13 @@ pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: The
         lines.push(Line::from(vec![
             Span::styled(start, row),
             Span::styled(format!("{word} "), style),
-            Span::styled(fit(&clean(&item.title), room), row),
+            Span::styled(fit(&escape_line(&item.title), room), row),
         ]));
         let more = match about(item).len().saturating_sub(2) {
             0 => String::new(),
             more => format!(" (+{more})"),
         };
-        let text = clean(words(item));
+        let text = escape_line(words(item));
         let text = shorten(&text, width.saturating_sub(8 + more.len()));
         lines.push(Line::raw(format!("       {text}{more}")));
     }

@@ -1,11 +1,10 @@
 //! The journal.
 
 use landfall_api::LogEntry;
+use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
 use super::window;
-use crate::format;
-use crate::say::clean;
 use crate::top::state::State;
 use crate::top::theme::Theme;
 
@@ -52,8 +51,8 @@ pub fn line(entry: &LogEntry, theme: Theme) -> Line<'static> {
         _ => ratatui::style::Style::new(),
     };
     Line::from(vec![
-        Span::styled(format!("{} ", format::clock(entry.at_ms)), Theme::dim()),
+        Span::styled(format!("{} ", landfall_text::format_clock(entry.at_ms)), Theme::dim()),
         Span::styled(format!("{task:<5} "), Theme::strong()),
-        Span::styled(clean(&entry.text).into_owned(), style),
+        Span::styled(escape_line(&entry.text).into_owned(), style),
     ])
 }

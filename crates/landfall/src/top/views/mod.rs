@@ -14,12 +14,13 @@ pub mod text;
 use std::borrow::Cow;
 
 use landfall_api::Status;
+use landfall_text::control_chars::escape_line;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::state::{Screen, State};
 use super::theme::Theme;
-use crate::say::{clean, shorten};
+use crate::say::shorten;
 use text::Text;
 
 /// What a screen shows: built at once where it is short, taken line by line where it is long.
@@ -65,7 +66,7 @@ impl Content<'_> {
             Self::Built(lines) => lines[from..to].to_vec(),
             Self::Raw(lines, style) => {
                 let line = |line: &String| {
-                    Line::styled(clean(&line.replace('\t', "    ")).into_owned(), style(line, theme))
+                    Line::styled(escape_line(&line.replace('\t', "    ")).into_owned(), style(line, theme))
                 };
                 lines[from..to].iter().map(line).collect()
             }

@@ -1,12 +1,12 @@
 //! The landing queue: who stands in line, what is verified together, and the search for whoever made a batch red.
 
 use landfall_api::{BatchLine, QueueReport};
+use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
 use super::text::Text;
 use super::{fit, window};
-use crate::format;
-use crate::say::{clean, shorten};
+use crate::say::shorten;
 use crate::top::state::State;
 use crate::top::theme::Theme;
 
@@ -16,7 +16,7 @@ pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: The
     let mut lines = Vec::new();
     if let Some(hold) = &queue.hold {
         let text = format!("HELD: {}; {}", hold.reason, hold.hint);
-        lines.push(Line::styled(shorten(&clean(&text), width).into_owned(), theme.warn()));
+        lines.push(Line::styled(shorten(&escape_line(&text), width).into_owned(), theme.warn()));
     }
     for batch in &queue.batches {
         lines.push(Line::raw(shorten(&batch_line(batch), width).into_owned()));
@@ -36,8 +36,8 @@ pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: The
         let half = width.saturating_sub(start.len()) / 2;
         let row = if is_chosen { Theme::chosen() } else { Theme::strong() };
         lines.push(Line::from(vec![
-            Span::styled(format!("{start}{}", fit(&clean(&line.title), half.saturating_sub(1))), row),
-            Span::raw(format!(" {}", shorten(&clean(&line.text), half))),
+            Span::styled(format!("{start}{}", fit(&escape_line(&line.title), half.saturating_sub(1))), row),
+            Span::raw(format!(" {}", shorten(&escape_line(&line.text), half))),
         ]));
     }
     lines.truncate(rows);
@@ -51,7 +51,7 @@ fn batch_line(batch: &BatchLine) -> String {
     let culprit = batch.culprit.map(|task| format!("; {task} made it red")).unwrap_or_default();
     let text =
         format!("{} {}  {}  {on}{}{culprit}", batch.batch, members.join(" "), batch.drawing, batch.doing);
-    clean(&text).into_owned()
+    escape_line(&text).into_owned()
 }
 
 /// All of it.
@@ -60,7 +60,7 @@ pub fn report(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let QueueReport { line, batches, hold, past, flakes } = &**queue;
     let mut text = Text::new(width);
     if let Some(hold) = hold {
-        let since = format::moment(hold.since_ms);
+        let since = landfall_text::format_local(hold.since_ms);
         text.styled(&format!("HELD since {since}: {}", hold.reason), theme.warn());
         text.para(&hold.hint);
     }
@@ -69,7 +69,7 @@ pub fn report(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
         text.para("nobody");
     }
     for place in line {
-        let since = format::clock(place.since_ms);
+        let since = landfall_text::format_clock(place.since_ms);
         let sign = format!("{:>3} {:<5} {since}", place.place, place.task.to_string());
         text.item(&sign, Theme::strong(), &format!("{} · {}", place.title, place.text));
     }
@@ -84,7 +84,8 @@ pub fn report(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
         text.head("Latest");
     }
     for batch in past {
-        let ended = batch.ended_ms.map(|at| format!(", {}", format::moment(at))).unwrap_or_default();
+        let ended =
+            batch.ended_ms.map(|at| format!(", {}", landfall_text::format_local(at))).unwrap_or_default();
         text.para(&format!("{}{ended}", batch_line(batch)));
     }
     if !flakes.is_empty() {

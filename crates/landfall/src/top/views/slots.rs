@@ -1,11 +1,10 @@
 //! Who is at work.
 
 use landfall_api::ActiveLine;
+use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
 use super::{fit, window};
-use crate::format;
-use crate::say::clean;
 use crate::top::state::State;
 use crate::top::theme::Theme;
 
@@ -46,16 +45,17 @@ fn slot(
     let figures = format!(
         "{:>7} {:>7} {:>6}{}",
         format!("{}/{}", line.iteration, line.iterations_max),
-        format::duration(line.elapsed_ms.saturating_add(age)),
-        format::count(line.tokens),
-        line.cost_usd.map(|usd| format!(" {:>6}", format::usd(usd))).unwrap_or_default(),
+        landfall_text::format_duration(line.elapsed_ms.saturating_add(age)),
+        landfall_text::format_count(line.tokens),
+        line.cost_usd.map(|usd| format!(" {:>6}", landfall_text::format_usd(usd))).unwrap_or_default(),
     );
     let mark = if chosen { "▶" } else { " " };
     let start = format!("{mark}{number} {:<5} ", line.task.to_string());
-    let state_of = fit(&clean(&format!("{} · {}", line.step, doing)), if width > 100 { 30 } else { 18 });
+    let state_of =
+        fit(&escape_line(&format!("{} · {}", line.step, doing)), if width > 100 { 30 } else { 18 });
     let used =
         console::measure_text_width(&start) + console::measure_text_width(&state_of) + figures.len() + 2;
-    let title = fit(&clean(&line.title), width.saturating_sub(used));
+    let title = fit(&escape_line(&line.title), width.saturating_sub(used));
     let style = if chosen { Theme::chosen() } else { Theme::strong() };
     let alarm = matches!(class, Some("looping" | "dead" | "waiting for a person"));
     let doing_style = if alarm { theme.warn() } else { theme.lively() };
@@ -74,12 +74,15 @@ fn slot(
         more.push(said.clone());
     }
     if let Some(check) = &line.check {
-        let (elapsed, limit) = (format::duration(check.elapsed_ms), format::duration(check.limit_ms));
+        let (elapsed, limit) = (
+            landfall_text::format_duration(check.elapsed_ms),
+            landfall_text::format_duration(check.limit_ms),
+        );
         more.push(format!("check {}, {elapsed} of {limit}", check.check));
         more.push(check.last_line.clone());
     }
     more.retain(|part| !part.is_empty());
-    let more = clean(&more.join(" · ")).into_owned();
+    let more = escape_line(&more.join(" · ")).into_owned();
     [
         first,
         Line::styled(

@@ -5,7 +5,6 @@ use ratatui::text::Line;
 
 use super::text::Text;
 use super::{bar, sign};
-use crate::format;
 use crate::top::state::State;
 use crate::top::theme::Theme;
 
@@ -37,13 +36,16 @@ pub fn report(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
     text.para(&bar(progress(sprint, state.now_ms), width.min(60)));
     text.para(&sprint.verdict);
     text.field("phase", &format!("{} {}", sprint.phase, sprint.because));
-    text.field("began", &format::moment(sprint.started_ms));
-    text.field("worked", &format::duration(sprint.worked_ms));
-    let cost = sprint.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
-    text.field("spent", &format!("{} tokens{cost}", format::count(sprint.tokens)));
+    text.field("began", &landfall_text::format_local(sprint.started_ms));
+    text.field("worked", &landfall_text::format_duration(sprint.worked_ms));
+    let cost = sprint.cost_usd.map(|usd| format!(", {}", landfall_text::format_usd(usd))).unwrap_or_default();
+    text.field("spent", &format!("{} tokens{cost}", landfall_text::format_count(sprint.tokens)));
     if let Some(at) = sprint.forecast_ms {
-        let many = format::plural(sprint.forecast_of, "task");
-        text.field("forecast", &format!("{many} would have landed by {}", format::until(at, state.now_ms)));
+        let many = landfall_text::pluralize(sprint.forecast_of, "task");
+        text.field(
+            "forecast",
+            &format!("{many} would have landed by {}", landfall_text::format_until(at, state.now_ms)),
+        );
     }
     text.head("Tasks");
     for task in &sprint.tasks {

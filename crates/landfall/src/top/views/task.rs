@@ -1,13 +1,12 @@
 //! One task: why it is where it is, its attempts, its checks, its diff, its log.
 
 use landfall_api::{AttemptLine, Gate, Level, Outcome, PhaseMark, PhaseState, Progress, Said, TaskDetail};
+use landfall_text::control_chars::escape_line;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::text::Text;
 use super::{Content, sign};
-use crate::format;
-use crate::say::clean;
 use crate::top::state::{OpenTask, Page, State};
 use crate::top::theme::Theme;
 
@@ -67,7 +66,7 @@ pub fn said(line: &Said, theme: Theme) -> Line<'static> {
         Level::Text | Level::Raw => ("  ", Style::new()),
     };
     let cut = if line.cut { " …" } else { "" };
-    Line::styled(format!("{sign}{}{cut}", clean(&line.text.replace('\t', "    "))), style)
+    Line::styled(format!("{sign}{}{cut}", escape_line(&line.text.replace('\t', "    "))), style)
 }
 
 fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Vec<Line<'static>> {
@@ -96,16 +95,16 @@ fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Ve
         how_far(&mut text, progress);
     }
     text.field("agent", &detail.agent);
-    let cost = detail.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
+    let cost = detail.cost_usd.map(|usd| format!(", {}", landfall_text::format_usd(usd))).unwrap_or_default();
     text.field(
         "used",
         &format!(
             "{}/{} iterations, {} of {}, {} tokens{cost}",
             line.iterations,
             detail.iterations_max,
-            format::duration(detail.spent_ms),
-            format::duration(detail.limit_ms),
-            format::count(detail.tokens)
+            landfall_text::format_duration(detail.spent_ms),
+            landfall_text::format_duration(detail.limit_ms),
+            landfall_text::format_count(detail.tokens)
         ),
     );
     let counted = detail.counters.iter().filter(|counter| counter.used > 0);
@@ -119,8 +118,11 @@ fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Ve
     text.field("branch", detail.branch.as_deref().unwrap_or_default());
     text.field("workspace", detail.workspace.as_deref().unwrap_or_default());
     if let Some(landed) = &detail.landed_as {
-        let when = format::moment(landed.at_ms);
-        text.field("landed", &format!("as {}, {when}, {}", format::commit(&landed.commit), landed.proof));
+        let when = landfall_text::format_local(landed.at_ms);
+        text.field(
+            "landed",
+            &format!("as {}, {when}, {}", landfall_text::short_commit(&landed.commit), landed.proof),
+        );
     }
     if let Some(feedback) = &detail.feedback {
         text.head("What its agent is told next time");
@@ -168,16 +170,25 @@ fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
     }
     for attempt in attempts.iter().rev() {
         let took = attempt.ended_ms.map(|ended| {
-            format!(", {}", format::duration(u64::try_from(ended - attempt.began_ms).unwrap_or(0)))
+            format!(
+                ", {}",
+                landfall_text::format_duration(u64::try_from(ended - attempt.began_ms).unwrap_or(0))
+            )
         });
-        let began = format::moment(attempt.began_ms);
+        let began = landfall_text::format_local(attempt.began_ms);
         text.head(&format!("a{} {} · {began}{}", attempt.attempt, attempt.step, took.unwrap_or_default()));
         text.para(&attempt.end);
         for run in &attempt.runs {
             let model = run.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
-            let took = run.took_ms.map(format::duration).unwrap_or_else(|| "running".to_owned());
-            let tokens = format::count(run.usage.tokens_in.saturating_add(run.usage.tokens_out));
-            let cost = run.usage.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
+            let took =
+                run.took_ms.map(landfall_text::format_duration).unwrap_or_else(|| "running".to_owned());
+            let tokens =
+                landfall_text::format_count(run.usage.tokens_in.saturating_add(run.usage.tokens_out));
+            let cost = run
+                .usage
+                .cost_usd
+                .map(|usd| format!(", {}", landfall_text::format_usd(usd)))
+                .unwrap_or_default();
             text.item(
                 &format!("  i{:<3}", run.iteration),
                 Theme::dim(),
@@ -195,9 +206,9 @@ fn checks(gate: Option<&Gate>, width: usize, theme: Theme) -> Vec<Line<'static>>
         return text.lines;
     };
     let reused = if gate.reused { ", taken over from an earlier pass of the same tree" } else { "" };
-    text.para(&format!("{} in {}{reused}", gate.outcome, format::duration(gate.took_ms)));
-    text.field("commit", format::commit(&gate.commit));
-    text.field("base", format::commit(&gate.base));
+    text.para(&format!("{} in {}{reused}", gate.outcome, landfall_text::format_duration(gate.took_ms)));
+    text.field("commit", landfall_text::short_commit(&gate.commit));
+    text.field("base", landfall_text::short_commit(&gate.base));
     if gate.empty {
         text.styled("there was nothing to run, so this means nothing", theme.warn());
     }
@@ -209,10 +220,21 @@ fn checks(gate: Option<&Gate>, width: usize, theme: Theme) -> Vec<Line<'static>>
             Outcome::Timeout => ("◷", theme.bad()),
         };
         text.lines.push(Line::default());
-        let tests =
-            command.tests.map(|tests| format!(", {}", format::plural(tests, "test"))).unwrap_or_default();
+        let tests = command
+            .tests
+            .map(|tests| format!(", {}", landfall_text::pluralize(tests, "test")))
+            .unwrap_or_default();
         let required = if command.required { "" } else { ", not required" };
-        let time = format!("{} / {}", format::duration(command.took_ms), format::duration(command.limit_ms));
+        let time = match command.copied_from_base {
+            true => "copied from the base".to_owned(),
+            false => {
+                format!(
+                    "{} / {}",
+                    landfall_text::format_duration(command.took_ms),
+                    landfall_text::format_duration(command.limit_ms)
+                )
+            }
+        };
         text.item(shape, style, &format!("{} {} ({time}{tests}{required})", command.name, command.outcome));
         text.field("", &command.command);
         if command.outcome != Outcome::Pass {

@@ -1,9 +1,9 @@
 //! A page of text: headings, paragraphs that break where the room ends, and names with values.
 
+use landfall_text::control_chars::escape_line;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::say::clean;
 use crate::top::theme::Theme;
 
 /// Lines of a page.
@@ -24,7 +24,7 @@ impl Text {
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
         }
-        self.lines.push(Line::styled(clean(text).into_owned(), Theme::strong()));
+        self.lines.push(Line::styled(escape_line(text).into_owned(), Theme::strong()));
     }
 
     /// A paragraph; its own line ends stay.
@@ -35,7 +35,7 @@ impl Text {
     /// The same in a style.
     pub fn styled(&mut self, text: &str, style: Style) {
         for line in text.lines() {
-            let rows = wrap(&clean(&line.replace('\t', "    ")), self.width);
+            let rows = wrap(&escape_line(&line.replace('\t', "    ")), self.width);
             self.lines.extend(rows.into_iter().map(|row| Line::styled(row, style)));
         }
     }
@@ -44,7 +44,7 @@ impl Text {
     pub fn item(&mut self, sign: &str, style: Style, text: &str) {
         let indent = console::measure_text_width(sign) + 1;
         let text = text.lines().collect::<Vec<_>>().join(" ");
-        let rows = wrap(&clean(&text), self.width.saturating_sub(indent).max(8));
+        let rows = wrap(&escape_line(&text), self.width.saturating_sub(indent).max(8));
         for (place, row) in rows.into_iter().enumerate() {
             let before = if place == 0 { format!("{sign} ") } else { " ".repeat(indent) };
             self.lines.push(Line::from(vec![Span::styled(before, style), Span::raw(row)]));
