@@ -1,74 +1,15 @@
-//! Puts the house together: the only part of the binary that names the engine.
+//! The application layer: what can be asked of a project, between the command line, the server and the engine.
 //!
-//! `place` finds the project, `desk` answers requests about it: `reads` and its neighbours from the tables, `writes`
-//! through the engine. `run` drives, `demo` makes something to drive. Conversions are in `wire`, sentences in `words`
-//! and `moment`, and what goes wrong becomes a problem in `problem`.
+//! `service` answers requests about a project: each is either a `query`, answered from the tables, or a `command`,
+//! carried out through the engine. `run` drives the project in this process, `serve` keeps it between runs.
 
-mod agents;
-mod attempts;
-mod backlog;
-mod board;
-mod by_hand;
-mod certificate;
-mod check;
-mod checkpoints;
-mod consulted;
-mod cut_off;
-mod dead_end;
+mod command;
 mod demo;
-mod desk;
-mod detach;
-mod discoveries;
-mod doctor;
-mod engine_at;
-mod fleet;
-mod flows;
-mod follow;
-mod graph;
-mod hidden;
-mod history;
-mod holds;
-mod import;
-mod inbox;
-mod intervene;
-mod issues;
-mod judges;
-mod keeper;
-mod known;
-mod left;
-mod looks;
-mod loops;
-mod modules;
-mod moment;
-mod orphans;
-mod output;
-mod pilot;
-mod place;
-mod problem;
-mod proposals;
-mod propose;
-mod queue;
-mod reads;
-mod reclaim;
-mod reconcile;
-mod remote;
-mod reports;
+mod project;
+mod query;
 mod run;
-mod running_checks;
-mod sandbox_probes;
 mod serve;
-mod settings;
-mod sprints;
-mod staged;
-mod stats;
-mod tables;
-mod targets;
-mod terminal;
-mod trust;
-mod verify;
-mod wire;
-mod words;
-mod writes;
+mod service;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -80,11 +21,22 @@ use landfall_api::{
 };
 use landfall_engine::model::haul;
 
-use crate::running::{RunAsked, RunHandle};
-use desk::Desk;
-use place::Place;
+use command::{check, follow_issues, modules, propose, reconcile, verify};
+use project::place::{self, Place};
+use project::{conversions, trust};
+use query::{agents, certificate, sandbox_probes, terminal};
+use run::{detach, remote};
+use service::ProjectService;
+
+pub use project::clock;
+pub use query::run_text;
+pub use run::run_handle;
+
+use run_handle::{RunAsked, RunHandle};
 
 pub use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
+
+pub use landfall_server::OPENAPI;
 
 pub use certificate::check_certificate;
 pub use check::{CheckAsked, CheckView};
@@ -130,7 +82,7 @@ pub fn project(at: &At) -> Result<Project, Problem> {
 
 /// Whoever answers for the project at `at`.
 pub fn service(at: &At) -> Result<Box<dyn Service>, Problem> {
-    Ok(Box::new(Desk::door(Place::find(at)?)))
+    Ok(Box::new(ProjectService::door(Place::find(at)?)))
 }
 
 /// The agents there are, with the profiles of the project at `at`, if there is one.
@@ -172,7 +124,7 @@ pub fn reports_tokens_alone(kind: &str) -> bool {
 
 /// Where to attach to the agent of a task in the project at `at`.
 pub fn terminal(at: &At, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
-    terminal::of(&Place::find(at)?, wire::model_task(task))
+    terminal::of(&Place::find(at)?, conversions::model_task(task))
 }
 
 /// Makes a task module in the project at `at`.
@@ -220,17 +172,17 @@ pub fn program_on_path(program: &str) -> Option<PathBuf> {
 
 /// The task that follows an issue in the project at `at`.
 pub fn task_of_issue(at: &At, issue: u64) -> Result<Option<TaskId>, Problem> {
-    follow::task_of_issue(&Place::find(at)?, issue)
+    follow_issues::task_of_issue(&Place::find(at)?, issue)
 }
 
 /// Why no task follows an issue of the project at `at`: nobody follows it yet, or it is no issue.
 pub fn unfollowed_issue(at: &At, issue: u64) -> Problem {
-    Place::find(at).map_or_else(|problem| problem, |place| follow::unfollowed(&place, issue))
+    Place::find(at).map_or_else(|problem| problem, |place| follow_issues::unfollowed(&place, issue))
 }
 
 /// The same by the way: where it would take long to find out, nothing is said.
 pub fn likely_task_of_issue(at: &At, issue: u64) -> Option<TaskId> {
-    follow::likely_task_of_issue(&Place::find(at).ok()?, issue)
+    follow_issues::likely_task_of_issue(&Place::find(at).ok()?, issue)
 }
 
 /// Watches tasks in a run that another process drives, until they are over, it is, or `tell` has heard enough. Whether there was
@@ -240,7 +192,7 @@ pub fn watch_tasks(
     tasks: &[TaskId],
     tell: &mut dyn FnMut(&[NewsLine]) -> bool,
 ) -> Result<bool, Problem> {
-    follow::watch(&Place::find(at)?, tasks, tell)
+    follow_issues::watch(&Place::find(at)?, tasks, tell)
 }
 
 /// What to do next about the issues of a batch that are left, if some are: see [`haul::onward`].

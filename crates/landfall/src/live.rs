@@ -5,9 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::format as clock;
-use crate::run_text;
-use crate::running::{NewsLine, RunHandle, RunMode, RunView, SlotLine};
+use crate::house::clock;
+use crate::house::run_handle::{NewsLine, RunHandle, RunMode, RunView, SlotLine};
+use crate::house::run_text;
 use landfall_api::{Mode, OutcomeLine, RunEnded, RunOutcome, Status};
 use landfall_text::control_chars::escape_line;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -441,7 +441,7 @@ mod tests {
 
     use super::{exit_by_tasks, frame, summary};
     use crate::exit::Exit;
-    use crate::running::{RunView, SlotLine};
+    use crate::house::run_handle::{RunView, SlotLine};
 
     fn line(number: u32, status: Status, wait: Option<WaitFor>) -> OutcomeLine {
         OutcomeLine {

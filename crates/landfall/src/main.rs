@@ -8,14 +8,12 @@ mod checks;
 mod commands;
 mod context;
 mod exit;
-mod format;
 mod house;
 mod live;
 mod player;
 mod plugin;
 mod presence;
 mod run_text;
-mod running;
 mod say;
 mod table;
 mod times;
@@ -29,10 +27,16 @@ fn main() -> ExitCode {
     let first = args.next();
     match first.as_deref().and_then(|word| word.to_str()) {
         Some("sit") => match args.next() {
-            Some(dir) => return ExitCode::from(house::sit(&dir)),
+            Some(dir) => return ExitCode::from(crate::house::sit(&dir)),
             None => return exit::Exit::Usage.into(),
         },
-        Some("attempt") => return ExitCode::from(house::attempt(args)),
+        Some("attempt") => {
+            return match crate::house::attempt(args).map(|report| say::print(&report)) {
+                Some(Ok(())) => exit::Exit::Ok.into(),
+                Some(Err(failure)) => failure.code.into(),
+                None => exit::Exit::Usage.into(),
+            };
+        }
         Some("play") => return ExitCode::from(player::play(args)),
         Some("bridge") => return ExitCode::from(bridge::bridge(args)),
         Some("--version" | "-V") if args.next().is_none() => {

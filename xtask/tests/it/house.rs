@@ -219,7 +219,7 @@ fn production_code_sleeps_only_where_no_event_can_wake_it() {
         "crates/landfall-server/src/kept.rs",          // the pace of answers that many ask for
         "crates/landfall-server/src/listen.rs",        // a listener that is out of descriptors
         "crates/landfall-trackers/src/modules/lock.rs", // a lock file of another program
-        "crates/landfall/src/house/desk.rs",           // an engine that is about to open its socket
+        "crates/landfall/src/house/project/open_engine.rs", // an engine that is about to open its socket
         "crates/landfall/src/player",                  // the scripted agent: scripts ask it to sleep
         "crates/landfall-testkit",
     ];

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::running::RunAsked;
+use crate::house::run_handle::RunAsked;
 use landfall_api::{
     Ask, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked, IssueSummary,
     IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,

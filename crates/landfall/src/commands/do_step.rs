@@ -1,6 +1,6 @@
 //! `landfall task do`: one step of a task by hand.
 
-use crate::running::RunAsked;
+use crate::house::run_handle::RunAsked;
 use landfall_api::{
     Ask, DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TaskId, UnknownWord,
     WaitFor,

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::format::now_ms;
+use crate::house::clock::now_ms;
 use landfall_api::{Ask, ReportOf};
 use landfall_text::control_chars::escape_block;
 

@@ -1,6 +1,6 @@
 //! `landfall run`: drives the backlog in the foreground.
 
-use crate::running::RunAsked;
+use crate::house::run_handle::RunAsked;
 use landfall_api::{Ask, Mode, RunOutcome, SprintOf, TaskId, UnknownWord};
 use landfall_text::control_chars::escape_line;
 
@@ -152,7 +152,7 @@ mod tests {
     use landfall_api::Mode;
 
     use super::fill_in;
-    use crate::running::RunAsked;
+    use crate::house::run_handle::RunAsked;
 
     #[test]
     fn the_environment_stands_in_for_options_that_were_not_given() {

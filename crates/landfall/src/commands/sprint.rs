@@ -1,7 +1,7 @@
 //! `landfall sprint`: a run with a goal, and an honest report of it.
 
-use crate::format as clock;
-use crate::running::{RunAsked, SprintAsked};
+use crate::house::clock;
+use crate::house::run_handle::{RunAsked, SprintAsked};
 use landfall_api::{
     Ask, Mode, Nothing, PauseAsked, SprintGoal, SprintId, SprintList, SprintOf, SprintPlan, SprintPreview,
     SprintReport, SprintTask, TaskId,

@@ -1,6 +1,6 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
-use crate::format as clock;
+use crate::house::clock;
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Ask, ClashLine, Nothing, QueueBrief, Status, StatusReport,
 };

@@ -12,11 +12,11 @@ use landfall_engine::Ask;
 use landfall_engine::host::git::{BranchName, Git, Repo, Signature};
 use landfall_engine::model::{News, TaskId};
 
-use super::desk::Desk;
-use super::place::Place;
-use super::run::{self, Run};
-use super::{moment, problem};
-use crate::running::{RunAsked, RunHandle, RunView};
+use crate::house::project::place::Place;
+use crate::house::project::{clock, problems};
+use crate::house::run::run_handle::{RunAsked, RunHandle, RunView};
+use crate::house::run::{self, Run};
+use crate::house::service::ProjectService;
 
 /// A demonstration under way.
 pub struct Demo {
@@ -49,7 +49,7 @@ const ANSWER: &str = "with dots";
 const THINKING: Duration = Duration::from_millis(600);
 
 /// Makes the project and its backlog, and starts the run.
-pub(super) fn start(dir: Option<&Path>) -> Result<Demo, Problem> {
+pub(crate) fn start(dir: Option<&Path>) -> Result<Demo, Problem> {
     let dir = ground(dir)?;
     let (root, state) = (dir.join("project"), dir.join("state"));
     make_project(&root)?;
@@ -65,7 +65,7 @@ pub(super) fn start(dir: Option<&Path>) -> Result<Demo, Problem> {
 
 /// An empty folder: the one that was named, or a new one among the temporary files.
 fn ground(dir: Option<&Path>) -> Result<PathBuf, Problem> {
-    let failed = |path: &Path, error: std::io::Error| problem::io("make", path, &error);
+    let failed = |path: &Path, error: std::io::Error| problems::io("make", path, &error);
     let Some(dir) = dir else {
         for number in 0..1_000 {
             let path = std::env::temp_dir().join(format!("landfall-demo-{}-{number}", std::process::id()));
@@ -79,7 +79,7 @@ fn ground(dir: Option<&Path>) -> Result<PathBuf, Problem> {
             .hint("name a folder with `--dir`"));
     };
     std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
-    let mut inside = std::fs::read_dir(dir).map_err(|error| problem::io("look into", dir, &error))?;
+    let mut inside = std::fs::read_dir(dir).map_err(|error| problems::io("look into", dir, &error))?;
     if inside.next().is_some() {
         return Err(Problem::new(ProblemCode::BadInput, format!("`{}` is not empty", dir.display()))
             .hint("name a folder that is empty or not there yet"));
@@ -97,23 +97,23 @@ fn make_project(root: &Path) -> Result<(), Problem> {
         let path = root.join(name);
         let folder = path.parent().expect("every file is in the project");
         let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| problem::io("write", &path, &error))?;
+        written.map_err(|error| problems::io("write", &path, &error))?;
     }
-    let git = Git::find().map_err(|error| problem::git(&error))?;
+    let git = Git::find().map_err(|error| problems::git(&error))?;
     let main = BranchName::new("main").expect("a plain word is a branch");
     let by = Signature {
         name: "Demo".to_owned(),
         email: "demo@landfall.invalid".to_owned(),
-        at_ms: moment::now_ms(),
+        at_ms: clock::now_ms(),
     };
-    Repo::create(&git, root, &main, "Begin with upper and trim", &by).map_err(problem::repo)?;
+    Repo::create(&git, root, &main, "Begin with upper and trim", &by).map_err(problems::repo)?;
     Ok(())
 }
 
 fn add_backlog(place: &Place) -> Result<(), Problem> {
     let tasks = taskfile::read(&[Source { name: "backlog.md", text: BACKLOG }])
         .map_err(|error| Problem::new(ProblemCode::Internal, format!("the demo's own backlog: {error}")))?;
-    Desk::door(place.clone()).add(api::NewTasks { tasks })?;
+    ProjectService::door(place.clone()).add(api::NewTasks { tasks })?;
     Ok(())
 }
 
@@ -147,7 +147,7 @@ impl Answering {
     /// On a slow machine everything else may be over before the demo has thought about its answer.
     fn go_on(&mut self, task: TaskId) -> Result<(), Problem> {
         let answer = api::Answer { task: api::TaskId(task.0), text: ANSWER.to_owned() };
-        Desk::door(self.place.clone()).answer(answer)?;
+        ProjectService::door(self.place.clone()).answer(answer)?;
         self.run = run::start(self.place.clone(), &RunAsked::default())?;
         Ok(())
     }

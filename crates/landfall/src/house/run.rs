@@ -1,6 +1,10 @@
 //! A run as the terminal drives it: the engine in a thread, its door open for other commands, its news from the
 //! journal.
 
+pub(crate) mod detach;
+pub(crate) mod remote;
+pub mod run_handle;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
@@ -24,20 +28,23 @@ use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, Seq, StoreError};
 use landfall_engine::{EngineContext, Handle, Live, RunOptions, Running, RunningCheck, SprintAsked, View};
 use landfall_server::Serving;
+use landfall_text::{format_duration, pluralize};
 
-use super::desk::{Desk, open_to_drive};
-use super::place::Place;
-use super::reads::{self, why_sentence};
-use super::wire::Among;
-use super::{
-    agents, follow, looks, moment, pilot, problem, queue, reports, running_checks, sprints, trust, wire,
-    words, writes,
-};
-use crate::run_text;
-use crate::running::{NewsLine, RunAsked, RunHandle, RunMode, RunView, SlotLine};
+use crate::house::command::{changes, follow_issues};
+use crate::house::project::conversions::Among;
+use crate::house::project::open_engine::open_to_drive;
+use crate::house::project::place::Place;
+use crate::house::project::sentences;
+use crate::house::project::{clock, conversions, problems, trust};
+use crate::house::query::autopilot;
+use crate::house::query::run_text;
+use crate::house::query::tasks::{self, why_sentence};
+use crate::house::query::{agents, queue, reports, reviews, running_checks, sprints};
+use crate::house::run::run_handle::{NewsLine, RunAsked, RunHandle, RunMode, RunView, SlotLine};
+use crate::house::service::ProjectService;
 
 /// A run under way.
-pub(super) struct Run {
+pub(crate) struct Run {
     place: Place,
     running: Running,
     door: Option<Door>,
@@ -51,7 +58,7 @@ pub(super) struct Run {
 
 /// A run under way, for whoever asks about it.
 #[derive(Clone)]
-pub(super) struct UnderWay {
+pub(crate) struct UnderWay {
     /// Leave to ask the engine.
     pub handle: Handle,
     /// What a person sees of it.
@@ -76,9 +83,9 @@ impl UnderWay {
 }
 
 /// Opens the project, checks that its agents are there, and drives, with its door open for other commands.
-pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
+pub(crate) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     let mut run = begin(place, asked)?;
-    let desk = Desk::running(run.place.clone(), run.under_way.clone());
+    let desk = ProjectService::running(run.place.clone(), run.under_way.clone());
     match Door::open(&run.place, Arc::new(desk)) {
         Ok(door) => run.door = Some(door),
         Err(problem) => {
@@ -90,10 +97,10 @@ pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
 }
 
 /// The same without a door: whoever keeps the project has one.
-pub(super) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
+pub(crate) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     let only = {
         let reader = place.reader()?;
-        writes::chosen(reader.as_deref(), &asked.tasks)?
+        changes::chosen(reader.as_deref(), &asked.tasks)?
     };
     let sprint = match &asked.sprint {
         None => None,
@@ -111,16 +118,16 @@ pub(super) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     let branch = site.branch.as_str().to_owned();
     let slots_max = asked.slots.unwrap_or(site.settings.run.slots);
     // The journal is there now, and nobody else writes: what comes after this belongs to the run.
-    let reader = Reader::open(&place.folder.journal()).map_err(|error| problem::store(&error))?;
-    let from = reader.head().map_err(|error| problem::store(&error))?.seq;
+    let reader = Reader::open(&place.folder.journal()).map_err(|error| problems::store(&error))?;
+    let from = reader.head().map_err(|error| problems::store(&error))?.seq;
     let options = RunOptions {
         slots: asked.slots,
         only,
-        mode: asked.mode.map_or(site.settings.run.mode, wire::model_mode),
+        mode: asked.mode.map_or(site.settings.run.mode, conversions::model_mode),
         sprint,
         attended: asked.attended,
     };
-    let running = engine.run(options).map_err(|error| problem::ask(&error))?;
+    let running = engine.run(options).map_err(|error| problems::ask(&error))?;
     let watch = Watch::new(reader, from, branch, slots_max);
     let under_way = UnderWay {
         handle: running.handle(),
@@ -212,12 +219,12 @@ impl Run {
         watch.look(); // the last facts belong to this run too
         let elapsed_ms = u64::try_from(under_way.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut outcome = api::RunOutcome {
-            run: wire::run_id(watch.run.unwrap_or(RunId(0))),
+            run: conversions::run_id(watch.run.unwrap_or(RunId(0))),
             ended: api::RunEnded::Finished,
             tasks: Vec::new(),
             elapsed_ms,
-            tokens: wire::tokens(watch.usage),
-            cost_usd: wire::usd(watch.usage.micro_usd),
+            tokens: conversions::tokens(watch.usage),
+            cost_usd: conversions::usd(watch.usage.micro_usd),
             warnings: Vec::new(),
             needs_you: Vec::new(),
             sprint: None,
@@ -227,11 +234,11 @@ impl Run {
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                outcome.ended = api::RunEnded::Broken(problem::store(&error));
+                outcome.ended = api::RunEnded::Broken(problems::store(&error));
                 return outcome;
             }
         };
-        outcome.run = wire::run_id(ended.run);
+        outcome.run = conversions::run_id(ended.run);
         let mut tasks = ended.tasks.clone();
         tasks.sort_by_key(|task| task.id);
         outcome.tasks = tasks.iter().map(|task| self.outcome_line(&watch, task)).collect();
@@ -245,10 +252,10 @@ impl Run {
         outcome.needs_you.extend(ended.queue_held.as_ref().map(|reason| {
             format!("the landing queue is held: {reason}; `landfall queue` shows it, `landfall queue resume` lets it move")
         }));
-        outcome.sprint = ended.sprint.filter(|_| self.for_sprint).map(wire::sprint_id);
-        let owed = looks::owed(&watch.reader).unwrap_or_default(); // asked again by `landfall review`
+        outcome.sprint = ended.sprint.filter(|_| self.for_sprint).map(conversions::sprint_id);
+        let owed = reviews::owed(&watch.reader).unwrap_or_default(); // asked again by `landfall review`
         if !owed.is_empty() {
-            let many = moment::count(owed.len() as u64, "landed task");
+            let many = pluralize(owed.len() as u64, "landed task");
             outcome
                 .warnings
                 .push(format!("{many} to look at when there is time; `landfall review` lists them"));
@@ -293,7 +300,7 @@ impl Run {
     fn outcome_line(&self, watch: &Watch, task: &Task) -> api::OutcomeLine {
         let unmet = watch.reader.unmet(task.id).unwrap_or_default(); // without it the sentence is shorter
         let wait = match &task.state {
-            State::Waiting { wait, .. } => Some(wire::wait_for(wait)),
+            State::Waiting { wait, .. } => Some(conversions::wait_for(wait)),
             State::Ready { .. } if !unmet.is_empty() => Some(WaitFor::Dependency),
             State::Draft
             | State::Ready { .. }
@@ -303,13 +310,13 @@ impl Run {
         };
         let status = Status::among(task, &unmet, false);
         api::OutcomeLine {
-            task: wire::task_id(task.id),
+            task: conversions::task_id(task.id),
             title: task.spec.title.clone(),
-            status: wire::status(status),
+            status: conversions::status(status),
             wait,
             iterations: task.counters.iterations,
             spent_ms: task.counters.spent_ms,
-            tokens: wire::tokens(task.counters.usage),
+            tokens: conversions::tokens(task.counters.usage),
             commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
             why: self.landed_why(watch, task).unwrap_or_else(|| {
                 why_sentence(task, &Among::behind(&watch.reader, unmet).unwrap_or_default())
@@ -349,7 +356,7 @@ impl Run {
         let mut after: Vec<String> = told
             .into_iter()
             .filter(|(many, _)| *many > 0)
-            .map(|(many, what)| moment::count(many, what))
+            .map(|(many, what)| pluralize(many, what))
             .collect();
         if happened(|it| matches!(it, Event::Collected { leftovers: true, .. })) > 0 {
             after.push("the engine committed what the agent had left".to_owned());
@@ -357,7 +364,7 @@ impl Run {
         let after = if after.is_empty() { String::new() } else { format!(", after {}", after.join(" and ")) };
         Some(format!(
             "{id} landed as {commit}: {} passed on exactly the tree that landed{after}.",
-            words::gate(gate)
+            sentences::gate(gate)
         ))
     }
 
@@ -371,7 +378,7 @@ impl Run {
             reader.inbox().map(|rows| rows.iter().map(|row| row.task).collect()).unwrap_or_default();
         let waits = reader.waiting(WAITS_MAX).unwrap_or_default();
         ids.extend(waits.iter().filter(|row| is_yours(row.wait.as_deref())).map(|row| row.id));
-        ids.extend(touched.iter().filter(|task| wire::gave_up(task)).map(|task| task.id));
+        ids.extend(touched.iter().filter(|task| conversions::gave_up(task)).map(|task| task.id));
         ids.sort();
         for id in ids {
             let Ok(Some(task)) = reader.task(id) else { continue };
@@ -400,6 +407,7 @@ impl Run {
             Problem::new(ProblemCode::UnknownRun, format!("{} is not in the journal", ended.run))
         })?;
         let notes = [
+            ended.cut_off.as_ref().map(|reason| format!("It was cut off: {reason}.")),
             ended.held.as_ref().map(|reason| format!("Landed work is not in your branch yet: {reason}.")),
             ended.paused.as_ref().map(|reason| format!("It ended paused: {reason}.")),
             ended.queue_held.as_ref().map(|reason| format!("The landing queue is held: {reason}.")),
@@ -411,8 +419,8 @@ impl Run {
         ];
         let report = reports::full(&watch.reader, record, notes.into_iter().flatten().collect())?;
         let path = reports::paper(&self.place, record.id());
-        disk::write_atomic(&path, run_text::markdown(&report, moment::now_ms()).as_bytes())
-            .map_err(|error| problem::io("write", &path, &error))?;
+        disk::write_atomic(&path, run_text::markdown(&report, clock::now_ms()).as_bytes())
+            .map_err(|error| problems::io("write", &path, &error))?;
         Ok((path, report.run))
     }
 }
@@ -455,7 +463,7 @@ fn is_yours(wait: Option<&str>) -> bool {
 fn hold(tasks: &[Arc<Task>]) -> Option<String> {
     tasks.iter().find_map(|task| match &task.state {
         State::Waiting { wait: wait @ (Wait::GateBroken { .. } | Wait::Disk { .. }), .. } => {
-            Some(format!("{} waits {}", task.id, words::wait_words(wait)))
+            Some(format!("{} waits {}", task.id, sentences::wait_words(wait)))
         }
         State::Waiting { .. }
         | State::Draft
@@ -606,7 +614,7 @@ impl Watch {
                     self.run = Some(*run);
                     self.take_over(Seq(seq));
                 }
-                (None, words::engine_news(event))
+                (None, sentences::engine_news(event))
             }
             Fact::Task(id, event) => {
                 match event {
@@ -618,19 +626,19 @@ impl Watch {
                         self.failed.remove(id); // it is tried again
                     }
                     Event::IterationEnded { usage, .. } => self.usage = self.usage.plus(*usage),
-                    event if writes::is_failure(event) => {
+                    event if changes::is_failure(event) => {
                         self.failed.insert(*id);
                     }
                     _ => {}
                 }
                 for text in self.phases(seq, *id, event) {
-                    self.tell(seq, NewsLine { at_ms, task: Some(wire::task_id(*id)), text });
+                    self.tell(seq, NewsLine { at_ms, task: Some(conversions::task_id(*id)), text });
                 }
                 let landed = match event {
                     Event::Landed { .. } => self.reader.task(*id).ok().flatten(),
                     _ => None,
                 };
-                (Some(wire::task_id(*id)), words::news(event, landed.as_ref(), &self.branch))
+                (Some(conversions::task_id(*id)), sentences::news(event, landed.as_ref(), &self.branch))
             }
         };
         if let Some(text) = text {
@@ -657,7 +665,7 @@ impl Watch {
             }
         }
         self.usage = record.used().usage;
-        self.earlier_ms = reports::line(&record).took_ms(moment::now_ms());
+        self.earlier_ms = reports::line(&record).took_ms(clock::now_ms());
     }
 
     fn tell(&mut self, seq: u64, line: NewsLine) {
@@ -673,7 +681,7 @@ impl Watch {
             let Ok(task) = self.reader.task(id) else { return Vec::new() }; // read with its next event
             let found = task.and_then(|task| {
                 let issue = Source::of(&task.spec.source)?.number;
-                let progress = follow::progress(&self.reader, &task, Some(seq)).ok()?;
+                let progress = follow_issues::progress(&self.reader, &task, Some(seq)).ok()?;
                 Some(OnTheWay { issue, flow: task.flow, progress })
             });
             self.on_the_way.insert(id, found);
@@ -704,7 +712,7 @@ impl Watch {
         let waits = self.reader.waiting(WAITS_MAX).unwrap_or_default();
         // Questions are in the inbox already.
         let yours = waits.iter().filter(|row| row.asks.is_none() && is_yours(row.wait.as_deref())).count();
-        self.next = pilot::next_brief(&self.reader).unwrap_or_default(); // named again at the next look
+        self.next = autopilot::next_brief(&self.reader).unwrap_or_default(); // named again at the next look
         self.counted = Counted {
             landing: counts.of(Status::Landing),
             waiting: counts.of(Status::Waiting) + counts.dependency,
@@ -715,7 +723,7 @@ impl Watch {
 
     fn bar(&self, view: &View) -> Option<String> {
         let sprint = view.sprint.as_ref()?;
-        let now = landfall_engine::model::Timestamp(moment::now_ms());
+        let now = landfall_engine::model::Timestamp(clock::now_ms());
         Some(sprints::bar(sprint, sprint_ready(sprint, self.counted.queued), now))
     }
 
@@ -728,7 +736,7 @@ impl Watch {
         after: Option<u64>,
     ) -> RunView {
         let live = &view.live;
-        let now_ms = moment::now_ms();
+        let now_ms = clock::now_ms();
         let mut under_way = Usage::default();
         let slots = self.active.values().filter_map(|task| {
             let State::Active { step, doing } = &task.state else { return None };
@@ -740,12 +748,12 @@ impl Watch {
                 task: task.id.to_string(),
                 title: task.spec.title.clone(),
                 step: step.as_str().to_owned(),
-                doing: reads::doing_word(doing).to_owned(),
-                iteration: reads::iteration(task),
+                doing: tasks::doing_word(doing).to_owned(),
+                iteration: tasks::iteration(task),
                 iterations_max: task.limits.iterations_max,
-                elapsed_ms: reads::elapsed_ms(task, now_ms),
-                tokens: wire::tokens(all),
-                cost_usd: wire::usd(all.micro_usd),
+                elapsed_ms: tasks::elapsed_ms(task, now_ms),
+                tokens: conversions::tokens(all),
+                cost_usd: conversions::usd(all.micro_usd),
                 last_words: match running_checks::of_task(checks, task.id) {
                     Some(check) => running_checks::progress(check),
                     None => live.map(last_words).unwrap_or_default(),
@@ -756,11 +764,11 @@ impl Watch {
         let Counted { landing, waiting, needs_you, queued } = self.counted;
         let waits = view.pilot.phase() == Phase::WaitingUser && self.run.is_some();
         RunView {
-            run: self.run.map(wire::run_id),
+            run: self.run.map(conversions::run_id),
             mode,
-            pilot: self.run.map(|_| wire::mode(view.pilot.mode())),
+            pilot: self.run.map(|_| conversions::mode(view.pilot.mode())),
             paused: view.pilot.pause().map(|pause| pause.reason.clone()),
-            pick: waits.then(|| pilot::pick(self.next.as_ref())),
+            pick: waits.then(|| autopilot::pick(self.next.as_ref())),
             sprint: self.bar(view),
             batches: queue::drawn_lines(&view.queue),
             queue_held: view.queue.hold().map(|hold| hold.reason.clone()),
@@ -775,8 +783,8 @@ impl Watch {
             elapsed_ms: u64::try_from(elapsed.as_millis())
                 .unwrap_or(u64::MAX)
                 .saturating_add(self.earlier_ms),
-            tokens: wire::tokens(self.usage.plus(under_way)),
-            cost_usd: wire::usd(self.usage.plus(under_way).micro_usd),
+            tokens: conversions::tokens(self.usage.plus(under_way)),
+            cost_usd: conversions::usd(self.usage.plus(under_way).micro_usd),
             news: match after {
                 Some(after) => {
                     self.news.iter().filter(|(seq, _)| *seq > after).map(|(_, line)| line.clone()).collect()
@@ -801,27 +809,27 @@ fn sprint_ready(sprint: &Sprint, ready: u64) -> u64 {
 }
 
 /// The socket of the run. Closed, it is removed, unless another engine has put its own there meanwhile.
-pub(super) struct Door {
+pub(crate) struct Door {
     serving: Option<Serving>,
     path: PathBuf,
     inode: u64,
 }
 
 impl Door {
-    fn open(place: &Place, desk: Arc<Desk>) -> Result<Self, Problem> {
+    fn open(place: &Place, desk: Arc<ProjectService>) -> Result<Self, Problem> {
         Self::open_wide(place, desk, Vec::new(), Vec::new(), Vec::new())
     }
 
     /// The same, open for browsers too.
     pub fn open_wide(
         place: &Place,
-        desk: Arc<Desk>,
+        desk: Arc<ProjectService>,
         addresses: Vec<TcpListener>,
         hosts: Vec<String>,
         origins: Vec<String>,
     ) -> Result<Self, Problem> {
         let path = place.folder.socket();
-        let failed = |error: std::io::Error| problem::io("listen on", &path, &error);
+        let failed = |error: std::io::Error| problems::io("listen on", &path, &error);
         let listener = socket::bind(&path).map_err(failed)?;
         let inode = std::fs::symlink_metadata(&path).map_err(failed)?.ino();
         let name = place
@@ -836,7 +844,7 @@ impl Door {
             folder: place.folder.root().to_owned(),
             project: name,
         };
-        let serving = landfall_server::serve(options, desk).map_err(|error| problem::serve(&error))?;
+        let serving = landfall_server::serve(options, desk).map_err(|error| problems::serve(&error))?;
         Ok(Self { serving: Some(serving), path, inode })
     }
 }
@@ -866,7 +874,7 @@ fn last_words(live: &Live) -> String {
         Some(
             class @ (Class::WaitingForModel | Class::WaitingForPerson | Class::Unanswered | Class::Dead),
         ) => {
-            format!("{} {}", class.word(), moment::span(live.quiet_ms))
+            format!("{} {}", class.word(), format_duration(live.quiet_ms))
         }
         Some(Class::Looping) => Class::Looping.word().to_owned(),
     };

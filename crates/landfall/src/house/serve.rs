@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use landfall_api::client::Client;
 use landfall_api::{Ask as _, PairAsked, Pairing, Problem, ProblemCode, RunAsked};
 
-use super::desk::Desk;
-use super::keeper::Keeper;
-use super::place::Place;
-use super::problem;
-use super::run::Door;
+use crate::house::project::place::Place;
+use crate::house::project::problems;
+use crate::house::run::Door;
+use crate::house::service::ProjectService;
+use crate::house::service::served_project::ServedProject;
 
 /// How a project is to be served.
 #[derive(Debug, Clone, Default)]
@@ -30,12 +30,12 @@ pub struct ServeAsked {
 
 /// A project that is served.
 pub struct Serve {
-    keeper: Arc<Keeper>,
+    keeper: Arc<ServedProject>,
     door: Option<Door>,
     addresses: Vec<SocketAddr>,
 }
 
-pub(super) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
+pub(crate) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
     let mut listeners = vec![listen(&asked.listen, true)?];
     if let Some(other) = asked.origins.iter().find(|it| !landfall_server::is_origin(it)) {
         return Err(Problem::new(ProblemCode::BadInput, format!("`--origin {other}` is no origin")).hint(
@@ -56,8 +56,8 @@ pub(super) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
         listeners.push(listen(address, false)?);
     }
     let addresses = listeners.iter().filter_map(|it| it.local_addr().ok()).collect();
-    let keeper = Arc::new(Keeper::hold(place)?);
-    let desk = Arc::new(Desk::kept(keeper.place().clone(), Arc::clone(&keeper)));
+    let keeper = Arc::new(ServedProject::hold(place)?);
+    let desk = Arc::new(ProjectService::kept(keeper.place().clone(), Arc::clone(&keeper)));
     let door = Door::open_wide(keeper.place(), desk, listeners, asked.hosts, asked.origins)?;
     if let Some(run) = &asked.run {
         keeper.start(run)?;
@@ -127,9 +127,9 @@ impl Serve {
 }
 
 /// The token of a project.
-pub(super) fn token(place: &Place, renew: bool) -> Result<String, Problem> {
+pub(crate) fn token(place: &Place, renew: bool) -> Result<String, Problem> {
     let root = place.folder.root();
-    place.folder.make().map_err(|error| problem::io("make", root, &error))?;
+    place.folder.make().map_err(|error| problems::io("make", root, &error))?;
     let token = if renew { landfall_server::Keys::renew(root) } else { landfall_server::Keys::token(root) };
-    token.map_err(|error| problem::keys(&error))
+    token.map_err(|error| problems::keys(&error))
 }

@@ -190,13 +190,11 @@ fn the_agent_hears_what_was_wrong_and_sees_the_project() {
         "#!/bin/sh\nread_prompt=$(cat)\nprintf '%s\\n' \"$read_prompt\" > \"$HOME/kept/prompt.$$\"\nls > \"$HOME/kept/ls\"\ncat a.txt >> \"$HOME/kept/ls\"\ngit log --oneline >> \"$HOME/kept/ls\"\necho spoiled > a.txt\necho '{\"tasks\": [{\"id\": \"a\", \"title\": \"Do it\"}]}'\n",
     );
     scratch.commit("ask");
-    let script = scratch.project().join("ask.sh");
     let kept = scratch.root().join("home/kept");
     std::fs::create_dir(&kept).expect("a new folder");
     scratch.more_settings(&format!(
-        "[run]\nsandbox_write = [{:?}]\n[agent.own]\nkind = \"command\"\nrun = \"sh {}\"\n",
-        kept.to_str().expect("text"),
-        script.display()
+        "[run]\nsandbox_write = [{:?}]\n[agent.own]\nkind = \"command\"\nrun = \"sh ask.sh\"\n",
+        kept.to_str().expect("text")
     ));
     scratch.landfall(&["add", "Something else"]).ok();
     scratch.file("goal.md", "# Count\n\nCount the lines of `a.txt`.\n");

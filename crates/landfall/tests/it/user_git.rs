@@ -1,8 +1,9 @@
 //! What the user's own git does meanwhile, and repositories of kinds that are rare: nothing is lost, and messages are true.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::{Scratch, skip_test};
 
 use crate::LANDFALL;
 
@@ -72,6 +73,28 @@ fn a_stash_of_the_user_in_mid_publishing_loses_nothing() {
         assert_eq!(scratch.git(&["status", "--porcelain", "--untracked-files=no"]), "", "{command}");
         scratch.git(&["fsck", "--full"]);
     }
+}
+
+#[test]
+fn a_repository_whose_refs_are_in_a_table_is_driven_and_its_branch_named() {
+    let scratch = Scratch::new(LANDFALL);
+    std::fs::remove_dir_all(scratch.project().join(".git")).expect("removed");
+    let mut init = Command::new("git");
+    init.args(["init", "--quiet", "--ref-format=reftable", "--initial-branch=main"]).arg(scratch.project());
+    if !init.output().is_ok_and(|done| done.status.success()) {
+        return skip_test("this git knows no tables of refs");
+    }
+    scratch.commit("begin");
+    scratch.task("One", &writes("one"), &[]);
+    let before = scratch.landfall(&["status"]).ok();
+    scratch.landfall(&["run"]).ok();
+    let after = scratch.landfall(&["status"]).ok();
+    for said in [before, after] {
+        assert!(said.contains("base    main at "), "{said}");
+        assert!(!said.contains(".invalid"), "{said}");
+    }
+    assert_eq!(scratch.git(&["show", "main:one.txt"]), "one");
+    assert_eq!(scratch.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! What carries out commands: the project, its engine, and a way to ask it. Each module of `command` adds its own methods.
+
+use std::sync::Arc;
+
+use landfall_api::{Problem, ProblemCode};
+use landfall_engine::model::{Task, TaskId};
+use landfall_engine::{Ask, Reply};
+
+use super::engine_at::EngineAt;
+use super::place::Place;
+use super::problems;
+use super::query_context::Query;
+use super::reader_pool::PooledReader;
+
+/// Asks the engine, wherever it is.
+pub(crate) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
+
+/// Carries writes out, each in the file that is about it.
+pub(crate) struct CommandHandler<'a> {
+    pub place: &'a Place,
+    pub engine: &'a EngineAt,
+    pub ask: Asking<'a>,
+}
+
+impl CommandHandler<'_> {
+    pub fn look(&self) -> Query<'_> {
+        Query { place: self.place, engine: self.engine }
+    }
+
+    /// The tables. The first write has made them.
+    pub fn reader(&self) -> Result<PooledReader, Problem> {
+        let missing =
+            || Problem::new(ProblemCode::Internal, "the journal is not there after it was written to");
+        self.place.reader()?.ok_or_else(missing)
+    }
+
+    pub fn reader_of(&self, task: TaskId) -> Result<PooledReader, Problem> {
+        self.place.reader()?.ok_or_else(|| problems::unknown_task(task))
+    }
+
+    pub fn tasks(&self, ask: Ask) -> Result<Vec<Arc<Task>>, Problem> {
+        match (self.ask)(ask)? {
+            Reply::Tasks(tasks) => Ok(tasks),
+            other => Err(unexpected("tasks", &other)),
+        }
+    }
+}
+
+/// The engine answered something else than it was asked: a bug.
+pub(crate) fn unexpected(asked: &str, told: &Reply) -> Problem {
+    let told = match told {
+        Reply::Tasks(_) => "tasks",
+        Reply::Checkpoint { .. } => "a checkpoint",
+        Reply::Done => "nothing more",
+        Reply::Followed { .. } => "tasks of issues",
+        Reply::Sprint(_) => "a sprint",
+        Reply::Stopping { .. } => "a stop",
+    };
+    Problem::new(ProblemCode::Internal, format!("asked about {asked} and was told of {told}"))
+}

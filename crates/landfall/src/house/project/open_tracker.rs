@@ -1,0 +1,24 @@
+//! The tracker that was opened last, kept for the next request.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use landfall_trackers::tracker::Tracker;
+
+/// A tracker that was opened: it knows how much may be asked yet.
+pub(crate) struct Opened {
+    pub at: Instant,
+    /// Everything it was opened with.
+    pub of: blake3::Hash,
+    pub tracker: Arc<dyn Tracker>,
+}
+
+/// The tracker that was opened last.
+#[derive(Default)]
+pub(crate) struct OpenTracker(Mutex<Option<Opened>>);
+
+impl OpenTracker {
+    pub fn lock(&self) -> MutexGuard<'_, Option<Opened>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,37 @@
+//! What can be asked: one module for each answer, and what they share.
+
+pub(crate) mod agents;
+pub(crate) mod autopilot;
+pub(crate) mod backlog;
+pub(crate) mod board;
+pub(crate) mod certificate;
+pub(crate) mod checkpoints;
+pub(crate) mod discoveries;
+pub(crate) mod doctor;
+pub(crate) mod extra_usage;
+pub(crate) mod fleet;
+pub(crate) mod flows;
+pub(crate) mod graph;
+pub(crate) mod inbox;
+pub(crate) mod interrupted_publish;
+pub(crate) mod issue_history;
+pub(crate) mod issues;
+pub(crate) mod judges;
+pub(crate) mod open_acceptance;
+pub(crate) mod orphans;
+pub(crate) mod output;
+pub(crate) mod queue;
+pub(crate) mod reclaimable;
+pub(crate) mod reports;
+pub(crate) mod reviews;
+pub mod run_text;
+pub(crate) mod running_checks;
+pub(crate) mod sandbox_probes;
+pub(crate) mod secret_masking;
+pub(crate) mod settings;
+pub(crate) mod sprints;
+pub(crate) mod start_blockers;
+pub(crate) mod stats;
+pub(crate) mod targets;
+pub(crate) mod tasks;
+pub(crate) mod terminal;
