@@ -1,7 +1,7 @@
 //! Shows checks while they run, and explains what did not pass: for `check`, `init` and `doctor`.
 
-use crate::house::CheckView;
 use landfall_api::{CommandReport, Outcome, ProjectChecked};
+use landfall_app::CheckView;
 use landfall_text::control_chars::escape_line;
 
 use crate::live::Interrupts;

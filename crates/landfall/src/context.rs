@@ -11,7 +11,7 @@ use crate::{say, tone};
 /// Where the project is and how to answer.
 pub struct Context {
     /// The project the command is about.
-    pub at: crate::house::At,
+    pub at: landfall_app::At,
     /// Whether programs read the output.
     pub json: bool,
 }
@@ -20,7 +20,7 @@ impl Context {
     /// Whoever answers for the project now: the engine that runs, or our own for the moment. Ask again for every look,
     /// so that nothing is held in between.
     pub fn service(&self) -> Result<Box<dyn Service>, Failure> {
-        Ok(crate::house::service(&self.at)?)
+        Ok(landfall_app::service(&self.at)?)
     }
 
     /// The answer on stdout: as JSON, or as `text` writes it.

@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::house::clock;
-use crate::house::run_handle::{NewsLine, RunHandle, RunMode, RunView, SlotLine};
-use crate::house::run_text;
 use landfall_api::{Mode, OutcomeLine, RunEnded, RunOutcome, Status};
+use landfall_app::clock;
+use landfall_app::run_handle::{NewsLine, RunHandle, RunMode, RunView, SlotLine};
+use landfall_app::run_text;
 use landfall_text::control_chars::escape_line;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -441,7 +441,7 @@ mod tests {
 
     use super::{exit_by_tasks, frame, summary};
     use crate::exit::Exit;
-    use crate::house::run_handle::{RunView, SlotLine};
+    use landfall_app::run_handle::{RunView, SlotLine};
 
     fn line(number: u32, status: Status, wait: Option<WaitFor>) -> OutcomeLine {
         OutcomeLine {

@@ -8,7 +8,6 @@ mod checks;
 mod commands;
 mod context;
 mod exit;
-mod house;
 mod live;
 mod player;
 mod plugin;
@@ -27,11 +26,11 @@ fn main() -> ExitCode {
     let first = args.next();
     match first.as_deref().and_then(|word| word.to_str()) {
         Some("sit") => match args.next() {
-            Some(dir) => return ExitCode::from(crate::house::sit(&dir)),
+            Some(dir) => return ExitCode::from(landfall_app::sit(&dir)),
             None => return exit::Exit::Usage.into(),
         },
         Some("attempt") => {
-            return match crate::house::attempt(args).map(|report| say::print(&report)) {
+            return match landfall_app::attempt(args).map(|report| say::print(&report)) {
                 Some(Ok(())) => exit::Exit::Ok.into(),
                 Some(Err(failure)) => failure.code.into(),
                 None => exit::Exit::Usage.into(),

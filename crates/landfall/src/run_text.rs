@@ -1,7 +1,7 @@
 //! The report of a run for the terminal.
 
-use crate::house::run_text::{figures, group_by_result, headline, run_name};
 use landfall_api::{RunReport, RunResult};
+use landfall_app::run_text::{figures, group_by_result, headline, run_name};
 use landfall_text::control_chars::escape_line;
 use landfall_text::{capitalize, format_duration, format_local, format_usd, short_commit};
 

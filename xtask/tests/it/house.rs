@@ -27,13 +27,17 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         // The scripted agent is played by the binary; its script is understood by landfall-agents.
         (
             "landfall",
+            &["landfall-app", "landfall-api", "landfall-agents", "landfall-bridge", "landfall-text"],
+        ),
+        // Answers operations. Above the engine and the server, below the command line.
+        (
+            "landfall-app",
             &[
                 "landfall-engine",
                 "landfall-api",
                 "landfall-agents",
-                "landfall-bridge",
-                "landfall-text",
                 "landfall-server",
+                "landfall-text",
                 "landfall-trackers",
             ],
         ),
@@ -219,7 +223,7 @@ fn production_code_sleeps_only_where_no_event_can_wake_it() {
         "crates/landfall-server/src/kept.rs",          // the pace of answers that many ask for
         "crates/landfall-server/src/listen.rs",        // a listener that is out of descriptors
         "crates/landfall-trackers/src/modules/lock.rs", // a lock file of another program
-        "crates/landfall/src/house/project/open_engine.rs", // an engine that is about to open its socket
+        "crates/landfall-app/src/project/open_engine.rs", // an engine that is about to open its socket
         "crates/landfall/src/player",                  // the scripted agent: scripts ask it to sleep
         "crates/landfall-testkit",
     ];
@@ -257,8 +261,37 @@ fn no_shell_is_used_except_for_commands_a_person_wrote() {
 }
 
 #[test]
-fn the_binary_names_the_engine_only_where_the_house_is_put_together() {
-    absent("crates/landfall/src", &["landfall_engine"], &["crates/landfall/src/house"]);
+fn the_command_line_knows_the_engine_only_through_the_application_layer() {
+    absent("crates/landfall/src", &["landfall_engine", "landfall_server", "landfall_trackers"], &[]);
+}
+
+/// Requests go from the service to queries and commands, and from these to the project: never back up.
+#[test]
+fn the_layers_of_the_application_know_only_those_below() {
+    let app = "crates/landfall-app/src";
+    absent(
+        &format!("{app}/project"),
+        &["crate::query", "crate::command", "crate::service", "crate::run::"],
+        &[],
+    );
+    // What an agent used outside of any task is noted by the service, because another process may hold the engine.
+    let noted = [format!("{app}/query/extra_usage.rs")];
+    let noted: Vec<&str> = noted.iter().map(String::as_str).collect();
+    absent(
+        &format!("{app}/query"),
+        &["crate::command", "crate::service", "crate::run::", "crate::serve"],
+        &noted,
+    );
+    absent(&format!("{app}/command"), &["crate::service", "crate::run::", "crate::serve"], &[]);
+}
+
+#[test]
+fn text_is_rendered_without_clock_or_settings() {
+    absent(
+        "crates/landfall-text/src",
+        &["Timestamp::now", "Zoned::now", "SystemTime", "std::env", "std::fs"],
+        &[],
+    );
 }
 
 #[test]

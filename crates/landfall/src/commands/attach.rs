@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let terminal = crate::house::terminal(&context.at, args.task)?;
+    let terminal = landfall_app::terminal(&context.at, args.task)?;
     if context.json {
         print_json(&terminal)?;
         return Ok(Exit::Ok);

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::house::run_handle::RunAsked;
 use landfall_api::{
     Ask, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked, IssueSummary,
     IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
 };
+use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
 use landfall_text::{format_count, format_local, format_usd, pluralize};
 
@@ -180,7 +180,7 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
             );
             told = true;
         }
-        let watched = crate::house::watch_tasks(&context.at, tasks, &mut |news| {
+        let watched = landfall_app::watch_tasks(&context.at, tasks, &mut |news| {
             news.iter().for_each(|news| talk(&live::news_line(news)));
             interrupts.seen() == 0
         })?;
@@ -504,7 +504,7 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers
     }
     let name = batch.map(|batch| format!("{batch}: ")).unwrap_or_default();
     text += &format!("{name}{} of {}\n", parts.join(", "), pluralize(issues.len() as u64, "issue"));
-    let onward = |batch| crate::house::batch_onward(batch, &left, &which(&["complete"]), blockers);
+    let onward = |batch| landfall_app::batch_onward(batch, &left, &which(&["complete"]), blockers);
     if let Some(next) = batch.and_then(onward) {
         text += &format!("next: {next}\n");
     }

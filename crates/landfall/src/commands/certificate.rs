@@ -49,7 +49,7 @@ fn verify(file: &std::path::Path, context: &Context) -> Result<Exit, Failure> {
         Failure::usage(format!("`{}` is not JSON: {error}", file.display()))
             .hint("`landfall certificate T7 --json > T7.json` writes a certificate")
     })?;
-    let checks = crate::house::check_certificate(&context.at, &certificate)?;
+    let checks = landfall_app::check_certificate(&context.at, &certificate)?;
     let holds = checks.iter().all(|check| check.holds);
     let answer = serde_json::json!({ "holds": holds, "checks": checks });
     context.answer(&answer, |_| {

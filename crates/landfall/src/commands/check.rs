@@ -1,7 +1,7 @@
 //! `landfall check`: runs the checks of the project without an agent.
 
-use crate::house::CheckAsked;
 use landfall_api::TaskId;
+use landfall_app::CheckAsked;
 
 use crate::checks::{CheckPrinter, is_green, verdict};
 use crate::context::Context;
@@ -31,7 +31,7 @@ pub fn run(Args { task, unconfined }: Args, context: &Context) -> Result<Exit, F
     let asked = CheckAsked { task, is_unconfined: unconfined, ..CheckAsked::default() };
     let mut printer =
         if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::full(&interrupts) };
-    let Some(checked) = crate::house::check(&context.at, &asked, &mut printer)? else {
+    let Some(checked) = landfall_app::check(&context.at, &asked, &mut printer)? else {
         talk("stopped; `landfall check` runs the checks again");
         return Ok(Exit::Interrupted);
     };

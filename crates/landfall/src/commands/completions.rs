@@ -64,7 +64,7 @@ pub fn task_candidates() -> Vec<CompletionCandidate> {
     const TASKS_MAX: u32 = 200; // a shell shows no more
     let Some(at) = named::looked_from() else { return Vec::new() };
     let filter = landfall_api::Filter { limit: TASKS_MAX, ..landfall_api::Filter::default() };
-    let Ok(page) = crate::house::service(&at).and_then(|service| landfall_api::Ask::list(&*service, filter))
+    let Ok(page) = landfall_app::service(&at).and_then(|service| landfall_api::Ask::list(&*service, filter))
     else {
         return Vec::new();
     };

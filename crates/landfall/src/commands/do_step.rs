@@ -1,10 +1,10 @@
 //! `landfall task do`: one step of a task by hand.
 
-use crate::house::run_handle::RunAsked;
 use landfall_api::{
     Ask, DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TaskId, UnknownWord,
     WaitFor,
 };
+use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
@@ -65,7 +65,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let interrupts = live::Interrupts::listen()?;
     let attended = presence::nobody(false).is_none();
     let asked = RunAsked { tasks: vec![task], attended, ..RunAsked::default() };
-    let mut driven = crate::house::run(&context.at, asked)?;
+    let mut driven = landfall_app::run(&context.at, asked)?;
     let outcome = live::watch(driven.as_mut(), &interrupts);
     drop(driven); // the project is free again
     let after = context.service()?.show(TaskAsked { task })?;

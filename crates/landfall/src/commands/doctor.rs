@@ -1,7 +1,7 @@
 //! `landfall doctor`: whether everything Landfall needs is there and whole.
 
-use crate::house::CheckAsked;
 use landfall_api::{Ask, Check, CheckState, Health, Nothing, SandboxReport};
+use landfall_app::CheckAsked;
 use landfall_text::control_chars::escape_line;
 
 use crate::checks::{CheckPrinter, is_green, verdict};
@@ -29,8 +29,8 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if args.sandbox {
-        let project = crate::house::project(&context.at)?;
-        let report = crate::house::sandbox_report(&project.root)?;
+        let project = landfall_app::project(&context.at)?;
+        let report = landfall_app::sandbox_report(&project.root)?;
         context.answer(&report, sandbox_text)?;
         return Ok(Exit::Ok);
     }
@@ -63,7 +63,7 @@ fn check_project(context: &Context, is_broken: bool) -> Result<Option<Check>, Fa
     if is_broken {
         return Ok(Some(found(CheckState::Warn, "not run, because of what is wrong above", None)));
     }
-    if !crate::house::has_journal(&context.at) {
+    if !landfall_app::has_journal(&context.at) {
         let hint = "`landfall check` runs them";
         return Ok(Some(found(CheckState::Ok, "not run: no task was added yet", Some(hint))));
     }
@@ -73,7 +73,7 @@ fn check_project(context: &Context, is_broken: bool) -> Result<Option<Check>, Fa
         true => CheckPrinter::silent(&interrupts),
         false => CheckPrinter::brief(&interrupts),
     };
-    Ok(match crate::house::check(&context.at, &asked, &mut printer) {
+    Ok(match landfall_app::check(&context.at, &asked, &mut printer) {
         Ok(Some(checked)) => {
             let text = verdict(&checked);
             let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));

@@ -6,9 +6,9 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::house::{CheckAsked, USER_FILE_BYTES_MAX, read_user_file};
 use landfall_api::taskfile::quoted;
 use landfall_api::{InitAgent, InitCommand, InitFound, ProjectChecked};
+use landfall_app::{CheckAsked, USER_FILE_BYTES_MAX, read_user_file};
 use landfall_text::control_chars::escape_line;
 
 use crate::checks::{CheckPrinter, install_hint, result_line, verdict};
@@ -37,8 +37,8 @@ pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> 
         return Err(Failure::usage("`--base` is for work that lands on another base than the project's")
             .hint("check the branch out that the project is to land on, and leave `--base` out"));
     }
-    let project = crate::house::project(&context.at)?;
-    let files = ProjectFiles { root: &project.root, tracked: crate::house::tracked_files(&context.at)? };
+    let project = landfall_app::project(&context.at)?;
+    let files = ProjectFiles { root: &project.root, tracked: landfall_app::tracked_files(&context.at)? };
     let commands = detect(&files);
     let agents = agents();
     let caches = caches(&files);
@@ -46,11 +46,11 @@ pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> 
     let written = write(&path, &settings(&project.branch, &commands, agents.first(), &caches))?;
     if written {
         // Whoever has them written wants them. Otherwise the first run asks.
-        if let Err(problem) = crate::house::trust_own_settings(&context.at) {
+        if let Err(problem) = landfall_app::trust_own_settings(&context.at) {
             talk(&format!("the settings are not trusted yet: {problem}; `landfall trust` asks"));
         }
     }
-    let level = crate::house::sandbox_level(&project.root);
+    let level = landfall_app::sandbox_level(&project.root);
     let mut found = InitFound {
         sandbox: level.word().to_owned(),
         sandbox_leaves_open: level.leaves_open().iter().map(|&open| open.to_owned()).collect(),
@@ -74,7 +74,7 @@ pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> 
         let asked = CheckAsked { limit: Some(CHECKS_MAX), with_own_settings: true, ..CheckAsked::default() };
         let mut printer =
             if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::brief(&interrupts) };
-        match crate::house::check(&context.at, &asked, &mut printer) {
+        match landfall_app::check(&context.at, &asked, &mut printer) {
             Ok(Some(checked)) => found.checked = Some(checked),
             Ok(None) => is_stopped = true,
             Err(problem) => talk(&format!("the checks did not run: {problem}; `landfall check` tries again")),
@@ -197,7 +197,7 @@ fn missing_tools(commands: &[InitCommand]) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for command in commands {
         let Some(program) = command.run.split_whitespace().next() else { continue };
-        let is_there = program.contains('/') || crate::house::program_on_path(program).is_some();
+        let is_there = program.contains('/') || landfall_app::program_on_path(program).is_some();
         if !is_there && !missing.iter().any(|known| known == program) {
             missing.push(program.to_owned());
         }
@@ -230,7 +230,7 @@ fn write(path: &Path, text: &str) -> Result<bool, Failure> {
 
 /// The ready-made agents that are installed, the default first.
 fn agents() -> Vec<InitAgent> {
-    let found = crate::house::installed_agents().into_iter();
+    let found = landfall_app::installed_agents().into_iter();
     found.map(|(kind, path, login)| InitAgent { kind, path: path.display().to_string(), login }).collect()
 }
 
@@ -313,7 +313,7 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
             list(caches)
         );
     }
-    text += match agent.is_some_and(|agent| crate::house::reports_tokens_alone(&agent.kind)) {
+    text += match agent.is_some_and(|agent| landfall_app::reports_tokens_alone(&agent.kind)) {
         true => "\n[budget]\nday_tokens = 20000000       # no agent starts once this much is used today\n",
         false => "\n[budget]\nday_usd = 20                # no agent starts once this much is spent today\n",
     };

@@ -31,7 +31,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         (false, true) => landfall_bridge::mcp::agent(),
         (false, false) => {
-            landfall_bridge::person::person(Project { at: context.at.clone() }, crate::house::OPENAPI)
+            landfall_bridge::person::person(Project { at: context.at.clone() }, landfall_app::OPENAPI)
         }
     };
     Ok(match code {
@@ -49,16 +49,16 @@ fn at_work() -> bool {
 
 /// The project around a folder. It is looked for at each call: an assistant may be there before it.
 struct Project {
-    at: crate::house::At,
+    at: landfall_app::At,
 }
 
 impl Desk for Project {
     fn call(&self, request: Request) -> Result<Response, Problem> {
-        crate::house::service(&self.at)?.call(request)
+        landfall_app::service(&self.at)?.call(request)
     }
 
     fn run(&self, asked: RunAsked) -> Result<Value, Problem> {
-        let begun = crate::house::run_detached(&self.at, &asked)?;
+        let begun = landfall_app::run_detached(&self.at, &asked)?;
         serde_json::to_value(begun).map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
     }
 }

@@ -174,10 +174,10 @@ fn carry_out(cli: Cli) -> Result<Exit, Failure> {
     if !dir.is_dir() {
         return Err(Failure::usage(format!("`{}` is not a folder", dir.display())));
     }
-    let at = crate::house::At { dir, base: cli.base };
+    let at = landfall_app::At { dir, base: cli.base };
     let context = Context { at, json: cli.json };
     let side =
-        context.at.base.as_ref().filter(|_| !cli.json).and_then(|_| crate::house::bases(&context.at).0);
+        context.at.base.as_ref().filter(|_| !cli.json).and_then(|_| landfall_app::bases(&context.at).0);
     if let Some(base) = &side {
         say::about_base(base);
     }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::house::ModuleAsked;
 use landfall_api::{ModuleMade, ModulesMended};
+use landfall_app::ModuleAsked;
 use landfall_text::control_chars::escape_line;
 use landfall_text::pluralize;
 
@@ -60,7 +60,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match args.action {
         Action::Init { name, title, tags, worktree, old, commit } => {
             let asked = ModuleAsked { name, title, tags, worktree, old, commit };
-            let made = crate::house::module_init(&context.at, &asked)?;
+            let made = landfall_app::module_init(&context.at, &asked)?;
             context.answer(&made, made_text)?;
             if !context.json {
                 talk(&format!(
@@ -71,7 +71,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         Action::Mend { path } => {
             let path = path.map(|path| context.path(&path));
-            let mended = crate::house::module_mend(&context.at, path.as_deref())?;
+            let mended = landfall_app::module_mend(&context.at, path.as_deref())?;
             context.answer(&mended, mended_text)?;
             if !context.json {
                 talk(&format!("{} fine", pluralize(mended.fine, "module")));

@@ -13,7 +13,7 @@ use crate::say::talk;
 
 /// Where names are looked up, and whether a person reads what is said about them.
 struct Looking {
-    at: crate::house::At,
+    at: landfall_app::At,
     json: bool,
 }
 
@@ -57,11 +57,11 @@ pub fn look_from(args: &[OsString], json: bool) {
     }
     let dir = std::env::current_dir().unwrap_or_default().join(dir.unwrap_or_default());
     let base = base.map(|base| base.to_string_lossy().into_owned());
-    let _ = LOOKING.set(Looking { at: crate::house::At { dir, base }, json }); // the words are read once
+    let _ = LOOKING.set(Looking { at: landfall_app::At { dir, base }, json }); // the words are read once
 }
 
 /// Where names are looked up, once that is known.
-pub fn looked_from() -> Option<crate::house::At> {
+pub fn looked_from() -> Option<landfall_app::At> {
     LOOKING.get().map(|looking| looking.at.clone())
 }
 
@@ -77,10 +77,10 @@ pub fn task(text: &str) -> Result<TaskId, String> {
     };
     let number = super::issue::number(digits)?;
     let Some(looking) = LOOKING.get() else { return Err("issues are not looked up here".to_owned()) };
-    match crate::house::task_of_issue(&looking.at, number) {
+    match landfall_app::task_of_issue(&looking.at, number) {
         Ok(Some(id)) => Ok(id),
         Ok(None) => {
-            let problem = crate::house::unfollowed_issue(&looking.at, number);
+            let problem = landfall_app::unfollowed_issue(&looking.at, number);
             let message = problem.message.clone();
             let _ = MISSED.set(problem); // the first one is told
             Err(message)
@@ -93,7 +93,7 @@ pub fn task(text: &str) -> Result<TaskId, String> {
 fn tell_other(id: TaskId) {
     let Some(looking) = LOOKING.get().filter(|looking| !looking.json) else { return };
     if let Some(other) =
-        crate::house::likely_task_of_issue(&looking.at, id.0.into()).filter(|other| *other != id)
+        landfall_app::likely_task_of_issue(&looking.at, id.0.into()).filter(|other| *other != id)
     {
         talk(&format!("{} is the task {id}; issue #{0} is followed by {other}: write '#{0}' for it", id.0));
     }

@@ -155,7 +155,7 @@ fn spots(hosts: &[Host], scope: Scope, context: &Context) -> Result<Vec<Spot>, F
             (claude, home()?.join(".agents"))
         }
         Scope::Project => {
-            let root = crate::house::project(&context.at)?.root;
+            let root = landfall_app::project(&context.at)?.root;
             (root.join(".claude"), root.join(".agents"))
         }
     };

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::house::ProposeAsked;
 use landfall_api::{Ask, NewTask, NewTasks, Proposal, ProposalOf, ProposalOutcome};
+use landfall_app::ProposeAsked;
 use landfall_text::control_chars::{escape_block, escape_line};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -87,7 +87,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             talk(&escape_block(line));
         }
     };
-    let proposed = crate::house::propose(&context.at, &asked, &mut tell_round);
+    let proposed = landfall_app::propose(&context.at, &asked, &mut tell_round);
     if stopped.load(Ordering::SeqCst) {
         return Err(
             Failure::new(Exit::Interrupted, "interrupted; the agent was stopped").hint("nothing was added")

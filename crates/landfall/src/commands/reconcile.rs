@@ -18,7 +18,7 @@ pub struct Args {
     issue: u64,
 
     /// Phase: issue, spec, code-patch, code-pr, review, merge or verify
-    #[arg(long, value_parser = crate::house::points())]
+    #[arg(long, value_parser = landfall_app::points())]
     phase: String,
 
     /// Pull request; the default is the one of the issue's branch
@@ -41,7 +41,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     // Whoever reads these codes knows three of them.
     let failed = |problem| Failure { code: Exit::Usage, ..Failure::from(problem) };
     let reconciled =
-        crate::house::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
+        landfall_app::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
     context.answer(&*reconciled, text)?;
     Ok(if strict && !reconciled.matches_expected { Exit::Internal } else { Exit::Ok })
 }

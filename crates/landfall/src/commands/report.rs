@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use crate::house::clock::now_ms;
 use landfall_api::{Ask, ReportOf};
+use landfall_app::clock::now_ms;
 use landfall_text::control_chars::escape_block;
 
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! `landfall run`: drives the backlog in the foreground.
 
-use crate::house::run_handle::RunAsked;
 use landfall_api::{Ask, Mode, RunOutcome, SprintOf, TaskId, UnknownWord};
+use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
 
 use super::{autopilot, next, pause, resume};
@@ -82,7 +82,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if args.detach {
         fill_in(&mut asked, &|name| std::env::var(name).ok())?;
         asked.unattended = true;
-        let detached = crate::house::run_detached(&context.at, &asked)?;
+        let detached = landfall_app::run_detached(&context.at, &asked)?;
         context.answer(&detached, |detached| format!("{}\n", escape_line(&detached.text)))?;
         return Ok(Exit::Ok);
     }
@@ -98,7 +98,7 @@ pub fn drive_through(started: Started, context: &Context) -> Result<(RunOutcome,
     fill_in(&mut asked, &|name| std::env::var(name).ok())?;
     asked.attended = presence::nobody(non_interactive).is_none();
     let interrupts = live::Interrupts::listen()?;
-    let mut run = crate::house::run(&context.at, asked)?;
+    let mut run = landfall_app::run(&context.at, asked)?;
     let outcome = live::watch(run.as_mut(), &interrupts);
     drop(run); // the project is free again for whoever asks about what was driven
     let exit = live::exit_of(&outcome, &interrupts);
@@ -152,7 +152,7 @@ mod tests {
     use landfall_api::Mode;
 
     use super::fill_in;
-    use crate::house::run_handle::RunAsked;
+    use landfall_app::run_handle::RunAsked;
 
     #[test]
     fn the_environment_stands_in_for_options_that_were_not_given() {

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::house::ServeAsked;
 use landfall_api::RunAsked;
+use landfall_app::ServeAsked;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -58,7 +58,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         origins: args.origin,
         run: args.run.then(RunAsked::default),
     };
-    let serve = crate::house::serve(&context.at, asked)?;
+    let serve = landfall_app::serve(&context.at, asked)?;
     let pairing = serve.pairing()?;
     let addresses: Vec<String> = serve.addresses().iter().map(|at| format!("http://{at}")).collect();
     if context.json {

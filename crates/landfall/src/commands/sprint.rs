@@ -1,11 +1,11 @@
 //! `landfall sprint`: a run with a goal, and an honest report of it.
 
-use crate::house::clock;
-use crate::house::run_handle::{RunAsked, SprintAsked};
 use landfall_api::{
     Ask, Mode, Nothing, PauseAsked, SprintGoal, SprintId, SprintList, SprintOf, SprintPlan, SprintPreview,
     SprintReport, SprintTask, TaskId,
 };
+use landfall_app::clock;
+use landfall_app::run_handle::{RunAsked, SprintAsked};
 use landfall_text::control_chars::escape_line;
 
 use super::run::{Started, drive};

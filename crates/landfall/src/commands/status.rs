@@ -1,9 +1,9 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
-use crate::house::clock;
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Ask, ClashLine, Nothing, QueueBrief, Status, StatusReport,
 };
+use landfall_app::clock;
 use landfall_text::control_chars::escape_line;
 use landfall_text::quote_shell_word;
 
@@ -20,7 +20,7 @@ pub struct Args {}
 pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let report = context.service()?.status(Nothing {})?;
     context.answer(&*report, |report| {
-        let (_, others) = crate::house::bases(&context.at);
+        let (_, others) = landfall_app::bases(&context.at);
         let line = |base: &String| {
             let (base, word) = (escape_line(base), quote_shell_word(&escape_line(base)));
             format!("base    work lands on `{base}` too: `landfall --base {word} status`\n")

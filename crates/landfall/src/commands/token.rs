@@ -29,7 +29,7 @@ struct Token {
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let token = match args.agent {
         Some(label) => context.service()?.agent_token(AgentTokenAsked { label })?.token,
-        None => crate::house::token(&context.at, args.renew)?,
+        None => landfall_app::token(&context.at, args.renew)?,
     };
     context.answer(&Token { token }, |it| format!("{}\n", it.token))?;
     Ok(Exit::Ok)

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::house::{TrustReport, TrustedBy};
+use landfall_app::{TrustReport, TrustedBy};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
@@ -24,11 +24,11 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if let Some(digest) = &args.yes {
-        let report = crate::house::trust(&context.at, digest, TrustedBy::Script)?;
+        let report = landfall_app::trust(&context.at, digest, TrustedBy::Script)?;
         context.answer(&report, |_| "trusted\n".to_owned())?;
         return Ok(Exit::Ok);
     }
-    let report = crate::house::trust_report(&context.at)?;
+    let report = landfall_app::trust_report(&context.at)?;
     context.answer(&report, text)?;
     if report.trusted || context.json {
         return Ok(Exit::Ok);
@@ -49,7 +49,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::NeedsYou, "not confirmed, so nothing was trusted"));
     }
     // By the digest that was shown: a change in between is refused.
-    crate::house::trust(&context.at, &report.digest, TrustedBy::Person)?;
+    landfall_app::trust(&context.at, &report.digest, TrustedBy::Person)?;
     talk("trusted; any change of these settings asks again");
     Ok(Exit::Ok)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use crate::house::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_api::{BudgetLine, BudgetOf, Changed, NewTask, Size, TaskRef, Usage};
+use landfall_app::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::house::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_agents::Stream;
 use landfall_agents::script::{Commit, Mode, Note, Script, ScriptError, Turn};
+use landfall_app::{USER_FILE_BYTES_MAX, read_user_text};
 use thiserror::Error;
 
 use super::args::{Part, read};

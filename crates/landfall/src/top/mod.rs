@@ -23,8 +23,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::house::clock;
 use crossterm::event::{Event, read};
+use landfall_app::clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -34,11 +34,11 @@ use state::{About, Action, News, State};
 use worker::{Door, Worker};
 
 /// Shows a project until the person leaves.
-pub fn top(at: &crate::house::At) -> Result<Exit, Failure> {
+pub fn top(at: &landfall_app::At) -> Result<Exit, Failure> {
     let fail = |error: io::Error| Failure::new(Exit::Internal, format!("show the run: {error}"));
     let (news, heard) = channel();
     let here = at.clone();
-    let door: Arc<Door> = Arc::new(move || crate::house::service(&here));
+    let door: Arc<Door> = Arc::new(move || landfall_app::service(&here));
     door()?; // a folder that is no project is said so before the terminal changes
     // Two, so that a look at the project never waits behind an order, nor an order behind a large diff.
     let looks = Worker::start("looks", door.clone(), news.clone()).map_err(fail)?;

@@ -1,0 +1,526 @@
+//! What changes something: each request becomes what the engine can be asked, and its reply an answer of the wire.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use landfall_api::{self as api, Problem, ProblemCode, Request, Response};
+use landfall_engine::model::{Event, News, Tag, Task, TaskId, TaskSpec, Touch};
+use landfall_engine::store::{Reader, TaskRow};
+use landfall_engine::{Ask, NewTask, Reply};
+use landfall_text::{format_duration, pluralize};
+
+use crate::command::{modules, propose};
+use crate::project::command_handler::{Asking, CommandHandler, unexpected};
+use crate::project::conversions::Among;
+use crate::project::dead_ends;
+use crate::project::engine_at::EngineAt;
+use crate::project::place::Place;
+use crate::project::{conversions, problems, trust};
+use crate::query::tasks::{self, why_sentence};
+use crate::query::{orphans, running_checks};
+
+/// Carries a write out.
+pub(crate) fn write(
+    place: &Place,
+    engine: &EngineAt,
+    ask: Asking<'_>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let clerk = CommandHandler { place, engine, ask };
+    Ok(match request {
+        Request::Add(asked) => Response::Add(clerk.add(asked)?),
+        Request::Edit(asked) => Response::Edit(clerk.edit(asked)?),
+        Request::ProposalAccept(of) => Response::ProposalAccept(clerk.proposal_accept(of.number)?),
+        Request::Stop(asked) => Response::Stop(clerk.stop(&asked)?),
+        Request::Retry(asked) => Response::Retry(clerk.retry(asked)?),
+        Request::Cancel(asked) => Response::Cancel(clerk.cancel(asked)?),
+        Request::Answer(asked) => Response::Answer(clerk.answer(asked)?),
+        Request::Message(asked) => Response::Message(clerk.message(asked)?),
+        Request::Hold(asked) => Response::Hold(clerk.hold(asked)?),
+        Request::Release(asked) => Response::Release(clerk.release(&asked)?),
+        Request::Accept(asked) => Response::Accept(clerk.accept(&asked)?),
+        Request::Block(asked) => Response::Block(clerk.block(&asked)?),
+        Request::Limits(asked) => Response::Limits(clerk.limits(&asked)?),
+        Request::TaskDo(asked) => Response::TaskDo(clerk.task_do(&asked)?),
+        Request::TargetSay(asked) => Response::TargetSay(clerk.target_say(&asked)?),
+        Request::TargetConfirm(asked) => Response::TargetConfirm(clerk.target_confirm(asked)?),
+        Request::Refine(asked) => Response::Refine(clerk.refine(&asked)?),
+        Request::RefineWithdraw(asked) => Response::RefineWithdraw(clerk.refine_withdraw(asked)?),
+        Request::Annotate(asked) => Response::Annotate(clerk.annotate(&asked)?),
+        Request::Rollback(asked) => Response::Rollback(clerk.rollback(conversions::model_task(asked.task))?),
+        Request::Pause(asked) => Response::Pause(clerk.pause(&asked)?),
+        Request::Resume(_) => Response::Resume(clerk.resume()?),
+        Request::Auto(asked) => Response::Auto(clerk.auto(asked.mode)?),
+        Request::Next(asked) => Response::Next(clerk.next(asked.task.map(conversions::model_task))?),
+        Request::SprintPause(asked) => Response::SprintPause(clerk.sprint_pause(&asked)?),
+        Request::SprintResume(_) => Response::SprintResume(clerk.sprint_resume()?),
+        Request::SprintCancel(_) => Response::SprintCancel(clerk.sprint_cancel()?),
+        Request::QueuePause(asked) => Response::QueuePause(clerk.queue_pause(&asked)?),
+        Request::QueueResume(asked) => Response::QueueResume(clerk.queue_resume(&asked)?),
+        Request::QueueEject(asked) => {
+            Response::QueueEject(clerk.queue_eject(conversions::model_task(asked.task))?)
+        }
+        Request::Review(asked) => Response::Review(clerk.review(asked)?),
+        Request::CheckpointCreate(asked) => Response::CheckpointCreate(clerk.checkpoint_create(asked.name)?),
+        Request::CheckpointRestore(asked) => {
+            Response::CheckpointRestore(clerk.checkpoint_restore(&asked.name)?)
+        }
+        Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.checkpoint_drop(&asked)?),
+        Request::DiscoveryDrop(asked) => Response::DiscoveryDrop(clerk.discovery_drop(&asked)?),
+        Request::Consulted(asked) => Response::Consulted(clerk.consulted(asked)?),
+        Request::LoopStart(asked) => Response::LoopStart(clerk.loop_start(asked)?),
+        Request::LoopStop(asked) => Response::LoopStop(clerk.loop_stop(&asked)?),
+        Request::IssuesFollow(asked) => Response::IssuesFollow(clerk.issues_follow(&asked)?),
+        other => unreachable!("`{}` is not a write", other.name()),
+    })
+}
+
+/// What cannot be done while no engine runs, said without opening one.
+pub(crate) fn refused_at_rest(place: &Place, request: &Request) -> Result<Option<Problem>, Problem> {
+    match request {
+        Request::Stop(api::StopAsked { task: None, .. }) => {}
+        Request::Pause(_)
+        | Request::Resume(_)
+        | Request::Next(_)
+        | Request::SprintPause(_)
+        | Request::SprintResume(_) => {
+            return Ok(Some(no_run("`landfall run` starts one; without one nothing begins")));
+        }
+        Request::Auto(_) => {
+            return Ok(Some(no_run(
+                "`landfall run --mode autopilot` or `--mode semi-auto` starts one that way",
+            )));
+        }
+        _ => return Ok(None),
+    }
+    let reader = place.reader()?;
+    let agents = match &reader {
+        Some(reader) => orphans::running(place, reader)?,
+        None => Vec::new(),
+    };
+    if agents.is_empty() {
+        return Ok(Some(
+            Problem::new(ProblemCode::NotNow, "no run is under way, so there is nothing to stop")
+                .hint("`landfall status` shows how the project stands"),
+        ));
+    }
+    let message = format!(
+        "no engine runs, but it left {} at work: {}",
+        pluralize(agents.len() as u64, "agent"),
+        conversions::list(&agents)
+    );
+    let first = agents[0];
+    let hint = match agents.len() {
+        1 => format!("`landfall run` adopts it; `landfall stop {first}` stops it and keeps its work"),
+        _ => format!("`landfall run` adopts them; `landfall stop {first}` stops that one and keeps its work"),
+    };
+    Ok(Some(Problem::new(ProblemCode::NotNow, message).hint(hint)))
+}
+
+fn no_run(hint: &str) -> Problem {
+    Problem::new(ProblemCode::NotNow, "no run is under way").hint(hint)
+}
+
+impl CommandHandler<'_> {
+    fn add(&self, asked: api::NewTasks) -> Result<api::Added, Problem> {
+        if asked.tasks.is_empty() {
+            return Ok(api::Added { tasks: Vec::new() });
+        }
+        let many = asked.tasks.len();
+        let new = |task| {
+            let mut new = new_task(task, many)?;
+            new.position = modules::position(self.place, &new.spec.source)?;
+            Ok(new)
+        };
+        let tasks = asked.tasks.into_iter().map(new).collect::<Result<Vec<_>, Problem>>()?;
+        let added = self.tasks(Ask::Add(tasks))?;
+        let reader = self.reader()?;
+        let mut lines = Vec::new();
+        for task in added {
+            // Made from the task itself: a hundred thousand of them are not read back one by one.
+            let needs: Vec<TaskId> = task.spec.needs.iter().copied().collect();
+            let unmet = match needs.is_empty() {
+                true => Vec::new(),
+                false => reader.unmet(task.id).map_err(|error| problems::store(&error))?,
+            };
+            let mut row = TaskRow::of(&task);
+            row.unmet = u32::try_from(unmet.len()).unwrap_or(u32::MAX);
+            lines.push(conversions::line(row, &Among { needs, unmet, ..Among::default() }));
+        }
+        Ok(api::Added { tasks: lines })
+    }
+
+    fn edit(&self, asked: api::EditTask) -> Result<api::Changed, Problem> {
+        let id = conversions::model_task(asked.task);
+        let before = self.look().task(&*self.reader_of(id)?, id)?;
+        let spec = edited(before.spec.clone(), asked)?;
+        if spec == before.spec {
+            return self.changed(&[Arc::new(before)], "is as it was");
+        }
+        let changed = self.tasks(Ask::Edit(id, Box::new(spec)))?;
+        self.changed(&changed, "was changed")
+    }
+
+    /// Lets the drafts of a proposal start, all or none.
+    fn proposal_accept(&self, number: u32) -> Result<api::Changed, Problem> {
+        let drafts = propose::drafts(self.place, number)?;
+        let changed = self.tasks(Ask::Ready(drafts))?;
+        self.changed(&changed, "was changed")
+    }
+
+    fn stop(&self, asked: &api::StopAsked) -> Result<api::Stopped, Problem> {
+        if let Some(task) = asked.task {
+            let id = conversions::model_task(task);
+            let changed = self.tasks(Ask::Tell(vec![id], Box::new(News::StopTask)))?;
+            let sentence =
+                changed.first().map_or(String::new(), |task| why_sentence(task, &Among::default()));
+            return Ok(api::Stopped { run: None, tasks: vec![task], text: sentence, details: Vec::new() });
+        }
+        let reader = self.reader()?;
+        let at_work = orphans::running(self.place, &reader)?;
+        let checks = self.engine.checks();
+        let run = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
+        let agents = match (self.ask)(Ask::StopRun { now: asked.now })? {
+            Reply::Stopping { agents } => agents as u64,
+            other => return Err(unexpected("a stop", &other)),
+        };
+        let text = match (agents, asked.now) {
+            (0, true) => "the run ends now.".to_owned(),
+            (0, false) => "the run ends as soon as what is being verified or landed is through.".to_owned(),
+            (many, true) => format!("{} being stopped; their work is kept.", are(many)),
+            (many, false) => format!("the run ends when {} finished the iteration under way.", have(many)),
+        };
+        let mut details = Vec::new();
+        for id in &at_work {
+            let Some(task) = reader.task(*id).map_err(|error| problems::store(&error))? else { continue };
+            let when = if asked.now { "stops within seconds" } else { "stops after this iteration" };
+            details.push(format!("{id}: iteration {} of its agent {when}", tasks::iteration(&task)));
+        }
+        for check in &checks {
+            let when = match asked.now {
+                true => "ends now and runs again in the next run".to_owned(),
+                false => {
+                    let left = check.limit_ms.saturating_sub(check.elapsed_ms);
+                    format!("runs to its end, at most {} more", format_duration(left))
+                }
+            };
+            details.push(format!("{}: check {} {when}", check.of, running_checks::brief(check)));
+        }
+        let tasks = at_work.into_iter().map(conversions::task_id).collect();
+        Ok(api::Stopped { run: run.map(|run| conversions::run_id(run.id)), tasks, text, details })
+    }
+
+    fn retry(&self, asked: api::Retry) -> Result<api::Changed, Problem> {
+        let news = News::Retry { fresh: asked.fresh, note: asked.note };
+        let changed = self.tell(&asked.tasks, news)?;
+        let what = if asked.fresh { "is taken up again from a new workspace" } else { "is taken up again" };
+        self.changed(&changed, what)
+    }
+
+    fn cancel(&self, asked: api::Cancel) -> Result<api::Changed, Problem> {
+        let loops = self.reader()?.loops().map_err(|error| problems::store(&error))?;
+        for id in asked.tasks.iter().copied().map(conversions::model_task) {
+            let task = self.look().task(&*self.reader_of(id)?, id)?;
+            let session = loops.all().iter().rev().find(|it| it.task == id).map(|it| it.session.as_str());
+            modules::may_cancel(self.place, &task.spec.source, session)?;
+        }
+        let news = News::Cancel { reason: asked.reason.unwrap_or_default() };
+        let changed = self.tell(&asked.tasks, news)?;
+        let mut answer = self.changed(&changed, "was cancelled; its work is kept")?;
+        let reader = self.reader()?;
+        for (line, task) in answer.tasks.iter_mut().zip(&changed) {
+            if !task.is_over() {
+                line.text =
+                    format!("{} is being stopped and will then be cancelled; its work is kept.", task.id);
+            }
+            let needed_by = self.open_dependents(&reader, task.id)?;
+            if let Some(ways) = dead_ends::ways_out(task.id, &needed_by) {
+                line.text = format!("{} {ways}", line.text);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Tasks that need this one and are not over.
+    fn open_dependents(&self, reader: &Reader, id: TaskId) -> Result<Vec<TaskId>, Problem> {
+        let of = |error| problems::store(&error);
+        let mut open = Vec::new();
+        for dependent in reader.dependents(id).map_err(of)? {
+            let task = reader.task(dependent).map_err(of)?;
+            open.extend(task.filter(|task| !task.is_over()).map(|task| task.id));
+        }
+        Ok(open)
+    }
+
+    fn accept(&self, asked: &api::Accept) -> Result<api::Changed, Problem> {
+        let reason = asked.reason.trim().to_owned();
+        if reason.is_empty() {
+            return Err(Problem::new(ProblemCode::BadInput, "the reason is empty")
+                .hint("say in a few words where it was done, such as a commit"));
+        }
+        let changed = self.tell(&asked.tasks, News::Accept { reason })?;
+        self.changed(&changed, "is done; the tasks that need it go on")
+    }
+
+    fn answer(&self, asked: api::Answer) -> Result<api::Changed, Problem> {
+        if asked.text.trim().is_empty() {
+            return Err(Problem::new(ProblemCode::BadInput, "the answer is empty")
+                .hint("say it in a few words; `approve` lets a task in review land"));
+        }
+        let id = conversions::model_task(asked.task);
+        let before = self.look().task(&*self.reader_of(id)?, id)?;
+        let changed = self.tell(&[asked.task], News::Answer { text: asked.text })?;
+        let was_review = matches!(before.state, landfall_engine::model::State::Review { .. });
+        let approved =
+            changed.first().is_some_and(|task| task.approved.is_some() && task.approved != before.approved);
+        if let (true, Some(task)) = (approved, changed.first()) {
+            trust::trust_work(&self.look(), task)?; // as after `landfall review`
+        }
+        let what = match (was_review, approved) {
+            (true, true) => "is approved and lands next",
+            (true, false) => "goes back to its agent with what you said",
+            (false, _) => "has its answer and goes on",
+        };
+        self.changed(&changed, what)
+    }
+
+    pub fn tell(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
+        let mut seen = BTreeSet::new();
+        let ids = tasks.iter().copied().map(conversions::model_task).filter(|id| seen.insert(*id)).collect();
+        self.tasks(Ask::Tell(ids, Box::new(news)))
+    }
+
+    fn rollback(&self, id: TaskId) -> Result<api::RolledBack, Problem> {
+        let before = self.look().task(&*self.reader_of(id)?, id)?;
+        let task = conversions::task_id(id);
+        let all: Vec<&str> = before.landings().map(|landed| landed.commit.short()).collect();
+        if before.landed.is_some() || before.is_over() && !all.is_empty() {
+            let made = self.tasks(Ask::Rollback(id))?;
+            let new = made.first().map(|task| task.id);
+            let who = new.map_or("a new task".to_owned(), |new| new.to_string());
+            let when = if self.engine.is_alive() { "now" } else { "by the next `landfall run`" };
+            let text = format!(
+                "{who} undoes {id} (commit {}); it is verified and landed like any other change, {when}.",
+                all.join(", commit ")
+            );
+            return Ok(api::RolledBack { task, new_task: new.map(conversions::task_id), text });
+        }
+        if !conversions::gave_up(&before) {
+            let message = format!("{id} has not landed, so there is nothing to take back");
+            let hint = match before.is_over() {
+                true => format!("`landfall why {id}` says where it is"),
+                false => format!(
+                    "`landfall cancel {id}` ends it, `landfall stop {id}` pauses it; both keep its work"
+                ),
+            };
+            return Err(Problem::new(ProblemCode::NotNow, message).hint(hint));
+        }
+        self.tell(&[task], News::Retry { fresh: true, note: None })?;
+        let kept = if before.workspace.is_some() {
+            let attempt = before.attempt.next();
+            format!(
+                " Unmerged work of it will be kept in the store under refs/landfall/kept/t{}/{attempt}.",
+                id.0
+            )
+        } else {
+            String::new()
+        };
+        let text = format!("{id} had not landed; it starts again from a new workspace at the base.{kept}");
+        Ok(api::RolledBack { task, new_task: None, text })
+    }
+
+    pub fn changed(&self, tasks: &[Arc<Task>], what: &str) -> Result<api::Changed, Problem> {
+        let reader = self.reader()?;
+        let mut lines = Vec::new();
+        for task in tasks {
+            let row = reader.row(task.id).map_err(|error| problems::store(&error))?;
+            let status = row.map_or(landfall_engine::model::Status::of(task), |row| row.shown());
+            let text = format!("{} {what}.", task.id);
+            lines.push(api::ChangedTask {
+                id: conversions::task_id(task.id),
+                status: conversions::status(status),
+                text,
+            });
+        }
+        Ok(api::Changed { tasks: lines })
+    }
+}
+
+fn are(many: u64) -> String {
+    if many == 1 { "1 agent is".to_owned() } else { format!("{many} agents are") }
+}
+
+fn have(many: u64) -> String {
+    if many == 1 { "1 agent has".to_owned() } else { format!("{many} agents have") }
+}
+
+/// A task of the wire, its batch having `many`.
+fn new_task(task: api::NewTask, many: usize) -> Result<NewTask, Problem> {
+    let api::NewTask {
+        title,
+        body,
+        criteria,
+        size,
+        tags,
+        priority,
+        needs,
+        touches,
+        parent,
+        flow,
+        agent,
+        draft,
+        source,
+    } = task;
+    let mut spec = TaskSpec::new(&title).map_err(|error| problems::bad_words(&error))?;
+    spec.body = body;
+    spec.criteria = criteria;
+    spec.size = size.map(conversions::model_size);
+    spec.tags = model_tags(&tags)?;
+    if let Some(priority) = priority {
+        spec.priority = priority;
+    }
+    spec.touches = model_touches(&touches)?;
+    spec.flow = flow;
+    spec.agent = agent;
+    spec.draft = draft;
+    if !source.is_empty() {
+        spec.source = source;
+    }
+    let mut needs_here = Vec::new();
+    for need in needs {
+        match need {
+            api::TaskRef::Task(id) => {
+                spec.needs.insert(conversions::model_task(id)); // named twice is needed once
+            }
+            api::TaskRef::Batch(place) => needs_here.push(in_batch(place, many)?),
+        }
+    }
+    let parent_here = match parent {
+        Some(api::TaskRef::Task(id)) => {
+            spec.parent = Some(conversions::model_task(id));
+            None
+        }
+        Some(api::TaskRef::Batch(place)) => Some(in_batch(place, many)?),
+        None => None,
+    };
+    spec.check().map_err(|error| problems::bad_words(&error))?;
+    Ok(NewTask { spec, needs_here, parent_here, position: None })
+}
+
+fn in_batch(place: u32, many: usize) -> Result<usize, Problem> {
+    let index = usize::try_from(place).unwrap_or(usize::MAX).wrapping_sub(1);
+    if index < many {
+        return Ok(index);
+    }
+    Err(Problem::new(ProblemCode::BadInput, format!("`#{place}` is not in this batch of {many}"))
+        .hint("`#1` is the first task of the batch"))
+}
+
+fn model_tags(tags: &[String]) -> Result<BTreeSet<Tag>, Problem> {
+    tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>().map_err(|error| problems::bad_words(&error))
+}
+
+fn model_touches(touches: &[String]) -> Result<BTreeSet<Touch>, Problem> {
+    let parse = |touch: &String| touch.parse();
+    touches.iter().map(parse).collect::<Result<_, _>>().map_err(|error| problems::bad_words(&error))
+}
+
+fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem> {
+    let api::EditTask {
+        task: _,
+        title,
+        body,
+        criteria,
+        size,
+        tags,
+        priority,
+        needs,
+        touches,
+        parent,
+        flow,
+        agent,
+        clear,
+        ready,
+    } = asked;
+    if let Some(title) = title {
+        spec.title = TaskSpec::new(&title).map_err(|error| problems::bad_words(&error))?.title;
+    }
+    if let Some(body) = body {
+        spec.body = body;
+    }
+    if let Some(criteria) = criteria {
+        spec.criteria = criteria;
+    }
+    if let Some(size) = size {
+        spec.size = Some(conversions::model_size(size));
+    }
+    if let Some(tags) = tags {
+        spec.tags = model_tags(&tags)?;
+    }
+    if let Some(priority) = priority {
+        spec.priority = priority;
+    }
+    if let Some(needs) = needs {
+        spec.needs = needs.into_iter().map(conversions::model_task).collect();
+    }
+    if let Some(touches) = touches {
+        spec.touches = model_touches(&touches)?;
+    }
+    if let Some(parent) = parent {
+        spec.parent = Some(conversions::model_task(parent));
+    }
+    if let Some(flow) = flow {
+        spec.flow = Some(flow);
+    }
+    if let Some(agent) = agent {
+        spec.agent = Some(agent);
+    }
+    if let Some(ready) = ready {
+        spec.draft = !ready;
+    }
+    for what in clear {
+        match what {
+            api::Clear::Size => spec.size = None,
+            api::Clear::Parent => spec.parent = None,
+            api::Clear::Flow => spec.flow = None,
+            api::Clear::Agent => spec.agent = None,
+        }
+    }
+    spec.check().map_err(|error| problems::bad_words(&error))?;
+    Ok(spec)
+}
+
+/// The tasks a run is about: those asked for and what they still need. All, if nothing was asked for.
+pub(crate) fn chosen(reader: Option<&Reader>, asked: &[api::TaskId]) -> Result<Vec<TaskId>, Problem> {
+    let mut chosen = BTreeSet::new();
+    let mut open: Vec<TaskId> = asked.iter().copied().map(conversions::model_task).collect();
+    let Some(reader) = reader else {
+        return match open.pop() {
+            Some(id) => Err(problems::unknown_task(id)),
+            None => Ok(Vec::new()),
+        };
+    };
+    while let Some(id) = open.pop() {
+        if reader.row(id).map_err(|error| problems::store(&error))?.is_none() {
+            return Err(problems::unknown_task(id));
+        }
+        if chosen.insert(id) {
+            open.extend(reader.unmet(id).map_err(|error| problems::store(&error))?);
+        }
+    }
+    Ok(chosen.into_iter().collect())
+}
+
+/// Whether a fact is one of those that end a task without landing.
+pub(crate) fn is_failure(event: &Event) -> bool {
+    match event {
+        Event::Ended(ending) => match ending.kind {
+            landfall_engine::model::EndKind::Failed
+            | landfall_engine::model::EndKind::Timeout
+            | landfall_engine::model::EndKind::Blocked => true,
+            landfall_engine::model::EndKind::Done | landfall_engine::model::EndKind::Cancelled => false,
+        },
+        Event::Left { to: landfall_engine::model::Target::Stop, .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,725 @@
+//! Issues that are followed, one by one or many at once: which they are, in which order, and what became of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use landfall_api::client::Client;
+use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
+use landfall_engine::engine::load_settings;
+use landfall_engine::exchange::parts_at_rest;
+use landfall_engine::host::wait::FolderWatch;
+use landfall_engine::model::haul::{self, Chosen, Fate, Haul, HaulId, Live};
+use landfall_engine::model::issue::{self, Depth, Phase, Progress, Source, Way, Wishes};
+use landfall_engine::model::{EndKind, Ending, Event, Fact, Size, State, Task};
+use landfall_engine::store::{Reader, Seq};
+use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
+use landfall_engine::{StateFolder, accept};
+use landfall_text::pluralize;
+use landfall_text::quote_shell_word;
+use landfall_trackers::tracker::{
+    Answer, Blocker, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, Place as IssuePlace,
+    Tracker, TrackerError,
+};
+
+use crate::command::{reconcile, verify};
+use crate::project::command_handler::{CommandHandler, unexpected};
+use crate::project::place::Place;
+use crate::project::{conversions, problems};
+use crate::query::{backlog, issues};
+
+/// So many triaged issues are looked through for small ones.
+const LOOKED_THROUGH: usize = 200;
+/// So many issues are taken on at once.
+const ISSUES_MAX: usize = 200;
+
+/// Issues as they are now, in the order in which they are begun.
+struct Plan {
+    tracker: String,
+    wanted: Vec<Wanted>,
+    wishes: Wishes,
+    chosen: Option<Chosen>,
+    batch: Option<HaulId>,
+    left_out: Vec<Wanted>,
+    text: String,
+}
+
+/// An issue that somebody wants.
+struct Wanted {
+    issue: Issue,
+    size: Option<Size>,
+    blockers: Vec<Blocker>,
+    task: Option<Task>,
+}
+
+impl Wanted {
+    fn number(&self) -> u64 {
+        self.issue.number.get()
+    }
+
+    fn live(&self) -> Live {
+        issues::live(&self.issue)
+    }
+
+    /// Whether nothing is left to do for it in the tracker, and its task is over.
+    fn is_settled(&self) -> bool {
+        let Live { open, phase } = self.live();
+        self.task.as_ref().is_some_and(is_settled) && !open && phase != Some(Phase::Verify)
+    }
+
+    /// Whether somebody decided that nobody does it.
+    fn is_unplanned(&self) -> bool {
+        matches!(self.issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. })
+    }
+
+    /// Whether an agent finds out first what it is.
+    fn wants_triage(&self) -> bool {
+        let Live { open, phase } = self.live();
+        let triaged = self.issue.labels.iter().any(|label| label.as_str() == "triaged");
+        open && issue::wants_triage(triaged, phase)
+    }
+
+    /// Whether its task landed, and its acceptance is all that is left.
+    fn is_pending(&self) -> bool {
+        self.live().phase == Some(Phase::Verify) && self.task.as_ref().is_some_and(issue::is_partial)
+    }
+
+    /// Whether it begins only once what it waits for is done.
+    fn is_held_up(&self) -> bool {
+        self.live().open && !self.is_pending() && self.blockers.iter().any(|it| it.open)
+    }
+
+    fn open_blockers(&self) -> Vec<String> {
+        self.blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect()
+    }
+}
+
+/// Whether a task is over, and not because it gave up.
+fn is_settled(task: &Task) -> bool {
+    matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
+}
+
+impl CommandHandler<'_> {
+    /// Follows issues, each by a task.
+    pub fn issues_follow(&self, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
+        let plan = plan(self.place, asked)?;
+        let new = |wanted: &Wanted| FollowIssue {
+            number: wanted.number(),
+            title: wanted.issue.title.clone(),
+            size: wanted.size,
+            settled: wanted.is_settled(),
+            at_verify: wanted.live().phase == Some(Phase::Verify),
+        };
+        let follow = FollowAsked {
+            tracker: plan.tracker.clone(),
+            issues: plan.wanted.iter().map(new).collect(),
+            wishes: plan.wishes.clone(),
+            keep: asked.resume,
+            together: plan.chosen,
+        };
+        let (haul, tasks) = match (self.ask)(Ask::Follow(Box::new(follow)))? {
+            Reply::Followed { haul, tasks } => (haul, tasks),
+            other => return Err(unexpected("tasks of issues", &other)),
+        };
+        let mut followed = shown(&plan);
+        followed.batch = haul.or(plan.batch).map(conversions::haul_id);
+        for ((line, wanted), task) in followed.issues.iter_mut().zip(&plan.wanted).zip(&tasks) {
+            line.task = Some(conversions::task_id(task.id));
+            line.text = followed_text(wanted, task);
+        }
+        Ok(followed)
+    }
+}
+
+/// What would be done, without doing it.
+pub(crate) fn preview(place: &Place, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
+    let plan = plan(place, asked)?;
+    let mut followed = shown(&plan);
+    let tracker = issues::open(place)?;
+    for (line, wanted) in followed.issues.iter_mut().zip(&plan.wanted) {
+        if issue::route(wanted.size, &plan.wishes).way == Way::Split && !wanted.is_settled() {
+            line.parts = parts(&*tracker, wanted.issue.number)?;
+        }
+    }
+    Ok(followed)
+}
+
+/// What an issue is made of and what of that is still to be done, level by level.
+fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::FollowedPart>, Problem> {
+    let all = parts_at_rest(tracker, number).map_err(reconcile::trouble)?;
+    let left: Vec<issue::Part> = all.into_iter().filter(|part| !part.done).collect();
+    let open = |need: &u64| left.iter().any(|part| part.number == *need);
+    let part = |level: u32, part: &issue::Part| api::FollowedPart {
+        number: part.number,
+        title: part.title.clone(),
+        size: part.size.map(conversions::size),
+        level,
+        waits_for: part.needs.iter().copied().filter(open).collect(),
+    };
+    let of_level = |(level, numbers): (u32, Vec<u64>)| -> Vec<api::FollowedPart> {
+        let here = left.iter().filter(|part| numbers.contains(&part.number));
+        here.map(|it| part(level, it)).collect()
+    };
+    Ok((1..).zip(issue::levels(&left)).flat_map(of_level).collect())
+}
+
+fn shown(plan: &Plan) -> api::IssuesFollowed {
+    let line = |wanted: &Wanted| api::FollowedIssue {
+        number: wanted.number(),
+        title: wanted.issue.title.clone(),
+        size: wanted.size.map(conversions::size),
+        way: issue::route(wanted.size, &plan.wishes).words(),
+        task: None,
+        settled: wanted.is_settled(),
+        blocked_by: wanted.open_blockers(),
+        triage: wanted.wants_triage(),
+        parts: Vec::new(),
+        text: match &wanted.task {
+            _ if wanted.is_settled() => "is done already".to_owned(),
+            None => "gets a task".to_owned(),
+            Some(task) if is_settled(task) && !wanted.is_pending() => {
+                "is open again, and gets another task".to_owned()
+            }
+            Some(task) => followed_text(wanted, task),
+        },
+    };
+    let left_out = |it: &Wanted| api::LeftOutIssue {
+        number: it.number(),
+        title: it.issue.title.clone(),
+        why: format!("it is closed as not planned; `landfall issue reopen {}` opens it again", it.number()),
+    };
+    api::IssuesFollowed {
+        batch: plan.batch.map(conversions::haul_id),
+        issues: plan.wanted.iter().map(line).collect(),
+        left_out: plan.left_out.iter().map(left_out).collect(),
+        text: plan.text.clone(),
+    }
+}
+
+/// What is done about an issue, by how its task was before.
+fn followed_text(wanted: &Wanted, task: &Task) -> String {
+    let id = task.id;
+    if wanted.is_settled() {
+        return format!("is done already ({id})");
+    }
+    if wanted.is_pending() {
+        return format!("has landed; {id} looks at what is left of its acceptance");
+    }
+    match wanted.task.as_ref().map(|before| &before.state) {
+        None => format!("is followed by {id}"),
+        Some(State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. })) => {
+            format!("is open again, and followed by {id}")
+        }
+        Some(State::Ended(ending)) => {
+            let detail = ending.detail.lines().next().filter(|line| !line.is_empty());
+            format!("is tried again by {id}, which had stopped: {}", detail.unwrap_or(ending.code.word()))
+        }
+        Some(
+            State::Draft
+            | State::Ready { .. }
+            | State::Active { .. }
+            | State::Waiting { .. }
+            | State::Review { .. },
+        ) => format!("goes on with {id}"),
+    }
+}
+
+fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
+    let tracker = issues::open(place)?;
+    let kind = settings.kind.unwrap_or("none").to_owned();
+    let tasks = Tasks::of(place, &kind)?;
+    let failed = |error| issues::tracker_problem(&error);
+    let wishes = Wishes {
+        way: asked.way.map(|way| match way {
+            api::IssueWay::Patch => Way::Patch,
+            api::IssueWay::Pr => Way::Pr,
+        }),
+        depth: asked.review.map(|review| match review {
+            api::IssueReview::Light => Depth::Light,
+            api::IssueReview::Full => Depth::Full,
+        }),
+        accept: !asked.leave_acceptance,
+        always_pr: settings.always_pr,
+    };
+    check_wishes(asked)?;
+    let mut left_out = Vec::new();
+    let (mut wanted, chosen, batch, mut text) = match (&asked.issues[..], asked.newest, asked.batch) {
+        ([_, ..], None, None) => {
+            let all = listed(&*tracker, &tasks, &asked.issues)?;
+            let (unplanned, wanted): (Vec<Wanted>, Vec<Wanted>) =
+                all.into_iter().partition(Wanted::is_unplanned);
+            if let (Some(it), []) = (unplanned.first(), &wanted[..]) {
+                return Err(verify::unplanned(it.issue.number));
+            }
+            refuse_circles(&*tracker, &wanted)?;
+            let mut text = pluralize(wanted.len() as u64, "issue");
+            if !unplanned.is_empty() {
+                text += &format!(", and {} left out", unplanned.len());
+            }
+            left_out = unplanned;
+            (wanted, asked.together.then_some(Chosen::Listed), None, text)
+        }
+        ([], Some(many), None) => {
+            let wanted = newest(&*tracker, &tasks, many).map_err(failed)?;
+            let mut text = newest_text(many, wanted.len())?;
+            let unread = tracker.unreadable().map_err(failed)?.len() as u64;
+            if unread > 0 {
+                let files = pluralize(unread, "file");
+                text += &format!("; {files} cannot be read, `landfall issue list` says why");
+            }
+            (wanted, asked.together.then_some(Chosen::Newest(many)), None, text)
+        }
+        ([], None, Some(id)) => {
+            let id = HaulId(id.0);
+            let haul = find_haul(place, id)?;
+            if haul.tracker != kind {
+                let what =
+                    format!("{id} is of the tracker `{}`, and the project's is `{kind}`", haul.tracker);
+                return Err(Problem::new(ProblemCode::NotNow, what).hint("set `tracker.kind` back"));
+            }
+            let all = listed(&*tracker, &tasks, &haul.issues)?;
+            let left = |it: &Wanted| haul::fate(it.live(), it.task.as_ref()) == Fate::Left;
+            let wanted: Vec<Wanted> = all.into_iter().filter(left).collect();
+            let text = format!("{id}: {} of {} left", wanted.len(), haul.issues.len());
+            (wanted, None, Some(id), text)
+        }
+        _ => {
+            let what = "which issues is said by exactly one of `issues`, `newest` and `batch`";
+            return Err(Problem::new(ProblemCode::BadInput, what));
+        }
+    };
+    one_base_at_a_time(place, &kind, &wanted)?;
+    if in_order(&mut wanted)? {
+        text += ", those that others wait for first";
+    }
+    Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, left_out, text })
+}
+
+/// An issue has one state, so it is followed on one base at a time: the next one may have it when that is over, and somebody opened it
+/// again.
+fn one_base_at_a_time(place: &Place, tracker: &str, wanted: &[Wanted]) -> Result<(), Problem> {
+    for (other, said) in other_bases(place) {
+        let tasks = Tasks::of(&other, tracker)?;
+        for it in wanted.iter().filter(|it| it.task.as_ref().is_none_or(issue::is_through)) {
+            let Some(task) = tasks.find(it.issue.number) else { continue };
+            let (number, Said { base, word }) = (it.issue.number, &said);
+            let (what, hint) = if !issue::is_through(&task) {
+                (
+                    format!("{number} is followed on {base}"),
+                    format!(
+                        "`{word} why '{number}'` says how far it has come there; `{word} cancel '{number}'` gives it up there"
+                    ),
+                )
+            } else if !it.issue.state.is_open() && it.task.is_none() {
+                (
+                    format!("{number} was done on {base}"),
+                    format!(
+                        "`landfall issue reopen {}` opens it again, if it is to land here too",
+                        it.number()
+                    ),
+                )
+            } else {
+                continue;
+            };
+            return Err(Problem::new(ProblemCode::NotNow, what).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// What another base has shown is not held against this one.
+pub(crate) fn refuse_of_another_base(
+    place: &Place,
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+) -> Result<(), Problem> {
+    let side = place.folder.side();
+    if !accept::is_of_another_base(tracker, number, side).map_err(|error| issues::tracker_problem(&error))? {
+        return Ok(());
+    }
+    let followed = |(other, _): &(Place, Said)| matches!(task_of_issue(other, number.get()), Ok(Some(_)));
+    match other_bases(place).iter().find(|it| followed(it)) {
+        None => Ok(()), // whoever did it, it is looked at here
+        Some((_, Said { base, word })) => {
+            Err(Problem::new(ProblemCode::NotNow, format!("{number} was verified on {base}"))
+                .hint(format!("`{word} verify {}` looks at it there", number.get())))
+        }
+    }
+}
+
+/// How another base is said.
+struct Said {
+    base: String,
+    /// How its commands begin.
+    word: String,
+}
+
+/// The project as its other bases see it.
+fn other_bases(place: &Place) -> Vec<(Place, Said)> {
+    let others = place.folder.all_bases().into_iter().filter(|folder| folder.root() != place.folder.root());
+    let seen = |folder: StateFolder| {
+        let said = match folder.base() {
+            Some(base) => {
+                let word = format!("landfall --base {}", quote_shell_word(&base));
+                Said { base: format!("`{base}`"), word }
+            }
+            // Commands that are shown are about the base that is meant: the project's own has to be said, too.
+            None => {
+                let own = place.set_base().map(|base| format!(" --base {}", quote_shell_word(&base)));
+                let word = format!("landfall{}", own.unwrap_or_default());
+                Said { base: "the base of the project".to_owned(), word }
+            }
+        };
+        (Place { folder, base: None, ..place.clone() }, said)
+    };
+    others.map(seen).collect()
+}
+
+fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {
+    let bad = |what: String| Err(Problem::new(ProblemCode::BadInput, what));
+    if asked.way == Some(api::IssueWay::Patch) && asked.review.is_some() {
+        return bad("a patch is not reviewed: only a pull request is".to_owned());
+    }
+    if asked.newest.is_some_and(|many| many == 0 || many as usize > ISSUES_MAX) {
+        return bad(format!("so many issues are not taken on at once; 1 to {ISSUES_MAX} are"));
+    }
+    if asked.issues.len() > ISSUES_MAX {
+        return bad(format!("{} issues are too many at once; 1 to {ISSUES_MAX} are not", asked.issues.len()));
+    }
+    let mut seen = BTreeSet::new();
+    match asked.issues.iter().find(|number| !seen.insert(**number)) {
+        Some(twice) => bad(format!("#{twice} is named twice")),
+        None => Ok(()),
+    }
+}
+
+/// Whoever waits for another of them comes after it. Whether that changed the order.
+fn in_order(wanted: &mut [Wanted]) -> Result<bool, Problem> {
+    let numbers: Vec<u64> = wanted.iter().map(Wanted::number).collect();
+    let blocked_by = wanted.iter().map(|it| (it.number(), open_here(&it.blockers))).collect();
+    let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| in_a_circle(&circle))?;
+    wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
+    Ok(ordered != numbers)
+}
+
+/// The open ones of this tracker.
+fn open_here(blockers: &[Blocker]) -> BTreeSet<u64> {
+    let here = |blocker: &Blocker| match &blocker.place {
+        IssuePlace::Here(number) if blocker.open => Some(number.get()),
+        IssuePlace::Here(_) | IssuePlace::Elsewhere(_) => None,
+    };
+    blockers.iter().filter_map(here).collect()
+}
+
+/// Issues that are looked at for a circle beyond those that were named: more than anybody keeps in mind.
+const WALKED_MAX: usize = 50;
+
+/// Refuses issues of which one would wait for ever: it, or what it waits for, waits for itself.
+fn refuse_circles(tracker: &dyn Tracker, wanted: &[Wanted]) -> Result<(), Problem> {
+    let held_up = wanted.iter().filter(|it| it.is_held_up());
+    let mut blocked_by: BTreeMap<u64, BTreeSet<u64>> =
+        held_up.map(|it| (it.number(), open_here(&it.blockers))).collect();
+    let mut ahead: Vec<u64> = blocked_by.values().flatten().copied().collect();
+    let most = blocked_by.len() + WALKED_MAX;
+    while let Some(number) = ahead.pop().filter(|_| blocked_by.len() < most) {
+        if blocked_by.contains_key(&number) {
+            continue;
+        }
+        // What cannot be looked at is no circle anybody has seen.
+        let found = tracker.blocked_by(issues::number(number)?).unwrap_or_default();
+        let blockers = open_here(&found);
+        ahead.extend(&blockers);
+        blocked_by.insert(number, blockers);
+    }
+    let numbers: Vec<u64> = blocked_by.keys().copied().collect();
+    haul::order(&numbers, &blocked_by).map(drop).map_err(|circle| in_a_circle(&circle))
+}
+
+fn in_a_circle(circle: &[u64]) -> Problem {
+    let path: Vec<String> = circle.iter().chain(circle.first()).map(|number| format!("#{number}")).collect();
+    let what = format!("these issues wait for each other: {}", path.join(" is blocked by "));
+    let hint = match circle {
+        [one, two, ..] => format!("`landfall issue edit {one} --unblock {two}` takes a blocker away"),
+        [..] => "take one of the blockers away in the tracker".to_owned(),
+    };
+    Problem::new(ProblemCode::BadInput, what).hint(hint)
+}
+
+fn listed(tracker: &dyn Tracker, tasks: &Tasks, numbers: &[u64]) -> Result<Vec<Wanted>, Problem> {
+    let one = |number: &u64| {
+        let number = issues::number(*number)?;
+        let found = tracker.issue(number).and_then(|issue| wanted(tracker, tasks, issue));
+        found.map_err(|error| issues::tracker_problem(&error))
+    };
+    numbers.iter().map(one).collect()
+}
+
+fn wanted(tracker: &dyn Tracker, tasks: &Tasks, issue: Issue) -> Answer<Wanted> {
+    let size = tracker.size(issue.number)?.map(|seen| seen.size);
+    let blockers = match issue.blockers {
+        Some(0) => Vec::new(),
+        Some(_) | None => tracker.blocked_by(issue.number)?,
+    };
+    let task = tasks.find(issue.number);
+    Ok(Wanted { issue, size, blockers, task })
+}
+
+/// The newest small ones that somebody has looked at and that are still to be done.
+fn newest(tracker: &dyn Tracker, tasks: &Tasks, many: u32) -> Answer<Vec<Wanted>> {
+    let labels = BTreeSet::from([Label::new("triaged")?]);
+    let all = tracker.issues(&IssueFilter { only_open: true, labels, most: LOOKED_THROUGH })?;
+    let small = |size: Option<Size>| matches!(size, None | Some(Size::XS | Size::S));
+    let mut found = Vec::new();
+    for issue in all {
+        if found.len() >= many as usize {
+            break;
+        }
+        // A label that says it is big saves asking.
+        if !small(issue.labelled_size()) {
+            continue;
+        }
+        let it = wanted(tracker, tasks, issue)?;
+        if small(it.size) && haul::fate(it.live(), it.task.as_ref()) != Fate::Done {
+            found.push(it);
+        }
+    }
+    Ok(found)
+}
+
+fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
+    let which = "open issues that are triaged and of size XS, S or none";
+    match found {
+        0 => Err(Problem::new(ProblemCode::NotNow, format!("there are no {which}"))
+            .hint("`landfall auto 12` takes one whatever its size, `landfall auto --batch 12 13` several")),
+        found if found < asked as usize => {
+            Ok(format!("the {found} {which} there are ({asked} were asked for)"))
+        }
+        1 => Ok("the newest of the open issues that are triaged and of size XS, S or none".to_owned()),
+        found => Ok(format!("the {found} newest {which}")),
+    }
+}
+
+/// The task that follows an issue; the one of the project's tracker, where there were several.
+pub(crate) fn task_of_issue(place: &Place, number: u64) -> Result<Option<api::TaskId>, Problem> {
+    let kind = load_settings(&place.root).ok().and_then(|settings| settings.tracker.kind);
+    let sources = backlog::sources(place)?.into_iter();
+    let of_issue = sources.filter_map(|(id, source)| Some((id, Source::of(&source)?)));
+    let found: Vec<_> = of_issue.filter(|(_, source)| source.number == number).collect();
+    let here = found.iter().rev().find(|(_, source)| Some(source.tracker.as_str()) == kind);
+    Ok(here.or(found.last()).map(|(id, _)| conversions::task_id(*id)))
+}
+
+/// Why no task follows an issue.
+pub(crate) fn unfollowed(place: &Place, number: u64) -> Problem {
+    let there = || {
+        let of = issues::number(number)?;
+        issues::open(place)?.issue(of).map_err(|error| issues::tracker_problem(&error))
+    };
+    match there() {
+        Err(problem) => problem,
+        Ok(issue) => {
+            let what = format!("no task follows issue #{number}");
+            let followed = |(other, _): &(Place, Said)| matches!(task_of_issue(other, number), Ok(Some(_)));
+            let hint = match other_bases(place).iter().find(|it| followed(it)) {
+                Some((_, Said { base, word })) => format!("one does on {base}: `{word} why '#{number}'`"),
+                None if matches!(issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. }) => {
+                    format!("it is closed as not planned; `landfall issue reopen {number}` opens it again")
+                }
+                None => format!("`landfall auto {number}` begins one"),
+            };
+            Problem::new(ProblemCode::NotFound, what).hint(hint)
+        }
+    }
+}
+
+/// So many facts are looked through where nobody asked for it.
+const BY_THE_WAY: u64 = 20_000;
+
+pub(crate) fn likely_task_of_issue(place: &Place, number: u64) -> Option<api::TaskId> {
+    let head = place.reader().ok()??.head().ok()?;
+    if head.seq.0 > BY_THE_WAY {
+        return None;
+    }
+    task_of_issue(place, number).ok()?
+}
+
+/// How often a run of another process is looked at.
+const LOOK: Duration = Duration::from_millis(150);
+
+/// Watches tasks in a run that another process drives, and tells what happens to them and to their parts.
+pub(crate) fn watch(
+    place: &Place,
+    tasks: &[api::TaskId],
+    tell: &mut dyn FnMut(&[api::NewsLine]) -> bool,
+) -> Result<bool, Problem> {
+    let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(false) };
+    let Ok(view) = client.run_now(api::RunNowAsked { after: None }) else { return Ok(false) };
+    let mut shown = view.head;
+    let watch = FolderWatch::of_writes(place.folder.root()); // the journal is there
+    let is_over = |task: &Option<Task>| task.as_ref().is_none_or(Task::is_over);
+    loop {
+        // Whether they are over is asked first: what happened until then is still told.
+        let over = {
+            let Some(reader) = place.reader()? else { return Ok(true) };
+            let found: Result<Vec<_>, _> =
+                tasks.iter().map(|id| reader.task(conversions::model_task(*id))).collect();
+            found.map_err(|error| problems::store(&error))?.iter().all(is_over)
+        };
+        // Whoever drove has left: how it ended stands in the journal.
+        let Ok(view) = client.run_now(api::RunNowAsked { after: Some(shown) }) else { return Ok(true) };
+        shown = shown.max(view.head);
+        let (ended, mut news) = (view.outcome.is_some(), view.news);
+        news.retain(|it| it.task.is_some_and(|task| is_among(place, tasks, task)));
+        if !tell(&news) || over || ended {
+            return Ok(true);
+        }
+        watch.wait(LOOK);
+    }
+}
+
+/// Whether it is one of these tasks, or a part of one.
+fn is_among(place: &Place, tasks: &[api::TaskId], task: api::TaskId) -> bool {
+    if tasks.contains(&task) {
+        return true;
+    }
+    let found =
+        place.reader().ok().flatten().and_then(|it| it.task(conversions::model_task(task)).ok().flatten());
+    let parent = found.and_then(|task| task.spec.parent).map(conversions::task_id);
+    parent.is_some_and(|parent| tasks.contains(&parent))
+}
+
+/// The tasks that follow issues of a tracker.
+struct Tasks {
+    reader: Option<crate::project::reader_pool::PooledReader>,
+    tracker: String,
+    by_source: BTreeMap<String, landfall_engine::model::TaskId>,
+}
+
+impl Tasks {
+    fn of(place: &Place, tracker: &str) -> Result<Self, Problem> {
+        // Of several that follow the same issue the last one counts.
+        let by_source = backlog::sources(place)?.into_iter().map(|(id, source)| (source, id)).collect();
+        Ok(Self { reader: place.reader()?, tracker: tracker.to_owned(), by_source })
+    }
+
+    fn find(&self, number: IssueNumber) -> Option<Task> {
+        let source = Source { tracker: self.tracker.clone(), number: number.get() };
+        let id = self.by_source.get(&source.to_string())?;
+        self.reader.as_ref()?.task(*id).ok().flatten()
+    }
+}
+
+fn find_haul(place: &Place, id: HaulId) -> Result<Haul, Problem> {
+    let hauls = match place.reader()? {
+        Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
+        None => haul::Hauls::default(),
+    };
+    hauls.get(id).cloned().ok_or_else(|| {
+        Problem::new(ProblemCode::BadInput, format!("there is no batch of issues {id}"))
+            .hint("`landfall auto --list` shows those of which something is left")
+    })
+}
+
+/// Batches of which something is left, newest first.
+pub(crate) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(api::HaulList { batches: Vec::new() }) };
+    let hauls = reader.hauls().map_err(|error| problems::store(&error))?;
+    drop(reader); // whoever writes meanwhile is not waited for
+    if hauls.all().is_empty() {
+        return Ok(api::HaulList { batches: Vec::new() });
+    }
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
+    let kind = settings.kind.unwrap_or("none");
+    let tracker = issues::open(place)?;
+    let tasks = Tasks::of(place, kind)?;
+    let mut known: BTreeMap<u64, Fate> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for haul in hauls.all().iter().rev().filter(|haul| haul.tracker == kind) {
+        for number in &haul.issues {
+            if known.contains_key(number) {
+                continue;
+            }
+            let of = issues::number(*number)?;
+            let fate = match tracker.issue(of) {
+                Ok(issue) => haul::fate(issues::live(&issue), tasks.find(of).as_ref()),
+                // It is still to be done, once somebody has mended its file.
+                Err(TrackerError::Malformed { .. }) => Fate::Left,
+                Err(error) => return Err(issues::tracker_problem(&error)),
+            };
+            known.insert(*number, fate);
+        }
+        let which = |is: fn(&Fate) -> bool| -> Vec<u64> {
+            haul.issues.iter().copied().filter(|number| known.get(number).is_some_and(is)).collect()
+        };
+        let remaining = which(|fate| *fate == Fate::Left);
+        if remaining.is_empty() {
+            continue;
+        }
+        lines.push(api::HaulLine {
+            id: conversions::haul_id(haul.id),
+            begun_ms: haul.begun.0,
+            chosen: match haul.chosen {
+                Chosen::Newest(many) => format!("the {many} newest"),
+                Chosen::Listed => "by number".to_owned(),
+            },
+            remaining,
+            completed: which(|fate| *fate == Fate::Done),
+            failed: which(|fate| matches!(fate, Fate::Failed(_))),
+        });
+    }
+    Ok(api::HaulList { batches: lines })
+}
+
+/// What became of issues, by their tasks.
+pub(crate) fn summaries(place: &Place, tasks: &[api::TaskId]) -> Result<Vec<api::IssueSummary>, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for id in tasks {
+        let id = conversions::model_task(*id);
+        let task = reader.task(id).map_err(|error| problems::store(&error))?;
+        let task = task.ok_or_else(|| problems::unknown_task(id))?;
+        let progress = progress(&reader, &task, None).map_err(|error| problems::store(&error))?;
+        all.extend(issue::summary(&task, &progress).map(wire_summary));
+    }
+    Ok(all)
+}
+
+/// How far the task of an issue has come, by its facts up to `before`.
+pub(crate) fn progress(
+    reader: &Reader,
+    task: &Task,
+    before: Option<u64>,
+) -> Result<Progress, landfall_engine::store::StoreError> {
+    let events = reader.events(Seq::ZERO, Some(task.id), u32::MAX)?;
+    let until = before.unwrap_or(u64::MAX);
+    let facts = events.iter().filter(|(seq, _)| seq.0 < until);
+    let events = facts.filter_map(|(_, entry)| match &entry.fact {
+        Fact::Task(_, event) => Some(event),
+        Fact::Engine(_) => None,
+    });
+    let events: Vec<&Event> = events.collect();
+    Ok(Progress::of(task.flow.as_deref(), events))
+}
+
+fn wire_summary(it: issue::Summary) -> api::IssueSummary {
+    let phase = |row: &issue::SummaryRow| api::PhaseLine {
+        phase: row.phase.to_owned(),
+        result: row.result.to_owned(),
+        notes: row.notes.clone(),
+        tokens: row.usage.tokens(),
+        cost_usd: conversions::usd(row.usage.micro_usd),
+    };
+    api::IssueSummary {
+        number: it.number,
+        task: conversions::task_id(it.task),
+        stand: it.stand.word().to_owned(),
+        banner: it.banner(),
+        phases: it.rows.iter().map(phase).collect(),
+        title: it.title,
+        way: it.way,
+        pr: it.pr,
+        pending: it.pending,
+        why: it.why,
+        next: it.next,
+    }
+}

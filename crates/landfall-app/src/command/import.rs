@@ -1,0 +1,46 @@
+//! Tasks from a list of another tool: read, held against what is there, and added all at once.
+
+use landfall_api::import::{self, Format, ImportError, ImportText, Imported, Settled};
+use landfall_api::taskfile::Source;
+use landfall_api::{Added, NewTasks, Problem, ProblemCode};
+
+use crate::command::modules;
+use crate::project::place::Place;
+use crate::query::backlog;
+
+/// Adds what is new in a list.
+pub(crate) fn import(
+    place: &Place,
+    asked: &ImportText,
+    add: &dyn Fn(NewTasks) -> Result<Added, Problem>,
+) -> Result<Imported, Problem> {
+    let file =
+        Source { name: if asked.name.is_empty() { "the list" } else { &asked.name }, text: &asked.text };
+    let format = match asked.format {
+        Some(format) => format,
+        None => import::guess(&file).map_err(|error| bad(&error))?,
+    };
+    let list = match format {
+        Format::Modules if asked.text.is_empty() => modules::list(place, &asked.name)?,
+        Format::Modules | Format::Markdown | Format::Beads | Format::Taskmaster | Format::Prd => {
+            import::read(&file, format, asked.list.as_deref()).map_err(|error| bad(&error))?
+        }
+    };
+    let known = backlog::by_source(place)?;
+    let Settled { tasks, there, left_out } =
+        import::settle(list, &known, asked.again).map_err(|error| bad(&error))?;
+    let added = match asked.dry_run || tasks.is_empty() {
+        true => Vec::new(),
+        false => add(NewTasks { tasks: tasks.clone() })?.tasks,
+    };
+    Ok(Imported { format, dry_run: asked.dry_run, tasks, added, there, left_out })
+}
+
+/// A file that cannot be imported, as a problem.
+pub(crate) fn bad(error: &ImportError) -> Problem {
+    let problem = Problem::new(ProblemCode::BadInput, error.to_string());
+    match &error.hint {
+        Some(hint) => problem.hint(hint.clone()),
+        None => problem.hint("mend the file; nothing was added"),
+    }
+}

@@ -1,0 +1,311 @@
+//! Loops: a session of a client has a module's task worked on, within limits of its own.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::Ask;
+use landfall_engine::model::auto::{Loop, Standing, Why};
+use landfall_engine::model::{Doing, EndCode, EndKind, State, Task, TaskId};
+use landfall_engine::store::Reader;
+use landfall_trackers::modules::folder::{FolderError, find_at};
+use landfall_trackers::modules::spec::{NoTask, unmet};
+use landfall_trackers::modules::{self, Metadata, Seen, Status, Wanted};
+
+use crate::project::command_handler::CommandHandler;
+use crate::project::conversions::Among;
+use crate::project::place::Place;
+use crate::project::query_context::Query;
+use crate::project::{clock, conversions, problems};
+use crate::query::backlog;
+use crate::query::tasks::why_sentence;
+
+const ITERATIONS_MAX: u32 = 10_000; // nobody waits for more
+const MINUTES_MAX: u32 = 100 * 24 * 60;
+const SESSION_CHARS_MAX: usize = 200;
+
+impl CommandHandler<'_> {
+    /// Begins a loop; the task of the module is made if there is none.
+    pub fn loop_start(&self, asked: api::LoopAsked) -> Result<Box<api::LoopLine>, Problem> {
+        let api::LoopAsked { session, dir, iterations, minutes } = asked;
+        check_session(&session)?;
+        for (name, number, max) in
+            [("iterations", iterations, ITERATIONS_MAX), ("minutes", minutes, MINUTES_MAX)]
+        {
+            if !(1..=max).contains(&number) {
+                return Err(bad(format!("{number} is no number of {name}; 1 to {max} are")));
+            }
+        }
+        let place = module_at(self.place, &dir)?;
+        let module = place.shown();
+        let seen = modules::read(&place).map_err(|error| unreadable(&module, &error))?;
+        let wanted = modules::wanted(&seen).map_err(|error| no_task(&module, &error))?;
+        let known = backlog::by_source(self.place)?;
+        let task = match known.get(&wanted.spec.source) {
+            Some(task) => self.task_of(conversions::model_task(*task))?,
+            None => None,
+        };
+        self.check_module(&seen, &wanted, task.as_ref())?;
+        let mut spec = wanted.spec;
+        let root = module.rsplit_once('/').map(|(root, _)| root).unwrap_or_default();
+        for need in &wanted.needs {
+            if let Some(task) = known.get(&format!("module:{root}/{}", need.module)) {
+                spec.needs.insert(conversions::model_task(*task));
+            }
+        }
+        let position = crate::command::modules::position(self.place, &spec.source)?;
+        let asked = landfall_engine::LoopAsked {
+            session: session.clone(),
+            module,
+            spec,
+            position,
+            iterations_max: iterations,
+            minutes_max: minutes,
+        };
+        self.tasks(Ask::LoopStart(Box::new(asked))).map_err(|problem| self.with_folder(problem))?;
+        self.loop_line(&session)
+    }
+
+    /// Ends the loop of a session, once what is under way is finished.
+    pub fn loop_stop(&self, asked: &api::LoopOf) -> Result<Box<api::LoopLine>, Problem> {
+        self.tasks(Ask::LoopStop { session: asked.session.clone() })?;
+        self.loop_line(&asked.session)
+    }
+
+    /// Names the folder of the loop that is in the way as clients do.
+    fn with_folder(&self, mut problem: Problem) -> Problem {
+        let module = problem.context.get("module").and_then(|it| it.as_str());
+        if let Some(dir) = module.map(|module| self.place.root.join(module).display().to_string()) {
+            problem.context["task_dir"] = dir.into();
+        }
+        problem
+    }
+
+    fn loop_line(&self, session: &str) -> Result<Box<api::LoopLine>, Problem> {
+        let asked = api::LoopsAsked { session: Some(session.to_owned()), ..api::LoopsAsked::default() };
+        let list = list(&self.look(), &asked)?.loops;
+        let missing = || Problem::new(ProblemCode::Internal, "the loop is not there after it was written");
+        list.into_iter().next().map(Box::new).ok_or_else(missing)
+    }
+
+    fn task_of(&self, id: TaskId) -> Result<Option<Task>, Problem> {
+        let Some(reader) = self.place.reader()? else { return Ok(None) };
+        reader.task(id).map_err(|error| problems::store(&error))
+    }
+
+    /// Whether a module can be worked on, before there is a task that says so itself.
+    fn check_module(&self, seen: &Seen, wanted: &Wanted, task: Option<&Task>) -> Result<(), Problem> {
+        let module = seen.place.shown();
+        let not_now = |what: String| Problem::new(ProblemCode::NotNow, what);
+        if wanted.spec.draft {
+            return Err(not_now(format!("`{module}` has no objective yet"))
+                .hint(format!("fill `{module}/.target.md` first")));
+        }
+        // Until its task has begun, the folder says how it stands; after that it shows the task.
+        let is_begun = task.is_some_and(|task| task.attempt.0 > 0 || task.is_over());
+        if !is_begun && wanted.status == Status::Blocked {
+            let reason = seen.metadata.as_ref().and_then(|it| it.as_ref().ok()).and_then(Metadata::reason);
+            let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            return Err(not_now(format!("`{module}` is blocked{because}")).hint(
+                "see to the reason, then set its `status` to the one it had before, or to `planning`",
+            ));
+        }
+        if let Some(task) = task
+            && let State::Ended(ending) = &task.state
+            && ending.kind == EndKind::Blocked
+            && ending.code != EndCode::EmptyTarget
+        {
+            let why = why_sentence(task, &Among::default());
+            let hint = format!("see to the reason, then `landfall retry {}` continues it", task.id);
+            let message = format!("`{module}` cannot be started: {}", why.trim_end_matches('.'));
+            return Err(not_now(message).hint(hint));
+        }
+        if task.is_none() && matches!(wanted.status, Status::Complete | Status::Satisfied | Status::Cancelled)
+        {
+            return Err(not_now(format!("`{module}` is {}; there is nothing left to do", wanted.status))
+                .hint("set its status back if more is wanted"));
+        }
+        let root = seen.place.path.parent().unwrap_or(Path::new(""));
+        let status = |need: &str| {
+            let folder = self.place.root.join(root).join(need);
+            let found = find_at(&self.place.root, &folder).ok()?;
+            let seen = modules::read(found.modules.first()?).ok()?;
+            modules::wanted(&seen).ok().map(|wanted| wanted.status)
+        };
+        let has_task = backlog::by_source(self.place)?;
+        let shown = |need: &str| format!("module:{}/{need}", root.display());
+        let missing = unmet(&wanted.needs, status);
+        let missing = missing.iter().filter(|(need, _)| !has_task.contains_key(&shown(&need.module)));
+        let missing: Vec<&str> = missing.map(|(need, _)| need.module.as_str()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(not_now(format!("`{module}` needs what is not done: {}", missing.join(", ")))
+            .hint("begin with those"))
+    }
+}
+
+/// Loops, newest first.
+pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::LoopList, Problem> {
+    let module = asked.dir.as_deref().map(|dir| module_name(look.place, dir)).transpose()?;
+    let Some(reader) = look.place.reader()? else { return Ok(api::LoopList::default()) };
+    let loops = reader.loops().map_err(|error| problems::store(&error))?;
+    let wanted = |it: &&Loop| {
+        asked.session.as_ref().is_none_or(|session| *session == it.session)
+            && module.as_ref().is_none_or(|module| *module == it.module)
+            && asked.task.is_none_or(|task| conversions::model_task(task) == it.task)
+    };
+    let mut lines = Vec::new();
+    for it in loops.all().iter().rev().filter(wanted) {
+        let task = reader.task(it.task).map_err(|error| problems::store(&error))?;
+        lines.push(line(look, it, task.as_ref()));
+    }
+    Ok(api::LoopList { loops: lines })
+}
+
+/// The tasks whose loops are to go on, or to come to an end, and that could by themselves.
+pub(crate) fn to_drive(reader: &Reader) -> Result<Vec<api::TaskId>, Problem> {
+    let loops = reader.loops().map_err(|error| problems::store(&error))?;
+    let open: BTreeSet<TaskId> =
+        loops.all().iter().filter(|it| it.over.is_none()).map(|it| it.task).collect();
+    let mut tasks = Vec::new();
+    for id in open {
+        let task = reader.task(id).map_err(|error| problems::store(&error))?;
+        if task.is_some_and(|task| task.goes_on()) {
+            tasks.push(conversions::task_id(id));
+        }
+    }
+    Ok(tasks)
+}
+
+fn line(look: &Query<'_>, it: &Loop, task: Option<&Task>) -> api::LoopLine {
+    let going = task.filter(|_| it.over.is_none());
+    // Time in which nobody drives does not count; what an agent works meanwhile is known when it is adopted.
+    let under_way = going.filter(|_| look.engine.is_alive()).and_then(|task| match &task.state {
+        State::Active { doing: Doing::Running { since, .. }, .. } => {
+            u64::try_from(clock::now_ms() - since.0).ok()
+        }
+        _ => None,
+    });
+    let status = match it.standing() {
+        Standing::Running => api::LoopStatus::Running,
+        Standing::Stopping => api::LoopStatus::Stopping,
+        Standing::Stopped => api::LoopStatus::Stopped,
+        Standing::Failed => api::LoopStatus::Failed,
+    };
+    let text = match (&it.over, going) {
+        (None, Some(task)) if it.stop.is_some() => {
+            format!("{} finishes what is under way, and stops.", task.id)
+        }
+        (None, Some(task)) => why_sentence(task, &Among::default()),
+        (None, None) => String::new(),
+        (Some(over), _) => match over.why {
+            Why::Person => "It was stopped; its work is kept.".to_owned(),
+            Why::Task(..) => task.map(|task| why_sentence(task, &Among::default())).unwrap_or_default(),
+        },
+    };
+    api::LoopLine {
+        session: it.session.clone(),
+        dir: look.place.root.join(&it.module).display().to_string(),
+        task: conversions::task_id(it.task),
+        status,
+        holds: it.holds(),
+        iterations: it.iterations,
+        iterations_max: it.iterations_max,
+        elapsed_ms: it.spent_ms + under_way.unwrap_or(0),
+        minutes_max: it.minutes_max,
+        step: going.and_then(|task| task.step()).map(|step| step.as_str().to_owned()),
+        started_ms: it.started.0,
+        signal_ms: it.signal.map(|at| at.0),
+        recoveries_step: it.stalls_step,
+        recoveries: it.stalls,
+        quota_since_ms: it.quota_since.map(|at| at.0),
+        restarts: it.restarts,
+        ended_ms: it.over.map(|over| over.at.0),
+        reason: it.over.map(|over| over.why.word().to_owned()),
+        text,
+    }
+}
+
+fn check_session(session: &str) -> Result<(), Problem> {
+    let fits = !session.is_empty()
+        && session.chars().count() <= SESSION_CHARS_MAX
+        && session.chars().all(|char| !char.is_control() && !char.is_whitespace() && char != '/');
+    if fits {
+        return Ok(());
+    }
+    Err(bad("that is no name for a session".to_owned())
+        .hint(format!("1 to {SESSION_CHARS_MAX} visible characters, without `/`")))
+}
+
+/// The module at a path that a client named.
+fn module_at(place: &Place, dir: &str) -> Result<modules::Place, Problem> {
+    let name = module_name(place, dir)?;
+    let found = find_at(&place.root, &place.root.join(&name)).map_err(|error| folder(dir, &error))?;
+    let here = found.modules.into_iter().find(|it| it.path == Path::new(&name));
+    here.ok_or_else(|| {
+        let why = found.passed.iter().find(|it| it.path == Path::new(&name)).map(|it| it.why.as_str());
+        let why = why.unwrap_or("there is no metadata and no target in it");
+        bad(format!("`{}` is no module: {why}", shown(dir)))
+            .hint("modules are below `TASK/` and `AiTasks/`; a notebook's folder ends in `/.working`")
+    })
+}
+
+/// The folder below the project, as modules are called there.
+fn module_name(place: &Place, dir: &str) -> Result<String, Problem> {
+    let outside = || {
+        bad(format!("`{}` is not inside the project", shown(dir)))
+            .hint("the server keeps one project; the module's folder is below its root")
+    };
+    if dir.is_empty() || dir.contains('\0') {
+        return Err(bad("no folder is named".to_owned()).hint("name the module's folder"));
+    }
+    let plain: PathBuf = place.root.join(dir).components().collect(); // without `.` and slashes at the end
+    if plain.components().any(|part| part == Component::ParentDir) {
+        return Err(outside());
+    }
+    // Links above the project are the machine's business; below it the modules look after them.
+    let below = match plain.strip_prefix(&place.root) {
+        Ok(below) => below.to_owned(),
+        Err(_) => {
+            let real = std::fs::canonicalize(&plain).map_err(|_| outside())?;
+            real.strip_prefix(&place.root).map_err(|_| outside())?.to_owned()
+        }
+    };
+    if below.as_os_str().is_empty() {
+        return Err(bad(format!("`{}` is the project itself", shown(dir))).hint("name a module below it"));
+    }
+    let notebook = below.starts_with(".worktrees") && below.components().count() == 2;
+    let below = if notebook { below.join(modules::folder::WORKING) } else { below };
+    Ok(below.display().to_string())
+}
+
+fn folder(dir: &str, error: &FolderError) -> Problem {
+    match error {
+        FolderError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Problem::new(ProblemCode::NotFound, format!("there is no folder `{}`", shown(dir)))
+                .hint("make the module first")
+        }
+        FolderError::Io { source, .. } => bad(format!("look into `{}`: {source}", shown(dir))),
+        FolderError::Outside(_) | FolderError::Name(_) | FolderError::Link(_) | FolderError::File(_) => {
+            bad(error.to_string())
+        }
+    }
+}
+
+fn unreadable(module: &str, error: &FolderError) -> Problem {
+    bad(format!("`{module}` cannot be read: {error}"))
+}
+
+fn no_task(module: &str, error: &NoTask) -> Problem {
+    bad(format!("`{module}` is no task: {error}")).hint("mend its metadata; nothing was changed")
+}
+
+fn bad(what: String) -> Problem {
+    Problem::new(ProblemCode::BadInput, what)
+}
+
+fn shown(dir: &str) -> String {
+    const CHARS_MAX: usize = 300; // a path of a person is shorter
+    dir.chars().take(CHARS_MAX).collect()
+}

@@ -1,0 +1,236 @@
+//! What a person does by hand about a task with a plan: a step now, the objective, a refinement, the margin of a paper.
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::model::annotate::{self, Annotation, Closed, Layer, Mark, Onward};
+use landfall_engine::model::objective::Objective;
+use landfall_engine::model::plan::Outline;
+use landfall_engine::model::staged::PLAN;
+use landfall_engine::model::{Annotated, Doing, News, State, StepKind, Task, Wait};
+use landfall_engine::papers;
+
+use crate::command::intervene::{MESSAGE_BYTES_MAX, words};
+use crate::project::command_handler::CommandHandler;
+use crate::project::{conversions, problems};
+use crate::query::targets;
+
+const NOTES_MAX: usize = 200; // a plan that needs more is written anew
+const PAPER_BYTES_MAX: usize = 1024 * 1024; // what an agent could still read
+
+impl CommandHandler<'_> {
+    pub fn task_do(&self, asked: &api::DoAsked) -> Result<api::Changed, Problem> {
+        let id = conversions::model_task(asked.task);
+        let command = asked.command.trim().to_lowercase();
+        let task = self.look().task(&*self.reader_of(id)?, id)?;
+        let note = asked.step.map(|step| only_step(&task, &command, step)).transpose()?;
+        let checkpoint = asked.checkpoint.map(targets::model_checkpoint);
+        let news = News::Do { command: command.clone(), checkpoint, alone: asked.alone, note, flow: None };
+        let changed = self.tell(&[asked.task], news)?;
+        let step = changed.first().and_then(|task| task.directed.as_ref().map(|it| it.step.to_string()));
+        let step = step.map(|step| format!(" (step {step})")).unwrap_or_default();
+        let under_way = changed.first().is_some_and(|task| matches!(task.state, State::Active { .. }));
+        let when = match (under_way, self.engine.is_alive(), asked.alone) {
+            (true, ..) => "once the step under way is over",
+            (false, true, _) => "next",
+            (false, false, true) => "in the next run, and nothing after it",
+            (false, false, false) => "in the next run",
+        };
+        self.changed(&changed, &format!("does `{command}`{step} {when}"))
+    }
+
+    pub fn refine(&self, asked: &api::Refine) -> Result<api::Changed, Problem> {
+        let text = words(&asked.text, "refinement", MESSAGE_BYTES_MAX)?;
+        let id = conversions::model_task(asked.task);
+        let before = self.look().task(&*self.reader_of(id)?, id)?;
+        let changed = self.tell(&[asked.task], News::Refine { text })?;
+        let what = match (before.is_over(), changed.first()) {
+            (true, Some(task)) if !task.is_over() => "is taken up again with it".to_owned(),
+            (_, Some(task)) => {
+                let number = task.staged.refinements.last().map_or(0, |it| it.number);
+                let who = match targets::flow_of(self.place, task) {
+                    Some(flow) if !flow.has_judge() => "the next run of its agent hears it",
+                    Some(_) | None => "the next check weighs it",
+                };
+                format!("has it as refinement {number}; {who}, and until then you can take it back")
+            }
+            (_, None) => "has it".to_owned(),
+        };
+        self.changed(&changed, &what)
+    }
+
+    pub fn refine_withdraw(&self, asked: api::RefineWithdraw) -> Result<api::Changed, Problem> {
+        let changed = self.tell(&[asked.task], News::Withdraw { number: asked.number })?;
+        self.changed(&changed, &format!("does without refinement {}", asked.number))
+    }
+
+    pub fn target_say(&self, asked: &api::TargetSay) -> Result<api::Changed, Problem> {
+        let text = words(&asked.text, "text", MESSAGE_BYTES_MAX)?;
+        let task = self.with_objective(asked.task)?;
+        let was_confirmed = is_confirmed(&task);
+        if !asks_about_its_objective(&task) {
+            let message = News::Message { text, now: false };
+            let changed = self.tell(&[asked.task], message)?;
+            return self
+                .changed(&changed, "works what you said into its objective when it is worked out next");
+        }
+        let changed = self.tell(&[asked.task], News::Answer { text })?;
+        let what = match changed.first() {
+            Some(task) if is_confirmed(task) && !was_confirmed => CONFIRMED,
+            Some(task) if asks_about_its_objective(task) => {
+                "shows you its objective as it is now; say yes to that"
+            }
+            _ => "works what you said into its objective, and asks again",
+        };
+        self.changed(&changed, what)
+    }
+
+    pub fn target_confirm(&self, asked: api::TargetConfirm) -> Result<api::Changed, Problem> {
+        let task = self.with_objective(asked.task)?;
+        let id = task.id;
+        let refuse = |what: String| {
+            Err(Problem::new(ProblemCode::NotNow, what)
+                .hint(format!("`landfall objective show {id}` shows its objective as it is now")))
+        };
+        let Some(objective) = &task.staged.objective else {
+            return refuse(format!("{id} has no objective yet"));
+        };
+        if objective.is_confirmed() {
+            return refuse(format!("the objective of {id} is confirmed already"));
+        }
+        if asked.revision != objective.revision {
+            return refuse(format!(
+                "the objective of {id} has changed since: you read revision {}, it is {} now",
+                asked.revision, objective.revision
+            ));
+        }
+        if !(objective.wants_a_yes() && asks_about_its_objective(&task)) {
+            return refuse(format!("the objective of {id} was not shown to you yet"));
+        }
+        let changed = self.tell(&[asked.task], News::Answer { text: "OK".to_owned() })?;
+        self.changed(&changed, CONFIRMED)
+    }
+
+    pub fn annotate(&self, asked: &api::Annotate) -> Result<api::Annotated, Problem> {
+        let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
+        let id = conversions::model_task(asked.task);
+        let task = self.look().task(&*self.reader_of(id)?, id)?;
+        if asked.notes.is_empty() || asked.notes.len() > NOTES_MAX {
+            return Err(bad(format!("there are {} annotations", asked.notes.len()))
+                .hint(format!("1 to {NOTES_MAX} at once")));
+        }
+        let Some(of) = task.staged.papers.get(&asked.paper).cloned() else {
+            return Err(targets::unknown_paper(self.place, &task, &asked.paper));
+        };
+        let notes = asked.notes.iter().map(annotation).collect::<Result<Vec<_>, _>>()?;
+        let phase = task.phase_word();
+        let at_work = matches!(
+            task.state,
+            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+        );
+        annotate::admits(&phase, at_work, &notes).map_err(|closed| {
+            let hint = match closed {
+                Closed::AtWork => format!(
+                    "`landfall task tell {id}` says it to the agent; `landfall task hold {id}` waits for its end"
+                ),
+                Closed::Over | Closed::Accepted => {
+                    format!("`landfall objective refine {id}` says what you want otherwise")
+                }
+            };
+            Problem::new(ProblemCode::NotNow, format!("{id} takes no such annotation: {closed}")).hint(hint)
+        })?;
+        let folder = self.place.folder.papers();
+        let text = papers::read(&folder, &of).map_err(|error| problems::io("read", &folder, &error))?;
+        let after = annotate::apply(&text, &notes).map_err(|refused| {
+            bad(format!("nothing was written: {refused}"))
+                .hint(format!("`landfall task papers {id} {}` shows the text as it is now", asked.paper))
+        })?;
+        if after.len() > PAPER_BYTES_MAX {
+            return Err(bad(format!(
+                "the paper would have {} bytes; at most {PAPER_BYTES_MAX} are read",
+                after.len()
+            )));
+        }
+        let layer = Layer::of(&asked.paper);
+        let (impact, onward) = annotate::weigh(notes.iter().map(|note| (layer, note)));
+        let paper =
+            papers::keep(&folder, &after).map_err(|error| problems::io("write into", &folder, &error))?;
+        let outline = (asked.paper == PLAN).then(|| Outline::read(&after));
+        let news = Annotated { name: asked.paper.clone(), of, paper, outline, impact, onward };
+        let changed = self.tell(&[asked.task], News::Annotate(news))?;
+        let directed = changed.first().and_then(|task| task.directed.as_ref());
+        let next = match (onward, directed) {
+            (Onward::GoOn, _) | (_, None) => "it goes on as it was".to_owned(),
+            (_, Some(directed)) => format!("it goes on with `{}`", directed.step),
+        };
+        let answer = self.changed(&changed, "is annotated")?;
+        Ok(api::Annotated {
+            task: asked.task,
+            paper: asked.paper.clone(),
+            impact: impact.word().to_owned(),
+            status: answer
+                .tasks
+                .first()
+                .map_or(conversions::status(landfall_engine::model::Status::of(&task)), |it| it.status),
+            text: format!("{} of {id} is annotated ({} impact); {next}.", asked.paper, impact.word()),
+        })
+    }
+
+    /// A task whose flow works its objective out.
+    fn with_objective(&self, task: api::TaskId) -> Result<Task, Problem> {
+        let id = conversions::model_task(task);
+        let task = self.look().task(&*self.reader_of(id)?, id)?;
+        let flow = targets::flow_of(self.place, &task);
+        let has = flow.is_some_and(|flow| flow.steps.iter().any(|step| step.kind == StepKind::Target));
+        if has {
+            return Ok(task);
+        }
+        Err(Problem::new(ProblemCode::NotNow, format!("the flow of {id} works no objective out"))
+            .hint("`landfall edit` with `--flow staged` gives it one that does, before it first starts"))
+    }
+}
+
+const CONFIRMED: &str = "has its objective confirmed; from here on it goes by itself";
+
+fn is_confirmed(task: &Task) -> bool {
+    task.staged.objective.as_ref().is_some_and(Objective::is_confirmed)
+}
+
+/// Whether the question it waits with is about its objective.
+fn asks_about_its_objective(task: &Task) -> bool {
+    let State::Waiting { wait: Wait::Question { .. }, then, .. } = &task.state else { return false };
+    let step = task.flow.as_ref().and_then(|flow| flow.step(then));
+    step.is_some_and(|step| step.kind == StepKind::Target)
+}
+
+/// What the agent is told of whom a person wants one step of the plan.
+fn only_step(task: &Task, command: &str, step: u32) -> Result<String, Problem> {
+    let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
+    if command != "exec" {
+        return Err(bad(format!("`{command}` has no steps of a plan")).hint("`--step` goes with `exec`"));
+    }
+    let steps = task.staged.plan.steps;
+    if step == 0 || step > steps {
+        let what = match steps {
+            0 => format!("{} has no plan with steps yet", task.id),
+            _ => format!("the plan of {} has {steps} steps; there is no step {step}", task.id),
+        };
+        return Err(bad(what).hint(format!("`landfall objective show {}` shows them", task.id)));
+    }
+    Ok(format!(
+        "Do step {step} of the plan now, and no other. When it is done, say STEP:{step} and then \
+         CHECK:step {step} was asked for by hand. Do not say that the whole is complete."
+    ))
+}
+
+fn annotation(note: &api::Note) -> Result<Annotation, Problem> {
+    let api::Note { kind, before, selected, text, after } = note;
+    let made = match kind {
+        api::NoteKind::Insert => Annotation::insert(before, text, after),
+        api::NoteKind::Delete => Annotation::delete(before, selected, after),
+        api::NoteKind::Replace => Annotation::replace(before, selected, text, after),
+        api::NoteKind::Comment => Annotation::comment(Mark::Note, before, selected, text, after),
+    };
+    made.map_err(|error| {
+        Problem::new(ProblemCode::BadInput, error.to_string())
+            .hint("an annotation says the line, up to 20 characters before its place and up to 20 behind it")
+    })
+}

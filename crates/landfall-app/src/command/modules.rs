@@ -1,0 +1,326 @@
+//! Task modules: folders of the project that hold tasks as files, read for an import, made and mended.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::error::Error;
+use std::path::Path;
+
+use landfall_api::import::{Counts, Format, Item, Link, List, Place as At};
+use landfall_api::{ModuleMade, ModuleMended, ModulesMended, NewTask, Problem, ProblemCode};
+use landfall_engine::host::git::{BranchName, Git, Head, Repo};
+use landfall_engine::model::plan::Outline;
+use landfall_engine::{Position, papers};
+use landfall_trackers::modules::folder::{FolderError, PLAN, Sort, find, find_at};
+use landfall_trackers::modules::init::{self, Ask, InitError};
+use landfall_trackers::modules::lock::{Lock, LockError};
+use landfall_trackers::modules::mend::{self, Origin};
+use landfall_trackers::modules::spec::NoTask;
+use landfall_trackers::modules::write::{FILE_BYTES_MAX, FileError};
+use landfall_trackers::modules::{Place as Module, Seen, Status, Wanted, apply, read, wanted};
+
+use crate::project::place::Place;
+use crate::project::{clock, problems};
+
+/// A module that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleAsked {
+    /// Its folder.
+    pub name: String,
+    /// What people call it.
+    pub title: Option<String>,
+    /// Words on it.
+    pub tags: Vec<String>,
+    /// Whether a worktree is set aside for it.
+    pub worktree: bool,
+    /// Whether it lies below `TASK/`.
+    pub old: bool,
+    /// Whether its files are committed.
+    pub commit: bool,
+}
+
+/// Makes a module.
+pub(crate) fn init(place: &Place, asked: &ModuleAsked) -> Result<ModuleMade, Problem> {
+    let ask = Ask {
+        name: asked.name.clone(),
+        title: asked.title.clone(),
+        tags: asked.tags.clone(),
+        worktree: asked.worktree,
+        sort: if asked.old { Sort::Task } else { Sort::AiTasks },
+    };
+    let refused = |error: InitError| {
+        let problem = Problem::new(ProblemCode::BadInput, chain(&error));
+        match error.hint() {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    };
+    let mut around = init::look(&place.root, &ask).map_err(refused)?;
+    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
+    let branch = BranchName::new(&ask.branch())
+        .map_err(|error| Problem::new(ProblemCode::BadInput, error.to_string()))?;
+    around.branch_exists = repo.branch_tip(&branch).map_err(|error| problems::git(&error))?.is_some();
+    if asked.commit {
+        around.dirty = repo.uncommitted().map_err(|error| problems::git(&error))?;
+    }
+    let writes = init::init(&ask, &around, now()).map_err(refused)?;
+    let applied = apply(&place.root, &writes).map_err(|error| file(&error))?;
+    if let Some(path) = applied.refused.first() {
+        let message = format!("`{path}` was changed by somebody else just now");
+        return Err(Problem::new(ProblemCode::NotNow, message).hint("look at it, then try again"));
+    }
+    let root = if asked.old { "TASK" } else { "AiTasks" };
+    let files: Vec<String> = writes.iter().map(|write| write.path().to_owned()).collect();
+    let commit = match asked.commit {
+        false => None,
+        true => {
+            let title = ask.title.as_deref().unwrap_or(&ask.name);
+            let message = format!("ai-cli-task({}):init {title}", ask.name);
+            let commit = repo
+                .commit_files(&files, &message)
+                .map_err(|error| problems::git(&error).hint("the files are there; commit them yourself"))?;
+            Some(commit.as_str().to_owned())
+        }
+    };
+    Ok(ModuleMade {
+        module: format!("{root}/{}", ask.name),
+        files,
+        commit,
+        branch: ask.branch(),
+        worktree: ask.worktree_path(),
+    })
+}
+
+/// Mends the modules at a path, or all there are.
+pub(crate) fn mend(place: &Place, path: Option<&Path>) -> Result<ModulesMended, Problem> {
+    let found = match path {
+        Some(path) => find_at(&place.root, path),
+        None => find(&place.root),
+    };
+    let found = found.map_err(|error| folder(&error))?;
+    let (mut all, mut fine) = (Vec::new(), 0);
+    for module in &found.modules {
+        let seen = read(module).map_err(|error| folder(&error))?;
+        let Some(wrong) = seen.problems().first().map(ToString::to_string) else {
+            fine += 1;
+            continue;
+        };
+        let _lock = Lock::take(&module.dir(), "landfall", now()).map_err(|error| locked(module, &error))?;
+        let mended =
+            mend::mend(&seen, |path| committed(place, module, path), now()).map_err(|error| file(&error))?;
+        let Some(mended) = mended else {
+            fine += 1; // somebody wrote it anew meanwhile
+            continue;
+        };
+        let below = |path: &str| format!("{}/{path}", module.shown());
+        all.push(ModuleMended {
+            module: module.shown(),
+            wrong,
+            done: match &mended.origin {
+                Origin::Fields(fields) => format!("mended {}", fields.join(", ")),
+                Origin::Head => "restored from the last commit".to_owned(),
+                Origin::Rebuilt(_) => "built anew as a draft".to_owned(),
+            },
+            copy: below(&mended.copy),
+            note: below(&mended.note),
+        });
+    }
+    Ok(ModulesMended { mended: all, fine })
+}
+
+/// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the
+/// way: then there is none.
+fn committed(place: &Place, module: &Module, path: &str) -> Option<Vec<u8>> {
+    let worktree = module.path.parent().filter(|_| module.sort == Sort::Notebook);
+    let root = worktree.map_or_else(|| place.root.clone(), |worktree| place.root.join(worktree));
+    let path = match worktree {
+        Some(worktree) => Path::new(path).strip_prefix(worktree).ok()?.to_str()?,
+        None => path,
+    };
+    let git = Git::find().ok()?;
+    let repo = Repo::discover(&git, &root).ok()?;
+    let tip = match repo.head().ok()? {
+        Head::Branch { tip, .. } | Head::Detached { tip } => tip,
+        Head::Unborn { .. } => return None,
+    };
+    let max = usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX);
+    repo.read_file(&tip, path, max).ok()?
+}
+
+/// The modules at a path, and those they need, as a list to import.
+pub(crate) fn list(place: &Place, path: &str) -> Result<List, Problem> {
+    let asked = find_at(&place.root, Path::new(path)).map_err(|error| folder(&error))?;
+    let all = find(&place.root).map_err(|error| folder(&error))?;
+    let mut list = List {
+        file: path.to_owned(),
+        format: Format::Modules,
+        items: Vec::new(),
+        over: BTreeSet::new(),
+        left_out: Counts::default(),
+    };
+    for passed in &asked.passed {
+        list.left_out.add(&format!("{}: {}", passed.path.display(), passed.why));
+    }
+    if asked.modules.is_empty() {
+        return Err(Problem::new(ProblemCode::BadInput, format!("there are no task modules in `{path}`"))
+            .hint("`landfall project module init NAME` makes one"));
+    }
+    let mut open: VecDeque<Module> = asked.modules.into();
+    let mut known: BTreeMap<String, Option<Status>> = BTreeMap::new();
+    while let Some(module) = open.pop_front() {
+        let id = module.shown();
+        if known.contains_key(&id) {
+            continue;
+        }
+        let task = look(&module)?;
+        known.insert(id.clone(), Some(task.status));
+        for warning in &task.warnings {
+            list.left_out.add(warning);
+        }
+        if task.status.is_over() {
+            list.left_out.add(&format!("module that is {}", task.status));
+            list.over.insert(id);
+            continue;
+        }
+        let mut needs = Vec::new();
+        for need in &task.needs {
+            // A module of the same root is meant before one of another.
+            let same = |it: &&Module| it.name == need.module && it.sort == module.sort;
+            let other = all
+                .modules
+                .iter()
+                .find(same)
+                .or_else(|| all.modules.iter().find(|it| it.name == need.module));
+            let Some(other) = other else {
+                let message = format!("{id}: it needs the module `{}`, which is not there", need.module);
+                return Err(
+                    Problem::new(ProblemCode::BadInput, message).hint("mend `depends_on`; nothing was added")
+                );
+            };
+            if need.is_met_by(look(other)?.status) {
+                list.left_out.add("need that is met already");
+                continue;
+            }
+            if need.least.is_some_and(|least| !matches!(least, Status::Complete | Status::Satisfied)) {
+                list.left_out.add("minimum status of a need: the task waits until it is done");
+            }
+            needs.push(Link { to: other.shown(), place: At::Path(id.clone()) });
+            open.push_back(other.clone());
+        }
+        list.items.push(item(&id, &task, needs));
+    }
+    Ok(list)
+}
+
+fn item(id: &str, task: &Wanted, needs: Vec<Link>) -> Item {
+    let spec = &task.spec;
+    let new = NewTask {
+        title: spec.title.clone(),
+        body: spec.body.clone(),
+        criteria: spec.criteria.clone(),
+        tags: spec.tags.iter().map(ToString::to_string).collect(),
+        flow: spec.flow.clone(),
+        // What is blocked waits for a person, here as there.
+        draft: spec.draft || task.status == Status::Blocked,
+        ..NewTask::default()
+    };
+    Item { id: id.to_owned(), place: At::Path(id.to_owned()), task: new, needs, parent: None }
+}
+
+fn look(module: &Module) -> Result<Wanted, Problem> {
+    let seen: Seen = read(module).map_err(|error| folder(&error))?;
+    wanted(&seen).map_err(|error| {
+        let problem = Problem::new(ProblemCode::BadInput, error.to_string());
+        match error {
+            NoTask::Unread(_) => problem.hint(format!(
+                "mend it by hand, or `landfall project module mend {}`; nothing was added",
+                module.shown()
+            )),
+            NoTask::Spec(_) => problem.hint("nothing was added"),
+        }
+    })
+}
+
+/// Where the task of a module stands as its folder says; none: at the beginning, or it is of no module. A notebook begins
+/// with its objective, which a person has to confirm here.
+pub(crate) fn position(place: &Place, source: &str) -> Result<Option<Position>, Problem> {
+    let Some(path) = source.strip_prefix("module:") else { return Ok(None) };
+    let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(None) };
+    let Some(module) = found.modules.iter().find(|it| it.sort != Sort::Notebook) else { return Ok(None) };
+    let Ok(seen) = read(module) else { return Ok(None) };
+    let (Ok(task), Some(Ok(metadata))) = (wanted(&seen), &seen.metadata) else { return Ok(None) };
+    if matches!(task.status, Status::Draft | Status::Blocked) || task.status.is_over() {
+        return Ok(None);
+    }
+    let plan = match seen.text(PLAN).filter(|_| seen.has_plan()) {
+        None => None,
+        Some(text) => {
+            let folder = place.folder.papers();
+            let paper =
+                papers::keep(&folder, &text).map_err(|error| problems::io("write into", &folder, &error))?;
+            Some((paper, Outline::read(&text)))
+        }
+    };
+    let (entry, done, branch) = (task.entry, task.completed_steps, metadata.module.branch.clone());
+    Ok(Some(Position { entry, plan, done, branch, work: None }))
+}
+
+/// Whether a person may cancel the task of a module: what its own session holds is taken over, what another holds that lives
+/// is respected.
+pub(crate) fn may_cancel(place: &Place, source: &str, session: Option<&str>) -> Result<(), Problem> {
+    let Some(path) = source.strip_prefix("module:") else { return Ok(()) };
+    let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(()) };
+    let Some(module) = found.modules.first() else { return Ok(()) };
+    let Some(holder) = Lock::holder(&module.dir(), now()) else { return Ok(()) };
+    if holder.session == "landfall" {
+        return Ok(()); // the engine writes, for a moment
+    }
+    match session.filter(|session| *session == holder.session) {
+        Some(session) => Lock::take_over(&module.dir(), session, now()).map(drop),
+        None => Err(LockError::Held(holder)),
+    }
+    .map_err(|error| locked(module, &error))
+}
+
+fn now() -> landfall_engine::model::Timestamp {
+    landfall_engine::model::Timestamp(clock::now_ms())
+}
+
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut below = error.source();
+    while let Some(error) = below {
+        text += &format!(": {error}");
+        below = error.source();
+    }
+    text
+}
+
+fn folder(error: &FolderError) -> Problem {
+    match error {
+        FolderError::File(error) => file(error),
+        FolderError::Io { .. } | FolderError::Outside(_) | FolderError::Name(_) | FolderError::Link(_) => {
+            Problem::new(ProblemCode::BadInput, chain(error))
+                .hint("name AiTasks, TASK, one module, or a notebook's worktree")
+        }
+    }
+}
+
+fn file(error: &FileError) -> Problem {
+    match error {
+        FileError::Outside(_) | FileError::Link(_) | FileError::Large { .. } => {
+            Problem::new(ProblemCode::BadInput, chain(error))
+        }
+        FileError::Io { source, .. } => {
+            let code = match source.kind() {
+                std::io::ErrorKind::StorageFull => ProblemCode::DiskFull,
+                _ => ProblemCode::ReadOnly,
+            };
+            Problem::new(code, chain(error))
+        }
+    }
+}
+
+fn locked(module: &Module, error: &LockError) -> Problem {
+    let problem = Problem::new(ProblemCode::NotNow, format!("{}: {}", module.shown(), chain(error)));
+    problem.hint("wait until whoever works there is done")
+}

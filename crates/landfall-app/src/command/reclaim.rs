@@ -1,0 +1,82 @@
+//! Giving disk space back where it is proved that nothing is lost. What a dry run lists is what the real one removes:
+//! both follow the same plan, which is the engine's own.
+
+use std::collections::BTreeMap;
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::disk::{self, Item, Kind};
+use landfall_engine::host::git::Oid;
+use landfall_engine::model::{Commit, News, TaskId};
+use landfall_engine::{Ask, Engine, OpenError};
+
+use crate::project::engine_at::EngineAt;
+use crate::project::open_engine::open;
+use crate::project::place::Place;
+use crate::project::problems;
+use crate::query::reclaimable::{answer, keep, plan};
+
+/// Removes it.
+pub(crate) fn reclaim(place: &Place) -> Result<api::Reclaimed, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(answer(false, &[])) };
+    if place.lock.is_none() && EngineAt::look(place).is_alive() {
+        return Err(Problem::new(
+            ProblemCode::NotNow,
+            "a run is under way, and this needs the project at rest",
+        )
+        .hint("wait until the run is over; `landfall project reclaim --dry-run` works meanwhile"));
+    }
+    let mut engine =
+        open(place, "landfall project reclaim").map_err(|error: OpenError| problems::open(&error))?;
+    // The plan is made under the lock: nothing can start between looking and removing.
+    let items = plan(place, &reader, &keep(place)?)?;
+    for item in &items {
+        remove(&mut engine, item)?;
+    }
+    Ok(answer(false, &items))
+}
+
+/// Gives the workspaces of these tasks back, as far as nothing is lost; how many commits of each are not on the base.
+pub(crate) fn workspaces(place: &Place, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, u64>, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(BTreeMap::new()) };
+    let mut engine = open(place, "landfall cancel").map_err(|error: OpenError| problems::open(&error))?;
+    let mut gone = BTreeMap::new();
+    for item in plan(place, &reader, &keep(place)?)? {
+        let Kind::Workspace(id) = item.kind else { continue };
+        if !tasks.contains(&id) {
+            continue;
+        }
+        let base = engine.world().get(id).and_then(|task| task.workspace.clone());
+        let kept = remove(&mut engine, &item)?;
+        gone.insert(id, unmerged(&engine, base.as_ref(), kept.as_ref()));
+    }
+    Ok(gone)
+}
+
+/// How many commits of what was kept are not on the base; what cannot be counted is not.
+fn unmerged(engine: &Engine, base: Option<&Commit>, kept: Option<&Commit>) -> u64 {
+    let oid = |commit: Option<&Commit>| commit?.as_str().parse::<Oid>().ok();
+    let (Some(base), Some(kept)) = (oid(base), oid(kept)) else { return 0 };
+    engine.site().store.ahead(&base, &kept).map_or(0, u64::from)
+}
+
+/// Removes one thing; the work of a workspace that was kept, if any was.
+fn remove(engine: &mut Engine, item: &Item) -> Result<Option<Commit>, Problem> {
+    let task = match item.kind {
+        Kind::Workspace(id) => engine.world().get(id).cloned(),
+        Kind::Record | Kind::Temporary | Kind::Warm | Kind::Lane => None,
+    };
+    let removed = disk::remove(engine.site(), item, task.as_deref()).map_err(|error| {
+        Problem::new(ProblemCode::GitFailed, error)
+            .hint("it was left as it is, and what comes after it too; `landfall doctor` says more")
+    })?;
+    let (Some(news), Some(task)) = (removed, task) else { return Ok(None) };
+    let kept = match &news {
+        News::WorkspaceRemoved { kept } => kept.clone(),
+        _ => None,
+    };
+    match engine.once(Ask::Tell(vec![task.id], Box::new(news))) {
+        Ok(Ok(_)) => Ok(kept),
+        Ok(Err(error)) => Err(problems::ask(&error)),
+        Err(error) => Err(problems::store(&error)),
+    }
+}

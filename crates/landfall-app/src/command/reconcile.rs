@@ -1,0 +1,97 @@
+//! Whether a phase of an issue is complete, by what can be seen and by nothing else.
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::engine::load_settings;
+use landfall_engine::exchange::{AtRest, Trouble, seen_at_rest};
+use landfall_engine::host::git::{BranchName, Git, Repo, Store};
+use landfall_engine::model::Timestamp;
+use landfall_engine::model::issue::{Point, Seen, Source, completion, precondition};
+
+use crate::project::place::Place;
+use crate::project::problems;
+use crate::query::{backlog, issues};
+
+/// The words for phases.
+pub fn points() -> Vec<&'static str> {
+    Point::ALL.into_iter().map(Point::word).collect()
+}
+
+pub(crate) fn reconcile(place: &Place, asked: &api::ReconcileAsked) -> Result<api::Reconciliation, Problem> {
+    let point = Point::from_word(&asked.phase).ok_or_else(|| {
+        Problem::new(ProblemCode::BadInput, format!("there is no phase `{}`", asked.phase))
+            .hint(format!("known: {}", points().join(", ")))
+    })?;
+    let seen = look(place, asked.issue.0, asked.pr.map(|pr| pr.0))?;
+    let reconciled = if asked.begin { precondition(point, &seen) } else { completion(point, &seen) };
+    Ok(api::Reconciliation {
+        schema_version: "v1".to_owned(),
+        phase: point.word().to_owned(),
+        matches_expected: reconciled.matches,
+        actual: actual(&seen),
+        diagnosis: reconciled.diagnosis,
+    })
+}
+
+/// Everything that can be seen of an issue now.
+pub(crate) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<Seen, Problem> {
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
+    let tracker = settings.kind.unwrap_or("none").to_owned();
+    let source = Source { tracker, number: issue };
+    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
+    place.folder.make().map_err(|error| problems::io("make", place.folder.root(), &error))?;
+    let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problems::git(&error))?;
+    let branch: BranchName = place.branch().parse().map_err(|_| problems::detached())?;
+    let sources = backlog::sources(place)?;
+    let name = source.to_string();
+    let id = sources.iter().rev().find(|(_, source)| *source == name).map(|(id, _)| *id);
+    let task = match (place.reader()?, id) {
+        (Some(reader), Some(id)) => reader.task(id).map_err(|error| problems::store(&error))?,
+        (Some(_) | None, _) => None,
+    };
+    seen_at_rest(AtRest {
+        tracker: issues::open(place)?,
+        source,
+        pr,
+        task: task.as_ref(),
+        store: &store,
+        repo: &repo,
+        branch: &branch,
+        side: place.folder.side().map(str::to_owned),
+        spec_path: &settings.spec_path,
+    })
+    .map_err(trouble)
+}
+
+/// What kept somebody from looking at an issue.
+pub(crate) fn trouble(trouble: Trouble) -> Problem {
+    match trouble {
+        Trouble::Tracker(error) => issues::tracker_problem(&error),
+        Trouble::Git(error) => problems::git(&error),
+        Trouble::Refused(what) | Trouble::Else(what) => Problem::new(ProblemCode::BadInput, what),
+        Trouble::Interrupted => Problem::new(ProblemCode::NotNow, "the engine is stopping"),
+    }
+}
+
+fn actual(seen: &Seen) -> api::ReconciliationSeen {
+    let pr = seen.pr.as_ref();
+    let commit = seen.commit.as_ref().map(|commit| commit.as_str().to_owned());
+    api::ReconciliationSeen {
+        labels: seen.labels.clone(),
+        pr_state: pr.map(|pr| pr.state.word().to_owned()),
+        pr_number: pr.map(|pr| pr.number),
+        commits_found: commit.is_some(),
+        spec_file: seen.spec_file.clone(),
+        issue_state: if seen.open { "OPEN" } else { "CLOSED" }.to_owned(),
+        reopen_ts: seen.reopened.map(utc),
+        hint_recent_commit: commit,
+        hint_pr_state: pr.map(|pr| {
+            let read = if pr.reviewed { ", its review is summed up" } else { "" };
+            format!("pull request #{} is {}{read}", pr.number, pr.state.word())
+        }),
+    }
+}
+
+fn utc(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| at.to_string())
+}

@@ -1,0 +1,446 @@
+//! Looks at the acceptance criteria of an issue, and carries out what follows from them.
+
+use std::cell::RefCell;
+
+use landfall_api::{CriterionSeen, IssueVerified, Problem, ProblemCode, VerifyAsked};
+use landfall_engine::accept::{
+    self, Asking, Checked, Checkout, Ground, IssueText, Settling, Shell, Tree, settle, tick_boxes,
+};
+use landfall_engine::engine;
+use landfall_engine::exchange::{branch_of, landed_base, parts_at_rest};
+use landfall_engine::host::git::{BranchName, Git, Oid, Repo, Store};
+use landfall_engine::model::acceptance::{
+    BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyKind, VerifyOutcome, VerifyResult, Where,
+    full_tells, handler_names, outcome_headline,
+};
+use landfall_engine::model::issue::{Phase, is_begun, left_of};
+use landfall_engine::model::{Spending, Usage};
+use landfall_engine::settings::{Profile, Settings};
+use landfall_engine::tracker::{self, Around};
+use landfall_trackers::tracker::{
+    CloseWhy, Issue, IssueNumber, IssueState, PHASE_FAMILY, PrNumber, PrState, PullRequest, Tracker,
+};
+
+use crate::command::{follow_issues, reconcile};
+use crate::project::engine_at::EngineAt;
+use crate::project::open_engine;
+use crate::project::place::Place;
+use crate::project::{problems, trust};
+use crate::query::issues::tracker_problem;
+use crate::query::start_blockers::Holds;
+use crate::query::{agents, extra_usage};
+
+const AUTHOR: &str = "landfall";
+const DIFF_BYTES_MAX: usize = 512 << 10; // a judge is shown less
+
+/// Looks, and does what follows, until `is_stopped` says that nobody waits for it. `tell` hears how it goes.
+pub(crate) fn verify(
+    place: &Place,
+    asked: &VerifyAsked,
+    is_stopped: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&str),
+) -> Result<IssueVerified, Problem> {
+    let settings = engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
+    trust::check(place, &settings)?;
+    let environment = place.environment();
+    let around =
+        Around { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
+    let tracker = tracker::open(&settings, &around).map_err(|error| tracker_problem(&error))?;
+    let number = IssueNumber::new(asked.issue.0).ok_or_else(|| no_number("issue"))?;
+    let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
+    refuse_unplanned(&issue, asked.dry_run)?;
+    let pull = match asked.pr {
+        None => None,
+        Some(pr) => {
+            let pr = PrNumber::new(pr.0).ok_or_else(|| no_number("pull request"))?;
+            Some(tracker.pull_request(pr).map_err(|error| tracker_problem(&error))?)
+        }
+    };
+    let begun = match &pull {
+        Some(_) => true,
+        None => {
+            refuse_under_way(place, &*tracker, &issue)?;
+            follow_issues::refuse_of_another_base(place, &*tracker, number)?;
+            let verified = accept::was_verified(&*tracker, number, place.folder.side())
+                .map_err(|error| tracker_problem(&error))?;
+            is_begun(&reconcile::look(place, asked.issue.0, None)?, verified)
+        }
+    };
+    // What nobody worked on is looked at, and stays where it is.
+    let only_look = asked.dry_run || !begun;
+    let sight = Sight::find(place, &*tracker, pull.as_ref())?;
+    let tree = sight.tree(&sight.commit)?;
+    let base = sight.tree(&sight.base)?;
+    let (handlers, mut notes) = accept::handlers(&base);
+    let customs = handler_names(&handlers);
+    let criteria = Criteria::of(&issue.body, &customs);
+    if criteria.items.is_empty() {
+        let message = format!("issue {number} has no acceptance criteria: nothing would be verified");
+        return Err(Problem::new(ProblemCode::NotNow, message).hint(
+            "write boxes such as `- [ ] <!-- verify: file_exists \"README.md\" --> there is a README`",
+        ));
+    }
+    let warning = suspicious(&criteria, pull.is_some());
+    notes.extend(warning);
+    let merged = sight.merged;
+    let urls = BaseUrls {
+        local: settings.tracker.local_url.clone(),
+        preview: settings.tracker.preview_url.clone(),
+        production: settings.tracker.production_url.clone(),
+    };
+    let diff = sight.diff(pull.as_ref());
+    let program = open_engine::program();
+    let shell = Shell {
+        settings: &settings.run,
+        folder: &place.folder,
+        program: &program,
+        environment: &environment,
+        root: &place.root,
+        checkout: Checkout::Of(&sight.repo, &sight.commit),
+    };
+    let profile = judge(&settings, asked)?;
+    let asking = match profile {
+        None => None,
+        Some((_, profile)) => Some(Asking {
+            settings: &settings,
+            profile,
+            root: &place.root,
+            folder: &place.folder,
+            program: &program,
+            environment: &environment,
+            today: today(place)?,
+            is_stopped,
+            used: RefCell::default(),
+        }),
+    };
+    let happened = accept::happened(&*tracker, number, &criteria).map_err(|error| tracker_problem(&error))?;
+    let ground = Ground {
+        tree: &tree,
+        issue: IssueText { title: &issue.title, body: &issue.body },
+        mode: if asked.full { Mode::Full } else { Mode::Safe },
+        merged,
+        leave: asked.full, // whoever says `--full` gives it
+        occasion: Occasion::Verify,
+        happened: &happened,
+        base_url: urls.of(if merged { Where::Production } else { Where::Preview }),
+        allow_localhost: asked.allow_localhost,
+        handlers: &handlers,
+        tracker: Some(&*tracker),
+        pr: pull.as_ref().map(|pull| pull.number),
+        head: pull.as_ref().filter(|_| !merged).map(|pull| pull.head_sha.clone()),
+        diff: diff.as_deref(),
+        spec_folder: &settings.tracker.spec_path,
+        judge: asking.as_ref().map(|it| it as &dyn accept::Judge),
+        shell: Some(&shell),
+    };
+    let (checked, early) = look(&*tracker, &issue, &criteria, &ground, &customs, only_look, tell);
+    if let (Some(asking), Some((name, _))) = (&asking, profile) {
+        let used = *asking.used.borrow();
+        note(place, name, used, tell);
+    }
+    // A whole is no further than the issues it is made of, whoever looks at it.
+    let parts = parts_at_rest(&*tracker, number).map_err(reconcile::trouble)?;
+    let left = left_of(&parts);
+    let settling = Settling {
+        tracker: &*tracker,
+        issue: number,
+        criteria: &criteria,
+        checked: &checked,
+        customs: &customs,
+        commit: sight.commit.as_str(),
+        iterations_max: settings.tracker.verify_iterations_max,
+        open_pr: pull.as_ref().filter(|_| !merged).map(|pull| pull.number),
+        left,
+        was_done: false,
+        side: place.folder.side(),
+    };
+    let (outcome, ticked, told, stays, shown) = if only_look {
+        let seen = || {
+            let (outcome, checked) = settling.outcome()?;
+            Ok((outcome, 0, false, settling.stays(outcome)?, checked))
+        };
+        seen().map_err(|error| tracker_problem(&error))?
+    } else {
+        let settled = settle(&settling).map_err(|error| tracker_problem(&error))?;
+        if settled.known {
+            notes.push("the same was found of the same commit before: nothing was changed".to_owned());
+        }
+        (settled.outcome, settled.ticked + early, settled.told, settled.stays, settled.checked)
+    };
+    notes.extend(match (begun, stays) {
+        (false, _) => Some(not_begun(number)),
+        (true, true) => {
+            Some(format!("{number} is done and stays so: nothing that was looked at speaks against it"))
+        }
+        (true, false) => about_closed(&issue, &criteria, outcome),
+    });
+    notes.extend((!asked.full).then(|| about_safe(number, &criteria, &checked)).flatten());
+    let holding = checked.iter().filter(|it| it.result == VerifyResult::Pass).count();
+    let (word, text) = match begun {
+        true => (outcome.word(), outcome_headline(outcome)),
+        false => ("not-begun", format!("nobody has worked on it yet; {holding} of {} hold", checked.len())),
+    };
+    Ok(IssueVerified {
+        issue: asked.issue.0,
+        pr: asked.pr.map(|pr| pr.0),
+        commit: sight.commit.to_string(),
+        mode: if asked.full { "full" } else { "safe" }.to_owned(),
+        outcome: word.to_owned(),
+        text,
+        iteration: outcome.iteration().filter(|_| begun),
+        ticked: ticked as u64,
+        told,
+        dry_run: asked.dry_run,
+        criteria: criteria.items.iter().zip(&shown).map(|(criterion, it)| seen(criterion, it)).collect(),
+        notes,
+    })
+}
+
+/// Looks at each. The boxes of what holds before the merge are ticked before the rest is looked at.
+fn look(
+    tracker: &dyn Tracker,
+    issue: &Issue,
+    criteria: &Criteria,
+    ground: &Ground<'_>,
+    customs: &std::collections::BTreeSet<String>,
+    only_look: bool,
+    tell: &mut dyn FnMut(&str),
+) -> (Vec<Checked>, usize) {
+    let before = |it: &&Criterion| it.section == Section::PreMerge;
+    let (mut left, later) = (criteria.items.iter().filter(before).count(), criteria.items.len());
+    let later = later > left;
+    let (mut holding, mut ticked): (Vec<&Criterion>, usize) = (Vec::new(), 0);
+    let checked = accept::run_and_tell(criteria, ground, &mut |place, it| {
+        let criterion = &criteria.items[place];
+        tell(&format!("{} {}", it.result.word(), criterion.text));
+        if criterion.section == Section::PostMerge {
+            return;
+        }
+        if it.result == VerifyResult::Pass {
+            holding.push(criterion);
+        }
+        left -= 1;
+        if left == 0 && later && !only_look {
+            match tick_boxes(tracker, issue.number, &holding, customs) {
+                Ok(count) => ticked = count,
+                Err(error) => tell(&format!("boxes are not ticked yet: {error}")), // tried again in the end
+            }
+        }
+    });
+    (checked, ticked)
+}
+
+fn seen(criterion: &Criterion, it: &Checked) -> CriterionSeen {
+    let section = match criterion.section {
+        Section::PreMerge => "pre-merge",
+        Section::PostMerge => "post-merge",
+    };
+    CriterionSeen {
+        text: criterion.text.clone(),
+        section: section.to_owned(),
+        result: it.result.word().to_owned(),
+        evidence: it.evidence.clone(),
+        took_ms: it.took_ms,
+    }
+}
+
+/// What is looked at.
+struct Sight {
+    repo: Repo,
+    commit: Oid,
+    base: Oid,
+    merged: bool,
+}
+
+impl Sight {
+    fn find(place: &Place, tracker: &dyn Tracker, pull: Option<&PullRequest>) -> Result<Self, Problem> {
+        let git = Git::find().map_err(|error| problems::git(&error))?;
+        let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
+        let branch = BranchName::new(&place.branch()).map_err(|_| problems::detached())?;
+        let of = |error| problems::git(&error);
+        let store = Store::open(&git, &place.folder.store(), &repo).map_err(of)?;
+        // A forge merges there; what was last fetched from it is newer than a branch nobody pulled into.
+        let fetched = match tracker.keeps_branches() {
+            true => repo.fetched_tip("origin", &branch).map_err(of)?,
+            false => None,
+        };
+        let theirs = match fetched {
+            Some(fetched) => fetched,
+            None => {
+                repo.branch_tip(&branch).map_err(of)?.ok_or_else(|| problems::unborn(branch.as_str()))?;
+                store.import(&repo, &branch).map_err(of)?
+            }
+        };
+        // Work that has landed counts, too, while it waits to come into the branch: a checkout with changes keeps it out.
+        let base = landed_base(&store, theirs).map_err(of)?;
+        store.lend(&repo, &base).map_err(of)?;
+        let Some(pull) = pull else {
+            return Ok(Self { repo, commit: base.clone(), base, merged: true });
+        };
+        let wanted = match &pull.state {
+            PrState::Draft | PrState::Open => Some(&pull.head_sha),
+            PrState::Merged { commit } => commit.as_ref(),
+            PrState::Closed => {
+                let message = format!("pull request {} was closed without being merged", pull.number);
+                return Err(Problem::new(ProblemCode::NotNow, message)
+                    .hint("leave `--pr` out to look at what is on the base branch"));
+            }
+        };
+        let wanted = wanted.and_then(|sha| sha.as_str().parse::<Oid>().ok());
+        if let Some(wanted) = &wanted
+            && !repo.has_commit(wanted).map_err(of)?
+        {
+            let message = format!("commit {} of pull request {} is not here", wanted.short(), pull.number);
+            return Err(Problem::new(ProblemCode::NotNow, message).hint("`git fetch` brings it here"));
+        }
+        let merged = !pull.state.is_open();
+        let commit = wanted.filter(|_| !merged).unwrap_or_else(|| base.clone());
+        Ok(Self { repo, commit, base, merged })
+    }
+
+    fn tree(&self, commit: &Oid) -> Result<Tree, Problem> {
+        self.repo.tree_at(commit).map(Tree::Commit).map_err(|error| problems::git(&error))
+    }
+
+    /// What the pull request changed, as far as it is here.
+    fn diff(&self, pull: Option<&PullRequest>) -> Option<String> {
+        let head: Oid = pull?.head_sha.as_str().parse().ok()?;
+        let bytes = self.repo.diff_since(&self.base, &head, DIFF_BYTES_MAX).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|diff| !diff.trim().is_empty())
+    }
+}
+
+/// Who judges: whom the person names, else whom the settings do.
+fn judge<'a>(
+    settings: &'a Settings,
+    asked: &'a VerifyAsked,
+) -> Result<Option<(&'a str, &'a Profile)>, Problem> {
+    let Some(name) = asked.judge.as_deref().or(settings.judge.as_deref()) else { return Ok(None) };
+    match settings.agents.get(name) {
+        Some(profile) => Ok(Some((name, profile))),
+        None => Err(agents::unknown_profile(settings, name)),
+    }
+}
+
+fn today(place: &Place) -> Result<Spending, Problem> {
+    match place.reader()? {
+        Some(reader) => Ok(Holds::now(place, &EngineAt::look(place), &reader)?.today()),
+        None => Ok(Spending::default()),
+    }
+}
+
+fn note(place: &Place, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)) {
+    if used.time_ms == 0 && used.usage == Usage::default() {
+        return;
+    }
+    if let Err(problem) = extra_usage::note(place, ("verdict", profile), used.usage, used.time_ms) {
+        tell(&format!("what the judge used is not in the ledger of the day: {}", problem.message));
+    }
+}
+
+fn not_begun(number: IssueNumber) -> String {
+    format!(
+        "nothing was changed: nobody has worked on {number}, as far as can be seen. `landfall auto {0}` does; if it was done by \
+         hand, `landfall issue close {0}` and verify it again",
+        number.get()
+    )
+}
+
+/// What was not looked at because nothing was run, and how it is.
+fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[Checked]) -> Option<String> {
+    let unsaid = |(criterion, it): &(&Criterion, &Checked)| {
+        it.result == VerifyResult::Uncertain && full_tells(criterion)
+    };
+    let unsaid: Vec<String> = criteria
+        .items
+        .iter()
+        .zip(checked)
+        .filter(unsaid)
+        .map(|(it, _)| format!("{} ({})", it.text, if it.ticked { "its box is ticked" } else { "open" }))
+        .collect();
+    (!unsaid.is_empty()).then(|| {
+        format!(
+            "not looked at, for nothing is run without your leave: {}. `landfall issue verify {} --full` gives it",
+            unsaid.join("; "),
+            number.get()
+        )
+    })
+}
+
+/// What nobody will do is not verified: a person has decided that.
+fn refuse_unplanned(issue: &Issue, dry_run: bool) -> Result<(), Problem> {
+    match issue.state {
+        IssueState::Closed { why: CloseWhy::NotPlanned, .. } if !dry_run => Err(unplanned(issue.number)),
+        IssueState::Closed { .. } | IssueState::Open => Ok(()),
+    }
+}
+
+/// What is said about an issue that nobody is to do.
+pub(crate) fn unplanned(number: IssueNumber) -> Problem {
+    Problem::new(ProblemCode::NotNow, format!("{number} is closed as not planned: it is left alone"))
+        .hint(format!("`landfall issue reopen {}` opens it again, if it is to be done", number.get()))
+}
+
+/// What is worth knowing about an issue that somebody closed before it was verified.
+fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> Option<String> {
+    if issue.state.is_open() {
+        return None;
+    }
+    let left: Vec<&str> = criteria
+        .items
+        .iter()
+        .filter(|it| !it.ticked && it.kind != VerifyKind::Auto)
+        .map(|it| it.text.as_str())
+        .collect();
+    match outcome {
+        VerifyOutcome::Done if !left.is_empty() => {
+            Some(format!("a person closed it, so what only a person can look at holds: {}", left.join("; ")))
+        }
+        VerifyOutcome::LeftOver(_) | VerifyOutcome::Waiting | VerifyOutcome::Unsure => {
+            let tick = match criteria.items.iter().all(|it| it.ticked) {
+                true => String::new(), // it is not a tick that is missing
+                false => format!(
+                    "; `landfall issue tick {} BOX` ticks what you have seen, then verify it again",
+                    issue.number.get()
+                ),
+            };
+            Some(format!("it is closed and stays in phase/verify until all holds{tick}"))
+        }
+        VerifyOutcome::Done | VerifyOutcome::Reopen { .. } | VerifyOutcome::Exhausted { .. } => None,
+    }
+}
+
+/// What is being worked on is not held against the base: it would fail there, and that counts.
+fn refuse_under_way(place: &Place, tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
+    let number = issue.number;
+    let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
+    if let Some(phase) = phases.max().filter(|phase| *phase < Phase::Verify && *phase > Phase::Issue) {
+        let message = format!("{number} is being worked on: it is in phase/{}", phase.word());
+        return Err(Problem::new(ProblemCode::NotNow, message)
+            .hint(format!("`landfall auto {}` goes on with it and verifies what lands", number.get())));
+    }
+    let pulls = tracker
+        .pull_requests_of(&branch_of(number, place.folder.side()))
+        .map_err(|error| tracker_problem(&error))?;
+    match pulls.iter().find(|pull| pull.state.is_open()) {
+        None => Ok(()),
+        Some(pull) => {
+            let message = format!("{number} has an open pull request, {}", pull.number);
+            let hint =
+                format!("`landfall issue verify {} --pr {}` looks at that", number.get(), pull.number.get());
+            Err(Problem::new(ProblemCode::NotNow, message).hint(hint))
+        }
+    }
+}
+
+/// Boxes that were all ticked before anybody looked.
+fn suspicious(criteria: &Criteria, has_pr: bool) -> Option<String> {
+    let all = criteria.items.iter().all(|it| it.ticked);
+    (all && !has_pr && !criteria.metadata_only)
+        .then(|| "all boxes were ticked before this look, and no pull request is named".to_owned())
+}
+
+fn no_number(what: &str) -> Problem {
+    Problem::new(ProblemCode::BadInput, format!("0 is no number of an {what}").replace("an pull", "a pull"))
+        .hint("numbers begin at 1")
+}

@@ -1,0 +1,575 @@
+//! From the model's values to the wire's, and back. Each conversion is written out: a new variant of the model makes
+//! someone decide what clients see of it.
+
+use landfall_api::{self as api, Problem};
+use landfall_engine::Live;
+use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
+use landfall_engine::model::pilot::Mode;
+use landfall_engine::model::{
+    self, Concern, EndKind, State, Status, StepResult, Task, TaskId, TaskSpec, Wait,
+};
+use landfall_engine::store::{Reader, TaskRow};
+
+use crate::project::dead_ends::{self, DeadEnd};
+
+pub(crate) fn task_id(id: TaskId) -> api::TaskId {
+    api::TaskId(id.0)
+}
+
+pub(crate) fn model_task(id: api::TaskId) -> TaskId {
+    TaskId(id.0)
+}
+
+pub(crate) fn run_id(id: model::RunId) -> api::RunId {
+    api::RunId(id.0)
+}
+
+pub(crate) fn sprint_id(id: model::SprintId) -> api::SprintId {
+    api::SprintId(id.0)
+}
+
+pub(crate) fn haul_id(id: model::haul::HaulId) -> api::HaulId {
+    api::HaulId(id.0)
+}
+
+pub(crate) fn model_sprint(id: api::SprintId) -> model::SprintId {
+    model::SprintId(id.0)
+}
+
+pub(crate) fn status(status: Status) -> api::Status {
+    match status {
+        Status::Draft => api::Status::Draft,
+        Status::Ready => api::Status::Ready,
+        Status::Active => api::Status::Active,
+        Status::Waiting => api::Status::Waiting,
+        Status::Blocked => api::Status::Blocked,
+        Status::Review => api::Status::Review,
+        Status::Landing => api::Status::Landing,
+        Status::Done => api::Status::Done,
+        Status::Failed => api::Status::Failed,
+        Status::Timeout => api::Status::Timeout,
+        Status::Cancelled => api::Status::Cancelled,
+    }
+}
+
+pub(crate) fn model_status(status: api::Status) -> Status {
+    match status {
+        api::Status::Draft => Status::Draft,
+        api::Status::Ready => Status::Ready,
+        api::Status::Active => Status::Active,
+        api::Status::Waiting => Status::Waiting,
+        api::Status::Blocked => Status::Blocked,
+        api::Status::Review => Status::Review,
+        api::Status::Landing => Status::Landing,
+        api::Status::Done => Status::Done,
+        api::Status::Failed => Status::Failed,
+        api::Status::Timeout => Status::Timeout,
+        api::Status::Cancelled => Status::Cancelled,
+    }
+}
+
+pub(crate) fn size(size: model::Size) -> api::Size {
+    match size {
+        model::Size::XS => api::Size::XS,
+        model::Size::S => api::Size::S,
+        model::Size::M => api::Size::M,
+        model::Size::L => api::Size::L,
+        model::Size::XL => api::Size::XL,
+    }
+}
+
+pub(crate) fn model_size(size: api::Size) -> model::Size {
+    match size {
+        api::Size::XS => model::Size::XS,
+        api::Size::S => model::Size::S,
+        api::Size::M => model::Size::M,
+        api::Size::L => model::Size::L,
+        api::Size::XL => model::Size::XL,
+    }
+}
+
+pub(crate) fn mode(mode: Mode) -> api::Mode {
+    match mode {
+        Mode::Autopilot => api::Mode::Autopilot,
+        Mode::SemiAuto => api::Mode::SemiAuto,
+    }
+}
+
+pub(crate) fn model_mode(mode: api::Mode) -> Mode {
+    match mode {
+        api::Mode::Autopilot => Mode::Autopilot,
+        api::Mode::SemiAuto => Mode::SemiAuto,
+    }
+}
+
+pub(crate) fn outcome(outcome: Outcome) -> api::Outcome {
+    match outcome {
+        Outcome::Pass => api::Outcome::Pass,
+        Outcome::Flaky => api::Outcome::Flaky,
+        Outcome::PreExisting => api::Outcome::PreExisting,
+        Outcome::Fail => api::Outcome::Fail,
+        Outcome::Timeout => api::Outcome::Timeout,
+        Outcome::Broken => api::Outcome::Broken,
+    }
+}
+
+pub(crate) fn wait_for(wait: &Wait) -> api::WaitFor {
+    match wait {
+        Wait::Dependency(_) => api::WaitFor::Dependency,
+        Wait::Slot | Wait::Turn(_) => api::WaitFor::Slot,
+        Wait::Quota { .. } => api::WaitFor::Quota,
+        Wait::Login { .. } => api::WaitFor::Login,
+        Wait::Budget { .. } => api::WaitFor::Budget,
+        Wait::Question { .. } => api::WaitFor::Question,
+        Wait::Backoff { .. } => api::WaitFor::Backoff,
+        Wait::Disk { .. } => api::WaitFor::Disk,
+        Wait::Pause => api::WaitFor::Pause,
+        Wait::Conflict { .. } => api::WaitFor::Conflict,
+        Wait::Parts => api::WaitFor::SubIssues,
+        Wait::Blockers { .. } => api::WaitFor::Blockers,
+        Wait::GateBroken { .. } => api::WaitFor::GateBroken,
+    }
+}
+
+pub(crate) fn wait(wait: &Wait) -> api::Wait {
+    let (until, detail) = match wait {
+        Wait::Dependency(needs) => (None, list(needs)),
+        Wait::Slot | Wait::Pause | Wait::Parts => (None, String::new()),
+        Wait::Blockers { by } => (None, by.join(", ")),
+        Wait::Turn(turn) => (None, turn.to_string()),
+        Wait::Quota { until, guessed: false } => (Some(*until), String::new()),
+        Wait::Quota { until, guessed: true } => (Some(*until), landfall_engine::store::GUESS.to_owned()),
+        Wait::Login { account, detail, .. } => (None, format!("{account}: {detail}")),
+        Wait::Budget { what, until } => (*until, what.clone()),
+        Wait::Question { text } => (None, text.clone()),
+        Wait::Backoff { until, cause } => (Some(*until), cause.clone()),
+        Wait::Disk { detail } => (None, detail.clone()),
+        Wait::Conflict { files, until, .. } => (Some(*until), files.join(", ")),
+        Wait::GateBroken { command, detail } => (None, format!("{command}: {detail}")),
+    };
+    let until_ms = until.map(|until| until.0);
+    api::Wait { wait: wait_for(wait), owner: wait.owner().to_owned(), until_ms, detail }
+}
+
+/// Who ends a wait of this kind.
+pub(crate) fn owner(wait: api::WaitFor) -> &'static str {
+    // The words of the model decide; what a variant holds does not matter for its owner.
+    let text = String::new;
+    let until = model::Timestamp(0);
+    match wait {
+        api::WaitFor::Dependency => Wait::Dependency(Vec::new()),
+        api::WaitFor::Slot => Wait::Slot,
+        api::WaitFor::Quota => Wait::Quota { until, guessed: false },
+        api::WaitFor::Login => Wait::Login { account: text(), detail: text(), asker: TaskId(0) },
+        api::WaitFor::Budget => Wait::Budget { what: text(), until: Some(until) },
+        api::WaitFor::Question => Wait::Question { text: text() },
+        api::WaitFor::Backoff => Wait::Backoff { until, cause: text() },
+        api::WaitFor::Disk => Wait::Disk { detail: text() },
+        api::WaitFor::Pause => Wait::Pause,
+        api::WaitFor::SubIssues => Wait::Parts,
+        api::WaitFor::Blockers => Wait::Blockers { by: Vec::new() },
+        api::WaitFor::Conflict => Wait::Conflict {
+            base: model::Commit::new(&text()),
+            files: Vec::new(),
+            until,
+            overdue: model::conflict::Overdue::Defer,
+        },
+        api::WaitFor::GateBroken => Wait::GateBroken { command: text(), detail: text() },
+    }
+    .owner()
+}
+
+/// Where a task stands among others, as far as its row does not tell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Among {
+    /// What it needs.
+    pub needs: Vec<TaskId>,
+    /// What of that has not landed.
+    pub unmet: Vec<TaskId>,
+    /// What keeps it from starting, if it could otherwise.
+    pub held: Option<Wait>,
+    /// The need that ended without landing, if it waits behind one.
+    pub dead_end: Option<DeadEnd>,
+}
+
+impl Among {
+    /// Of a task that waits for these needs.
+    pub fn behind(reader: &Reader, unmet: Vec<TaskId>) -> Result<Self, Problem> {
+        Ok(Self { dead_end: dead_ends::behind(reader, &unmet)?, unmet, ..Self::default() })
+    }
+}
+
+/// The status of a row among others.
+pub(crate) fn row_status(row: &TaskRow, starved: bool) -> Status {
+    match row.shown() {
+        Status::Ready if starved => Status::Waiting,
+        shown => shown,
+    }
+}
+
+/// What a row waits for.
+pub(crate) fn row_wait(row: &TaskRow, among: &Among) -> Option<api::Wait> {
+    if row.status == Status::Ready {
+        return match (among.unmet.is_empty(), &among.held) {
+            (false, _) => Some(wait(&Wait::Dependency(among.unmet.clone()))),
+            (true, held) => held.as_ref().map(wait),
+        };
+    }
+    let wait: api::WaitFor = row.wait.as_deref()?.parse().ok()?;
+    Some(api::Wait {
+        wait,
+        owner: owner(wait).to_owned(),
+        until_ms: row.due.map(|due| due.0),
+        detail: row.detail.clone(),
+    })
+}
+
+pub(crate) fn line(row: TaskRow, among: &Among) -> api::TaskLine {
+    api::TaskLine {
+        id: task_id(row.id),
+        status: status(row_status(&row, among.held.is_some())),
+        wait: row_wait(&row, among),
+        title: row.title,
+        phase: row.phase,
+        size: row.size.map(size),
+        tags: row.tags,
+        priority: row.priority,
+        needs: among.needs.iter().copied().map(task_id).collect(),
+        parent: row.parent.map(task_id),
+        iterations: row.iterations,
+        landed: row.landed.map(|commit| commit.as_str().to_owned()),
+    }
+}
+
+pub(crate) fn gate(report: &GateReport) -> api::Gate {
+    api::Gate {
+        outcome: outcome(report.outcome()),
+        base: report.base.as_str().to_owned(),
+        head: report.head.as_str().to_owned(),
+        commit: report.commit.as_str().to_owned(),
+        tree: report.tree.as_str().to_owned(),
+        commands: report.commands.iter().map(command).collect(),
+        took_ms: report.took_ms,
+        reused: report.reused,
+        empty: report.is_empty(),
+    }
+}
+
+pub(crate) fn command(result: &CommandResult) -> api::CommandReport {
+    api::CommandReport {
+        name: result.name.clone(),
+        command: result.command.clone(),
+        required: result.required,
+        outcome: outcome(result.outcome),
+        exit: result.exit,
+        took_ms: result.took_ms,
+        limit_ms: result.limit_ms,
+        tests: result.tests,
+        excerpt: result.excerpt.clone(),
+        denied: result
+            .denied
+            .iter()
+            .map(|denial| api::DeniedPath {
+                access: denial.access.word().to_owned(),
+                path: denial.path.clone(),
+                allow: denial.allow.clone(),
+            })
+            .collect(),
+        copied_from_base: result.copied_from_base,
+    }
+}
+
+pub(crate) fn concern(concern: &Concern) -> api::Concern {
+    api::Concern { code: concern.code.word().to_owned(), text: concern.to_string() }
+}
+
+/// All counters of a task, each with its bound if it has one.
+pub(crate) fn counters(task: &Task) -> Vec<api::Counter> {
+    let model::Counters {
+        iterations,
+        runs,
+        step_runs: _, // the runs are counted in all
+        strides,
+        fruitless,
+        edges,
+        restarts,
+        stalls_step,
+        stalls_total,
+        conflicts,
+        verify_rounds,
+        transients,
+        quota_waits,
+        asked,
+        reviews,
+        permission_denials,
+        loops,
+        same_words: _, // part of how a loop is noticed
+        sessions_lost,
+        logins,
+        empty_claims,
+        outputs_missing,
+        machine,
+        shortages,
+        retries,
+        spent_ms: _, // a field of its own on the wire
+        usage: _,    // so are tokens and money
+        agent_ms: _,
+        attempt: _,
+        overspent,
+    } = &task.counters;
+    let limits = &task.limits;
+    let counter = |name: &str, used: u32, max: Option<u32>| api::Counter {
+        name: name.to_owned(),
+        used: u64::from(used),
+        max: max.map(u64::from),
+    };
+    let mut counters = vec![
+        counter("iterations", *iterations, Some(limits.iterations_max)),
+        counter("agent runs", *runs, None),
+        counter("iterations without a commit", *fruitless, None), // many are a warning, no bound
+        counter("agent restarts", *restarts, Some(limits.restarts_max)),
+        counter("stalls in this step", *stalls_step, Some(limits.stalls_step_max)),
+        counter("stalls in all", *stalls_total, Some(limits.stalls_total_max)),
+        counter("conflicts", *conflicts, Some(limits.conflicts_max)),
+        counter("failed verifications", *verify_rounds, None),
+        counter("transient errors", *transients, None),
+        counter("quota waits", *quota_waits, None),
+        counter("questions and blocks", *asked, None),
+        counter("reviews by an agent", *reviews, Some(model::review::ROUNDS_MAX)),
+        counter("permission denials", *permission_denials, None),
+        counter("loops", *loops, Some(limits.loops_max)),
+        counter("sessions lost", *sessions_lost, None),
+        counter("logins asked for", *logins, None),
+        counter("attempts over budget", *overspent, Some(limits.restarts_max)),
+        counter("claims without a change", *empty_claims, None),
+        counter("runs without the step's output", *outputs_missing, Some(model::OUTPUT_TRIES_MAX)),
+        counter("machine troubles", *machine, None),
+        counter("shortages of this machine", *shortages, None),
+        counter("retries", *retries, None),
+    ];
+    if task.strides() || *strides > 0 {
+        counters.push(counter("steps of its own loop", *strides, Some(limits.iterations_max)));
+    }
+    for ((step, result), used) in edges {
+        counters.push(counter(&format!("{step} → {}", result.word()), *used, edge_max(task, step, *result)));
+    }
+    counters
+}
+
+fn edge_max(task: &Task, step: &model::StepName, result: StepResult) -> Option<u32> {
+    let step = task.flow.as_ref()?.step(step)?;
+    step.on.iter().find(|edge| edge.result == result)?.max
+}
+
+/// The words of a task as a client adds them.
+pub(crate) fn new_task(spec: &TaskSpec) -> api::NewTask {
+    let TaskSpec {
+        title,
+        body,
+        criteria,
+        size: how_much,
+        tags,
+        priority,
+        needs,
+        touches,
+        parent,
+        source,
+        flow,
+        agent,
+        draft,
+    } = spec;
+    api::NewTask {
+        title: title.clone(),
+        body: body.clone(),
+        criteria: criteria.clone(),
+        size: how_much.map(size),
+        tags: tags.iter().map(ToString::to_string).collect(),
+        priority: Some(*priority),
+        needs: needs.iter().map(|need| api::TaskRef::Task(task_id(*need))).collect(),
+        touches: touches.iter().map(ToString::to_string).collect(),
+        parent: parent.map(|parent| api::TaskRef::Task(task_id(parent))),
+        flow: flow.clone(),
+        agent: agent.clone(),
+        draft: *draft,
+        source: source.clone(),
+    }
+}
+
+/// Whether a task ended without landing.
+pub(crate) fn gave_up(task: &Task) -> bool {
+    match &task.state {
+        State::Ended(ending) => match ending.kind {
+            EndKind::Failed | EndKind::Timeout | EndKind::Blocked => true,
+            EndKind::Done | EndKind::Cancelled => false,
+        },
+        State::Draft
+        | State::Ready { .. }
+        | State::Active { .. }
+        | State::Waiting { .. }
+        | State::Review { .. } => false,
+    }
+}
+
+/// Tokens a task used, read and written.
+pub(crate) fn tokens(usage: model::Usage) -> u64 {
+    usage.tokens_in.saturating_add(usage.tokens_out)
+}
+
+/// Money, if an agent told.
+pub(crate) fn usd(micro: u64) -> Option<f64> {
+    const MICRO: f64 = 1e6;
+    // Exact up to nine thousand million dollars.
+    #[expect(clippy::cast_precision_loss, reason = "money beyond 2^53 millionths of a dollar is nonsense")]
+    (micro > 0).then(|| micro as f64 / MICRO)
+}
+
+/// What agents used, with who says what it cost.
+pub(crate) fn usage(usage: model::Usage) -> api::Usage {
+    let cost_from = match (usage.micro_usd, usage.micro_usd_priced) {
+        (0, _) => None,
+        (_, 0) => Some(api::CostFrom::Agent),
+        (all, priced) if priced >= all => Some(api::CostFrom::Prices),
+        (_, _) => Some(api::CostFrom::Both),
+    };
+    api::Usage {
+        tokens_in: usage.tokens_in,
+        tokens_cached: usage.tokens_cached,
+        tokens_out: usage.tokens_out,
+        turns: usage.turns,
+        cost_usd: usd(usage.micro_usd),
+        cost_from,
+        tokens_without_price: usage.tokens_unpriced,
+        at_least: usage.at_least,
+    }
+}
+
+/// A budget as lines, one for each thing it bounds.
+pub(crate) fn budgets(scope: &str, spent: model::Spending, budget: &model::Budget) -> Vec<api::BudgetLine> {
+    let model::Budget { micro_usd, tokens, turns, time_ms } = *budget;
+    let used = spent.usage;
+    let figures = [
+        (api::BudgetOf::Usd, used.micro_usd, micro_usd, 1e6),
+        (api::BudgetOf::Tokens, used.tokens(), tokens, 1.0),
+        (api::BudgetOf::Turns, used.turns, turns, 1.0),
+        (api::BudgetOf::Time, spent.time_ms, time_ms, 1.0),
+    ];
+    #[expect(clippy::cast_precision_loss, reason = "figures beyond 2^53 are nonsense")]
+    let line = |(of, used, max, unit): (api::BudgetOf, u64, Option<u64>, f64)| {
+        let (used, max) = (used as f64 / unit, max? as f64 / unit);
+        Some(api::BudgetLine { scope: scope.to_owned(), of, used, max })
+    };
+    figures.into_iter().filter_map(line).collect()
+}
+
+/// An agent at work, as clients see it.
+pub(crate) fn at_work(live: &Live) -> api::AgentAtWork {
+    api::AgentAtWork {
+        profile: live.profile.clone(),
+        model: live.model.clone(),
+        sandbox: live.sandbox.to_owned(),
+        class: live.class.map(|class| class.word().to_owned()),
+        evidence: live.evidence.clone(),
+        context_percent: live.context_percent,
+        progress: live.progress,
+        words: live.words.clone(),
+    }
+}
+
+/// Ids in one line.
+pub(crate) fn list(ids: &[TaskId]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The limits a person set, if they set any.
+pub(crate) fn own_limits(limits: model::OwnLimits) -> Option<api::OwnLimits> {
+    let model::OwnLimits { iterations_max, task_ms, micro_usd } = limits;
+    let own = api::OwnLimits { iterations: iterations_max, time_ms: task_ms, usd: micro_usd.and_then(usd) };
+    (own != api::OwnLimits::default()).then_some(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_api as api;
+    use landfall_engine::model::{self, Status, TaskSpec, Wait};
+    use landfall_engine::store::TaskRow;
+
+    use super::{Among, line, model_size, model_status, new_task, owner, row_wait, size, status, wait};
+
+    #[test]
+    fn statuses_and_sizes_keep_their_words_and_come_back() {
+        for each in Status::ALL {
+            assert_eq!(status(each).word(), each.word());
+            assert_eq!(model_status(status(each)), each);
+        }
+        for each in model::Size::ALL {
+            assert_eq!(size(each).word(), each.to_string());
+            assert_eq!(model_size(size(each)), each);
+        }
+    }
+
+    #[test]
+    fn waits_keep_their_words_and_owners() {
+        let until = model::Timestamp(7);
+        let waits = [
+            Wait::Dependency(vec![model::TaskId(1), model::TaskId(2)]),
+            Wait::Slot,
+            Wait::Quota { until, guessed: false },
+            Wait::Login { account: "claude".to_owned(), detail: "401".to_owned(), asker: model::TaskId(1) },
+            Wait::Budget { what: "$2.00 of $1.00".to_owned(), until: Some(until) },
+            Wait::Question { text: "which?".to_owned() },
+            Wait::Backoff { until, cause: "a crash".to_owned() },
+            Wait::Disk { detail: "1 MB left".to_owned() },
+            Wait::Pause,
+            Wait::Conflict {
+                base: model::Commit::new("b0"),
+                files: vec!["a.rs".to_owned()],
+                until,
+                overdue: model::conflict::Overdue::Retry,
+            },
+            Wait::GateBroken { command: "tests".to_owned(), detail: "not found".to_owned() },
+            Wait::Parts,
+            Wait::Blockers { by: vec!["#9".to_owned()] },
+        ];
+        assert_eq!(waits.len(), api::WaitFor::ALL.len());
+        for each in &waits {
+            let made = wait(each);
+            assert_eq!(made.wait.word(), each.word());
+            assert_eq!(made.owner, each.owner());
+            assert_eq!(owner(made.wait), each.owner());
+        }
+        assert_eq!(wait(&waits[0]).detail, "T1, T2");
+        assert_eq!(wait(&waits[2]).until_ms, Some(7));
+        // A turn is a wait for a slot that says more.
+        let turn = Wait::Turn(model::Turn::Overlap { with: model::TaskId(1), path: "a.rs".to_owned() });
+        let made = wait(&turn);
+        assert_eq!((made.wait, made.detail.as_str()), (api::WaitFor::Slot, "T1 changes `a.rs`"));
+        assert_eq!((made.wait.word(), made.owner.as_str()), (turn.word(), turn.owner()));
+    }
+
+    #[test]
+    fn a_ready_row_waits_for_its_needs_first_and_for_a_slot_then() {
+        let spec = TaskSpec::new("a task").expect("a title");
+        let task = model::Task::added(model::TaskId(3), spec, model::Timestamp(0));
+        let mut row = TaskRow::of(&task);
+        let mut among = Among::default();
+        assert_eq!(row_wait(&row, &among), None);
+        among.held = Some(Wait::Slot);
+        assert_eq!(row_wait(&row, &among).map(|it| it.wait), Some(api::WaitFor::Slot));
+        assert_eq!(line(row.clone(), &among).status, api::Status::Waiting);
+        row.unmet = 1;
+        among.unmet = vec![model::TaskId(1)];
+        let found = row_wait(&row, &among).expect("it waits");
+        assert_eq!((found.wait, found.detail.as_str()), (api::WaitFor::Dependency, "T1"));
+    }
+
+    #[test]
+    fn words_of_a_task_survive_the_way_out() {
+        let mut spec = TaskSpec::new("a $(id) title").expect("a title");
+        spec.body = "body".to_owned();
+        spec.priority = 2;
+        spec.needs.insert(model::TaskId(4));
+        let made = new_task(&spec);
+        assert_eq!(made.title, spec.title);
+        assert_eq!((made.priority, made.needs.len()), (Some(2), 1));
+    }
+}

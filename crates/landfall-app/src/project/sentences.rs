@@ -1,0 +1,780 @@
+//! Facts as one line for people: for `log`, and the ones that matter for the news of a run.
+
+use landfall_engine::model::auto::AutoEvent;
+use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointWhy};
+use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
+use landfall_engine::model::haul::HaulEvent;
+use landfall_engine::model::issue::IssueEvent;
+use landfall_engine::model::pilot::{Mode, PilotEvent};
+use landfall_engine::model::queue::{BatchId, Closed, Member, QueueEvent};
+use landfall_engine::model::review::{self, Finding};
+use landfall_engine::model::sprint::{Goal, SprintEnd, SprintEvent};
+use landfall_engine::model::{
+    AccountState, EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd, Scope,
+    Spent, StepResult, Stop, Talk, Target, Task, TaskId, Usage, Verdict, Wait, Warning, own_limits_text, usd,
+};
+use landfall_text::{format_count, format_duration, pluralize};
+
+use crate::project::clock;
+use crate::project::conversions;
+use crate::project::staged_text;
+
+/// What happened to a task, in one line without its name.
+pub(crate) fn event(event: &Event) -> String {
+    match event {
+        Event::Added { spec } => format!("added: {}", spec.title),
+        Event::Edited { spec } => format!("its words were changed: {}", spec.title),
+        Event::Offered { head } => format!("its work is offered as {}", head.short()),
+        Event::Bound { flow, limits, driving } => format!(
+            "takes the flow `{}` with the profile `{}`: at most {} and {}",
+            flow.name,
+            driving.profile,
+            pluralize(u64::from(limits.iterations_max), "iteration"),
+            format_duration(limits.task_ms)
+        ),
+        Event::Entered { attempt, step, run, opening } => {
+            format!("attempt {attempt} of step `{step}` began in {run}: {}", opening_words(*opening))
+        }
+        Event::WorkspaceMade { base, .. } => format!("its workspace stands, at {}", base.short()),
+        Event::IterationBegan { iteration, talk, .. } => match talk {
+            Talk::New => format!("iteration {iteration} began"),
+            Talk::Resumed { compact: false, .. } => {
+                format!("iteration {iteration} began, with its earlier session")
+            }
+            Talk::Resumed { compact: true, .. } => {
+                format!(
+                    "iteration {iteration} began, with its earlier session, which is to sum itself up first"
+                )
+            }
+        },
+        Event::IterationEnded { iteration, exit, verdict, took_ms, usage, traces, .. } => {
+            let used = used(*usage);
+            let model = traces.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
+            format!(
+                "iteration {iteration}{model} ended after {}{used}: {} ({})",
+                format_duration(*took_ms),
+                verdict_words(verdict),
+                exit_words(exit)
+            )
+        }
+        Event::Warned(warning) => format!("warning: {}", warning.sentence()),
+        Event::Collected { head, leftovers: false, .. } => {
+            format!("its work was brought in: {}", head.short())
+        }
+        Event::Collected { head, leftovers: true, .. } => {
+            format!("its work was brought in, with what the agent left uncommitted: {}", head.short())
+        }
+        Event::Verified { report, .. } => {
+            format!("verified on {}: {}, {}", report.base.short(), report.outcome().word(), gate(report))
+        }
+        Event::Conflicted { base, paths, .. } => {
+            format!("conflicts with {} in {}", base.short(), paths.join(", "))
+        }
+        Event::BaseMoved { to, .. } => format!("the base moved to {} before it could land", to.short()),
+        Event::Left { step, result, to, .. } => {
+            format!("step `{step}` ended with {}: {}", result_words(*result), target(to))
+        }
+        Event::Yielded { why, .. } => format!("the attempt ended without a result: {}", parting(*why)),
+        Event::Waited { wait, .. } => format!("waits: {}", wait_words(wait)),
+        Event::Resumed { .. } => "the wait is over".to_owned(),
+        Event::ReviewWanted { concerns, .. } => {
+            let list = concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            format!("a person must look at it: it {list}")
+        }
+        Event::Reviewed { approved: true, note } => format!("approved{}", after_colon(note)),
+        Event::Reviewed { approved: false, note } => format!("sent back{}", after_colon(note)),
+        Event::LandingBegan { batch, report, .. } => {
+            format!("{batch} is verified ({}) and lands", gate(report))
+        }
+        Event::Requeued { unsure: false, .. } => "stands in the landing queue again".to_owned(),
+        Event::Requeued { unsure: true, .. } => {
+            "stands in the landing queue again; whether it landed is looked at first".to_owned()
+        }
+        Event::Ejected { batch, report, .. } => {
+            format!("sent back out of {batch}: together with what landed before it, {}", gate(report))
+        }
+        Event::Opinion { findings, .. } => opinion(findings.as_deref()),
+        Event::Replied { text } => format!("the agent answers its reviewer: {}", one_line(text)),
+        Event::Strode { stride, .. } => format!("the agent's own loop: {stride}"),
+        Event::AccountWaitBegan { until: Some(until), .. } => {
+            format!(
+                "the agent waits for its account until {}; no working time is spent",
+                clock::format_when(until.0)
+            )
+        }
+        Event::AccountWaitBegan { until: None, .. } => {
+            "the agent waits for its account; no working time is spent".to_owned()
+        }
+        Event::AccountWaitEnded { .. } => "the agent goes on after a wait for its account".to_owned(),
+        Event::SentBack { to } => format!("goes on from an earlier state of its work: {}", to.short()),
+        Event::ReviewOwed => "landed; a person is to look at it when there is time".to_owned(),
+        Event::Signed { decision, note } => format!("looked at: {}{}", decision.word(), after_colon(note)),
+        Event::Landed { commit, base_before, .. } => {
+            format!("landed as {} on {}", commit.short(), base_before.short())
+        }
+        Event::Reported { certificate, .. } => match certificate {
+            Some(_) => "its report and its certificate were written".to_owned(),
+            None => "its report was written".to_owned(),
+        },
+        Event::StopAsked { stop } => format!("it is being stopped: {}", stop_words(stop)),
+        Event::Ended(ending) => ended(ending),
+        Event::Retried { fresh: true, .. } => "taken up again, from a new workspace".to_owned(),
+        Event::Retried { fresh: false, .. } => "taken up again".to_owned(),
+        Event::WorkspaceRemoved { kept: None } => {
+            "its workspace was given back; nothing in it was unmerged".to_owned()
+        }
+        Event::WorkspaceRemoved { kept: Some(kept) } => {
+            format!("its workspace was given back; what was left in it is kept as {}", kept.short())
+        }
+        Event::Messaged { about: None, text } => format!("you said to its agent: {}", one_line(text)),
+        Event::Messaged { about: Some(about), text } => {
+            format!("its agent is told ({about}): {}", one_line(text))
+        }
+        Event::Held { reason } => format!("held by you{}", after_colon(reason)),
+        Event::Released => "released".to_owned(),
+        Event::LimitsSet { limits } => {
+            format!("has limits of its own: {}", own_limits_text(*limits).unwrap_or_default())
+        }
+        Event::Staged(event) => staged_text::line(event),
+        Event::Directed { step, alone: true } => format!("you want step `{step}` done, and nothing after it"),
+        Event::Directed { step, alone: false } => format!("goes on with step `{step}`"),
+        Event::Reopened { text } => format!("reopened by you: {}", one_line(text)),
+        Event::Recovery(event) => one_line(&event.line()),
+        Event::Issue(event) => one_line(&event.line()),
+    }
+}
+
+/// What happened to the engine, in one line.
+pub(crate) fn engine(event: &EngineEvent) -> String {
+    match event {
+        EngineEvent::Started { version } => format!("an engine took over (version {version})"),
+        EngineEvent::RunStarted { run, slots, only } => {
+            let only = if only.is_empty() {
+                String::new()
+            } else {
+                format!(", only for {}", conversions::list(only))
+            };
+            format!("run {run} began with {}{only}", pluralize(u64::from(*slots), "slot"))
+        }
+        EngineEvent::RunEnded { run, why } => format!("run {run} ended: {}", run_end(*why)),
+        EngineEvent::BaseMoved { to, by, .. } => match by {
+            Mover::Landing(task) => format!("the base is at {} ({task} landed)", to.short()),
+            Mover::Person => format!("the base is at {} (a person moved it)", to.short()),
+            Mover::Rebuild => {
+                format!("the base is at {} (a person's commits and landed work, merged)", to.short())
+            }
+        },
+        EngineEvent::Published { commit, how } => format!("published {}: {how}", commit.short()),
+        EngineEvent::PublishHeld { commit, reason } => {
+            format!("{} is not published: {reason}", commit.short())
+        }
+        EngineEvent::Account { account, state } => account_words(account, state),
+        EngineEvent::Queue(event) => queue(event),
+        EngineEvent::Pilot(event) => pilot(event),
+        EngineEvent::Sprint(event) => sprint(event),
+        EngineEvent::Checkpoint(event) => checkpoint(event),
+        EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+        EngineEvent::DiscoveryDropped { number } => format!("discovery {number} was withdrawn"),
+        EngineEvent::Consulted { about, profile, usage, .. } => {
+            format!("agent `{profile}` was asked for a {about}{}", used(*usage))
+        }
+        EngineEvent::Auto(AutoEvent::Started { session, module, task, iterations_max, minutes_max }) => {
+            format!(
+                "session `{session}` took up {task} of `{module}`: at most {}, {}",
+                pluralize(u64::from(*iterations_max), "iteration"),
+                pluralize(u64::from(*minutes_max), "minute"),
+            )
+        }
+        EngineEvent::Auto(AutoEvent::StopAsked { session }) => {
+            format!("the loop of session `{session}` is to stop")
+        }
+        EngineEvent::Haul(HaulEvent::Begun { haul, issues, .. }) => {
+            let numbers: Vec<String> = issues.iter().map(|number| format!("#{number}")).collect();
+            format!(
+                "{haul}: {} asked for together: {}",
+                pluralize(issues.len() as u64, "issue"),
+                numbers.join(", ")
+            )
+        }
+    }
+}
+
+/// What a reviewer made of the work.
+pub(crate) fn opinion(findings: Option<&[Finding]>) -> String {
+    let Some(findings) = findings else { return "what its reviewer said could not be read".to_owned() };
+    let open: Vec<&Finding> = findings.iter().filter(|finding| !finding.resolved).collect();
+    let blocking: Vec<String> = review::blocking(findings).map(ToString::to_string).collect();
+    match (open.len(), blocking.len()) {
+        (0, _) => "its reviewer found nothing to say against it".to_owned(),
+        (many, 0) => format!("its reviewer agrees, with {}", pluralize(many as u64, "remark")),
+        (_, _) => format!("its reviewer wants changes: {}", one_line(&blocking.join("; "))),
+    }
+}
+
+fn queue(event: &QueueEvent) -> String {
+    let tasks = |members: &[Member]| {
+        let ids: Vec<TaskId> = members.iter().map(|member| member.task).collect();
+        conversions::list(&ids)
+    };
+    match event {
+        QueueEvent::Formed { batch, on: None, members } => {
+            format!("{batch} was formed, to land together: {}", tasks(members))
+        }
+        QueueEvent::Formed { batch, on: Some(on), members } => {
+            format!("{batch} was formed, to land together after {on}: {}", tasks(members))
+        }
+        QueueEvent::Built { batch, base, members, .. } if members.is_empty() => {
+            format!("nobody of {batch} could be merged onto {}", base.short())
+        }
+        QueueEvent::Built { batch, base, members, .. } => {
+            format!("{batch} was merged onto {}: {}", base.short(), tasks(members))
+        }
+        QueueEvent::CheckBegan { batch, count } => {
+            format!("{} being verified", first(*count, batch, "is", "are"))
+        }
+        QueueEvent::Checked { batch, count, report } => {
+            let who = first(*count, batch, "was verified", "were verified together");
+            format!("{who}: {}, {}", report.outcome().word(), gate(report))
+        }
+        QueueEvent::Doubted { batch, count } => {
+            format!("{} green, with fewer tests than on the base", first(*count, batch, "is", "are"))
+        }
+        QueueEvent::LandingBegan { batch, count } => {
+            format!("{} landing", first(*count, batch, "is", "are"))
+        }
+        QueueEvent::Over { batch, how: Closed::Landed { count: many, commit } } => {
+            format!("{batch} landed as {}: {}", commit.short(), pluralize(*many as u64, "task"))
+        }
+        QueueEvent::Over { batch, how: Closed::Dropped { reason } } => {
+            format!("{batch} was given up{}", after_colon(reason))
+        }
+        QueueEvent::Held { reason, until, .. } => {
+            let until =
+                until.map(|until| format!(" until {}", clock::format_when(until.0))).unwrap_or_default();
+            format!("the landing queue is held{until}{}", after_colon(reason))
+        }
+        QueueEvent::Resumed => "the landing queue moves again".to_owned(),
+    }
+}
+
+/// So many members of a batch from its front, with a verb.
+fn first(many: usize, batch: &BatchId, one: &str, several: &str) -> String {
+    match many {
+        1 => format!("the first of {batch} {one}"),
+        many => format!("the first {many} of {batch} {several}"),
+    }
+}
+
+fn pilot(event: &PilotEvent) -> String {
+    match event {
+        PilotEvent::ModeSet { mode: Mode::Autopilot } => "on autopilot: every slot is filled".to_owned(),
+        PilotEvent::ModeSet { mode: Mode::SemiAuto } => "semi-automatic: a person picks each task".to_owned(),
+        PilotEvent::Assigned { task } => format!("{task} was picked"),
+        PilotEvent::Settled => "what was picked is over; a person picks the next task".to_owned(),
+        PilotEvent::Paused { reason, .. } => format!("paused{}", after_colon(reason)),
+        PilotEvent::Resumed => "resumed".to_owned(),
+    }
+}
+
+fn sprint(event: &SprintEvent) -> String {
+    match event {
+        SprintEvent::Started { sprint, plan, ready } => {
+            format!(
+                "sprint {sprint} began ({}), with {} ready",
+                goal(plan.goal),
+                pluralize(u64::from(*ready), "task")
+            )
+        }
+        SprintEvent::Paused { reason } => format!("the sprint is paused{}", after_colon(reason)),
+        SprintEvent::Resumed => "the sprint goes on".to_owned(),
+        SprintEvent::Completing { why } => {
+            format!("the sprint finishes what is under way: {}", sprint_end(*why))
+        }
+        SprintEvent::Ended { why } => format!("the sprint is over: {}", sprint_end(*why)),
+    }
+}
+
+/// What a sprint wants, in a few words.
+pub(crate) fn goal(goal: Goal) -> String {
+    match goal {
+        Goal::Count(many) => pluralize(u64::from(many), "task"),
+        Goal::Duration { ms } => format_duration(ms),
+        Goal::Until(at) => format!("until {}", clock::format_when(at.0)),
+        Goal::NoReady => "until nothing is ready".to_owned(),
+    }
+}
+
+pub(crate) fn sprint_end(why: SprintEnd) -> &'static str {
+    match why {
+        SprintEnd::Goal => "its goal was reached",
+        SprintEnd::NothingLeft => "nothing was left that could start",
+        SprintEnd::Cancelled => "a person ended it",
+        SprintEnd::Spent => "the budget was used up",
+    }
+}
+
+fn checkpoint(event: &CheckpointEvent) -> String {
+    match event {
+        CheckpointEvent::Made { name, commit, why } => {
+            let why = match why {
+                CheckpointWhy::Landings => "several tasks landed since the last",
+                CheckpointWhy::Sprint => "a sprint begins",
+                CheckpointWhy::Person => "a person wanted it",
+                CheckpointWhy::Restore => "an earlier one is to be restored",
+            };
+            format!("checkpoint `{name}` was made at {}: {why}", commit.short())
+        }
+        CheckpointEvent::Dropped { name } => format!("checkpoint `{name}` is no longer kept"),
+    }
+}
+
+fn account_words(account: &str, state: &AccountState) -> String {
+    match state {
+        AccountState::Open => format!("the account `{account}` can be worked on again"),
+        AccountState::UsedUp { until, guessed: true } => format!(
+            "the account `{account}` is used up and the agent named no reset; one agent tries it {} (a guess)",
+            clock::format_when(until.0)
+        ),
+        AccountState::UsedUp { until, guessed: false } => {
+            format!(
+                "the account `{account}` is used up until {}; one agent tries it then",
+                clock::format_when(until.0)
+            )
+        }
+        AccountState::Troubled { until, tries } => format!(
+            "the provider of the account `{account}` has trouble, {tries} times in a row; one agent tries it {}",
+            clock::format_when(until.0)
+        ),
+        AccountState::LoggedOut { task } => {
+            format!("the account `{account}` wants a login; {task} asks for it")
+        }
+    }
+}
+
+/// What someone who watches a run wants to hear of a fact. `task` is as it is after it.
+pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<String> {
+    match event {
+        Event::IterationBegan { iteration: 1, .. } => Some("started".to_owned()),
+        Event::IterationEnded { iteration, verdict, .. } => match verdict {
+            Verdict::Complete => Some(format!("iteration {iteration}: the agent says it is done; verifying")),
+            Verdict::Pending { .. } | Verdict::Blocked { .. } => None, // what follows says it better
+            other => Some(format!("iteration {iteration} ended: {}", verdict_words(other))),
+        },
+        Event::Collected { leftovers: true, .. } => {
+            Some("the agent left work uncommitted; the engine committed it".to_owned())
+        }
+        Event::Verified { report, .. } if report.outcome().is_green() => match report.reused {
+            true => None,
+            false => Some(format!("verification passed: {}", gate(report))),
+        },
+        Event::Verified { report, .. } => Some(format!("verification failed: {}", gate(report))),
+        Event::Conflicted { paths, .. } => Some(format!("conflicts with {branch} in {}", paths.join(", "))),
+        Event::BaseMoved { to, .. } => {
+            Some(format!("{branch} moved to {} first; verifying on top of it", to.short()))
+        }
+        Event::Warned(warning) => match warning {
+            Warning::VerificationEmpty | Warning::Stuck { .. } | Warning::NearIterationsMax { .. } => {
+                Some(format!("warning: {}", warning.sentence()))
+            }
+            Warning::Flaky { .. }
+            | Warning::OptionalFailed { .. }
+            | Warning::SignalMalformed { .. }
+            | Warning::HookFailed { .. }
+            | Warning::Folder { .. } => Some(format!("warning: {}", warning.sentence())),
+            Warning::Discovery { .. } | Warning::SettingsTouched { .. } => Some(warning.sentence()),
+            Warning::LeftoversCommitted => None, // told when the work was brought in
+        },
+        Event::Waited { wait, .. } => match wait {
+            Wait::Question { text } => Some(format!("asks: {text}")),
+            Wait::Slot | Wait::Turn(_) | Wait::Dependency(_) => None,
+            Wait::Quota { .. }
+            | Wait::Login { .. }
+            | Wait::Budget { .. }
+            | Wait::Backoff { .. }
+            | Wait::Disk { .. }
+            | Wait::Pause
+            | Wait::Conflict { .. }
+            | Wait::Parts
+            | Wait::Blockers { .. }
+            | Wait::GateBroken { .. } => Some(format!("waits: {}", wait_words(wait))),
+        },
+        Event::Resumed { feedback: Some(feedback) } => match feedback.text.split_once("The answer: ") {
+            Some((_, answer)) => Some(format!("answered: {answer}")),
+            None => Some("goes on".to_owned()),
+        },
+        Event::ReviewWanted { .. } => Some(event_line(event)),
+        Event::Reviewed { .. } => Some(event_line(event)),
+        Event::Ejected { .. } | Event::Opinion { .. } | Event::SentBack { .. } | Event::Signed { .. } => {
+            Some(event_line(event))
+        }
+        Event::Requeued { unsure: true, .. } => Some(event_line(event)),
+        Event::Landed { commit, .. } => {
+            let spent = task.map(effort).filter(|effort| !effort.is_empty());
+            let spent = spent.map(|effort| format!(" ({effort})")).unwrap_or_default();
+            Some(format!("landed as {}{spent}", commit.short()))
+        }
+        Event::Ended(ending) if ending.kind != EndKind::Done => Some(ended(ending)),
+        Event::Left { to: Target::Stop, .. } => Some(event_line(event)),
+        Event::StopAsked { .. } => Some(event_line(event)),
+        Event::Retried { .. } => Some(event_line(event)),
+        Event::Messaged { .. }
+        | Event::Held { .. }
+        | Event::Released
+        | Event::LimitsSet { .. }
+        | Event::Staged(_)
+        | Event::Directed { .. }
+        | Event::Reopened { .. }
+        | Event::Recovery(_) => Some(event_line(event)),
+        Event::Issue(IssueEvent::Seen { .. } | IssueEvent::Looked { .. } | IssueEvent::Wanted(_)) => None,
+        Event::Issue(event) => Some(one_line(&event.line())),
+        Event::Added { spec } => Some(format!("added: {}", spec.title)),
+        Event::Edited { .. }
+        | Event::Offered { .. }
+        | Event::Bound { .. }
+        | Event::Entered { .. }
+        | Event::WorkspaceMade { .. }
+        | Event::IterationBegan { .. }
+        | Event::Collected { leftovers: false, .. }
+        | Event::Left { .. }
+        | Event::Yielded { .. }
+        | Event::Resumed { feedback: None }
+        | Event::LandingBegan { .. }
+        | Event::Requeued { unsure: false, .. }
+        | Event::ReviewOwed
+        | Event::Replied { .. }
+        | Event::Strode { .. }
+        | Event::AccountWaitBegan { .. }
+        | Event::AccountWaitEnded { .. }
+        | Event::Reported { .. }
+        | Event::Ended(_)
+        | Event::WorkspaceRemoved { .. } => None,
+    }
+}
+
+fn event_line(fact: &Event) -> String {
+    event(fact)
+}
+
+/// What someone who watches a run wants to hear of a fact about the engine.
+pub(crate) fn engine_news(event: &EngineEvent) -> Option<String> {
+    match event {
+        EngineEvent::PublishHeld { reason, .. } => {
+            Some(format!("landed work is not in your branch yet: {reason}"))
+        }
+        EngineEvent::BaseMoved { by: Mover::Rebuild, .. } | EngineEvent::Account { .. } => {
+            Some(engine(event))
+        }
+        EngineEvent::Queue(it) => match it {
+            QueueEvent::Checked { report, .. }
+                if matches!(report.outcome(), Outcome::Fail | Outcome::Timeout) =>
+            {
+                Some(queue(it))
+            }
+            QueueEvent::Formed { members, .. } if members.len() > 1 => Some(queue(it)),
+            QueueEvent::Held { .. } | QueueEvent::Resumed | QueueEvent::Doubted { .. } => Some(queue(it)),
+            QueueEvent::Formed { .. }
+            | QueueEvent::Built { .. }
+            | QueueEvent::CheckBegan { .. }
+            | QueueEvent::Checked { .. }
+            | QueueEvent::LandingBegan { .. }
+            | QueueEvent::Over { .. } => None, // the landings themselves are told
+        },
+        EngineEvent::Sprint(SprintEvent::Paused { .. }) => None, // the pause itself is told
+        EngineEvent::Pilot(_) | EngineEvent::Sprint(_) | EngineEvent::Checkpoint(_) => Some(engine(event)),
+        EngineEvent::Started { .. }
+        | EngineEvent::RunStarted { .. }
+        | EngineEvent::RunEnded { .. }
+        | EngineEvent::BaseMoved { .. }
+        | EngineEvent::Published { .. }
+        | EngineEvent::Measured { .. }
+        | EngineEvent::DiscoveryDropped { .. }
+        | EngineEvent::Consulted { .. }
+        | EngineEvent::Auto(_)
+        | EngineEvent::Haul(_) => None,
+    }
+}
+
+/// Tokens and money after a comma, if there are any.
+fn used(usage: Usage) -> String {
+    let tokens_used = match conversions::tokens(usage) {
+        0 => String::new(),
+        some => format!(", {}{} tokens", at_least(usage), format_count(some)),
+    };
+    let cost = match usage.micro_usd {
+        0 => String::new(),
+        some => format!(", {}", usd(some)),
+    };
+    format!("{tokens_used}{cost}{}", unpriced(usage))
+}
+
+fn at_least(usage: Usage) -> &'static str {
+    if usage.at_least { "at least " } else { "" }
+}
+
+/// That the money is not all, because some of it has no price; nothing where there is no money to speak of.
+fn unpriced(usage: Usage) -> String {
+    match (usage.micro_usd, usage.tokens_unpriced) {
+        (0, _) | (_, 0) => String::new(),
+        (_, some) => format!(" without {} tokens that have no price", format_count(some)),
+    }
+}
+
+/// What a task took: `2 iterations, 4s, 1.2k tokens`.
+pub(crate) fn effort(task: &Task) -> String {
+    let counters = &task.counters;
+    let mut parts = Vec::new();
+    if counters.iterations > 0 {
+        parts.push(pluralize(u64::from(counters.iterations), "iteration"));
+    }
+    if counters.spent_ms > 0 {
+        parts.push(format_duration(counters.spent_ms));
+    }
+    let used = conversions::tokens(counters.usage);
+    if used > 0 {
+        parts.push(format!("{}{} tokens", at_least(counters.usage), format_count(used)));
+    }
+    if counters.usage.micro_usd > 0 {
+        let all = counters.usage;
+        parts.push(format!("{}{}{}", at_least(all), usd(all.micro_usd), unpriced(all)));
+    }
+    parts.join(", ")
+}
+
+/// What verification came to: `tests (exit 1)`, `tests pass, 12 tests`.
+pub(crate) fn gate(report: &GateReport) -> String {
+    if report.is_empty() {
+        return "no check is configured, so nothing was verified".to_owned();
+    }
+    let offenders: Vec<&CommandResult> = report.offenders().collect();
+    let reused = if report.reused { ", taken over from an earlier pass of the same tree" } else { "" };
+    if offenders.is_empty() {
+        let names = report.commands.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
+        let tests =
+            report.tests().map(|tests| format!(" ({})", pluralize(tests, "test"))).unwrap_or_default();
+        return format!("{names}{tests}{reused}");
+    }
+    offenders.into_iter().map(offence).collect::<Vec<_>>().join(", ")
+}
+
+/// The end of what a check wrote that does not hold; the whole is in the log.
+pub(crate) fn last_lines(result: &CommandResult) -> Vec<String> {
+    const LINES: usize = 5;
+    let written = result.excerpt.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let mut last: Vec<String> =
+        written.rev().take(LINES).map(|line| format!("  {}: {}", result.name, one_line(line))).collect();
+    last.reverse();
+    last
+}
+
+fn offence(result: &CommandResult) -> String {
+    let how = match (result.outcome, result.exit) {
+        (Outcome::Timeout, _) => format!("no end after {}", format_duration(result.limit_ms)),
+        (Outcome::PreExisting, _) => "fails on the base as well".to_owned(),
+        (Outcome::Broken, Some(code)) if result.tests == Some(0) => format!("ran no test, exit {code}"),
+        (Outcome::Broken, Some(code)) => format!("could not run, exit {code}"),
+        (_, Some(code)) => format!("exit {code}"),
+        (_, None) => "killed".to_owned(),
+    };
+    format!("{} ({how})", result.name)
+}
+
+fn opening_words(opening: Opening) -> &'static str {
+    match opening {
+        Opening::Workspace => "in its workspace",
+        Opening::FreshWorkspace => "in a new workspace",
+        Opening::Check => "merging and verifying",
+        Opening::Land => "landing",
+        Opening::Queue => "standing in line to land",
+        Opening::Report => "writing the report",
+        Opening::Exchange => "asking or telling its tracker",
+        Opening::Recover => "doing something about its failure",
+    }
+}
+
+pub(crate) fn verdict_words(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Complete => "the agent says it is done".to_owned(),
+        Verdict::Blocked { reason } => format!("the agent is blocked: {}", one_line(reason)),
+        Verdict::Pending { question } => format!("the agent asks: {}", one_line(question)),
+        Verdict::Checkpoint { reason } => format!("the agent wants a look: {}", one_line(reason)),
+        Verdict::Continue => "no signal".to_owned(),
+        Verdict::Quota { until: Some(until) } => {
+            format!("the account is used up until {}", clock::format_when(until.0))
+        }
+        Verdict::Quota { until: None } => "the account is used up".to_owned(),
+        Verdict::Transient { detail } => format!("a passing trouble of the provider: {}", one_line(detail)),
+        Verdict::Unauthorized { detail } => format!("the account wants a login: {}", one_line(detail)),
+        Verdict::SessionGone => "the session to go on with is gone".to_owned(),
+        Verdict::Looping => "the agent said the same thing over and over".to_owned(),
+        Verdict::OverBudget { scope, what } => {
+            format!("the budget of the {} was used up: {}", scope.word(), one_line(what))
+        }
+        Verdict::ContextUsedUp => "the agent ran out of context again and again".to_owned(),
+        Verdict::Crashed { detail } => format!("the agent crashed: {}", one_line(detail)),
+        Verdict::OutOfTime => "its time was up".to_owned(),
+        Verdict::Stalled => "the agent was silent for too long".to_owned(),
+        Verdict::Stopped => "it was stopped".to_owned(),
+        Verdict::NotStarted { detail, .. } => format!("the agent could not be started: {}", one_line(detail)),
+        Verdict::Lost => "the agent vanished".to_owned(),
+    }
+}
+
+fn exit_words(exit: &Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::Deadline => "ended at its limit".to_owned(),
+        Exit::Silent => "ended for silence".to_owned(),
+        Exit::Looping => "ended for repeating itself".to_owned(),
+        Exit::OverBudget { .. } => "ended at a budget".to_owned(),
+        Exit::ContextUsedUp => "ended for lack of context".to_owned(),
+        Exit::Asked => "ended because it was asked to".to_owned(),
+        Exit::NotStarted { .. } => "never ran".to_owned(),
+        Exit::Lost => "its end was not seen".to_owned(),
+    }
+}
+
+fn result_words(result: StepResult) -> String {
+    format!("`{}`", result.word())
+}
+
+fn target(target: &Target) -> String {
+    match target {
+        Target::Step(step) => format!("on to `{step}`"),
+        Target::End => "done".to_owned(),
+        Target::Stop => "stopped there".to_owned(),
+    }
+}
+
+pub(crate) fn parting(why: Parting) -> &'static str {
+    match why {
+        Parting::Drained => "the engine is stopping",
+        Parting::Stopped => "a person stopped it",
+        Parting::Crashed => "the agent crashed",
+        Parting::Lost => "the agent vanished",
+        Parting::Stalled => "the agent was silent for too long",
+        Parting::NotStarted => "the agent could not be started",
+        Parting::Quota => "the account is used up",
+        Parting::Transient => "a passing trouble of the provider",
+        Parting::Asked => "it asked a person",
+        Parting::GateBroken => "a check cannot be trusted",
+        Parting::NothingChanged => "the agent says it is done, but nothing changed",
+        Parting::Machine => "something on this machine failed",
+        Parting::Shortage => "this machine was out of something",
+        Parting::Budget => "a budget is used up",
+        Parting::Overspent => "it used up the budget of an attempt",
+        Parting::Login => "the account wants a login",
+        Parting::Looping => "the agent repeated itself",
+        Parting::SessionGone => "the session to go on with was gone",
+        Parting::OutputMissing => "what the step must leave behind is not there",
+        Parting::Redirected => "a person changed its course",
+        Parting::Held => "a person holds it",
+        Parting::Recovered => "it failed, and something is done about that",
+        Parting::NotYet => "what it looked for has not happened yet",
+    }
+}
+
+pub(crate) fn wait_words(wait: &Wait) -> String {
+    match wait {
+        Wait::Dependency(needs) => format!("for {} to land", conversions::list(needs)),
+        Wait::Slot => "for a slot".to_owned(),
+        Wait::Turn(turn) => format!("for its turn: {turn}"),
+        Wait::Quota { until, guessed: false } => {
+            format!("for the agent's account until {}", clock::format_when(until.0))
+        }
+        Wait::Quota { until, guessed: true } => {
+            format!(
+                "for the agent's account, which named no reset; tried again {} (a guess)",
+                clock::format_when(until.0)
+            )
+        }
+        Wait::Login { account, detail, .. } => {
+            format!("for a login to the account `{account}`{}", after_colon(detail))
+        }
+        Wait::Budget { what, until: Some(until) } => {
+            format!("for the next day's budget at {} ({what})", clock::format_when(until.0))
+        }
+        Wait::Budget { what, until: None } => format!("for another budget ({what})"),
+        Wait::Question { text } => format!("for an answer to: {}", one_line(text)),
+        Wait::Backoff { until, cause } => {
+            format!("until {} after {}", clock::format_when(until.0), one_line(cause))
+        }
+        Wait::Disk { detail } => format!("for room on the disk: {detail}"),
+        Wait::Parts => "for the issues it is made of".to_owned(),
+        Wait::Blockers { by } => format!("for {} to be done first", by.join(", ")),
+        Wait::Pause => "for a person to take it up again".to_owned(),
+        Wait::Conflict { base, files, until, overdue } => format!(
+            "for a person to resolve its conflict with {} in {}; after {} {}",
+            base.short(),
+            one_line(&files.join(", ")),
+            clock::format_when(until.0),
+            overdue.sentence()
+        ),
+        Wait::GateBroken { command, detail } => {
+            format!("because the check `{command}` cannot be trusted: {detail}")
+        }
+    }
+}
+
+/// Which budget is used up, and how much of how much: `the budget of today is used up ($40.01 of $40.00)`.
+pub(crate) fn budget_used_up(spent: &Spent) -> String {
+    let whose = match spent.scope {
+        Scope::Attempt => "of the attempt",
+        Scope::Task => "of the task",
+        Scope::Run => "of this run",
+        Scope::Day => "of today",
+    };
+    format!("the budget {whose} is used up ({})", spent.what)
+}
+
+fn stop_words(stop: &Stop) -> String {
+    match stop {
+        Stop::Pause => "a person wants it paused".to_owned(),
+        Stop::Interrupt => "the engine is stopping".to_owned(),
+        Stop::Cancel { reason } => format!("a person wants it no more{}", after_colon(reason)),
+        Stop::Redirect => "a person wants its agent to hear something at once".to_owned(),
+        Stop::Block { reason } => format!("a person says it cannot go on{}", after_colon(reason)),
+    }
+}
+
+pub(crate) fn ended(ending: &Ending) -> String {
+    let detail = after_colon(&ending.detail);
+    match ending.kind {
+        EndKind::Done => "done".to_owned(),
+        EndKind::Failed => format!("failed ({}){detail}", ending.code.word()),
+        EndKind::Timeout => format!("ran out ({}){detail}", ending.code.word()),
+        EndKind::Blocked if ending.code == EndCode::AgentBlocked => {
+            format!("blocked; the agent says{detail}")
+        }
+        EndKind::Blocked => format!("blocked ({}){detail}", ending.code.word()),
+        EndKind::Cancelled => format!("cancelled{detail}"),
+    }
+}
+
+pub(crate) fn run_end(why: RunEnd) -> &'static str {
+    match why {
+        RunEnd::NothingLeft => "nothing was left to do",
+        RunEnd::Drained => "stopped between iterations",
+        RunEnd::Interrupted => "stopped at once",
+        RunEnd::Spent => "its budget was used up",
+        RunEnd::Paused => "it was paused, and nobody was there to resume it",
+        RunEnd::Goal => "the goal of the sprint was reached",
+        RunEnd::OneDone => "one task was done, and nobody was there to pick another",
+        RunEnd::Lost => "the engine was gone",
+    }
+}
+
+fn after_colon(text: &str) -> String {
+    if text.trim().is_empty() { String::new() } else { format!(": {}", one_line(text)) }
+}
+
+const LINE_CHARS_MAX: usize = 400; // a line of a log, not a log; the whole is in `data`
+
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((cut, _)) = line.char_indices().nth(LINE_CHARS_MAX) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}

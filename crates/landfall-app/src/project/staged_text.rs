@@ -1,0 +1,89 @@
+//! Plans, judges, objectives and stages in words.
+
+use landfall_engine::model::convergence::{Progress, share};
+use landfall_engine::model::proof::{Author, Run};
+use landfall_engine::model::staged::StagedEvent;
+use landfall_engine::papers::judged_line;
+use landfall_text::pluralize;
+
+use crate::project::sentences::one_line;
+
+/// What happened, in one line.
+pub(crate) fn line(event: &StagedEvent) -> String {
+    match event {
+        StagedEvent::Planned { steps, covers, .. } => match covers.as_slice() {
+            [] => format!("a plan of {} is written", pluralize(u64::from(*steps), "step")),
+            some => {
+                format!("a plan of {} is written, for {}", pluralize(u64::from(*steps), "step"), names(some))
+            }
+        },
+        StagedEvent::PapersKept { papers, .. } => {
+            let all: Vec<&str> = papers.iter().map(|(name, _)| name.as_str()).collect();
+            format!("its agent left {}", all.join(", "))
+        }
+        StagedEvent::Advanced { done, .. } => format!("step {done} of its plan is done, says its agent"),
+        StagedEvent::Judged { judged, .. } => format!("judged, {}", one_line(&judged_line(judged))),
+        StagedEvent::ObjectiveSet { items, .. } => {
+            let all: usize = items.iter().map(|item| item.requirements.len()).sum();
+            let (items, all) = (pluralize(items.len() as u64, "item"), pluralize(all as u64, "requirement"));
+            format!("its objective has {items} and {all}")
+        }
+        StagedEvent::ObjectiveShown => "you are asked whether that is the objective".to_owned(),
+        StagedEvent::ObjectiveConfirmed => "you confirmed the objective".to_owned(),
+        StagedEvent::StageBegan { number, focus } => format!("stage {number} begins, for {}", names(focus)),
+        StagedEvent::Converged { previous, current, progress, .. } => {
+            let from = previous.map_or_else(|| "nothing".to_owned(), share);
+            let what = match progress {
+                Progress::Satisfied => "the objective is met",
+                Progress::Closer => "another stage follows",
+                Progress::NoCloser => "the stage is rolled back",
+                Progress::Stuck => "the stage is to be mended",
+            };
+            format!("convergence went from {from} to {}: {what}", share(*current))
+        }
+        StagedEvent::GivenUp { exclusion } => {
+            let kept = exclusion.abandoned.short();
+            format!(
+                "{} is given up ({}); its work is kept as {kept}",
+                exclusion.direction,
+                one_line(&exclusion.reason)
+            )
+        }
+        StagedEvent::Refined { number, text } => format!("you refined it ({number}): {}", one_line(text)),
+        StagedEvent::RefinementWeighed { number, impact } => {
+            format!("refinement {number} has {} impact, says the judge", impact.word())
+        }
+        StagedEvent::RefinementsTaken { numbers } => {
+            let all: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            format!("refinement {} goes to whoever works on it next", all.join(", "))
+        }
+        StagedEvent::RefinementWithdrawn { number } => format!("you took refinement {number} back"),
+        StagedEvent::Annotated { name, impact, .. } => {
+            format!("you annotated {} ({} impact)", one_line(name), impact.word())
+        }
+        StagedEvent::Promised { by, promises } => {
+            let checks = pluralize(promises.len() as u64, "check");
+            match by {
+                Author::Planner => format!("its plan names {checks} that must turn from red to green"),
+                Author::Judge => format!("the judge names {checks} that must turn from red to green"),
+            }
+        }
+        StagedEvent::Measured { extent, .. } => {
+            let (files, lines) =
+                (pluralize(u64::from(extent.files), "file"), pluralize(u64::from(extent.lines), "line"));
+            format!("its change is {files} and {lines} in {}", pluralize(u64::from(extent.dirs), "folder"))
+        }
+        StagedEvent::Proved { runs, .. } => {
+            let run = |run: &Run| match run.before {
+                Some(before) => format!("{} {} → {}", run.of, before.word(), run.now.word()),
+                None => format!("{} {}", run.of, run.now.word()),
+            };
+            let all: Vec<String> = runs.iter().map(run).collect();
+            format!("checks that were named: {}", all.join(", "))
+        }
+    }
+}
+
+fn names(numbers: &[u32]) -> String {
+    numbers.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ")
+}

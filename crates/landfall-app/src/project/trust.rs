@@ -1,0 +1,213 @@
+//! Whether the settings of a project count: what they ask for, what the person has trusted, and what is refused until then.
+
+use landfall_api::{Problem, ProblemCode};
+use landfall_engine::engine::{load_settings, settings_in};
+use landfall_engine::hook_scripts::{sensitive_in_checkout, sensitive_in_commit};
+use landfall_engine::host::clock::{Clock as _, SystemClock};
+use landfall_engine::host::git::{Git, Oid, Repo};
+use landfall_engine::model::{Commit, Task, Timestamp};
+use landfall_engine::settings::{SensitiveSettings, Settings, TrustDigest};
+use landfall_engine::trust::{TrustError, TrustStore, TrustVerdict, TrustedBy};
+use serde::Serialize;
+
+use crate::project::place::Place;
+use crate::project::problems;
+use crate::project::query_context::Query;
+
+/// What of the settings has to be trusted, and whether it is.
+#[derive(Debug, Serialize)]
+pub struct TrustReport {
+    /// The root of the repository.
+    pub root: String,
+    /// The digest of these settings.
+    pub digest: String,
+    /// Whether they count.
+    pub trusted: bool,
+    /// Whether others of this repository were trusted before.
+    pub changed: bool,
+    /// The settings.
+    pub settings: Vec<TrustLine>,
+    /// The files of the project that their commands run outside of the sandbox. A change of one asks again.
+    pub scripts: Vec<String>,
+}
+
+/// One setting that has to be trusted.
+#[derive(Debug, Serialize)]
+pub struct TrustLine {
+    /// What settings call it.
+    pub key: String,
+    /// What it is set to, without what may be a secret.
+    pub value: String,
+    /// Why it has to be trusted.
+    pub why: &'static str,
+}
+
+/// What there is to trust in the project.
+pub(crate) fn report(place: &Place) -> Result<TrustReport, Problem> {
+    report_of(place, &sensitive(place)?)
+}
+
+/// Trusts the settings with this digest, if they are those of the project.
+pub(crate) fn trust(place: &Place, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
+    let digest = TrustDigest::parse(digest).map_err(|error| {
+        Problem::new(ProblemCode::BadInput, error.to_string()).hint("`landfall trust` shows it")
+    })?;
+    let settings = sensitive(place)?;
+    if settings.digest() != digest {
+        let what = format!(
+            "the settings of this project have the digest {}, not {}",
+            settings.digest().as_str(),
+            digest.as_str()
+        );
+        return Err(Problem::new(ProblemCode::NotTrusted, what)
+            .hint("`landfall trust` shows them; they may have changed since you read them"));
+    }
+    note(place, &digest, by)?;
+    report_of(place, &settings)
+}
+
+/// Refuses what would use settings that nobody has trusted.
+pub(crate) fn check(place: &Place, settings: &Settings) -> Result<(), Problem> {
+    let settings = with_scripts(place, settings)?;
+    match verdict(place, &settings)? {
+        TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
+        TrustVerdict::Changed if settings.scripts().next().is_some() => {
+            let what =
+                "has settings that need your trust, and they or the scripts that they run have changed";
+            Err(untrusted(&settings, what))
+        }
+        TrustVerdict::Changed => Err(untrusted(&settings, "has changed settings that need your trust")),
+        TrustVerdict::Unasked => Err(untrusted(&settings, "has settings that need your trust")),
+    }
+}
+
+/// The same before a run. A sprint that was under way before there was this question goes on with the settings it has.
+pub(crate) fn check_to_drive(place: &Place, settings: &Settings) -> Result<(), Problem> {
+    let sensitive = with_scripts(place, settings)?;
+    match verdict(place, &sensitive)? {
+        TrustVerdict::Unasked if has_open_sprint(place)? => {
+            note(place, &sensitive.digest(), TrustedBy::Sprint)
+        }
+        // Noted, so that what appears later is a change, also while a sprint is open.
+        TrustVerdict::Nothing => store(place)
+            .note_first(&sensitive.digest(), TrustedBy::Run, Timestamp(SystemClock.now_ms()))
+            .map_err(|error| broken(&error)),
+        TrustVerdict::Trusted | TrustVerdict::Changed | TrustVerdict::Unasked => check(place, settings),
+    }
+}
+
+/// Trusts the settings that `landfall init` has just written. What another file of the repository adds to them is not
+/// included: the first run asks about it.
+pub(crate) fn trust_own(place: &Place) -> Result<(), Problem> {
+    let path = place.root.join("landfall.toml");
+    let text = std::fs::read_to_string(&path).map_err(|error| problems::io("read", &path, &error))?;
+    let Ok(settings) = Settings::parse(&text, "landfall.toml") else { return Ok(()) };
+    let settings = with_scripts(place, &settings)?;
+    match settings.is_empty() {
+        true => Ok(()),
+        false => note(place, &settings.digest(), TrustedBy::Init),
+    }
+}
+
+/// Trusts the settings in work that the person has approved. Settings that cannot be read trust nothing.
+pub(crate) fn trust_work(look: &Query<'_>, task: &Task) -> Result<(), Problem> {
+    let Some(head) = task.head.as_ref().or(task.landed.as_ref().map(|landed| &landed.commit)) else {
+        return Ok(());
+    };
+    let (place, store) = (look.place, look.store()?);
+    let base = match &task.landed {
+        Some(landed) => Some(landed.base_before.clone()),
+        None => store.base().ok().flatten().map(|base| Commit::new(base.as_str())),
+    };
+    let Some(base) = base else { return Ok(()) };
+    let (Ok(before), Ok(after)) = (settings_in(&store, &base), settings_in(&store, head)) else {
+        return Ok(());
+    };
+    let of_commit = |settings: &Settings, commit: &Commit| {
+        let commit: Oid = commit.as_str().parse().expect("commits in the journal came from git");
+        sensitive_in_commit(settings, &place.root, &store, &commit).map_err(|error| problems::git(&error))
+    };
+    let (before, after) = (of_commit(&before, &base)?, of_commit(&after, head)?);
+    // The person has seen the difference. That is all of it only if they trust what it is based on.
+    let knows_base = matches!(verdict(place, &before)?, TrustVerdict::Nothing | TrustVerdict::Trusted);
+    match verdict(place, &after)? {
+        TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
+        TrustVerdict::Changed | TrustVerdict::Unasked if before == after || !knows_base => Ok(()),
+        TrustVerdict::Changed | TrustVerdict::Unasked => note(place, &after.digest(), TrustedBy::Review),
+    }
+}
+
+fn sensitive(place: &Place) -> Result<SensitiveSettings, Problem> {
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
+    with_scripts(place, &settings)
+}
+
+/// What has to be trusted, with the files of the checkout that commands outside of the sandbox run.
+fn with_scripts(place: &Place, settings: &Settings) -> Result<SensitiveSettings, Problem> {
+    if settings.unconfined_commands().is_empty() {
+        return Ok(SensitiveSettings::of(settings));
+    }
+    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
+    sensitive_in_checkout(settings, &repo).map_err(|error| problems::git(&error))
+}
+
+fn report_of(place: &Place, settings: &SensitiveSettings) -> Result<TrustReport, Problem> {
+    let verdict = verdict(place, settings)?;
+    let lines = settings.iter().map(|setting| TrustLine {
+        key: setting.key.clone(),
+        value: setting.shown.clone(),
+        why: setting.exposure.words(),
+    });
+    Ok(TrustReport {
+        root: place.root.display().to_string(),
+        digest: settings.digest().as_str().to_owned(),
+        trusted: match verdict {
+            TrustVerdict::Nothing | TrustVerdict::Trusted => true,
+            TrustVerdict::Changed | TrustVerdict::Unasked => false,
+        },
+        changed: verdict == TrustVerdict::Changed,
+        settings: lines.collect(),
+        scripts: settings.scripts().map(str::to_owned).collect(),
+    })
+}
+
+fn verdict(place: &Place, settings: &SensitiveSettings) -> Result<TrustVerdict, Problem> {
+    store(place).judge(settings).map_err(|error| broken(&error))
+}
+
+fn note(place: &Place, digest: &TrustDigest, by: TrustedBy) -> Result<(), Problem> {
+    let project = place.folder.of_side(None);
+    project.make().map_err(|error| problems::io("make", project.root(), &error))?;
+    store(place).trust(digest, by, Timestamp(SystemClock.now_ms())).map_err(|error| broken(&error))
+}
+
+fn store(place: &Place) -> TrustStore {
+    TrustStore::of(&place.folder, &place.root)
+}
+
+fn broken(error: &TrustError) -> Problem {
+    match error {
+        TrustError::Io { path, source } => problems::io("use", path, source),
+        TrustError::Format { .. } => Problem::new(ProblemCode::Corrupt, error.to_string())
+            .hint("move the file aside, and `landfall trust` asks anew"),
+    }
+}
+
+fn has_open_sprint(place: &Place) -> Result<bool, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(false) };
+    let sprints = reader.sprints().map_err(|error| problems::store(&error))?;
+    Ok(sprints.open().is_some())
+}
+
+const KEYS_SHOWN_MAX: usize = 5; // `landfall trust` shows all of them
+
+fn untrusted(settings: &SensitiveSettings, what: &str) -> Problem {
+    let mut keys: Vec<&str> = settings.iter().map(|setting| setting.key.as_str()).collect();
+    keys.dedup();
+    let more = keys.len().saturating_sub(KEYS_SHOWN_MAX);
+    keys.truncate(KEYS_SHOWN_MAX);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    Problem::new(ProblemCode::NotTrusted, format!("landfall.toml {what}: {}{more}", keys.join(", ")))
+        .hint("`landfall trust` shows them and asks; in a script: `landfall trust --yes DIGEST`")
+}

@@ -1,0 +1,191 @@
+//! Who picks tasks, and pauses: `pause`, `resume`, `auto`, `next`.
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::model::pilot::{Mode, Phase, Pilot};
+use landfall_engine::model::{Spent, TaskId};
+use landfall_engine::store::{Reader, RunRow};
+use landfall_engine::{Ask, Reply};
+use landfall_text::pluralize;
+
+use crate::project::command_handler::{CommandHandler, unexpected};
+use crate::project::query_context::Query;
+use crate::project::sentences;
+use crate::project::{clock, conversions, problems};
+
+/// The run under way, if one is.
+pub(crate) fn run_under_way(look: &Query<'_>, reader: &Reader) -> Result<Option<RunRow>, Problem> {
+    let newest = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
+    Ok(newest.filter(|run| run.ended.is_none() && look.engine.is_alive()))
+}
+
+/// How it is now, by the tables.
+pub(crate) fn state(look: &Query<'_>) -> Result<Box<api::Pilot>, Problem> {
+    let Some(reader) = look.place.reader()? else { return Ok(Box::new(at_rest(look, 0, None))) };
+    let run = run_under_way(look, &reader)?;
+    let of = |error| problems::store(&error);
+    let ready = reader.counts().map_err(of)?.of(landfall_engine::model::Status::Ready);
+    let next = next_brief(&reader)?;
+    match run {
+        None => Ok(Box::new(at_rest(look, ready, next))),
+        Some(run) => {
+            let spent = look.engine.view(|view| view.spent.clone()).flatten();
+            Ok(Box::new(made(&reader.pilot().map_err(of)?, &run, ready, next, spent.as_ref())))
+        }
+    }
+}
+
+/// What the first in line is called.
+pub(crate) fn next_brief(reader: &Reader) -> Result<Option<api::TaskBrief>, Problem> {
+    let first = reader.next(1).map_err(|error| problems::store(&error))?.pop();
+    Ok(first.map(|row| api::TaskBrief { task: conversions::task_id(row.id), title: row.title }))
+}
+
+fn at_rest(look: &Query<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::Pilot {
+    let settings = landfall_engine::engine::load_settings(&look.place.root).ok(); // broken ones complain elsewhere
+    let mode = settings.as_ref().map_or(Mode::Autopilot, |settings| settings.run.mode);
+    let slots = settings.as_ref().map_or(0, |settings| settings.run.slots);
+    let text = format!(
+        "no run is under way; `landfall run` starts one ({}), with {} ready.",
+        mode.word(),
+        pluralize(ready, "task")
+    );
+    api::Pilot {
+        run: None,
+        mode: conversions::mode(mode),
+        phase: Phase::Idle.word().to_owned(),
+        pause: None,
+        picked: None,
+        next,
+        ready,
+        slots,
+        text,
+    }
+}
+
+/// How a run is driven. `spent` is the budget that keeps agents from starting.
+pub(crate) fn made(
+    pilot: &Pilot,
+    run: &RunRow,
+    ready: u64,
+    next: Option<api::TaskBrief>,
+    spent: Option<&Spent>,
+) -> api::Pilot {
+    let pause = pilot.pause().map(|pause| api::PauseLine {
+        why: pause.why.word().to_owned(),
+        reason: pause.reason.clone(),
+        since_ms: pause.since.0,
+    });
+    let picked = pilot.assigned().map(conversions::task_id);
+    let text = sentence(pilot, run, ready, next.as_ref(), spent);
+    api::Pilot {
+        run: Some(conversions::run_id(run.id)),
+        mode: conversions::mode(pilot.mode()),
+        phase: pilot.phase().word().to_owned(),
+        pause,
+        picked,
+        next,
+        ready,
+        slots: run.slots,
+        text,
+    }
+}
+
+fn sentence(
+    pilot: &Pilot,
+    run: &RunRow,
+    ready: u64,
+    next: Option<&api::TaskBrief>,
+    spent: Option<&Spent>,
+) -> String {
+    let id = run.id;
+    let tasks = pluralize(ready, "task");
+    if let (None, Mode::Autopilot, Some(spent)) = (pilot.pause(), pilot.mode(), spent) {
+        return format!("{id} starts no agent: {}. {tasks} ready.", sentences::budget_used_up(spent));
+    }
+    match (pilot.pause(), pilot.mode(), pilot.assigned()) {
+        (Some(pause), ..) => format!(
+            "{id} is paused since {}: {}; `landfall run resume` lets it go on.",
+            clock::format_when(pause.since.0),
+            pause.reason
+        ),
+        (None, Mode::Autopilot, _) => {
+            format!("{id} is on autopilot: {tasks} ready, {}.", pluralize(u64::from(run.slots), "slot"))
+        }
+        (None, Mode::SemiAuto, Some(task)) => {
+            format!("{id} is semi-automatic and works on {task}; you pick the next one when it is over.")
+        }
+        (None, Mode::SemiAuto, None) => format!("{id} is semi-automatic: {}", pick(next)),
+    }
+}
+
+/// What a person can do when it is their turn to pick.
+pub(crate) fn pick(next: Option<&api::TaskBrief>) -> String {
+    match next {
+        Some(next) => format!(
+            "you pick: `landfall run next` takes the first in line, `landfall run next {}` that one ({}), `landfall run autopilot on` all of them.",
+            next.task, next.title
+        ),
+        None => "no task is ready; `landfall status` says what the others wait for.".to_owned(),
+    }
+}
+
+impl CommandHandler<'_> {
+    pub fn pause(&self, asked: &api::PauseAsked) -> Result<Box<api::Pilot>, Problem> {
+        self.done(Ask::Pause { reason: asked.reason.trim().to_owned() })?;
+        let mut pilot = state(&self.look())?;
+        let reader = self.reader()?;
+        let active = crate::query::tasks::at_work(&reader)?;
+        let finish = match active {
+            0 => "nothing is under way".to_owned(),
+            many => format!("{} finish the iteration under way", pluralize(many, "agent")),
+        };
+        pilot.text = format!("paused; {finish}, and nothing new begins until `landfall run resume`.");
+        Ok(pilot)
+    }
+
+    pub fn resume(&self) -> Result<Box<api::Pilot>, Problem> {
+        self.done(Ask::Resume)?;
+        let mut pilot = state(&self.look())?;
+        pilot.text = format!("resumed: {}", pilot.text);
+        Ok(pilot)
+    }
+
+    pub fn auto(&self, mode: api::Mode) -> Result<Box<api::Pilot>, Problem> {
+        self.done(Ask::SetMode(conversions::model_mode(mode)))?;
+        let mut pilot = state(&self.look())?;
+        if pilot.pause.is_none() {
+            pilot.text = match mode {
+                api::Mode::Autopilot => format!(
+                    "on autopilot: {} ready, and up to {} start without being asked; `landfall run autopilot off` takes it back.",
+                    pluralize(pilot.ready, "task"),
+                    pluralize(u64::from(pilot.slots), "agent")
+                ),
+                api::Mode::SemiAuto => format!(
+                    "semi-automatic: agents at work finish their tasks; then {}",
+                    pick(pilot.next.as_ref())
+                ),
+            };
+        }
+        Ok(pilot)
+    }
+
+    pub fn next(&self, task: Option<TaskId>) -> Result<api::Picked, Problem> {
+        let picked = self.tasks(Ask::Assign(task))?;
+        let Some(task) = picked.first() else {
+            return Err(Problem::new(ProblemCode::Internal, "a task was picked, and none was named"));
+        };
+        Ok(api::Picked {
+            task: conversions::task_id(task.id),
+            title: task.spec.title.clone(),
+            text: format!("{} is next: {}; you pick again when it is over.", task.id, task.spec.title),
+        })
+    }
+
+    /// Asks for something that has no answer but that it is so.
+    pub fn done(&self, ask: Ask) -> Result<(), Problem> {
+        match (self.ask)(ask)? {
+            Reply::Done => Ok(()),
+            other => Err(unexpected("a change", &other)),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! All tasks that there are, for whoever adds many: where each came from, and what it is called.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landfall_api::Problem;
+use landfall_engine::model::proposal::{Known, Standing};
+use landfall_engine::model::{Event, Fact, Status, TaskId};
+use landfall_engine::store::{Filter, Reader, Seq, TaskRow};
+
+use crate::project::place::Place;
+use crate::project::problems;
+
+const PAGE: u32 = 1_000;
+
+/// Where every task came from. It is read from the journal: the tables do not keep it.
+pub(crate) fn sources(place: &Place) -> Result<Vec<(TaskId, String)>, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    let mut after = Seq(0);
+    loop {
+        let page = reader.events(after, None, PAGE).map_err(|error| problems::store(&error))?;
+        let Some((last, _)) = page.last() else { return Ok(found) };
+        after = *last;
+        found.extend(page.into_iter().filter_map(|(_, entry)| match entry.fact {
+            Fact::Task(id, Event::Added { spec }) => Some((id, spec.source)),
+            _ => None,
+        }));
+    }
+}
+
+/// The rows of all tasks, in the order of their ids.
+pub(crate) fn rows(reader: &Reader) -> Result<Vec<TaskRow>, Problem> {
+    let mut rows: Vec<TaskRow> = Vec::new();
+    loop {
+        let after = rows.last().map(|row| row.id);
+        let page = reader.tasks(&Filter::default(), after, PAGE).map_err(|error| problems::store(&error))?;
+        if page.is_empty() {
+            return Ok(rows);
+        }
+        rows.extend(page);
+    }
+}
+
+/// What a proposal is held against, and the same for an agent, one line each.
+pub(crate) fn known(place: &Place) -> Result<(Vec<Known>, Vec<String>), Problem> {
+    const LINES_MAX: usize = 200; // more titles do not help anyone to think
+    let Some(reader) = place.reader()? else { return Ok((Vec::new(), Vec::new())) };
+    let rows = rows(&reader)?;
+    let groups = groups(&rows);
+    let known: Vec<Known> = rows
+        .iter()
+        .map(|row| {
+            let standing = match row.status {
+                Status::Done => Standing::Landed,
+                Status::Cancelled => Standing::Over,
+                Status::Draft if groups.contains(&row.id) => Standing::Over, // a group: nothing lands of it
+                Status::Draft
+                | Status::Ready
+                | Status::Active
+                | Status::Waiting
+                | Status::Blocked
+                | Status::Review
+                | Status::Landing
+                | Status::Failed
+                | Status::Timeout => Standing::Open,
+            };
+            Known { id: row.id, title: row.title.clone(), standing }
+        })
+        .collect();
+    let open = rows.iter().zip(&known).filter(|(_, known)| known.standing == Standing::Open);
+    let lines = open.map(|(row, _)| format!("{} {} ({})", row.id, row.title, row.shown().word()));
+    let lines = lines.rev().take(LINES_MAX).collect::<Vec<_>>().into_iter().rev().collect();
+    Ok((known, lines))
+}
+
+/// The tasks that others are a part of.
+pub(crate) fn groups(rows: &[TaskRow]) -> BTreeSet<TaskId> {
+    rows.iter().filter_map(|row| row.parent).collect()
+}
+
+/// The task that each source became; the newest, if there are several.
+pub(crate) fn by_source(place: &Place) -> Result<BTreeMap<String, landfall_api::TaskId>, Problem> {
+    let found = sources(place)?;
+    Ok(found.into_iter().map(|(id, source)| (source, crate::project::conversions::task_id(id))).collect())
+}

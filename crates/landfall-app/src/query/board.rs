@@ -1,0 +1,629 @@
+//! The board: a page of each column from the tables, and what is wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use landfall_api::{self as api, Action, ColumnName, Problem, Request};
+use landfall_engine::model::liveness::Class;
+use landfall_engine::model::{Doing, State, Status, Task, TaskId, Timestamp, Wait, Warning};
+use landfall_engine::settings::Verify;
+use landfall_engine::store::{Counts, Reader, TaskRow};
+use landfall_engine::{Live, RunningCheck};
+
+use crate::project::conversions::{self, Among};
+use crate::project::query_context::Query;
+use crate::project::sentences;
+use crate::project::task_cache::{self, Diffstats, Moment};
+use crate::project::{clock, problems};
+use crate::query::start_blockers::Holds;
+use crate::query::tasks;
+use crate::query::{queue, running_checks};
+
+const CARDS: u32 = 50;
+const CARDS_MAX: u32 = 500;
+const PROBLEMS_MAX: usize = 100; // more than a person takes in; the columns have the rest
+
+/// What only a person ends, by the name of the wait.
+const FOR_A_PERSON: [api::WaitFor; 6] = [
+    api::WaitFor::Question,
+    api::WaitFor::Conflict,
+    api::WaitFor::Login,
+    api::WaitFor::GateBroken,
+    api::WaitFor::Disk,
+    api::WaitFor::Pause,
+];
+const GAVE_UP: [Status; 3] = [Status::Blocked, Status::Failed, Status::Timeout];
+
+pub(crate) fn board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api::Board>, Problem> {
+    let limit = if asked.cards == 0 { CARDS } else { asked.cards.min(CARDS_MAX) };
+    let wanted: Vec<ColumnName> = ColumnName::ALL
+        .into_iter()
+        .filter(|it| asked.columns.is_empty() || asked.columns.contains(it))
+        .collect();
+    let reader = look.place.reader()?;
+    // First the number, then the tables: what is written in between is told again, and nothing is missed.
+    let moment = match &reader {
+        Some(reader) => Some(task_cache::moment(look.place, reader)?),
+        None => None,
+    };
+    let seq = moment.as_ref().map_or(0, |moment| moment.seq().0);
+    let holds = match &reader {
+        Some(reader) => Holds::now(look.place, look.engine, reader)?,
+        None => Holds::default(),
+    };
+    let status = match &reader {
+        Some(reader) => look.status_by(reader, &holds)?,
+        None => look.status()?,
+    };
+    let live = look.engine.live();
+    let (mut columns, mut problems) = (Vec::new(), Vec::new());
+    match reader.as_deref().zip(moment) {
+        Some((reader, moment)) => {
+            let mut maker = Maker::new(look, reader, moment, holds, &live, limit)?;
+            for name in wanted {
+                columns.push(maker.column(name)?);
+            }
+            problems = troubles(look, &maker, &status);
+        }
+        None => {
+            let empty = |name| api::Column { name, count: 0, cards: Vec::new(), more: 0 };
+            columns.extend(wanted.into_iter().map(empty));
+            problems.extend(status.warnings.iter().map(|text| warning(text)));
+        }
+    }
+    let next_landing = match &reader {
+        Some(reader) => front(look, reader, status.queue.as_deref())?,
+        None => None,
+    };
+    let api::StatusReport {
+        counts,
+        run,
+        engine,
+        active: _,
+        clashes: _,
+        pilot,
+        queue,
+        sprint,
+        reviews_owed,
+        issues_left,
+        waiting: _,
+        accounts,
+        spending,
+        budgets,
+        base,
+        disk,
+        warnings: _,
+        checks: _,
+    } = *status;
+    Ok(Box::new(api::Board {
+        seq,
+        at_ms: clock::now_ms(),
+        columns,
+        problems,
+        counts,
+        engine,
+        run,
+        pilot,
+        sprint,
+        queue,
+        next_landing,
+        reviews_owed,
+        issues_left,
+        accounts,
+        spending,
+        budgets,
+        base,
+        disk,
+    }))
+}
+
+/// Whoever is at the front of the landing queue.
+fn front(
+    look: &Query<'_>,
+    reader: &Reader,
+    brief: Option<&api::QueueBrief>,
+) -> Result<Option<api::QueuePlace>, Problem> {
+    if brief.is_none_or(|brief| brief.waiting == 0) {
+        return Ok(None);
+    }
+    let of = |error| problems::store(&error);
+    let queue = match look.engine.view(|view| view.queue.clone()) {
+        Some(queue) => queue,
+        None => reader.queue().map_err(of)?,
+    };
+    let Some(id) = queue.line().next() else { return Ok(None) };
+    let Some(row) = reader.row(id).map_err(of)? else { return Ok(None) };
+    let Some(task) = task_cache::task(look.place, reader, &row)? else { return Ok(None) };
+    Ok(Some(queue::place(&queue, &task, 1)))
+}
+
+/// Makes columns of rows.
+struct Maker<'a> {
+    look: &'a Query<'a>,
+    reader: &'a Reader,
+    moment: Arc<Moment>,
+    live: &'a BTreeMap<TaskId, Live>,
+    limit: u32,
+    holds: Holds,
+    counts: Arc<Counts>,
+    waits: BTreeMap<api::WaitFor, u64>,
+    diffs: Diffstats<'a>,
+    /// The checks that run now: the task they are for, and which of the gate's commands.
+    checking: BTreeMap<TaskId, usize>,
+    /// How far they are.
+    checks: Vec<RunningCheck>,
+    verify: Option<Verify>,
+    seen: BTreeMap<TaskId, Arc<Task>>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(
+        look: &'a Query<'a>,
+        reader: &'a Reader,
+        moment: Arc<Moment>,
+        holds: Holds,
+        live: &'a BTreeMap<TaskId, Live>,
+        limit: u32,
+    ) -> Result<Self, Problem> {
+        let of = |error| problems::store(&error);
+        let waits = reader.waits().map_err(of)?;
+        let waits = waits.into_iter().filter_map(|(word, many)| Some((word.parse().ok()?, many)));
+        let checking = checking(look);
+        let verify = match checking.is_empty() {
+            true => None,
+            // Settings that are broken complain elsewhere.
+            false => {
+                landfall_engine::engine::load_settings(&look.place.root).ok().map(|settings| settings.verify)
+            }
+        };
+        Ok(Self {
+            look,
+            reader,
+            live,
+            limit,
+            holds,
+            counts: moment.counts(reader)?,
+            moment,
+            waits: waits.collect(),
+            diffs: Diffstats::new(look),
+            checking,
+            checks: look.engine.checks(),
+            verify,
+            seen: BTreeMap::new(),
+        })
+    }
+
+    /// What a task is at, in a word.
+    fn doing(&self, task: &Task) -> String {
+        match &task.state {
+            State::Active { .. }
+                if !self.look.engine.is_alive() && running_checks::without_engine(task).is_some() =>
+            {
+                "stopped".to_owned()
+            }
+            State::Active { doing, .. } => tasks::doing_word(doing).to_owned(),
+            State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(_) => String::new(),
+        }
+    }
+
+    fn column(&mut self, name: ColumnName) -> Result<api::Column, Problem> {
+        let of = |error| problems::store(&error);
+        let (reader, limit) = (self.reader, self.limit);
+        let waiting = |waits: &BTreeMap<api::WaitFor, u64>, person: bool| -> u64 {
+            waits.iter().filter(|(wait, _)| FOR_A_PERSON.contains(wait) == person).map(|(_, many)| many).sum()
+        };
+        let mut cards = Vec::new();
+        let count = match name {
+            ColumnName::Working => {
+                let rows = self.moment.at_work(self.look.place, reader)?;
+                for (row, _) in rows.iter().take(limit as usize) {
+                    cards.push(self.card(row.clone(), true)?);
+                }
+                self.counts.of(Status::Active)
+            }
+            ColumnName::InReview => {
+                for row in reader.of_status(Status::Review, limit).map_err(of)? {
+                    cards.push(self.card(row, true)?);
+                }
+                self.counts.of(Status::Review)
+            }
+            ColumnName::Landing => {
+                for row in reader.of_status(Status::Landing, limit).map_err(of)? {
+                    cards.push(self.card(row, true)?);
+                }
+                self.counts.of(Status::Landing)
+            }
+            ColumnName::NeedsYou => {
+                let mut rows = Vec::new();
+                for wait in FOR_A_PERSON.into_iter().filter(|wait| self.waits.contains_key(wait)) {
+                    rows.extend(reader.waiting_for(wait.word(), limit).map_err(of)?);
+                }
+                for status in GAVE_UP {
+                    rows.extend(reader.of_status(status, limit).map_err(of)?);
+                }
+                rows.sort_by_key(|row| (row.changed, row.id));
+                rows.truncate(limit as usize);
+                for row in rows {
+                    cards.push(self.card(row, true)?);
+                }
+                waiting(&self.waits, true) + GAVE_UP.map(|status| self.counts.of(status)).iter().sum::<u64>()
+            }
+            ColumnName::DoneToday => {
+                let midnight = landfall_engine::day(Timestamp(clock::now_ms())).from;
+                for (row, at) in reader.done_since(midnight, limit).map_err(of)? {
+                    let card = self.card(row, true)?;
+                    cards.push(api::Card { since_ms: at.0, ..card });
+                }
+                reader.count_done_since(midnight).map_err(of)?
+            }
+            ColumnName::Next => {
+                for row in self.moment.next(reader, limit)? {
+                    cards.push(self.card(row, false)?);
+                }
+                self.counts.of(Status::Ready)
+            }
+            ColumnName::Waiting => {
+                let mut rows = Vec::new();
+                for wait in self.waits.keys().filter(|wait| !FOR_A_PERSON.contains(wait)) {
+                    rows.extend(reader.waiting_for(wait.word(), limit).map_err(of)?);
+                }
+                rows.sort_by_key(|row| (row.due.is_none(), row.due, row.id));
+                rows.truncate(limit as usize);
+                let left = limit.saturating_sub(u32::try_from(rows.len()).unwrap_or(limit));
+                rows.extend(reader.held(left).map_err(of)?);
+                for row in rows {
+                    cards.push(self.card(row, false)?);
+                }
+                waiting(&self.waits, false) + self.counts.dependency
+            }
+        };
+        if matches!(name, ColumnName::Working | ColumnName::InReview | ColumnName::Landing) {
+            cards.sort_by_key(|card| (card.since_ms, card.id));
+        }
+        let more = count.saturating_sub(cards.len() as u64);
+        Ok(api::Column { name, count, cards, more })
+    }
+
+    /// A row as a card; with `whole`, what only the task's own facts say as well.
+    fn card(&mut self, row: TaskRow, whole: bool) -> Result<api::Card, Problem> {
+        let task = match whole {
+            true => task_cache::task(self.look.place, self.reader, &row)?,
+            false => None,
+        };
+        let live = self.live.get(&row.id);
+        let among = match row.unmet {
+            0 => Among { held: self.holds.of(&row), ..Among::default() },
+            _ => {
+                let unmet = self.reader.unmet(row.id).map_err(|error| problems::store(&error))?;
+                match whole {
+                    true => Among::behind(self.reader, unmet)?,
+                    false => Among { unmet, ..Among::default() },
+                }
+            }
+        };
+        let usage = live.map(|live| live.usage).unwrap_or_default();
+        let (tokens, micro_usd) = (row.tokens + conversions::tokens(usage), row.micro_usd + usage.micro_usd);
+        let card = api::Card {
+            id: conversions::task_id(row.id),
+            status: conversions::status(conversions::row_status(&row, among.held.is_some())),
+            wait: conversions::row_wait(&row, &among),
+            phase: row.phase.clone(),
+            step: row.step.clone(),
+            doing: match running_checks::of_task(&self.checks, row.id) {
+                Some(check) => running_checks::brief(check),
+                None => task.as_deref().map(|task| self.doing(task)).unwrap_or_default(),
+            },
+            detail: row.asks.clone().unwrap_or_else(|| detail(&row)),
+            profile: task
+                .as_deref()
+                .and_then(|task| task.driving.as_ref().map(|driving| driving.profile.clone()))
+                .or_else(|| row.agent.clone())
+                .unwrap_or_else(|| "default".to_owned()),
+            agent: live.map(conversions::at_work),
+            iteration: task.as_deref().map_or(row.iterations, tasks::iteration),
+            iterations_max: row.iterations_max,
+            attempt: row.attempt.0,
+            elapsed_ms: task.as_deref().map_or(0, |task| tasks::elapsed_ms(task, clock::now_ms())),
+            tokens,
+            cost_usd: conversions::usd(micro_usd),
+            diff: task.as_deref().and_then(|task| self.diffs.of(task)),
+            checks: task.as_deref().map(|task| self.marks(task)).unwrap_or_default(),
+            unmet: row.unmet,
+            progress: task.as_deref().and_then(crate::query::targets::progress),
+            size: row.size.map(conversions::size),
+            tags: row.tags.clone(),
+            priority: row.priority,
+            since_ms: task.as_deref().map_or(row.changed, since).0,
+            commit: row.landed.as_ref().map(|commit| commit.as_str().to_owned()),
+            title: row.title,
+        };
+        if let Some(task) = task {
+            self.seen.insert(row.id, task);
+        }
+        Ok(card)
+    }
+
+    /// The checks of the verification that runs, or of the last one.
+    fn marks(&self, task: &Task) -> Vec<api::CheckMark> {
+        if let (Some(place), Some(verify)) = (self.checking.get(&task.id), &self.verify) {
+            let mark = |(at, command): (usize, &landfall_engine::settings::VerifyCommand)| api::CheckMark {
+                name: command.name.clone(),
+                state: match at.cmp(place) {
+                    std::cmp::Ordering::Less => api::MarkState::Over,
+                    std::cmp::Ordering::Equal => api::MarkState::Running,
+                    std::cmp::Ordering::Greater => api::MarkState::Waiting,
+                },
+                outcome: None,
+                took_ms: None,
+                limit_ms: Some(command.timeout_ms),
+            };
+            return verify.commands.iter().enumerate().map(mark).collect();
+        }
+        let Some(gate) = &task.gate else { return Vec::new() };
+        let mark = |command: &landfall_engine::model::gate::CommandResult| api::CheckMark {
+            name: command.name.clone(),
+            state: api::MarkState::Over,
+            outcome: Some(conversions::outcome(command.outcome)),
+            took_ms: Some(command.took_ms),
+            limit_ms: Some(command.limit_ms),
+        };
+        gate.commands.iter().map(mark).collect()
+    }
+}
+
+/// Which checks run, by the notes their lanes hold: the task, and which command of the gate.
+fn checking(look: &Query<'_>) -> BTreeMap<TaskId, usize> {
+    let running = crate::query::fleet::lanes(look.place).into_iter().filter_map(|(_, check)| check);
+    let parsed = running.filter_map(|name| {
+        let mut parts = name.split('-');
+        let task = parts.next()?.parse::<TaskId>().ok()?;
+        let place = parts.find_map(|part| part.strip_prefix('v')?.parse::<usize>().ok())?;
+        Some((task, place))
+    });
+    parsed.collect()
+}
+
+/// Why a task ended, in a line.
+fn detail(row: &TaskRow) -> String {
+    match (&row.ended, row.detail.is_empty()) {
+        // The status says what became of it; a code beside a sentence tells nobody more.
+        (Some(_), false) if row.landed.is_none() => row.detail.clone(),
+        (Some(code), true) if row.landed.is_none() => code.clone(),
+        _ => String::new(),
+    }
+}
+
+/// When it came to be where it is.
+fn since(task: &Task) -> Timestamp {
+    match &task.state {
+        State::Ready { since, .. }
+        | State::Waiting { since, .. }
+        | State::Active { doing: Doing::Running { since, .. } | Doing::Queued { since }, .. } => *since,
+        State::Active { .. } | State::Draft | State::Review { .. } | State::Ended(_) => task.changed,
+    }
+}
+
+/// What is wrong, the worst first.
+fn troubles(look: &Query<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> Vec<api::Trouble> {
+    let mut found = Vec::new();
+    for (id, live) in maker.live {
+        found.extend(of_agent(*id, live));
+    }
+    for (id, task) in &maker.seen {
+        found.extend(of_task(*id, task));
+    }
+    found.extend(status.accounts.iter().filter_map(of_account));
+    if let Some(hold) = status.queue.as_ref().and_then(|queue| queue.hold.as_ref()) {
+        let resume = Request::QueueResume(api::QueueResume::default());
+        found.push(api::Trouble {
+            since_ms: Some(hold.since_ms),
+            until_ms: hold.until_ms,
+            hint: hold.hint.clone(),
+            actions: vec![Action::new("Resume the queue", &resume)],
+            ..trouble(
+                format!("queue-held-{}", hold.since_ms),
+                if hold.why == "person" { api::Severity::Warning } else { api::Severity::Error },
+                api::TroubleKind::QueueHeld,
+                format!("the landing queue is held: {}", hold.reason),
+            )
+        });
+    }
+    if let Some(pause) = status.pilot.as_ref().and_then(|pilot| pilot.pause.as_ref()) {
+        found.push(api::Trouble {
+            since_ms: Some(pause.since_ms),
+            hint: "`landfall run resume` lets it go on".to_owned(),
+            actions: vec![Action::new("Resume", &Request::Resume(api::Nothing {}))],
+            ..trouble(
+                format!("paused-{}", pause.since_ms),
+                if pause.why == "person" { api::Severity::Info } else { api::Severity::Error },
+                api::TroubleKind::Paused,
+                format!("the run begins nothing new: {}", pause.reason),
+            )
+        });
+    }
+    if let Some(spent) = &maker.holds.spent {
+        found.push(api::Trouble {
+            until_ms: spent.until.map(|until| until.0),
+            hint: match spent.until {
+                Some(_) => "agents start again by themselves then; a higher budget in the settings is used by the next run".to_owned(),
+                None => "the next `landfall run` continues".to_owned(),
+            },
+            ..trouble(
+                "budget".to_owned(),
+                api::Severity::Warning,
+                api::TroubleKind::Budget,
+                sentences::budget_used_up(spent),
+            )
+        });
+    }
+    if let Some((low_disk, clashes)) = look.engine.view(|view| (view.low_disk.clone(), view.clashes.clone()))
+    {
+        if let Some(text) = low_disk {
+            found.push(api::Trouble {
+                hint: "`landfall project reclaim --dry-run` shows what can be given back".to_owned(),
+                ..trouble("disk".to_owned(), api::Severity::Error, api::TroubleKind::Disk, text)
+            });
+        }
+        for ((one, other), files) in clashes {
+            found.push(api::Trouble {
+                task: Some(conversions::task_id(one)),
+                hint: "whoever lands second has to resolve it".to_owned(),
+                ..trouble(
+                    format!("clash-{one}-{other}"),
+                    api::Severity::Info,
+                    api::TroubleKind::Clash,
+                    format!("{one} and {other} change the same lines of {}", files.join(", ")),
+                )
+            });
+        }
+    }
+    found.extend(status.warnings.iter().map(|text| warning(text)));
+    let mut known = BTreeSet::new();
+    found.retain(|it| known.insert(it.key.clone()));
+    found.sort_by(|a, b| (a.severity, a.since_ms, &a.key).cmp(&(b.severity, b.since_ms, &b.key)));
+    found.truncate(PROBLEMS_MAX);
+    found
+}
+
+fn trouble(key: String, severity: api::Severity, kind: api::TroubleKind, text: String) -> api::Trouble {
+    api::Trouble {
+        key,
+        severity,
+        kind,
+        text,
+        task: None,
+        since_ms: None,
+        until_ms: None,
+        hint: String::new(),
+        actions: Vec::new(),
+    }
+}
+
+fn warning(text: &str) -> api::Trouble {
+    let key: String = text.chars().filter(|c| !c.is_ascii_digit()).take(60).collect(); // figures in it change
+    let kind = match () {
+        () if text.contains("not in your branch") => api::TroubleKind::Unpublished,
+        () if text.contains("left on the disk") => api::TroubleKind::Disk,
+        () => api::TroubleKind::Warning,
+    };
+    trouble(format!("warning-{key}"), api::Severity::Warning, kind, text.to_owned())
+}
+
+const STALLED_MS: u64 = 5 * 60 * 1000; // longer than a model thinks; a build that is at work counts as working
+
+fn of_agent(id: TaskId, live: &Live) -> Option<api::Trouble> {
+    let (severity, kind, what) = match live.class {
+        Some(Class::Looping) => {
+            (api::Severity::Warning, api::TroubleKind::Looping, "does the same over and over")
+        }
+        Some(Class::Unanswered) => {
+            (api::Severity::Warning, api::TroubleKind::Stalled, "is not answered by its model")
+        }
+        Some(Class::Dead) => (api::Severity::Error, api::TroubleKind::Dead, "shows no sign of life"),
+        Some(Class::WaitingForModel | Class::WaitingForPerson) if live.quiet_ms > STALLED_MS => {
+            (api::Severity::Warning, api::TroubleKind::Stalled, "has said nothing for long")
+        }
+        Some(Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson) | None => {
+            return None;
+        }
+    };
+    // One task is stopped at once: its agent ends within seconds.
+    let stop = Request::Stop(api::StopAsked { task: Some(conversions::task_id(id)), now: false });
+    Some(api::Trouble {
+        task: Some(conversions::task_id(id)),
+        hint: format!("`landfall log {id} --agent` shows what it said; `landfall stop {id}` pauses it"),
+        actions: vec![Action::new("Stop its agent", &stop).confirm()],
+        ..trouble(
+            format!("agent-{id}-{}", what.split(' ').next().unwrap_or_default()),
+            severity,
+            kind,
+            match live.evidence.as_str() {
+                "" => format!("the agent of {id} {what}"),
+                evidence => format!("the agent of {id} {what}: {evidence}"),
+            },
+        )
+    })
+}
+
+fn of_task(id: TaskId, task: &Task) -> Vec<api::Trouble> {
+    let mut found = Vec::new();
+    if let State::Waiting { wait: Wait::GateBroken { command, detail }, since, .. } = &task.state {
+        let retry =
+            Request::Retry(api::Retry { tasks: vec![conversions::task_id(id)], fresh: false, note: None });
+        found.push(api::Trouble {
+            task: Some(conversions::task_id(id)),
+            since_ms: Some(since.0),
+            hint: "mend the check on the base branch; a new commit there lets it go on".to_owned(),
+            actions: vec![Action::new("Try again", &retry)],
+            ..trouble(
+                format!("gate-{command}"),
+                api::Severity::Error,
+                api::TroubleKind::GateBroken,
+                format!("the check `{command}` cannot be trusted: {detail}"),
+            )
+        });
+    }
+    let stuck = task.warnings.iter().rev().find_map(|warning| match warning {
+        Warning::Stuck { iterations } => Some(*iterations),
+        _ => None,
+    });
+    if let (Some(iterations), State::Active { .. }) = (stuck, &task.state)
+        && task.counters.fruitless >= iterations
+    {
+        found.push(api::Trouble {
+            task: Some(conversions::task_id(id)),
+            hint: format!("`landfall log {id} --agent` shows what it does; `landfall stop {id}` pauses it"),
+            ..trouble(
+                format!("stuck-{id}"),
+                api::Severity::Warning,
+                api::TroubleKind::Stuck,
+                format!("{id} has left no commit in {} iterations", task.counters.fruitless),
+            )
+        });
+    }
+    found
+}
+
+fn of_account(line: &api::AccountLine) -> Option<api::Trouble> {
+    let account = &line.account;
+    let (severity, text, hint) = match line.state {
+        api::AccountStanding::Open => return None,
+        api::AccountStanding::UsedUp => (
+            api::Severity::Info,
+            format!("the account `{account}` is used up"),
+            match line.until_is_a_guess {
+                true => {
+                    "no reset was named, so the time is a guess; one agent tries it then, and nothing is lost meanwhile"
+                }
+                false => "one agent tries it after its reset; nothing is lost meanwhile",
+            },
+        ),
+        api::AccountStanding::Troubled => (
+            api::Severity::Info,
+            format!("the provider of the account `{account}` has a passing trouble"),
+            "one agent tries it a little later",
+        ),
+        api::AccountStanding::LoggedOut => (
+            api::Severity::Error,
+            format!("the account `{account}` wants a login"),
+            "log in, then answer the task that asks with `done`",
+        ),
+    };
+    let actions = match (line.state, line.tasks.first()) {
+        (api::AccountStanding::LoggedOut, Some(task)) => {
+            let done = Request::Answer(api::Answer { task: *task, text: "done".to_owned() });
+            vec![Action::new("I have logged in", &done)]
+        }
+        _ => Vec::new(),
+    };
+    Some(api::Trouble {
+        until_ms: line.until_ms,
+        hint: hint.to_owned(),
+        actions,
+        ..trouble(format!("account-{account}"), severity, api::TroubleKind::Account, text)
+    })
+}

@@ -1,0 +1,153 @@
+//! Checkpoints for people: where the base was, and what going back there takes away.
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::host::git::{BranchName, Git, GitError, LogEntry, LogRange, Repo, Signature};
+use landfall_engine::model::TaskId;
+use landfall_engine::model::checkpoint::{Checkpoint, Checkpoints, Retention};
+use landfall_engine::store::Reader;
+use landfall_engine::{Ask, AskError, Reply};
+
+use crate::project::command_handler::{CommandHandler, unexpected};
+use crate::project::query_context::Query;
+use crate::project::reader_pool::PooledReader;
+use crate::project::{clock, conversions, problems};
+
+fn all(look: &Query<'_>) -> Result<(Checkpoints, Option<PooledReader>), Problem> {
+    let Some(reader) = look.place.reader()? else { return Ok((Checkpoints::default(), None)) };
+    let checkpoints = reader.checkpoints().map_err(|error| problems::store(&error))?;
+    Ok((checkpoints, Some(reader)))
+}
+
+fn line(all: &Checkpoints, it: &Checkpoint) -> api::CheckpointLine {
+    api::CheckpointLine {
+        name: it.name.clone(),
+        at_ms: it.at.0,
+        commit: it.commit.as_str().to_owned(),
+        why: it.why.word().to_owned(),
+        landed_since: all.lost(it).len() as u64,
+    }
+}
+
+/// Those there are, newest first.
+pub(crate) fn list(look: &Query<'_>) -> Result<api::CheckpointList, Problem> {
+    let (all, _) = all(look)?;
+    Ok(api::CheckpointList { checkpoints: all.kept().iter().rev().map(|it| line(&all, it)).collect() })
+}
+
+/// One, and what going back to it takes away.
+pub(crate) fn detail(look: &Query<'_>, name: &str) -> Result<api::CheckpointDetail, Problem> {
+    let (all, reader) = all(look)?;
+    let Some(checkpoint) = all.get(name) else { return Err(unknown(&all, name)) };
+    let mut lost = Vec::new();
+    for id in all.lost(checkpoint) {
+        lost.push(lost_task(reader.as_deref(), *id)?);
+    }
+    let commits = lost_commits(look, checkpoint)?;
+    Ok(api::CheckpointDetail { checkpoint: line(&all, checkpoint), lost, commits })
+}
+
+/// What people have committed to their branch since, oldest first.
+fn lost_commits(look: &Query<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::LostCommit>, Problem> {
+    const MAX: u32 = 10_000; // a person who reads more than that does not
+    let failed = |error: GitError| problems::git(&error);
+    let git = Git::find().map_err(failed)?;
+    let repo = Repo::discover(&git, &look.place.root).map_err(problems::repo)?;
+    let (Ok(branch), Ok(from)) = (BranchName::new(&look.place.branch()), checkpoint.commit.as_str().parse())
+    else {
+        return Ok(Vec::new()); // there is no branch to lose anything from
+    };
+    let Some(to) = repo.branch_tip(&branch).map_err(failed)? else { return Ok(Vec::new()) };
+    let store = look.store()?;
+    if !store.contains(&to).map_err(failed)? {
+        store.import(&repo, &branch).map_err(failed)?; // as the engine will, before it goes back
+    }
+    let range = LogRange { to, from: Some(from), first_parent: true };
+    let mut log = store.log(&range, MAX).map_err(failed)?;
+    let ours = Signature::landfall(0);
+    log.retain(|entry| entry.author.email != ours.email);
+    let commit = |entry: LogEntry| api::LostCommit {
+        commit: entry.oid.as_str().to_owned(),
+        title: entry.subject,
+        author: entry.author.name,
+    };
+    Ok(log.into_iter().rev().map(commit).collect())
+}
+
+fn lost_task(reader: Option<&Reader>, id: TaskId) -> Result<api::LostTask, Problem> {
+    let row = match reader {
+        Some(reader) => reader.row(id).map_err(|error| problems::store(&error))?,
+        None => None,
+    };
+    let (title, commit) = row.map(|row| (row.title, row.landed)).unwrap_or_default();
+    let commit = commit.map(|commit| commit.as_str().to_owned());
+    Ok(api::LostTask { task: conversions::task_id(id), title, commit })
+}
+
+fn unknown(all: &Checkpoints, name: &str) -> Problem {
+    let known = all.kept().iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
+    problems::ask(&AskError::UnknownCheckpoint { name: name.to_owned(), known })
+}
+
+impl CommandHandler<'_> {
+    pub fn checkpoint_create(&self, name: Option<String>) -> Result<api::CheckpointLine, Problem> {
+        if let Some(name) = &name
+            && all(&self.look())?.0.get(name).is_some()
+        {
+            return Err(Problem::new(
+                ProblemCode::BadInput,
+                format!("there is a checkpoint `{name}` already"),
+            )
+            .hint("take another name; `landfall checkpoint list` shows those there are"));
+        }
+        let name = match (self.ask)(Ask::Checkpoint { name })? {
+            Reply::Checkpoint { name } => name,
+            other => return Err(unexpected("a checkpoint", &other)),
+        };
+        Ok(detail(&self.look(), &name)?.checkpoint)
+    }
+
+    pub fn checkpoint_restore(&self, name: &str) -> Result<api::Restored, Problem> {
+        let api::CheckpointDetail { lost, commits, .. } = detail(&self.look(), name)?;
+        if lost.is_empty() && commits.is_empty() {
+            return Err(Problem::new(ProblemCode::NotNow, format!("nothing has landed since `{name}`"))
+                .hint("`landfall checkpoint list` shows how much landed after each"));
+        }
+        let made = self.tasks(Ask::Restore { name: name.to_owned() })?;
+        let Some(task) = made.first() else {
+            return Err(Problem::new(
+                ProblemCode::Internal,
+                "a checkpoint is restored, and no task was made for it",
+            ));
+        };
+        let when = if self.engine.is_alive() { "now" } else { "by the next `landfall run`" };
+        let text = format!(
+            "{} brings the base back to `{name}`; it is verified and landed like any other change, {when}. \
+             What landed stays in the history.",
+            task.id
+        );
+        Ok(api::Restored { name: name.to_owned(), task: conversions::task_id(task.id), lost, text })
+    }
+
+    pub fn checkpoint_drop(&self, asked: &api::CheckpointDrop) -> Result<api::CheckpointsDropped, Problem> {
+        let (all_now, _) = all(&self.look())?;
+        let mut names = asked.names.clone();
+        if let Some(name) = names.iter().find(|name| all_now.get(name).is_none()) {
+            return Err(unknown(&all_now, name));
+        }
+        if asked.older_than_ms.is_some() || asked.keep.is_some() {
+            let retention = Retention {
+                count: asked.keep.map_or(usize::MAX, |keep| usize::try_from(keep).unwrap_or(usize::MAX)),
+                age_ms: asked.older_than_ms.unwrap_or(u64::MAX),
+            };
+            let now = landfall_engine::model::Timestamp(clock::now_ms());
+            names.extend(all_now.outdated(now, retention));
+        }
+        names.sort();
+        names.dedup();
+        if !names.is_empty() {
+            self.done(Ask::DropCheckpoints { names: names.clone() })?;
+        }
+        let left = (all_now.kept().len() - names.len()) as u64;
+        Ok(api::CheckpointsDropped { names, left })
+    }
+}

@@ -1,0 +1,816 @@
+//! Whether everything Landfall needs is there and whole. Looking changes nothing; only `--rebuild` writes, and only
+//! the tables.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use landfall_agents::registry::{self, UsageReport};
+use landfall_agents::tmux::TERMINAL_PROGRAM;
+use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
+use landfall_engine::engine::load_settings;
+use landfall_engine::flows;
+use landfall_engine::host::disk;
+use landfall_engine::host::git::{BranchName, Git, Head, Oid, Repo, Store, StoredWork};
+use landfall_engine::host::lock::{Holder, StateLock};
+use landfall_engine::host::sandbox::{self, Available};
+use landfall_engine::host::sitter::{self, Found};
+use landfall_engine::journal_link;
+use landfall_engine::model::TaskId;
+use landfall_engine::model::cache::KnownCache;
+use landfall_engine::settings::{Confinement, Settings, Verify};
+use landfall_engine::store::{self, Reader, Seq, Sqlite};
+use landfall_engine::tracker::Standing;
+use landfall_engine::{CacheNotice, cache_notices};
+use landfall_text::{format_bytes, pluralize};
+
+use crate::project::place::Place;
+use crate::project::query_context::Query;
+use crate::project::{clock, problems, trust};
+use crate::query::interrupted_publish::{self, Cleanup};
+use crate::query::{agents, issues};
+
+/// Looks at everything.
+pub(crate) fn examine(look: &Query<'_>) -> Result<Health, Problem> {
+    let place = look.place;
+    let mut visit = Visit { checks: Vec::new() };
+    let repo = visit.repository(place);
+    let settings = visit.settings(place);
+    if let Some(settings) = &settings {
+        visit.agents(settings);
+        visit.sandbox(place, settings);
+        visit.budgets(settings);
+        visit.tracker(place, settings);
+    }
+    visit.flows(place, settings.as_ref());
+    if let (Some(repo), Some(settings)) = (&repo, &settings) {
+        visit.base(place, repo, settings);
+    }
+    visit.folder(place, settings.as_ref());
+    match place.reader() {
+        Ok(Some(reader)) => {
+            visit.journal(place, &reader);
+            visit.journal_behind(place);
+            visit.published(look, &reader);
+            visit.workspaces(place, &reader);
+            visit.sitters(look, &reader);
+        }
+        Ok(None) if journal_link::is_journal_lost(&place.folder) => visit.lost_journal(place),
+        Ok(None) => visit.ok("journal", "not begun: no task was added yet"),
+        Err(problem) => visit.damaged(problem),
+    }
+    if let Some(repo) = &repo {
+        visit.cut_off_publishing(place, repo);
+        visit.older_journals(place, repo);
+        visit.store(place, repo);
+    }
+    visit.repairs(place);
+    Ok(Health { checks: visit.checks })
+}
+
+/// Makes the tables again from the journal, then looks at everything.
+pub(crate) fn rebuild(place: &Place) -> Result<Health, Problem> {
+    if let Some(reader) = place.reader()? {
+        drop(reader); // only asked whether there is a journal at all
+        let _lock = match &place.lock {
+            Some(lock) => Arc::clone(lock),
+            None => {
+                let me = Holder::this_process("landfall doctor --rebuild", clock::now_ms());
+                Arc::new(
+                    StateLock::acquire(place.folder.root(), &me).map_err(|error| problems::lock(&error))?,
+                )
+            }
+        };
+        let (journal, _) = Sqlite::open(&place.folder.journal(), store::Options::default())
+            .map_err(|error| problems::store(&error))?;
+        journal.rebuild().map_err(|error| problems::store(&error))?;
+    }
+    let engine = crate::project::engine_at::EngineAt::Nowhere;
+    let mut health = examine(&Query { place, engine: &engine })?;
+    let detail = "rebuilt from the journal".to_owned();
+    health.checks.push(Check { name: "tables".to_owned(), state: CheckState::Ok, detail, hint: None });
+    Ok(health)
+}
+
+struct Visit {
+    checks: Vec<Check>,
+}
+
+impl Visit {
+    fn note(&mut self, name: &str, state: CheckState, detail: impl Into<String>, hint: Option<String>) {
+        self.checks.push(Check { name: name.to_owned(), state, detail: detail.into(), hint });
+    }
+
+    fn ok(&mut self, name: &str, detail: impl Into<String>) {
+        self.note(name, CheckState::Ok, detail, None);
+    }
+
+    fn warn(&mut self, name: &str, detail: impl Into<String>, hint: impl Into<String>) {
+        self.note(name, CheckState::Warn, detail, Some(hint.into()));
+    }
+
+    fn bad(&mut self, name: &str, detail: impl Into<String>, hint: impl Into<String>) {
+        self.note(name, CheckState::Bad, detail, Some(hint.into()));
+    }
+
+    fn problem(&mut self, name: &str, problem: Problem) {
+        self.note(name, CheckState::Bad, problem.message, problem.hint);
+    }
+
+    /// A journal that cannot be read. Nothing here mends it: what is left of it may be all there is.
+    fn damaged(&mut self, problem: Problem) {
+        let hint = match problem.code {
+            ProblemCode::Corrupt => "put a copy of the state folder aside before anything else".to_owned(),
+            _ => problem.hint.unwrap_or_default(),
+        };
+        self.bad("journal", problem.message, hint);
+    }
+
+    fn repository(&mut self, place: &Place) -> Option<Repo> {
+        let git = match Git::find() {
+            Ok(git) => git,
+            Err(error) => {
+                self.problem("git", problems::git(&error));
+                return None;
+            }
+        };
+        self.ok("git", format!("version {} ({})", git.version(), git.program().display()));
+        match Repo::discover(&git, &place.root) {
+            Ok(repo) => {
+                self.ok("repository", place.root.display().to_string());
+                Some(repo)
+            }
+            Err(error) => {
+                self.problem("repository", problems::repo(error));
+                None
+            }
+        }
+    }
+
+    /// While an engine has the state, that is left to the engine.
+    fn cut_off_publishing(&mut self, place: &Place, repo: &Repo) {
+        match interrupted_publish::clean_up(place, repo) {
+            Cleanup::Nothing => {}
+            Cleanup::Done => self.ok("publishing", Cleanup::DONE),
+            Cleanup::Failed(why) => self.warn("publishing", why, Cleanup::HINT),
+        }
+    }
+
+    fn settings(&mut self, place: &Place) -> Option<Settings> {
+        if place.settings_text().is_none() {
+            self.warn(
+                "settings",
+                "there is no landfall.toml, so no agent and no check is set",
+                "`landfall init` writes one with what it finds out",
+            );
+            return load_settings(&place.root).ok();
+        }
+        match load_settings(&place.root) {
+            Ok(settings) => {
+                self.ok("settings", "landfall.toml is in order");
+                Some(settings)
+            }
+            Err(error) => {
+                self.problem("settings", problems::open(&error));
+                None
+            }
+        }
+    }
+
+    /// Where issues are, and what was taken over from another tool for them. A tracker that is
+    /// elsewhere is not asked; files are read.
+    fn tracker(&mut self, place: &Place, settings: &Settings) {
+        let name = "tracker";
+        if let Err(problem) = trust::check(place, settings) {
+            return self.problem("trust", problem); // nobody asks a tracker by such settings
+        }
+        match issues::look(place) {
+            Ok(None) => self.ok(name, "none is wanted"),
+            Ok(Some(Standing { kind, place: at, token: None, .. })) => match issues::unread_files(place) {
+                Ok(unread) if unread.is_empty() => self.ok(name, format!("{kind}: {at}")),
+                Ok(unread) => self.warn(
+                    name,
+                    format!("{kind}: {at}, where this cannot be read: {}", unread.join("; ")),
+                    "mend the file; the other issues are taken on all the same",
+                ),
+                Err(problem) => self.problem(name, problem),
+            },
+            Ok(Some(Standing { kind, place, token: Some(Ok(from)), .. })) => self.note(
+                name,
+                CheckState::Ok,
+                format!("{kind}: {place}, with the token of {from}"),
+                Some(
+                    "whether the token is taken shows only when it is tried: `landfall issue list`"
+                        .to_owned(),
+                ),
+            ),
+            Ok(Some(Standing { kind, place, token: Some(Err(why)), .. })) => self.bad(
+                name,
+                format!("{kind}: {place}, but there is no token: {why}"),
+                "log in with `gh auth login`, set the variable, or name a `token_file` under [tracker]",
+            ),
+            Err(problem) => self.problem(name, problem),
+        }
+        for line in &settings.mapped {
+            let name = "settings of another tool";
+            // What is wrong is said with its line: `FILE:3: …`.
+            let wrong = line.split_once(':').is_some_and(|(_, rest)| !rest.starts_with(' '));
+            match wrong {
+                true => self.warn(name, line.clone(), "mend it, or say the same in landfall.toml"),
+                false => self.ok(name, line.clone()),
+            }
+        }
+    }
+
+    fn agents(&mut self, settings: &Settings) {
+        let mut fit = false;
+        for (name, profile) in &settings.agents {
+            let label = format!("agent {name}");
+            let path = match agents::fitness(profile) {
+                Ok(path) => path,
+                Err(unfit) => {
+                    self.bad(&label, unfit.problem, unfit.hint);
+                    continue;
+                }
+            };
+            fit = true;
+            let entry = registry::find(&profile.kind).expect("it fits");
+            let Some(path) = path else {
+                self.ok(&label, entry.about);
+                continue;
+            };
+            let login = entry.agent().needs(&landfall_engine::agent_profile(profile)).login;
+            let hint = format!(
+                "whether it is logged in shows only when it is tried: `landfall agents --probe {name}`; to log in: {login}"
+            );
+            self.note(&label, CheckState::Ok, format!("{} ({})", entry.about, path.display()), Some(hint));
+        }
+        if settings.agents.is_empty() {
+            self.warn("agents", "no agent profile is set, so nobody can work", suggestion());
+        } else if !fit {
+            self.warn("agents", "no agent profile can work", suggestion());
+        } else if !settings.agents.contains_key("default") {
+            self.warn(
+                "agents",
+                "there is no profile `default`; only tasks that name a profile can start",
+                "call one of the profiles `default`",
+            );
+        }
+        let terminal = settings.agents.values().find(|profile| {
+            let needs =
+                |agent: &registry::Entry| agent.agent().needs(&landfall_engine::agent_profile(profile));
+            registry::find(&profile.kind).is_ok_and(|agent| needs(agent).terminal)
+        });
+        if let Some(profile) = terminal.filter(|_| agents::on_path(TERMINAL_PROGRAM).is_none()) {
+            self.bad(
+                TERMINAL_PROGRAM,
+                format!("the profile `{}` works in a terminal of tmux, which is not installed", profile.name),
+                "install tmux with the package manager of your system",
+            );
+        }
+    }
+
+    /// What the settings ask of the sandbox, and whether this machine has it.
+    fn sandbox(&mut self, place: &Place, settings: &Settings) {
+        let name = "sandbox";
+        let wanted = |level: Confinement| {
+            let profiles = settings.agents.values().filter(move |profile| profile.sandbox == level);
+            profiles.map(|profile| profile.name.as_str()).collect::<Vec<_>>()
+        };
+        let off = wanted(Confinement::Off);
+        let asked: BTreeSet<Confinement> =
+            settings.agents.values().map(|profile| profile.sandbox).chain([settings.run.sandbox]).collect();
+        let highest = asked.last().copied().unwrap_or(Confinement::Off);
+        let found = sandbox::probed();
+        let missing = match (found, highest) {
+            (Err(missing), _) => Some(missing),
+            (Ok(Available { strict, .. }), Confinement::Strict) => strict.as_ref(),
+            (Ok(Available { isolated, .. }), Confinement::Isolated) => isolated.as_ref(),
+            (Ok(_), Confinement::Write | Confinement::Off) => None,
+        };
+        match (found, missing) {
+            (_, Some(missing)) if highest > Confinement::Off => {
+                self.bad(name, missing.to_string(), missing.hint());
+            }
+            (Err(missing), _) => self.warn(name, format!("off; {missing}"), missing.hint()),
+            (Ok(Available { landlock, isolated, .. }), _) => {
+                let level = settings.run.sandbox;
+                let open = level.leaves_open().join("; ");
+                let detail =
+                    format!("level `{}` with Landlock {landlock}; it leaves open: {open}", level.word());
+                match isolated {
+                    Some(missing) if settings.run.is_sandbox_lowered => self.warn(
+                        name,
+                        format!("{detail}. `isolated` is not supported here: {}", missing.feature),
+                        "enable user namespaces, or set `sandbox.require = \"isolated\"` to start nothing without it",
+                    ),
+                    _ => self.ok(name, detail),
+                }
+            }
+        }
+        for CacheNotice { cache, what } in cache_notices(&settings.run, &place.folder, &place.environment()) {
+            let hint = "the chapter on caches in docs/guide/safety.md says what a run gets instead";
+            self.warn("caches", format!("`{cache}`: {what}"), hint);
+        }
+        let shared: Vec<&str> = settings.run.sandbox_write.iter().map(String::as_str).collect();
+        let shared: Vec<&str> = shared.into_iter().filter(|path| KnownCache::at(path).is_some()).collect();
+        if !shared.is_empty() {
+            let (all, list) = (shared.join(", "), shared.iter().map(|path| format!("{path:?}")));
+            self.warn(
+                "caches",
+                format!("`run.sandbox_write` lets every agent and check change {all}, and what they leave there runs in your own builds"),
+                format!("set `caches = [{}]` in [run] in place of them", list.collect::<Vec<_>>().join(", ")),
+            );
+        }
+        if settings.run.sandbox == Confinement::Off {
+            self.warn(
+                name,
+                "`run.sandbox` is off: checks, and agents that do not say otherwise, can change whatever you can change",
+                "take it out of landfall.toml, and open what they need with `sandbox_write`",
+            );
+        } else if !off.is_empty() {
+            self.warn(
+                name,
+                format!("off for {}: it can change whatever you can change", off.join(", ")),
+                "take `sandbox` out of the profile, and open what it needs with `sandbox_write`",
+            );
+        }
+    }
+
+    /// Budgets that some agent can never reach, because nobody counts what it uses.
+    fn budgets(&mut self, settings: &Settings) {
+        let Settings { attempt_budget, task_budget, purse, .. } = settings;
+        let all = [attempt_budget, task_budget, &purse.run, &purse.day];
+        let usd = all.iter().any(|budget| budget.micro_usd.is_some());
+        let counted = all.iter().any(|budget| budget.tokens.is_some() || budget.turns.is_some());
+        for (name, profile) in &settings.agents {
+            let usage = registry::find(&profile.kind).map_or(UsageReport::Money, |entry| entry.usage);
+            let model = profile.model.as_deref();
+            let priced = model.is_some_and(|model| settings.prices.of(model).is_some());
+            let label = format!("budget of {name}");
+            match usage {
+                UsageReport::Nothing if usd || counted => self.warn(
+                    &label,
+                    format!(
+                        "an agent of kind `{}` does not say what it uses, so a budget of money, tokens or turns never \
+                         stops it",
+                        profile.kind
+                    ),
+                    "bound it by time: `day_time`, `task_time` under [budget]",
+                ),
+                UsageReport::Tokens if usd && !priced => {
+                    let why = match model {
+                        Some(model) => format!("the model `{model}` has no price"),
+                        None => "the profile names no model".to_owned(),
+                    };
+                    self.warn(
+                        &label,
+                        format!("`{}` does not say what it costs, and {why}", profile.kind),
+                        match model {
+                            Some(model) => format!("add [price.{model:?}] with `input` and `output`"),
+                            None => format!("name the `model` in [agent.{name}]"),
+                        },
+                    );
+                }
+                UsageReport::Nothing | UsageReport::Tokens | UsageReport::Money => {}
+            }
+        }
+    }
+
+    fn flows(&mut self, place: &Place, settings: Option<&Settings>) {
+        let loaded = flows::load(Some(&place.root.join(".landfall/flows")));
+        for error in &loaded.errors {
+            let hint = error
+                .hint
+                .clone()
+                .unwrap_or_else(|| format!("`landfall project flow check {}` says more", error.file));
+            self.bad("flows", error.to_string(), hint);
+        }
+        let known: Vec<&str> = loaded.flows.keys().map(String::as_str).collect();
+        if let Some(settings) = settings
+            && !known.contains(&settings.project.flow.as_str())
+        {
+            let name = &settings.project.flow;
+            let hint = match nearest(&known, name) {
+                Some(word) => format!("did you mean `{word}`?"),
+                None => format!("known: {}", known.join(", ")),
+            };
+            self.bad("flows", format!("`project.flow` is `{name}`, which is not a flow"), hint);
+        }
+        if loaded.errors.is_empty() {
+            self.ok("flows", known.join(", "));
+        }
+    }
+
+    /// The branch, and whether the checks a person sees are the ones that count.
+    fn base(&mut self, place: &Place, repo: &Repo, settings: &Settings) {
+        let named = place.base.as_ref().or(settings.project.base.as_ref());
+        let branch = match (named, repo.head()) {
+            (Some(base), _) => base.clone(),
+            (None, Ok(Head::Branch { name, .. })) => name.as_str().to_owned(),
+            (None, Ok(Head::Unborn { branch })) => return self.problem("base", problems::unborn(&branch)),
+            (None, Ok(Head::Detached { .. })) => return self.problem("base", problems::detached()),
+            (None, Err(error)) => return self.problem("base", problems::git(&error)),
+        };
+        let tip = branch.parse::<BranchName>().ok().and_then(|name| repo.branch_tip(&name).ok().flatten());
+        let Some(tip) = tip else {
+            return self.bad(
+                "base",
+                format!("the base branch `{branch}` does not exist"),
+                "`project.base` in landfall.toml must name a local branch",
+            );
+        };
+        self.ok("base", format!("`{branch}` at {}", tip.short()));
+        self.verification(place, repo, settings, &branch, &tip);
+    }
+
+    fn verification(&mut self, place: &Place, repo: &Repo, settings: &Settings, branch: &str, tip: &Oid) {
+        const SETTINGS_MAX: usize = 1 << 20;
+        let name = "verification";
+        let on_base = match repo.read_file(tip, "landfall.toml", SETTINGS_MAX) {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(None) if place.settings_text().is_none() => String::new(),
+            Ok(None) => {
+                return self.warn(
+                    name,
+                    format!("landfall.toml is not committed on `{branch}`: the one in your checkout counts for now"),
+                    "commit it, so that no change can loosen the checks it is judged by",
+                );
+            }
+            Err(error) => return self.problem(name, problems::git(&error)),
+        };
+        let section = match Verify::from_base(&on_base) {
+            Ok(section) => section,
+            Err(error) => {
+                let found = problems::settings(&error);
+                let detail = format!("on `{branch}`: {}", found.message);
+                return self.bad(
+                    name,
+                    detail,
+                    "commit a landfall.toml that is in order; until then nothing can land",
+                );
+            }
+        };
+        if section.canonical() != settings.verify.canonical() {
+            return self.warn(
+                name,
+                format!(
+                    "the `[verify]` section in your checkout differs from the one on `{branch}`, which counts"
+                ),
+                "commit your change to landfall.toml",
+            );
+        }
+        match section.commands.len() {
+            0 if section.required => self.bad(
+                name,
+                "`verify.required` is set, but there is no command: nothing can land",
+                "add a `[[verify.command]]` to landfall.toml",
+            ),
+            0 => self.warn(
+                name,
+                "VERIFICATION_EMPTY: no command is set, so work lands unproved",
+                "add a `[[verify.command]]` that runs your tests",
+            ),
+            _ => {
+                let names: Vec<&str> = section.commands.iter().map(|it| it.name.as_str()).collect();
+                self.ok(name, format!("{} (from `{branch}`)", names.join(", ")));
+            }
+        }
+    }
+
+    fn folder(&mut self, place: &Place, settings: Option<&Settings>) {
+        let root = place.folder.root();
+        let name = "state folder";
+        match there(root) {
+            Some(path) if path == root => match probe(root) {
+                Ok(()) => self.ok(name, root.display().to_string()),
+                Err(error) => self.problem(name, problems::io("write to", root, &error)),
+            },
+            Some(_) | None => {
+                self.ok(name, format!("{} (made when the first task is added)", root.display()))
+            }
+        }
+        let Some(existing) = there(root) else { return };
+        match disk::is_network_fs(existing) {
+            Ok(false) => {}
+            Ok(true) => self.bad(
+                name,
+                "it is on a network file system, where the journal would not be safe",
+                "set LANDFALL_STATE to a folder on a local disk",
+            ),
+            Err(error) => {
+                self.warn(name, format!("its file system could not be looked at: {error}"), "check the mount")
+            }
+        }
+        if let Some((problem, instead)) = landfall_engine::tmp_problem() {
+            let instead = instead.map_or_else(
+                || "the state folder is used instead".to_owned(),
+                |folder| format!("`{}` is used instead", folder.display()),
+            );
+            let hint = "no action is needed; the owner of that folder can tell what it is for";
+            self.warn("temporary files", format!("{problem}; {instead}"), hint);
+        }
+        let Ok(free) = disk::free_bytes(existing) else { return };
+        let left = format!("{} are left", format_bytes(free));
+        let hint = "`landfall project reclaim --dry-run` shows what can be given back";
+        match settings.map(|settings| &settings.disk) {
+            Some(disk) if free < disk.pause_bytes => {
+                self.bad(
+                    "disk",
+                    format!("{left}: no agent is started below {}", format_bytes(disk.pause_bytes)),
+                    hint,
+                );
+            }
+            Some(disk) if free < disk.warn_bytes => self.warn("disk", left, hint),
+            Some(_) | None => self.ok("disk", left),
+        }
+    }
+
+    fn journal(&mut self, place: &Place, reader: &Reader) {
+        let whole = reader.replay(Seq::FIRST, &mut |_, _| Ok(()));
+        let read = match whole {
+            Ok(read) => read,
+            Err(error) => return self.damaged(problems::store(&error)),
+        };
+        let size = std::fs::metadata(place.folder.journal()).map_or(0, |meta| meta.len());
+        let events = pluralize(read.events, "event");
+        self.ok("journal", format!("{events}, every one linked to the one before ({})", format_bytes(size)));
+        let counted = reader.counts().and_then(|counts| Ok((counts.total(), reader.max_task_id()?)));
+        match counted {
+            Ok((total, last)) if total == u64::from(last.map_or(0, |id| id.0)) => {
+                self.ok("tables", pluralize(total, "task"));
+            }
+            Ok((total, last)) => self.bad(
+                "tables",
+                format!(
+                    "{total} tasks are in the tables, but the last one is T{}",
+                    last.map_or(0, |id| id.0)
+                ),
+                "`landfall doctor --rebuild` makes the tables again from the journal",
+            ),
+            Err(error) => {
+                let found = problems::store(&error);
+                self.bad(
+                    "tables",
+                    found.message,
+                    "`landfall doctor --rebuild` makes them again from the journal",
+                );
+            }
+        }
+    }
+
+    /// A journal that lacks its last facts.
+    fn journal_behind(&mut self, place: &Place) {
+        if journal_link::is_journal_behind(&place.folder) {
+            self.bad(
+                "journal",
+                format!(
+                    "`{}` is an older copy: the state folder contains work that it does not record",
+                    place.folder.journal().display()
+                ),
+                "restore a later copy of the journal if you have one. Otherwise use `landfall run`: it continues with this journal, \
+                 and moves what it does not record to the folder `older`. Work that landed is kept; `landfall doctor` then lists \
+                 work that can be recovered",
+            );
+        }
+    }
+
+    /// A journal that is missing or empty, with state around it. Nothing of that is lost.
+    fn lost_journal(&mut self, place: &Place) {
+        let path = place.folder.journal();
+        let state = if path.exists() { "empty" } else { "missing" };
+        self.bad(
+            "journal",
+            format!("`{}` is {state}, but the state folder contains work that it recorded", path.display()),
+            "restore the journal from a copy if you have one. Otherwise use `landfall add`: it starts a new journal and moves \
+             the old state to the folder `older`. Work that can be recovered is listed below",
+        );
+    }
+
+    /// The work of journals that are lost: in the store that is still in its place, and in those that were set aside.
+    fn older_journals(&mut self, place: &Place, repo: &Repo) {
+        let mut stores = Vec::new();
+        if journal_link::is_journal_lost(&place.folder) {
+            stores.push(place.folder.store());
+        }
+        stores.extend(journal_link::older_states(&place.folder).iter().map(|state| state.join("store.git")));
+        for dir in stores.iter().filter(|dir| dir.exists()) {
+            match Git::find().and_then(|git| Store::list_work(&git, dir)) {
+                Ok(work) => self.recoverable(repo, dir, &work),
+                Err(error) => self.problem("recovery", problems::git(&error)),
+            }
+        }
+    }
+
+    fn recoverable(&mut self, repo: &Repo, dir: &Path, work: &[StoredWork]) {
+        const LISTED_MAX: usize = 50; // more than a person looks at
+        let name = "recovery";
+        let missing = |work: &&StoredWork| !repo.has_commit(&work.commit).unwrap_or(false);
+        let mut seen = BTreeSet::new();
+        let wanted: Vec<&StoredWork> =
+            work.iter().filter(missing).filter(|work| seen.insert(&work.commit)).collect();
+        for StoredWork { name: kept, commit, subject } in wanted.iter().take(LISTED_MAX) {
+            let branch = kept.strip_prefix("refs/landfall/").unwrap_or(kept).replace('/', "-");
+            self.warn(
+                name,
+                format!("{}: {subject} ({kept} of `{}`)", commit.short(), dir.display()),
+                format!(
+                    "`git fetch '{}' {kept}:refs/heads/recovered/{branch}` makes a branch of it",
+                    dir.display()
+                ),
+            );
+        }
+        match wanted.len() {
+            0 => self.ok(name, format!("your repository has all the work of `{}`", dir.display())),
+            count if count > LISTED_MAX => self.warn(
+                name,
+                format!("{} more in `{}`", count - LISTED_MAX, dir.display()),
+                format!("`git --git-dir='{}' for-each-ref` lists all of it", dir.display()),
+            ),
+            _ => {}
+        }
+    }
+
+    /// What was repaired or replaced at earlier starts, the latest of it.
+    fn repairs(&mut self, place: &Place) {
+        const SHOWN_MAX: usize = 5;
+        let log = std::fs::read_to_string(place.folder.repairs_log()).unwrap_or_default();
+        let lines: Vec<serde_json::Value> =
+            log.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).take(SHOWN_MAX).collect();
+        for line in lines.iter().rev() {
+            let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            let at = line["at_ms"].as_i64().unwrap_or_default();
+            self.ok(
+                "repaired earlier",
+                format!("{} {}: {}", clock::format_when(at), text("about"), text("what")),
+            );
+        }
+    }
+
+    fn published(&mut self, look: &Query<'_>, reader: &Reader) {
+        let Ok(base) = look.base(reader) else { return };
+        match base.held {
+            Some(reason) => self.warn(
+                "publishing",
+                format!("landed work is not in `{}` yet: {reason}", base.branch),
+                "once that is out of the way, `landfall run` publishes it",
+            ),
+            None if !base.published => {
+                self.warn(
+                    "publishing",
+                    "landed work is not in your branch yet",
+                    "`landfall run` publishes it",
+                );
+            }
+            None => self.ok("publishing", format!("`{}` has all that landed", base.branch)),
+        }
+    }
+
+    fn workspaces(&mut self, place: &Place, reader: &Reader) {
+        let name = "workspaces";
+        let found = folders(&place.folder.workspaces());
+        let mut strange = Vec::new();
+        for folder in &found {
+            let task = folder.parse::<TaskId>().ok().and_then(|id| reader.task(id).ok().flatten());
+            // The folder of a task that begins afresh is kept until then.
+            if !task.is_some_and(|task| task.workspace.is_some() || !task.is_over()) {
+                strange.push(folder.clone());
+            }
+        }
+        let attic = folders(&place.folder.workspaces().join(".engine/attic"));
+        if !attic.is_empty() {
+            let path = place.folder.workspaces().join(".engine/attic");
+            self.warn(
+                name,
+                format!(
+                    "{} put aside because nobody knew them: {}",
+                    pluralize(attic.len() as u64, "folder"),
+                    path.display()
+                ),
+                "look whether something in there is yours",
+            );
+        }
+        if strange.is_empty() {
+            self.ok(name, format!("{} on disk, as the journal says", found.len()));
+        } else {
+            self.warn(
+                name,
+                format!("the journal does not know of {}", strange.join(", ")),
+                "`landfall project reclaim --dry-run` shows what can be given back; the next start of the task moves others aside",
+            );
+        }
+    }
+
+    fn sitters(&mut self, look: &Query<'_>, reader: &Reader) {
+        let place = look.place;
+        let expected: BTreeSet<String> = match crate::query::orphans::running(place, reader) {
+            Ok(tasks) => tasks.iter().map(ToString::to_string).collect(),
+            Err(problem) => return self.problem("agents at work", problem),
+        };
+        let mut strays = Vec::new();
+        for folder in folders(&place.folder.attempts()) {
+            let task = folder.split('-').next().unwrap_or_default().to_owned();
+            let alive = matches!(sitter::find(&place.folder.attempts().join(&folder)), Ok(Found::Running(_)));
+            if alive && !expected.contains(&task) && !look.engine.is_alive() {
+                strays.push(folder);
+            }
+        }
+        let name = "agents at work";
+        if !strays.is_empty() {
+            self.warn(
+                name,
+                format!("processes of ended attempts still run: {}", strays.join(", ")),
+                "they end by themselves at their limit; `landfall run` takes care of those of open tasks",
+            );
+        } else if !expected.is_empty() && !look.engine.is_alive() {
+            let list = expected.into_iter().collect::<Vec<_>>().join(", ");
+            self.warn(name, format!("no engine watches the agents of {list}"), "`landfall run` adopts them");
+        } else {
+            self.ok(name, expected.len().to_string());
+        }
+    }
+
+    fn store(&mut self, place: &Place, repo: &Repo) {
+        let dir = place.folder.store();
+        if !dir.exists() {
+            return;
+        }
+        match Store::find_damage(&dir) {
+            Ok(damage) if damage.is_empty() => {}
+            Ok(damage) => {
+                return self.bad(
+                    "store",
+                    damage.join("; "),
+                    "`landfall run` repairs it from the journal and the objects; what is damaged is kept in its folder `damaged`",
+                );
+            }
+            Err(error) => return self.problem("store", problems::git(&error)),
+        }
+        let checked =
+            Git::find().and_then(|git| Store::open(&git, &dir, repo)).and_then(|store| store.fsck());
+        match checked {
+            Ok(health) if health.problems.is_empty() => {
+                self.ok("store", "every object that is needed is there")
+            }
+            Ok(health) => self.bad(
+                "store",
+                health.problems.join("; "),
+                "put a copy of the state folder aside; after that, `landfall run` restores what your repository or a workspace has",
+            ),
+            Err(error) => self.problem("store", problems::git(&error)),
+        }
+    }
+}
+
+/// Which agent to set up: one that is installed, or what could be.
+fn suggestion() -> String {
+    let mut there = Vec::new();
+    let mut others = Vec::new();
+    for entry in registry::AGENTS {
+        let profile =
+            landfall_agents::Profile { kind: entry.name.to_owned(), ..landfall_agents::Profile::default() };
+        let needs = entry.agent().needs(&profile);
+        match needs.program.as_deref().map(agents::on_path) {
+            Some(Some(_)) => there.push(entry.name),
+            Some(None) => others.push(format!("{}: {}", entry.name, needs.install)),
+            None => {}
+        }
+    }
+    match there.first() {
+        Some(kind) => format!(
+            "installed: {}; add an `[agent.default]` section with `kind = \"{kind}\"` to landfall.toml",
+            there.join(", ")
+        ),
+        None => format!(
+            "none of the agents that Landfall knows is installed. Install one ({}), then add an `[agent.default]` section with \
+             its `kind` to landfall.toml; or name any program of yours with `kind = \"command\"` and `run`",
+            others.join("; ")
+        ),
+    }
+}
+
+/// The nearest folder that is there.
+fn there(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|path| path.exists())
+}
+
+/// Whether a folder takes files.
+fn probe(folder: &Path) -> std::io::Result<()> {
+    let file = folder.join(format!(".probe-{}", std::process::id()));
+    std::fs::write(&file, b"")?;
+    std::fs::remove_file(&file)
+}
+
+/// The names of the folders in a folder; hidden ones are not for people.
+pub(crate) fn folders(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    names
+}

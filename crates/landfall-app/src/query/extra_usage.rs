@@ -1,0 +1,60 @@
+//! What agents use that are asked outside of any task: it is journalled, and counts for the day.
+
+use landfall_api::{self as api, Ask as _, Problem};
+use landfall_engine::Ask;
+use landfall_engine::model::Usage;
+
+use crate::project::command_handler::CommandHandler;
+use crate::project::place::Place;
+use crate::service::ProjectService;
+
+/// Has the engine note it, whichever process that is.
+pub(crate) fn note(
+    place: &Place,
+    (about, profile): (&str, &str),
+    usage: Usage,
+    took_ms: u64,
+) -> Result<(), Problem> {
+    let Usage {
+        tokens_in,
+        tokens_cached,
+        tokens_out,
+        turns,
+        micro_usd,
+        micro_usd_priced,
+        tokens_unpriced,
+        at_least,
+    } = usage;
+    let asked = api::Consulted {
+        about: about.to_owned(),
+        profile: profile.to_owned(),
+        tokens_in,
+        tokens_cached,
+        tokens_out,
+        turns,
+        micro_usd,
+        micro_usd_priced,
+        tokens_unpriced,
+        at_least,
+        took_ms,
+    };
+    ProjectService::door(place.clone()).consulted(asked).map(|api::Nothing {}| ())
+}
+
+impl CommandHandler<'_> {
+    pub fn consulted(&self, asked: api::Consulted) -> Result<api::Nothing, Problem> {
+        let api::Consulted { about, profile, took_ms, .. } = asked;
+        let usage = Usage {
+            tokens_in: asked.tokens_in,
+            tokens_cached: asked.tokens_cached,
+            tokens_out: asked.tokens_out,
+            turns: asked.turns,
+            micro_usd: asked.micro_usd,
+            micro_usd_priced: asked.micro_usd_priced,
+            tokens_unpriced: asked.tokens_unpriced,
+            at_least: asked.at_least,
+        };
+        self.done(Ask::Consulted { about, profile, usage, took_ms })?;
+        Ok(api::Nothing {})
+    }
+}

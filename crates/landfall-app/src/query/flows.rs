@@ -1,0 +1,74 @@
+//! Flows for people who choose or write one.
+
+use landfall_api::{self as api, Problem, ProblemCode, nearest};
+use landfall_engine::flows::{self, Loaded};
+use landfall_engine::model::flow::{mermaid, text};
+
+use crate::project::place::Place;
+use crate::project::problems;
+
+fn load(place: &Place) -> Loaded {
+    flows::load(Some(&place.root.join(".landfall/flows")))
+}
+
+pub(crate) fn list(place: &Place) -> Result<api::FlowList, Problem> {
+    let loaded = load(place);
+    if !loaded.errors.is_empty() {
+        return Err(problems::flow(&loaded.errors));
+    }
+    let settings =
+        landfall_engine::engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
+    let built_in = flows::built_in();
+    let lines = loaded.flows.iter().map(|(name, flow)| {
+        let own = loaded.sources.get(name) != built_in.get(name);
+        api::FlowLine {
+            name: name.clone(),
+            about: flow.about.clone(),
+            origin: if own { api::FlowOrigin::Project } else { api::FlowOrigin::BuiltIn },
+            steps: flow.steps.iter().map(|step| step.name.as_str().to_owned()).collect(),
+            default: *name == settings.project.flow,
+            not_yet: flow
+                .follows_an_issue()
+                .then(|| "it follows an issue: `landfall auto` makes its tasks".to_owned()),
+        }
+    });
+    Ok(api::FlowList { flows: lines.collect() })
+}
+
+pub(crate) fn show(place: &Place, asked: &api::FlowShow) -> Result<api::FlowDrawing, Problem> {
+    let loaded = load(place);
+    let name = &asked.name;
+    let text = match (asked.form, loaded.flows.get(name), loaded.sources.get(name)) {
+        (api::FlowForm::Source, _, Some(source)) => source.clone(),
+        (api::FlowForm::Text, Some(flow), _) => text(flow),
+        (api::FlowForm::Mermaid, Some(flow), _) => mermaid(flow),
+        (_, None, Some(_)) => return Err(problems::flow(&loaded.errors)),
+        (_, _, None) => {
+            let known: Vec<&str> = loaded.sources.keys().map(String::as_str).collect();
+            let list = known.join(", ");
+            let hint = match nearest(&known, name) {
+                Some(word) => format!("did you mean `{word}`? known: {list}"),
+                None => format!("known: {list}"),
+            };
+            return Err(
+                Problem::new(ProblemCode::UnknownFlow, format!("there is no flow `{name}`")).hint(hint)
+            );
+        }
+    };
+    Ok(api::FlowDrawing { name: name.clone(), form: asked.form, text })
+}
+
+pub(crate) fn check(asked: &api::FlowCheck) -> api::FlowChecked {
+    let problems = match flows::parse(&asked.text, &asked.name) {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors
+            .into_iter()
+            .map(|error| api::FlowProblem {
+                line: error.line.and_then(|line| u32::try_from(line).ok()),
+                message: error.message,
+                hint: error.hint,
+            })
+            .collect(),
+    };
+    api::FlowChecked { name: asked.name.clone(), problems }
+}

@@ -1,0 +1,438 @@
+//! Everything that waits for a person, with what can be done about each.
+
+use std::collections::BTreeMap;
+
+use landfall_api::{self as api, Action, InboxKind, Problem, Request, ReviewSaid};
+use landfall_engine::model::issue::LeftBox;
+use landfall_engine::model::{State, Status, Task, Wait, review};
+use landfall_engine::store::{Reader, TaskRow};
+
+use crate::project::query_context::Query;
+use crate::project::{conversions, problems, task_cache};
+use crate::query::{open_acceptance, reviews};
+
+const PAGE: u32 = 100;
+const PAGE_MAX: u32 = 1_000;
+const CHOICES_MAX: usize = 9; // as many as there are keys
+const CHOICE_CHARS_MAX: usize = 120;
+
+pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::Inbox, Problem> {
+    let Some(reader) = look.place.reader()? else {
+        return match asked.task {
+            Some(task) => Err(problems::unknown_task(conversions::model_task(task))),
+            None => Ok(api::Inbox { seq: 0, counts: BTreeMap::new(), items: Vec::new(), more: 0 }),
+        };
+    };
+    let of = |error| problems::store(&error);
+    let seq = reader.head().map_err(of)?.seq.0;
+    let limit = if asked.limit == 0 { PAGE } else { asked.limit.min(PAGE_MAX) };
+    let wanted = |kind: InboxKind| asked.kinds.is_empty() || asked.kinds.contains(&kind);
+    let mut counts: BTreeMap<InboxKind, u64> = BTreeMap::new();
+    let mut rows: Vec<(InboxKind, TaskRow)> = Vec::new();
+    let mut items = Vec::new();
+    match asked.task.map(conversions::model_task) {
+        Some(id) => {
+            let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
+            let owed = reviews::owed(&reader)?.contains(&id).then_some(InboxKind::Owed);
+            let left = open_acceptance::all(look.place, &reader)?.into_iter().find(|it| it.row.id == id);
+            if let Some(left) = left.filter(|_| wanted(InboxKind::Acceptance)) {
+                counts.insert(InboxKind::Acceptance, 1);
+                items.push(of_issue(&reader, &left)?);
+            }
+            if let Some(kind) = kind_of(&row).or(owed).filter(|kind| wanted(*kind)) {
+                counts.insert(kind, 1);
+                rows.push((kind, row));
+            }
+        }
+        None => {
+            let waits = reader.waits().map_err(of)?;
+            for (word, many) in waits {
+                let Some(kind) = word.parse().ok().and_then(kind_of_wait).filter(|kind| wanted(*kind)) else {
+                    continue;
+                };
+                *counts.entry(kind).or_default() += many;
+                rows.extend(reader.waiting_for(&word, limit).map_err(of)?.into_iter().map(|row| (kind, row)));
+            }
+            let by_status = reader.counts().map_err(of)?;
+            for (status, kind) in [
+                (Status::Review, InboxKind::Review),
+                (Status::Blocked, InboxKind::Blocked),
+                (Status::Failed, InboxKind::Failed),
+                (Status::Timeout, InboxKind::Failed),
+            ] {
+                if wanted(kind) && by_status.of(status) > 0 {
+                    *counts.entry(kind).or_default() += by_status.of(status);
+                    rows.extend(
+                        reader.of_status(status, limit).map_err(of)?.into_iter().map(|row| (kind, row)),
+                    );
+                }
+            }
+            if wanted(InboxKind::Owed) {
+                let owed = reviews::owed(&reader)?;
+                if !owed.is_empty() {
+                    counts.insert(InboxKind::Owed, owed.len() as u64);
+                    let some = &owed[..owed.len().min(limit as usize)];
+                    rows.extend(
+                        reader.rows_of(some).map_err(of)?.into_iter().map(|row| (InboxKind::Owed, row)),
+                    );
+                }
+            }
+            if wanted(InboxKind::Acceptance) {
+                let left = open_acceptance::all(look.place, &reader)?;
+                if !left.is_empty() {
+                    counts.insert(InboxKind::Acceptance, left.len() as u64);
+                    for it in left.iter().take(limit as usize) {
+                        items.push(of_issue(&reader, it)?);
+                    }
+                }
+            }
+        }
+    }
+    for (kind, row) in rows {
+        items.extend(item(look, &reader, kind, &row)?);
+    }
+    if asked.task.is_none() && wanted(InboxKind::Escalation) {
+        let project = of_project(look)?;
+        if !project.is_empty() {
+            *counts.entry(InboxKind::Escalation).or_default() += project.len() as u64;
+            items.extend(project);
+        }
+    }
+    let urgency = |item: &api::InboxItem| match asked.order {
+        api::InboxOrder::Urgent => item.kind.urgency(),
+        api::InboxOrder::Oldest | api::InboxOrder::Newest => 0,
+    };
+    items.sort_by(|a, b| (urgency(a), a.since_ms, &a.key).cmp(&(urgency(b), b.since_ms, &b.key)));
+    if asked.order == api::InboxOrder::Newest {
+        items.reverse();
+    }
+    items.truncate(limit as usize);
+    let more = counts.values().sum::<u64>().saturating_sub(items.len() as u64);
+    Ok(api::Inbox { seq, counts, items, more })
+}
+
+fn kind_of_wait(wait: api::WaitFor) -> Option<InboxKind> {
+    match wait {
+        api::WaitFor::Question => Some(InboxKind::Question),
+        api::WaitFor::Login => Some(InboxKind::Login),
+        api::WaitFor::Conflict => Some(InboxKind::Conflict),
+        api::WaitFor::GateBroken | api::WaitFor::Disk => Some(InboxKind::Escalation),
+        api::WaitFor::Pause => Some(InboxKind::Paused),
+        api::WaitFor::Dependency
+        | api::WaitFor::Slot
+        | api::WaitFor::Quota
+        | api::WaitFor::Budget
+        | api::WaitFor::SubIssues
+        | api::WaitFor::Blockers
+        | api::WaitFor::Backoff => None,
+    }
+}
+
+fn kind_of(row: &TaskRow) -> Option<InboxKind> {
+    match row.status {
+        Status::Waiting => kind_of_wait(row.wait.as_deref()?.parse().ok()?),
+        Status::Review => Some(InboxKind::Review),
+        Status::Blocked => Some(InboxKind::Blocked),
+        Status::Failed | Status::Timeout => Some(InboxKind::Failed),
+        Status::Draft
+        | Status::Ready
+        | Status::Active
+        | Status::Landing
+        | Status::Done
+        | Status::Cancelled => None,
+    }
+}
+
+fn item(
+    look: &Query<'_>,
+    reader: &Reader,
+    kind: InboxKind,
+    row: &TaskRow,
+) -> Result<Option<api::InboxItem>, Problem> {
+    let Some(task) = task_cache::task(look.place, reader, row)? else { return Ok(None) };
+    // The fact that began it: what happens to the task meanwhile does not make it another need.
+    let fact = match kind {
+        InboxKind::Review => "review-wanted",
+        InboxKind::Blocked | InboxKind::Failed => "ended",
+        InboxKind::Owed => "review-owed",
+        InboxKind::Acceptance => "landed",
+        InboxKind::Question
+        | InboxKind::Login
+        | InboxKind::Conflict
+        | InboxKind::Escalation
+        | InboxKind::Paused => "waited",
+    };
+    let mut made = plain(reader, kind, fact, row, &task)?;
+    fill(&mut made, &task);
+    Ok(Some(made))
+}
+
+/// What is left of an issue that landed.
+fn of_issue(reader: &Reader, left: &open_acceptance::Left) -> Result<api::InboxItem, Problem> {
+    let open_acceptance::Left { row, task, text, issue, boxes } = left;
+    let again = api::Retry { tasks: vec![conversions::task_id(row.id)], fresh: false, note: None };
+    let mut actions =
+        vec![Action::new("Look at it again, and close it if all holds", &Request::Retry(again))];
+    for left_box in boxes.iter().filter(|left_box| left_box.by_hand) {
+        let label = format!("Tick box {}: {}", left_box.place, left_box.text);
+        let asked = api::IssueTick {
+            issue: api::IssueNumber(*issue),
+            named: name_of_box(left_box, boxes),
+            open: false,
+        };
+        actions.push(Action::new(&label, &Request::IssueTick(asked)));
+    }
+    Ok(api::InboxItem {
+        text: text.clone(),
+        commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
+        actions,
+        ..plain(reader, InboxKind::Acceptance, "landed", row, task)?
+    })
+}
+
+/// What a box is called by. Its words name it even if boxes before it come or go meanwhile; its place is the name where words do
+/// not tell it from another.
+fn name_of_box(named: &LeftBox, boxes: &[LeftBox]) -> String {
+    let same = |other: &&LeftBox| other.text.to_lowercase() == named.text.to_lowercase();
+    let is_number = named.text.trim().bytes().all(|byte| byte.is_ascii_digit());
+    match is_number || boxes.iter().filter(same).count() > 1 {
+        true => named.place.to_string(),
+        false => named.text.clone(),
+    }
+}
+
+/// A need of a task, without what is asked.
+fn plain(
+    reader: &Reader,
+    kind: InboxKind,
+    fact: &str,
+    row: &TaskRow,
+    task: &Task,
+) -> Result<api::InboxItem, Problem> {
+    let began = reader.last_of(row.id, fact).map_err(|error| problems::store(&error))?;
+    let (seq, since) = began.unwrap_or((row.seq, row.changed));
+    let id = conversions::task_id(row.id);
+    Ok(api::InboxItem {
+        key: format!("{}-{id}-{seq}", kind.word()),
+        kind,
+        task: Some(id),
+        title: row.title.clone(),
+        text: String::new(),
+        step: task.step().map(|step| step.as_str().to_owned()),
+        since_ms: since.0,
+        until_ms: None,
+        overdue: String::new(),
+        choices: Vec::new(),
+        concerns: Vec::new(),
+        findings: Vec::new(),
+        reply: None,
+        files: Vec::new(),
+        commit: None,
+        actions: Vec::new(),
+    })
+}
+
+/// What is asked, and what can be done.
+fn fill(item: &mut api::InboxItem, task: &Task) {
+    let id = conversions::task_id(task.id);
+    let answer = |label: &str, text: &str| {
+        Action::new(label, &Request::Answer(api::Answer { task: id, text: text.to_owned() }))
+    };
+    let retry = |label: &str, fresh: bool| {
+        Action::new(label, &Request::Retry(api::Retry { tasks: vec![id], fresh, note: None })).fill(
+            "/note",
+            "What the agent should know this time",
+            false,
+        )
+    };
+    let cancel = || {
+        Action::new(
+            "Cancel the task",
+            &Request::Cancel(api::Cancel { tasks: vec![id], reason: None, cleanup: false }),
+        )
+        .fill("/reason", "Why", false)
+        .confirm()
+    };
+    match &task.state {
+        State::Waiting { wait, .. } => match wait {
+            Wait::Question { text } => {
+                item.text.clone_from(text);
+                item.choices = choices(text);
+                item.actions.push(answer("Answer", "").fill("/text", "Your answer", true));
+                item.actions.push(cancel());
+            }
+            Wait::Login { account, detail, asker } => {
+                item.text = format!("the account `{account}` wants a login: {detail}");
+                let done = api::Answer { task: conversions::task_id(*asker), text: "done".to_owned() };
+                item.actions.push(Action::new("I have logged in", &Request::Answer(done)));
+            }
+            Wait::Conflict { base, files, until, overdue } => {
+                item.text = format!("it conflicts with {} in {}", base.short(), files.join(", "));
+                item.files.clone_from(files);
+                item.commit = Some(base.as_str().to_owned());
+                item.until_ms = Some(until.0);
+                item.overdue = overdue.sentence().to_owned();
+                item.actions = vec![
+                    answer("I have resolved it", "resolved"),
+                    answer("Say how; the agent does it", "").fill("/text", "How to resolve it", true),
+                    retry("Begin anew on the base", true).confirm(),
+                    cancel(),
+                ];
+            }
+            Wait::GateBroken { command, detail } => {
+                item.text = format!("the check `{command}` cannot be trusted: {detail}");
+                item.actions = vec![retry("The check is mended: go on", false), cancel()];
+            }
+            Wait::Disk { detail } => {
+                item.text = format!("there is too little room on the disk: {detail}");
+                item.actions = vec![retry("There is room: go on", false)];
+            }
+            Wait::Pause => {
+                item.text = "it is paused by a person".to_owned();
+                item.actions = vec![retry("Go on", false), cancel()];
+            }
+            Wait::Dependency(_)
+            | Wait::Slot
+            | Wait::Turn(_)
+            | Wait::Quota { .. }
+            | Wait::Budget { .. }
+            | Wait::Parts
+            | Wait::Blockers { .. }
+            | Wait::Backoff { .. } => {}
+        },
+        State::Review { .. } => {
+            item.text = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+            positions(item, task);
+            item.actions = reviews(id, true);
+        }
+        State::Ended(ending) if conversions::gave_up(task) => {
+            item.text = match ending.detail.as_str() {
+                "" => ending.code.word().to_owned(),
+                detail => format!("{}: {detail}", ending.code.word()),
+            };
+            item.actions = vec![retry("Try again", false), retry("Try again from the base", true)];
+            if task.issue.is_none() && task.landed.is_none() {
+                let asked = api::Accept { tasks: vec![id], reason: String::new() };
+                let accept = Action::new("It is already done", &Request::Accept(asked));
+                item.actions.push(accept.fill("/reason", "Why it is already done", true));
+            }
+            item.actions.push(cancel());
+        }
+        State::Ended(_) | State::Draft | State::Ready { .. } | State::Active { .. } => {
+            if let Some(landed) = &task.landed {
+                item.text = format!("landed as {}; somebody is to look at it", landed.commit.short());
+                item.commit = Some(landed.commit.as_str().to_owned());
+            }
+            positions(item, task);
+            item.actions = reviews(id, false);
+        }
+    }
+}
+
+/// What the reviewing agent found, and what the one that did the work says.
+fn positions(item: &mut api::InboxItem, task: &Task) {
+    item.concerns = task.concerns.iter().map(conversions::concern).collect();
+    item.findings = review::blocking(&task.findings).map(ToString::to_string).collect();
+    item.reply = task.reply.clone().filter(|reply| !reply.is_empty());
+}
+
+fn reviews(id: api::TaskId, before: bool) -> Vec<Action> {
+    let say = |label: &str, said: ReviewSaid| {
+        Action::new(label, &Request::Review(api::ReviewAsked { tasks: vec![id], said }))
+    };
+    let changes =
+        ReviewSaid::Changes { issues: Vec::new(), note: String::new(), redo: api::Redo::Keep, hint: None };
+    vec![
+        say("Approve", ReviewSaid::Approve { note: String::new() }),
+        say("Ask for changes", changes).fill("/said/note", "What is to be changed", true),
+        say(
+            if before { "Reject" } else { "Reject and take back" },
+            ReviewSaid::Reject { note: String::new() },
+        )
+        .fill("/said/note", "Why it is not wanted", true)
+        .confirm(),
+        say("Later", ReviewSaid::Defer),
+    ]
+}
+
+/// Answers a question offers by listing them: `- tabs`, `1. tabs`, `a) tabs`.
+fn choices(text: &str) -> Vec<String> {
+    let listed = |line: &str| -> Option<String> {
+        let line = line.trim();
+        let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or_else(|| {
+            let (mark, rest) = line.split_once(['.', ')'])?;
+            let short = !mark.is_empty() && mark.len() <= 2;
+            (short && mark.bytes().all(|byte| byte.is_ascii_alphanumeric()) && rest.starts_with(' '))
+                .then_some(rest)
+        })?;
+        Some(rest.trim().chars().take(CHOICE_CHARS_MAX).collect::<String>()).filter(|it| !it.is_empty())
+    };
+    let found: Vec<String> = text.lines().filter_map(listed).take(CHOICES_MAX).collect();
+    if found.len() > 1 { found } else { Vec::new() }
+}
+
+/// What the engine cannot decide about the whole project.
+fn of_project(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
+    let status = look.status()?;
+    let made = |key: String, title: &str, text: String, since_ms: i64, actions: Vec<Action>| api::InboxItem {
+        key,
+        kind: InboxKind::Escalation,
+        task: None::<api::TaskId>,
+        title: title.to_owned(),
+        text,
+        step: None,
+        since_ms,
+        until_ms: None,
+        overdue: String::new(),
+        choices: Vec::new(),
+        concerns: Vec::new(),
+        findings: Vec::new(),
+        reply: None,
+        files: Vec::new(),
+        commit: None,
+        actions,
+    };
+    let mut found = Vec::new();
+    if let Some(hold) = status.queue.as_ref().and_then(|queue| queue.hold.as_ref()) {
+        let resume = |keep_landed| Request::QueueResume(api::QueueResume { keep_landed });
+        let mut actions = vec![Action::new("Resume the queue", &resume(false))];
+        if hold.why == "rewritten" {
+            actions = vec![
+                Action::new("Take the branch as it is", &resume(false)).confirm(),
+                Action::new("Bring it together with what landed", &resume(true)),
+            ];
+        }
+        let text = format!("{}\n{}", hold.reason, hold.hint);
+        let item = made(
+            format!("queue-{}", hold.since_ms),
+            "The landing queue is held",
+            text,
+            hold.since_ms,
+            actions,
+        );
+        found.push(api::InboxItem { until_ms: hold.until_ms, ..item });
+    }
+    if let Some(pause) = status.pilot.as_ref().and_then(|pilot| pilot.pause.as_ref()) {
+        found.push(made(
+            format!("pause-{}", pause.since_ms),
+            "The run begins nothing new",
+            pause.reason.clone(),
+            pause.since_ms,
+            vec![Action::new("Resume", &Request::Resume(api::Nothing {}))],
+        ));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::choices;
+
+    #[test]
+    fn a_question_that_lists_answers_offers_them() {
+        assert_eq!(choices("Which?\n- tabs\n- spaces\n"), ["tabs", "spaces"]);
+        assert_eq!(choices("1. tabs\n2) spaces"), ["tabs", "spaces"]);
+        assert!(choices("Tabs or spaces?").is_empty());
+        assert!(choices("e.g. this\nv1.2 is out").is_empty());
+    }
+}

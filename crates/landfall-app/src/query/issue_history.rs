@@ -1,0 +1,269 @@
+//! What happened to issues: the log of each, what they come to together, and what their agents propose when they look back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::engine::load_settings;
+use landfall_engine::host::git::{Git, Oid, Repo, Store};
+use landfall_engine::improve::{self, Origin, Proposal};
+use landfall_engine::model::haul::Hauls;
+use landfall_engine::model::issue::{self, Paper, Source, Trace};
+use landfall_engine::model::{Fact, Status, Task, TaskId, Timestamp};
+use landfall_engine::store::{Reader, Seq};
+
+use crate::project::place::Place;
+use crate::project::{clock, conversions, problems};
+use crate::query::{backlog, issues};
+
+/// The name of the fact that a task begins to follow an issue with.
+const FOLLOWS: &str = "issue-wanted";
+const DAY_MS: i64 = 86_400_000;
+
+const DAYS: u32 = 30;
+const DAYS_MAX: u32 = 366;
+const LINES: u32 = 1_000; // a page, where nobody says how long it is to be
+const LINES_MAX: u32 = 10_000; // some megabytes of JSON
+
+/// A page of the log of issues, oldest line first; of all that were ever followed, if none is named.
+pub(crate) fn events(place: &Place, asked: &api::IssueEventsAsked) -> Result<api::IssueEvents, Problem> {
+    let numbers = &asked.issue;
+    let all = trails(place, None)?;
+    for number in numbers {
+        if !all.iter().any(|(known, _)| known == number) {
+            let what = format!("no task follows #{number}, so nothing has happened to it here");
+            return Err(Problem::new(ProblemCode::NotFound, what)
+                .hint(format!("`landfall auto {number}` follows it")));
+        }
+    }
+    let wanted = |number: &u64| numbers.is_empty() || numbers.contains(number);
+    let mut lines: Vec<(Timestamp, api::IssueTrace)> = Vec::new();
+    for (number, trail) in all.iter().filter(|(number, _)| wanted(number)) {
+        lines.extend(trail.iter().map(|trace| (trace.at, line(*number, trace))));
+    }
+    lines.sort_by_key(|(at, _)| *at); // stable: within one moment each issue keeps its order
+    let count = if asked.limit == 0 { LINES } else { asked.limit.min(LINES_MAX) } as usize;
+    let from = usize::try_from(asked.after.unwrap_or(0)).unwrap_or(usize::MAX).min(lines.len());
+    let until = from.saturating_add(count).min(lines.len());
+    let next = (until < lines.len()).then_some(until as u64);
+    let events = lines.drain(from..until).map(|(_, line)| line).collect();
+    Ok(api::IssueEvents { events, next })
+}
+
+fn line(issue: u64, trace: &Trace) -> api::IssueTrace {
+    let fields = trace.what.fields().into_iter().filter(|(_, value)| !value.is_empty());
+    api::IssueTrace {
+        ts: utc(trace.at),
+        issue,
+        event: trace.what.word().to_owned(),
+        session_id: trace.run.map(|run| run.to_string()).unwrap_or_default(),
+        fields: fields.map(|(name, value)| (name.to_owned(), value)).collect(),
+    }
+}
+
+fn utc(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| format!("{at:.3}"))
+}
+
+/// What happened to issues in the last days, summed up.
+pub(crate) fn rollup(place: &Place, asked: api::RollupAsked) -> Result<Box<api::Rollup>, Problem> {
+    let days = if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) };
+    let since = Timestamp(clock::now_ms() - i64::from(days) * DAY_MS);
+    let all = trails(place, Some(since))?;
+    let sum = issue::rollup(all.iter().map(|(number, trail)| (*number, &trail[..])), since);
+    let hauls = match place.reader()? {
+        Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
+        None => Hauls::default(),
+    };
+    let batches = |it: &issue::SessionRow| -> Vec<String> {
+        let of = hauls.all().iter().filter(|haul| haul.begun <= it.until);
+        of.filter(|haul| haul.issues.iter().any(|number| it.issues.contains(number)))
+            .map(|haul| haul.id.to_string())
+            .collect()
+    };
+    let count = |(what, count): (String, u64)| api::RollupCount { what, count };
+    let sessions = sum.sessions.iter().map(|it| api::RollupSession {
+        session: it.run.to_string(),
+        batches: batches(it),
+        from_ms: it.from.0,
+        until_ms: it.until.0,
+        issues: it.issues.iter().copied().collect(),
+        done: it.done,
+        failed: it.failed,
+    });
+    Ok(Box::new(api::Rollup {
+        from_ms: since.0,
+        sessions: sessions.collect(),
+        phases: sum.phases.into_iter().map(phase).collect(),
+        recoveries: sum.recoveries.into_iter().map(recovery).collect(),
+        anomalies: sum.anomalies.into_iter().map(count).collect(),
+        interventions: sum.interventions.into_iter().map(count).collect(),
+        tokens: sum.tokens.into_iter().map(tokens).collect(),
+    }))
+}
+
+fn phase(it: issue::PhaseRow) -> api::RollupPhase {
+    api::RollupPhase {
+        phase: it.phase,
+        begun: it.begun,
+        count: it.count,
+        median_ms: it.median_ms,
+        p95_ms: it.p95_ms,
+        worked_ms: it.worked_ms,
+        waited_ms: it.waits.iter().map(|(_, ms)| ms).sum(),
+        waits: it
+            .waits
+            .iter()
+            .map(|(what, ms)| api::RollupWait { what: what.word().to_owned(), ms: *ms })
+            .collect(),
+    }
+}
+
+fn recovery(it: issue::RecoveryRow) -> api::RollupRecovery {
+    api::RollupRecovery { tier: it.tier, count: it.count, success: it.success, failed: it.failed }
+}
+
+fn tokens(it: issue::TokenRow) -> api::RollupTokens {
+    api::RollupTokens {
+        phase: it.phase,
+        model: it.model,
+        runs: it.runs,
+        tokens_in: it.usage.tokens_in,
+        tokens_cached: it.usage.tokens_cached,
+        tokens_out: it.usage.tokens_out,
+        cost_usd: conversions::usd(it.usage.micro_usd),
+    }
+}
+
+/// The log of every task that follows an issue, by the number of the issue; only of those to which something happened since then.
+fn trails(place: &Place, since: Option<Timestamp>) -> Result<Vec<(u64, Vec<Trace>)>, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for task in followed(&reader)? {
+        let Some(source) = Source::of(&task.spec.source) else { continue };
+        if since.is_some_and(|since| task.changed < since) {
+            continue;
+        }
+        all.push((source.number, trail(&reader, &task)?));
+    }
+    Ok(all)
+}
+
+fn trail(reader: &Reader, task: &Task) -> Result<Vec<Trace>, Problem> {
+    let events =
+        reader.events(Seq::ZERO, Some(task.id), u32::MAX).map_err(|error| problems::store(&error))?;
+    let facts = events.iter().filter_map(|(_, entry)| match &entry.fact {
+        Fact::Task(_, event) => Some((entry.at, event)),
+        Fact::Engine(_) => None,
+    });
+    Ok(issue::trail(task.flow.as_deref(), facts))
+}
+
+/// The tasks that follow issues.
+fn followed(reader: &Reader) -> Result<Vec<Task>, Problem> {
+    let of = |error| problems::store(&error);
+    let ids: BTreeSet<TaskId> = reader.tasks_with(FOLLOWS).map_err(of)?;
+    let mut tasks = Vec::new();
+    for id in ids {
+        tasks.extend(reader.task(id).map_err(of)?);
+    }
+    Ok(tasks)
+}
+
+/// What is worth saying about the issue of a task.
+pub(crate) fn look_back(
+    place: &Place,
+    reader: &Reader,
+    task: &Task,
+) -> Result<Option<issue::Lookback>, Problem> {
+    if task.issue.is_none() {
+        return Ok(None);
+    }
+    // A report is worth reading also where the repository cannot be asked.
+    let paper = paper(place, task).unwrap_or_default();
+    Ok(issue::lookback(task, &trail(reader, task)?, paper.as_ref()))
+}
+
+fn paper(place: &Place, task: &Task) -> Result<Option<Paper>, Problem> {
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
+    let Some((store, base)) = ground(place)? else { return Ok(None) };
+    Ok(improve::paper(&store, &base, &settings.spec_path, &place.folder.papers(), task))
+}
+
+/// The store and the base in it; none before anything was worked on.
+fn ground(place: &Place) -> Result<Option<(Store, Oid)>, Problem> {
+    if !place.folder.store().exists() {
+        return Ok(None);
+    }
+    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
+    let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problems::git(&error))?;
+    let base = store.base().map_err(|error| problems::git(&error))?;
+    Ok(base.map(|base| (store, base)))
+}
+
+/// Makes issues of what agents propose.
+pub(crate) fn file(place: &Place, asked: &api::ImprovementsFile) -> Result<api::ImprovementList, Problem> {
+    if asked.ids.is_empty() {
+        let none = Problem::new(ProblemCode::BadInput, "no proposal is named");
+        return Err(none.hint("`landfall issue proposals` lists them"));
+    }
+    proposals(place, &asked.ids)
+}
+
+/// What agents propose; of those that `file` names, issues are made first.
+pub(crate) fn proposals(place: &Place, file: &[String]) -> Result<api::ImprovementList, Problem> {
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
+    let mut all = match ground(place)? {
+        Some((store, base)) => {
+            improve::in_specs(&store, &base, &settings.spec_path).map_err(|error| problems::git(&error))?
+        }
+        None => Vec::new(),
+    };
+    if let Some(reader) = place.reader()? {
+        let mut tasks = followed(&reader)?;
+        let known: BTreeSet<TaskId> = tasks.iter().map(|task| task.id).collect();
+        for row in backlog::rows(&reader)? {
+            if row.status == Status::Draft && !known.contains(&row.id) {
+                tasks.extend(reader.task(row.id).map_err(|error| problems::store(&error))?);
+            }
+        }
+        all.extend(improve::of_tasks(&place.folder.papers(), &tasks));
+    }
+    let all = improve::merged(all);
+    let chosen = file.iter().map(|id| chosen(&all, id)).collect::<Result<Vec<&Proposal>, Problem>>()?;
+    let failed = |error| issues::tracker_problem(&error);
+    let mut known: BTreeMap<String, u64> = BTreeMap::new();
+    // One that nobody wants is asked only to say so.
+    if !file.is_empty() || settings.kind.is_some() && !all.is_empty() {
+        let tracker = issues::open(place)?;
+        known = improve::open_issues(&*tracker).map_err(failed)?;
+        for proposal in chosen {
+            let (number, _) = improve::file(&*tracker, &known, proposal).map_err(failed)?;
+            known.insert(proposal.id.clone(), number);
+        }
+    }
+    let shown = |it: &Proposal| api::Improvement {
+        id: it.id.clone(),
+        tier: it.tier.word().to_owned(),
+        title: it.title.clone(),
+        text: it.text.clone(),
+        from: it.from(),
+        issue: known.get(&it.id).copied(),
+        draft: match &it.origin {
+            Origin::Recovery { draft } => Some(conversions::task_id(*draft)),
+            Origin::Spec { .. } | Origin::Paper { .. } => None,
+        },
+    };
+    Ok(api::ImprovementList { proposals: all.iter().map(shown).collect() })
+}
+
+/// The proposal that a person means.
+fn chosen<'a>(all: &'a [Proposal], id: &str) -> Result<&'a Proposal, Problem> {
+    let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
+    let fits: Vec<&Proposal> = all.iter().filter(|it| !id.is_empty() && it.id.starts_with(id)).collect();
+    match fits[..] {
+        [one] => Ok(one),
+        [] => Err(bad(format!("there is no proposal `{id}`")).hint("`landfall issue proposals` lists them")),
+        _ => Err(bad(format!("`{id}` is the beginning of {} proposals", fits.len())).hint("say more of it")),
+    }
+}

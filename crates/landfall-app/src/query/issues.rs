@@ -1,0 +1,621 @@
+//! Issues of the project's tracker, read and changed for a person. The tracker orders those who write; the engine is not asked.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::engine::load_settings;
+use landfall_engine::exchange::branch_of;
+use landfall_engine::model::Size;
+use landfall_engine::model::acceptance::{Criteria, VerifyKind, find_box, tick as tick_lines, untick};
+use landfall_engine::model::haul::Live;
+use landfall_engine::model::issue::Phase;
+use landfall_engine::settings::Settings;
+use landfall_engine::tracker::nudges::{self, NotHeard};
+use landfall_engine::tracker::{self, Around, Standing};
+use landfall_text::pluralize;
+use landfall_trackers::github::webhook::{Deliveries, Delivery, DeliveryError};
+use landfall_trackers::tracker::PHASE_FAMILY;
+use landfall_trackers::tracker::{
+    Answer, Check, CheckState, CloseWhy, Comment, Conclusion, Issue, IssueEdit, IssueFilter, IssueNumber,
+    IssueState, Label, Marker, NameError, NewIssue, Place as IssuePlace, PrNumber, PrState, PullRequest,
+    Review, ReviewVerdict, SIZE_FAMILY, Thread, Title, Tracker, TrackerError, shown,
+};
+
+use crate::project::open_tracker::Opened;
+use crate::project::place::Place;
+use crate::project::{clock, conversions, problems, trust};
+
+const LISTED_MAX: u32 = 1_000; // a forge is asked once for each hundred, and lets us ask so often an hour
+
+/// What is to become of an issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum IssueChange {
+    /// Something is said about it.
+    Comment(String),
+    /// It is done.
+    Close,
+    /// Nobody will do it.
+    Drop,
+    /// It is open again.
+    Reopen,
+    /// Several things about it change.
+    Edit(api::IssueEdit),
+    /// A box is ticked, or opened again.
+    Tick {
+        /// Its place among the boxes, or words of it.
+        named: String,
+        /// Whether it is opened again.
+        open: bool,
+    },
+}
+
+/// Makes an issue.
+pub(crate) fn make(place: &Place, asked: &api::IssueNew) -> Result<api::IssueMade, Problem> {
+    let labels = new_labels(&asked.labels)?;
+    let parent = asked.parent.map(|it| number(it.0)).transpose()?;
+    let blockers = asked.blocked_by.iter().map(|it| number(it.0)).collect::<Result<Vec<_>, _>>()?;
+    if asked.title.trim().is_empty() {
+        return Err(untitled());
+    }
+    let tracker = open(place)?;
+    // What it is part of or waits for is there, or nothing is made.
+    for other in parent.iter().chain(&blockers) {
+        tracker.issue(*other).map_err(|error| tracker_problem(&error))?;
+    }
+    let made = tracker.create_issue(&NewIssue {
+        marker: marker(&[&asked.title, &asked.body]),
+        title: Title::of(&asked.title),
+        body: asked.body.clone(),
+        labels,
+    });
+    let issue = made.map_err(|error| tracker_problem(&error))?.into_inner();
+    let number = issue.number;
+    let rest = || -> Answer<()> {
+        if let Some(size) = asked.size {
+            tracker.set_size(number, conversions::model_size(size))?;
+        }
+        if let Some(parent) = parent {
+            tracker.add_child(parent, number)?;
+        }
+        for blocker in blockers {
+            tracker.add_blocker(number, blocker)?;
+        }
+        Ok(())
+    };
+    rest().and_then(|()| line_now(&*tracker, number)).map(|issue| api::IssueMade { issue }).map_err(|error| {
+        let problem = tracker_problem(&error);
+        Problem {
+            message: format!("{number} is made, but not all that was asked: {}", problem.message),
+            ..problem
+        }
+    })
+}
+
+fn untitled() -> Problem {
+    Problem::new(ProblemCode::BadInput, "an issue needs a title")
+}
+
+/// The issues there are.
+pub(crate) fn list(place: &Place, asked: &api::IssuesAsked) -> Result<api::IssueList, Problem> {
+    if asked.limit > LISTED_MAX {
+        let what = format!("at most {LISTED_MAX} issues are listed at once");
+        return Err(Problem::new(ProblemCode::BadInput, what).hint("name labels to see fewer of them"));
+    }
+    let filter = IssueFilter {
+        only_open: !asked.all,
+        labels: labels(&asked.labels)?,
+        most: usize::try_from(asked.limit).unwrap_or(usize::MAX),
+    };
+    let standing = look(place)?.ok_or_else(nowhere)?;
+    let tracker = open(place)?;
+    let found = || -> Answer<_> { Ok((tracker.issues(&filter)?, tracker.unreadable()?)) };
+    let (issues, unreadable) = found().map_err(|error| tracker_problem(&error))?;
+    Ok(api::IssueList {
+        unreadable: unreadable.iter().map(unread).collect(),
+        tracker: standing.kind.to_owned(),
+        place: standing.place,
+        issues: issues.iter().map(|issue| line(issue, None)).collect(),
+    })
+}
+
+fn unread(error: &TrackerError) -> api::UnreadableIssue {
+    match error {
+        TrackerError::Malformed { what, why } => {
+            api::UnreadableIssue { what: what.clone(), why: why.clone() }
+        }
+        other => api::UnreadableIssue { what: String::new(), why: other.to_string() },
+    }
+}
+
+/// Everything about a pull request, or about the one of an issue.
+pub(crate) fn pull_request(place: &Place, asked: u64) -> Result<api::PullRequestDetail, Problem> {
+    let number = number(asked)?;
+    let pr = PrNumber::new(asked).expect("an issue has such a number, too");
+    let tracker = open(place)?;
+    let found = match tracker.pull_request(pr) {
+        // They are counted together: whoever names an issue means the pull request of its branch.
+        Err(TrackerError::NotFound { .. }) => {
+            let of_issue = || -> Answer<Option<PullRequest>> {
+                tracker.issue(number)?;
+                Ok(tracker.pull_requests_of(&branch_of(number, place.folder.side()))?.into_iter().next())
+            };
+            match of_issue().map_err(|error| tracker_problem(&error))? {
+                Some(pull) => Ok(pull),
+                None => {
+                    let what = format!("issue {number} has no pull request");
+                    return Err(Problem::new(ProblemCode::NotFound, what)
+                        .hint(format!("`landfall show '#{asked}'` says how far it has come")));
+                }
+            }
+        }
+        other => other,
+    };
+    found.and_then(|pull| pull_detail(&*tracker, pull)).map_err(|error| tracker_problem(&error))
+}
+
+fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> Answer<api::PullRequestDetail> {
+    let review = |it: Review| api::PullRequestReview {
+        verdict: match it.verdict {
+            ReviewVerdict::Approved => "approved",
+            ReviewVerdict::ChangesRequested => "changes-requested",
+            ReviewVerdict::Commented => "commented",
+            ReviewVerdict::Dismissed => "dismissed",
+            ReviewVerdict::Pending => "pending",
+        }
+        .to_owned(),
+        body: unsigned(&it.body),
+        author: it.author,
+        commit: it.commit.map(|commit| commit.to_string()),
+    };
+    let check = |it: Check| api::PullRequestCheck { state: check_word(it.state).to_owned(), name: it.name };
+    let (state, merged) = match &pull.state {
+        PrState::Draft => ("draft", None),
+        PrState::Open => ("open", None),
+        PrState::Closed => ("closed", None),
+        PrState::Merged { commit } => ("merged", commit.as_ref().map(ToString::to_string)),
+    };
+    Ok(api::PullRequestDetail {
+        number: pull.number.get(),
+        state: state.to_owned(),
+        merged,
+        reviews: tracker.reviews(pull.number)?.into_iter().map(review).collect(),
+        checks: tracker.checks(&pull.head_sha)?.into_iter().map(check).collect(),
+        comments: tracker.comments(Thread::PullRequest(pull.number))?.into_iter().map(comment).collect(),
+        branch: pull.head.map(|branch| branch.to_string()),
+        base: pull.base.map(|branch| branch.to_string()),
+        head: pull.head_sha.to_string(),
+        author: pull.author,
+        created_ms: pull.created.0,
+        url: pull.url,
+        body: unsigned(&pull.body),
+        title: pull.title,
+    })
+}
+
+fn check_word(state: CheckState) -> &'static str {
+    match state {
+        CheckState::Waiting => "waiting",
+        CheckState::Running => "running",
+        CheckState::Done(Conclusion::Success) => "success",
+        CheckState::Done(Conclusion::Failure) => "failure",
+        CheckState::Done(Conclusion::Neutral) => "neutral",
+        CheckState::Done(Conclusion::Cancelled) => "cancelled",
+        CheckState::Done(Conclusion::Skipped) => "skipped",
+        CheckState::Done(Conclusion::TimedOut) => "timed-out",
+        CheckState::Done(Conclusion::ActionRequired) => "action-required",
+        CheckState::Done(Conclusion::Stale) => "stale",
+        CheckState::Done(Conclusion::StartupFailure) => "startup-failure",
+    }
+}
+
+fn comment(it: Comment) -> api::IssueComment {
+    api::IssueComment { id: it.id, body: unsigned(&it.body), author: it.author, at_ms: it.created.0 }
+}
+
+/// Everything about one issue.
+pub(crate) fn show(place: &Place, asked: u64) -> Result<api::IssueDetail, Problem> {
+    let number = number(asked)?;
+    let tracker = open(place)?;
+    detail(&*tracker, number).map_err(|error| tracker_problem(&error))
+}
+
+/// Changes an issue.
+pub(crate) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<api::IssueChanged, Problem> {
+    let number = number(asked)?;
+    // Words are read before anybody is asked.
+    let (add, remove) = match change {
+        IssueChange::Edit(api::IssueEdit { title: Some(title), .. }) if title.trim().is_empty() => {
+            return Err(untitled());
+        }
+        IssueChange::Edit(edit) => (new_labels(&edit.add)?, labels(&edit.remove)?),
+        IssueChange::Comment(text) if text.trim().is_empty() => {
+            return Err(Problem::new(ProblemCode::BadInput, "there is nothing to say"));
+        }
+        IssueChange::Tick { .. }
+        | IssueChange::Comment(_)
+        | IssueChange::Close
+        | IssueChange::Drop
+        | IssueChange::Reopen => (BTreeSet::new(), BTreeSet::new()),
+    };
+    let tracker = open(place)?;
+    if let IssueChange::Tick { named, open } = change {
+        let text = tick(&*tracker, number, named, *open)?;
+        let issue = line_now(&*tracker, number).map_err(|error| tracker_problem(&error))?;
+        return Ok(api::IssueChanged { issue, text });
+    }
+    let done = || -> Answer<String> {
+        Ok(match change {
+            IssueChange::Tick { .. } => unreachable!("it was done above"),
+            IssueChange::Edit(edited) => edit(&*tracker, number, edited, (&add, &remove))?,
+            IssueChange::Comment(text) => {
+                tracker.comment(Thread::Issue(number), &marker(&[text]), text)?;
+                format!("{number} has one comment more")
+            }
+            IssueChange::Close => {
+                tracker.close_issue(number, CloseWhy::Done)?;
+                format!("{number} is closed as done")
+            }
+            IssueChange::Drop => {
+                tracker.close_issue(number, CloseWhy::NotPlanned)?;
+                format!("{number} is closed as not planned")
+            }
+            IssueChange::Reopen => {
+                tracker.reopen_issue(number)?;
+                format!("{number} is open")
+            }
+        })
+    };
+    let text = done().map_err(|error| tracker_problem(&error))?;
+    let issue = line_now(&*tracker, number).map_err(|error| tracker_problem(&error))?;
+    Ok(api::IssueChanged { issue, text })
+}
+
+/// Changes what was said of an issue, and says what is new about it.
+fn edit(
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+    edited: &api::IssueEdit,
+    (add, remove): (&BTreeSet<Label>, &BTreeSet<Label>),
+) -> Answer<String> {
+    let of = |others: &[api::IssueNumber]| {
+        others.iter().filter_map(|it| IssueNumber::new(it.0)).collect::<Vec<_>>()
+    };
+    let (block, unblock) = (of(&edited.block), of(&edited.unblock));
+    let before = tracker.issue(number)?;
+    for other in &block {
+        tracker.issue(*other)?; // one that is not there is told before anything is changed
+    }
+    if !unblock.is_empty() {
+        can_unblock(tracker, number, &unblock)?;
+    }
+    let mut news = Vec::new();
+    if edited.title.is_some() || edited.body.is_some() {
+        // What an issue is known again by stays on it, whatever it says.
+        let body = edited.body.as_ref().map(|body| match Marker::of(&before.body) {
+            Some((marker, _)) => marker.sign(body),
+            None => body.clone(),
+        });
+        tracker.edit_issue(number, &IssueEdit { title: edited.title.as_deref().map(Title::of), body })?;
+        news.extend(edited.title.as_ref().map(|_| "a new title".to_owned()));
+        news.extend(edited.body.as_ref().map(|_| "a new text".to_owned()));
+    }
+    if let Some(size) = edited.size {
+        tracker.set_size(number, conversions::model_size(size))?;
+        news.push(format!("the size {}", size.word()));
+    }
+    if !add.is_empty() || !remove.is_empty() {
+        let there = tracker.change_labels(number, add, remove)?;
+        news.push(match there.is_empty() {
+            true => "no labels".to_owned(),
+            false => format!("the labels {}", words(&there).join(", ")),
+        });
+    }
+    for other in &unblock {
+        tracker.remove_blocker(number, *other)?;
+    }
+    for other in &block {
+        tracker.add_blocker(number, *other)?;
+    }
+    let mut text = match news.is_empty() {
+        true if block.is_empty() && unblock.is_empty() => format!("{number} stays as it is"),
+        true => String::new(),
+        false => format!("{number} has {}", news.join(", ")),
+    };
+    if !block.is_empty() || !unblock.is_empty() {
+        let left = tracker.blocked_by(number)?;
+        let left: Vec<String> = left.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect();
+        let waits = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
+        let joint = if text.is_empty() { number.to_string() } else { text + ", and" };
+        text = format!("{joint} waits for {waits}");
+    }
+    Ok(text)
+}
+
+/// Whether an issue can be made to wait for these no longer, told before anything is changed. What it does not wait for is taken
+/// away already, if there is such an issue, or was before it moved.
+fn can_unblock(tracker: &dyn Tracker, number: IssueNumber, others: &[IssueNumber]) -> Answer<()> {
+    let waits = match tracker.blocked_by(number) {
+        Ok(waits) => waits,
+        // One of them is gone: that it is named is all that is left of it, and that can be taken away.
+        Err(TrackerError::NotFound { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for other in others {
+        if waits.iter().any(|it| it.place == IssuePlace::Here(*other)) {
+            continue;
+        }
+        match tracker.issue(*other) {
+            Ok(_) | Err(TrackerError::Moved { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Ticks a box, or opens it again.
+fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> Result<String, Problem> {
+    let failed = |error| tracker_problem(&error);
+    let issue = tracker.issue(number).map_err(failed)?;
+    // Which words are commands does not matter for where boxes are.
+    let criteria = Criteria::of(&issue.body, &BTreeSet::new());
+    let found = find_box(&criteria, named).map_err(|why| {
+        let all: Vec<String> =
+            (1..).zip(&criteria.items).map(|(place, it): (u32, _)| format!("{place}. {}", it.text)).collect();
+        let problem = Problem::new(ProblemCode::BadInput, format!("{number}: {why}"));
+        match all.is_empty() {
+            true => problem.hint("boxes are lines such as `- [ ] there is a README`"),
+            false => problem.hint(format!("its boxes: {}", all.join("; "))),
+        }
+    })?;
+    let which = BTreeSet::from([found.line]);
+    let body = if open { untick(&issue.body, &which) } else { tick_lines(&issue.body, &which) };
+    if body != issue.body {
+        tracker.edit_issue(number, &IssueEdit { title: None, body: Some(body) }).map_err(failed)?;
+    }
+    let left =
+        criteria.items.iter().filter(|it| if it.line == found.line { open } else { !it.ticked }).count();
+    let now = if open { "open" } else { "ticked" };
+    // A tick is somebody's word; where it says how it can be seen, that is what counts.
+    let looked_at = match found.kind {
+        VerifyKind::Auto if !open => {
+            "; it has a hint, so it is looked at all the same when the issue is verified, and what is seen counts"
+        }
+        VerifyKind::Auto | VerifyKind::Opportunistic | VerifyKind::Observation(_) | VerifyKind::Manual => "",
+    };
+    Ok(format!(
+        "{number}: \"{}\" is {now}; {} left{looked_at}",
+        found.text,
+        pluralize(left as u64, "open box").replace("boxs", "boxes")
+    ))
+}
+
+/// What can be said about the tracker without asking it; none if nobody wants one.
+pub(crate) fn look(place: &Place) -> Result<Option<Standing>, Problem> {
+    with(place, |settings, around| tracker::look(&settings.tracker, around))
+}
+
+const OPENED_FOR: Duration = Duration::from_secs(60); // whoever gives us another token does not wait long
+
+pub(crate) fn open(place: &Place) -> Result<Arc<dyn Tracker>, Problem> {
+    let mut of = blake3::Hasher::new();
+    of.update(place.settings_text().unwrap_or_default().as_bytes());
+    of.update(place.folder.project().as_os_str().as_bytes());
+    for (name, value) in place.environment() {
+        of.update(b"\n").update(name.as_bytes()).update(b"\n").update(value.as_bytes());
+    }
+    let of = of.finalize();
+    let mut opened = place.caches.tracker.lock();
+    if let Some(opened) = opened.as_ref().filter(|it| it.of == of && it.at.elapsed() < OPENED_FOR) {
+        return Ok(Arc::clone(&opened.tracker));
+    }
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
+    trust::check(place, &settings)?;
+    let tracker: Arc<dyn Tracker> = Arc::from(with_settings(place, &settings, tracker::open)?);
+    *opened = Some(Opened { at: Instant::now(), of, tracker: Arc::clone(&tracker) });
+    Ok(tracker)
+}
+
+fn with<T>(place: &Place, ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>) -> Result<T, Problem> {
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
+    with_settings(place, &settings, ask)
+}
+
+fn with_settings<T>(
+    place: &Place,
+    settings: &Settings,
+    ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>,
+) -> Result<T, Problem> {
+    let environment = place.environment();
+    let named = |name: &str| {
+        environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.to_string_lossy())
+    };
+    let author = ["GIT_AUTHOR_NAME", "USER", "LOGNAME"].into_iter().find_map(named);
+    let author = author.map_or_else(|| "a person".to_owned(), |name| shown(&name, 60));
+    let around =
+        Around { root: &place.root, folder: &place.folder, environment: &environment, author: &author };
+    ask(settings, &around).map_err(|error| {
+        // It is not opened for what settings say.
+        Problem { code: ProblemCode::SettingsBroken, ..tracker_problem(&error) }
+    })
+}
+
+/// Hears what a tracker sent by itself, unless it was heard before.
+pub(crate) fn hear(place: &Place, heard: &Mutex<Deliveries>, hook: &api::Hook) -> Result<(), Problem> {
+    let header =
+        |name: &str| hook.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    let delivery = Delivery::of(header, &hook.body);
+    let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
+    trust::check(place, &settings)?;
+    let settings = settings.tracker;
+    let environment = place.environment();
+    let around = Around { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
+    nudges::hear(&settings, &around, &hook.tracker, delivery, &mut |id| {
+        heard.lock().unwrap_or_else(PoisonError::into_inner).is_new(id)
+    })
+    .map_err(|error| {
+        let code = match &error {
+            NotHeard::NotSet => ProblemCode::NotFound,
+            NotHeard::NotBelieved(DeliveryError::Signature) => ProblemCode::Forbidden,
+            NotHeard::NotBelieved(DeliveryError::Repository(_) | DeliveryError::Malformed(_)) => {
+                ProblemCode::BadInput
+            }
+            NotHeard::Secret(_) | NotHeard::Mark(_) => ProblemCode::Internal,
+        };
+        Problem::new(code, error.to_string())
+    })
+}
+
+fn nowhere() -> Problem {
+    Problem::new(
+        ProblemCode::SettingsBroken,
+        "no tracker is wanted: `tracker.kind` in landfall.toml is `none`",
+    )
+    .hint("take it out; issues are files then")
+}
+
+fn detail(tracker: &dyn Tracker, number: IssueNumber) -> Answer<api::IssueDetail> {
+    let issue = tracker.issue(number)?;
+    let size = tracker.size(number)?.map(|seen| seen.size);
+    let mut notes = Vec::new();
+    let children = match issue.children {
+        0 => Vec::new(),
+        _ => match tracker.children(number) {
+            Ok(children) => children.iter().map(|child| line(&child.issue, None)).collect(),
+            Err(error @ TrackerError::Refused { .. }) => {
+                notes.push(error.to_string());
+                Vec::new()
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    let parent = match tracker.parent(number) {
+        Ok(parent) => parent,
+        Err(error @ (TrackerError::Refused { .. } | TrackerError::Forbidden { .. })) => {
+            notes.push(error.to_string());
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let blockers = if issue.blockers == Some(0) { Vec::new() } else { tracker.blocked_by(number)? };
+    let comments = if issue.comments == 0 { Vec::new() } else { tracker.comments(Thread::Issue(number))? };
+    Ok(api::IssueDetail {
+        body: unsigned(&issue.body),
+        created_ms: issue.created.0,
+        parent: parent.map(|place| place.to_string()),
+        children,
+        blocked_by: blockers
+            .into_iter()
+            .map(|blocker| api::IssueBlocker { issue: blocker.place.to_string(), open: blocker.open })
+            .collect(),
+        comments: comments.into_iter().map(comment).collect(),
+        notes,
+        issue: line(&issue, size.map(conversions::size)),
+    })
+}
+
+/// The text above the line we know our own texts by.
+fn unsigned(body: &str) -> String {
+    Marker::of(body).map_or(body, |(_, above)| above).to_owned()
+}
+
+fn line_now(tracker: &dyn Tracker, number: IssueNumber) -> Answer<api::IssueLine> {
+    let issue = tracker.issue(number)?;
+    let size = tracker.size(number)?.map(|seen| conversions::size(seen.size));
+    Ok(line(&issue, size))
+}
+
+fn line(issue: &Issue, size: Option<api::Size>) -> api::IssueLine {
+    api::IssueLine {
+        number: issue.number.get(),
+        title: issue.title.clone(),
+        state: match issue.state {
+            IssueState::Open => api::IssueState::Open,
+            IssueState::Closed { why: CloseWhy::Done, .. } => api::IssueState::Done,
+            IssueState::Closed { why: CloseWhy::NotPlanned, .. } => api::IssueState::NotPlanned,
+        },
+        labels: words(&issue.labels),
+        size: size.or_else(|| issue.labelled_size().map(conversions::size)),
+        author: issue.author.clone(),
+        comments: issue.comments,
+        updated_ms: issue.updated.0,
+        url: issue.url.clone(),
+    }
+}
+
+fn words(labels: &BTreeSet<Label>) -> Vec<String> {
+    labels.iter().map(|label| label.as_str().to_owned()).collect()
+}
+
+fn labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
+    let bad = |error: NameError| Problem::new(ProblemCode::BadInput, error.to_string());
+    texts.iter().map(|text| Label::new(text).map_err(bad)).collect()
+}
+
+/// Labels that somebody gives an issue. One that is to be a size is one.
+fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
+    let labels = labels(texts)?;
+    let no_size =
+        |label: &&Label| label.within(SIZE_FAMILY).is_some_and(|size| size.parse::<Size>().is_err());
+    match labels.iter().find(no_size) {
+        None => Ok(labels),
+        Some(label) => {
+            let known: Vec<String> = Size::ALL.iter().map(|size| format!("{SIZE_FAMILY}{size}")).collect();
+            Err(Problem::new(ProblemCode::BadInput, format!("`{label}` is no size"))
+                .hint(format!("known: {}", known.join(", "))))
+        }
+    }
+}
+
+/// What of the tracker cannot be read, a line each. Only files are asked: they are here.
+pub(crate) fn unread_files(place: &Place) -> Result<Vec<String>, Problem> {
+    let unreadable = open(place)?.unreadable().map_err(|error| tracker_problem(&error))?;
+    Ok(unreadable.iter().map(ToString::to_string).collect())
+}
+
+pub(crate) fn number(number: u64) -> Result<IssueNumber, Problem> {
+    IssueNumber::new(number)
+        .ok_or_else(|| Problem::new(ProblemCode::BadInput, "the numbers of issues begin at 1"))
+}
+
+/// What a person says twice is meant twice, so each time has a marker of its own.
+fn marker(texts: &[&str]) -> Marker {
+    let mut hasher = blake3::Hasher::new();
+    for text in texts {
+        hasher.update(text.as_bytes()).update(&[0]);
+    }
+    hasher.update(&std::process::id().to_le_bytes());
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    hasher.update(&since.as_nanos().to_le_bytes());
+    let hash = hasher.finalize().to_hex();
+    Marker::new(&format!("by-hand/{}", &hash.as_str()[..16])).expect("hexadecimal digits are a key")
+}
+
+/// What a tracker did not do, for programs and people.
+pub(crate) fn tracker_problem(error: &TrackerError) -> Problem {
+    let code = match error {
+        TrackerError::NotFound { .. } => ProblemCode::NotFound,
+        // It is the tracker that does not let us in: whoever asks us is no stranger here.
+        TrackerError::Forbidden { .. } | TrackerError::Unauthorized { .. } => ProblemCode::NotNow,
+        TrackerError::RateLimited { .. } | TrackerError::SecondaryLimit { .. } => ProblemCode::TooMany,
+        TrackerError::Refused { .. } => ProblemCode::BadInput,
+        TrackerError::Malformed { .. } => ProblemCode::Corrupt,
+        TrackerError::Moved { .. }
+        | TrackerError::Conflict { .. }
+        | TrackerError::Unavailable { .. }
+        | TrackerError::Stopped { .. } => ProblemCode::NotNow,
+    };
+    let hint = match error.passes().flatten() {
+        Some(until) => format!("try again after {}", clock::format_when_or_left(until)),
+        None => error.hint(),
+    };
+    Problem::new(code, error.to_string()).hint(hint)
+}
+
+/// Whether an issue is open, and its phase by its labels.
+pub(crate) fn live(issue: &Issue) -> Live {
+    let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
+    Live { open: issue.state.is_open(), phase: phases.max() }
+}

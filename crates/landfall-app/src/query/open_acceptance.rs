@@ -1,0 +1,185 @@
+//! What is left of issues that landed, for a person. Which issues that may be is in the tables; how they stand now is what their tracker
+//! shows, as far as it can be asked without making anybody wait for long.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use landfall_api::Problem;
+use landfall_engine::engine::load_settings;
+use landfall_engine::model::issue::{
+    LandedIssue, LeftBox, Phase, Source, is_left, is_partial, left_boxes, left_words,
+};
+use landfall_engine::model::{Status, Task};
+use landfall_engine::store::{Reader, TaskRow};
+use landfall_trackers::tracker::{
+    Answer, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, PHASE_FAMILY, Tracker, TrackerError,
+};
+
+use crate::project::issue_answers::{AllShown, Said, Shown};
+use crate::project::place::Place;
+use crate::project::{problems, task_cache};
+use crate::query::issues;
+
+/// An issue that landed and is not done.
+pub(crate) struct Left {
+    /// The task that follows it.
+    pub row: TaskRow,
+    /// The same, with all that is known of it.
+    pub task: Arc<Task>,
+    /// What is left and what to do about it, in lines.
+    pub text: String,
+    pub issue: u64,
+    /// The boxes that are not ticked.
+    pub boxes: Vec<LeftBox>,
+}
+
+/// All of them, by their tasks.
+pub(crate) fn all(place: &Place, reader: &Reader) -> Result<Vec<Left>, Problem> {
+    let of = |error| problems::store(&error);
+    let unaccepted = task_cache::moment(place, reader)?.unaccepted(reader)?;
+    if unaccepted.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Broken settings complain elsewhere.
+    let Some(kind) = load_settings(&place.root).ok().and_then(|it| it.tracker.kind) else {
+        return Ok(Vec::new());
+    };
+    // Of several that follow the same issue the last one counts.
+    let mut found: BTreeMap<u64, (TaskRow, Arc<Task>)> = BTreeMap::new();
+    for row in reader.rows_of(&unaccepted).map_err(of)?.into_iter().filter(|row| row.status == Status::Done) {
+        let Some(task) = task_cache::task(place, reader, &row)?.filter(|task| is_partial(task)) else {
+            continue;
+        };
+        if let Some(source) = Source::of(&task.spec.source).filter(|source| source.tracker == kind) {
+            found.insert(source.number, (row, task));
+        }
+    }
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shown = shown(place, found.keys().copied().collect());
+    let mut all = Vec::new();
+    for (number, (row, task)) in found {
+        let now = match shown.as_ref().map(|shown| shown.get(&number)) {
+            None | Some(Some(Shown::Unread)) => None, // as it was last seen
+            Some(Some(Shown::Now(now))) if is_left(now) => Some(now),
+            Some(Some(Shown::Now(_)) | None) => continue,
+        };
+        let text = left_words(&task, now).unwrap_or_default();
+        let boxes = left_boxes(&task, now);
+        all.push(Left { row, task, text, issue: number, boxes });
+    }
+    all.sort_by_key(|left| left.row.id);
+    Ok(all)
+}
+
+/// How issues stand now; none if nobody can say. A forge is asked once a minute at most, beside whoever wants to know.
+fn shown(place: &Place, numbers: BTreeSet<u64>) -> Option<Arc<AllShown>> {
+    let before = match said(place, &numbers) {
+        Known::Fresh(shown) => return shown,
+        Known::Old(shown) => Some(Before(shown)),
+        Known::Not => None,
+    };
+    let tracker = issues::open(place).ok()?;
+    match tracker.keeps_branches() {
+        false => Some(Arc::new(each(&*tracker, &numbers))),
+        true => of_forge(place, tracker, numbers, before),
+    }
+}
+
+fn each(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> AllShown {
+    let one = |number: &u64| {
+        let shown = match tracker.issue(IssueNumber::new(*number)?) {
+            Ok(issue) => Shown::Now(landed(tracker, issue)),
+            Err(TrackerError::NotFound { .. } | TrackerError::Moved { .. }) => return None,
+            Err(_) => Shown::Unread,
+        };
+        Some((*number, shown))
+    };
+    numbers.iter().filter_map(one).collect()
+}
+
+fn landed(tracker: &dyn Tracker, issue: Issue) -> LandedIssue {
+    LandedIssue {
+        open: issue.state.is_open(),
+        unplanned: matches!(issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. }),
+        phase: issues::live(&issue).phase,
+        body: issue.body,
+        forge: tracker.keeps_branches(),
+    }
+}
+
+const FRESH: Duration = Duration::from_secs(60); // a person ticks boxes in minutes; a forge counts its requests
+const PATIENCE: Duration = Duration::from_secs(3); // for the first answer; whoever asks for the status is in a hurry
+const LISTED_MAX: usize = 200; // issues at `phase/verify` at once; the others are asked for one by one
+const PLACES_MAX: usize = 8; // projects that one process answers for
+
+/// What is known of what a forge says about some issues. It may have been asked and not have answered.
+enum Known {
+    Fresh(Option<Arc<AllShown>>),
+    Old(Option<Arc<AllShown>>),
+    Not,
+}
+
+/// What it said before, if it answered.
+struct Before(Option<Arc<AllShown>>);
+
+/// What a forge said about these issues.
+fn said(place: &Place, numbers: &BTreeSet<u64>) -> Known {
+    let all = place.caches.issue_answers.lock();
+    match all.get(&place.folder.journal()).filter(|said| numbers.is_subset(&said.about)) {
+        Some(said) if said.asked.elapsed() < FRESH => Known::Fresh(said.shown.clone()),
+        Some(said) => Known::Old(said.shown.clone()),
+        None => Known::Not,
+    }
+}
+
+/// Has a forge asked. Whoever wants to know has at once what it said `before`, and waits only where it was not asked.
+fn of_forge(
+    place: &Place,
+    tracker: Arc<dyn Tracker>,
+    numbers: BTreeSet<u64>,
+    before: Option<Before>,
+) -> Option<Arc<AllShown>> {
+    let key = place.folder.journal();
+    {
+        let mut all = place.caches.issue_answers.lock();
+        if all.len() >= PLACES_MAX {
+            all.clear();
+        }
+        // Whoever comes meanwhile is content with what is known.
+        let shown = before.as_ref().and_then(|before| before.0.clone());
+        all.insert(key.clone(), Said { asked: Instant::now(), about: numbers.clone(), shown });
+    }
+    let (tell, told) = mpsc::channel();
+    // Nobody waits for it longer than `PATIENCE`: what it finds out later is there for the next one.
+    let caches = Arc::clone(&place.caches);
+    let ask = move || {
+        let shown = listed(&*tracker, &numbers).ok().map(Arc::new);
+        let said = Said { asked: Instant::now(), about: numbers, shown: shown.clone() };
+        caches.issue_answers.lock().insert(key, said);
+        let _ = tell.send(shown); // whoever asked may have left
+    };
+    let started = std::thread::Builder::new().name("left".to_owned()).spawn(ask);
+    match before {
+        Some(Before(shown)) => shown,
+        None if started.is_err() => None,
+        None => told.recv_timeout(PATIENCE).unwrap_or_default(),
+    }
+}
+
+/// The issues of a forge that are at their verification, by one request.
+fn listed(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> Answer<AllShown> {
+    let labels = BTreeSet::from([Label::new(&format!("{PHASE_FAMILY}{}", Phase::Verify.word()))?]);
+    let found = tracker.issues(&IssueFilter { only_open: false, labels, most: LISTED_MAX })?;
+    let whole = found.len() < LISTED_MAX;
+    let wanted = found.into_iter().filter(|issue| numbers.contains(&issue.number.get()));
+    let mut all: AllShown =
+        wanted.map(|issue| (issue.number.get(), Shown::Now(landed(tracker, issue)))).collect();
+    if !whole {
+        let rest = numbers.iter().copied().filter(|number| !all.contains_key(number)).collect();
+        all.extend(each(tracker, &rest));
+    }
+    Ok(all)
+}

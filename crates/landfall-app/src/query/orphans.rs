@@ -1,0 +1,27 @@
+//! Agents that outlived their engine: their sitters are found by the journal, one folder each.
+
+use landfall_api::Problem;
+use landfall_engine::host::sitter::{self, Found};
+use landfall_engine::model::{Doing, State, Status, TaskId};
+use landfall_engine::store::{Filter, Reader};
+
+use crate::project::place::Place;
+use crate::project::problems;
+
+const AGENTS_MAX: u32 = 256; // more than any run has slots
+
+/// The tasks whose agents run, whether or not an engine watches them.
+pub(crate) fn running(place: &Place, reader: &Reader) -> Result<Vec<TaskId>, Problem> {
+    let mut found = Vec::new();
+    let filter = Filter { status: Some(Status::Active), ..Filter::default() };
+    for row in reader.tasks(&filter, None, AGENTS_MAX).map_err(|error| problems::store(&error))? {
+        let Some(task) = reader.task(row.id).map_err(|error| problems::store(&error))? else { continue };
+        let State::Active { doing: Doing::Running { iteration, .. }, .. } = task.state else { continue };
+        let dir = place.folder.iteration(task.id, task.attempt, iteration);
+        match sitter::find(&dir) {
+            Ok(Found::Running(_) | Found::Starting) => found.push(task.id),
+            Ok(Found::Never | Found::Ended(_) | Found::Vanished) | Err(_) => {}
+        }
+    }
+    Ok(found)
+}

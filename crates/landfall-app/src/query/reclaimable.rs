@@ -1,0 +1,64 @@
+//! What could be given back of the disk. A dry run and the real one follow the same plan, which is the engine's own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use landfall_api::{self as api, Problem};
+use landfall_engine::disk::{Inventory, Item, Kind, Reach};
+use landfall_engine::model::{TaskId, Timestamp};
+use landfall_engine::settings::Keep;
+use landfall_engine::store::Reader;
+
+use crate::project::place::Place;
+use crate::project::query_context::Query;
+use crate::project::{clock, problems};
+
+/// Says what would be removed.
+pub(crate) fn dry_run(look: &Query<'_>) -> Result<api::Reclaimed, Problem> {
+    let items = match look.place.reader()? {
+        Some(reader) => plan(look.place, &reader, &keep(look.place)?)?,
+        None => Vec::new(),
+    };
+    Ok(answer(true, &items))
+}
+
+pub(crate) fn keep(place: &Place) -> Result<Keep, Problem> {
+    Ok(landfall_engine::engine::load_settings(&place.root).map_err(|error| problems::open(&error))?.keep)
+}
+
+pub(crate) fn plan(place: &Place, reader: &Reader, keep: &Keep) -> Result<Vec<Item>, Problem> {
+    let now = Timestamp(clock::now_ms());
+    let inventory = Inventory { folder: &place.folder, keep, now, reach: Reach::AtRest };
+    let task = |id: TaskId| Ok(reader.task(id).map_err(|error| problems::store(&error))?.map(Arc::new));
+    inventory.plan(&task)
+}
+
+pub(crate) fn answer(dry_run: bool, items: &[Item]) -> api::Reclaimed {
+    let lines = items.iter().map(|item| api::ReclaimedItem {
+        what: match item.kind {
+            Kind::Workspace(task) => format!("workspace of {task}"),
+            Kind::Record => "record of a run".to_owned(),
+            Kind::Temporary | Kind::Warm => item.kind.word().to_owned(),
+            Kind::Lane => "checkout for checks".to_owned(),
+        },
+        path: item.path.display().to_string(),
+        bytes: item.bytes,
+        why_safe: item.why_safe.clone(),
+    });
+    let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for item in items {
+        let (count, bytes) = kinds.entry(item.kind.word()).or_default();
+        (*count, *bytes) = (*count + 1, *bytes + item.bytes);
+    }
+    let kind = |(kind, (count, bytes)): (&str, (u64, u64))| api::ReclaimedKind {
+        kind: kind.to_owned(),
+        count,
+        bytes,
+    };
+    api::Reclaimed {
+        dry_run,
+        items: lines.collect(),
+        bytes: items.iter().map(|item| item.bytes).sum(),
+        kinds: kinds.into_iter().map(kind).collect(),
+    }
+}

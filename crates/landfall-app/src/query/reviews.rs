@@ -1,0 +1,204 @@
+//! What a person looks at: work that waits for it before it lands, and landed work that is owed a look.
+
+use std::collections::BTreeSet;
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::Ask;
+use landfall_engine::host::git::RefName;
+use landfall_engine::model::review::{self, QUICK_ISSUES, Redo};
+use landfall_engine::model::{ReviewSaid, SignOff, Status, Tag, Task, TaskId};
+use landfall_engine::store::{Filter, Reader};
+
+use crate::project::command_handler::CommandHandler;
+use crate::project::query_context::Query;
+use crate::project::{conversions, problems, trust};
+
+const LIST_MAX: u32 = 1_000; // more than a person looks at in a day
+
+/// All of it.
+pub(crate) fn list(look: &Query<'_>) -> Result<api::ReviewList, Problem> {
+    let issues = QUICK_ISSUES
+        .iter()
+        .map(|(name, text)| api::QuickIssue { name: (*name).to_owned(), text: (*text).to_owned() })
+        .collect();
+    let mut found = api::ReviewList { before: Vec::new(), after: Vec::new(), issues };
+    let Some(reader) = look.place.reader()? else { return Ok(found) };
+    let of = |error| problems::store(&error);
+    let waiting = Filter { status: Some(Status::Review), ..Filter::default() };
+    let mut kept = None;
+    for row in reader.tasks(&waiting, None, LIST_MAX).map_err(of)? {
+        let Some(task) = reader.task(row.id).map_err(of)? else { continue };
+        if kept.is_none() {
+            kept = Some(look.store()?);
+        }
+        let attempts = kept.as_ref().map(|store| attempts_kept(store, task.id)).transpose()?;
+        found.before.push(api::ReviewLine { attempts: attempts.unwrap_or_default(), ..line(&task) });
+    }
+    for id in owed(&reader)? {
+        found.after.extend(reader.task(id).map_err(of)?.map(|task| line(&task)));
+    }
+    Ok(found)
+}
+
+/// The landed tasks that somebody is still to look at.
+pub(crate) fn owed(reader: &Reader) -> Result<Vec<TaskId>, Problem> {
+    let of = |error| problems::store(&error);
+    if reader.latest(&["review-owed"]).map_err(of)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let all = reader.sign_offs().map_err(of)?;
+    Ok(all.into_iter().filter(|(_, it)| is_owed(it)).map(|(task, _)| task).collect())
+}
+
+/// What was put off is still owed.
+fn is_owed(sign_off: &SignOff) -> bool {
+    use landfall_engine::model::sprint::ReviewDecision;
+    match sign_off {
+        SignOff::Owed | SignOff::Given(ReviewDecision::Deferred, _) => true,
+        SignOff::NotOwed | SignOff::Given(..) => false,
+    }
+}
+
+fn line(task: &Task) -> api::ReviewLine {
+    let mut reasons: Vec<String> = task.concerns.iter().map(ToString::to_string).collect();
+    if let SignOff::Given(_, note) = &task.sign_off {
+        reasons.push(match note.as_str() {
+            "" => "was put off".to_owned(),
+            note => format!("was put off: {note}"),
+        });
+    }
+    let findings = review::blocking(&task.findings).map(ToString::to_string).collect();
+    api::ReviewLine {
+        task: conversions::task_id(task.id),
+        title: task.spec.title.clone(),
+        since_ms: task.landed.as_ref().map_or(task.changed, |landed| landed.at).0,
+        reasons,
+        findings,
+        reply: task.reply.clone().filter(|reply| !reply.is_empty()),
+        commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
+        attempts: Vec::new(),
+    }
+}
+
+/// Where the work of a task is kept, attempt by attempt.
+fn kept_under(task: TaskId) -> RefName {
+    RefName::new(&format!("refs/landfall/tasks/t{}", task.0)).expect("made of our own words")
+}
+
+/// The attempts of a task whose work is kept.
+fn attempts_kept(store: &landfall_engine::host::git::Store, task: TaskId) -> Result<Vec<u32>, Problem> {
+    let refs = store.refs(&kept_under(task)).map_err(|error| problems::git(&error))?;
+    let attempt = |name: &RefName| name.as_str().rsplit('/').next()?.strip_prefix('a')?.parse::<u32>().ok();
+    let mut attempts: Vec<u32> = refs.iter().filter_map(|(name, _)| attempt(name)).collect();
+    attempts.sort_unstable();
+    Ok(attempts)
+}
+
+impl CommandHandler<'_> {
+    pub fn review(&self, asked: api::ReviewAsked) -> Result<api::Changed, Problem> {
+        let mut seen = BTreeSet::new();
+        let ids: Vec<TaskId> =
+            asked.tasks.into_iter().map(conversions::model_task).filter(|id| seen.insert(*id)).collect();
+        let mut hint = None;
+        let said = match asked.said {
+            api::ReviewSaid::Approve { note } => ReviewSaid::Approve { note },
+            api::ReviewSaid::Changes { issues, note, redo, hint: when } => {
+                if issues.is_empty() && note.trim().is_empty() {
+                    return Err(Problem::new(ProblemCode::BadInput, "what is to be changed is not said")
+                        .hint("say it in a few words, or name it: `--issue tests`"));
+                }
+                hint = when;
+                ReviewSaid::Changes { issues, note, redo: self.redo(&ids, redo)? }
+            }
+            api::ReviewSaid::Reject { note } => ReviewSaid::Reject { note },
+            api::ReviewSaid::Skip => ReviewSaid::Skip,
+            api::ReviewSaid::Defer => ReviewSaid::Defer,
+        };
+        let changed = self.tasks(Ask::Review(ids, Box::new(said.clone())))?;
+        if let ReviewSaid::Approve { .. } = said {
+            // Whoever approves a change of settings has seen it.
+            for task in &changed {
+                trust::trust_work(&self.look(), task)?;
+            }
+        }
+        if let Some(hint) = hint {
+            for task in changed.iter().filter(|task| task.landed.is_none()) {
+                self.hint(task, hint)?;
+            }
+        }
+        let mut lines = Vec::new();
+        for task in changed {
+            let what = words(&said, &task);
+            lines.extend(self.changed(&[task], &what)?.tasks);
+        }
+        Ok(api::Changed { tasks: lines })
+    }
+
+    fn redo(&self, ids: &[TaskId], redo: api::Redo) -> Result<Redo, Problem> {
+        let attempt = match redo {
+            api::Redo::Keep => return Ok(Redo::Keep),
+            api::Redo::Fresh => return Ok(Redo::Fresh),
+            api::Redo::From(attempt) => attempt,
+        };
+        let [id] = ids else {
+            return Err(Problem::new(ProblemCode::BadInput, "an attempt to go back to is that of one task")
+                .hint("name one task with `--from`"));
+        };
+        let store = self.look().store()?;
+        let name =
+            RefName::new(&format!("{}/a{attempt}", kept_under(*id).as_str())).expect("made of our own words");
+        if let Some(oid) = store.resolve(&name).map_err(|error| problems::git(&error))? {
+            return Ok(Redo::From(landfall_engine::model::Commit::new(oid.as_str())));
+        }
+        let known: Vec<String> =
+            attempts_kept(&store, *id)?.iter().map(|attempt| format!("a{attempt}")).collect();
+        let hint = match known.is_empty() {
+            true => format!("no work of {id} was brought in yet; `--fresh` begins anew"),
+            false => format!("kept: {}", known.join(", ")),
+        };
+        Err(Problem::new(ProblemCode::BadInput, format!("no work of attempt a{attempt} of {id} is kept"))
+            .hint(hint))
+    }
+
+    /// The tag that lets a task go before others, or after them.
+    fn hint(&self, task: &Task, hint: api::RedoHint) -> Result<(), Problem> {
+        let (word, other) = match hint {
+            api::RedoHint::Next => ("next", "later"),
+            api::RedoHint::Later => ("later", "next"),
+        };
+        let tag = |word: &str| word.parse::<Tag>().map_err(|error| problems::bad_words(&error));
+        let mut spec = task.spec.clone();
+        spec.tags.remove(&tag(other)?);
+        spec.tags.insert(tag(word)?);
+        self.tasks(Ask::Edit(task.id, Box::new(spec))).map(drop)
+    }
+}
+
+fn words(said: &ReviewSaid, task: &Task) -> String {
+    let made_now = task.spec.source.starts_with("review:") || task.spec.source.starts_with("rollback:");
+    match (said, &task.landed) {
+        (ReviewSaid::Approve { .. }, None) => "is approved and lands next".to_owned(),
+        (ReviewSaid::Approve { .. }, Some(_)) => "is approved".to_owned(),
+        (ReviewSaid::Changes { .. }, None) if made_now && task.counters.runs == 0 => {
+            "brings what you want changed".to_owned()
+        }
+        (ReviewSaid::Changes { redo: Redo::Keep, .. }, None) => {
+            "goes back to its agent with what you said".to_owned()
+        }
+        (ReviewSaid::Changes { redo: Redo::Fresh, .. }, None) => {
+            "begins anew with what you said; its work so far is kept".to_owned()
+        }
+        (ReviewSaid::Changes { redo: Redo::From(commit), .. }, None) => {
+            format!("goes on from {} with what you said", commit.short())
+        }
+        (ReviewSaid::Changes { .. }, Some(_)) => "is to be done again, by a task of its own".to_owned(),
+        (ReviewSaid::Reject { .. }, None) if made_now && task.counters.runs == 0 => {
+            "takes it back; it is verified and landed like any other change".to_owned()
+        }
+        (ReviewSaid::Reject { .. }, None) => "is rejected and does not land; its work is kept".to_owned(),
+        (ReviewSaid::Reject { .. }, Some(_)) => "is rejected and is taken back".to_owned(),
+        (ReviewSaid::Skip, None) => "lands without a look".to_owned(),
+        (ReviewSaid::Skip, Some(_)) => "needs no look".to_owned(),
+        (ReviewSaid::Defer, _) => "is put off; `landfall review` goes on naming it".to_owned(),
+    }
+}

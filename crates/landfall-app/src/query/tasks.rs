@@ -1,0 +1,1178 @@
+//! What can be answered by looking: from the tables, without git, without replay, beside a running engine or without
+//! one. A project whose journal has not begun answers as an empty one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use conversions::Among;
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::host::disk;
+use landfall_engine::host::git::{BASE_REF, DiffOptions, Git, Oid, Repo, Store};
+use landfall_engine::model::base_gate::complaint_about_base;
+use landfall_engine::model::pilot::{Mode, PilotEvent};
+use landfall_engine::model::sprint::SprintPhase;
+use landfall_engine::model::{
+    Commit, Doing, EngineEvent, Entry, Event, Fact, QueueEvent, RunEnd, Spending, State, Status, Task,
+    TaskId, Usage, Wait, own_limits_text,
+};
+use landfall_engine::settings::Publish;
+use landfall_engine::store::{Filter, Reader, Seq, TaskRow, written};
+use landfall_engine::{Live, View, journal_link};
+use landfall_text::{format_bytes, pluralize};
+
+use crate::project::engine_at::EngineAt;
+use crate::project::place::Place;
+use crate::project::query_context::Query;
+use crate::project::reader_pool::PooledReader;
+use crate::project::task_cache::Moment;
+use crate::project::{clock, conversions, problems, task_cache};
+use crate::project::{dead_ends, sentences};
+use crate::query::autopilot;
+use crate::query::start_blockers::Holds;
+use crate::query::{interrupted_publish, open_acceptance, queue, reviews, running_checks, sprints};
+
+const PAGE: u32 = 100; // what a list shows when nobody says how much
+const PAGE_MAX: u32 = 1_000; // more is asked for page by page
+const LOG_PAGE: u32 = 200;
+const GROUP_TASKS_MAX: u32 = 20; // ids named per wait; the rest is counted
+
+impl Query<'_> {
+    fn reader(&self) -> Result<Option<PooledReader>, Problem> {
+        self.place.reader()
+    }
+
+    /// The tables; a project without any has no task that could be asked about.
+    fn reader_of(&self, task: TaskId) -> Result<PooledReader, Problem> {
+        self.reader()?.ok_or_else(|| problems::unknown_task(task))
+    }
+
+    fn holds(&self, reader: &Reader) -> Result<Holds, Problem> {
+        Holds::now(self.place, self.engine, reader)
+    }
+
+    fn among(&self, reader: &Reader, row: &TaskRow, holds: &Holds) -> Result<Among, Problem> {
+        let of = |error| problems::store(&error);
+        let mut needs = reader.needs_graph(&[row.id]).map_err(of)?;
+        let needs = needs.remove(&row.id).unwrap_or_default();
+        let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
+        Ok(Among { needs, held: holds.of(row), ..Among::behind(reader, unmet)? })
+    }
+
+    pub fn list(&self, asked: &api::Filter) -> Result<api::TaskPage, Problem> {
+        let Some(reader) = self.reader()? else { return Ok(api::TaskPage { tasks: Vec::new(), next: None }) };
+        let limit = page(asked.limit, PAGE);
+        let after = asked.after.map(conversions::model_task);
+        let holds = self.holds(&reader)?;
+        let mut rows: BTreeMap<TaskId, TaskRow> = BTreeMap::new();
+        for status in stored_statuses(&asked.status, holds.may_hold()) {
+            let filter = Filter {
+                status,
+                tag: asked.tag.clone(),
+                text: asked.text.clone(),
+                parent: asked.parent.map(conversions::model_task),
+            };
+            // One more than wanted says whether there is a next page.
+            let found = reader.tasks(&filter, after, limit + 1).map_err(|error| problems::store(&error))?;
+            rows.extend(found.into_iter().map(|row| (row.id, row)));
+        }
+        let wanted = |row: &TaskRow| {
+            asked.status.is_empty()
+                || asked
+                    .status
+                    .contains(&conversions::status(conversions::row_status(row, holds.of(row).is_some())))
+        };
+        let rows: Vec<TaskRow> = rows.into_values().filter(wanted).take(limit as usize + 1).collect();
+        let more = rows.len() > limit as usize;
+        let mut tasks = Vec::new();
+        let ids: Vec<TaskId> = rows.iter().map(|row| row.id).collect();
+        let mut needs = reader.needs_graph(&ids).map_err(|error| problems::store(&error))?;
+        for row in rows.into_iter().take(limit as usize) {
+            let unmet = match row.unmet {
+                0 => Vec::new(),
+                _ => reader.unmet(row.id).map_err(|error| problems::store(&error))?,
+            };
+            let needs = needs.remove(&row.id).unwrap_or_default();
+            let among = Among { needs, unmet, held: holds.of(&row), dead_end: None };
+            tasks.push(conversions::line(row, &among));
+        }
+        let next = tasks.last().map(|task| task.id).filter(|_| more);
+        Ok(api::TaskPage { tasks, next })
+    }
+
+    pub fn show(&self, id: TaskId) -> Result<Box<api::TaskDetail>, Problem> {
+        let reader = self.reader_of(id)?;
+        let of = |error| problems::store(&error);
+        let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
+        let task = task_cache::task(self.place, &reader, &row)?.ok_or_else(|| problems::unknown_task(id))?;
+        let among = self.among(&reader, &row, &self.holds(&reader)?)?;
+        let sentence = self.sentence(&reader, &task, &row, &among);
+        let mut attempts = task_cache::attempts(self.place, &reader, &row)?.to_vec();
+        let mut usage = task.counters.usage;
+        // The journal learns what an iteration used when it is over. Until then the engine knows.
+        let mut running = Usage::default();
+        if let Some(live) = self.engine.live().get(&id) {
+            running = live.usage;
+            usage = usage.plus(live.usage);
+            if let Some(run) = attempts.last_mut().and_then(|attempt| attempt.runs.last_mut())
+                && run.took_ms.is_none()
+            {
+                run.usage = conversions::usage(live.usage);
+                run.model = run.model.take().or_else(|| live.model.clone());
+            }
+        }
+        let feedback: Vec<String> =
+            task.feedback.iter().map(|it| format!("{}\n{}", it.about, it.text.trim_end())).collect();
+        let workspace = self.place.folder.workspaces().join(id.to_string());
+        let has_workspace = task.workspace.is_some() && workspace.is_dir();
+        Ok(Box::new(api::TaskDetail {
+            why: sentence,
+            body: task.spec.body.clone(),
+            criteria: task.spec.criteria.clone(),
+            touches: task.spec.touches.iter().map(ToString::to_string).collect(),
+            flow: self.flow_of(&task),
+            agent: task.spec.agent.clone().unwrap_or_else(|| "default".to_owned()),
+            source: task.spec.source.clone(),
+            step: task.step().map(|step| step.as_str().to_owned()),
+            attempt: task.attempt.0,
+            iterations_max: task.limits.iterations_max,
+            counters: conversions::counters(&task),
+            spent_ms: elapsed_ms(&task, clock::now_ms()),
+            limit_ms: task.limits.task_ms,
+            tokens: conversions::tokens(usage),
+            cost_usd: conversions::usd(usage.micro_usd),
+            usage: conversions::usage(usage),
+            budgets: task_budgets(&task, running),
+            gate: task.gate.as_ref().map(conversions::gate),
+            concerns: task.concerns.iter().map(conversions::concern).collect(),
+            feedback: (!feedback.is_empty()).then(|| feedback.join("\n\n")),
+            messages: task.messages.clone(),
+            held: task.hold.as_ref().map(|hold| hold.reason.clone()),
+            own_limits: conversions::own_limits(task.own_limits),
+            landed_as: self.landed(&reader, &task)?,
+            warnings: task.warnings.iter().map(landfall_engine::model::Warning::sentence).collect(),
+            progress: crate::query::targets::flow_of(self.place, &task)
+                .and_then(|flow| crate::query::targets::progress_in(&task, &flow)),
+            branch: has_workspace.then(|| format!("landfall/t{}", id.0)),
+            workspace: has_workspace.then(|| workspace.display().to_string()),
+            attempts,
+            added_ms: task.created.0,
+            line: conversions::line(row, &among),
+        }))
+    }
+
+    fn flow_of(&self, task: &Task) -> String {
+        let bound = task.flow.as_ref().map(|flow| flow.name.clone());
+        bound.or_else(|| task.spec.flow.clone()).unwrap_or_else(|| self.default_flow())
+    }
+
+    fn default_flow(&self) -> String {
+        if let EngineAt::Here { site } = self.engine {
+            return site.settings.project.flow.clone();
+        }
+        let loaded = landfall_engine::engine::load_settings(&self.place.root);
+        loaded.map_or_else(|_| "loop".to_owned(), |settings| settings.project.flow) // broken ones complain elsewhere
+    }
+
+    fn landed(&self, reader: &Reader, task: &Task) -> Result<Option<api::Landed>, Problem> {
+        let Some(landed) = &task.landed else { return Ok(None) };
+        let base = self.base(reader)?;
+        let publication = match base.held {
+            Some(reason) if !base.published => api::Publication::Held(reason),
+            Some(_) | None => api::Publication::Published,
+        };
+        Ok(Some(api::Landed {
+            commit: landed.commit.as_str().to_owned(),
+            base_before: landed.base_before.as_str().to_owned(),
+            tree: landed.tree.as_str().to_owned(),
+            proof: landed.proof.clone(),
+            at_ms: landed.at.0,
+            publication,
+        }))
+    }
+
+    pub fn why(&self, id: TaskId) -> Result<api::Why, Problem> {
+        let reader = self.reader_of(id)?;
+        let of = |error| problems::store(&error);
+        let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
+        let task = reader.task(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
+        // Only a task that could start wants to know what is in its way.
+        let holds = if row.shown() == Status::Ready { self.holds(&reader)? } else { Holds::default() };
+        let among = self.among(&reader, &row, &holds)?;
+        let status = conversions::status(conversions::row_status(&row, among.held.is_some()));
+        let account = matches!(among.held, Some(Wait::Quota { .. })).then(|| holds.account(&row).to_owned());
+        let account = account.or_else(|| account_waited_for(&task));
+        let mut details = queue::details(&reader, &task)?;
+        details.extend(self::details(&reader, &task, &among)?);
+        details.extend(account.map(|account| {
+            format!("the account is `{account}`; `landfall status` shows who else waits for it")
+        }));
+        details.extend(crate::query::targets::details(&task));
+        let sentence = self.sentence(&reader, &task, &row, &among);
+        let progress = crate::query::targets::progress(&task);
+        let task = conversions::task_id(id);
+        let clashes = self.clashes().into_iter().filter_map(|clash| seen_from(task, clash)).collect();
+        Ok(api::Why { task, status, sentence, details, progress, clashes })
+    }
+
+    /// Works under way that do not fit together. Only the process that drives them knows.
+    fn clashes(&self) -> Vec<api::ClashLine> {
+        let seen = self.engine.view(|view| view.clashes.clone()).unwrap_or_default();
+        let line = |((task, with), files)| api::ClashLine {
+            task: conversions::task_id(task),
+            with: conversions::task_id(with),
+            files,
+        };
+        seen.into_iter().map(line).collect()
+    }
+
+    /// Why a task is where it is; a run that does not begin it is named.
+    fn sentence(&self, reader: &Reader, task: &Task, row: &TaskRow, among: &Among) -> String {
+        let free = row.shown() == Status::Ready && among.held.is_none();
+        let why = if free { self.engine.view(|view| not_begun(task, view)).flatten() } else { None };
+        let red = || match free && !self.engine.is_alive() {
+            true => self.red_base(reader).ok().flatten().map(|reason| base_hold_text(&reason)),
+            false => None,
+        };
+        if let Some(check) = running_checks::of_task(&self.engine.checks(), task.id) {
+            return format!("{} {}", task.id, running_checks::sentence(check));
+        }
+        if !self.engine.is_alive()
+            && let Some(stopped) = running_checks::without_engine(task)
+        {
+            return stopped;
+        }
+        match why.or_else(red) {
+            Some(why) => format!("{} {why}", task.id),
+            None => why_sentence(task, among),
+        }
+    }
+
+    pub fn status(&self) -> Result<Box<api::StatusReport>, Problem> {
+        let Some(reader) = self.reader()? else {
+            let (branch, disk) = (self.place.branch(), disk_state(self.place));
+            let commit = self.place.tip(&branch).unwrap_or_default();
+            return Ok(Box::new(api::StatusReport {
+                counts: BTreeMap::new(),
+                run: None,
+                engine: None,
+                checks: Vec::new(),
+                active: Vec::new(),
+                pilot: None,
+                queue: None,
+                sprint: None,
+                clashes: Vec::new(),
+                reviews_owed: 0,
+                issues_left: 0,
+                waiting: Vec::new(),
+                accounts: Vec::new(),
+                spending: Vec::new(),
+                budgets: Vec::new(),
+                base: api::Base { branch, commit, published: true, held: None, unpublished: None },
+                warnings: lost_journal(self.place)
+                    .into_iter()
+                    .chain(lowered_sandbox(self.place))
+                    .chain(disk_warnings(self.place, disk.as_ref()))
+                    .collect(),
+                disk,
+            }));
+        };
+        let holds = self.holds(&reader)?;
+        self.status_by(&reader, &holds)
+    }
+
+    /// The same, by tables that are open already.
+    pub fn status_by(&self, reader: &Reader, holds: &Holds) -> Result<Box<api::StatusReport>, Problem> {
+        let disk = disk_state(self.place);
+        // Before anything is read that depends on the checkout.
+        let cleaned = interrupted_publish::clean_up_here(self.place).sentence();
+        let moment = task_cache::moment(self.place, reader)?;
+        let counted = moment.counts(reader)?;
+        let ready = counted.of(Status::Ready);
+        let mut waits = Waits::stored(self.place, reader)?;
+        let held = waits.held(&moment, reader, holds, ready)?;
+        let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
+        for (status, many) in &counted.by {
+            let many = if *status == Status::Ready { many.saturating_sub(held) } else { *many };
+            *counts.entry(conversions::status(*status)).or_default() += many;
+        }
+        *counts.entry(api::Status::Waiting).or_default() += counted.dependency + held;
+        counts.retain(|_, many| *many > 0);
+
+        let accounts = holds.accounts(&waits.accounts);
+        let (spending, budgets) = holds.spending(reader)?;
+        let mut waiting = waits.groups();
+        if counted.dependency > 0 {
+            waiting.push(dependency_group(reader, counted.dependency)?);
+        }
+        let base = self.base(reader)?;
+        let pilot = self.pilot(reader, holds, ready)?;
+        let queue = self.queue(reader, counted.of(Status::Landing))?;
+        let mut warnings = Vec::new();
+        if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
+            warnings.push(format!("landed work is not in your branch yet: {reason}"));
+        }
+        warnings.extend(cleaned);
+        warnings.extend(self.red_base(reader)?.map(|reason| {
+            format!("no agent starts: {reason}; `landfall check` shows it and how to mend it")
+        }));
+        warnings.extend(journal_behind(self.place));
+        warnings.extend(older_journals(self.place));
+        if let Some(shortage) = self.engine.view(|view| view.shortage.clone()).flatten() {
+            let (resource, detail) = (shortage.resource, shortage.detail);
+            warnings.push(format!(
+                "nothing is started: this machine is out of {resource} ({detail}); Landfall continues by itself"
+            ));
+        }
+        warnings.extend(self.orphaned(reader)?);
+        warnings.extend(ended_paused(reader)?);
+        warnings.extend(lowered_sandbox(self.place));
+        warnings.extend(disk_warnings(self.place, disk.as_ref()));
+        Ok(Box::new(api::StatusReport {
+            counts,
+            engine: self.engine.state(holds.run.as_ref().map(|run| run.started.0)),
+            run: holds.run.as_ref().map(|run| api::RunState {
+                run: conversions::run_id(run.id),
+                since_ms: run.started.0,
+                slots: run.slots,
+                agents: holds.agents,
+                mode: self.engine.mode().to_owned(),
+            }),
+            checks: self.engine.checks().iter().map(running_checks::line).collect(),
+            active: active(self, reader, &moment)?,
+            pilot,
+            queue,
+            sprint: sprints::open_bar(reader)?,
+            clashes: self.clashes(),
+            reviews_owed: reviews::owed(reader)?.len() as u64,
+            issues_left: open_acceptance::all(self.place, reader)?.len() as u64,
+            waiting,
+            accounts,
+            spending,
+            budgets,
+            base,
+            disk,
+            warnings,
+        }))
+    }
+
+    /// How the run under way is driven.
+    fn pilot(&self, reader: &Reader, holds: &Holds, ready: u64) -> Result<Option<Box<api::Pilot>>, Problem> {
+        let Some(run) = &holds.run else { return Ok(None) };
+        let pilot = match self.engine.view(|view| view.pilot.clone()) {
+            Some(pilot) => pilot,
+            None => reader.pilot().map_err(|error| problems::store(&error))?,
+        };
+        Ok(Some(Box::new(autopilot::made(
+            &pilot,
+            run,
+            ready,
+            autopilot::next_brief(reader)?,
+            holds.spent.as_ref(),
+        ))))
+    }
+
+    /// The landing queue, if there is something to say of it. Its history is read only then.
+    fn queue(&self, reader: &Reader, landing: u64) -> Result<Option<Box<api::QueueBrief>>, Problem> {
+        let of = |error| problems::store(&error);
+        if let Some(brief) = self.engine.view(|view| queue::brief(&view.queue)) {
+            return Ok(brief);
+        }
+        let newest = reader.latest(&["queue-held", "queue-resumed"]).map_err(of)?;
+        let held = newest.is_some_and(|(_, entry)| {
+            matches!(entry.fact, Fact::Engine(EngineEvent::Queue(QueueEvent::Held { .. })))
+        });
+        match landing > 0 || held {
+            true => Ok(queue::brief(&reader.queue().map_err(of)?)),
+            false => Ok(None),
+        }
+    }
+
+    /// What to say about a run whose engine is gone.
+    fn orphaned(&self, reader: &Reader) -> Result<Option<String>, Problem> {
+        let newest = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
+        let Some(run) = newest.filter(|run| run.ended.is_none() && !self.engine.is_alive()) else {
+            return Ok(None);
+        };
+        let agents = crate::query::orphans::running(self.place, reader)?;
+        let still = match agents.len() {
+            0 => String::new(),
+            many => format!("; {} still at work and will be adopted", pluralize(many as u64, "agent")),
+        };
+        let of = |error| problems::store(&error);
+        let resume = match reader.sprints().map_err(of)?.open().is_some() {
+            true => "landfall sprint resume",
+            false => "landfall run",
+        };
+        Ok(Some(format!("the engine of {} is gone{still}; `{resume}` goes on where it was", run.id)))
+    }
+
+    /// Where the base stands, and whether the person has it.
+    pub fn base(&self, reader: &Reader) -> Result<api::Base, Problem> {
+        let base = reader.base().map_err(|error| problems::store(&error))?;
+        let branch = self.place.branch();
+        let tip = self.place.tip(&branch);
+        let Some(commit) = base.commit else {
+            let commit = tip.unwrap_or_default();
+            return Ok(api::Base { branch, commit, published: true, held: None, unpublished: None });
+        };
+        // Asked of the repository itself: the person may have taken the work in by hand since.
+        let published = match &tip {
+            Some(tip) => {
+                tip == commit.as_str() || (base.held.is_none() && base.published.as_ref() == Some(&commit))
+            }
+            None => base.published.as_ref() == Some(&commit),
+        };
+        let held = if published { None } else { base.held };
+        let unpublished = (!published).then(|| held.clone().unwrap_or_else(|| self.why_unpublished()));
+        Ok(api::Base { branch, commit: commit.as_str().to_owned(), published, held, unpublished })
+    }
+
+    /// Why no agent starts on the base where it is now, as far as it was checked.
+    pub fn red_base(&self, reader: &Reader) -> Result<Option<String>, Problem> {
+        let newest = reader.latest(&["measured"]).map_err(|error| problems::store(&error))?;
+        let Some((_, Entry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest else {
+            return Ok(None);
+        };
+        let Some(reason) = complaint_about_base(&report) else { return Ok(None) };
+        let base = reader.base().map_err(|error| problems::store(&error))?;
+        // What the user has committed since was not checked yet. Landed work may still wait to come into their branch.
+        let tip = self.place.tip(&self.place.branch());
+        let published = base.published.as_ref().map(|commit| commit.as_str());
+        let is_known = |tip: &str| tip == report.commit.as_str() || Some(tip) == published;
+        let is_present = base.commit.as_ref() == Some(&report.commit) && tip.as_deref().is_none_or(is_known);
+        Ok(is_present.then_some(reason))
+    }
+
+    /// Why landed work is not in the user's repository although nothing stopped it.
+    fn why_unpublished(&self) -> String {
+        let settings = landfall_engine::engine::load_settings(&self.place.root);
+        if settings.is_ok_and(|settings| settings.land.publish == Publish::None) {
+            return format!(
+                "`land.publish` is \"none\"; `git fetch {} {BASE_REF}` and `git merge FETCH_HEAD` bring it in",
+                self.place.folder.store().display()
+            );
+        }
+        if self.engine.is_alive() {
+            return "the running engine publishes it within seconds; `landfall status` shows the result"
+                .to_owned();
+        }
+        "the last run ended before it was published; `landfall run` publishes it".to_owned()
+    }
+
+    pub fn log(&self, asked: &api::LogAsked) -> Result<api::LogPage, Problem> {
+        let after = asked.after.unwrap_or(0);
+        let Some(reader) = self.reader()? else {
+            return match asked.task {
+                Some(task) => Err(problems::unknown_task(conversions::model_task(task))),
+                None => Ok(api::LogPage { entries: Vec::new(), next: after, more: false }),
+            };
+        };
+        let of = |error| problems::store(&error);
+        let limit = page(asked.limit, LOG_PAGE);
+        let task = asked.task.map(conversions::model_task);
+        if let Some(task) = task
+            && reader.row(task).map_err(of)?.is_none()
+        {
+            return Err(problems::unknown_task(task));
+        }
+        let mut found = match (asked.last, task) {
+            (true, None) => reader.tail(limit).map_err(of)?,
+            (true, Some(_)) => {
+                let mut all = reader.events(Seq::ZERO, task, u32::MAX).map_err(of)?;
+                all.split_off(all.len().saturating_sub(limit as usize))
+            }
+            (false, _) => reader.events(Seq(after), task, limit + 1).map_err(of)?,
+        };
+        let more = !asked.last && found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let next = found.last().map_or(after, |(seq, _)| seq.0);
+        let entries = found
+            .into_iter()
+            .map(|(seq, entry)| {
+                let (task, text) = match &entry.fact {
+                    Fact::Task(id, event) => (Some(conversions::task_id(*id)), sentences::event(event)),
+                    Fact::Engine(event) => (None, sentences::engine(event)),
+                };
+                let (kind, data) = written(&entry);
+                api::LogEntry { seq: seq.0, at_ms: entry.at.0, task, kind: kind.to_owned(), text, data }
+            })
+            .collect();
+        Ok(api::LogPage { entries, next, more })
+    }
+
+    pub fn diff(&self, id: TaskId, since: Option<&str>) -> Result<api::Diff, Problem> {
+        let reader = self.reader_of(id)?;
+        let task = self.task(&reader, id)?;
+        let (from, mut to) = match (&task.landed, &task.gate, &task.head) {
+            (Some(landed), _, _) => (landed.base_before.clone(), landed.commit.clone()),
+            (None, Some(gate), _) => (gate.base.clone(), gate.commit.clone()),
+            (None, None, Some(head)) => {
+                let fork = match &task.workspace {
+                    Some(fork) => fork.clone(),
+                    None => self.fork_of(head)?,
+                };
+                (fork, head.clone())
+            }
+            (None, None, None) if !task.landed_before.is_empty() => {
+                let last = task.landed_before.last().expect("just seen");
+                (last.base_before.clone(), last.commit.clone())
+            }
+            (None, None, None) => {
+                let workspace = self.place.folder.workspaces().join(id.to_string());
+                let hint = if task.workspace.is_some() {
+                    format!("its workspace is {}", workspace.display())
+                } else {
+                    format!("`landfall why {id}` says where it is")
+                };
+                let message = format!("nothing of {id} has been brought in yet, so there is no diff");
+                return Err(Problem::new(ProblemCode::NotNow, message).hint(hint));
+            }
+        };
+        let store = self.store()?;
+        let from = match since {
+            Some(since) => {
+                // The work itself, without what the base brought in.
+                to = task.head.clone().unwrap_or(to);
+                commit_of_work(&reader, &store, &task, &to, since)?
+            }
+            None => from,
+        };
+        let parse = |commit: &Commit| commit.as_str().parse::<Oid>();
+        let (Ok(a), Ok(b)) = (parse(&from), parse(&to)) else {
+            return Err(Problem::new(
+                ProblemCode::Corrupt,
+                format!("the commits of {id} in the journal are not commits"),
+            )
+            .hint("`landfall doctor` says more"));
+        };
+        let text = store.diff(&a, &b, &DiffOptions::default()).map_err(|error| problems::git(&error))?;
+        let mut bytes = text.bytes;
+        if text.cut {
+            bytes.extend_from_slice(b"\n[the rest of the diff is left out]\n");
+        }
+        Ok(api::Diff {
+            task: conversions::task_id(id),
+            from: from.as_str().to_owned(),
+            to: to.as_str().to_owned(),
+            diff: api::Blob::new(bytes),
+        })
+    }
+
+    /// Where work left the base that has no workspace; itself if that cannot be said.
+    fn fork_of(&self, head: &Commit) -> Result<Commit, Problem> {
+        let store = self.store()?;
+        let base = store.base().map_err(|error| problems::git(&error))?;
+        let (Some(base), Ok(work)) = (base, head.as_str().parse::<Oid>()) else { return Ok(head.clone()) };
+        let forks = store.merge_bases(&base, &work).map_err(|error| problems::git(&error))?;
+        Ok(forks.first().map_or_else(|| head.clone(), |fork| Commit::new(fork.as_str())))
+    }
+
+    pub fn store(&self) -> Result<Store, Problem> {
+        let git = Git::find().map_err(|error| problems::git(&error))?;
+        let repo = Repo::discover(&git, &self.place.root).map_err(problems::repo)?;
+        Store::open(&git, &self.place.folder.store(), &repo).map_err(|error| problems::git(&error))
+    }
+
+    pub fn task(&self, reader: &Reader, id: TaskId) -> Result<Task, Problem> {
+        reader.task(id).map_err(|error| problems::store(&error))?.ok_or_else(|| problems::unknown_task(id))
+    }
+
+    pub fn certificate(&self, id: TaskId) -> Result<api::CertificateJson, Problem> {
+        let reader = self.reader_of(id)?;
+        let task = self.task(&reader, id)?;
+        let kept =
+            task.reported.as_ref().and_then(|(_, certificate)| certificate.as_ref()).and_then(|digest| {
+                let text = std::fs::read(self.place.folder.papers().join(format!("{digest}.json"))).ok()?;
+                serde_json::from_slice(&text).ok()
+            });
+        // The paper is a copy: what it says follows from the journal, so a lost one is made again.
+        let made = || -> Result<_, Problem> {
+            let landed = reader.task_as_landed(id).map_err(|error| problems::store(&error))?;
+            Ok(landed.as_ref().and_then(landfall_engine::certificate_of))
+        };
+        let certificate = match kept {
+            Some(kept) => Some(kept),
+            None => made()?,
+        };
+        let certificate = certificate.ok_or_else(|| {
+            Problem::new(ProblemCode::NotNow, format!("{id} has not landed, so there is no certificate"))
+                .hint(format!("`landfall why {id}` says where it is"))
+        })?;
+        Ok(api::CertificateJson { task: conversions::task_id(id), certificate })
+    }
+
+    pub fn export(&self, asked: &api::Export) -> Result<api::Exported, Problem> {
+        let Some(reader) = self.reader()? else {
+            return match asked.tasks.first() {
+                Some(task) => Err(problems::unknown_task(conversions::model_task(*task))),
+                None => Ok(api::Exported { files: Vec::new() }),
+            };
+        };
+        let ids: Vec<TaskId> = if asked.tasks.is_empty() {
+            let last = reader.max_task_id().map_err(|error| problems::store(&error))?.map_or(0, |id| id.0);
+            (1..=last).map(TaskId).collect()
+        } else {
+            asked.tasks.iter().copied().map(conversions::model_task).collect()
+        };
+        let mut files = Vec::new();
+        for id in ids {
+            let task = match reader.task(id).map_err(|error| problems::store(&error))? {
+                Some(task) => task,
+                None if asked.tasks.is_empty() => continue,
+                None => return Err(problems::unknown_task(id)),
+            };
+            let id = conversions::task_id(id);
+            files.push(api::ExportedFile {
+                name: api::taskfile::file_name(id, &task.spec.title),
+                text: api::taskfile::write(Some(id), &conversions::new_task(&task.spec)),
+            });
+        }
+        Ok(api::Exported { files })
+    }
+}
+
+/// A page of what was asked for, or of what is usual; never of everything.
+fn page(asked: u32, usual: u32) -> u32 {
+    if asked == 0 { usual } else { asked.min(PAGE_MAX) }
+}
+
+/// The statuses to ask the tables for. They do not know about slots, accounts and budgets, so what waits for one is read as
+/// ready.
+fn stored_statuses(wanted: &[api::Status], held: bool) -> Vec<Option<Status>> {
+    if wanted.is_empty() {
+        return vec![None];
+    }
+    let mut statuses: Vec<Option<Status>> = Vec::new();
+    for status in wanted {
+        statuses.push(Some(conversions::model_status(*status)));
+        if held && *status == api::Status::Waiting {
+            statuses.push(Some(Status::Ready));
+        }
+    }
+    statuses.sort_unstable();
+    statuses.dedup();
+    statuses
+}
+
+pub(crate) fn holds_a_slot(task: &Task) -> bool {
+    match &task.state {
+        State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => true,
+        State::Active {
+            doing:
+                Doing::Checking { .. }
+                | Doing::Exchanging { .. }
+                | Doing::Recovering { .. }
+                | Doing::Queued { .. }
+                | Doing::Landing
+                | Doing::Reporting,
+            ..
+        }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => false,
+    }
+}
+
+pub(crate) fn why_sentence(task: &Task, among: &Among) -> String {
+    if let (State::Ready { .. }, Some(end)) = (&task.state, &among.dead_end)
+        && !task.is_held()
+    {
+        return dead_ends::sentence(task.id, &among.unmet, end);
+    }
+    landfall_engine::model::why(task, &among.unmet, among.held.as_ref(), &clock::format_when_or_left)
+}
+
+/// The rest of a sentence about a task that could start.
+fn base_hold_text(reason: &str) -> String {
+    format!("is ready, but no agent starts: {reason}; `landfall check` shows it and how to mend it.")
+}
+
+/// Why the run under way does not begin a task that could start, if so.
+fn not_begun(task: &Task, view: &View) -> Option<String> {
+    let (id, pilot) = (task.id, &view.pilot);
+    if let Some(pause) = pilot.pause() {
+        return Some(format!(
+            "is ready, but the run is paused: {}; `landfall run resume` lets it go on.",
+            pause.reason
+        ));
+    }
+    if pilot.mode() == Mode::SemiAuto && pilot.assigned() != Some(id) {
+        return Some(format!("is ready, and you pick what is next: `landfall run next {id}` takes it."));
+    }
+    if let Some(reason) = &view.base_hold {
+        return Some(base_hold_text(reason));
+    }
+    if let Some(shortage) = &view.shortage {
+        return Some(format!(
+            "is ready, but nothing is started: this machine is out of {}; Landfall continues by itself.",
+            shortage.resource
+        ));
+    }
+    let sprint = view.sprint.as_ref()?;
+    match &sprint.phase {
+        SprintPhase::Running if !sprints::filter(&sprint.plan).admits(&task.spec, id) => {
+            Some(format!("is ready, but not one of the tasks of sprint {}, which is under way.", sprint.id))
+        }
+        SprintPhase::Completing { .. } => Some(format!(
+            "is ready, but sprint {} finishes what is under way and begins nothing new.",
+            sprint.id
+        )),
+        SprintPhase::Running | SprintPhase::Paused { .. } | SprintPhase::Over { .. } => None,
+    }
+}
+
+/// More about a task than its sentence: what it needs, what was seen, what was said, what can be done.
+fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, Problem> {
+    let mut details = Vec::new();
+    for need in &among.unmet {
+        match reader.row(*need).map_err(|error| problems::store(&error))? {
+            Some(row) => details.push(format!("needs {need} ({}): {}", row.shown(), row.title)),
+            None => details.push(format!("needs {need}, which is not there")),
+        }
+    }
+    let iterations = u64::from(task.counters.iterations);
+    let telling = |counter: &api::Counter| match counter.name.as_str() {
+        "agent runs" => counter.used > iterations, // else every run was an iteration
+        "iterations without a commit" => counter.used > 1,
+        name => counter.used > 0 && !name.contains('→'), // the ways through the flow are in the log
+    };
+    let counted: Vec<String> = conversions::counters(task)
+        .into_iter()
+        .filter(telling)
+        .map(|counter| match counter.max {
+            Some(max) => format!("{}: {} of {max}", counter.name, counter.used),
+            None => format!("{}: {}", counter.name, counter.used),
+        })
+        .collect();
+    if !counted.is_empty() {
+        details.push(counted.join(", "));
+    }
+    if let Some(gate) = &task.gate {
+        let outcome = gate.outcome().word();
+        details.push(format!("last verification: {outcome}, {}", sentences::gate(gate)));
+        details.extend(gate.offenders().flat_map(sentences::last_lines));
+    }
+    if let Some(feedback) = task.feedback.last() {
+        details.push(format!("the agent will be told: {}", feedback.about));
+    }
+    for message in &task.messages {
+        details.push(format!("the agent will hear from you: {}", sentences::one_line(message)));
+    }
+    if let Some(limits) = own_limits_text(task.own_limits) {
+        details.push(format!("limits you set: {limits}"));
+    }
+    for warning in task.warnings.iter().rev().take(3) {
+        details.push(format!("warning: {}", warning.sentence()));
+    }
+    details.extend(next_steps(task));
+    Ok(details)
+}
+
+/// The commit a person means by `text`: one that the work stands on, or one that the task has had.
+fn commit_of_work(
+    reader: &Reader,
+    store: &Store,
+    task: &Task,
+    tip: &Commit,
+    text: &str,
+) -> Result<Commit, Problem> {
+    const DIGITS_MIN: usize = 7; // fewer mean too many commits
+    let id = task.id;
+    let text = text.trim().to_ascii_lowercase();
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hex || !(DIGITS_MIN..=64).contains(&text.len()) {
+        let message = format!("`{text}` is not the name of a commit");
+        return Err(Problem::new(ProblemCode::BadInput, message)
+            .hint("7 to 64 hex digits; `landfall log` and the JSON of `landfall diff` name commits"));
+    }
+    let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(|error| problems::store(&error))?;
+    let mut had: BTreeSet<&str> = events.iter().flat_map(|(_, entry)| commits_of(&entry.fact)).collect();
+    had.extend([tip.as_str()].into_iter().chain(task.workspace.as_ref().map(Commit::as_str)));
+    let mut meant = had.iter().filter(|commit| commit.starts_with(&text));
+    let (known, other) = (meant.next(), meant.next());
+    if other.is_some() {
+        let message = format!("`{text}` could be several commits of {id}");
+        return Err(Problem::new(ProblemCode::BadInput, message).hint("name more of its digits"));
+    }
+    let unknown = || {
+        Problem::new(ProblemCode::BadInput, format!("`{text}` is not a commit of the work of {id}"))
+            .hint(format!("`landfall diff {id}` shows all of it, against the base"))
+    };
+    let (Ok(oid), Ok(tip)) = (known.copied().unwrap_or(&text).parse::<Oid>(), tip.as_str().parse::<Oid>())
+    else {
+        return Err(unknown());
+    };
+    let of = |error| problems::git(&error);
+    let there = store.contains(&oid).map_err(of)?;
+    if !there || (known.is_none() && !store.is_ancestor(&oid, &tip).map_err(of)?) {
+        return Err(unknown());
+    }
+    Ok(Commit::new(&oid.to_string()))
+}
+
+/// The commits of its own work that a fact names.
+fn commits_of(fact: &Fact) -> Vec<&str> {
+    let Fact::Task(_, event) = fact else { return Vec::new() };
+    match event {
+        Event::IterationEnded { head: Some(head), .. }
+        | Event::Collected { head, .. }
+        | Event::Offered { head }
+        | Event::SentBack { to: head } => vec![head.as_str()],
+        Event::WorkspaceMade { base, .. } => vec![base.as_str()],
+        Event::Verified { report, .. } => vec![report.head.as_str()],
+        Event::Landed { commit, base_before, .. } => vec![commit.as_str(), base_before.as_str()],
+        _ => Vec::new(),
+    }
+}
+
+/// What to say about a run that ended paused: whatever it had not begun is still there.
+fn ended_paused(reader: &Reader) -> Result<Option<String>, Problem> {
+    let of = |error| problems::store(&error);
+    let newest = reader.runs(1).map_err(of)?.pop();
+    let Some(run) = newest.filter(|run| run.why == Some(RunEnd::Paused)) else { return Ok(None) };
+    let because = match reader.latest(&["run-paused"]).map_err(of)?.map(|(_, entry)| entry.fact) {
+        Some(Fact::Engine(EngineEvent::Pilot(PilotEvent::Paused { reason, .. }))) => format!(": {reason}"),
+        Some(_) | None => String::new(),
+    };
+    Ok(Some(format!("{} ended paused{because}; `landfall run` goes on", run.id)))
+}
+
+/// A clash as one of the two sees it; none for anybody else.
+fn seen_from(task: api::TaskId, clash: api::ClashLine) -> Option<api::ClashLine> {
+    match (clash.task == task, clash.with == task) {
+        (true, _) => Some(clash),
+        (false, true) => Some(api::ClashLine { task, with: clash.task, files: clash.files }),
+        (false, false) => None,
+    }
+}
+
+/// What a person could type now.
+fn next_steps(task: &Task) -> Option<String> {
+    let id = task.id;
+    match &task.state {
+        // What lets the task of an issue go on is said already.
+        State::Ended(_) if conversions::gave_up(task) && task.issue.is_some() => {
+            Some(format!("`landfall log {id}` shows how it went"))
+        }
+        State::Ended(_) if conversions::gave_up(task) => Some(format!(
+            "`landfall log {id}` shows how it went; `landfall retry {id} --fresh` begins in a new workspace"
+        )),
+        State::Ended(_) if task.landed.is_some() => {
+            Some(format!("`landfall certificate {id}` holds the evidence, `landfall diff {id}` the change"))
+        }
+        State::Review { .. } => {
+            Some(format!("`landfall answer {id} \"changes: …\"` sends it back to its agent"))
+        }
+        State::Waiting { wait: Wait::GateBroken { .. }, .. } => {
+            Some(format!("mend the check on the base branch, or `landfall retry {id}` once it can run again"))
+        }
+        State::Active { doing: Doing::Running { .. }, .. } => {
+            Some(format!("`landfall stop {id}` pauses it, its work is kept"))
+        }
+        State::Draft
+        | State::Ready { .. }
+        | State::Active { .. }
+        | State::Waiting { .. }
+        | State::Ended(_) => None,
+    }
+}
+
+/// How many agents are at work.
+pub(crate) fn at_work(reader: &Reader) -> Result<u64, Problem> {
+    let filter = Filter { status: Some(Status::Active), ..Filter::default() };
+    let of = |error| problems::store(&error);
+    let mut many = 0;
+    for row in reader.tasks(&filter, None, PAGE_MAX).map_err(of)? {
+        many += u64::from(reader.task(row.id).map_err(of)?.as_ref().is_some_and(holds_a_slot));
+    }
+    Ok(many)
+}
+
+/// What is being worked on.
+fn active(look: &Query<'_>, reader: &Reader, moment: &Moment) -> Result<Vec<api::ActiveLine>, Problem> {
+    let (place, live, checks) = (look.place, look.engine.live(), look.engine.checks());
+    let is_alive = look.engine.is_alive();
+    let active_line = |task: &Task, live: Option<&Live>| {
+        let mut line = active_line(task, live)?;
+        line.check = running_checks::of_task(&checks, task.id).map(running_checks::line);
+        if !is_alive && running_checks::without_engine(task).is_some() {
+            line.doing = "stopped".to_owned();
+        }
+        Some(line)
+    };
+    let mut lines = Vec::new();
+    for (_, task) in moment.at_work(place, reader)?.iter().take(PAGE as usize) {
+        lines.extend(active_line(task, live.get(&task.id)));
+    }
+    let filter = Filter { status: Some(Status::Landing), ..Filter::default() };
+    for row in reader.tasks(&filter, None, PAGE).map_err(|error| problems::store(&error))? {
+        let task = task_cache::task(place, reader, &row)?;
+        lines.extend(task.and_then(|task| active_line(&task, live.get(&task.id))));
+    }
+    lines.sort_by_key(|line| line.task);
+    Ok(lines)
+}
+
+fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
+    let State::Active { step, doing } = &task.state else { return None };
+    let usage = task.counters.usage.plus(live.map(|live| live.usage).unwrap_or_default());
+    Some(api::ActiveLine {
+        task: conversions::task_id(task.id),
+        title: task.spec.title.clone(),
+        step: step.as_str().to_owned(),
+        doing: doing_word(doing).to_owned(),
+        iteration: iteration(task),
+        iterations_max: task.limits.iterations_max,
+        elapsed_ms: elapsed_ms(task, clock::now_ms()),
+        tokens: conversions::tokens(usage),
+        cost_usd: conversions::usd(usage.micro_usd),
+        agent: live.map(conversions::at_work),
+        check: None,
+        progress: crate::query::targets::progress(task),
+    })
+}
+
+/// What is being done, in a word.
+pub(crate) fn doing_word(doing: &Doing) -> &'static str {
+    match doing {
+        Doing::Preparing { .. } => "preparing",
+        Doing::Running { stop: None, .. } => "working",
+        Doing::Running { stop: Some(_), .. } => "stopping",
+        Doing::Checking { .. } => "verifying",
+        Doing::Queued { .. } => "in line",
+        Doing::Landing => "landing",
+        Doing::Reporting => "reporting",
+        Doing::Exchanging { .. } => "with the tracker",
+        Doing::Recovering { .. } => "recovering",
+    }
+}
+
+/// The iteration under way, or the last one.
+pub(crate) fn iteration(task: &Task) -> u32 {
+    match &task.state {
+        _ if task.strides() => task.iterations_done(), // a run is a whole loop: its steps are what counts
+        State::Active { doing: Doing::Running { iteration, .. }, .. } => *iteration,
+        State::Active { .. }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => task.counters.iterations,
+    }
+}
+
+/// Time spent on a task, the run under way included.
+pub(crate) fn elapsed_ms(task: &Task, now_ms: i64) -> u64 {
+    let running = match &task.state {
+        State::Active { doing: Doing::Running { since, .. }, .. } => {
+            u64::try_from(now_ms - since.0).unwrap_or(0)
+        }
+        State::Active { .. }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => 0,
+    };
+    task.counters.spent_ms + running
+}
+
+/// Who waits for the same thing, and for which account.
+#[derive(Default)]
+struct Waits {
+    groups: BTreeMap<(api::WaitFor, Option<i64>, String), Vec<api::TaskId>>,
+    accounts: BTreeMap<String, BTreeSet<api::TaskId>>,
+    more: BTreeMap<(api::WaitFor, Option<i64>, String), u64>,
+}
+
+impl Waits {
+    /// Those who wait by their own facts.
+    fn stored(place: &Place, reader: &Reader) -> Result<Self, Problem> {
+        let of = |error| problems::store(&error);
+        let mut waits = Self::default();
+        for row in reader.waiting(PAGE_MAX).map_err(of)? {
+            let Some(wait) = conversions::row_wait(&row, &Among::default()) else { continue };
+            let account = match wait.wait {
+                api::WaitFor::Quota | api::WaitFor::Login => {
+                    task_cache::task(place, reader, &row)?.as_deref().and_then(account_waited_for)
+                }
+                _ => None,
+            };
+            waits.note(row.id, wait, account);
+        }
+        Ok(waits)
+    }
+
+    /// Those who could start, but for what holds them. How many.
+    fn held(&mut self, moment: &Moment, reader: &Reader, holds: &Holds, ready: u64) -> Result<u64, Problem> {
+        if ready == 0 || !holds.may_hold() {
+            return Ok(0);
+        }
+        let front = holds.front(GROUP_TASKS_MAX).map_or(PAGE_MAX, |front| front.min(PAGE_MAX));
+        let rows = moment.next(reader, front)?;
+        let (mut held, mut last) = (0, None);
+        for row in &rows {
+            let Some(wait) = holds.of(row) else { continue };
+            held += 1;
+            let account = matches!(wait, Wait::Quota { .. }).then(|| holds.account(row).to_owned());
+            let slot = matches!(wait, Wait::Slot);
+            let key = self.note(row.id, conversions::wait(&wait), account);
+            if slot || holds.is_shut() {
+                last = Some(key);
+            }
+        }
+        // What is beyond the page is taken to wait for what the last of them waits for.
+        let rest = ready.saturating_sub(rows.len() as u64);
+        if let Some(key) = last.filter(|_| rest > 0 && (holds.full || holds.is_shut())) {
+            *self.more.entry(key).or_default() += rest;
+            held += rest;
+        }
+        Ok(held)
+    }
+
+    fn note(
+        &mut self,
+        task: TaskId,
+        wait: api::Wait,
+        account: Option<String>,
+    ) -> (api::WaitFor, Option<i64>, String) {
+        let task = conversions::task_id(task);
+        let detail = match &account {
+            Some(account) if wait.detail.is_empty() => format!("account `{account}`"),
+            Some(_) | None => wait.detail,
+        };
+        if let Some(account) = account {
+            self.accounts.entry(account).or_default().insert(task);
+        }
+        let key = (wait.wait, wait.until_ms, detail);
+        let group = self.groups.entry(key.clone()).or_default();
+        if group.len() < GROUP_TASKS_MAX as usize {
+            group.push(task);
+        } else {
+            *self.more.entry(key.clone()).or_default() += 1;
+        }
+        key
+    }
+
+    fn groups(self) -> Vec<api::WaitingGroup> {
+        let Self { groups, more, .. } = self;
+        let made = groups.into_iter().map(|(key, tasks)| {
+            let more = more.get(&key).map(|many| format!("and {many} more"));
+            let (wait, until_ms, detail) = key;
+            let detail = [Some(detail).filter(|it| !it.is_empty()), more];
+            let detail = detail.into_iter().flatten().collect::<Vec<_>>().join(", ");
+            api::WaitingGroup { wait, owner: conversions::owner(wait).to_owned(), until_ms, detail, tasks }
+        });
+        made.collect()
+    }
+}
+
+/// The account a task waits for by its own facts.
+fn account_waited_for(task: &Task) -> Option<String> {
+    match &task.state {
+        State::Waiting { wait: Wait::Quota { .. }, .. } => Some(task.driving.as_ref()?.account.clone()),
+        State::Waiting { wait: Wait::Login { account, .. }, .. } => Some(account.clone()),
+        State::Waiting { .. }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Active { .. }
+        | State::Review { .. }
+        | State::Ended(_) => None,
+    }
+}
+
+/// What a task may spend, and its attempt under way.
+/// The budgets of a task. `running` is what the iteration under way has used so far.
+fn task_budgets(task: &Task, running: Usage) -> Vec<api::BudgetLine> {
+    let counters = &task.counters;
+    let whole = Spending { usage: counters.usage.plus(running), time_ms: counters.agent_ms };
+    let attempt = Spending { usage: counters.attempt.usage.plus(running), ..counters.attempt };
+    let attempt = conversions::budgets("attempt", attempt, &task.limits.attempt_budget);
+    attempt.into_iter().chain(conversions::budgets("task", whole, &task.limits.task_budget)).collect()
+}
+
+fn dependency_group(reader: &Reader, many: u64) -> Result<api::WaitingGroup, Problem> {
+    let rows = reader.held(GROUP_TASKS_MAX).map_err(|error| problems::store(&error))?;
+    Ok(group(api::WaitFor::Dependency, &rows, many))
+}
+
+/// A group that may be too large to name everyone in it.
+fn group(wait: api::WaitFor, rows: &[TaskRow], many: u64) -> api::WaitingGroup {
+    let rest = many.saturating_sub(rows.len() as u64);
+    api::WaitingGroup {
+        wait,
+        owner: conversions::owner(wait).to_owned(),
+        until_ms: None,
+        detail: if rest > 0 { format!("and {rest} more") } else { String::new() },
+        tasks: rows.iter().map(|row| conversions::task_id(row.id)).collect(),
+    }
+}
+
+pub(crate) fn disk_state(place: &Place) -> Option<api::DiskState> {
+    // The folder may not be there yet; the disk it will be on is.
+    let there = place.folder.root().ancestors().find(|path| path.exists())?;
+    let free_bytes = disk::free_bytes(there).ok()?;
+    Some(api::DiskState { free_bytes, used_bytes: None })
+}
+
+const PLENTY_BYTES: u64 = 10_000_000_000; // settings are read only when a threshold may be near
+
+/// That the journal is an older copy.
+fn journal_behind(place: &Place) -> Option<String> {
+    journal_link::is_journal_behind(&place.folder).then(|| {
+        format!(
+            "the journal `{}` is an older copy: the state folder contains work that it does not record; the next `landfall run` or \
+             `landfall add` sets that work aside; `landfall doctor` says more",
+            place.folder.journal().display()
+        )
+    })
+}
+
+/// That the journal is missing, where there was one.
+fn lost_journal(place: &Place) -> Option<String> {
+    let journal = place.folder.journal();
+    let state = if journal.exists() { "empty" } else { "missing" };
+    journal_link::is_journal_lost(&place.folder).then(|| {
+        format!(
+            "the journal `{}` is {state}, but the state folder contains work that it recorded; `landfall doctor` shows what can be recovered",
+            journal.display()
+        )
+    })
+}
+
+/// That an earlier journal was lost.
+fn older_journals(place: &Place) -> Option<String> {
+    let older = journal_link::older_states(&place.folder);
+    (!older.is_empty()).then(|| {
+        format!(
+            "an earlier journal was lost, or the end of one; its state is set aside in `{}`; `landfall doctor` shows what can be recovered",
+            place.folder.older().display()
+        )
+    })
+}
+
+/// What the sandbox leaves open, where this machine does not support the level that would be the default.
+fn lowered_sandbox(place: &Place) -> Option<String> {
+    let settings = landfall_engine::engine::load_settings(&place.root).ok()?;
+    let level = settings.run.sandbox;
+    settings.run.is_sandbox_lowered.then(|| {
+        format!(
+            "the sandbox is at level `{}`, as this machine does not support `isolated`; it leaves open: {}",
+            level.word(),
+            level.leaves_open().join("; ")
+        )
+    })
+}
+
+fn disk_warnings(place: &Place, state: Option<&api::DiskState>) -> Vec<String> {
+    let Some(state) = state.filter(|state| state.free_bytes < PLENTY_BYTES) else { return Vec::new() };
+    let Ok(settings) = landfall_engine::engine::load_settings(&place.root) else { return Vec::new() };
+    if state.free_bytes >= settings.disk.warn_bytes {
+        return Vec::new();
+    }
+    let free = format_bytes(state.free_bytes);
+    vec![format!(
+        "{free} are left on the disk; `landfall project reclaim --dry-run` shows what can be given back"
+    )]
+}

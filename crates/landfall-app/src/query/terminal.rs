@@ -1,0 +1,36 @@
+//! The terminal of a running agent, if it has one.
+
+use landfall_agents::tmux::{TERMINAL, Terminal};
+use landfall_api::{Problem, ProblemCode};
+use landfall_engine::model::{Doing, State, TaskId};
+
+use crate::project::place::Place;
+use crate::project::problems;
+
+/// Where to attach to the agent of this task.
+pub(crate) fn of(place: &Place, id: TaskId) -> Result<Terminal, Problem> {
+    let not_now = |message: String| Problem::new(ProblemCode::NotNow, message);
+    let Some(reader) = place.reader()? else { return Err(problems::unknown_task(id)) };
+    let task = reader.task(id).map_err(|error| problems::store(&error))?;
+    let task = task.ok_or_else(|| problems::unknown_task(id))?;
+    let State::Active { doing: Doing::Running { iteration, .. }, .. } = task.state else {
+        return Err(not_now(format!("no agent runs for {id} now"))
+            .hint(format!("`landfall why {id}` says where it stands")));
+    };
+    let file = place.folder.iteration(task.id, task.attempt, iteration).join(TERMINAL);
+    let text = match std::fs::read(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(not_now(format!("the agent of {id} does not run in a terminal")).hint(format!(
+                "`landfall log {id} --follow` shows what happens; a profile of kind `tmux` has a terminal"
+            )));
+        }
+        Err(error) => return Err(problems::io("read", &file, &error)),
+    };
+    let terminal = Terminal::read(&text)
+        .map_err(|error| Problem::new(ProblemCode::Corrupt, format!("read {}: {error}", file.display())))?;
+    if !terminal.folder.join(&terminal.socket).exists() {
+        return Err(not_now(format!("the terminal of {id} is not up")).hint("try again in a moment"));
+    }
+    Ok(terminal)
+}

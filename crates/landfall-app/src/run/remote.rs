@@ -1,0 +1,121 @@
+//! A run that the server drives, shown here as if it were ours.
+
+use std::time::{Duration, Instant};
+
+use landfall_api::client::Client;
+use landfall_api::{Ask as _, Problem, ProblemCode, RunNowAsked, RunOutcome, StopAsked};
+use landfall_engine::host::wait::FolderWatch;
+
+use crate::project::place::Place;
+use crate::run::run_handle::{RunAsked, RunHandle, RunMode, RunView};
+
+/// A run in another process.
+pub(crate) struct Remote {
+    client: Client,
+    shown: u64,
+    mode: RunMode,
+    view: RunView,
+    /// Since when the server does not answer.
+    lost: Option<Instant>,
+    /// The folder of the journal, which the server writes.
+    watch: FolderWatch,
+}
+
+/// How long a server that does not answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Begins a run in the server that keeps the project; none if no server does.
+pub(crate) fn start(place: &Place, asked: &RunAsked) -> Result<Option<Remote>, Problem> {
+    let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(None) };
+    match client.run_start(RunAsked { unattended: !asked.attended, ..asked.clone() }) {
+        Ok(started) => Ok(Some(Remote {
+            client,
+            shown: started.after,
+            mode: RunMode::Running,
+            view: RunView::default(),
+            lost: None,
+            watch: FolderWatch::of_writes(place.folder.root()),
+        })),
+        // An engine that drives by itself: whoever wants its lock says whose it is.
+        Err(problem) if problem.code == ProblemCode::EngineBusy => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+impl Remote {
+    fn ask(&mut self) -> Option<RunView> {
+        match self.client.run_now(RunNowAsked { after: Some(self.shown) }) {
+            Ok(view) => {
+                self.lost = None;
+                Some(*view)
+            }
+            Err(_) => {
+                self.lost.get_or_insert_with(Instant::now);
+                None
+            }
+        }
+    }
+}
+
+impl RunHandle for Remote {
+    fn snapshot(&mut self) -> RunView {
+        if let Some(view) = self.ask() {
+            self.shown = self.shown.max(view.head);
+            let news = std::mem::take(&mut self.view.news);
+            self.view = view;
+            self.view.news.splice(0..0, news); // what a wait has seen meanwhile
+            if self.view.mode == RunMode::Draining && self.mode == RunMode::Running {
+                self.mode = RunMode::Draining; // asked for by another command
+            }
+        }
+        let view = RunView { mode: self.mode, ..self.view.clone() };
+        self.view.news.clear(); // shown now
+        view
+    }
+
+    fn drain(&mut self) {
+        if self.mode == RunMode::Running {
+            self.mode = RunMode::Draining;
+        }
+        let _ = self.client.stop(StopAsked { task: None, now: false }); // it is over already
+    }
+
+    fn stop_now(&mut self) {
+        self.mode = RunMode::Stopping;
+        let _ = self.client.stop(StopAsked { task: None, now: true }); // it is over already
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Option<RunOutcome> {
+        const LOOK: Duration = Duration::from_millis(100);
+        let until = Instant::now() + timeout;
+        loop {
+            if let Some(outcome) = self.view.outcome.take() {
+                return Some(*outcome);
+            }
+            if let Some(view) = self.ask() {
+                if let (Some(ours), Some(theirs)) = (self.view.run, view.run)
+                    && ours != theirs
+                {
+                    let what = format!("{ours} is over, and {theirs} has begun meanwhile");
+                    let hint = format!("`landfall report {ours}` says what became of it");
+                    return Some(RunOutcome::broken(Problem::new(ProblemCode::NotNow, what).hint(hint)));
+                }
+                self.shown = self.shown.max(view.head);
+                self.view.news.extend(view.news);
+                if let Some(outcome) = view.outcome {
+                    return Some(*outcome);
+                }
+            }
+            if self.lost.is_some_and(|since| since.elapsed() > PATIENCE) {
+                let problem = Problem::new(ProblemCode::Internal, "the server that drives does not answer any more")
+                    .hint("`landfall status` shows whether it still runs; agents at work are adopted by the next run");
+                return Some(RunOutcome::broken(problem));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            self.watch.wait(left.min(LOOK));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `landfall serve`: keeps the project, with its door open for commands, programs and browsers.
+
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use landfall_api::client::Client;
+use landfall_api::{Ask as _, PairAsked, Pairing, Problem, ProblemCode, RunAsked};
+
+use crate::project::place::Place;
+use crate::project::problems;
+use crate::run::Door;
+use crate::service::ProjectService;
+use crate::service::served_project::ServedProject;
+
+/// How a project is to be served.
+#[derive(Debug, Clone, Default)]
+pub struct ServeAsked {
+    /// The address on this machine.
+    pub listen: String,
+    /// Further addresses, which others can reach.
+    pub bind: Vec<String>,
+    /// Names by which browsers may come.
+    pub hosts: Vec<String>,
+    /// Where browsers find it behind a proxy of the person's own: `https://build.example`.
+    pub origins: Vec<String>,
+    /// Begins a run at once.
+    pub run: Option<RunAsked>,
+}
+
+/// A project that is served.
+pub struct Serve {
+    keeper: Arc<ServedProject>,
+    door: Option<Door>,
+    addresses: Vec<SocketAddr>,
+}
+
+pub(crate) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
+    let mut listeners = vec![listen(&asked.listen, true)?];
+    if let Some(other) = asked.origins.iter().find(|it| !landfall_server::is_origin(it)) {
+        return Err(Problem::new(ProblemCode::BadInput, format!("`--origin {other}` is no origin")).hint(
+            "an origin is what a browser shows before the path, in small letters: `https://build.example`",
+        ));
+    }
+    if asked.hosts.is_empty()
+        && asked.origins.is_empty()
+        && let Some(all) = asked.bind.iter().find(|it| it.starts_with("0.0.0.0:") || it.starts_with("[::]:"))
+    {
+        return Err(Problem::new(
+            ProblemCode::BadInput,
+            format!("`--bind {all}` says no name by which browsers may come"),
+        )
+        .hint("add `--host NAME:PORT`, or bind the address of this machine in the network"));
+    }
+    for address in &asked.bind {
+        listeners.push(listen(address, false)?);
+    }
+    let addresses = listeners.iter().filter_map(|it| it.local_addr().ok()).collect();
+    let keeper = Arc::new(ServedProject::hold(place)?);
+    let desk = Arc::new(ProjectService::kept(keeper.place().clone(), Arc::clone(&keeper)));
+    let door = Door::open_wide(keeper.place(), desk, listeners, asked.hosts, asked.origins)?;
+    if let Some(run) = &asked.run {
+        keeper.start(run)?;
+    }
+    Ok(Serve { keeper, door: Some(door), addresses })
+}
+
+fn listen(address: &str, local: bool) -> Result<TcpListener, Problem> {
+    let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
+    let found: Vec<SocketAddr> = address
+        .to_socket_addrs()
+        .map_err(|error| {
+            bad(format!("`{address}` is no address to listen on: {error}"))
+                .hint("an address is `127.0.0.1:7878`")
+        })?
+        .collect();
+    let Some(at) = found.first().copied() else {
+        return Err(bad(format!("`{address}` is no address to listen on")));
+    };
+    if local && !at.ip().is_loopback() {
+        return Err(bad(format!("`{address}` can be reached from other machines")).hint(format!(
+            "`--bind {address}` says that this is meant; everything travels unencrypted there"
+        )));
+    }
+    TcpListener::bind(at).map_err(|error| {
+        Problem::new(ProblemCode::NotNow, format!("listen on `{at}`: {error}"))
+            .hint("`--listen 127.0.0.1:0` takes a port that is free")
+    })
+}
+
+impl Serve {
+    /// Where browsers find it.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// A link that lets one browser in.
+    pub fn pairing(&self) -> Result<Pairing, Problem> {
+        let client = Client::connect(&self.keeper.place().folder.socket())
+            .map_err(|error| Problem::new(ProblemCode::Internal, format!("reach the door: {error}")))?;
+        client.pair(PairAsked { label: "the browser of this machine".to_owned() })
+    }
+
+    /// Looks after what goes on by itself. Called again and again.
+    pub fn tend(&self) {
+        self.keeper.mind_loops();
+    }
+
+    /// Whether a run is under way.
+    pub fn is_running(&self) -> bool {
+        self.keeper.is_running()
+    }
+
+    /// Asks the run under way to end.
+    pub fn stop(&self, now: bool) {
+        self.keeper.stop(now);
+    }
+
+    /// Ends: the run under way first, within `patience`, then the door.
+    pub fn end(mut self, patience: Duration) {
+        let until = Instant::now() + patience;
+        self.keeper.proposals().stop();
+        self.keeper.wait_for_rest(patience);
+        self.keeper.proposals().wait_for_rest(until.saturating_duration_since(Instant::now()));
+        self.door = None;
+    }
+}
+
+/// The token of a project.
+pub(crate) fn token(place: &Place, renew: bool) -> Result<String, Problem> {
+    let root = place.folder.root();
+    place.folder.make().map_err(|error| problems::io("make", root, &error))?;
+    let token = if renew { landfall_server::Keys::renew(root) } else { landfall_server::Keys::token(root) };
+    token.map_err(|error| problems::keys(&error))
+}

@@ -1,0 +1,607 @@
+//! Where requests arrive: reads are answered from the tables, writes go to whoever holds the project.
+
+pub(crate) mod served_project;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use landfall_api::client::{Client, ConnectError};
+use landfall_api::socket::PeerProcess;
+use landfall_api::{
+    self as api, Access, Ask as _, Hook, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response,
+    Service,
+};
+use landfall_engine::host::lock::LockError;
+use landfall_engine::host::wait::FolderWatch;
+use landfall_engine::{Ask, Engine, OpenError, Reply};
+use landfall_text::pluralize;
+use landfall_trackers::github::webhook::Deliveries;
+
+use crate::command::{changes, follow_issues, import, loops, reclaim, reconcile, verify};
+use crate::project::engine_at::EngineAt;
+use crate::project::open_engine::{PATIENCE, PAUSE, check_no_agent, open, wait_for_holder};
+use crate::project::place::Place;
+use crate::project::query_context::Query;
+use crate::project::{conversions, problems, reader_pool};
+use crate::query::autopilot;
+use crate::query::issues::IssueChange;
+use crate::query::{
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, inbox, issue_history, issues,
+    output, queue, reclaimable, reports, reviews, secret_masking, settings, sprints, stats, targets,
+};
+use crate::run::UnderWay;
+use crate::service::served_project::ServedProject;
+
+/// Answers for one project.
+pub(crate) struct ProjectService {
+    place: Place,
+    hand: EngineAccess,
+    /// What trackers sent by themselves, by the ids they gave.
+    heard: Mutex<Deliveries>,
+}
+
+/// How writes reach the engine.
+enum EngineAccess {
+    /// It drives in this process, and ends with its run.
+    Running(UnderWay),
+    /// This process keeps the project, and drives it when asked to.
+    Kept(Arc<ServedProject>),
+    /// By the socket of the engine that runs, or by an engine of our own for the moment.
+    Door,
+}
+
+impl EngineAccess {
+    /// The run in this process, if one is under way.
+    fn running(&self) -> Option<UnderWay> {
+        match self {
+            Self::Running(running) => Some(running.clone()),
+            Self::Kept(keeper) => keeper.running(),
+            Self::Door => None,
+        }
+    }
+}
+
+impl ProjectService {
+    fn of(place: Place, hand: EngineAccess) -> Self {
+        Self { place, hand, heard: Mutex::default() }
+    }
+
+    /// For clients: nothing is held between requests.
+    pub fn door(place: Place) -> Self {
+        Self::of(place, EngineAccess::Door)
+    }
+
+    /// For the process that drives.
+    pub fn running(place: Place, running: UnderWay) -> Self {
+        Self::of(place, EngineAccess::Running(running))
+    }
+
+    /// For the process that keeps the project.
+    pub fn kept(place: Place, keeper: Arc<ServedProject>) -> Self {
+        Self::of(place, EngineAccess::Kept(keeper))
+    }
+
+    fn engine(&self) -> EngineAt {
+        match (&self.hand, self.hand.running()) {
+            (_, Some(running)) => EngineAt::Here { site: running.site },
+            (EngineAccess::Kept(keeper), None) => EngineAt::Resting { since_ms: keeper.since_ms() },
+            (EngineAccess::Running(_) | EngineAccess::Door, None) => EngineAt::look(&self.place),
+        }
+    }
+
+    fn read(&self, request: Request) -> Result<Response, Problem> {
+        let engine = self.engine();
+        let look = Query { place: &self.place, engine: &engine };
+        Ok(match request {
+            Request::List(asked) => Response::List(look.list(&asked)?),
+            Request::Show(asked) => Response::Show(look.show(conversions::model_task(asked.task))?),
+            Request::Status(_) => Response::Status(look.status()?),
+            Request::Why(asked) => Response::Why(look.why(conversions::model_task(asked.task))?),
+            Request::Board(asked) => Response::Board(board::board(&look, &asked)?),
+            Request::Inbox(asked) => Response::Inbox(inbox::inbox(&look, &asked)?),
+            Request::Graph(asked) => Response::Graph(graph::graph(&look, &asked)?),
+            Request::Stats(asked) => Response::Stats(stats::stats(&look, asked)?),
+            Request::IssueEvents(asked) => Response::IssueEvents(issue_history::events(&self.place, &asked)?),
+            Request::IssueRollup(asked) => Response::IssueRollup(issue_history::rollup(&self.place, asked)?),
+            Request::Improvements(_) => Response::Improvements(issue_history::proposals(&self.place, &[])?),
+            Request::Fleet(asked) => Response::Fleet(fleet::fleet(&look, asked)?),
+            Request::Settings(_) => Response::Settings(settings::report(&self.place)?),
+            Request::Outputs(asked) => {
+                Response::Outputs(output::list(&look, conversions::model_task(asked.task))?)
+            }
+            Request::Output(asked) => Response::Output(output::page(&look, &asked)?),
+            Request::OutputBytes(asked) => Response::OutputBytes(output::bytes(&look, &asked)?),
+            Request::Log(asked) => Response::Log(look.log(&asked)?),
+            Request::Diff(asked) => {
+                Response::Diff(look.diff(conversions::model_task(asked.task), asked.from.as_deref())?)
+            }
+            Request::Certificate(asked) => {
+                Response::Certificate(look.certificate(conversions::model_task(asked.task))?)
+            }
+            Request::Report(asked) => Response::Report(reports::report(&look, asked)?),
+            Request::Runs(_) => Response::Runs(reports::runs(&look)?),
+            Request::FlowList(_) => Response::FlowList(flows::list(&self.place)?),
+            Request::FlowShow(asked) => Response::FlowShow(flows::show(&self.place, &asked)?),
+            Request::FlowCheck(asked) => Response::FlowCheck(flows::check(&asked)),
+            Request::Export(asked) => Response::Export(look.export(&asked)?),
+            Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked, false)?),
+            Request::Probe(asked) => Response::Probe(agents::find(&self.place, &asked, true)?),
+            Request::Discoveries(asked) => Response::Discoveries(discoveries::list(&self.place, &asked)?),
+            Request::Target(asked) => {
+                Response::Target(targets::target(&look, conversions::model_task(asked.task))?)
+            }
+            Request::Papers(asked) => {
+                Response::Papers(targets::list(&look, conversions::model_task(asked.task))?)
+            }
+            Request::Paper(asked) => Response::Paper(targets::paper(&look, &asked)?),
+            Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
+            Request::Reclaimable(_) => Response::Reclaimable(reclaimable::dry_run(&look)?),
+            Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview(&look, asked)?),
+            Request::Sprint(asked) => {
+                Response::Sprint(sprints::report(&look, asked.sprint.map(conversions::model_sprint))?)
+            }
+            Request::Sprints(_) => Response::Sprints(sprints::list(&look)?),
+            Request::Pilot(_) => Response::Pilot(autopilot::state(&look)?),
+            Request::Queue(_) => Response::Queue(queue::report(&look)?),
+            Request::Reviews(_) => Response::Reviews(reviews::list(&look)?),
+            Request::Checkpoints(_) => Response::Checkpoints(checkpoints::list(&look)?),
+            Request::Checkpoint(asked) => Response::Checkpoint(checkpoints::detail(&look, &asked.name)?),
+            Request::Loops(asked) => Response::Loops(loops::list(&look, &asked)?),
+            Request::IssuesPreview(asked) => {
+                Response::IssuesPreview(follow_issues::preview(&self.place, &asked)?)
+            }
+            Request::IssueBatches(_) => Response::IssueBatches(follow_issues::batches(&self.place)?),
+            Request::IssueSummaries(asked) => {
+                let issues = follow_issues::summaries(&self.place, &asked.tasks)?;
+                Response::IssueSummaries(api::IssueSummaries { issues })
+            }
+            Request::IssueList(asked) => Response::IssueList(issues::list(&self.place, &asked)?),
+            Request::IssueShow(asked) => {
+                Response::IssueShow(Box::new(issues::show(&self.place, asked.issue.0)?))
+            }
+            Request::IssuePull(asked) => {
+                Response::IssuePull(Box::new(issues::pull_request(&self.place, asked.issue.0)?))
+            }
+            Request::Reconcile(asked) => {
+                Response::Reconcile(Box::new(reconcile::reconcile(&self.place, &asked)?))
+            }
+            other => unreachable!("`{}` is not a read", other.name()),
+        })
+    }
+
+    fn change_issue(
+        &self,
+        issue: api::IssueNumber,
+        change: &IssueChange,
+    ) -> Result<api::IssueChanged, Problem> {
+        issues::change(&self.place, issue.0, change)
+    }
+
+    /// What needs the lock, and not the engine's loop.
+    fn keep_house(&self, request: &Request) -> Result<Response, Problem> {
+        let keep = |place: &Place| match request {
+            Request::Rebuild(_) => Ok(Response::Rebuild(doctor::rebuild(place)?)),
+            Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim(place)?)),
+            other => unreachable!("`{}` keeps no house", other.name()),
+        };
+        match &self.hand {
+            EngineAccess::Running(_) => Err(busy_with_run()),
+            EngineAccess::Kept(keeper) => keeper.keep_house(keep).unwrap_or_else(|| Err(busy_with_run())),
+            // Whoever keeps the project holds its lock.
+            EngineAccess::Door => match Client::connect(&self.place.folder.socket()) {
+                Ok(client) => client.call(request.clone()),
+                Err(_) => keep(&self.place),
+            },
+        }
+    }
+
+    fn write(&self, request: Request) -> Result<Response, Problem> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = match (self.hand.running(), &self.hand) {
+                (Some(running), _) => {
+                    let ask = |ask: Ask| running.handle.ask(ask).map_err(|error| problems::ask(&error));
+                    changes::write(&self.place, &self.engine(), &ask, request.clone())
+                }
+                (None, EngineAccess::Kept(keeper)) => keeper.at_rest(&request),
+                (None, EngineAccess::Running(_) | EngineAccess::Door) => {
+                    return through_the_door(&self.place, request);
+                }
+            };
+            match (&self.hand, answer) {
+                // A run of ours that is just ending is waited for: then the project is at rest, and the answer another one.
+                (EngineAccess::Kept(_), Err(problem))
+                    if problems::is_ending(&problem) && Instant::now() < deadline =>
+                {
+                    if let EngineAccess::Kept(keeper) = &self.hand {
+                        keeper.wait_for_rest(PAUSE);
+                    }
+                }
+                (_, answer) => return answer,
+            }
+        }
+    }
+
+    /// Begins a loop, and a run for it where none is under way.
+    fn start_loop(&self, request: Request) -> Result<Response, Problem> {
+        let answer = self.write(request)?;
+        let (EngineAccess::Kept(keeper), Response::LoopStart(line)) = (&self.hand, &answer) else {
+            return Ok(answer);
+        };
+        if let Err(problem) = keeper.drive_loops() {
+            // Whoever is told that it cannot run must not find it running later.
+            let _ = self.write(Request::LoopStop(LoopOf { session: line.session.clone() }));
+            return Err(problem);
+        }
+        Ok(answer)
+    }
+
+    /// Cancels tasks, and gives their workspaces back where the project is at rest.
+    fn cancel_and_clean(&self, asked: landfall_api::Cancel) -> Result<Response, Problem> {
+        // Whoever keeps the project does both.
+        if let (EngineAccess::Door, Ok(client)) = (&self.hand, Client::connect(&self.place.folder.socket())) {
+            return client.call(Request::Cancel(asked));
+        }
+        let tasks: Vec<_> = asked.tasks.iter().copied().map(conversions::model_task).collect();
+        let Response::Cancel(mut changed) = self.write(Request::Cancel(asked))? else {
+            return Err(Problem::new(ProblemCode::Internal, "a cancel was answered by something else"));
+        };
+        let clean = |place: &Place| reclaim::workspaces(place, &tasks);
+        let cleaned = match &self.hand {
+            EngineAccess::Running(_) => None,
+            EngineAccess::Kept(keeper) => keeper.keep_house(clean),
+            EngineAccess::Door => Some(clean(&self.place)),
+        };
+        let cleaned = cleaned.transpose()?;
+        for line in &mut changed.tasks {
+            let of = cleaned.as_ref().map(|cleaned| cleaned.get(&conversions::model_task(line.id)));
+            line.text.push_str(&match of {
+                None => " Its workspace is there until `landfall project reclaim`, once the run is over.".to_owned(),
+                Some(None) => " It had no workspace that could be given back.".to_owned(),
+                Some(Some(0)) => " Its workspace is given back; it had no commit that is not on the base.".to_owned(),
+                Some(Some(many)) => {
+                    let commits = pluralize(*many, "commit");
+                    format!(" Its workspace is given back; {commits} that did not land: kept under refs/landfall/kept.")
+                }
+            });
+        }
+        Ok(Response::Cancel(changed))
+    }
+
+    /// What is about the run as a whole.
+    fn drive(&self, request: &Request) -> Result<Response, Problem> {
+        match (request, &self.hand) {
+            (Request::RunStart(asked), EngineAccess::Kept(keeper)) => {
+                Ok(Response::RunStart(keeper.start(asked)?))
+            }
+            (Request::RunStart(_), EngineAccess::Running(_)) => {
+                Err(Problem::new(ProblemCode::EngineBusy, "a run is under way already")
+                    .hint("`landfall status` shows it; more runs of one project at once there cannot be"))
+            }
+            (Request::RunNow(asked), EngineAccess::Kept(keeper)) => Ok(Response::RunNow(keeper.now(*asked)?)),
+            (Request::RunNow(asked), EngineAccess::Running(running)) => {
+                Ok(Response::RunNow(Box::new(running.now(*asked))))
+            }
+            (Request::Propose(asked), EngineAccess::Kept(keeper)) => {
+                let desk = Arc::new(Self::door(self.place.clone()));
+                Ok(Response::Propose(keeper.proposals().start(&self.place, desk, asked.clone())?))
+            }
+            (Request::Proposals(_), EngineAccess::Kept(keeper)) => {
+                Ok(Response::Proposals(keeper.proposals().list()))
+            }
+            (Request::Propose(_) | Request::Proposals(_), EngineAccess::Running(_)) => {
+                Err(no_server("only a server keeps proposals")
+                    .hint("`landfall propose` asks for one without"))
+            }
+            (_, EngineAccess::Door) => match Client::connect(&self.place.folder.socket()) {
+                Ok(client) => client.call(request.clone()),
+                Err(ConnectError::Refused(problem)) => Err(problem),
+                Err(_) => Err(no_server("no server holds this project")),
+            },
+            (other, _) => unreachable!("`{}` is not about a run", other.name()),
+        }
+    }
+}
+
+fn no_server(what: &str) -> Problem {
+    Problem::new(ProblemCode::NotNow, what).hint("`landfall serve` starts one; `landfall run` drives without")
+}
+
+impl Service for ProjectService {
+    /// An agent, or a check, may not ask the engine for anything: it says what it has to say by its own socket.
+    fn admit(&self, peer: &PeerProcess) -> Result<(), Problem> {
+        match self.hand {
+            // Agents work while nothing runs, too: for proposals and probes, and those that outlived an engine.
+            EngineAccess::Running(_) | EngineAccess::Kept(_) => check_no_agent(peer),
+            EngineAccess::Door => Ok(()),
+        }
+    }
+
+    fn hook(&self, hook: &Hook) -> Result<(), Problem> {
+        issues::hear(&self.place, &self.heard, hook)
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        secret_masking::secrets(&self.place)
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        match &self.hand {
+            EngineAccess::Kept(keeper) => Some(keeper.mark()),
+            // Others write as well, and do not tell.
+            EngineAccess::Running(_) | EngineAccess::Door => None,
+        }
+    }
+
+    /// What the engine that runs says of itself may be some moments ahead of it: what agents are at, who waits for whose turn,
+    /// and how far the landing queue is.
+    fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {
+        let mut worked = false;
+        let head = reader_pool::in_one_moment(&self.place.caches, &self.place.folder.journal(), || {
+            worked = true;
+            work();
+        });
+        if !worked {
+            work(); // there is no journal, or it cannot be read: whoever asks is told
+        }
+        head.ok().map(|head| head.seq.0)
+    }
+
+    fn wait_past(&self, mark: Mark, at_most: Duration) {
+        match &self.hand {
+            EngineAccess::Kept(keeper) => keeper.wait_past(mark, at_most),
+            EngineAccess::Running(_) | EngineAccess::Door => {
+                FolderWatch::of_writes(self.place.folder.root()).wait(at_most);
+            }
+        }
+    }
+
+    fn call(&self, request: Request) -> Result<Response, Problem> {
+        // Whoever is answered after a change must not be shown what was made before it; a change that failed half-way is one.
+        let _noted = match &self.hand {
+            EngineAccess::Kept(keeper) if request.route().access != Access::Read => Some(Noted(keeper)),
+            EngineAccess::Kept(_) | EngineAccess::Running(_) | EngineAccess::Door => None,
+        };
+        match &request {
+            Request::Status(_)
+            | Request::List(_)
+            | Request::Show(_)
+            | Request::Why(_)
+            | Request::Board(_)
+            | Request::Inbox(_)
+            | Request::Fleet(_) => match self.hand {
+                // The engine that runs knows best how it is; if it is too busy to say, the tables do.
+                EngineAccess::Door => match Client::connect(&self.place.folder.socket()) {
+                    Ok(client) => client.call(request.clone()).or_else(|_| self.read(request)),
+                    Err(_) => self.read(request),
+                },
+                EngineAccess::Running(_) | EngineAccess::Kept(_) => self.read(request),
+            },
+            Request::Log(_)
+            | Request::Graph(_)
+            | Request::Stats(_)
+            | Request::IssueEvents(_)
+            | Request::IssueRollup(_)
+            | Request::Improvements(_)
+            | Request::Settings(_)
+            | Request::Outputs(_)
+            | Request::Output(_)
+            | Request::OutputBytes(_)
+            | Request::Diff(_)
+            | Request::Target(_)
+            | Request::Papers(_)
+            | Request::Paper(_)
+            | Request::Certificate(_)
+            | Request::Report(_)
+            | Request::Runs(_)
+            | Request::FlowList(_)
+            | Request::FlowShow(_)
+            | Request::FlowCheck(_)
+            | Request::Export(_)
+            | Request::Discoveries(_)
+            | Request::Agents(_)
+            | Request::Probe(_)
+            | Request::SprintPreview(_)
+            | Request::Sprint(_)
+            | Request::Sprints(_)
+            | Request::Pilot(_)
+            | Request::Queue(_)
+            | Request::Reviews(_)
+            | Request::Checkpoints(_)
+            | Request::Checkpoint(_)
+            | Request::Loops(_)
+            | Request::Doctor(_)
+            | Request::IssuesPreview(_)
+            | Request::IssueBatches(_)
+            | Request::IssueSummaries(_)
+            | Request::IssueList(_)
+            | Request::IssueShow(_)
+            | Request::IssuePull(_)
+            | Request::Reconcile(_)
+            | Request::Reclaimable(_) => self.read(request),
+            // The tracker orders those who write there; the engine is not asked.
+            Request::IssueNew(asked) => Ok(Response::IssueNew(issues::make(&self.place, asked)?)),
+            Request::IssueEdit(asked) => {
+                let done = self.change_issue(asked.issue, &IssueChange::Edit(asked.clone()))?;
+                Ok(Response::IssueEdit(done))
+            }
+            Request::IssueSay(asked) => {
+                let done = self.change_issue(asked.issue, &IssueChange::Comment(asked.text.clone()))?;
+                Ok(Response::IssueSay(done))
+            }
+            Request::IssueTick(asked) => {
+                let tick = IssueChange::Tick { named: asked.named.clone(), open: asked.open };
+                Ok(Response::IssueTick(self.change_issue(asked.issue, &tick)?))
+            }
+            Request::IssueClose(asked) => {
+                let close = if asked.not_planned { IssueChange::Drop } else { IssueChange::Close };
+                Ok(Response::IssueClose(self.change_issue(asked.issue, &close)?))
+            }
+            Request::IssueReopen(asked) => {
+                Ok(Response::IssueReopen(self.change_issue(asked.issue, &IssueChange::Reopen)?))
+            }
+            Request::IssueVerify(asked) => {
+                let is_ending = || match &self.hand {
+                    EngineAccess::Kept(keeper) => keeper.is_ending(),
+                    EngineAccess::Running(_) | EngineAccess::Door => false,
+                };
+                let seen = verify::verify(&self.place, asked, &is_ending, &mut |_| ())?;
+                Ok(Response::IssueVerify(Box::new(seen)))
+            }
+            Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),
+            Request::Cancel(asked) if asked.cleanup => self.cancel_and_clean(asked.clone()),
+            Request::Cancel(_) => self.write(request),
+            Request::Import(asked) => {
+                Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
+            }
+            // The tracker is changed by this, and nothing here.
+            Request::ImprovementsFile(asked) => {
+                Ok(Response::ImprovementsFile(issue_history::file(&self.place, asked)?))
+            }
+            Request::RunStart(_) | Request::RunNow(_) | Request::Propose(_) | Request::Proposals(_) => {
+                self.drive(&request)
+            }
+            // The server itself answers these; where they arrive here, no server listens for browsers.
+            Request::Sessions(_) | Request::SessionRevoke(_) | Request::Pair(_) | Request::AgentToken(_) => {
+                match self.hand {
+                    EngineAccess::Door => self.drive(&request),
+                    EngineAccess::Running(_) | EngineAccess::Kept(_) => {
+                        Err(no_server("no server listens for browsers"))
+                    }
+                }
+            }
+            Request::Auto(_)
+            | Request::Add(_)
+            | Request::Edit(_)
+            | Request::ProposalAccept(_)
+            | Request::Stop(_)
+            | Request::Retry(_)
+            | Request::Message(_)
+            | Request::Hold(_)
+            | Request::Release(_)
+            | Request::Accept(_)
+            | Request::Block(_)
+            | Request::Limits(_)
+            | Request::Answer(_)
+            | Request::TaskDo(_)
+            | Request::TargetSay(_)
+            | Request::TargetConfirm(_)
+            | Request::Refine(_)
+            | Request::RefineWithdraw(_)
+            | Request::Annotate(_)
+            | Request::Pause(_)
+            | Request::Resume(_)
+            | Request::Next(_)
+            | Request::SprintPause(_)
+            | Request::SprintResume(_)
+            | Request::SprintCancel(_)
+            | Request::QueuePause(_)
+            | Request::QueueResume(_)
+            | Request::QueueEject(_)
+            | Request::Review(_)
+            | Request::CheckpointCreate(_)
+            | Request::CheckpointRestore(_)
+            | Request::CheckpointDrop(_)
+            | Request::DiscoveryDrop(_)
+            | Request::Consulted(_)
+            | Request::LoopStop(_)
+            | Request::IssuesFollow(_)
+            | Request::Rollback(_) => self.write(request),
+            Request::LoopStart(_) => self.start_loop(request),
+        }
+    }
+}
+
+/// Counts a request that may have changed something, when it is done: however that went.
+struct Noted<'a>(&'a ServedProject);
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        self.0.note_write();
+    }
+}
+
+fn busy_with_run() -> Problem {
+    Problem::new(ProblemCode::NotNow, "a run is under way, and this needs the project at rest")
+        .hint("wait until the run is over, or stop it with `landfall stop`")
+}
+
+/// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
+fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match Client::connect(&place.folder.socket()) {
+            Ok(client) => match client.call(request.clone()) {
+                Err(problem) if problems::is_ending(&problem) && Instant::now() < deadline => {}
+                answer => return answer,
+            },
+            Err(ConnectError::Version { theirs, engine, pid }) => {
+                let message = format!(
+                    "the engine that runs (version {engine}, process {pid}) speaks version {theirs} of the wire, not {}",
+                    landfall_api::VERSION
+                );
+                return Err(Problem::new(ProblemCode::EngineBusy, message)
+                    .hint("use the `landfall` that started it, or wait until its run is over"));
+            }
+            Err(ConnectError::Refused(problem)) => return Err(problem),
+            Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => match in_process(place, &request) {
+                Err(Shut::Held(_)) if Instant::now() < deadline => {}
+                Err(Shut::Held(problem) | Shut::Other(problem)) => return Err(problem),
+                Ok(response) => return Ok(response),
+            },
+        }
+        wait_for_holder();
+    }
+}
+
+/// Why an engine could not be opened for the moment.
+enum Shut {
+    /// Someone else holds the project.
+    Held(Problem),
+    /// It would not help to wait.
+    Other(Problem),
+}
+
+fn in_process(place: &Place, request: &Request) -> Result<Response, Shut> {
+    if place.lock.is_some() {
+        // This process keeps the project already: a second engine would meet no lock.
+        return Err(Shut::Held(Problem::new(
+            ProblemCode::EngineBusy,
+            "the server is too busy to answer itself",
+        )));
+    }
+    if let Some(problem) = changes::refused_at_rest(place, request).map_err(Shut::Other)? {
+        return Err(Shut::Other(problem));
+    }
+    let engine = open(place, &format!("landfall {}", request.name())).map_err(|error| match &error {
+        OpenError::Lock(LockError::Held { .. } | LockError::HeldByUnknown { .. }) => {
+            Shut::Held(problems::open(&error))
+        }
+        _ => Shut::Other(problems::open(&error)),
+    })?;
+    write_at_rest(place, engine, &EngineAt::Nowhere, request).1.map_err(Shut::Other)
+}
+
+/// Carries a write out by an engine that does not drive, and gives the engine back. One that could not write what it had
+/// decided knows facts that are in no journal: it is given up.
+pub(crate) fn write_at_rest(
+    place: &Place,
+    engine: Engine,
+    at: &EngineAt,
+    request: &Request,
+) -> (Option<Engine>, Result<Response, Problem>) {
+    let engine = std::cell::RefCell::new(engine);
+    let broken = std::cell::Cell::new(false);
+    let ask = |ask: Ask| -> Result<Reply, Problem> {
+        match engine.borrow_mut().once(ask) {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(error)) => Err(problems::ask(&error)),
+            Err(error) => {
+                broken.set(true);
+                Err(problems::store(&error))
+            }
+        }
+    };
+    let answer = changes::write(place, at, &ask, request.clone());
+    ((!broken.get()).then(|| engine.into_inner()), answer)
+}
