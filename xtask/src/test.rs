@@ -219,7 +219,7 @@ fn run_tests(
     let junit = target_folder()?.join("../nextest/xtask/junit.xml");
     let _ = fs::remove_file(&junit); // that of an earlier run, if there was one
     let load = args.load.map(Load::start);
-    let tested = run_step("tests", command);
+    let tested = run_step("tests", folders.keep_projects_in_memory(command));
     drop(load);
     let browsed = browser.map(web::BrowserRun::finish).transpose()?;
     report.add_junit(&junit)?;

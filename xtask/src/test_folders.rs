@@ -2,18 +2,31 @@
 //! that was deleted lately in its part of the disk. Tests create and delete hundreds of thousands of files, and all folders of
 //! one parent share a part: creating a file then takes fifty times as long as on an idle disk. The flag for tops of folder
 //! hierarchies gives each folder inside a part of its own. Other file systems do not know the flag and do not need it.
+//!
+//! The projects themselves lie in memory where that is possible: then no file is searched for at all. What depends on a disk
+//! still meets one. The tests of power cuts mount their own, and chaos, the browser tests and whatever tests put into the folder
+//! for temporary files stay on the disk of the machine.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use crate::test::target_folder;
 
-/// The folder for temporary files of one run; removed when dropped.
+/// Mounts a file system in memory at a folder, in a mount namespace that ends with the command that follows. The size is a
+/// limit: eight tests at once were never seen to use a tenth of it.
+const IN_MEMORY: &str = "mount -t tmpfs -o size=4g,mode=755 landfall-tests \"$0\" && exec \"$@\"";
+
+/// Less memory than this is left to the tests and the browser.
+const MEMORY_MIN_KIB: u64 = 10 << 20;
+
+/// The folder for temporary files of one run, removed when dropped, and the one for projects.
 pub struct TestFolders {
     temporary: PathBuf,
+    projects: PathBuf,
 }
 
 impl TestFolders {
@@ -21,12 +34,39 @@ impl TestFolders {
     pub fn new() -> Result<Self> {
         let temporary = std::env::temp_dir().join(format!("landfall-t{}", std::process::id()));
         fs::create_dir_all(&temporary).with_context(|| format!("create {}", temporary.display()))?;
-        let folders = Self { temporary };
-        spread_folders_inside(&folders.temporary);
         let projects = target_folder()?.join("../tmp"); // `tests_folder` of the test kit
         fs::create_dir_all(&projects).with_context(|| format!("create {}", projects.display()))?;
-        spread_folders_inside(&projects);
+        let folders = Self { temporary, projects };
+        spread_folders_inside(&folders.temporary);
+        spread_folders_inside(&folders.projects);
         Ok(folders)
+    }
+
+    /// The same command with the projects in memory, or unchanged where nothing may be mounted or memory is short.
+    pub fn keep_projects_in_memory(&self, command: Command) -> Command {
+        let mut probe = self.in_memory(&Command::new("true"));
+        probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let has_room = memory_available_kib().is_some_and(|kib| kib >= MEMORY_MIN_KIB);
+        if has_room && probe.status().is_ok_and(|status| status.success()) {
+            return self.in_memory(&command);
+        }
+        eprintln!(
+            "the test projects are on disk: a file system in memory needs the right to mount and 10 GiB"
+        );
+        command
+    }
+
+    fn in_memory(&self, command: &Command) -> Command {
+        let mut wrapped = Command::new("unshare");
+        wrapped.args(["--mount", "--propagation", "private", "sh", "-c", IN_MEMORY]).arg(&self.projects);
+        wrapped.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => wrapped.env(name, value),
+                None => wrapped.env_remove(name),
+            };
+        }
+        wrapped
     }
 
     /// The value of `TMPDIR`.
@@ -39,6 +79,13 @@ impl Drop for TestFolders {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.temporary); // what stays is in the folder for temporary files
     }
+}
+
+/// None where the kernel does not say it.
+fn memory_available_kib() -> Option<u64> {
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 fn spread_folders_inside(folder: &Path) {
