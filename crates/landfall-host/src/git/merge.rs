@@ -133,6 +133,9 @@ impl Store {
     }
 
     fn try_merge(&self, ours: &Oid, theirs: &Oid) -> Result<Result<Oid, Told>, GitError> {
+        if let Some(tree) = self.known_merge(ours, theirs)? {
+            return Ok(Ok(tree));
+        }
         let doing = format!("merge {theirs} into {ours}");
         let said = self
             .write_call(&doing)
@@ -144,7 +147,9 @@ impl Store {
         match said.code {
             0 => {
                 let tree = said.stdout.split(|byte| *byte == 0).next().and_then(Oid::from_line);
-                tree.map(Ok).ok_or_else(nonsense)
+                let tree = tree.ok_or_else(nonsense)?;
+                self.remember_merge(ours, theirs, &tree);
+                Ok(Ok(tree))
             }
             // The same code says that a commit is missing; then it says nothing else.
             1 if !said.stdout.is_empty() => parse(&said.stdout).map(Err).ok_or_else(nonsense),

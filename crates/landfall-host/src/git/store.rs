@@ -47,6 +47,9 @@ const LINE_MAX: u32 = 16;
 /// How many pairs are remembered: a landing asks twice about its own.
 const PARTED_MAX: usize = 64;
 
+/// How many merges are remembered at most.
+const MERGED_MAX: usize = 64;
+
 /// What came of a compare-and-swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cas {
@@ -162,6 +165,8 @@ struct Inner {
     repairs: Vec<String>,
     /// Where two commits part, as far as it was asked.
     parted: Mutex<HashMap<(Oid, Oid), Vec<Oid>>>,
+    /// The trees of clean merges of two commits, as far as it was asked.
+    merged: Mutex<HashMap<(Oid, Oid), Oid>>,
 }
 
 /// Whether what is written must survive a power cut.
@@ -200,8 +205,9 @@ impl Store {
             files::write_whole(&dir.join("config"), wanted.as_bytes()).doing(doing)?;
         }
         let objects = Objects::new(git, &dir);
-        let (parted, lasting, git) = (Mutex::default(), Lasting::Kept, git.clone());
-        Ok(Store { inner: Arc::new(Inner { git, dir, format, objects, lasting, parted, repairs }) })
+        let (parted, merged, lasting, git) = (Mutex::default(), Mutex::default(), Lasting::Kept, git.clone());
+        let inner = Inner { git, dir, format, objects, lasting, parted, merged, repairs };
+        Ok(Store { inner: Arc::new(inner) })
     }
 
     /// What was wrong with the files around its objects and was mended when it was opened, a sentence each.
@@ -234,9 +240,11 @@ impl Store {
         }
         let git = self.inner.git.clone();
         let objects = Objects::new(&git, dir);
-        let (parted, lasting, format) = (Mutex::default(), Lasting::ThrownAway, self.inner.format);
+        let (parted, merged) = (Mutex::default(), Mutex::default());
+        let (lasting, format) = (Lasting::ThrownAway, self.inner.format);
         let (dir, repairs) = (dir.to_owned(), Vec::new());
-        Ok(Store { inner: Arc::new(Inner { git, dir, format, objects, lasting, parted, repairs }) })
+        let inner = Inner { git, dir, format, objects, lasting, parted, merged, repairs };
+        Ok(Store { inner: Arc::new(inner) })
     }
 
     /// Where the store is.
@@ -597,6 +605,26 @@ impl Store {
         }
         parted.insert(pair, found.clone());
         Ok(found)
+    }
+
+    /// The tree of a clean merge that was asked for before and is still here. Commits never change, so neither does their merge:
+    /// a task is merged with the same base for its prompt, before its checks, after them and when it lands.
+    pub(super) fn known_merge(&self, ours: &Oid, theirs: &Oid) -> Result<Option<Oid>, GitError> {
+        let pair = (ours.clone(), theirs.clone());
+        let known = self.inner.merged.lock().unwrap_or_else(PoisonError::into_inner).get(&pair).cloned();
+        match known {
+            // A damaged disk may have lost it: then the merge writes it once more.
+            Some(tree) => Ok(self.contains(&tree)?.then_some(tree)),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn remember_merge(&self, ours: &Oid, theirs: &Oid, tree: &Oid) {
+        let mut merged = self.inner.merged.lock().unwrap_or_else(PoisonError::into_inner);
+        if merged.len() >= MERGED_MAX {
+            merged.clear(); // rarely; what is needed is merged again
+        }
+        merged.insert((ours.clone(), theirs.clone()), tree.clone());
     }
 
     fn find_merge_bases(&self, a: &Oid, b: &Oid) -> Result<Vec<Oid>, GitError> {

@@ -48,6 +48,23 @@ fn scene() -> Scene {
 }
 
 #[test]
+fn a_clean_merge_is_made_once_and_again_if_its_tree_is_lost() {
+    let scene = scene();
+    let heads =
+        heads(&scene, |ws| write(ws.path(), "one.txt", "1\n"), |ws| write(ws.path(), "two.txt", "2\n"));
+    let merge = || scene.store.merge(&heads[0], &heads[1]).expect("git runs");
+    let first = merge();
+    let before = scene.git.spawned();
+    assert_eq!(merge(), first);
+    assert_eq!(scene.git.spawned(), before, "no process for what is known");
+    let Merge::Clean { tree } = &first else { panic!("{first:?}") };
+    let object = scene.store.dir().join("objects").join(&tree.as_str()[..2]).join(&tree.as_str()[2..]);
+    std::fs::remove_file(&object).expect("it is loose");
+    assert_eq!(merge(), first);
+    assert_eq!(text(&scene, tree, "two.txt"), "2");
+}
+
+#[test]
 fn the_lines_in_dispute_are_counted() {
     let scene = scene();
     let heads = heads(
