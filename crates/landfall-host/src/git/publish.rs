@@ -21,7 +21,7 @@ use super::files;
 use super::handover;
 use super::names::{BranchName, Oid};
 use super::news::check_remote;
-use super::repo::{Checkout, Repo};
+use super::repo::{Checkout, Repo, plain_head};
 use super::run::{Doing as _, GitError, GitErrorKind, QUICK, SLOW, Signature, Trust, end, read_exact_until};
 use super::store::Store;
 use crate::wait::wait_for_child;
@@ -375,6 +375,9 @@ fn checkouts_on(repo: &Repo, branch: &BranchName) -> Result<Result<Vec<Checkout>
 }
 
 fn is_on(repo: &Repo, checkout: &Checkout, full: &str) -> Result<bool, GitError> {
+    if let Some(head) = plain_head(&checkout.git_dir) {
+        return Ok(head == full);
+    }
     let said = repo
         .git()
         .call("see what a checkout is on")

@@ -173,23 +173,22 @@ impl Repo {
         self.object_format
     }
 
-    /// What is checked out now.
+    /// What is checked out now. No process in the common case.
     pub fn head(&self) -> Result<Head, GitError> {
-        let said = self
-            .git
-            .call("read HEAD")
-            .git_dir(&self.git_dir)
-            .args(["symbolic-ref", "--quiet", "HEAD"])
-            .run()?;
-        if said.code == 1 {
-            let tip =
-                self.rev_parse("HEAD")?.ok_or_else(|| GitError::output("read HEAD", "it points nowhere"))?;
-            return Ok(Head::Detached { tip });
-        }
-        let bytes = said.ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        let text = text.trim_end_matches('\n');
-        let short = text.strip_prefix("refs/heads/").unwrap_or(text);
+        let full = match plain_head(&self.git_dir) {
+            Some(full) => full,
+            None => {
+                let asked = self.git.call("read HEAD").git_dir(&self.git_dir);
+                let said = asked.args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
+                if said.code == 1 {
+                    let tip = self.rev_parse("HEAD")?;
+                    let tip = tip.ok_or_else(|| GitError::output("read HEAD", "it points nowhere"))?;
+                    return Ok(Head::Detached { tip });
+                }
+                String::from_utf8_lossy(&said.ok()?).trim_end_matches('\n').to_owned()
+            }
+        };
+        let short = full.strip_prefix("refs/heads/").unwrap_or(&full);
         let name = BranchName::new(short).map_err(|bad| GitError::output("read HEAD", bad.to_string()))?;
         Ok(match self.branch_tip(&name)? {
             Some(tip) => Head::Branch { name, tip },
@@ -547,11 +546,48 @@ fn may_trust(owner: u32) -> bool {
     owner == me || (me == 0 && before_sudo == Some(owner))
 }
 
+/// The branch that the file `HEAD` names in the form that git writes itself. For all else git is asked: a commit, a link, a file
+/// that somebody wrote by hand, or `refs/heads/.invalid`, which says that the refs are kept in a table.
+pub(super) fn plain_head(git_dir: &Path) -> Option<String> {
+    const LENGTH_MAX: u64 = 4096;
+    let path = git_dir.join("HEAD");
+    let is_plain =
+        std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LENGTH_MAX);
+    let text = if is_plain { std::fs::read_to_string(path).ok()? } else { return None };
+    let name = text.strip_prefix("ref: ")?.strip_suffix('\n')?;
+    BranchName::new(name.strip_prefix("refs/heads/")?).ok()?;
+    Some(name.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn a_plain_head_is_read_from_its_file_and_for_all_else_git_is_asked() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let head = folder.path().join("HEAD");
+        let check = |text: &str, expected: Option<&str>| {
+            std::fs::write(&head, text).expect("a file");
+            assert_eq!(plain_head(folder.path()).as_deref(), expected, "{text:?}");
+        };
+        assert_eq!(plain_head(folder.path()), None);
+        check("ref: refs/heads/main\n", Some("refs/heads/main"));
+        check("ref: refs/heads/a/b\n", Some("refs/heads/a/b"));
+        check("ref: refs/heads/.invalid\n", None);
+        check("ref: refs/heads/a..b\n", None);
+        check("ref: refs/tags/v1\n", None);
+        check("ref: refs/heads/main", None);
+        check("ref: refs/heads/main\n\n", None);
+        check("ref:  refs/heads/main\n", None);
+        check(&format!("{}\n", "1".repeat(40)), None);
+        std::fs::remove_file(&head).expect("ours");
+        std::fs::write(folder.path().join("main"), "ref: refs/heads/main\n").expect("a file");
+        std::os::unix::fs::symlink("main", &head).expect("a link");
+        assert_eq!(plain_head(folder.path()), None);
+    }
 
     #[test]
     fn a_commit_that_is_damaged_is_an_error_and_one_that_is_absent_leads_to_nothing() {
