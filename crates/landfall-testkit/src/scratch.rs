@@ -274,6 +274,8 @@ impl Scratch {
                 .env(format!("GIT_{who}_NAME"), "Person")
                 .env(format!("GIT_{who}_EMAIL"), "person@example.invalid");
         }
+        // Each commit would start two more processes, which find nothing to do.
+        command.args(["-c", "maintenance.auto=false"]);
         let output = command.args(args).output().expect("git runs");
         assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()

@@ -116,6 +116,8 @@ impl TestEnvironment {
     /// Runs git in the project, and expects it to succeed.
     pub fn git(&self, args: &[&str]) -> String {
         let mut command = self.scrubbed("git");
+        // Each commit would start two more processes, which find nothing to do.
+        command.args(["-c", "maintenance.auto=false"]);
         let said = finish(command.args(args).spawn().expect("git starts"), "");
         assert_eq!(said.code, Some(0), "git {args:?}: {}", said.err);
         said.out.trim_end().to_owned()
