@@ -59,6 +59,7 @@ mod installations;
 mod interrupt;
 pub mod journal_link;
 mod land;
+mod landing_trust;
 mod lane_pool;
 mod launch;
 mod live_view;

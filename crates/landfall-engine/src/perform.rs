@@ -68,7 +68,7 @@ pub(crate) fn perform_queue(site: &Arc<EngineContext>, tasks: Vec<Arc<Task>>, ef
             go(site, "batch-check", move |site| queue::check(site, batch, count, &base, &heads, &prefix));
         }
         QueueEffect::Land { batch, base, members, prefix } => {
-            go(site, "land", move |site| queue::land(site, batch, &base, &members, &prefix));
+            go(site, "land", move |site| queue::land(site, &tasks, batch, &base, &members, &prefix));
         }
         QueueEffect::Abandon { batch } => go(site, "abandon", move |site| queue::abandon(site, batch)),
     }

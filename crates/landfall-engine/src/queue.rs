@@ -15,6 +15,7 @@ use crate::git_refs::task_ref;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::land::{self, prove};
+use crate::landing_trust::trust_landing;
 use crate::premerge::{Settled, clashes, settle};
 
 /// Merges the members of a batch. It only adds objects, so doing it again does no harm.
@@ -213,12 +214,13 @@ pub(crate) fn abandon(site: &HostContext, batch: BatchId) {
 /// Moves the base. Performed again after a crash, it finds the base already there and says so.
 pub(crate) fn land(
     site: &Arc<EngineContext>,
+    tasks: &[Arc<Task>],
     batch: BatchId,
     base: &Commit,
     members: &[Member],
     prefix: &Prefix,
 ) {
-    let news = match try_land(site, batch, base, members, prefix) {
+    let news = match try_land(site, tasks, batch, base, members, prefix) {
         Ok(news) => news,
         Err(error) => QueueNews::Failed { batch, detail: error.full() },
     };
@@ -227,6 +229,7 @@ pub(crate) fn land(
 
 fn try_land(
     site: &EngineContext,
+    tasks: &[Arc<Task>],
     batch: BatchId,
     base: &Commit,
     members: &[Member],
@@ -266,6 +269,7 @@ fn try_land(
     }
     Ok(match prove(site, &claim)? {
         Ok(proof) => {
+            trust_landing(site, tasks, base, members, &prefix.commit); // before it is published, where hooks run
             crash::point("land.proved");
             QueueNews::Landed { batch, proof }
         }

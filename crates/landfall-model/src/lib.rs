@@ -63,6 +63,7 @@ mod status;
 pub mod stride;
 mod task;
 mod touch;
+pub mod trust;
 pub mod tune;
 
 use landfall_facts::{event, ids, signal, spec};

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Component, Path};
 
 use landfall_model::cache::KnownCache;
+use landfall_model::trust::{TrustedPart, TrustedParts};
 
 use super::{
     Address, Channel, Confinement, Hooks, Land, Profile, Publish, Run, Settings, TrackerSettings, Verify,
@@ -173,6 +174,26 @@ impl SensitiveSettings {
     /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = &SensitiveSetting> {
         self.settings.iter()
+    }
+
+    /// Each part that has to be trusted, with the digest of what it holds. Values of one key belong together.
+    pub(crate) fn parts(&self) -> TrustedParts {
+        let mut hashers: BTreeMap<TrustedPart, blake3::Hasher> = BTreeMap::new();
+        let mut add = |part: TrustedPart, text: &str| {
+            let hasher = hashers.entry(part).or_default();
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        };
+        for setting in &self.settings {
+            add(TrustedPart::Setting(setting.key.clone()), &setting.value);
+        }
+        for text in &self.context {
+            add(TrustedPart::SettingLimits, text);
+        }
+        let settings =
+            hashers.into_iter().map(|(part, hasher)| (part, hasher.finalize().to_hex().to_string()));
+        let scripts = self.scripts.iter();
+        let scripts = scripts.map(|(path, digest)| (TrustedPart::Script(path.clone()), digest.clone()));
+        settings.chain(scripts).collect()
     }
 
     /// The digest of exactly these settings: any change makes another one.

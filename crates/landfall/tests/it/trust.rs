@@ -258,6 +258,80 @@ fn what_a_hook_runs_is_shown_to_a_person_before_it_lands() {
 }
 
 #[test]
+fn two_approved_changes_of_scripts_are_trusted_together() {
+    let lib = "one() {\n  true\n}\n\n# Between them.\n\ntwo() {\n  true\n}\n";
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file("scripts/before.sh", "#!/bin/sh\n. scripts/lib.sh\n");
+    scratch.file("scripts/after.sh", "#!/bin/sh\ntrue\n");
+    scratch.file("scripts/lib.sh", lib);
+    scratch.commit("scripts");
+    scratch.more_settings(
+        "[hooks]\npre-start = \"sh scripts/before.sh\"\npost-merge = \"sh scripts/after.sh\"\n",
+    );
+    let mark = marked_by(&scratch);
+    let writes = |path: &str, text: &str| {
+        format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = {text:?}\n")
+    };
+    let first = lib.replacen("  true", "  echo one", 1);
+    let second = lib.replace("two() {\n  true", "two() {\n  echo two");
+    scratch.task("One function", &writes("scripts/lib.sh", &first), &[]);
+    scratch.task("The other function", &writes("scripts/lib.sh", &second), &[]);
+    let after = format!("#!/bin/sh\necho \"$LANDFALL_TASK\" >> {}\n", mark.display());
+    scratch.task("Another script", &writes("scripts/after.sh", &after), &[]);
+    scratch.landfall(&["run"]);
+    // The second change of the same file may be shown again on the newer base.
+    for _ in 0..3 {
+        let waiting: Vec<&str> =
+            ["T1", "T2", "T3"].into_iter().filter(|task| scratch.status(task) == "review").collect();
+        if waiting.is_empty() {
+            break;
+        }
+        for task in waiting {
+            scratch.landfall(&["review", task, "approve"]).ok();
+        }
+        let said = scratch.landfall(&["run"]);
+        assert_ne!(said.code, Some(9), "{}", said.err);
+    }
+    for task in ["T1", "T2", "T3"] {
+        assert_eq!(scratch.status(task), "done", "{}", scratch.why(task));
+    }
+    let merged = std::fs::read_to_string(scratch.project().join("scripts/lib.sh")).expect("published");
+    assert!(merged.contains("echo one") && merged.contains("echo two"), "{merged}");
+    let report = scratch.landfall(&["--json", "trust"]).json();
+    assert_eq!(report["trusted"], true, "{report}");
+    scratch.task("More", &writes("x.txt", "x\n"), &[]);
+    assert_eq!(scratch.landfall(&["run"]).code, Some(0));
+    let log = std::fs::read_to_string(&mark).expect("the hook of the merged state runs");
+    assert!(log.lines().any(|line| line == "T4"), "{log}");
+}
+
+#[test]
+fn a_script_that_came_without_a_review_is_not_trusted_with_the_work_that_calls_it() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file("scripts/notify.sh", "#!/bin/sh\ntrue\n");
+    scratch.commit("scripts");
+    scratch.more_settings("[hooks]\npost-merge = \"sh scripts/notify.sh\"\n");
+    let mark = marked_by(&scratch);
+    let writes = |path: &str, text: &str| {
+        format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = {text:?}\n")
+    };
+    let evil = format!("touch {}\n", mark.display());
+    scratch.task("Call it", &writes("scripts/notify.sh", "#!/bin/sh\n. scripts/new.sh\n"), &[]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T1"), "review", "{}", scratch.why("T1"));
+    scratch.task("Nothing calls this", &writes("scripts/new.sh", &evil), &[]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T2"), "done", "{}", scratch.why("T2"));
+    scratch.landfall(&["review", "T1", "approve"]).ok();
+    scratch.landfall(&["run"]);
+    scratch.task("More", &writes("x.txt", "x\n"), &[]);
+    scratch.landfall(&["run"]);
+    assert!(!mark.exists(), "nobody has seen it as a part of the hook");
+    let report = scratch.landfall(&["--json", "trust"]).json();
+    assert_eq!(report["trusted"], false, "{report}");
+}
+
+#[test]
 fn a_script_that_an_update_changes_runs_only_after_it_is_trusted() {
     let mut scratch = Scratch::new(LANDFALL);
     scratch.trust_nothing();

@@ -1,0 +1,77 @@
+//! Trust in what a landing makes of settings and scripts that run outside of the sandbox. The model decides from the parts of
+//! the commits whether the approvals of the tasks cover it; then hooks and later runs do not ask again.
+
+use std::sync::Arc;
+
+use landfall_model::queue::Member;
+use landfall_model::trust::{LandedWork, is_landing_trusted};
+use landfall_model::{Commit, Task};
+
+use crate::hook_scripts::sensitive_in_commit;
+use crate::host_context::HostContext;
+use crate::ids;
+use crate::settings::{SensitiveSettings, Settings};
+use crate::settings_file::settings_in;
+use crate::trust::{TrustStore, TrustVerdict, TrustedBy};
+
+/// Notes that what landed is trusted, if the person approved every change of it. What cannot be read is asked about later.
+pub(crate) fn trust_landing(
+    site: &HostContext,
+    tasks: &[Arc<Task>],
+    base: &Commit,
+    members: &[Member],
+    landed: &Commit,
+) {
+    // The settings of each commit count for the next run, those that this run began with for the hooks of this one.
+    for settings in [None, Some(&site.settings)] {
+        let _ = try_trust(site, settings, tasks, base, members, landed); // as above
+    }
+}
+
+fn try_trust(
+    site: &HostContext,
+    settings: Option<&Settings>,
+    tasks: &[Arc<Task>],
+    base: &Commit,
+    members: &[Member],
+    landed: &Commit,
+) -> Option<()> {
+    let parts_of = |commit: &Commit| -> Option<SensitiveSettings> {
+        let own = match settings {
+            Some(_) => None,
+            None => Some(settings_in(&site.store, commit).ok()?),
+        };
+        let settings = settings.or(own.as_ref())?;
+        sensitive_in_commit(settings, site.repo.root(), &site.store, &ids::oid(commit)).ok()
+    };
+    let (before, after) = (parts_of(base)?, parts_of(landed)?);
+    if before == after {
+        return Some(());
+    }
+    let store = TrustStore::of(&site.folder, site.repo.root());
+    if !is_trusted(&store, &before) || is_trusted(&store, &after) {
+        return Some(());
+    }
+    let mut work = Vec::new();
+    for member in members {
+        let task = tasks.iter().find(|task| task.id == member.task);
+        let met = site.store.merge_bases(&ids::oid(base), &ids::oid(&member.head)).ok()?;
+        let left_base_at = match met.as_slice() {
+            [only] => Some(ids::commit(only)),
+            [] | [_, _, ..] => None,
+        };
+        work.push(LandedWork {
+            is_approved: task.is_some_and(|task| task.approved_head.as_ref() == Some(&member.head)),
+            before: left_base_at.as_ref().and_then(parts_of).map(|parts| parts.parts()),
+            after: parts_of(&member.head)?.parts(),
+        });
+    }
+    if is_landing_trusted(&before.parts(), &work, &after.parts()) {
+        store.trust(&after.digest(), TrustedBy::Review, site.now()).ok()?;
+    }
+    Some(())
+}
+
+fn is_trusted(store: &TrustStore, settings: &SensitiveSettings) -> bool {
+    matches!(store.judge(settings), Ok(TrustVerdict::Nothing | TrustVerdict::Trusted))
+}
