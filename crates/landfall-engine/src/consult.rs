@@ -259,8 +259,8 @@ fn prepare(
     let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
     let mut reach = Reach {
         confinement: question.profile.sandbox,
-        // Not the shared git folder: the history that the agent reads has its objects there.
-        checkout: vec![question.root.to_owned()],
+        // The shared git folder as well: only its objects, which hold the history, are opened below.
+        checkout: confine::checkout_at(question.root),
         work: work.clone(),
         tmp,
         own: agent.needs(&profile).state,

@@ -233,6 +233,43 @@ fn the_agent_hears_what_was_wrong_and_sees_the_project() {
 }
 
 #[test]
+fn an_agent_that_is_asked_in_a_linked_worktree_cannot_read_the_shared_git_folder() {
+    let scratch = scene(&[]);
+    let shared = scratch.root().join("shared.git");
+    let other = scratch.root().join("other");
+    let kept = scratch.root().join("home/kept");
+    std::fs::create_dir(&kept).expect("a new folder");
+    let places = [shared.join("config"), shared.join("hooks/secret"), other.join(".env")];
+    let tries: String =
+        places.iter().map(|place| format!("cat '{}' >> \"$HOME/kept/read\"\n", place.display())).collect();
+    scratch.file(
+        "ask.sh",
+        &format!(
+            "#!/bin/sh\ncat > /dev/null\n{tries}git log --oneline > \"$HOME/kept/log\"\necho '{{\"tasks\": []}}'\n"
+        ),
+    );
+    scratch.more_settings(&format!(
+        "[run]\nsandbox_write = [{:?}]\n[agent.own]\nkind = \"command\"\nrun = \"sh ask.sh\"\n",
+        kept.to_str().expect("text")
+    ));
+    // The project becomes a linked worktree of a repository beside it, which has another one.
+    let (project, text) = (scratch.project(), |path: &Path| path.to_str().expect("text").to_owned());
+    scratch.git(&["clone", "--quiet", "--bare", ".", &text(&shared)]);
+    std::fs::remove_dir_all(&project).expect("ours");
+    std::fs::create_dir(&project).expect("ours");
+    scratch.git(&["--git-dir", &text(&shared), "worktree", "add", "--quiet", &text(&other), "-b", "other"]);
+    scratch.git(&["--git-dir", &text(&shared), "worktree", "add", "--quiet", "--force", ".", "main"]);
+    std::fs::create_dir_all(shared.join("hooks")).expect("ours");
+    for place in [&places[1], &places[2]] {
+        std::fs::write(place, "the-secret\n").expect("ours");
+    }
+    scratch.landfall(&["propose", "Count", "--agent", "own"]);
+    let log = std::fs::read_to_string(kept.join("log")).expect("it was asked");
+    assert!(log.contains("begin"), "it reads the history: {log}");
+    assert_eq!(std::fs::read_to_string(kept.join("read")).expect("it tried"), "", "it reads nothing else");
+}
+
+#[test]
 fn an_agent_that_fails_is_asked_once_more_and_then_it_is_said() {
     let crash = || "[[iteration]]\nmisbehave = \"crash\"\n".to_owned();
     let once = scene(&[crash(), says(&block(&good()))]);
