@@ -29,6 +29,7 @@ use super::file_swap::{
 use super::files;
 use super::names::Oid;
 use super::objects::{Difference, Objects};
+use super::open_files::OpenFiles;
 use super::publish::{BlockedFile, BlockedWhy};
 use super::repo::{Checkout, Repo};
 use super::run::{Call, Doing as _, GitError, SLOW, Trust};
@@ -390,6 +391,7 @@ impl Work<'_> {
         if !blocked.0.is_empty() {
             return Ok(Err(blocked.list()));
         }
+        let mut open_files = OpenFiles::default();
         for path in &take {
             match old_files.get(*path) {
                 Some(Some(old)) if old.has_content_of(&checked[path]) => {}
@@ -398,7 +400,7 @@ impl Work<'_> {
                 None => blocked.add(path, BlockedWhy::Changed), // it has come back since
             }
             let (parent, name) = file_swap::open_parent(self.root.as_fd(), path).doing(doing)?;
-            if file_swap::is_open_to_write(parent.as_fd(), &name) {
+            if open_files.is_written(parent.as_fd(), &name) {
                 blocked.add(path, BlockedWhy::InUse);
             }
         }

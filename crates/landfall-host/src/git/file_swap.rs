@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::files;
+use super::open_files::OpenFiles;
 
 /// How the staging folders in a git folder begin.
 pub(crate) const STAGE_PREFIX: &str = "landfall-publish-";
@@ -288,11 +289,13 @@ impl FileSwap {
         crate::crash::point("git.publish.put");
         // The names of the new files are on disk before the branch says that they are there. It may take seconds.
         rustix::fs::syncfs(&self.root).map_err(|error| SwapError::Io(Vec::new(), error.into()))?;
-        // Last, so that a program that had the file open is noticed for as long as possible.
+        // Last, so that a program that had the file open is noticed for as long as possible. From here on no program opens one of
+        // these files by its name, so one search of the processes is enough for all.
+        let mut open_files = OpenFiles::default();
         for number in 0..self.take.len() {
             let path = &self.take[number].path;
             // Before the content is compared: who has it open may write at any time, and nobody opens it where it is now.
-            if self.aside(number).is_ok_and(|(folder, name)| is_open_to_write(folder.as_fd(), &name)) {
+            if self.aside(number).is_ok_and(|(folder, name)| open_files.is_written(folder.as_fd(), &name)) {
                 return Err(SwapError::InUse(path.clone()));
             }
             match self.aside_fingerprint(number) {
@@ -538,42 +541,6 @@ fn find_aside(
     let Ok((parent, _)) = open_parent(root, path) else { return Ok(None) };
     let sibling = sibling_name(stage, number);
     Ok(exists(&parent, &sibling)?.then_some((parent, sibling)))
-}
-
-/// Whether a program has a file open to write, or mapped so that it can change it. No, where the system does not tell.
-///
-/// The kernel grants a lease for reading only on a file that nobody can write to. It is given back at once.
-#[cfg(target_os = "linux")]
-pub(crate) fn is_open_to_write(folder: BorrowedFd<'_>, name: &CString) -> bool {
-    use std::os::fd::AsRawFd as _;
-    const F_SETSIG: libc::c_int = 10; // `libc` does not name it
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let is_file = |file: &File| file.metadata().is_ok_and(|meta| meta.is_file());
-    let Ok(file) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return false };
-    let file = File::from(file);
-    if !is_file(&file) {
-        return false;
-    }
-    let fd = file.as_raw_fd();
-    // SAFETY: a call with numbers on a descriptor of ours. Whoever opens the file during the lease has the kernel send
-    // us a signal, by default one that would end the process: this one is ignored by default.
-    if unsafe { libc::fcntl(fd, F_SETSIG, libc::SIGURG) } != 0 {
-        return false;
-    }
-    // SAFETY: as above.
-    if unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) } == 0 {
-        // SAFETY: as above. If it fails, the lease ends with the descriptor.
-        unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) };
-        return false;
-    }
-    // Other errors: a file system without leases, or a file of another user.
-    io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN)
-}
-
-/// Other systems have no way to ask.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn is_open_to_write(_: BorrowedFd<'_>, _: &CString) -> bool {
-    false
 }
 
 /// The folder that holds a path, opened without following a link, and the last part.

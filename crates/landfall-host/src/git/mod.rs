@@ -26,6 +26,7 @@ mod news;
 mod nook;
 mod object_repair;
 mod objects;
+mod open_files;
 mod pack;
 mod publish;
 mod rebuild;

@@ -803,6 +803,88 @@ fn a_file_that_a_program_has_open_to_write_is_neither_replaced_nor_deleted() {
     }
 }
 
+/// Takes leases from this thread and what it starts, as on a file system that has none.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn refuse_leases() {
+    const F_SETLEASE: u32 = 1024;
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const IS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, k, jt, jf| libc::sock_filter { code, jt, jf, k };
+    let mut steps = [
+        step(LOAD, 0, 0, 0), // the number of the call
+        step(IS, u32::try_from(libc::SYS_fcntl).expect("it is small"), 0, 3),
+        step(LOAD, 24, 0, 0), // its second argument
+        step(IS, F_SETLEASE, 0, 1),
+        step(RETURN, libc::SECCOMP_RET_ERRNO | libc::EINVAL.cast_unsigned(), 0, 0),
+        step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    // SAFETY: plain numbers, and a program that lives until the call returns. It holds for this thread.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    };
+    assert!(done, "{}", std::io::Error::last_os_error());
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn without_leases_a_file_that_a_program_has_open_is_kept_all_the_same() {
+    use std::io::Read as _;
+    let landing: fn(&Path) = |root| write(root, "a.txt", "landed\n");
+    let case = Case { name: "no leases", base: nothing, landing, user: nothing, blocked: &[] };
+    let (scene, new) = scene_of(&case);
+    let root = scene.root();
+    let published = || {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                refuse_leases();
+                publish(&scene, &new)
+            });
+            thread.join().expect("no panic")
+        })
+    };
+    let check_held = || {
+        let Published::Held(HeldReason::Files { files, .. }) = published() else {
+            panic!("what the program writes next would be lost");
+        };
+        let named: Vec<_> = files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
+        assert_eq!(named, [(b"a.txt".as_slice(), BlockedWhy::InUse)]);
+        assert_nothing_left(&root, "in use");
+    };
+    let program = std::fs::File::options().append(true).open(root.join("a.txt")).expect("opens");
+    check_held();
+    drop(program);
+    // A shell that has it open, and a program that has only mapped it.
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg("exec 3>>a.txt; echo ready; read line").current_dir(&root);
+    let mut shell = shell
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    let mut ready = [0; 6];
+    shell.stdout.as_mut().expect("piped").read_exact(&mut ready).expect("it says so");
+    check_held();
+    drop(shell.stdin.take());
+    shell.wait().expect("it ends");
+    let file = std::fs::File::options().read(true).write(true).open(root.join("a.txt")).expect("opens");
+    // SAFETY: a new mapping, and nothing else is at its place. It is not touched.
+    let map = unsafe {
+        use std::os::fd::AsRawFd as _;
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        libc::mmap(std::ptr::null_mut(), 1, access, kind, file.as_raw_fd(), 0)
+    };
+    assert_ne!(map, libc::MAP_FAILED);
+    drop(file);
+    check_held();
+    // SAFETY: the mapping from above, which nothing uses.
+    unsafe { libc::munmap(map, 1) };
+    assert!(matches!(published(), Published::Done(_)), "nobody has it open");
+    assert_nothing_left(&root, "closed");
+}
+
 #[test]
 fn a_user_who_saves_all_the_time_loses_nothing() {
     // An editor replaces the file by rename, as fast as it can, with a new text each time. Whatever is published
