@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use landfall_host::memory;
 use landfall_model::queue::QueueNews;
-use landfall_model::resource::{MachineResource, ResourceFailure, named_in};
+use landfall_model::resource::{
+    MachineResource, ResourceFailure, blamed_for_failure, named_by_errno, named_in,
+};
 use rustix::io::Errno;
 
 use crate::mail::Mail;
@@ -100,10 +102,12 @@ impl Shortages {
         }
     }
 
-    /// [`Shortages::note`], and tries whether the resource is back. Only for the end of an effect: a try takes the very thing that others miss.
+    /// Tries what is missing and notes the resource that the model blames. Only for the end of an effect: a try takes the very
+    /// thing that others miss.
     pub fn note_and_try(&self, detail: &str) -> Option<ResourceFailure> {
-        let resource = self.note(detail)?;
-        Some(ResourceFailure { resource, is_missing: !is_back(resource, &self.folder) })
+        let failure = blamed_for_failure(detail, &self.find_all())?;
+        self.note_missing(failure.resource, detail);
+        Some(failure)
     }
 
     /// What files cannot be read without, or git not be started, if it is missing now.
@@ -154,7 +158,25 @@ impl Shortages {
 
     /// What is missing right now, found out by trying to have it.
     pub fn find(&self) -> Option<MachineResource> {
-        MachineResource::ALL.into_iter().find(|resource| !is_back(*resource, &self.folder))
+        MachineResource::ALL.into_iter().find_map(|resource| self.missing_for(resource))
+    }
+
+    fn find_all(&self) -> Vec<MachineResource> {
+        let mut missing: Vec<_> =
+            MachineResource::ALL.into_iter().filter_map(|resource| self.missing_for(resource)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+
+    /// What the number of the error says is missing, if a resource cannot be had. Another error, as of a folder that is gone, is
+    /// no shortage.
+    fn missing_for(&self, resource: MachineResource) -> Option<MachineResource> {
+        let error = try_to_have(resource, &self.folder).err()?;
+        match named_by_errno(error.raw_os_error()?)? {
+            MachineResource::Disk if self.has_no_inodes() => Some(MachineResource::Inodes),
+            named => Some(named),
+        }
     }
 
     /// Starts a thread. If none can be had, its work is kept until [`Shortages::start_postponed`].
@@ -230,6 +252,11 @@ pub(crate) fn error_of(resource: MachineResource) -> std::io::Error {
 
 /// Whether so much of a resource can be had that the start of an agent or a check may succeed.
 fn is_back(resource: MachineResource, folder: &Path) -> bool {
+    try_to_have(resource, folder).is_ok()
+}
+
+/// Takes as much of a resource as the start of an agent or a check needs, and gives it back.
+fn try_to_have(resource: MachineResource, folder: &Path) -> std::io::Result<()> {
     const THREADS: usize = 8; // a sitter, its agent, and what git starts
     const FILES: usize = 24;
     const BYTES: usize = 8 << 20;
@@ -246,15 +273,20 @@ fn is_back(resource: MachineResource, folder: &Path) -> bool {
             };
             let started: Vec<_> = (0..THREADS).map(start).collect();
             drop(hold);
-            let all = started.iter().all(Result::is_ok);
-            for thread in started.into_iter().flatten() {
-                let _ = thread.join(); // they only wait
+            let mut all = Ok(());
+            for thread in started {
+                match thread {
+                    Ok(thread) => {
+                        let _ = thread.join(); // they only wait
+                    }
+                    Err(error) => all = Err(error),
+                }
             }
             all
         }
         MachineResource::Descriptors => {
             let open = |_| std::fs::File::open("/dev/null");
-            (0..FILES).map(open).collect::<Vec<_>>().iter().all(Result::is_ok)
+            (0..FILES).map(open).collect::<std::io::Result<Vec<_>>>().map(|_| ())
         }
         // The kernel promises more memory than there is, so an allocation alone shows nothing.
         MachineResource::Memory => {
@@ -262,14 +294,14 @@ fn is_back(resource: MachineResource, folder: &Path) -> bool {
             let mut reserved = Vec::<u8>::new();
             let has_room = reserved.try_reserve_exact(BYTES).is_ok();
             std::hint::black_box(&reserved); // as in [`Shortages::missing_to_start`]
-            is_there && has_room
+            if is_there && has_room { Ok(()) } else { Err(error_of(MachineResource::Memory)) }
         }
-        MachineResource::Disk | MachineResource::Inodes => can_write(folder, FILES, BYTES / FILES),
+        MachineResource::Disk | MachineResource::Inodes => try_to_write(folder, FILES, BYTES / FILES),
     }
 }
 
-/// Whether so many files of so many bytes can be written; they are removed again.
-fn can_write(folder: &Path, files: usize, bytes: usize) -> bool {
+/// Writes so many files of so many bytes; they are removed again.
+fn try_to_write(folder: &Path, files: usize, bytes: usize) -> std::io::Result<()> {
     use std::io::Write as _;
     let name = |place: usize| folder.join(format!(".probe-{}-{place}", std::process::id()));
     let chunk = vec![0; bytes];
@@ -278,7 +310,7 @@ fn can_write(folder: &Path, files: usize, bytes: usize) -> bool {
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(name(place))?;
         file.write_all(&chunk)
     };
-    let all = (0..files).all(|place| write(place).is_ok());
+    let all = (0..files).try_for_each(write);
     for place in 0..files {
         let _ = std::fs::remove_file(name(place)); // it may not have come to be
     }

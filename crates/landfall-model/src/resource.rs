@@ -75,9 +75,36 @@ pub fn named_in(text: &str) -> Option<MachineResource> {
         ("Disk quota exceeded", MachineResource::Disk),
         ("no room to write to the journal", MachineResource::Disk),
     ];
+    let by_words = || TEXTS.iter().find(|(words, _)| text.contains(words)).map(|(_, resource)| *resource);
+    named_by_number(text).or_else(by_words)
+}
+
+/// Which resource the number of a system error in a text is about.
+fn named_by_number(text: &str) -> Option<MachineResource> {
     let number = NUMBERS.iter().find(|(number, _)| text.contains(&format!("(os error {number})")));
-    let by_number = number.map(|(_, resource)| *resource);
-    by_number.or_else(|| TEXTS.iter().find(|(words, _)| text.contains(words)).map(|(_, resource)| *resource))
+    number.map(|(_, resource)| *resource)
+}
+
+/// Decides which resource a failure is about. `missing` is what could not be had when it was tried right after the failure.
+///
+/// A number of a system error names a resource for certain. The words of git depend on its version and on what translates
+/// them: they only choose among what is missing, or name a resource that is back already.
+#[must_use]
+pub fn blamed_for_failure(detail: &str, missing: &[MachineResource]) -> Option<ResourceFailure> {
+    let has_none = |resource: MachineResource| missing.contains(&resource);
+    let named = match named_in(detail) {
+        Some(MachineResource::Disk) if has_none(MachineResource::Inodes) => Some(MachineResource::Inodes),
+        named => named,
+    };
+    let is_certain = named_by_number(detail).is_some();
+    match (named, missing.first()) {
+        (Some(named), _) if is_certain || has_none(named) => {
+            Some(ResourceFailure { resource: named, is_missing: has_none(named) })
+        }
+        (_, Some(found)) => Some(ResourceFailure { resource: *found, is_missing: true }),
+        (Some(named), None) => Some(ResourceFailure { resource: named, is_missing: false }),
+        (None, None) => None,
+    }
 }
 
 /// What the failure of an effect says about a resource, and what was found out about it afterwards.
@@ -170,8 +197,8 @@ pub fn blamed_for_oom_kills(oom_kills: u64, earlier: u32) -> Option<MachineResou
 #[cfg(test)]
 mod tests {
     use super::{
-        MachineResource, OomMark, ResourceFailure, blamed_for_lost_engine, blamed_for_oom_kills,
-        blamed_for_red_check, exhausted, failure_of, named_in, queue_exhausted,
+        MachineResource, OomMark, ResourceFailure, blamed_for_failure, blamed_for_lost_engine,
+        blamed_for_oom_kills, blamed_for_red_check, exhausted, failure_of, named_in, queue_exhausted,
     };
     use crate::queue::QueueNews;
     use crate::{Attempt, BatchId, News};
@@ -226,6 +253,35 @@ mod tests {
         assert_eq!(blamed_for_oom_kills(0, 0), None);
         let tries: Vec<bool> = (0..4).map(|earlier| blamed_for_oom_kills(1, earlier).is_some()).collect();
         assert_eq!(tries, [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_shortage_is_found_whatever_git_says() {
+        use MachineResource::{Descriptors, Disk, Inodes, Processes};
+        let blamed = |detail: &str, missing: &[MachineResource]| {
+            blamed_for_failure(detail, missing).map(|failure| (failure.resource, failure.is_missing))
+        };
+        let foreign =
+            "git ended with 128: Schwerwiegender Fehler: Auf dem Gerät ist kein Speicherplatz mehr frei";
+        let english = "git ended with 128: fatal: write error: No space left on device";
+        for said in [foreign, "git ended with 128: ", "git ended with 134: BUG: unexpected", ""] {
+            for resource in MachineResource::ALL {
+                assert_eq!(blamed(said, &[resource]), Some((resource, true)), "{said}");
+            }
+            assert_eq!(blamed(said, &[]), None, "{said}");
+        }
+        assert_eq!(blamed(english, &[Processes, Disk]), Some((Disk, true)), "the words choose");
+        assert_eq!(blamed(english, &[Inodes]), Some((Inodes, true)));
+        assert_eq!(
+            blamed(english, &[Descriptors]),
+            Some((Descriptors, true)),
+            "the words may be of another machine"
+        );
+        assert_eq!(blamed(english, &[]), Some((Disk, false)), "there is room again");
+        let number = "start the sitter: Resource temporarily unavailable (os error 11)";
+        assert_eq!(blamed(number, &[]), Some((Processes, false)));
+        assert_eq!(blamed(number, &[Disk]), Some((Processes, false)), "the number is certain");
+        assert_eq!(blamed("write: (os error 28)", &[Inodes]), Some((Inodes, true)));
     }
 
     #[test]
