@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) hook_bodies: crate::api::OpenBodies,
     /// Wrong tokens at the login.
     pub(crate) login_guesses: GuessLimit,
+    /// Wrong tokens in headers. Apart from the login, so that a program with an old token does not keep a person out.
+    pub(crate) token_guesses: GuessLimit,
     /// Wrong links. Apart from the login, so that whoever guesses tokens does not keep a person with a link out.
     pub(crate) link_guesses: GuessLimit,
     /// The names by which we are asked, and no others.
@@ -98,6 +100,7 @@ impl Shared {
             login_bodies: crate::api::OpenBodies::default(),
             hook_bodies: crate::api::OpenBodies::default(),
             login_guesses: GuessLimit::default(),
+            token_guesses: GuessLimit::default(),
             link_guesses: GuessLimit::default(),
             names,
             links,
@@ -326,9 +329,9 @@ pub(crate) fn check(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Re
             judge_proof(proof_of(shared.socket_key.as_ref(), process, request.headers()))?
         }
         Peer::Barred(problem) => return Err(problem.clone()),
-        Peer::Remote(_) => {
+        Peer::Remote(source) => {
             check_origin(shared, request)?;
-            identify(shared, request)?
+            identify(shared, *source, request)?
         }
     };
     if who == Who::Nobody && !is_open(request.uri().path()) {
@@ -425,7 +428,7 @@ fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem>
 }
 
 /// Who asks, by a token in the header or a session in the cookie. A wrong one is no better than none.
-fn identify(shared: &Shared, request: &Request<Body>) -> Result<Who, Problem> {
+fn identify(shared: &Shared, source: Source, request: &Request<Body>) -> Result<Who, Problem> {
     let Some(keys) = &shared.keys else { return Ok(Who::Nobody) };
     let headers = request.headers();
     let mut bearers = headers.get_all(header::AUTHORIZATION).iter();
@@ -439,7 +442,7 @@ fn identify(shared: &Shared, request: &Request<Body>) -> Result<Who, Problem> {
             Some(Known::Owner) => Ok(Who::Token),
             Some(Known::Agent(session)) => Ok(Who::Agent { session }),
             // What is in a cookie is no token: it would be one that pages can be made to send.
-            Some(Known::Browser(_)) | None => Err(stranger()),
+            Some(Known::Browser(_)) | None => Err(wrong_token(&shared.token_guesses, source)),
         };
     }
     let Some(secret) = cookie(headers, keys.cookie()) else { return Ok(Who::Nobody) };
@@ -456,6 +459,18 @@ fn identify(shared: &Shared, request: &Request<Body>) -> Result<Who, Problem> {
         }
     }
     Ok(Who::Browser { session })
+}
+
+/// What a wrong token is answered. The right one is taken before: at the same address others may guess.
+fn wrong_token(guesses: &GuessLimit, source: Source) -> Problem {
+    let now = Instant::now();
+    if let Some(wait) = guesses.wait(source, now) {
+        let seconds = wait.as_secs() + 1;
+        return Problem::new(ProblemCode::TooMany, "too many wrong tokens came from this address")
+            .hint(format!("try again in {seconds} s; `landfall project token` prints the right one"));
+    }
+    guesses.note_wrong(source, now);
+    stranger()
 }
 
 /// The value of a cookie.

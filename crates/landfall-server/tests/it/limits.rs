@@ -179,4 +179,12 @@ fn ten_wrong_tokens_a_minute_are_looked_at() {
     };
     let statuses: Vec<u16> = (0..12).map(wrong).collect();
     assert_eq!((&statuses[..10], &statuses[10..]), (&[403; 10][..], &[429; 2][..]));
+    // Nor are tokens in a header. The right one is taken all the same: programs of the user are at this address, too.
+    for target in ["/api/v1/status", "/", "/mcp", "/metrics"] {
+        let wrong =
+            |at: u32| place.ask("GET", target).with("Authorization", &format!("Bearer {at:064x}")).send();
+        let statuses: Vec<u16> = (0..12).map(|at| wrong(at).status).collect();
+        assert_eq!(statuses[10..], [429; 2], "{target}");
+        assert_eq!(place.owner("GET", "/api/v1/status").send().status, 200);
+    }
 }
