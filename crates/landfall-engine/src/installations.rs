@@ -16,7 +16,8 @@ use landfall_model::cache::CACHE_COPY_MAX;
 use landfall_model::gaming::{ProtectedInput, is_input_path};
 use landfall_model::gate::{CommandResult, Outcome, Seen, weigh};
 use landfall_model::installation::{
-    INSTALLATION_AGE_MAX_MS, INSTALLATION_RETRY_MS, is_copyable_installation, keeps_installation,
+    INSTALLATION_AGE_MAX_MS, INSTALLATION_RETRY_MS, InstalledContent, InstalledFolder, InstalledLink,
+    is_copyable_installation, keeps_installation,
 };
 
 use crate::digests::{digest, environment_of};
@@ -200,29 +201,51 @@ fn fill(
     let left = gate.lane.extra_paths()?;
     let tree = gate.lane.path();
     let caches = gate.lane.caches();
-    let is_usable = is_copyable_installation(&runs, &left, folders)
-        && folders.iter().all(|folder| is_self_contained(tree, folder, &caches))
-        && fits(tree, folders, place);
+    let installed: Vec<InstalledFolder> =
+        folders.iter().map(|folder| look_at_folder(tree, folder, &caches, place)).collect();
+    let is_usable = is_copyable_installation(&runs, &left, &installed);
     let filled = if is_usable { Filled::Usable } else { Filled::Unusable };
     // Without room for a copy nothing is kept.
     Ok(Some(keep(tree, folders, place, key, filled).unwrap_or(Filled::Unusable)))
 }
 
-/// Whether a copy of the folder has all that the commands made: it is a plain folder, or not there, and its links lead to what
-/// each verification finds. A tool may install elsewhere, such as `uv` a Python to its cache. In a verification the cache is a
-/// layer over that of the user, and later verifications do not get the layer.
-fn is_self_contained(tree: &Path, folder: &str, caches: &Path) -> bool {
-    if is_absent(tree, folder) {
-        return true;
+/// What the commands made of a folder. `place` is where a copy of it would be kept.
+fn look_at_folder(tree: &Path, folder: &str, caches: &Path, place: &Path) -> InstalledFolder {
+    let content = match (is_absent(tree, folder), is_plain_folder(tree, folder)) {
+        (true, _) => InstalledContent::Absent,
+        (false, false) => InstalledContent::Other,
+        (false, true) => {
+            let full = tree.join(folder);
+            let caches = caches.canonicalize().unwrap_or_else(|_| caches.to_owned());
+            let links = list_links(&full);
+            let links = links.iter().map(|(link, target)| {
+                place_of_link(tree, &caches, &follow_parts(link.parent().unwrap_or(tree), target))
+            });
+            // It need not be measured to the end.
+            let max = TreeSize { files: CACHE_COPY_MAX.files, bytes: CACHE_COPY_MAX.bytes };
+            let size = measure_tree(&full, &[], max);
+            let shares_content = place.parent().is_some_and(|room| can_clone(&full, room));
+            InstalledContent::Folder {
+                links: links.collect(),
+                files: size.files,
+                bytes: size.bytes,
+                shares_content,
+            }
+        }
+    };
+    InstalledFolder { path: folder.to_owned(), content }
+}
+
+/// Where the target of a link is. `caches` is the folder of the layers that a verification has over the user's caches.
+fn place_of_link(tree: &Path, caches: &Path, target: &Path) -> InstalledLink {
+    if target.starts_with(tree) {
+        return InstalledLink::Checkout;
     }
-    let caches = caches.canonicalize().unwrap_or_else(|_| caches.to_owned());
-    let is_there_for_all =
-        |target: &Path| target.canonicalize().is_ok_and(|target| !target.starts_with(&caches));
-    is_plain_folder(tree, folder)
-        && list_links(&tree.join(folder)).iter().all(|(link, target)| {
-            let target = follow_parts(link.parent().unwrap_or(tree), target);
-            target.starts_with(tree) || is_there_for_all(&target)
-        })
+    match target.canonicalize() {
+        Ok(target) if target.starts_with(caches) => InstalledLink::CacheLayer,
+        Ok(_) => InstalledLink::Outside,
+        Err(_) => InstalledLink::Nowhere,
+    }
 }
 
 /// Where a link in `folder` leads, without a look at the disk.
@@ -238,17 +261,6 @@ fn follow_parts(folder: &Path, target: &Path) -> PathBuf {
         }
     }
     at
-}
-
-/// Whether the folders are small enough to copy for each verification. Where a copy shares the content, they always are.
-fn fits(tree: &Path, folders: &[&str], place: &Path) -> bool {
-    let max = TreeSize { files: CACHE_COPY_MAX.files, bytes: CACHE_COPY_MAX.bytes };
-    let is_small = |folder: &&str| {
-        let size = measure_tree(&tree.join(folder), &[], max);
-        size.files <= max.files && size.bytes <= max.bytes
-    };
-    let can_share = |folder: &&str| place.parent().is_some_and(|room| can_clone(&tree.join(folder), room));
-    folders.iter().all(|folder| is_small(folder) || can_share(folder))
 }
 
 /// Replaces the installation of a lane.
@@ -314,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_folders_whose_links_lead_to_lasting_files_are_copied() {
+    fn it_is_seen_what_a_folder_is_and_where_its_links_lead() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |path: &str| folder.path().join(path);
         for inner in [
@@ -338,12 +350,25 @@ mod tests {
         ] {
             std::os::unix::fs::symlink(target, at(link)).expect("ours");
         }
-        let is_usable = |path: &str| is_self_contained(&at("tree"), path, &at("caches"));
-        for usable in ["plain", "missing", "missing/deps", "real/deps"] {
-            assert!(is_usable(usable), "{usable}");
+        let look = |path: &str| {
+            let found = look_at_folder(&at("tree"), path, &at("caches"), &at("kept/installation"));
+            assert_eq!(found.path, path);
+            found.content
+        };
+        let links = |path: &str| match look(path) {
+            InstalledContent::Folder { links, .. } => links,
+            InstalledContent::Absent | InstalledContent::Other => panic!("{path} is a folder"),
+        };
+        use InstalledLink::{CacheLayer, Checkout, Nowhere, Outside};
+        let mut plain = links("plain");
+        plain.sort_by_key(|link| *link == Outside);
+        assert_eq!(plain, [Checkout, Checkout, Outside]);
+        assert_eq!((links("layered"), links("gone")), (vec![CacheLayer], vec![Nowhere]));
+        for absent in ["missing", "missing/deps", "real/deps"] {
+            assert_eq!(look(absent), InstalledContent::Absent, "{absent}");
         }
-        for unusable in ["file", "link", "file/deps", "link/deps", "layered", "gone"] {
-            assert!(!is_usable(unusable), "{unusable}");
+        for other in ["file", "link", "file/deps", "link/deps"] {
+            assert_eq!(look(other), InstalledContent::Other, "{other}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Installations: dependency folders such as `node_modules` or `.venv` that a verification copies from the base instead of
 //! installing them again. Decides when a copy is as good as a run of the command.
 
+use crate::cache::CACHE_COPY_MAX;
 use crate::gaming::{ProtectedInput, is_input_path};
 use crate::gate::{Outcome, Seen, weigh};
 
@@ -28,15 +29,76 @@ pub fn keeps_installation<'a>(
     !changed.into_iter().any(concerns)
 }
 
+/// A folder that commands were to install, as it is on disk afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledFolder {
+    /// Its path in the checkout.
+    pub path: String,
+    /// What is there.
+    pub content: InstalledContent,
+}
+
+/// What is at the path of an installed folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InstalledContent {
+    /// Nothing.
+    Absent,
+    /// A folder that is reached without links.
+    Folder {
+        /// Where the links in it lead.
+        links: Vec<InstalledLink>,
+        /// How many files it has, as far as they were counted.
+        files: u64,
+        /// How many bytes these have.
+        bytes: u64,
+        /// Whether a copy shares the content on disk.
+        shares_content: bool,
+    },
+    /// A file or a link, here or in place of a folder above.
+    Other,
+}
+
+/// Where a link in an installation leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstalledLink {
+    /// Into the checkout.
+    Checkout,
+    /// To a file outside that every verification finds.
+    Outside,
+    /// To the layer over the user's caches that this verification alone has.
+    CacheLayer,
+    /// Nowhere.
+    Nowhere,
+}
+
 /// Whether a copy of `folders` stands for runs of the commands that installed them. All passed, and none ran a test. They left
-/// nothing elsewhere, and no file or link in place of a folder. `left` names what is in the checkout besides the files of the
+/// nothing elsewhere, and each folder can be copied. `left` names what is in the checkout besides the files of the
 /// commit; a folder ends with a slash.
 #[must_use]
-pub fn is_copyable_installation(runs: &[Seen], left: &[String], folders: &[&str]) -> bool {
-    let is_inside =
-        |path: &str, folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
+pub fn is_copyable_installation(runs: &[Seen], left: &[String], folders: &[InstalledFolder]) -> bool {
+    let is_inside = |path: &str, folder: &InstalledFolder| {
+        path.strip_prefix(folder.path.as_str()).is_some_and(|rest| rest.starts_with('/'))
+    };
     runs.iter().all(|seen| weigh(seen, None, None) == Outcome::Pass && seen.tests.is_none())
         && left.iter().all(|path| folders.iter().any(|folder| is_inside(path, folder)))
+        && folders.iter().all(|folder| is_copyable_folder(&folder.content))
+}
+
+/// Whether a copy has all that the commands made, and costs little. A tool may install elsewhere, such as `uv` a Python to its
+/// cache: later verifications do not get the layer over the cache that has it.
+fn is_copyable_folder(content: &InstalledContent) -> bool {
+    match content {
+        InstalledContent::Absent => true,
+        InstalledContent::Other => false,
+        InstalledContent::Folder { links, files, bytes, shares_content } => {
+            let is_small = *files <= CACHE_COPY_MAX.files && *bytes <= CACHE_COPY_MAX.bytes;
+            let is_lasting = |link: &InstalledLink| match link {
+                InstalledLink::Checkout | InstalledLink::Outside => true,
+                InstalledLink::CacheLayer | InstalledLink::Nowhere => false,
+            };
+            links.iter().all(is_lasting) && (is_small || *shares_content)
+        }
+    }
 }
 
 /// Whether one of two paths is the other, or is inside of it. Letter case is ignored, as some disks do.
@@ -86,7 +148,8 @@ mod tests {
         let seen = |exit, tests| Seen { exit: Some(exit), timed_out: false, tests, is_denied: false };
         let copyable = |seen: Seen, left: &[&str]| {
             let left: Vec<String> = left.iter().map(|&path| path.to_owned()).collect();
-            is_copyable_installation(&[seen], &left, &["node_modules", "a/.venv"])
+            let folders = ["node_modules", "a/.venv"].map(|path| small_folder(path, Vec::new()));
+            is_copyable_installation(&[seen], &left, &folders)
         };
         assert!(copyable(seen(0, None), &["node_modules/", "a/.venv/bin/"]));
         assert!(!copyable(seen(1, None), &["node_modules/"]));
@@ -95,5 +158,37 @@ mod tests {
         assert!(!copyable(seen(0, None), &["node_modules.old/"]));
         assert!(!copyable(seen(0, None), &["a/"]));
         assert!(!copyable(seen(0, None), &["node_modules"]), "a file or a link");
+    }
+
+    fn small_folder(path: &str, links: Vec<InstalledLink>) -> InstalledFolder {
+        let content = InstalledContent::Folder { links, files: 2, bytes: 10, shares_content: false };
+        InstalledFolder { path: path.to_owned(), content }
+    }
+
+    #[test]
+    fn only_a_folder_that_lasts_and_costs_little_is_copied() {
+        use InstalledLink::{CacheLayer, Checkout, Nowhere, Outside};
+        let copyable = |content: InstalledContent| {
+            let deps = InstalledFolder { path: "deps".to_owned(), content };
+            is_copyable_installation(&[], &[], &[small_folder("other", Vec::new()), deps])
+        };
+        assert!(copyable(InstalledContent::Absent), "the commands made none");
+        assert!(!copyable(InstalledContent::Other));
+        let linked = |links: &[InstalledLink]| small_folder("deps", links.to_vec()).content;
+        assert!(copyable(linked(&[Checkout, Outside])));
+        assert!(!copyable(linked(&[Checkout, CacheLayer])), "later verifications have another layer");
+        assert!(!copyable(linked(&[Nowhere])));
+        let sized = |files, bytes, shares_content| InstalledContent::Folder {
+            links: Vec::new(),
+            files,
+            bytes,
+            shares_content,
+        };
+        let max = CACHE_COPY_MAX;
+        assert!(copyable(sized(max.files, max.bytes, false)));
+        for (files, bytes) in [(max.files + 1, 1), (1, max.bytes + 1)] {
+            assert!(!copyable(sized(files, bytes, false)));
+            assert!(copyable(sized(files, bytes, true)), "the copy shares the content");
+        }
     }
 }
