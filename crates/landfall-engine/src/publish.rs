@@ -453,6 +453,13 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     if !in_use.is_empty() {
         parts.push(format!("open for writing in a program: {} (close them there)", name_some(&in_use)));
     }
+    let special = named(BlockedWhy::Special);
+    if !special.is_empty() {
+        let names = name_some(&special);
+        parts.push(format!(
+            "a pipe, a socket or a device that git would wait for: {names} (remove it, or move it away)"
+        ));
+    }
     let damaged = named(BlockedWhy::Damaged);
     if let Some(first) = damaged.first() {
         parts.push(format!(

@@ -13,12 +13,13 @@
 //! Order: stage, lock the branch, lock the index, check, swap the files, replace the index. The caller moves the branch and
 //! then calls `finish`, which unlocks the index.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, FlockOperation, RenameFlags};
 use rustix::io::Errno;
@@ -32,7 +33,7 @@ use super::objects::{Difference, Objects};
 use super::open_files::OpenFiles;
 use super::publish::{BlockedFile, BlockedWhy};
 use super::repo::{Checkout, Repo};
-use super::run::{Call, Doing as _, GitError, SLOW, Trust};
+use super::run::{Call, Doing as _, GitError, GitErrorKind, SLOW, Trust};
 
 /// How often the index may change while new files are made; somebody who stages that often is at work.
 const INDEX_TRIES_MAX: u32 = 3;
@@ -273,7 +274,10 @@ impl Work<'_> {
         let UpdateRequest { old, new, changes, beside, .. } = *request;
         let doing = || format!("look at the files in `{}`", self.checkout.root.display());
         let mut blocked = BlockedFiles::default();
-        let status = self.status()?;
+        let status = match self.status_or_special_files(changes)? {
+            Ok(status) => status,
+            Err(special) => return Ok(Err(special)),
+        };
         let changing: HashMap<&[u8], &Difference> =
             changes.iter().map(|change| (change.path.as_slice(), change)).collect();
         self.judge_status(&status, &changing, beside, &mut blocked);
@@ -449,10 +453,57 @@ impl Work<'_> {
         }
     }
 
+    /// What git says of tracked files, or the files that it would wait for: pipes in the place of its settings. The index is
+    /// locked meanwhile, and the user's own git with it.
+    fn status_or_special_files(
+        &self,
+        changes: &[Difference],
+    ) -> Result<Result<Vec<StatusLine>, Vec<BlockedFile>>, GitError> {
+        let blocked = |paths: Vec<Vec<u8>>| {
+            paths.into_iter().map(|path| BlockedFile { path, why: BlockedWhy::Special }).collect::<Vec<_>>()
+        };
+        let beside = self.special_settings_beside(changes);
+        if !beside.is_empty() {
+            return Ok(Err(blocked(beside)));
+        }
+        match self.status(FIRST_LOOK) {
+            Err(GitError { kind: GitErrorKind::Timeout { .. }, .. }) => {
+                // Slow, or waiting for a pipe next to a file that nothing changes.
+                let mut found = Vec::new();
+                find_special_settings(self.root.as_fd(), &mut Vec::new(), &mut found)
+                    .doing(|| format!("look for pipes in `{}`", self.checkout.root.display()))?;
+                if found.is_empty() { self.status(SLOW).map(Ok) } else { Ok(Err(blocked(found))) }
+            }
+            other => other.map(Ok),
+        }
+    }
+
+    /// The pipes and the like in the place of settings of git, in the folders of these files and above them.
+    fn special_settings_beside(&self, changes: &[Difference]) -> Vec<Vec<u8>> {
+        let ends = |path: &[u8]| {
+            path.iter()
+                .enumerate()
+                .filter(|(_, byte)| **byte == b'/')
+                .map(|(at, _)| at + 1)
+                .collect::<Vec<_>>()
+        };
+        let folders: BTreeSet<&[u8]> = changes
+            .iter()
+            .flat_map(|change| std::iter::once(0).chain(ends(&change.path)).map(|end| &change.path[..end]))
+            .collect();
+        let files = folders.iter().flat_map(|folder| GIT_SETTINGS.map(|name| [folder, name].concat()));
+        let is_special = |path: &Vec<u8>| {
+            let stat = file_swap::stat_beneath(self.root.as_fd(), path);
+            stat.is_ok_and(|stat| is_waited_for(FileType::from_raw_mode(stat.st_mode)))
+        };
+        files.filter(is_special).collect()
+    }
+
     /// What git says of tracked files.
-    fn status(&self) -> Result<Vec<StatusLine>, GitError> {
+    fn status(&self, limit: Duration) -> Result<Vec<StatusLine>, GitError> {
         let doing = "look for changes in the checkout";
         let bytes = call(self.repo, self.checkout, doing)
+            .timeout(limit)
             .work_tree(&self.checkout.root)
             .args(["status", "--porcelain=v2", "-z", "--untracked-files=no"])
             .args(["--ignore-submodules=dirty", "--no-renames"])
@@ -791,6 +842,39 @@ fn call<'g>(repo: &'g Repo, checkout: &Checkout, doing: impl Into<String>) -> Ca
         .git_dir(&checkout.git_dir)
         .config("core.splitIndex=false")
         .timeout(SLOW)
+}
+
+/// Long enough for most checkouts; if it was too short, looking again costs no more than it did.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
+
+/// The settings that git reads in the folders of a checkout.
+const GIT_SETTINGS: [&[u8]; 2] = [b".gitattributes", b".gitignore"];
+
+/// Whether git would wait to read it.
+fn is_waited_for(kind: FileType) -> bool {
+    !matches!(kind, FileType::RegularFile | FileType::Directory | FileType::Symlink)
+}
+
+/// Finds the pipes and the like in the place of settings of git, in a folder and below it.
+fn find_special_settings(
+    folder: BorrowedFd<'_>,
+    prefix: &mut Vec<u8>,
+    found: &mut Vec<Vec<u8>>,
+) -> std::io::Result<()> {
+    for (name, kind) in files::entries(folder)? {
+        let length = prefix.len();
+        prefix.extend_from_slice(name.as_bytes());
+        if kind == FileType::Directory && name.as_bytes() != b".git" {
+            if let Ok(inner) = files::open_folder_beneath(folder, &[name.as_bytes()]) {
+                prefix.push(b'/');
+                find_special_settings(inner.as_fd(), prefix, found)?;
+            }
+        } else if is_waited_for(kind) && GIT_SETTINGS.contains(&name.as_bytes()) {
+            found.push(prefix.clone());
+        }
+        prefix.truncate(length);
+    }
+    Ok(())
 }
 
 fn read_if_there(path: &Path) -> std::io::Result<Option<Vec<u8>>> {

@@ -131,6 +131,8 @@ pub enum BlockedWhy {
     Filtered,
     /// A program has it open to write: what that writes after the file is replaced would be lost.
     InUse,
+    /// It has the name of a settings file of git, and is a pipe, a socket or a device: git would wait for it.
+    Special,
 }
 
 impl Repo {

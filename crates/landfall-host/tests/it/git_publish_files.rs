@@ -886,6 +886,35 @@ fn without_leases_a_file_that_a_program_has_open_is_kept_all_the_same() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_settings_file_of_git_is_named_and_not_waited_for() {
+    // At the root, beside a landed file, and beside another one that git reads anew.
+    for pipe in [".gitattributes", "d/.gitattributes", "other/.gitattributes"] {
+        let landing: fn(&Path) = |root| write(root, "d/b.txt", "landed\n");
+        let base: fn(&Path) = |root| write(root, "other/c.txt", "c\n");
+        let case = Case { name: "pipe", base, landing, user: nothing, blocked: &[] };
+        let (scene, new) = scene_of(&case);
+        let root = scene.root();
+        let path = root.join(pipe);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        write(&root, "other/c.txt", "c\n");
+        let began = std::time::Instant::now();
+        let published = publish(&scene, &new);
+        assert!(began.elapsed() < std::time::Duration::from_secs(120), "a git process waited for it");
+        if let Published::Held(HeldReason::Files { files, .. }) = published {
+            let named: Vec<_> = files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
+            assert_eq!(named, [(pipe.as_bytes(), BlockedWhy::Special)]);
+            assert_nothing_left(&root, pipe);
+            std::fs::remove_file(&path).expect("ours");
+            assert!(matches!(publish(&scene, &new), Published::Done(_)), "{pipe}");
+        } else {
+            assert_eq!(pipe, "other/.gitattributes", "git need not read that one");
+        }
+        assert_nothing_left(&root, pipe);
+    }
+}
+
+#[test]
 fn a_user_who_saves_all_the_time_loses_nothing() {
     // An editor replaces the file by rename, as fast as it can, with a new text each time. Whatever is published
     // meanwhile, the last text that was saved is on disk afterwards.
