@@ -128,6 +128,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.seen_head = Some(base.clone());
             }
             task.workspace = Some(base.clone());
+            task.has_discarded_workspace = false; // this one has replaced it
             task.restart = None;
         }
         Event::IterationBegan { attempt, iteration, talk } => {
@@ -279,7 +280,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::SentBack { to } => {
             let (State::Ended(_) | State::Ready { .. }) = task.state else { return false };
-            task.workspace = None;
+            task.has_discarded_workspace |= task.workspace.take().is_some();
             task.session = None;
             task.head = None;
             task.gate = None;
@@ -473,12 +474,14 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
             // Work that was offered, not made in a workspace, is all there is: it stays.
             if *fresh && task.workspace.take().is_some() {
+                task.has_discarded_workspace = true;
                 task.head = None;
             }
             task.state = State::Ready { next: None, since: at };
         }
         Event::WorkspaceRemoved { .. } => {
             task.workspace = None;
+            task.has_discarded_workspace = false;
             task.session = None; // it knows files that are gone
         }
         Event::Messaged { about: None, text } => task.messages.push(text.clone()),

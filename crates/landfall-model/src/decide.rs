@@ -1488,7 +1488,7 @@ impl Draft {
             | State::Ended(_) => {
                 let detail = format!("you said that it is already done, because {reason}");
                 self.end(EndKind::Done, EndCode::Person, detail)?;
-                if self.task.workspace.is_some() {
+                if self.task.has_any_workspace() {
                     self.effect(Effect::Tidy { task: self.task.id }); // what is in it is kept under a ref
                 }
                 Ok(())
@@ -1639,7 +1639,7 @@ impl Draft {
         }
         let ends = edge.to == Target::End;
         self.event(Event::Left { attempt, step, result, to: edge.to, feedback })?;
-        if ends && self.task.workspace.is_some() {
+        if ends && self.task.has_any_workspace() {
             self.effect(Effect::Tidy { task: self.task.id });
         }
         Ok(())

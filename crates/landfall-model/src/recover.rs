@@ -34,7 +34,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
             Doing::Exchanging { .. } => vec![exchange(task)],
             Doing::Recovering { .. } => vec![Effect::Recover { task: id, attempt }],
         },
-        State::Ended(Ending { kind: EndKind::Done, .. }) if task.workspace.is_some() => {
+        State::Ended(Ending { kind: EndKind::Done, .. }) if task.has_any_workspace() => {
             vec![Effect::Tidy { task: id }]
         }
         State::Draft

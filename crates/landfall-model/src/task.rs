@@ -64,6 +64,8 @@ pub struct Task {
     pub counters: Counters,
     /// The base its workspace branched off, if it has one.
     pub workspace: Option<Commit>,
+    /// Whether a workspace that nobody wants any more still stands: the next one replaces it.
+    pub has_discarded_workspace: bool,
     /// The tip of its work in the store.
     pub head: Option<Commit>,
     /// Where its branch stood after the last run of the agent.
@@ -157,6 +159,7 @@ impl Task {
             run: None,
             counters: Counters::default(),
             workspace: None,
+            has_discarded_workspace: false,
             head: None,
             seen_head: None,
             gate: None,
@@ -200,6 +203,12 @@ impl Task {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.hold.is_some() && matches!(self.state, State::Ready { .. })
+    }
+
+    /// Whether a folder with work of it stands, wanted or not.
+    #[must_use]
+    pub fn has_any_workspace(&self) -> bool {
+        self.workspace.is_some() || self.has_discarded_workspace
     }
 
     /// Everything of it that landed, oldest first: work that landed may have been worked on again.

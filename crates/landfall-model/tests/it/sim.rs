@@ -701,7 +701,7 @@ impl Sim {
         let shut = shut.map(|task| task.id);
         let task = shut.filter(|_| self.rng.once_in(2)).unwrap_or_else(|| self.any_task());
         let before = self.world.get(task).expect("it exists").clone();
-        let news = match self.rng.below(18) {
+        let news = match self.rng.below(19) {
             0..=2 => News::StopTask,
             3 => News::Cancel { reason: "no longer wanted".to_owned() },
             4..=7 => News::Retry { fresh: self.rng.once_in(3), note: None },
@@ -718,14 +718,21 @@ impl Sim {
                 };
                 News::SetLimits { limits }
             }
+            18 => News::Accept { reason: "it is there".to_owned() },
             _ => {
                 let Some(spec) = self.edited(&before) else { return };
                 News::Edit { spec, flows: None }
             }
         };
         let cancels = matches!(news, News::Cancel { .. });
-        if self.hear(task, news) && cancels {
+        let accepts = matches!(news, News::Accept { .. });
+        if !self.hear(task, news) {
+            return;
+        }
+        if cancels {
             self.cancelled.insert(task);
+        } else if accepts {
+            self.cancelled.remove(&task); // a person may work on it again after this
         }
     }
 
@@ -1751,7 +1758,11 @@ impl Sim {
         let final_end =
             matches!(&before.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
         let reopened = events.iter().any(|event| matches!(event, Event::Reopened { .. }));
-        let stays = !final_end || before.state == after.state || reopened;
+        // What a person gave up may turn out to be there already. What is done stays done.
+        let accepted = matches!(input.news, News::Accept { .. })
+            && matches!(&before.state, State::Ended(Ending { kind: EndKind::Cancelled, .. }))
+            && matches!(&after.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+        let stays = !final_end || before.state == after.state || reopened || accepted;
         self.demand(stays, || format!("{id} left its last state"));
         let entered = events.iter().filter(|event| matches!(event, Event::Entered { .. })).count();
         let grown = usize::try_from(after.attempt.0 - before.attempt.0).expect("attempts only grow");
@@ -1926,7 +1937,7 @@ impl Sim {
                 State::Active { .. } | State::Waiting { .. } | State::Review { .. } => false,
             };
             let done = matches!(&task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
-            let tidy = task.workspace.is_none() && !self.host.workspaces.contains_key(&task.id);
+            let tidy = !task.has_any_workspace() && !self.host.workspaces.contains_key(&task.id);
             self.demand(!done || tidy, || format!("{} is done and its workspace stands", task.id));
             self.demand(settled, || {
                 let (state, held) = (task.state.name(), self.world.held(task.id, &self.limits_now()));

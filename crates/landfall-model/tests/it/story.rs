@@ -668,6 +668,11 @@ pub fn retry_with(note: &str) -> Line {
     line("retry with a note", move |_| News::Retry { fresh: false, note: Some(note.clone()) })
 }
 
+pub fn accepts(reason: &str) -> Line {
+    let reason = reason.to_owned();
+    line("accept", move |_| News::Accept { reason: reason.clone() })
+}
+
 pub fn retry_fresh() -> Line {
     line("retry fresh", |_| News::Retry { fresh: true, note: None })
 }

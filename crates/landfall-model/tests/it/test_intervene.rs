@@ -4,9 +4,9 @@ use expect_test::expect;
 use landfall_model::{Exit, OwnLimits, Scope, Status};
 
 use crate::story::{
-    block, check, check_in, fails, fruitless, granted, hits_quota, hits_the_deadline, hold, is_killed,
-    limits, passes, queued, ran, redirect, release, retry, says_complete, says_nothing, stop, tell,
-    verifying, working, workspace,
+    accepts, block, cancel, check, check_in, fails, fruitless, granted, hits_quota, hits_the_deadline, hold,
+    is_killed, limits, passes, queued, ran, redirect, release, retry, retry_fresh, says_blocked,
+    says_complete, says_nothing, stop, tell, verifying, working, workspace,
 };
 
 #[test]
@@ -287,4 +287,30 @@ fn a_run_that_ended_at_a_limit_that_was_raised_meanwhile_is_gone_on_with() {
         over budget → Timeout(budget: the budget of the task is used up: $2 of $1) [iteration-ended overbudget, ended]
     "#]],
     );
+}
+
+/// The folder of the attempt before still stands then, for the next workspace to replace.
+#[test]
+fn an_accepted_task_gives_back_the_workspace_that_a_fresh_retry_discarded() {
+    let task = check_in(
+        working(),
+        [says_blocked("no schema"), retry_fresh(), accepts("somebody else did it")],
+        expect![[r#"
+            BLOCKED → Blocked(agent_blocked: no schema) [iteration-ended blocked, ended]
+            retry fresh → ready [retried afresh]
+            accept → Done(person: you said that it is already done, because somebody else did it) [ended] ! tidy
+        "#]],
+    );
+    assert_eq!(landfall_model::expects(&task).len(), 1, "a new engine tidies as well");
+    let task = check_in(
+        working(),
+        [stop(), is_killed(), cancel(), accepts("it is there")],
+        expect![[r#"
+        stop → work a1: running 1 (pausing) [stop-asked] ! kill a1
+        killed → waits for pause, then work [iteration-ended stopped, yielded stopped, waited]
+        cancel → Cancelled(person: no longer wanted) [ended]
+        accept → Done(person: you said that it is already done, because it is there) [ended] ! tidy
+    "#]],
+    );
+    assert_eq!(task.workspace.is_some(), task.has_any_workspace());
 }
