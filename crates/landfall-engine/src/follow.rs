@@ -32,6 +32,7 @@ use crate::live_view::{Live, LiveView};
 use crate::mail::Mail;
 use crate::module::{self, Module};
 use crate::opinion;
+use crate::output_text;
 use crate::papers;
 use crate::patience::{Patience, Press, abandon};
 use crate::reader_workspace::end_reading;
@@ -513,6 +514,10 @@ impl Desk {
         let workspace = site.pool.existing(&open.followed.task.id.to_string());
         let module = workspace.filter(|_| !reads(&open.followed.task));
         let revision = module.and_then(|it| module::revision(&open.followed.task, it.path()));
+        let last_error = match &exit {
+            Exit::Code(0) => String::new(),
+            _ => output_text::tail(&open.followed.dir.join("err.log"), ERROR_TAIL),
+        };
         let dir = open.followed.dir.clone();
         go(site, "tidy-tmp", move |_| confine::remove_tmp(&dir)); // it may hold millions of files
         let usage = Usage {
@@ -561,6 +566,7 @@ impl Desk {
             opinion: reads(&task).then(|| opinion::read(&open.words)).flatten(),
             unanswered,
             model_wait_ms,
+            last_error,
             last_words: open.tally.words().trim().chars().take(REPLY_MAX).collect(),
         };
         let run = EndedRun {
@@ -594,6 +600,7 @@ impl Desk {
 /// A shorter silence says nothing about how long to wait for an agent.
 const QUIET_MS: u64 = 60_000;
 const REVIEW_MAX: usize = 1 << 20; // more than any review
+const ERROR_TAIL: u64 = 4_096; // its last line is what a person sees
 const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 
 impl Open {

@@ -567,11 +567,11 @@ impl Draft {
             return self.iterations_used();
         }
         if self.task.time_left_ms() == 0 {
-            return self.end(EndKind::Timeout, EndCode::TaskLimit, time_is_up(limits.task_ms));
+            return self.time_used();
         }
         let spent = Spending { usage: self.task.counters.usage, time_ms: self.task.counters.agent_ms };
         if let Some(what) = limits.task_budget.used_up(spent) {
-            return self.end(EndKind::Timeout, EndCode::Budget, budget_is_used(Scope::Task, &what));
+            return self.task_budget_used(&what);
         }
         if let Some(what) = limits.attempt_budget.used_up(self.task.counters.attempt) {
             return self.over_budget(Scope::Attempt, &what);
@@ -610,9 +610,25 @@ impl Draft {
             (_, Some(head), Some(base)) if head != base => "its agent never signalled that it is complete",
             (..) => "its agent committed nothing and never signalled that it is complete",
         };
-        match self.last_words.lines().rev().find(|line| !line.trim().is_empty()) {
-            Some(line) => format!("{what} (its last words: \"{}\")", cut(line.trim(), LAST_WORDS_MAX)),
-            None => what.to_owned(),
+        self.with_last_words(what)
+    }
+
+    fn time_used(&mut self) -> Result<(), Refusal> {
+        let limit = spell_ms(self.task.limits.task_ms);
+        let detail = format!("{}, after all {limit} of its working time", self.missing());
+        self.end(EndKind::Timeout, EndCode::TaskLimit, detail)
+    }
+
+    fn task_budget_used(&mut self, what: &str) -> Result<(), Refusal> {
+        let detail = format!("{}; {}", self.missing(), budget_is_used(Scope::Task, what));
+        self.end(EndKind::Timeout, EndCode::Budget, detail)
+    }
+
+    /// A reason, with what the agent said last: it often names the cause behind it.
+    fn with_last_words(&self, reason: &str) -> String {
+        match last_line(&self.last_words) {
+            Some(line) => format!("{reason} (its last words: \"{line}\")"),
+            None => reason.to_owned(),
         }
     }
 
@@ -630,7 +646,7 @@ impl Draft {
                 self.back_off(Parting::Overspent, backoff_ms(count, 500, 30_000), detail, step)
             }
             Scope::Task if self.money_was_raised() => self.go_on(),
-            Scope::Task => self.end(EndKind::Timeout, EndCode::Budget, detail),
+            Scope::Task => self.task_budget_used(what),
             Scope::Run | Scope::Day => self.yielded(Parting::Budget, None),
         }
     }
@@ -638,8 +654,8 @@ impl Draft {
     /// The agent goes round in a circle: it is told so, a few times.
     fn looping(&mut self) -> Result<(), Refusal> {
         if self.task.counters.loops >= self.task.limits.loops_max {
-            let detail = "the agent said and did the same over and over, and telling it so did not help";
-            return self.end(EndKind::Failed, EndCode::ReasoningLoop, detail.to_owned());
+            let reason = "the agent said and did the same over and over, and telling it so did not help";
+            return self.end(EndKind::Failed, EndCode::ReasoningLoop, self.with_last_words(reason));
         }
         self.yielded(Parting::Looping, Some(loop_break()))
     }
@@ -772,7 +788,10 @@ impl Draft {
                 self.back_off(Parting::Transient, transient_ms(count), cause, step)
             }
             Verdict::Crashed { detail } => {
-                let cause = format!("the agent crashed ({detail})");
+                let cause = match last_line(&run.evidence.last_error) {
+                    Some(line) => format!("the agent crashed ({detail}; its last error: \"{line}\")"),
+                    None => format!("the agent crashed ({detail})"),
+                };
                 self.restart(Parting::Crashed, EndCode::AgentCrashed, cause, step)
             }
             Verdict::Lost | Verdict::Stopped => {
@@ -807,16 +826,19 @@ impl Draft {
                 self.iterations_used()
             }
             Verdict::OutOfTime if self.time_was_raised() => self.go_on(),
-            Verdict::OutOfTime => {
-                let limit = self.task.limits.task_ms;
-                self.end(EndKind::Timeout, EndCode::TaskLimit, time_is_up(limit))
-            }
+            Verdict::OutOfTime => self.time_used(),
             Verdict::Stalled => {
                 let (counters, limits) = (&self.task.counters, &self.task.limits);
                 let (here, in_all) = (counters.stalls_step, counters.stalls_total);
                 if here > limits.stalls_step_max || in_all > limits.stalls_total_max {
-                    let detail =
-                        format!("the agent fell silent {here} times in this step, {in_all} times in all");
+                    let reason = match (here, in_all) {
+                        (1, 1) => "the agent fell silent".to_owned(),
+                        (1, _) => format!("the agent fell silent once in this step, {in_all} times in all"),
+                        (..) => {
+                            format!("the agent fell silent {here} times in this step, {in_all} times in all")
+                        }
+                    };
+                    let detail = self.with_last_words(&reason);
                     return self.end(EndKind::Failed, EndCode::StallLimit, detail);
                 }
                 self.yielded(Parting::Stalled, None)
@@ -981,7 +1003,8 @@ impl Draft {
         // A crash for lack of memory is counted in both.
         let count = self.task.counters.restarts.saturating_sub(self.task.counters.shortages);
         if count > self.task.limits.restarts_max {
-            return self.end(EndKind::Failed, code, format!("{cause}, {count} times in a row"));
+            let repeated = if count > 1 { format!(", {count} times in a row") } else { String::new() };
+            return self.end(EndKind::Failed, code, cause + &repeated);
         }
         self.back_off(why, backoff_ms(count, 500, 30_000), cause, step)
     }
@@ -1597,7 +1620,7 @@ impl Draft {
                 self.event(Event::Resumed { feedback })
             }
             State::Ready { .. } if self.task.is_held() => {
-                Err(not_now(&self.task, "you hold it; `landfall task release` lets it go on"))
+                Err(not_now(&self.task, "you hold it; `landfall task release` lets it continue"))
             }
             _ => Err(not_now(&self.task, "there is nothing to retry")),
         }
@@ -1622,15 +1645,27 @@ impl Draft {
         {
             let detail = match self.flow_step(&step).kind {
                 StepKind::Check { checkpoint: Checkpoint::PostPlan, .. } => format!(
-                    "the plan failed review more than {max} times: change the words of the task, or the plan itself"
+                    "the plan failed review more than {max} times{}: change the words of the task, or the plan itself",
+                    last_complaint(feedback.as_ref())
+                        .map(|line| format!(" (\"{line}\")"))
+                        .unwrap_or_default()
                 ),
                 StepKind::Verify | StepKind::Land
                     if matches!(result, StepResult::Fail | StepResult::Red)
                         && let Some(red) = self.red() =>
                 {
-                    format!("its checks were red more than {max} times in step `{step}`: {red}")
+                    format!(
+                        "its checks are still red ({red}), after step `{step}` failed {} times",
+                        taken + 1
+                    )
                 }
-                _ => format!("step `{step}` ended with `{}` more than {max} times", result.word()),
+                _ => {
+                    let ended = format!("step `{step}` ended with `{}` more than {max} times", result.word());
+                    match last_complaint(feedback.as_ref()) {
+                        Some(line) => format!("\"{line}\": {ended}"),
+                        None => ended,
+                    }
+                }
             };
             if let Some(converge) = self.can_give_up(&step) {
                 return self.give_up(&converge, detail);
@@ -1657,6 +1692,18 @@ impl Draft {
 }
 
 const LAST_WORDS_MAX: usize = 160; // characters: a line of a sentence, not a report
+
+/// The last line that says something, cut to what fits into a sentence.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(cut(line, LAST_WORDS_MAX))
+}
+
+/// What was wrong the last time: the first line of what the agent would have been told.
+fn last_complaint(feedback: Option<&Feedback>) -> Option<String> {
+    let line = feedback?.text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(cut(line, LAST_WORDS_MAX))
+}
 
 fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
@@ -1762,10 +1809,6 @@ fn session_gone() -> Feedback {
                your branch: read them before you continue."
             .to_owned(),
     }
-}
-
-fn time_is_up(limit_ms: u64) -> String {
-    format!("its {} of working time are used up", spell_ms(limit_ms))
 }
 
 /// A length of time for people: `30m`, `1h 5m`, `45s`.

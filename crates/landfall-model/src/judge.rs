@@ -33,6 +33,8 @@ pub struct Evidence {
     pub outline: Option<Outline>,
     /// The last words of the run, cut to a few lines.
     pub last_words: String,
+    /// The end of what a run wrote to stderr that ended with an error.
+    pub last_error: String,
     /// Whether the agent's protocol has a closing word, so that a run without one was cut short.
     pub closes: bool,
     /// Processes that the kernel ended for lack of memory while it ran.

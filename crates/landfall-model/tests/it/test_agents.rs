@@ -721,19 +721,19 @@ fn the_budget_of_a_task_ends_it_before_the_next_run_begins() {
         granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
         workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
         no word, $1 → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1799s
-        no word, $1 → Timeout(budget: the budget of the task is used up: $2.00 of $2.00) [iteration-ended continue, ended]
+        no word, $1 → Timeout(budget: its agent never signalled that it is complete; the budget of the task is used up: $2.00 of $2.00) [iteration-ended continue, ended]
         granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
         workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
         no word, 500 tokens → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1799s
-        no word, 500 tokens → Timeout(budget: the budget of the task is used up: 1000 of 1000 tokens) [iteration-ended continue, ended]
+        no word, 500 tokens → Timeout(budget: its agent never signalled that it is complete; the budget of the task is used up: 1000 of 1000 tokens) [iteration-ended continue, ended]
         granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
         workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
         no word, 5 turns → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1799s
-        no word, 5 turns → Timeout(budget: the budget of the task is used up: 10 of 10 turns) [iteration-ended continue, ended]
+        no word, 5 turns → Timeout(budget: its agent never signalled that it is complete; the budget of the task is used up: 10 of 10 turns) [iteration-ended continue, ended]
         granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
         workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
         no word, 5 minutes → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1500s
-        no word, 5 minutes → Timeout(budget: the budget of the task is used up: 10m of 10m of working time) [iteration-ended continue, ended]
+        no word, 5 minutes → Timeout(budget: its agent never signalled that it is complete; the budget of the task is used up: 10m of 10m of working time) [iteration-ended continue, ended]
     "#]].assert_eq(&told);
 }
 
@@ -794,7 +794,7 @@ fn the_budget_of_a_task_counts_every_attempt_and_ends_no_finished_work() {
             granted → verify a2: checking [entered] ! check a2
             checked: fail → ready for work [collected, verified, left fail with feedback]
             granted → work a3: preparing [entered] ! prepare a3
-            workspace → Timeout(budget: the budget of the task is used up: 10 of 10 turns) [workspace-made, ended]
+            workspace → Timeout(budget: its checks are still red (`tests` fails (exit 1), and writes: tests said so); the budget of the task is used up: 10 of 10 turns) [workspace-made, ended]
         "#]],
     );
 }
@@ -873,7 +873,7 @@ fn a_run_that_is_stopped_over_a_budget_is_named_for_whose_it_was() {
         let told = scene.play(&ran(scope.word(), exit, [])).expect("news is told");
         match scope {
             Scope::Attempt => expect!["attempt → waits for backoff +530ms (the budget of the attempt is used up: 900 of 800 turns), then work [iteration-ended overbudget, yielded overspent, waited]"].assert_eq(&told),
-            Scope::Task => expect!["task → Timeout(budget: the budget of the task is used up: 900 of 800 turns) [iteration-ended overbudget, ended]"].assert_eq(&told),
+            Scope::Task => expect!["task → Timeout(budget: its agent never signalled that it is complete; the budget of the task is used up: 900 of 800 turns) [iteration-ended overbudget, ended]"].assert_eq(&told),
             Scope::Run => expect!["run → ready for work [iteration-ended overbudget, yielded budget]"].assert_eq(&told),
             Scope::Day => expect!["day → ready for work [iteration-ended overbudget, yielded budget]"].assert_eq(&told),
         }

@@ -1,12 +1,13 @@
 //! Stories about what a person says to one task while it goes on.
 
 use expect_test::expect;
-use landfall_model::{Exit, OwnLimits, Scope, Status};
+use landfall_model::{Exit, OwnLimits, Scope, State, Status};
 
+use crate::flows_used::loops;
 use crate::story::{
-    accepts, block, cancel, check, check_in, fails, fruitless, granted, hits_quota, hits_the_deadline, hold,
-    is_killed, limits, passes, queued, ran, redirect, release, retry, retry_fresh, says_blocked,
-    says_complete, says_nothing, stop, tell, verifying, working, workspace,
+    Line, Scene, accepts, block, but, cancel, check, check_in, crashes, fails, falls_silent, fruitless,
+    granted, hits_quota, hits_the_deadline, hold, is_killed, limits, passes, queued, ran, redirect, release,
+    retry, retry_fresh, says_blocked, says_complete, says_nothing, stop, tell, verifying, working, workspace,
 };
 
 #[test]
@@ -131,7 +132,7 @@ fn a_held_task_finishes_its_run_and_then_waits_for_the_person() {
             hold ✗ T1 is active in `work` (running): it is held already
             no word → ready for work [iteration-ended continue, yielded held]
             granted ✗ T1 is ready: a person holds it
-            retry ✗ T1 is ready: you hold it; `landfall task release` lets it go on
+            retry ✗ T1 is ready: you hold it; `landfall task release` lets it continue
             release → ready for work [released]
             granted → work a2: preparing [entered] ! prepare a2
         "#]],
@@ -261,8 +262,8 @@ fn a_run_that_ended_at_a_limit_that_was_raised_meanwhile_is_gone_on_with() {
         working(),
         [hits_the_deadline(), limits(own), retry(), granted(), workspace()],
         expect![[r#"
-            deadline → Timeout(task_limit: its 30m of working time are used up) [iteration-ended outoftime, ended]
-            limits → Timeout(task_limit: its 30m of working time are used up) [limits-set]
+            deadline → Timeout(task_limit: its agent never signalled that it is complete, after all 30m of its working time) [iteration-ended outoftime, ended]
+            limits → Timeout(task_limit: its agent never signalled that it is complete, after all 30m of its working time) [limits-set]
             retry → ready [retried]
             granted → work a2: preparing [entered] ! prepare a2
             workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 7200s
@@ -284,8 +285,8 @@ fn a_run_that_ended_at_a_limit_that_was_raised_meanwhile_is_gone_on_with() {
         working(),
         [spent()],
         expect![[r#"
-        over budget → Timeout(budget: the budget of the task is used up: $2 of $1) [iteration-ended overbudget, ended]
-    "#]],
+            over budget → Timeout(budget: its agent never signalled that it is complete; the budget of the task is used up: $2 of $1) [iteration-ended overbudget, ended]
+        "#]],
     );
 }
 
@@ -313,4 +314,38 @@ fn an_accepted_task_gives_back_the_workspace_that_a_fresh_retry_discarded() {
     "#]],
     );
     assert_eq!(task.workspace.is_some(), task.has_any_workspace());
+}
+
+/// What ended it comes first, with the words of the agent that explain it.
+#[test]
+fn the_reason_of_a_failure_begins_with_its_cause() {
+    let check_end = |last: Line, cause: &str| {
+        let scene = Scene::new(loops()).limited(|limits| {
+            limits.restarts_max = 0;
+            limits.stalls_step_max = 0;
+        });
+        let mut scene = scene.play_all([granted(), workspace()]);
+        scene.play(&last);
+        let State::Ended(ending) = &scene.task.state else { panic!("{cause}: it goes on") };
+        assert_eq!(ending.detail, cause);
+    };
+    let says = |line, words: &'static str| {
+        but("with last words", line, move |run| {
+            run.evidence.last_words = format!("{words}\n\n");
+            run.evidence.last_error = "warning: slow\npanic: index out of range\n".to_owned();
+        })
+    };
+    check_end(
+        says(crashes(), "reading"),
+        "the agent crashed (exit code 1; its last error: \"panic: index out of range\")",
+    );
+    check_end(
+        says(falls_silent(), "waiting for the database"),
+        "the agent fell silent (its last words: \"waiting for the database\")",
+    );
+    check_end(
+        says(hits_the_deadline(), "half of it is done"),
+        "its agent never signalled that it is complete (its last words: \"half of it is done\"), \
+         after all 30m of its working time",
+    );
 }

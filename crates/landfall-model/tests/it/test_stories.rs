@@ -256,8 +256,8 @@ fn the_deadline_is_a_timeout() {
         working(),
         [hits_the_deadline()],
         expect![[r#"
-        deadline → Timeout(task_limit: its 30m of working time are used up) [iteration-ended outoftime, ended]
-    "#]],
+            deadline → Timeout(task_limit: its agent never signalled that it is complete, after all 30m of its working time) [iteration-ended outoftime, ended]
+        "#]],
     );
     assert_eq!(Status::of(&task), Status::Timeout);
 }
@@ -296,7 +296,7 @@ fn time_is_used_up_by_agents_and_verification_together() {
             granted → verify a2: checking [entered] ! check a2
             checked: fail → ready for work [collected, verified, left fail with feedback]
             granted → work a3: preparing [entered] ! prepare a3
-            workspace → Timeout(task_limit: its 30m of working time are used up) [workspace-made, ended]
+            workspace → Timeout(task_limit: its checks are still red (`tests` fails (exit 1), and writes: tests said so), after all 30m of its working time) [workspace-made, ended]
         "#]],
     );
 }
@@ -498,7 +498,7 @@ fn progress_resets_the_stalls_of_the_step_but_not_those_in_all() {
             granted → work a3: preparing [entered] ! prepare a3
             workspace → work a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1797s
             no word → work a3: running 3 [iteration-ended continue, iteration-began] ! spawn a3/3 for 1796s
-            silent → Failed(stall_limit: the agent fell silent 1 times in this step, 3 times in all) [iteration-ended stalled, ended]
+            silent → Failed(stall_limit: the agent fell silent once in this step, 3 times in all) [iteration-ended stalled, ended]
         "#]],
     );
     assert_eq!((task.counters.stalls_step, task.counters.stalls_total), (1, 3));
@@ -1533,27 +1533,27 @@ fn an_edge_taken_as_often_as_it_may_fails_the_task() {
         scene,
         [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t],
         expect![[r#"
-        granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
-        workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        granted → verify a2: checking [entered] ! check a2
-        checked: fail → ready for work [collected, verified, left fail with feedback]
-        granted → work a3: preparing [entered] ! prepare a3
-        workspace → work a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1789s
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        granted → verify a4: checking [entered] ! check a4
-        checked: fail → ready for work [verified, left fail with feedback]
-        granted → work a5: preparing [entered] ! prepare a5
-        workspace → work a5: running 3 [workspace-made, iteration-began] ! spawn a5/3 for 1778s
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        granted → verify a6: checking [entered] ! check a6
-        checked: fail → ready for work [verified, left fail with feedback]
-        granted → work a7: preparing [entered] ! prepare a7
-        workspace → work a7: running 4 [workspace-made, iteration-began] ! spawn a7/4 for 1767s
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        granted → verify a8: checking [entered] ! check a8
-        checked: fail → Failed(edge_limit: its checks were red more than 3 times in step `verify`: `tests` fails (exit 1), and writes: tests said so) [verified, ended]
-    "#]],
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a2: checking [entered] ! check a2
+            checked: fail → ready for work [collected, verified, left fail with feedback]
+            granted → work a3: preparing [entered] ! prepare a3
+            workspace → work a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1789s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a4: checking [entered] ! check a4
+            checked: fail → ready for work [verified, left fail with feedback]
+            granted → work a5: preparing [entered] ! prepare a5
+            workspace → work a5: running 3 [workspace-made, iteration-began] ! spawn a5/3 for 1778s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a6: checking [entered] ! check a6
+            checked: fail → ready for work [verified, left fail with feedback]
+            granted → work a7: preparing [entered] ! prepare a7
+            workspace → work a7: running 4 [workspace-made, iteration-began] ! spawn a7/4 for 1767s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a8: checking [entered] ! check a8
+            checked: fail → Failed(edge_limit: its checks are still red (`tests` fails (exit 1), and writes: tests said so), after step `verify` failed 4 times) [verified, ended]
+        "#]],
     );
 }
 
