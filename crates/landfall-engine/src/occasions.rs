@@ -382,7 +382,7 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
             ),
         },
         EngineEvent::Pilot(PilotEvent::Paused { why, reason }) => match why {
-            PauseWhy::Person => Told::new(Occasion::OnPause, None, "the run is paused"),
+            PauseWhy::Person => because(Told::new(Occasion::OnPause, None, "the run is paused"), reason),
             PauseWhy::Failures | PauseWhy::SprintError => {
                 because(Told::new(Occasion::OnPause, Topic::Paused, "the run is paused"), reason)
             }

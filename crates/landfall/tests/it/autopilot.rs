@@ -148,6 +148,7 @@ fn three_failures_in_a_row_pause_a_run_and_end_it_where_nobody_is() {
 #[test]
 fn a_person_picks_pauses_and_lets_go() {
     let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings("[hooks]\non-pause = 'echo \"$LANDFALL_REASON\" > \"$HOME/paused.txt\"'");
     for number in 1..=4 {
         scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
     }
@@ -167,6 +168,8 @@ fn a_person_picks_pauses_and_lets_go() {
     scratch.eventually("the alert", || run.screen().contains("!! PAUSED: lunch !!"));
     assert!(scratch.landfall(&["status"]).ok().contains("paused since"), "status says so");
     assert!(scratch.why("T1").contains("the run is paused: lunch"), "{}", scratch.why("T1"));
+    let heard = || std::fs::read_to_string(scratch.root().join("home/paused.txt")).unwrap_or_default();
+    scratch.eventually("the hook to hear the reason", || heard() == "lunch\n");
     let twice = scratch.landfall(&["pause"]);
     assert!(twice.code == Some(6) && twice.err.contains("landfall run resume"), "{twice:?}");
     scratch.landfall(&["auto", "on"]).ok();
