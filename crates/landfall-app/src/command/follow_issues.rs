@@ -261,10 +261,21 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
         }
         ([], Some(many), None) => {
             let wanted = newest(&*tracker, &tasks, many).map_err(failed)?;
-            let mut text = newest_text(many, wanted.len())?;
-            let unread = tracker.unreadable().map_err(failed)?.len() as u64;
-            if unread > 0 {
-                let files = pluralize(unread, "file");
+            let unread = tracker.unreadable().map_err(failed)?;
+            let mut text = newest_text(many, wanted.len()).map_err(|none| match &unread[..] {
+                [] => none,
+                // The one that was meant may be among these.
+                [first, rest @ ..] => {
+                    let more = match rest.len() {
+                        0 => String::new(),
+                        more => format!(", and {more} more"),
+                    };
+                    let message = format!("{}; and this cannot be read: {first}{more}", none.message);
+                    Problem { message, ..none }.hint("mend the file; `landfall issue list` lists all of them")
+                }
+            })?;
+            if !unread.is_empty() {
+                let files = pluralize(unread.len() as u64, "file");
                 text += &format!("; {files} cannot be read, `landfall issue list` says why");
             }
             (wanted, asked.together.then_some(Chosen::Newest(many)), None, text)
@@ -525,7 +536,10 @@ pub(crate) fn unfollowed(place: &Place, number: u64) -> Problem {
                 None if matches!(issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. }) => {
                     format!("it is closed as not planned; `landfall issue reopen {number}` opens it again")
                 }
-                None => format!("`landfall auto {number}` begins one"),
+                None if matches!(issue.state, IssueState::Closed { .. }) => {
+                    format!("it was closed without Landfall; `landfall issue reopen {number}` opens it again")
+                }
+                None => format!("`landfall auto {number}` starts one"),
             };
             Problem::new(ProblemCode::NotFound, what).hint(hint)
         }

@@ -215,6 +215,11 @@ fn c32_a_batch_with_one_number_takes_so_many_of_the_newest_small_ones() {
     assert!(!scratch.landfall(&["list"]).ok().contains("Issue 5"), "`--batch 5` is not issue 5");
     let none = auto(&scratch, &["--batch", "5"]);
     assert!(none.code == Some(6) && none.err.contains("there are no open issues"), "{}", none.err);
+    // The only one that is left may be in a file that cannot be read.
+    std::fs::write(scratch.state().join("issues/9.md"), "triaged, I think\n").expect("a file of the tracker");
+    let damaged = auto(&scratch, &["--batch", "5"]);
+    let is_named = damaged.err.contains("there are no open issues") && damaged.err.contains("9.md");
+    assert!(damaged.code == Some(6) && is_named, "{}", damaged.err);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_task_is_found_by_the_number_of_its_issue_and_a_bare_number_says_what_it_mea
     small(&scratch, "Issue 3", "3.txt", &[]);
     let none = scratch.landfall(&["why", "#3"]);
     assert_eq!(none.code, Some(5), "{}", none.err);
-    for words in ["no task follows issue #3", "`landfall auto 3` begins one"] {
+    for words in ["no task follows issue #3", "`landfall auto 3` starts one"] {
         assert!(none.err.contains(words), "{words}: {}", none.err);
     }
     let nothing = scratch.landfall(&["why", "#9"]);
