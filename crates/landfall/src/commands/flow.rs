@@ -33,9 +33,10 @@ enum Action {
         #[arg(long)]
         source: bool,
     },
-    /// Check a flow file
+    /// Check a flow
     Check {
-        /// File; `-` reads stdin
+        /// Flow file, the name of a flow, or `-` for stdin
+        #[arg(value_name = "FILE|FLOW")]
         file: PathBuf,
     },
 }
@@ -61,8 +62,18 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             Ok(Exit::Ok)
         }
         Action::Check { file } => {
-            let text = words::read_text(context, &file)?;
             let name = file.display().to_string();
+            // A file in the way wins: its path can be written in another way, the name of a flow cannot.
+            let is_name = !name.contains(['/', '.']) && name != "-" && !context.path(&file).exists();
+            let text = match is_name {
+                true => {
+                    context
+                        .service()?
+                        .flow_show(FlowShow { name: name.clone(), form: FlowForm::Source })?
+                        .text
+                }
+                false => words::read_text(context, &file)?,
+            };
             let checked = context.service()?.flow_check(FlowCheck { name, text })?;
             if context.json {
                 print_json(&checked)?

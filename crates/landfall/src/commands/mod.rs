@@ -147,12 +147,12 @@ pub fn main() -> Exit {
     // Asked before the words are understood, so that a program gets JSON for a bad option too.
     let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     named::look_from(&args, json);
-    let failure = match parse(args) {
+    let failure = match parse(args.clone()) {
         Ok(cli) => match carry_out(cli) {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },
-        Err(error) => match named::missed().map_or_else(|| explain(&error), Err) {
+        Err(error) => match named::missed().map_or_else(|| explain(&error, &args), Err) {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },
@@ -192,7 +192,7 @@ fn carry_out(cli: Cli) -> Result<Exit, Failure> {
 }
 
 /// What clap has to say: help is data, everything else is an error in our words.
-fn explain(error: &clap::Error) -> Result<Exit, Failure> {
+fn explain(error: &clap::Error, args: &[OsString]) -> Result<Exit, Failure> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
             Ok(()) => Ok(Exit::Ok),
@@ -221,10 +221,7 @@ fn explain(error: &clap::Error) -> Result<Exit, Failure> {
             let failure = Failure::usage(missing.as_deref().unwrap_or(message.trim()));
             let part = |prefix| rest.split("\n\n").map(str::trim).find_map(|part| part.strip_prefix(prefix));
             let usage: Option<&str> = part("Usage: ");
-            let is_command = |word: &&str| !word.starts_with(['[', '<', '-']);
-            let command: Vec<&str> =
-                usage.unwrap_or("landfall").split_whitespace().take_while(is_command).collect();
-            let more = format!("`{} --help` has examples", command.join(" "));
+            let more = format!("`{} --help` has examples", command_words(args));
             let hint = match (part("tip: "), usage.filter(|_| missing.is_some())) {
                 (Some(tip), _) => format!("{tip}; {more}"),
                 (None, Some(usage)) => format!("usage: {usage}; {more}"),
@@ -233,6 +230,23 @@ fn explain(error: &clap::Error) -> Result<Exit, Failure> {
             Err(failure.hint(hint))
         }
     }
+}
+
+/// The command that was typed, without its arguments: `landfall task limits`.
+fn command_words(args: &[OsString]) -> String {
+    let mut command = cli();
+    let mut words = vec!["landfall".to_owned()];
+    let mut args = args.iter().skip(1);
+    while let Some(arg) = args.next() {
+        if ["-C", "--base"].iter().any(|option| arg == option) {
+            args.next(); // its value is no command
+        }
+        if let Some(found) = command.find_subcommand(arg).cloned() {
+            words.push(found.get_name().to_owned());
+            command = found;
+        }
+    }
+    words.join(" ")
 }
 
 /// The whole command line as clap knows it.
@@ -254,9 +268,10 @@ mod tests {
     #[test]
     fn wrong_arguments_are_answered_with_what_is_expected() {
         let check = |words: &[&str], message: &str, hint: &str| {
-            let args = std::iter::once("landfall").chain(words.iter().copied()).map(Into::into).collect();
-            let Err(error) = super::parse(args) else { panic!("{words:?} are accepted") };
-            let Err(failure) = super::explain(&error) else { panic!("{words:?} are help") };
+            let args: Vec<std::ffi::OsString> =
+                std::iter::once("landfall").chain(words.iter().copied()).map(Into::into).collect();
+            let Err(error) = super::parse(args.clone()) else { panic!("{words:?} are accepted") };
+            let Err(failure) = super::explain(&error, &args) else { panic!("{words:?} are help") };
             assert_eq!((failure.message.as_str(), failure.hint.as_deref()), (message, Some(hint)));
         };
         check(
@@ -272,7 +287,12 @@ mod tests {
         check(
             &["show", "x"],
             "invalid value 'x' for '<TASK>': `x` is not a task id such as T7",
-            "`landfall --help` has examples",
+            "`landfall show --help` has examples",
+        );
+        check(
+            &["-C", "show", "task", "limits", "T1", "--time", "soon"],
+            "invalid value 'soon' for '--time <TIME>': `soon` is not a length of time such as 90m, 6h or 7d",
+            "`landfall task limits --help` has examples",
         );
     }
 

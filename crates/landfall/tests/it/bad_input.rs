@@ -83,6 +83,7 @@ fn a_broken_flow_file_is_named_with_its_line() {
     let source = place.landfall(&["flow", "show", "loop", "--source"]).works().out;
     place.write("good.toml", &source);
     place.landfall(&["flow", "check", "good.toml"]).works();
+    place.landfall(&["flow", "check", "lifecycle"]).works();
     place.landfall(&["flow", "check", "missing.toml"]).refuses(2, &["missing.toml"]);
 }
 
