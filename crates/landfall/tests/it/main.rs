@@ -18,6 +18,7 @@ mod by_hand;
 mod caches;
 mod check;
 mod checkpoint;
+mod checks_under_way;
 mod conflicts;
 mod crash;
 mod exhausted;
