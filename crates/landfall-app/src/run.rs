@@ -270,7 +270,7 @@ impl Run {
                 let what = self.running.view().spent.map(|spent| format!(" ({})", spent.what));
                 let what = what.unwrap_or_default();
                 api::RunEnded::Held(format!(
-                    "the budget of the run is used up{what}; another `landfall run` goes on"
+                    "the budget of the run is used up{what}; another `landfall run` continues"
                 ))
             }
             RunEnd::Paused => api::RunEnded::Paused(ended.paused.clone().unwrap_or_default()),
@@ -362,9 +362,10 @@ impl Run {
             after.push("the engine committed what the agent had left".to_owned());
         }
         let after = if after.is_empty() { String::new() } else { format!(", after {}", after.join(" and ")) };
+        let earlier = if gate.reused { " earlier" } else { "" };
         Some(format!(
-            "{id} landed as {commit}: {} passed on exactly the tree that landed{after}.",
-            sentences::gate(gate)
+            "{id} landed as {commit}: {} passed{earlier} on exactly the tree that landed{after}.",
+            sentences::named_checks(gate)
         ))
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Entered { attempt, step, run, opening } => {
             format!("attempt {attempt} of step `{step}` began in {run}: {}", opening_words(*opening))
         }
-        Event::WorkspaceMade { base, .. } => format!("its workspace stands, at {}", base.short()),
+        Event::WorkspaceMade { base, .. } => format!("its workspace is ready, at {}", base.short()),
         Event::IterationBegan { iteration, talk, .. } => match talk {
             Talk::New => format!("iteration {iteration} began"),
             Talk::Resumed { compact: false, .. } => {
@@ -356,7 +356,7 @@ pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
     match event {
         Event::IterationBegan { iteration: 1, .. } => Some("started".to_owned()),
         Event::IterationEnded { iteration, verdict, .. } => match verdict {
-            Verdict::Complete => Some(format!("iteration {iteration}: the agent says it is done; verifying")),
+            Verdict::Complete => Some(format!("iteration {iteration}: the agent says it is done")),
             Verdict::Pending { .. } | Verdict::Blocked { .. } => None, // what follows says it better
             other => Some(format!("iteration {iteration} ended: {}", verdict_words(other))),
         },
@@ -546,14 +546,27 @@ pub(crate) fn gate(report: &GateReport) -> String {
         return "no check is configured, so nothing was verified".to_owned();
     }
     let offenders: Vec<&CommandResult> = report.offenders().collect();
-    let reused = if report.reused { ", taken over from an earlier pass of the same tree" } else { "" };
+    let reused = if report.reused { ", reused from an earlier pass of the same tree" } else { "" };
     if offenders.is_empty() {
-        let names = report.commands.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
-        let tests =
-            report.tests().map(|tests| format!(" ({})", pluralize(tests, "test"))).unwrap_or_default();
-        return format!("{names}{tests}{reused}");
+        return format!("{}{reused}", named_checks(report));
     }
     offenders.into_iter().map(offence).collect::<Vec<_>>().join(", ")
+}
+
+/// The checks that passed, `unit, types (13 tests)`; and those that did not, although the report is green.
+pub(crate) fn named_checks(report: &GateReport) -> String {
+    let (passed, failed): (Vec<_>, Vec<_>) =
+        report.commands.iter().partition(|result| result.outcome.is_green());
+    let names = |results: &[&CommandResult]| {
+        results.iter().map(|result| result.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let tests = report.tests().map(|tests| format!(" ({})", pluralize(tests, "test"))).unwrap_or_default();
+    match failed.is_empty() {
+        true => names(&passed) + &tests,
+        false => {
+            format!("{}{tests}, without {}, which is optional and failed", names(&passed), names(&failed))
+        }
+    }
 }
 
 /// The end of what a check wrote that does not hold; the whole is in the log.
@@ -584,7 +597,7 @@ fn opening_words(opening: Opening) -> &'static str {
         Opening::FreshWorkspace => "in a new workspace",
         Opening::Check => "merging and verifying",
         Opening::Land => "landing",
-        Opening::Queue => "standing in line to land",
+        Opening::Queue => "waiting in the landing queue",
         Opening::Report => "writing the report",
         Opening::Exchange => "asking or telling its tracker",
         Opening::Recover => "doing something about its failure",
@@ -648,7 +661,7 @@ fn target(target: &Target) -> String {
 
 pub(crate) fn parting(why: Parting) -> &'static str {
     match why {
-        Parting::Drained => "the engine is stopping",
+        Parting::Drained => "the run is stopping or paused",
         Parting::Stopped => "a person stopped it",
         Parting::Crashed => "the agent crashed",
         Parting::Lost => "the agent vanished",

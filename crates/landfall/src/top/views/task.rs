@@ -205,7 +205,7 @@ fn checks(gate: Option<&Gate>, width: usize, theme: Theme) -> Vec<Line<'static>>
         text.para("it was not verified yet");
         return text.lines;
     };
-    let reused = if gate.reused { ", taken over from an earlier pass of the same tree" } else { "" };
+    let reused = if gate.reused { ", reused from an earlier pass of the same tree" } else { "" };
     text.para(&format!("{} in {}{reused}", gate.outcome, landfall_text::format_duration(gate.took_ms)));
     text.field("commit", landfall_text::short_commit(&gate.commit));
     text.field("base", landfall_text::short_commit(&gate.base));
