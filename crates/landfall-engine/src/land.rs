@@ -355,12 +355,15 @@ pub(crate) fn prove(site: &HostContext, claim: &LandingClaim) -> Result<Result<S
     let heads: Vec<&str> = claim.candidate_heads.iter().map(Oid::short).collect();
     match site.store.check_landing(claim) {
         Ok(proof) => Ok(Ok(format!(
-            "merging {} and {} again gives tree {}, which is the tested and the landed one; {} paths changed, none that \
+            "merging {} and {} again gives tree {}, which is the tested and the landed one; {} changed, none that \
              the work did not touch",
             claim.base_before.short(),
             heads.join(" and "),
             proof.tree,
-            proof.changed_paths_count
+            match proof.changed_paths_count {
+                1 => "1 path".to_owned(),
+                many => format!("{many} paths"),
+            }
         ))),
         Err(LandingMismatch::Git(error)) => Err(error),
         Err(mismatch) => Ok(Err(mismatch.to_string())),

@@ -242,10 +242,10 @@ pub fn report_of(task: &Task, lookback: Option<&Lookback>, when: &dyn Fn(Timesta
     out.push_str(&format!("- status: {}\n- added: {}\n", Status::of(task), when(task.created)));
     let counters = &task.counters;
     out.push_str(&format!(
-        "- iterations: {} of {}\n- working time: {}s\n- tokens: {}{} in, {} out\n",
+        "- iterations: {} of {}\n- working time: {:.1}s\n- tokens: {}{} in, {} out\n",
         counters.iterations,
         task.limits.iterations_max,
-        counters.spent_ms / 1000,
+        seconds(counters.spent_ms),
         if counters.usage.at_least { "at least " } else { "" },
         counters.usage.tokens_in,
         counters.usage.tokens_out
@@ -302,8 +302,12 @@ pub fn report_of(task: &Task, lookback: Option<&Lookback>, when: &dyn Fn(Timesta
     out
 }
 
+fn seconds(ms: u64) -> f64 {
+    f64::from(u32::try_from(ms).unwrap_or(u32::MAX)) / 1000.0
+}
+
 fn verification(gate: &GateReport) -> String {
-    let taken = if gate.reused { " (an earlier pass of the same tree was taken over)" } else { "" };
+    let taken = if gate.reused { " (reused from an earlier pass of the same tree)" } else { "" };
     let mut out = format!("\n## Verification: {}{taken}\n\n", gate.outcome().word());
     if gate.is_empty() {
         out.push_str("**VERIFICATION_EMPTY: no check is configured, so nothing was verified.**\n");
@@ -318,7 +322,7 @@ fn verification(gate: &GateReport) -> String {
             it.outcome.word(),
             number(it.exit.map(|code| code.to_string())),
             number(it.tests.map(|tests| tests.to_string())),
-            f64::from(u32::try_from(it.took_ms).unwrap_or(u32::MAX)) / 1000.0
+            seconds(it.took_ms)
         ));
     }
     for it in gate.offenders() {

@@ -75,7 +75,10 @@ pub fn check_certificate(at: &At, certificate: &Value) -> Result<Vec<Certificate
         tree: named.tree.clone(),
     };
     let (holds, detail) = match store.check_landing(&claim) {
-        Ok(proof) => (true, format!("the merge gives it again; {} paths changed", proof.changed_paths_count)),
+        Ok(proof) => {
+            let paths = landfall_text::pluralize(proof.changed_paths_count as u64, "path");
+            (true, format!("the merge gives it again; {paths} changed"))
+        }
         Err(mismatch) => (false, mismatch.to_string()),
     };
     checks.push(CertificateCheck {
