@@ -8,6 +8,7 @@ use landfall_text::control_chars::escape_line;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::{print, print_json};
+use crate::tone;
 
 const LOOK_EVERY: Duration = Duration::from_millis(300); // quick for a reader, nothing for the engine
 
@@ -127,10 +128,11 @@ fn said(line: &Said) -> String {
 
 fn line(entry: &LogEntry) -> String {
     let task = entry.task.map(|task| task.to_string()).unwrap_or_default();
-    format!(
-        "{:>6} {} {task:<4} {}\n",
-        entry.seq,
-        landfall_text::format_local(entry.at_ms),
-        escape_line(&entry.text)
-    )
+    let moment = landfall_text::format_local(entry.at_ms);
+    let head = format!("{:>6} {moment} {task:<4} ", entry.seq);
+    let line = format!("{head}{}", escape_line(&entry.text));
+    match tone::columns() {
+        Some(columns) if columns > head.len() * 2 => tone::wrap(&line, columns, &" ".repeat(head.len())),
+        Some(_) | None => line + "\n",
+    }
 }

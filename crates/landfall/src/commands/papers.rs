@@ -29,7 +29,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         None => {
             let list = service.papers(TaskAsked { task })?;
             context.answer(&list, |list| {
-                let mut table = Table::new(&["PAPER", "BYTES", "BY"]);
+                if list.papers.is_empty() {
+                    return format!("{task} has no documents\n");
+                }
+                let mut table = Table::new(&["DOCUMENT", "BYTES", "WRITTEN BY"]);
                 for it in &list.papers {
                     let by = if it.told { "the engine" } else { "agents and you" };
                     table.row([&escape_line(&it.name), it.bytes.to_string().as_str(), by]);

@@ -23,9 +23,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 
 fn text(reclaimed: &Reclaimed) -> String {
     if reclaimed.items.is_empty() {
-        return "nothing to give back\n".to_owned();
+        return "nothing to free\n".to_owned();
     }
-    let mut table = Table::new(&["WHAT", "SIZE", "WHERE", "WHY NOTHING IS LOST"]);
+    let mut table = Table::new(&["WHAT", "SIZE", "WHERE", "WHY IT IS SAFE"]);
     for item in &reclaimed.items {
         table.row([&item.what, &landfall_text::format_bytes(item.bytes), &item.path, &item.why_safe]);
     }
@@ -39,6 +39,6 @@ fn text(reclaimed: &Reclaimed) -> String {
             landfall_text::format_bytes(kind.bytes)
         ));
     }
-    let verb = if reclaimed.dry_run { "would give back" } else { "gave back" };
+    let verb = if reclaimed.dry_run { "would free" } else { "freed" };
     format!("{text}{verb} {}\n", landfall_text::format_bytes(reclaimed.bytes))
 }

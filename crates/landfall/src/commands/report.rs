@@ -10,11 +10,12 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::run_text::text;
 use crate::say::{print, print_json};
+use crate::tone;
 
 /// Show the report of a run or a task
 ///
-/// The report of a run covers it over all engines that drove it: after a kill, the next `landfall run` takes over and the report
-/// goes on. Each task is counted once, so the numbers add up.
+/// The report of a run covers it over all engines that drove it: after a kill, the next `landfall run` continues the report.
+/// Each task is counted once, so the numbers add up.
 #[derive(clap::Args)]
 pub struct Args {
     /// Task (T7) or run (R2); the default is the newest run
@@ -31,7 +32,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match &report.run {
         Some(run) if !context.json && !args.markdown => context.answer(&**run, |run| text(run, now_ms()))?,
         _ if context.json => print_json(&report)?,
-        _ => print(&escape_block(&report.markdown))?,
+        _ if args.markdown => print(&escape_block(&report.markdown))?,
+        _ => print(&tone::fit(&escape_block(&report.markdown)))?,
     }
     Ok(Exit::Ok)
 }

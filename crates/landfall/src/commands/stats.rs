@@ -35,10 +35,19 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 
 fn text(found: &Stats) -> String {
     let mut text = String::new();
-    let mut table =
-        Table::new(&["DAY", "ADDED", "LANDED", "NOT", "ITERATIONS", "TOKENS", "COST", "AGENTS", "CHECKS"]);
+    let mut table = Table::new(&[
+        "DAY",
+        "ADDED",
+        "LANDED",
+        "NOT LANDED",
+        "ITERATIONS",
+        "TOKENS",
+        "COST",
+        "AGENTS",
+        "CHECKS",
+    ]);
     let worked = found.days.iter().filter(|day| day.sum != landfall_api::StatsSum::default());
-    let rows = worked.map(|day| (day.day.as_str(), &day.sum)).chain([("in all", &found.total)]);
+    let rows = worked.map(|day| (day.day.as_str(), &day.sum)).chain([("total", &found.total)]);
     for (name, sum) in rows {
         table.row([
             name,
