@@ -310,7 +310,7 @@ pub enum TroubleKind {
     GateBroken,
     /// The disk has too little room.
     Disk,
-    /// The run begins nothing new.
+    /// The run starts nothing new.
     Paused,
     /// A budget is used up.
     Budget,

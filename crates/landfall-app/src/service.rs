@@ -296,7 +296,7 @@ impl ProjectService {
             (_, EngineAccess::Door) => match Client::connect(&self.place.folder.socket()) {
                 Ok(client) => client.call(request.clone()),
                 Err(ConnectError::Refused(problem)) => Err(problem),
-                Err(_) => Err(no_server("no server holds this project")),
+                Err(_) => Err(no_server("no server is running for this project")),
             },
             (other, _) => unreachable!("`{}` is not about a run", other.name()),
         }

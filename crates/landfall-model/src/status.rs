@@ -124,7 +124,7 @@ pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Tim
         State::Draft => format!("{id} is a draft; `landfall edit {id} --ready` lets it start."),
         State::Ready { .. } if let Some(hold) = &task.hold => {
             let because = after_colon(&hold.reason);
-            format!("{id} is held by you{because}; `landfall task release {id}` lets it go on.")
+            format!("{id} is held by you{because}; `landfall task release {id}` lets it continue.")
         }
         State::Ready { .. } if !unmet.is_empty() => {
             let list = unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -181,7 +181,7 @@ fn and_then_held(task: &Task, sentence: String) -> String {
     let Some(hold) = &task.hold else { return sentence };
     let (id, because) = (task.id, after_colon(&hold.reason));
     format!(
-        "{}; after that you hold it{because}; `landfall task release {id}` lets it go on.",
+        "{}; after that you hold it{because}; `landfall task release {id}` lets it continue.",
         sentence.trim_end_matches('.')
     )
 }
@@ -218,8 +218,7 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
         (EndKind::Done, None) => format!("{id} is done{because}."),
         (EndKind::Failed | EndKind::Timeout | EndKind::Blocked, Some(landed)) => {
             let commit = landed.commit.short();
-            let onward =
-                issue::again(task).unwrap_or_else(|| format!("`landfall retry {id}` goes on with it"));
+            let onward = issue::again(task).unwrap_or_else(|| format!("`landfall retry {id}` continues it"));
             format!("{id} landed as {commit}, but what comes after that failed ({code}){because}; {onward}.")
         }
         (EndKind::Failed | EndKind::Timeout, None) if ending.code == EndCode::MaxIterations => {
@@ -357,7 +356,7 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
         }
         Wait::Budget { what, until: None } => {
             format!(
-                "waits because the budget of this run is used up ({what}); another `landfall run` goes on."
+                "waits because the budget of this run is used up ({what}); another `landfall run` continues."
             )
         }
         Wait::Question { text } => {
@@ -385,7 +384,7 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
             let list = by.join(", ");
             format!("waits for {list} to be done first; the next run looks again.")
         }
-        Wait::Pause => format!("is paused by you; `landfall retry {id}` goes on with it."),
+        Wait::Pause => format!("is paused by you; `landfall retry {id}` continues it."),
         Wait::GateBroken { command, detail } => {
             format!(
                 "waits because the check `{command}` cannot be trusted: {}; when it is mended, \

@@ -388,14 +388,14 @@ fn ended_text(ended: &RunEnded) -> String {
         }
         RunEnded::Paused(reason) => {
             text += &format!(
-                "PAUSED: {}; nobody was there to resume it, so the run ended. `landfall run` goes on\n",
+                "PAUSED: {}; nobody was there to resume it, so the run ended. `landfall run` continues\n",
                 escape_line(reason)
             );
         }
         RunEnded::Drained => {
-            text += "ended as asked, after the iterations under way; `landfall run` goes on\n"
+            text += "ended as asked, after the iterations under way; `landfall run` continues\n"
         }
-        RunEnded::Stopped => text += "stopped as asked; the work is kept, `landfall run` goes on\n",
+        RunEnded::Stopped => text += "stopped as asked; the work is kept, `landfall run` continues\n",
         RunEnded::Deferred(many) => {
             text += &format!(
                 "failed: nobody was there, and {many} tasks were put aside for a person; `landfall list` shows them\n"

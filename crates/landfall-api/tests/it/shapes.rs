@@ -488,7 +488,7 @@ fn pilot() -> Pilot {
         next: Some(brief()),
         ready: 4,
         slots: 3,
-        text: "R2 is paused since today at 12:00: lunch; `landfall run resume` lets it go on.".to_owned(),
+        text: "R2 is paused since today at 12:00: lunch; `landfall run resume` lets it continue.".to_owned(),
     }
 }
 

@@ -308,7 +308,7 @@ impl CommandHandler<'_> {
         if !conversions::gave_up(&before) {
             let message = format!("{id} has not landed, so there is nothing to take back");
             let hint = match before.is_over() {
-                true => format!("`landfall why {id}` says where it is"),
+                true => format!("`landfall why {id}` shows its state"),
                 false => format!(
                     "`landfall cancel {id}` ends it, `landfall stop {id}` pauses it; both keep its work"
                 ),

@@ -179,7 +179,7 @@ fn work_of(place: &Place, store: &Store, base: &Oid, id: TaskId) -> Result<Oid, 
         (None, Some(head)) => head,
         (None, None) => {
             return Err(Problem::new(ProblemCode::NotNow, format!("{id} has no work yet"))
-                .hint(format!("`landfall why {id}` says where it is; `landfall check` checks the base")));
+                .hint(format!("`landfall why {id}` shows its state; `landfall check` checks the base")));
         }
     };
     let head: Oid = head.as_str().parse().expect("commits in the journal came from git");

@@ -60,7 +60,7 @@ impl CommandHandler<'_> {
         let words = changed.first().and_then(|task| own_limits_text(task.own_limits)).unwrap_or_default();
         let over = changed.first().is_some_and(|task| task.is_over());
         let next = match over {
-            true => format!("; `landfall retry {}` lets it go on", asked.task),
+            true => format!("; `landfall retry {}` lets it continue", asked.task),
             false => String::new(),
         };
         self.changed(&changed, &format!("has limits of its own now: {words}{next}"))
@@ -85,7 +85,7 @@ fn when_heard(task: &Task, now: bool) -> &'static str {
         State::Draft | State::Ready { .. } | State::Waiting { .. } | State::Review { .. } => {
             "begins its next run with it"
         }
-        State::Ended(_) => "is over; `landfall retry {id}` goes on with it",
+        State::Ended(_) => "is over; `landfall retry {id}` continues it",
     }
 }
 

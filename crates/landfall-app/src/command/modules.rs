@@ -162,7 +162,7 @@ pub(crate) fn list(place: &Place, path: &str) -> Result<List, Problem> {
     }
     if asked.modules.is_empty() {
         return Err(Problem::new(ProblemCode::BadInput, format!("there are no task modules in `{path}`"))
-            .hint("`landfall project module init NAME` makes one"));
+            .hint("`landfall project module init NAME` creates one"));
     }
     let mut open: VecDeque<Module> = asked.modules.into();
     let mut known: BTreeMap<String, Option<Status>> = BTreeMap::new();

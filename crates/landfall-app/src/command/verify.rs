@@ -417,7 +417,7 @@ fn refuse_under_way(place: &Place, tracker: &dyn Tracker, issue: &Issue) -> Resu
     if let Some(phase) = phases.max().filter(|phase| *phase < Phase::Verify && *phase > Phase::Issue) {
         let message = format!("{number} is being worked on: it is in phase/{}", phase.word());
         return Err(Problem::new(ProblemCode::NotNow, message)
-            .hint(format!("`landfall auto {}` goes on with it and verifies what lands", number.get())));
+            .hint(format!("`landfall auto {}` continues it and verifies what lands", number.get())));
     }
     let pulls = tracker
         .pull_requests_of(&branch_of(number, place.folder.side()))

@@ -62,8 +62,8 @@ pub(crate) fn sentence(id: TaskId, unmet: &[TaskId], end: &DeadEnd) -> String {
         false => format!("`landfall edit {id} --needs …` changes what it needs, "),
     };
     format!(
-        "{id} waits for {through}{root}, which {}: {retry}`landfall accept {root} --already-done \"…\"` goes on without it, \
-         `landfall cancel {id}` gives {id} up.",
+        "{id} waits for {through}{root}, which {}: {retry}`landfall accept {root} --already-done \"…\"` continues without it, \
+         `landfall cancel {id}` cancels {id}.",
         end.what
     )
 }
@@ -78,11 +78,11 @@ pub(crate) fn ways_out(cancelled: TaskId, needed_by: &[TaskId]) -> Option<String
         more => format!("{} and {} more", all[..NAMED_MAX].join(", "), more - NAMED_MAX),
     };
     let (verb, given_up) = match all.len() {
-        1 => ("needs it and waits", all[0].clone()),
-        _ => ("need it and wait", all.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(" ")),
+        1 => ("needs it and cannot start", all[0].clone()),
+        _ => ("need it and cannot start", all.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(" ")),
     };
     Some(format!(
-        "{named} {verb} in vain now: `landfall accept {cancelled} --already-done \"…\"` if the work exists, \
+        "{named} {verb}: `landfall accept {cancelled} --already-done \"…\"` if the work exists, \
          `landfall edit {first} --unset needs` to drop the need, `landfall cancel {given_up}` to cancel the rest as well."
     ))
 }

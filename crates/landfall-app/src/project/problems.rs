@@ -36,7 +36,7 @@ pub(crate) fn open(error: &OpenError) -> Problem {
         OpenError::Detached => detached(),
         OpenError::NoBranch(name) => {
             Problem::new(ProblemCode::SettingsBroken, error.to_string()).hint(format!(
-                "`project.base` in landfall.toml or `--base` must name a local branch; `git branch {0} origin/{0}` makes one of the remote's, `git branch {0}` a new one",
+                "`project.base` in landfall.toml or `--base` must name a local branch; `git branch {0} origin/{0}` creates one of the remote's, `git branch {0}` a new one",
                 local_name(name)
             ))
         }
@@ -279,25 +279,25 @@ pub(crate) fn ask(error: &AskError) -> Problem {
         AskError::Spec(spec) => bad_words(spec),
         AskError::Refused(refusal) => refused(refusal),
         AskError::NotLanded(id) => Problem::new(ProblemCode::NotNow, error.to_string())
-            .hint(format!("`landfall why {id}` says where it is")),
+            .hint(format!("`landfall why {id}` shows its state")),
         AskError::TakenBack { by, .. } => Problem::new(ProblemCode::NotNow, error.to_string())
             .hint(format!("`landfall why {by}` says how far that is")),
         AskError::NoRun => Problem::new(ProblemCode::NotNow, "no run is under way")
             .hint("`landfall run` starts one; `landfall status` shows how the project stands"),
-        AskError::Paused => not_now(error, "`landfall run resume` lets it go on"),
+        AskError::Paused => not_now(error, "`landfall run resume` lets it continue"),
         AskError::NotPaused => {
             not_now(error, "`landfall run pause` pauses it; `landfall status` shows how it stands")
         }
         AskError::NotSemiAuto => {
             not_now(error, "`landfall run autopilot off` lets you pick; what is under way is finished either way")
         }
-        AskError::Assigned(task) => not_now(error, &format!("`landfall why {task}` says where it is")),
+        AskError::Assigned(task) => not_now(error, &format!("`landfall why {task}` shows its state")),
         AskError::NothingReady => not_now(error, "`landfall status` says what the others wait for"),
         AskError::NotReady(task, _) => not_now(error, &format!("`landfall why {task}` says why")),
         AskError::SprintOpen(sprint) => not_now(
             error,
             &format!(
-                "`landfall sprint resume` goes on with {sprint}, `landfall sprint cancel` ends it; neither loses work"
+                "`landfall sprint resume` continues {sprint}, `landfall sprint cancel` ends it; neither loses work"
             ),
         ),
         AskError::SprintMatchesNothing => Problem::new(ProblemCode::NothingMatches, error.to_string())
@@ -307,7 +307,7 @@ pub(crate) fn ask(error: &AskError) -> Problem {
         }
         AskError::NoSprint => not_now(
             error,
-            "`landfall sprint start` begins one; `landfall sprint list` shows those there were",
+            "`landfall sprint start` starts one; `landfall sprint list` shows those there were",
         ),
         AskError::QueueHeld(_) => not_now(error, "`landfall queue resume` lets it move again"),
         AskError::QueueMoves => not_now(error, "`landfall queue` shows the line"),
@@ -315,7 +315,7 @@ pub(crate) fn ask(error: &AskError) -> Problem {
             let message = format!("there is no checkpoint `{name}`");
             let mut problem = unknown_flow(ProblemCode::UnknownCheckpoint, message, name, known);
             if known.is_empty() {
-                problem.hint = Some("`landfall checkpoint create NAME` makes one".to_owned());
+                problem.hint = Some("`landfall checkpoint create NAME` creates one".to_owned());
             }
             problem
         }
@@ -373,12 +373,12 @@ pub(crate) fn bad_words(error: &SpecError) -> Problem {
 fn refused(refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::NotNow { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
-            .hint(format!("`landfall why {task}` says where it is")),
+            .hint(format!("`landfall why {task}` shows its state")),
         Refusal::Stale { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
-            .hint(format!("`landfall why {task}` says where it is now")),
+            .hint(format!("`landfall why {task}` shows its state now")),
         Refusal::NotAllowed { task, phase, allowed, .. } => {
             Problem::new(ProblemCode::NotNow, refusal.to_string())
-                .hint(format!("`landfall why {task}` says where it is"))
+                .hint(format!("`landfall why {task}` shows its state"))
                 .context(json!({ "task": conversions::task_id(*task), "phase": phase, "allowed": allowed }))
         }
         Refusal::Bug(_) => {

@@ -51,7 +51,7 @@ pub(crate) fn line(event: &StagedEvent) -> String {
         }
         StagedEvent::Refined { number, text } => format!("you refined it ({number}): {}", one_line(text)),
         StagedEvent::RefinementWeighed { number, impact } => {
-            format!("refinement {number} has {} impact, says the judge", impact.word())
+            format!("refinement {number} has {} impact", impact.word())
         }
         StagedEvent::RefinementsTaken { numbers } => {
             let all: Vec<String> = numbers.iter().map(ToString::to_string).collect();

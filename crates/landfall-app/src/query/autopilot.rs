@@ -104,7 +104,7 @@ fn sentence(
     }
     match (pilot.pause(), pilot.mode(), pilot.assigned()) {
         (Some(pause), ..) => format!(
-            "{id} is paused since {}: {}; `landfall run resume` lets it go on.",
+            "{id} is paused since {}: {}; `landfall run resume` lets it continue.",
             clock::format_when(pause.since.0),
             pause.reason
         ),
@@ -137,9 +137,10 @@ impl CommandHandler<'_> {
         let active = crate::query::tasks::at_work(&reader)?;
         let finish = match active {
             0 => "nothing is under way".to_owned(),
-            many => format!("{} finish the iteration under way", pluralize(many, "agent")),
+            1 => "1 agent finishes its iteration".to_owned(),
+            many => format!("{} finish their iterations", pluralize(many, "agent")),
         };
-        pilot.text = format!("paused; {finish}, and nothing new begins until `landfall run resume`.");
+        pilot.text = format!("paused; {finish}, and nothing new starts until `landfall run resume`.");
         Ok(pilot)
     }
 

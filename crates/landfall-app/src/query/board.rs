@@ -435,13 +435,13 @@ fn troubles(look: &Query<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> 
     if let Some(pause) = status.pilot.as_ref().and_then(|pilot| pilot.pause.as_ref()) {
         found.push(api::Trouble {
             since_ms: Some(pause.since_ms),
-            hint: "`landfall run resume` lets it go on".to_owned(),
+            hint: "`landfall run resume` lets it continue".to_owned(),
             actions: vec![Action::new("Resume", &Request::Resume(api::Nothing {}))],
             ..trouble(
                 format!("paused-{}", pause.since_ms),
                 if pause.why == "person" { api::Severity::Info } else { api::Severity::Error },
                 api::TroubleKind::Paused,
-                format!("the run begins nothing new: {}", pause.reason),
+                format!("the run starts nothing new: {}", pause.reason),
             )
         });
     }

@@ -415,7 +415,7 @@ fn of_project(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
     if let Some(pause) = status.pilot.as_ref().and_then(|pilot| pilot.pause.as_ref()) {
         found.push(made(
             format!("pause-{}", pause.since_ms),
-            "The run begins nothing new",
+            "The run starts nothing new",
             pause.reason.clone(),
             pause.since_ms,
             vec![Action::new("Resume", &Request::Resume(api::Nothing {}))],

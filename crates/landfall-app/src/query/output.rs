@@ -116,7 +116,7 @@ fn chosen(
         };
         let keys: Vec<String> = records.names().iter().rev().take(5).cloned().collect();
         let hint = match keys.is_empty() {
-            true => format!("`landfall why {id}` says where it is"),
+            true => format!("`landfall why {id}` shows its state"),
             false => format!("the latest are: {}", keys.join(", ")),
         };
         Problem::new(ProblemCode::NotNow, what).hint(hint)

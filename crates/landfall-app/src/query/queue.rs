@@ -324,7 +324,7 @@ impl CommandHandler<'_> {
             _ => {
                 let message = format!("{id} does not stand in the landing queue");
                 return Err(Problem::new(ProblemCode::NotNow, message).hint(format!(
-                    "`landfall why {id}` says where it is, `landfall queue` who stands in line"
+                    "`landfall why {id}` shows its state, `landfall queue` who stands in line"
                 )));
             }
         }

@@ -64,7 +64,7 @@ pub(crate) fn without_engine(task: &Task) -> Option<String> {
             Some(format!("{id} was about to land when the run stopped; `landfall run` lands it."))
         }
         Doing::Preparing { .. } | Doing::Reporting | Doing::Exchanging { .. } | Doing::Recovering { .. } => {
-            Some(format!("{id} was under way when the run stopped; `landfall run` goes on with it."))
+            Some(format!("{id} was under way when the run stopped; `landfall run` continues it."))
         }
     }
 }

@@ -249,8 +249,8 @@ fn unknown(sprint: Option<SprintId>) -> Problem {
     match sprint {
         Some(id) => Problem::new(ProblemCode::UnknownSprint, format!("there is no sprint {id}"))
             .hint("`landfall sprint list` shows those there were"),
-        None => Problem::new(ProblemCode::UnknownSprint, "there was no sprint yet")
-            .hint("`landfall sprint start --count 10` begins one"),
+        None => Problem::new(ProblemCode::UnknownSprint, "there is no sprint yet")
+            .hint("`landfall sprint start --count 10` starts one"),
     }
 }
 
@@ -498,11 +498,11 @@ impl CommandHandler<'_> {
                 ProblemCode::NotNow,
                 format!("{id} is not being driven, so nothing of it begins"),
             )
-            .hint("`landfall sprint resume` goes on with it"));
+            .hint("`landfall sprint resume` continues it"));
         }
         self.done(Ask::Pause { reason: asked.reason.trim().to_owned() })?;
         let text =
-            format!("{id} is paused; iterations under way finish, and `landfall sprint resume` goes on.");
+            format!("{id} is paused; iterations under way finish, and `landfall sprint resume` continues.");
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text })
     }
 
@@ -512,7 +512,7 @@ impl CommandHandler<'_> {
         if !self.driven(&sprint)? {
             return Err(Problem::new(ProblemCode::NotNow, format!("the run under way is not for {id}"))
                 .hint(
-                    "when it is over, or after `landfall stop`, `landfall sprint resume` goes on with it",
+                    "when it is over, or after `landfall stop`, `landfall sprint resume` continues it",
                 ));
         }
         self.done(Ask::Resume)?;
@@ -525,7 +525,7 @@ impl CommandHandler<'_> {
             other => return Err(unexpected("a sprint", &other)),
         };
         let text = match self.engine.is_alive() {
-            true => format!("{id} begins nothing new; what is under way is finished, then it is over."),
+            true => format!("{id} starts nothing new; what is under way is finished, then it is over."),
             false => format!("{id} is over; tasks it began go on with the next `landfall run`."),
         };
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text })

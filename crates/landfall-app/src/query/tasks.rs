@@ -521,7 +521,7 @@ impl Query<'_> {
                 let hint = if task.workspace.is_some() {
                     format!("its workspace is {}", workspace.display())
                 } else {
-                    format!("`landfall why {id}` says where it is")
+                    format!("`landfall why {id}` shows its state")
                 };
                 let message = format!("nothing of {id} has been brought in yet, so there is no diff");
                 return Err(Problem::new(ProblemCode::NotNow, message).hint(hint));
@@ -595,7 +595,7 @@ impl Query<'_> {
         };
         let certificate = certificate.ok_or_else(|| {
             Problem::new(ProblemCode::NotNow, format!("{id} has not landed, so there is no certificate"))
-                .hint(format!("`landfall why {id}` says where it is"))
+                .hint(format!("`landfall why {id}` shows its state"))
         })?;
         Ok(api::CertificateJson { task: conversions::task_id(id), certificate })
     }
@@ -693,7 +693,7 @@ fn not_begun(task: &Task, view: &View) -> Option<String> {
     let (id, pilot) = (task.id, &view.pilot);
     if let Some(pause) = pilot.pause() {
         return Some(format!(
-            "is ready, but the run is paused: {}; `landfall run resume` lets it go on.",
+            "is ready, but the run is paused: {}; `landfall run resume` lets it continue.",
             pause.reason
         ));
     }
@@ -715,7 +715,7 @@ fn not_begun(task: &Task, view: &View) -> Option<String> {
             Some(format!("is ready, but not one of the tasks of sprint {}, which is under way.", sprint.id))
         }
         SprintPhase::Completing { .. } => Some(format!(
-            "is ready, but sprint {} finishes what is under way and begins nothing new.",
+            "is ready, but sprint {} finishes what is under way and starts nothing new.",
             sprint.id
         )),
         SprintPhase::Running | SprintPhase::Paused { .. } | SprintPhase::Over { .. } => None,
@@ -835,7 +835,7 @@ fn ended_paused(reader: &Reader) -> Result<Option<String>, Problem> {
         Some(Fact::Engine(EngineEvent::Pilot(PilotEvent::Paused { reason, .. }))) => format!(": {reason}"),
         Some(_) | None => String::new(),
     };
-    Ok(Some(format!("{} ended paused{because}; `landfall run` goes on", run.id)))
+    Ok(Some(format!("{} ended paused{because}; `landfall run` continues", run.id)))
 }
 
 /// A clash as one of the two sees it; none for anybody else.
@@ -853,10 +853,10 @@ fn next_steps(task: &Task) -> Option<String> {
     match &task.state {
         // What lets the task of an issue go on is said already.
         State::Ended(_) if conversions::gave_up(task) && task.issue.is_some() => {
-            Some(format!("`landfall log {id}` shows how it went"))
+            Some(format!("`landfall log {id}` shows its history"))
         }
         State::Ended(_) if conversions::gave_up(task) => Some(format!(
-            "`landfall log {id}` shows how it went; `landfall retry {id} --fresh` begins in a new workspace"
+            "`landfall log {id}` shows its history; `landfall retry {id} --fresh` starts in a new workspace"
         )),
         State::Ended(_) if task.landed.is_some() => {
             Some(format!("`landfall certificate {id}` holds the evidence, `landfall diff {id}` the change"))

@@ -324,7 +324,7 @@ fn next(number: u64, task: &Task, issue: &Pipeline, stand: &Stand) -> String {
         }
         Stand::Stopped { .. } => {
             let again = again(task).expect("it follows an issue, or it had no summary");
-            format!("{again}; `landfall log {id}` shows how it went")
+            format!("{again}; `landfall log {id}` shows its history")
         }
         Stand::NeedsPerson { .. } => format!(
             "read what does not hold, change the work or the issue, then `landfall auto --resume {number}`"

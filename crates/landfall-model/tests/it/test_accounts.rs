@@ -991,7 +991,7 @@ fn the_budget_of_a_run_holds_until_the_next_run() {
     let spent = Spent { scope: Scope::Run, what: "900 of 800 turns".to_owned(), until: None };
     Backlog::new(&[], ["main"]).spent(Some(spent)).start().why(1).check(expect![[r#"
         nobody started
-        why: T1 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` goes on.
+        why: T1 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` continues.
     "#]]);
 }
 

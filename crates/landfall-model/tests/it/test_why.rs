@@ -320,7 +320,7 @@ fn the_sentences_read_well() {
         T7 waits because the account `main` wants a login; log in, then `landfall answer T3 done` goes on.
         T7 waits for the agent's account, which is used up until today at 10:01; no try is spent.
         T7 waits because the day's budget is used up ($40.12 of $40.00); agents start again today at 10:01.
-        T7 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` goes on.
+        T7 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` continues.
         T7 is in step `work`: its workspace is being made.
         T7 is in step `work`: its workspace is being made, and then it stops.
         T7 is in step `work`: the agent works on iteration 3 of 50 since today at 10:00.
@@ -345,7 +345,7 @@ fn the_sentences_read_well() {
         T7 waits for your answer: Which port? (`landfall answer T7 "…"`).
         T7 tries again today at 10:01: the agent crashed (exit code 1).
         T7 waits for room on the disk: 1 GB is left, 5 GB are wanted.
-        T7 is paused by you; `landfall retry T7` goes on with it.
+        T7 is paused by you; `landfall retry T7` continues it.
         T7 waits for you to resolve its conflict with 0123456789 in src/a.rs (30 lines), logo.png (binary): in its workspace (`landfall show T7` says where), commit what is there, merge 0123456789 and say `landfall answer T7 resolved`, or say how and the agent does it; after today at 10:01 it stops as blocked.
         T7 waits because the check `tests` cannot be trusted: `cargo test` was not found (exit code 127); when it is mended, `landfall retry T7` goes on, and so does any change of the base.
         T7 waits for the issues it is made of.
@@ -445,12 +445,12 @@ fn the_sentences_read_well() {
         T7 is blocked (recovery_failed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (output_missing): something happened; `landfall retry T7` tries it again.
         T7 was cancelled: something happened.
-        T7 is held by you: the design is not settled; `landfall task release T7` lets it go on.
-        T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall task release T7` lets it go on.
-        T7 waits for a slot; other tasks hold them all; after that you hold it: the design is not settled; `landfall task release T7` lets it go on.
-        T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land; after that you hold it: the design is not settled; `landfall task release T7` lets it go on.
+        T7 is held by you: the design is not settled; `landfall task release T7` lets it continue.
+        T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall task release T7` lets it continue.
+        T7 waits for a slot; other tasks hold them all; after that you hold it: the design is not settled; `landfall task release T7` lets it continue.
+        T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land; after that you hold it: the design is not settled; `landfall task release T7` lets it continue.
         T7 is done: it landed as 0123456789 today at 10:01.
-        T7 landed as 0123456789, but what comes after that failed (machine): no room on the disk; `landfall retry T7` goes on with it.
+        T7 landed as 0123456789, but what comes after that failed (machine): no room on the disk; `landfall retry T7` continues it.
     "#]].assert_eq(&told);
 }
 

@@ -98,7 +98,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             let list = context.service()?.issue_batches(Nothing {})?;
             context.answer(&list, batches_text)?;
             if !context.json && list.batches.is_empty() {
-                talk("nothing is left of any batch; `landfall auto --batch 5` begins one");
+                talk("nothing is left of any batch; `landfall auto --batch 5` starts one");
             }
             return Ok(Exit::Ok);
         }
@@ -110,7 +110,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             let newest = context.service()?.issue_batches(Nothing {})?.batches.first().map(|batch| batch.id);
             let nothing = || {
                 Failure::new(Exit::NotNow, "nothing is left of any batch")
-                    .hint("`landfall auto --batch 12 13` begins one")
+                    .hint("`landfall auto --batch 12 13` starts one")
             };
             asked.batch = Some(newest.ok_or_else(nothing)?);
         }
@@ -241,7 +241,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
         return match more {
             false => Ok(Form::Pilot(mode)),
             true if words.is_empty() => refuse(
-                "which issue is not said",
+                "name an issue",
                 "`landfall auto 12`, `landfall auto --resume 12`, `landfall auto --batch 5` or `landfall auto --batch 12 13`",
             ),
             true => refuse(

@@ -141,7 +141,7 @@ fn loss(detail: &CheckpointDetail) -> String {
 
 fn text(list: &CheckpointList) -> String {
     if list.checkpoints.is_empty() {
-        return "no checkpoint is kept; `landfall checkpoint create NAME` makes one\n".to_owned();
+        return "no checkpoint is kept; `landfall checkpoint create NAME` creates one\n".to_owned();
     }
     let mut table = Table::new(&["CHECKPOINT", "MADE", "COMMIT", "BECAUSE", "LANDED SINCE"]);
     for it in &list.checkpoints {

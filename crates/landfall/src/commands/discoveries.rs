@@ -46,7 +46,7 @@ fn withdrawn(it: &DiscoveryLine) -> String {
 
 fn text(found: &DiscoveryList) -> String {
     if found.discoveries.is_empty() {
-        return "no agent has found out anything yet\n".to_owned();
+        return "no agent has reported a discovery yet\n".to_owned();
     }
     let mut table = Table::new(&["NO", "FROM", "FOR", "IMPACT", "WHAT"]);
     for it in &found.discoveries {

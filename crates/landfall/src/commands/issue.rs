@@ -222,7 +222,7 @@ fn ask_tracker(action: TrackerAction, context: &Context) -> Result<Exit, Failure
             }
             if !context.json && list.issues.is_empty() {
                 let place = escape_line(&list.place);
-                talk(&format!("no issues in {place}; `landfall issue new \"…\"` makes one"));
+                talk(&format!("no issues in {place}; `landfall issue new \"…\"` creates one"));
             }
         }
         TrackerAction::Show { issue } => context.answer(&*service.issue_show(of(issue))?, detail_text)?,

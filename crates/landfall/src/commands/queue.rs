@@ -79,7 +79,7 @@ fn text(report: &QueueReport) -> String {
         text += &format!("     {}\n\n", escape_line(&hold.hint));
     }
     if report.line.is_empty() && report.batches.is_empty() {
-        text += "nobody stands in line\n";
+        text += "the landing queue is empty\n";
     }
     if !report.line.is_empty() {
         let mut table = Table::new(&["PLACE", "TASK", "SINCE", "WHERE", "TITLE"]);

@@ -128,7 +128,7 @@ fn said(decision: Decision, context: &Context) -> Result<ReviewSaid, Failure> {
 fn text(list: &ReviewList) -> String {
     let mut text = String::new();
     if list.before.is_empty() && list.after.is_empty() {
-        return "nothing waits for a look\n".to_owned();
+        return "no review is pending\n".to_owned();
     }
     if !list.before.is_empty() {
         text += "does not land before somebody has looked\n";

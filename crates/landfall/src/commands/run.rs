@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long)]
     non_interactive: bool,
 
-    /// Start the run in the background and return; nobody is expected to answer questions
+    /// Start the run in the background and return; questions wait in the inbox
     #[arg(long)]
     detach: bool,
 
@@ -114,7 +114,7 @@ pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
             let verdict = escape_line(&report.verdict).into_owned();
             let next = match report.phase.as_str() {
                 "over" => String::new(),
-                _ => "; `landfall sprint resume` goes on".to_owned(),
+                _ => "; `landfall sprint resume` continues".to_owned(),
             };
             format!("{sprint}: {verdict} `landfall sprint report {sprint}` says more{next}\n")
         }

@@ -289,7 +289,7 @@ fn previewed(preview: &SprintPreview) -> String {
 fn status(report: &SprintReport, now_ms: i64) -> String {
     let mut text = format!("{} {}\n", report.sprint, escape_line(&report.bar));
     if report.phase == "paused" && !report.driven {
-        text += "no run drives it; `landfall sprint resume` goes on\n";
+        text += "no run drives it; `landfall sprint resume` continues\n";
     }
     text += &format!("{}\n", escape_line(&report.verdict));
     if let Some(forecast) = forecast(report, now_ms) {
@@ -416,7 +416,7 @@ fn lines(list: &SprintList) -> Result<String, Failure> {
 
 fn table(list: &SprintList) -> String {
     if list.sprints.is_empty() {
-        return "there was no sprint yet; `landfall sprint start --count 10` begins one\n".to_owned();
+        return "there is no sprint yet; `landfall sprint start --count 10` starts one\n".to_owned();
     }
     let mut table = Table::new(&["SPRINT", "BEGAN", "WANTED", "LANDED", "FAILED", "TASKS", "HOW IT IS"]);
     for sprint in &list.sprints {

@@ -12,7 +12,7 @@ use crate::say::talk;
 
 /// Show settings that need your trust, and trust them
 ///
-/// A repository and its landfall.toml may come from somebody else. Settings that run commands outside the sandbox, open it, or name
+/// A repository and its landfall.toml may come from another person. Settings that run commands outside the sandbox, open it, or name
 /// credentials or hosts apply only after you have trusted exactly these settings, and the scripts of the repository that hooks and
 /// message commands run. After any change Landfall asks again. Your answer is stored in the state folder, never in the repository.
 #[derive(clap::Args)]

@@ -12,7 +12,7 @@ use crate::table::Table;
 /// Check the acceptance criteria of an issue, and update the issue
 ///
 /// Checks the base branch, or the pull request you name. Ticks checkboxes, comments, and closes or reopens the issue. Without
-/// `--full`, commands from the issue are not run. An issue that nobody has worked on is checked but not changed.
+/// `--full`, commands from the issue are not run. An issue without work is checked but not changed.
 #[derive(clap::Args)]
 pub struct Args {
     /// Issue, such as 12

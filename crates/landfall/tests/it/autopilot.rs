@@ -243,7 +243,7 @@ fn a_run_that_ended_paused_is_told_of_afterwards() {
     assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
     let status = scratch.landfall(&["status"]).ok();
     assert!(
-        status.contains("warning R1 ended paused: a task failed or ran out: T1; `landfall run` goes on"),
+        status.contains("warning R1 ended paused: a task failed or ran out: T1; `landfall run` continues"),
         "{status}"
     );
 }

@@ -85,7 +85,7 @@ fn a_task_is_taken_out_of_the_line_and_put_back() {
 #[test]
 fn an_empty_queue_says_so() {
     let scratch = Scratch::new(LANDFALL);
-    assert_eq!(scratch.landfall(&["queue"]).ok(), "nobody stands in line\n");
+    assert_eq!(scratch.landfall(&["queue"]).ok(), "the landing queue is empty\n");
     assert_eq!(scratch.landfall(&["queue", "show", "--json"]).json()["line"], serde_json::json!([]));
     let said = scratch.landfall(&["queue", "eject", "T1"]);
     assert_eq!(said.code, Some(5), "{said:?}");

@@ -172,7 +172,7 @@ fn a_sprint_is_paused_resumed_and_cancelled_while_it_runs() {
     let mut run = scratch.start(&["sprint", "start", "--duration", "1h", "--slots", "1"]);
     scratch.eventually("a task at work", || scratch.status("T1") == "active");
     let said = scratch.landfall(&["sprint", "cancel"]).ok();
-    assert!(said.contains("S1 begins nothing new"), "{said}");
+    assert!(said.contains("S1 starts nothing new"), "{said}");
     holds[0].release();
     assert_eq!(run.wait(std::time::Duration::from_secs(30)), Some(0), "{}", scratch.heard());
     let report = scratch.landfall(&["--json", "sprint", "status"]).json();

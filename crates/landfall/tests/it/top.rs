@@ -269,7 +269,7 @@ fn a_run_is_started_where_a_server_holds_the_project() {
     terminal.types("s");
     terminal.shows(&["Start a run?", "1 task ready"]);
     terminal.types("y");
-    terminal.shows(&["no server holds this project", "landfall serve"]);
+    terminal.shows(&["no server is running for this project", "landfall serve"]);
 
     let server = scratch.start(&["serve", "--listen", "127.0.0.1:0"]);
     terminal.shows(&["an engine drives the project now", "no run"]);

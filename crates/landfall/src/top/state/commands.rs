@@ -243,7 +243,7 @@ impl State {
         let inside = self.screens.last() == Some(&Screen::Task);
         let next = looks.iter().find(|place| if inside { **place > here } else { **place >= here });
         let Some(place) = next.or(looks.first()).copied() else {
-            return self.toast(Tone::Info, "nothing waits for a look");
+            return self.toast(Tone::Info, "no review is pending");
         };
         self.screens.clear();
         self.focus = Panel::Inbox;

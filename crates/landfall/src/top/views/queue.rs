@@ -23,7 +23,7 @@ pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: The
     }
     if queue.line.is_empty() && lines.is_empty() {
         let latest = queue.past.first().map(|batch| format!("; latest: {}", batch_line(batch)));
-        let text = format!("nobody stands in line{}", latest.unwrap_or_default());
+        let text = format!("the landing queue is empty{}", latest.unwrap_or_default());
         return vec![Line::styled(shorten(&text, width).into_owned(), Theme::dim())];
     }
     let room = rows.saturating_sub(lines.len()).max(1);
