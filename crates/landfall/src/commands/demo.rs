@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::live;
 use crate::say::talk;
+use crate::tone;
 
 /// Try Landfall on a small sample project
 ///
@@ -30,7 +31,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     context.answer(&outcome, live::summary)?;
     let landed = outcome.tasks.iter().filter(|task| task.commit.is_some());
     let why: String = landed.map(|task| format!("  {}\n", escape_line(&task.why))).collect();
-    talk(&format!("\nwhat landed, and why:\n{}", why.trim_end()));
+    talk(&format!("\nwhat landed, and why:\n{}", tone::fit(&why).trim_end()));
     talk(&format!(
         "\nlook around:\n  cd '{root}' && export LANDFALL_STATE='{state}'\n  git log --oneline --graph\n  \
          landfall list\n  landfall show T1\n  landfall certificate T1\n\
