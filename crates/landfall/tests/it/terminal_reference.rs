@@ -60,22 +60,37 @@ fn project() -> Scratch {
     scratch
 }
 
-/// Commands whose output on that project is worth seeing. They read, and do not wait.
-const OUTPUTS: [&[&str]; 14] = [
+/// Commands whose output on that project is worth seeing. They read, and do not wait. Nothing that is broken at the width of
+/// the terminal may contain what differs in length: the time of an iteration, a level of the sandbox, a long path.
+const OUTPUTS: [&[&str]; 28] = [
     &["--help"],
     &["list"],
+    &["show", "T4"],
+    &["status"],
+    &["log", "T5"],
+    &["stats"],
     &["why", "T1"],
     &["why", "T2"],
     &["why", "T3"],
     &["why", "T4"],
     &["why", "T6"],
     &["report"],
+    &["report", "T3"],
+    &["check"],
+    &["review"],
+    &["trust"],
+    &["sprint", "list"],
+    &["checkpoint", "list"],
+    &["project", "flow", "list"],
+    &["project", "discoveries"],
+    &["task", "papers", "T1"],
     &["inbox"],
     &["queue"],
     &["diff", "T1"],
     &["certificate", "T1"],
     &["graph"],
     &["retry", "T9"],
+    &["answer", "T2"],
 ];
 
 /// The output without what differs between machines and moments.
@@ -88,6 +103,10 @@ fn steady(scratch: &Scratch, text: &str) -> String {
 fn steady_line(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut differs = false;
+    let line = &without_sequence(line);
+    if line.starts_with("disk  ") {
+        return "disk    20.5 GB free\n".to_owned();
+    }
     for word in line.split(' ') {
         let core = word.trim_matches(|c: char| "(),.;:`".contains(c));
         let steady = steady_word(core);
@@ -114,6 +133,17 @@ fn steady_line(line: &str) -> String {
         }
     }
     text + "\n"
+}
+
+/// A line of the log begins with the number of the event, which depends on what else was written meanwhile.
+fn without_sequence(line: &str) -> String {
+    let number = line.trim_start().split(' ').next().unwrap_or_default();
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = line.trim_start().strip_prefix(number).unwrap_or_default();
+    match is_number && rest.starts_with(" 20") {
+        true => format!("{:>6}{rest}", "7"),
+        false => line.to_owned(),
+    }
 }
 
 /// What stands for a word that differs from run to run.
