@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::annotate::Impact;
 use crate::audit::Extent;
 use crate::convergence::{Exclusion, Progress, Stage};
 use crate::objective::{Objective, Refinement, RefinementState};
@@ -200,11 +201,13 @@ impl Staged {
             StagedEvent::RefinementWithdrawn { number } => {
                 return self.set_refinement(*number, RefinementState::Withdrawn);
             }
-            StagedEvent::Annotated { name, paper, steps, covers, .. } => {
+            StagedEvent::Annotated { name, paper, steps, covers, impact } => {
                 let before = self.papers.insert(name.clone(), paper.clone());
                 if name == PLAN {
                     let plan = &mut self.plan;
-                    if let Some(old) = before.filter(|old| old != paper) {
+                    // A comment changes nothing that anyone follows: the plan is the same.
+                    let is_other = |old: &Digest| old != paper && *impact != Impact::None;
+                    if let Some(old) = before.filter(is_other) {
                         plan.superseded += 1;
                         self.papers.insert(superseded(plan.superseded), old);
                     }

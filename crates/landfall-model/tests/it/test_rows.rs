@@ -722,6 +722,21 @@ fn imported_in_review() -> Scene {
 }
 
 #[test]
+fn a_comment_on_a_plan_does_not_supersede_it() {
+    use landfall_model::annotate::Impact;
+    let annotated = |impact, paper: &str| {
+        let paper = Digest::new(paper);
+        let covers = Vec::new();
+        Event::Staged(StagedEvent::Annotated { name: PLAN.to_owned(), paper, steps: 2, covers, impact })
+    };
+    let commented = imported_in_review().with(annotated(Impact::None, "the plan and a comment"));
+    assert_eq!(commented.task.staged.plan.superseded, 0);
+    assert_eq!(commented.task.staged.papers[PLAN], Digest::new("the plan and a comment"));
+    let changed = commented.with(annotated(Impact::Medium, "another plan"));
+    assert_eq!(changed.task.staged.plan.superseded, 1);
+}
+
+#[test]
 fn an_imported_task_that_is_given_another_flow_begins_where_that_has_its_phase() {
     let change = |from: Arc<Flow>, to: Arc<Flow>| {
         line("edit", move |scene| News::Edit {
