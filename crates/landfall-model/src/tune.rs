@@ -215,6 +215,21 @@ fn emphasis(word: &str) -> [u32; 6] {
     }
 }
 
+/// What a composite must reach at a checkpoint of this task. What kind of task it is outweighs what the flow says for all.
+#[must_use]
+pub fn applied_threshold(task: &Task, checkpoint: Checkpoint, of_flow: u32) -> u32 {
+    task.limits.tuning.map_or(of_flow, |params| params.thresholds.of(checkpoint))
+}
+
+/// What the scores of this task weigh, in thousandths.
+#[must_use]
+pub fn applied_weights(task: &Task) -> [u32; 6] {
+    match types(&task.spec).as_slice() {
+        [] => WEIGHTS,
+        types => weights(types),
+    }
+}
+
 /// The weights of D1 to D6 for a task of these types, in thousandths. They always add up to 1000.
 ///
 /// What a type emphasises once weighs a quarter more, twice half more; of several types the stronger emphasis counts for

@@ -9,8 +9,9 @@ use landfall_engine::model::convergence::{SATISFIED, WHOLE, share};
 use landfall_engine::model::objective::{Objective, RefinementState, Requirement};
 use landfall_engine::model::plan::Outline;
 use landfall_engine::model::proof::Proof;
-use landfall_engine::model::score::{Checkpoint, Dimension, GATE, WEIGHTS};
+use landfall_engine::model::score::{Checkpoint, Dimension, GATE};
 use landfall_engine::model::staged::{Judged, PLAN};
+use landfall_engine::model::tune;
 use landfall_engine::model::{Digest, EndKind, Ending, Flow, State, Step, StepKind, Task, TaskId, Wait};
 use landfall_engine::papers;
 use landfall_text::pluralize;
@@ -197,7 +198,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
         StepKind::Check { checkpoint, threshold } => Some(api::Threshold {
             step: step.name.as_str().to_owned(),
             checkpoint: wire_checkpoint(checkpoint),
-            threshold: part(threshold, 1000),
+            threshold: part(tune::applied_threshold(&task, checkpoint, threshold), 1000),
         }),
         _ => None,
     });
@@ -266,7 +267,11 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
                 }
             })
             .collect(),
-        judgements: staged.judged.iter().map(judgement).collect(),
+        judgements: staged
+            .judged
+            .iter()
+            .map(|judged| judgement(judged, tune::applied_weights(&task)))
+            .collect(),
         thresholds: thresholds.collect(),
         plan: plan_steps(look.place, &task),
         proofs: staged.proofs.all.iter().map(proof_line).collect(),
@@ -283,10 +288,10 @@ fn proof_line(proof: &Proof) -> api::ProofLine {
     }
 }
 
-fn judgement(judged: &Judged) -> api::JudgementLine {
+fn judgement(judged: &Judged, weights: [u32; 6]) -> api::JudgementLine {
     let gate = |dimension: Dimension| Dimension::GATES.contains(&dimension).then(|| part(GATE, 1000));
     let scores = judged.scores.iter().flat_map(|scores| {
-        Dimension::ALL.into_iter().zip(WEIGHTS).map(move |(dimension, weight)| api::ScoreLine {
+        Dimension::ALL.into_iter().zip(weights).map(move |(dimension, weight)| api::ScoreLine {
             code: dimension.code().to_owned(),
             name: dimension.word().to_owned(),
             score: part(scores.of(dimension), 1000),

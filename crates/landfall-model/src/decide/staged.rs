@@ -201,12 +201,8 @@ impl Draft {
             return self.judge_failed("it did not say how far the requirements are covered");
         }
         let known = self.known_of(judgement, checkpoint);
-        // What kind of task it is outweighs what the flow says for all of them.
-        let threshold = self.params().map_or(threshold, |params| params.thresholds.of(checkpoint));
-        let weights = match tune::types(&self.task.spec).as_slice() {
-            [] => score::WEIGHTS,
-            types => tune::weights(types),
-        };
+        let threshold = tune::applied_threshold(&self.task, checkpoint, threshold);
+        let weights = tune::applied_weights(&self.task);
         let Some(ruling) = score::weigh(checkpoint, threshold, weights, judgement, &known) else {
             return self.judge_failed("it gave no scores");
         };

@@ -737,6 +737,20 @@ fn a_comment_on_a_plan_does_not_supersede_it() {
 }
 
 #[test]
+fn the_thresholds_and_weights_of_a_task_are_those_of_its_kind() {
+    use landfall_model::score::{Checkpoint, WEIGHTS};
+    use landfall_model::tune::{Params, applied_threshold, applied_weights};
+    let mut task = begun(lifecycle()).task;
+    assert_eq!(applied_threshold(&task, Checkpoint::PostPlan, 650), 650, "what the flow says");
+    assert_eq!(applied_weights(&task), WEIGHTS);
+    task.limits.tuning = Some(Params::DEFAULT);
+    task.spec.tags = ["type:software"].iter().map(|tag| tag.parse().expect("a tag")).collect();
+    let of_kind = Params::DEFAULT.thresholds.of(Checkpoint::PostPlan);
+    assert_eq!(applied_threshold(&task, Checkpoint::PostPlan, 650), of_kind);
+    assert_ne!(applied_weights(&task), WEIGHTS);
+}
+
+#[test]
 fn an_imported_task_that_is_given_another_flow_begins_where_that_has_its_phase() {
     let change = |from: Arc<Flow>, to: Arc<Flow>| {
         line("edit", move |scene| News::Edit {
