@@ -9,7 +9,7 @@ mod recovery;
 mod staged;
 
 pub use intervene::MESSAGES_MAX;
-pub use staged::REFINEMENTS_MAX;
+pub use staged::{REFINEMENTS_MAX, possible_commands};
 
 use thiserror::Error;
 

@@ -72,7 +72,9 @@ pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
 pub use budget::{Budget, BudgetUse, Day, Ledger, Price, Prices, Purse, Scope, Spending, Spent, Tally, usd};
 pub use caps::{AREAS_MAX, Area, Caps};
-pub use decide::{Decision, MESSAGES_MAX, OUTPUT_TRIES_MAX, REFINEMENTS_MAX, Refusal, decide, step};
+pub use decide::{
+    Decision, MESSAGES_MAX, OUTPUT_TRIES_MAX, REFINEMENTS_MAX, Refusal, decide, possible_commands, step,
+};
 pub use driving::{Context, Driving, Past, Session, Style, Talk, Traces};
 pub use effect::Effect;
 pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};

@@ -12,7 +12,9 @@ use landfall_engine::model::proof::Proof;
 use landfall_engine::model::score::{Checkpoint, Dimension, GATE};
 use landfall_engine::model::staged::{Judged, PLAN};
 use landfall_engine::model::tune;
-use landfall_engine::model::{Digest, EndKind, Ending, Flow, State, Step, StepKind, Task, TaskId, Wait};
+use landfall_engine::model::{
+    Digest, EndKind, Ending, Flow, State, Step, StepKind, Task, TaskId, Wait, possible_commands,
+};
 use landfall_engine::papers;
 use landfall_text::pluralize;
 
@@ -84,8 +86,7 @@ fn can_do(task: &Task, flow: &Flow, phase: &str) -> Vec<String> {
     if over {
         return Vec::new();
     }
-    let here = flow.commands.iter().filter(|(_, by)| by.contains_key(phase));
-    here.map(|(command, _)| command.clone()).collect()
+    possible_commands(task, flow, phase)
 }
 
 /// The phases of a flow in order, and where the task is among them.

@@ -15,7 +15,7 @@ use crate::plan::Outline;
 use crate::proof::{self, Author, Of, PROOFS_MAX, Promise, Standing};
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
 use crate::staged::{Judged, PLAN, StagedEvent};
-use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop};
+use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop, Task};
 use crate::tune::{self, Params};
 use crate::{StepName, Wait};
 
@@ -686,15 +686,11 @@ impl Draft {
             return Err(not_now(task, "it has no flow that could be followed"));
         };
         let phase = task.phase_word_in(flow);
-        let allowed = |phase: &str| -> Vec<String> {
-            let named = flow.commands.iter().filter(|(_, by)| by.contains_key(phase));
-            named.map(|(name, _)| name.clone()).collect()
-        };
         let refuse = || Refusal::NotAllowed {
             task: task.id,
             command: command.to_owned(),
             phase: phase.clone(),
-            allowed: allowed(&phase),
+            allowed: possible_commands(task, flow, &phase),
         };
         let key = match checkpoint {
             Some(checkpoint) => format!("{command}/{}", checkpoint.word()),
@@ -708,7 +704,7 @@ impl Draft {
         {
             return Err(refuse());
         }
-        if matches!(flow.step(&step).map(|step| &step.kind), Some(StepKind::Land)) && !self.is_accepted(flow)
+        if matches!(flow.step(&step).map(|step| &step.kind), Some(StepKind::Land)) && !is_accepted(task, flow)
         {
             return Err(not_now(
                 task,
@@ -732,24 +728,6 @@ impl Draft {
             | State::Review { .. }
             | State::Active { .. } => self.event(Event::Directed { step, alone }),
         }
-    }
-
-    /// Whether the work as it is was accepted, in a flow where a judge has to: no hand leads past that.
-    fn is_accepted(&self, flow: &Flow) -> bool {
-        let judges =
-            |step: &Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
-        if !flow.steps.iter().any(judges) {
-            return true;
-        }
-        let task = &self.task;
-        // What an agent is at work on is not what was judged.
-        if let State::Active { step, .. } = &task.state
-            && matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Agent { .. }))
-        {
-            return false;
-        }
-        let last = task.staged.judged.iter().rev().find(|it| it.checkpoint == Checkpoint::PostExec);
-        last.is_some_and(|it| it.result == StepResult::Accept && it.head == task.head)
     }
 
     /// Taken up again, it goes on by the phase it was in, where its flow says how.
@@ -913,4 +891,29 @@ fn check_feedback(
         text.push_str(&format!("Scores D1 to D6: {}\n", all.join(", ")));
     }
     Feedback { about, text }
+}
+
+/// The steps of a flow that a person can have done now: those of the phase, and landing only once a judge accepted the work.
+#[must_use]
+pub fn possible_commands(task: &Task, flow: &Flow, phase: &str) -> Vec<String> {
+    let lands = |step: &StepName| matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Land));
+    let possible = |step: &StepName| !lands(step) || is_accepted(task, flow);
+    let named = flow.commands.iter().filter(|(_, by)| by.get(phase).is_some_and(possible));
+    named.map(|(name, _)| name.clone()).collect()
+}
+
+/// Whether the work as it is was accepted, in a flow where a judge has to: no hand leads past that.
+fn is_accepted(task: &Task, flow: &Flow) -> bool {
+    let judges = |step: &Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
+    if !flow.steps.iter().any(judges) {
+        return true;
+    }
+    // What an agent is at work on is not what was judged.
+    if let State::Active { step, .. } = &task.state
+        && matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Agent { .. }))
+    {
+        return false;
+    }
+    let last = task.staged.judged.iter().rev().find(|it| it.checkpoint == Checkpoint::PostExec);
+    last.is_some_and(|it| it.result == StepResult::Accept && it.head == task.head)
 }

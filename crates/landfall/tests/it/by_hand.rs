@@ -93,6 +93,8 @@ fn a_whole_lifecycle_by_hand_step_by_step() {
     assert_eq!(exec["phase"], "executing", "{exec}");
     assert_eq!(exec["progress"]["plan_done"], 2, "it said that all is done: {exec}");
     refused(&scratch, &["land"], "no judge has accepted this work");
+    let offered = exec["progress"]["can_do"].as_array().cloned().unwrap_or_default();
+    assert!(!offered.contains(&"land".into()) && offered.contains(&"verify".into()), "{offered:?}");
     done(&scratch, &["verify"]);
     let check = done(&scratch, &["check", "--checkpoint", "post-exec"]);
     assert_eq!(check["progress"]["verdict"], "ACCEPT", "{check}");
