@@ -27,9 +27,7 @@ fn every_pattern_gets_its_own_sample_and_orders_this() {
         dco-missing: sign-off (amend-signoff, push-branch), at most 1×
         conflict-marker-residual: retry, at most 1×
         ff-only-merge-fallback: rebase (rebase-onto-base, push-branch), at most 1×
-        patch-lock-timeout: retry-after, at most 3×
         async-external-commit: resume, at most 2×
-        pr-extraction-failure: resume, at most 2×
         code-base-conflict-overlap: escalate, at most 1×
         code-base-conflict: rebase (rebase-onto-base, push-branch), at most 1×
         mid-run-api-error: restore-label, at most 1×
@@ -44,8 +42,6 @@ fn every_pattern_gets_its_own_sample_and_orders_this() {
         ci-flake-retry: rerun-ci (rerun-checks), at most 1×
         preview-deployment-absent: proceed, at most 1×
         background-notification-wait: retry, at most 1×
-        dirty-working-tree: clean-unrelated, at most 1×
-        dirty-working-tree-own: stop, at most 1×
         auto-retry-on-fail: retry, at most 3×
         reconciler-header-mismatch: mark-review (mark-review), at most 1×
         review-silent-no-op: rerun-review, at most 1×
@@ -137,7 +133,7 @@ fn what_is_wrong_with_a_catalogue_is_said_with_the_line() {
     refused(
         &MINE.replace("{ says = \"connection refused (5432)\" }", "{ fact = \"rain\" }"),
         expect![
-            "mine.toml:2: `rain` is no fact; known: commit, no-commit, claims-success, silence, waited-for-checks, vanished, own-changes, strange-changes, no-review, checks-failed, checks-flaky, checks-broken, fails-on-base, conflict-marks, base-moved-apart, base-moved-overlapping, strange-commit, criterion-fails, no-preview"
+            "mine.toml:2: `rain` is no fact; known: commit, no-commit, claims-success, silence, waited-for-checks, vanished, own-changes, no-review, checks-failed, checks-flaky, checks-broken, fails-on-base, base-moved-apart, base-moved-overlapping, criterion-fails"
         ],
     );
     let stray =

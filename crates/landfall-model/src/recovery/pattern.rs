@@ -58,8 +58,6 @@ words!(
         Vanished = "vanished",
         /// Changes that belong to the work are not committed.
         OwnChanges = "own-changes",
-        /// Changes that have nothing to do with the work are in the way.
-        StrangeChanges = "strange-changes",
         /// The pull request has neither a review nor a comment.
         NoReview = "no-review",
         /// A check failed that did not fail on the base.
@@ -70,18 +68,12 @@ words!(
         ChecksBroken = "checks-broken",
         /// What fails on the work fails on the base too.
         FailsOnBase = "fails-on-base",
-        /// Marks of a conflict are in the work.
-        ConflictMarks = "conflict-marks",
         /// The base has moved, and the work merges with it.
         BaseMovedApart = "base-moved-apart",
         /// The base has moved, and the work is in dispute with it.
         BaseMovedOverlapping = "base-moved-overlapping",
-        /// Someone else committed to the branch or closed the issue meanwhile.
-        StrangeCommit = "strange-commit",
         /// A criterion of the issue does not hold.
         CriterionFails = "criterion-fails",
-        /// There is no preview to look at.
-        NoPreview = "no-preview",
     }
 );
 
