@@ -78,6 +78,9 @@ pub struct Rollup {
     pub interventions: Vec<RollupCount>,
     /// What each phase used of each model.
     pub tokens: Vec<RollupTokens>,
+    /// Every recovery, newest first, as Markdown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovery_log: Vec<String>,
 }
 
 /// A run in which issues were worked on.

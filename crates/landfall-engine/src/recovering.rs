@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landfall_host::git::{CollectOptions, LostHead, Merge, Oid, Signature, Workspace};
-use landfall_model::issue::{Ci, SeenPrState, is_of_round};
+use landfall_model::issue::{Ci, Point, Reconciled, Seen, SeenPrState, completion, is_of_round};
 use landfall_model::recovery::{
     self, Agent, Climbed, Due, Hints, Known, Op, PlanAction, Recovery, Symptoms, base_moved, brought_about,
     point,
 };
 use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Recovered, Scope, Spending, StepKind, Task};
 use landfall_trackers::tracker::BranchName;
+use serde_json::json;
 
 use crate::agent_run::{head_of, reads};
 use crate::commit_message::headline;
@@ -139,6 +140,7 @@ fn ask(
     let labels = seen.as_ref().map(|seen| seen.labels.clone()).unwrap_or_default();
     let pull_request = seen.as_ref().and_then(|seen| seen.pr.as_ref());
     let pull_request = pull_request.map(|pr| format!("#{} is {}", pr.number, pr.state.word()));
+    let reconciled = seen.as_ref().map(|seen| reconciliation(symptoms.phase, seen)).unwrap_or_default();
     let before = task.recoveries.tried.iter().filter(|it| !std::ptr::eq(*it, open));
     let tried: Vec<String> =
         before.map(|it| format!("- `{}` at `{}`: {}", it.symptom, it.step, it.action)).collect();
@@ -158,7 +160,7 @@ fn ask(
             step: open.step.as_str(),
             branch: &branch,
             symptoms: &symptoms,
-            reconciled: "",
+            reconciled: &reconciled,
             labels: &labels,
             pull_request: &pull_request.unwrap_or_default(),
             tried: &tried,
@@ -178,6 +180,29 @@ fn ask(
     Ok(Recovered::Diagnosed { action, rationale, ops, profile, usage, took_ms })
 }
 
+/// What can be seen of a phase, as `landfall issue reconcile` shows it.
+fn reconciliation(point: Point, seen: &Seen) -> String {
+    let Reconciled { matches, diagnosis } = completion(point, seen);
+    let pr = seen.pr.as_ref();
+    let snapshot = json!({
+        "schema_version": "v1",
+        "phase": point.word(),
+        "matches_expected": matches,
+        "actual": {
+            "labels": seen.labels,
+            "issue_state": if seen.open { "OPEN" } else { "CLOSED" },
+            "pr_number": pr.map(|pr| pr.number),
+            "pr_state": pr.map(|pr| pr.state.word()),
+            "review_is_summed_up": pr.is_some_and(|pr| pr.reviewed),
+            "commit": seen.commit.as_ref().map(ToString::to_string),
+            "spec_file": seen.spec_file,
+            "blocked_by": seen.blockers,
+        },
+        "diagnosis": diagnosis,
+    });
+    serde_json::to_string_pretty(&snapshot).expect("a value of ours is JSON")
+}
+
 /// The failure as the journal knows it, and what can be seen of it now.
 fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms, String> {
     let step = task.flow.as_ref().and_then(|flow| flow.step(&open.step));
@@ -191,9 +216,11 @@ fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms
         ..Evidence::default()
     };
     let matches = brought_about(task, step, &evidence, false);
-    let mut symptoms = Symptoms::of(phase, &Exit::Lost, 0, &open.tail, matches);
+    let took_ms = open.took_ms.unwrap_or_default();
+    let mut symptoms = Symptoms::of(phase, &Exit::Lost, took_ms, &open.tail, matches);
     symptoms.exit = open.exit;
     symptoms.facts.remove(&Known::Vanished);
+    symptoms.facts.extend(&open.known);
     if task.head.is_some() || matches == Some(true) {
         symptoms.facts.insert(Known::Commit);
     }

@@ -58,6 +58,12 @@ pub enum RecoveryEvent {
         /// The last lines of its log.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         tail: String,
+        /// How long the step took, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        took_ms: Option<u64>,
+        /// What else was known of its end, in words of the catalogue.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        known: Vec<String>,
     },
     /// An agent looked, and this is what it says.
     #[serde(rename = "recovery-diagnosed")]

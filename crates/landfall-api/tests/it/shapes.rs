@@ -1679,6 +1679,7 @@ fn rollup_samples(page: &mut Page) {
                 tokens_out: 9_000,
                 cost_usd: Some(1.2),
             }],
+            recovery_log: vec!["### 2026-07-29T14:03:00Z: silent-no-op\n\n…\n".to_owned()],
         },
     );
     page.sample(

@@ -8,6 +8,7 @@ use landfall_engine::host::git::{Git, Oid, Repo, Store};
 use landfall_engine::improve::{self, Origin, Proposal};
 use landfall_engine::model::haul::Hauls;
 use landfall_engine::model::issue::{self, Paper, Source, Trace};
+use landfall_engine::model::recovery::project_log;
 use landfall_engine::model::{Fact, Status, Task, TaskId, Timestamp};
 use landfall_engine::store::{Reader, Seq};
 
@@ -98,7 +99,20 @@ pub(crate) fn rollup(place: &Place, asked: api::RollupAsked) -> Result<Box<api::
         anomalies: sum.anomalies.into_iter().map(count).collect(),
         interventions: sum.interventions.into_iter().map(count).collect(),
         tokens: sum.tokens.into_iter().map(tokens).collect(),
+        recovery_log: recovery_log(place, since)?,
     }))
+}
+
+/// The recoveries of all tasks that changed since then.
+fn recovery_log(place: &Place, since: Timestamp) -> Result<Vec<String>, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let tasks = followed(&reader)?;
+    let recent = tasks.iter().filter(|task| task.changed >= since);
+    let all = recent.map(|task| {
+        let subject = format!("{}: {} ({})", task.id, task.spec.title, task.spec.source);
+        (subject, &task.recoveries)
+    });
+    Ok(project_log(all, &utc))
 }
 
 fn phase(it: issue::PhaseRow) -> api::RollupPhase {

@@ -42,8 +42,11 @@ impl Draft {
         step: &StepName,
     ) -> Result<(), Refusal> {
         self.recovery_over(step, Outcome::Failed, format!("then it failed by `{}`", climbed.symptom))?;
-        let Climbed { symptom, exit, tail, .. } = climbed.clone();
-        self.recovery(RecoveryEvent::Tried { step: step.clone(), symptom, tier, action, exit, tail })
+        let Climbed { symptom, exit, tail, took_ms, known, climb: _ } = climbed.clone();
+        let took_ms = Some(took_ms).filter(|ms| *ms > 0);
+        let known = known.into_iter().map(|it| it.word().to_owned()).collect();
+        let step = step.clone();
+        self.recovery(RecoveryEvent::Tried { step, symptom, tier, action, exit, tail, took_ms, known })
     }
 
     /// A run of the agent ended in a way that something is done about.
@@ -232,6 +235,7 @@ impl Draft {
                 match last {
                     Some(last) if tier == Tier::Pattern && !looked => {
                         let (symptom, exit, tail) = (last.symptom, last.exit, last.tail);
+                        let known = last.known.iter().map(|it| it.word().to_owned()).collect();
                         self.recovery(RecoveryEvent::Tried {
                             step,
                             symptom,
@@ -239,6 +243,8 @@ impl Draft {
                             action: DIAGNOSE.to_owned(),
                             exit,
                             tail,
+                            took_ms: last.took_ms,
+                            known,
                         })?;
                         self.yielded(Parting::Recovered, None)
                     }

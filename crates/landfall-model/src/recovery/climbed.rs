@@ -1,6 +1,8 @@
 //! The end of a run, or of an exchange, as the ladder sees it: whether what it was to bring about is there, and which rung
 //! follows.
 
+use std::collections::BTreeSet;
+
 use super::event::Recoveries;
 use super::ladder::{Agent, Rung, climb};
 use super::pattern::{Action, Known, Pattern, Symptoms, detect};
@@ -26,6 +28,10 @@ pub struct Climbed {
     pub exit: Option<i32>,
     /// The last lines of its log.
     pub tail: String,
+    /// How long it took; 0 if that is not known.
+    pub took_ms: u64,
+    /// What else is known of it.
+    pub known: BTreeSet<Known>,
     /// What follows.
     pub climb: Climb,
 }
@@ -62,7 +68,14 @@ impl Climbed {
             Rung::Stop(why) => Climb::Stop(why),
         };
         let symptom = known.unwrap_or_else(|| symptoms.name());
-        Self { symptom, exit: symptoms.exit, tail: kept(&symptoms.tail), climb }
+        Self {
+            symptom,
+            exit: symptoms.exit,
+            tail: kept(&symptoms.tail),
+            took_ms: symptoms.took_ms,
+            known: symptoms.facts.clone(),
+            climb,
+        }
     }
 }
 
@@ -288,5 +301,5 @@ pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &Accepted) -> Option<
         action => Climb::Act(action),
     };
     let (symptom, tail) = (pattern.name.clone(), kept(&symptoms.tail));
-    Some(Climbed { symptom, exit: None, tail, climb })
+    Some(Climbed { symptom, exit: None, tail, took_ms: 0, known: symptoms.facts, climb })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::pattern::Action;
+use super::pattern::{Action, Known};
 use super::plan::PlanAction;
 use crate::{StepName, Timestamp};
 use landfall_facts::recovery::Op;
@@ -45,6 +45,10 @@ pub struct Recovery {
     pub exit: Option<i32>,
     /// The last lines of its log.
     pub tail: String,
+    /// How long the step took, if it is known.
+    pub took_ms: Option<u64>,
+    /// What else was known of its end.
+    pub known: BTreeSet<Known>,
     /// What an agent made of it.
     pub diagnosis: Option<Diagnosis>,
     /// What came of it, and in which words; none while it goes on.
@@ -77,17 +81,21 @@ impl Recoveries {
     /// Takes a fact in; false if it cannot be one of this task.
     pub(crate) fn absorb(&mut self, at: Timestamp, event: &RecoveryEvent) -> bool {
         match event {
-            RecoveryEvent::Tried { step, symptom, tier, action, exit, tail } => self.tried.push(Recovery {
-                at,
-                step: step.clone(),
-                symptom: symptom.clone(),
-                tier: *tier,
-                action: action.clone(),
-                exit: *exit,
-                tail: tail.clone(),
-                diagnosis: None,
-                outcome: None,
-            }),
+            RecoveryEvent::Tried { step, symptom, tier, action, exit, tail, took_ms, known } => {
+                self.tried.push(Recovery {
+                    at,
+                    step: step.clone(),
+                    symptom: symptom.clone(),
+                    tier: *tier,
+                    action: action.clone(),
+                    exit: *exit,
+                    tail: tail.clone(),
+                    took_ms: *took_ms,
+                    known: known.iter().filter_map(|word| Known::from_word(word)).collect(),
+                    diagnosis: None,
+                    outcome: None,
+                });
+            }
             RecoveryEvent::Diagnosed { step, action, rationale, ops } => {
                 let Some(open) = self.open(step) else { return false };
                 open.diagnosis =

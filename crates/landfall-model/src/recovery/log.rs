@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Recoveries, Recovery, Tier};
-use crate::Size;
 use crate::proposal::Part;
+use crate::{Size, Timestamp};
 use landfall_facts::recovery::Op;
 
 /// So often a symptom is seen before a task is proposed about it.
@@ -16,7 +16,8 @@ const FENCE_MIN: usize = 3;
 /// One recovery as Markdown. `when` is its moment, `subject` what it was about, in words.
 #[must_use]
 pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> String {
-    let Recovery { step, symptom, tier, action, exit, tail, diagnosis, outcome, .. } = recovery;
+    let Recovery { step, symptom, tier, action, exit, tail, took_ms, known, diagnosis, outcome, .. } =
+        recovery;
     let source = match tier {
         Tier::Reconcile => "reconciler",
         Tier::Pattern => "catalogue",
@@ -27,6 +28,13 @@ pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> Str
     let mut text = format!(
         "### {when}: {symptom}\n\n#### Context\n\n- Subject: {subject}\n- Step: {step}\n- Source: {source}\n- Exit code: {exit}\n"
     );
+    if let Some(took_ms) = took_ms {
+        text.push_str(&format!("- Took: {} s\n", took_ms / 1_000));
+    }
+    if !known.is_empty() {
+        let known: Vec<&str> = known.iter().map(|it| it.word()).collect();
+        text.push_str(&format!("- Known: {}\n", known.join(", ")));
+    }
     let lines: Vec<&str> = tail.lines().collect();
     let lines = &lines[lines.len().saturating_sub(TAIL_LINES_SHOWN)..];
     if !lines.is_empty() {
@@ -62,6 +70,28 @@ pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> Str
          #### Improvement candidate\n\n{candidate}\n"
     ));
     text
+}
+
+/// Every recovery of a project as entries, newest first; each with the words for what it was about. `when` says a moment.
+#[must_use]
+pub fn project_log<'a>(
+    all: impl IntoIterator<Item = (String, &'a Recoveries)>,
+    when: &dyn Fn(Timestamp) -> String,
+) -> Vec<String> {
+    let mut tried: Vec<(String, &Recovery)> = Vec::new();
+    for (subject, recoveries) in all {
+        tried.extend(recoveries.tried.iter().map(|it| (subject.clone(), it)));
+    }
+    tried.sort_by_key(|(_, it)| it.at);
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut entries = Vec::new();
+    for (subject, recovery) in &tried {
+        let count = seen.entry(&recovery.symptom).or_default();
+        *count += 1;
+        entries.push(entry(recovery, &when(recovery.at), subject, *count));
+    }
+    entries.reverse();
+    entries
 }
 
 /// A fence that the text in it cannot end.

@@ -1,5 +1,6 @@
 //! The ladder of recoveries in a task that follows an issue: one rung after another, and what each leads to.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use landfall_model::flow::{Act, Edge, Step};
@@ -384,6 +385,8 @@ fn an_offer_that_is_refused_is_mended_by_operations_and_verified_again() {
         symptom: "unsigned".to_owned(),
         exit: Some(1),
         tail: "missing sign-off".to_owned(),
+        took_ms: 0,
+        known: BTreeSet::new(),
         climb,
     };
     let mut walk = Walk::at("offer");

@@ -7,7 +7,7 @@ use landfall_model::issue::{Phase, Point};
 use landfall_model::recovery::{
     Action, Agent, Bounds, Draft, DraftStep, Hints, Known, Milestone, OPS, Op, Outcome, Pattern, Plan,
     PlanAction, Recoveries, RecoveryEvent, Rung, STEPS_MAX, Sample, Sign, Symptoms, Tier, check, climb,
-    detect, entry, is_restorable, milestone, promotion, restored,
+    detect, entry, is_restorable, milestone, project_log, promotion, restored,
 };
 use landfall_model::{Event, Exit, StepName, Task, TaskId, TaskSpec, Timestamp, apply};
 
@@ -47,7 +47,16 @@ fn catalogue() -> Vec<Pattern> {
 
 fn tried(symptom: &str, tier: Tier) -> RecoveryEvent {
     let (symptom, action) = (symptom.to_owned(), "retry".to_owned());
-    RecoveryEvent::Tried { step: code(), symptom, tier, action, exit: Some(1), tail: "log".to_owned() }
+    RecoveryEvent::Tried {
+        step: code(),
+        symptom,
+        tier,
+        action,
+        exit: Some(1),
+        tail: "log".to_owned(),
+        took_ms: None,
+        known: Vec::new(),
+    }
 }
 
 fn ended(outcome: Outcome) -> RecoveryEvent {
@@ -462,6 +471,8 @@ fn a_recovery_is_told_in_full() {
             action: "diagnose".to_owned(),
             exit: Some(1),
             tail: "```\nERROR: missing sign-off".to_owned(),
+            took_ms: Some(700_000),
+            known: vec!["commit".to_owned()],
         },
         RecoveryEvent::Diagnosed {
             step: code(),
@@ -491,6 +502,8 @@ fn a_recovery_is_told_in_full() {
         - Step: code
         - Source: recovery agent
         - Exit code: 1
+        - Took: 700 s
+        - Known: commit
 
         ````text
         ```
@@ -514,4 +527,31 @@ fn a_recovery_is_told_in_full() {
         seen 1 of 3 times
     "#]]
     .assert_eq(&format!("{}\n\n{text}", lines.join("\n")));
+}
+
+#[test]
+fn the_log_of_a_project_has_every_recovery_newest_first_and_counts_across_tasks() {
+    let tried = |step: &str| RecoveryEvent::Tried {
+        step: StepName::new(step),
+        symptom: "silent-no-op".to_owned(),
+        tier: Tier::Pattern,
+        action: "retry".to_owned(),
+        exit: Some(0),
+        tail: String::new(),
+        took_ms: Some(90_000),
+        known: vec!["claims-success".to_owned()],
+    };
+    let of = |at: i64, step: &str| {
+        let spec = TaskSpec::new("a task").expect("a title");
+        let mut task = apply(None, TaskId(1), Timestamp(0), &Event::Added { spec }).expect("added");
+        task = apply(Some(task), TaskId(1), Timestamp(at), &Event::Recovery(tried(step))).expect("tried");
+        task.recoveries
+    };
+    let (first, second) = (of(10, "code"), of(20, "spec"));
+    let all = [("T1: a".to_owned(), &first), ("T2: b".to_owned(), &second)];
+    let log = project_log(all, &|at| format!("at {}", at.0));
+    let heads: Vec<&str> = log.iter().filter_map(|it| it.lines().next()).collect();
+    assert_eq!(heads, ["### at 20: silent-no-op", "### at 10: silent-no-op"]);
+    assert!(log[0].contains("- Subject: T2: b") && log[0].contains("seen 2 of 3 times"), "{}", log[0]);
+    assert!(log[1].contains("- Took: 90 s") && log[1].contains("- Known: claims-success"), "{}", log[1]);
 }

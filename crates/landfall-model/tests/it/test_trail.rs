@@ -125,6 +125,8 @@ fn whole() -> Vec<Event> {
             action: "retry".to_owned(),
             exit: None,
             tail: String::new(),
+            took_ms: None,
+            known: Vec::new(),
         }),
         entered("code"),
         Event::Recovery(RecoveryEvent::Ended {

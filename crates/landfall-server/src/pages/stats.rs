@@ -282,6 +282,7 @@ mod tests {
                 tokens_out: 90,
                 cost_usd: Some(1.2),
             }],
+            recovery_log: Vec::new(),
         }
     }
 

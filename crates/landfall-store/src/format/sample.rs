@@ -851,6 +851,8 @@ fn recovery_facts(facts: &mut Facts) {
             action: "retry".to_owned(),
             exit,
             tail: exit.map(|_| "all \"done\"\n".to_owned()).unwrap_or_default(),
+            took_ms: None,
+            known: Vec::new(),
         });
     }
     let said = || "the branch was \"pushed\"".to_owned();
@@ -882,6 +884,8 @@ fn recovery_facts(facts: &mut Facts) {
             action: "sign-off".to_owned(),
             exit: None,
             tail: String::new(),
+            took_ms: None,
+            known: Vec::new(),
         };
         fact(tried);
         let detail = if outcome == recovery::Outcome::Failed { said() } else { String::new() };

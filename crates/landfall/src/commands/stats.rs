@@ -17,9 +17,23 @@ pub struct Args {
     /// Show statistics of issues instead: runs, working and waiting time per phase, recoveries, tokens by phase and model
     #[arg(long)]
     phases: bool,
+
+    /// Show every recovery of the project instead, newest first
+    #[arg(long, conflicts_with = "phases")]
+    recoveries: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    if args.recoveries {
+        let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
+        context.answer(&found.recovery_log, |log| {
+            landfall_text::control_chars::escape_block(&log.join("\n")).into_owned()
+        })?;
+        if !context.json && found.recovery_log.is_empty() {
+            talk("nothing was recovered from in this time");
+        }
+        return Ok(Exit::Ok);
+    }
     if args.phases {
         let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
         context.answer(&found, |found| rollup_text(found))?;
