@@ -669,10 +669,20 @@ impl Engine {
         let pause = if self.core.world().active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
         let pause = most.map_or(pause, |most| pause.min(most));
         let pause = match self.core.waits_for_tracker() {
-            true => pause.min(Duration::from_millis(self.site.settings.tracker.poll_ms)),
+            true => pause.min(Duration::from_millis(self.tracker_look_ms())),
             false => pause,
         };
         self.mail.recv_timeout(pause).ok()
+    }
+
+    /// How long the loop may sleep while a task waits for what the tracker says. Where webhooks arrive, their marks are looked for
+    /// far more often than the tracker is asked.
+    fn tracker_look_ms(&self) -> u64 {
+        let tracker = &self.site.settings.tracker;
+        match tracker.webhook_secret_file {
+            Some(_) => tracker.poll_ms.min(NUDGE_MS),
+            None => tracker.poll_ms,
+        }
     }
 
     /// What a tracker changed: looked for now and then, and at once where it says so by itself. Nobody is asked where nobody waits.

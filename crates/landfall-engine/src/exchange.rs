@@ -4,6 +4,7 @@
 //! performing it twice has the effect of once. What follows from an answer is for the model to say.
 
 mod accepting;
+mod blockers;
 mod observing;
 pub(crate) mod offering;
 mod seeing;
@@ -22,6 +23,7 @@ use landfall_trackers::tracker::{
 };
 use thiserror::Error;
 
+pub use blockers::blockers_of;
 pub(crate) use observing::tell as tell_observers;
 pub(crate) use seeing::{is_spec, look};
 

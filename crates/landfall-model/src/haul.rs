@@ -88,6 +88,8 @@ pub fn fate(live: Live, task: Option<&Task>) -> Fate {
         return Fate::Done;
     }
     match task.map(|task| &task.state) {
+        // Nobody followed it, and its label says that it is done.
+        None if live.phase == Some(Phase::Done) => Fate::Done,
         // It landed, and what is left of it is for a person. One that was opened again is to be done again.
         Some(State::Ended(Ending { kind: EndKind::Done, .. })) => {
             if live.phase == Some(Phase::Verify) {
@@ -227,7 +229,11 @@ mod tests {
     fn what_the_tracker_shows_wins() {
         let live = |open, phase| Live { open, phase };
         assert_eq!(fate(live(false, None), None), Fate::Done);
-        assert_eq!(fate(live(true, Some(Phase::Done)), None), Fate::Left, "somebody opened it again");
+        assert_eq!(
+            fate(live(true, Some(Phase::Done)), None),
+            Fate::Done,
+            "its label counts where nobody followed it"
+        );
         assert_eq!(fate(live(true, Some(Phase::Code)), None), Fate::Left);
     }
 

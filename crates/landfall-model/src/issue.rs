@@ -1,6 +1,7 @@
 //! The way of an issue from its tracker onto the base: how it is routed by its size, what was seen of it, and what of its
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
+mod blocked;
 mod ci;
 mod kind;
 mod left;
@@ -21,6 +22,7 @@ use crate::acceptance::VerifyOutcome;
 use crate::flow::Act;
 use crate::{Commit, Size, Timestamp};
 
+pub use blocked::blockers_in;
 pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, Waited, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
 pub use landfall_facts::issue::{
@@ -131,7 +133,12 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
             false => Onward::Accept,
         };
     }
-    // Open and said to be done: somebody opened it again, or it was never closed. What can be seen says which.
+    // Open and labelled as done, with nothing of it on the base: whoever set the label decided so, unless it was opened again.
+    let has_work = seen.commit.is_some() || seen.pr.is_some();
+    if seen.phase == Some(Phase::Done) && seen.reopened.is_none() && !has_work {
+        return Onward::Done;
+    }
+    // Otherwise somebody opened it again, or it was never closed. What can be seen says which.
     let phase = seen.phase.filter(|phase| *phase != Phase::Done);
     if wants_triage(seen.triaged, seen.phase) {
         return Onward::Triage;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use landfall_api::client::Client;
 use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
-use landfall_engine::exchange::parts_at_rest;
+use landfall_engine::exchange::{blockers_of, parts_at_rest};
 use landfall_engine::host::wait::FolderWatch;
 use landfall_engine::model::haul::{self, Chosen, Fate, Haul, HaulId, Live};
 use landfall_engine::model::issue::{self, Depth, Phase, Progress, Source, Way, Wishes};
@@ -437,7 +437,8 @@ fn refuse_circles(tracker: &dyn Tracker, wanted: &[Wanted]) -> Result<(), Proble
             continue;
         }
         // What cannot be looked at is no circle anybody has seen.
-        let found = tracker.blocked_by(issues::number(number)?).unwrap_or_default();
+        let issue = tracker.issue(issues::number(number)?);
+        let found = issue.and_then(|issue| blockers_of(tracker, &issue)).unwrap_or_default();
         let blockers = open_here(&found);
         ahead.extend(&blockers);
         blocked_by.insert(number, blockers);
@@ -467,10 +468,7 @@ fn listed(tracker: &dyn Tracker, tasks: &Tasks, numbers: &[u64]) -> Result<Vec<W
 
 fn wanted(tracker: &dyn Tracker, tasks: &Tasks, issue: Issue) -> Answer<Wanted> {
     let size = tracker.size(issue.number)?.map(|seen| seen.size);
-    let blockers = match issue.blockers {
-        Some(0) => Vec::new(),
-        Some(_) | None => tracker.blocked_by(issue.number)?,
-    };
+    let blockers = blockers_of(tracker, &issue)?;
     let task = tasks.find(issue.number);
     Ok(Wanted { issue, size, blockers, task })
 }

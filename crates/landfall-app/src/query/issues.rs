@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
-use landfall_engine::exchange::branch_of;
+use landfall_engine::exchange::{blockers_of, branch_of};
 use landfall_engine::model::Size;
 use landfall_engine::model::acceptance::{Criteria, VerifyKind, find_box, tick as tick_lines, untick};
 use landfall_engine::model::haul::Live;
@@ -499,7 +499,7 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> Answer<api::IssueDetail
         }
         Err(error) => return Err(error),
     };
-    let blockers = if issue.blockers == Some(0) { Vec::new() } else { tracker.blocked_by(number)? };
+    let blockers = blockers_of(tracker, &issue)?;
     let comments = if issue.comments == 0 { Vec::new() } else { tracker.comments(Thread::Issue(number))? };
     Ok(api::IssueDetail {
         body: unsigned(&issue.body),

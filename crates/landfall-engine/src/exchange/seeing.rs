@@ -14,6 +14,7 @@ use landfall_trackers::tracker::{
     Tracker, shown,
 };
 
+use super::blockers::{blockers_of, with_text};
 use super::{Desked, Trouble, stand};
 use crate::engine_context::EngineContext;
 use crate::ids;
@@ -78,7 +79,7 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble>
     let issue = tracker.issue(*number)?;
     let reopened = tracker.last_reopened(*number)?;
     let labels: Vec<String> = issue.labels.iter().map(|label| label.as_str().to_owned()).collect();
-    let blockers = tracker.blocked_by(*number)?;
+    let blockers = blockers_of(&**tracker, &issue)?;
     let default = tracker.default_branch()?;
     Ok(Seen {
         number: source.number,
@@ -261,11 +262,14 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
     };
     let mut parts = Vec::new();
     for Child { issue, blocked_by } in &children {
+        let blocked_by = with_text(tracker, issue, blocked_by.clone())?;
+        let labelled_done = phase_of(issue) == Some(Phase::Done);
         parts.push(Part {
             number: issue.number.get(),
             title: issue.title.clone(),
             size: tracker.size(issue.number)?.map(|seen| seen.size),
-            done: !issue.state.is_open(),
+            // One that a person opened again is to be done again, whatever its label says.
+            done: !issue.state.is_open() || labelled_done && tracker.last_reopened(issue.number)?.is_none(),
             at_verify: phase_of(issue) == Some(Phase::Verify),
             needs: blocked_by.iter().filter_map(here).collect(),
         });

@@ -1,6 +1,7 @@
 //! Stories about the engine, told from outside.
 
 mod accept;
+mod blockers;
 mod disk;
 mod flows;
 mod herald;

@@ -61,7 +61,13 @@ fn what_is_seen_says_where_an_issue_goes_on() {
     assert_eq!(onward(&seen(true, Some(Phase::Ready)), &medium), Onward::Code);
     assert_eq!(onward(&seen(true, Some(Phase::Verify)), &medium), Onward::Accept);
     // Opened again by a person, who left the label: it is worked on again.
-    assert_eq!(onward(&seen(true, Some(Phase::Done)), &tiny), Onward::Code);
+    let again = Seen { reopened: Some(Timestamp(1)), ..seen(true, Some(Phase::Done)) };
+    assert_eq!(onward(&again, &tiny), Onward::Code);
+    assert_eq!(
+        onward(&seen(true, Some(Phase::Done)), &tiny),
+        Onward::Done,
+        "never opened again: it counts as done"
+    );
     let landed = Seen { commit: Some(Commit::new(&"c".repeat(40))), ..seen(true, Some(Phase::Done)) };
     assert_eq!(onward(&landed, &tiny), Onward::Accept, "it was about to be closed");
     let begun = Seen { triaged: false, ..seen(true, Some(Phase::Issue)) };

@@ -1,0 +1,50 @@
+//! What an issue waits for: the relation of its tracker and the words of its text, and whether each of them still holds it up.
+
+use landfall_model::issue::{Phase, blockers_in};
+use landfall_trackers::tracker::{Answer, Blocker, Issue, IssueNumber, Place, Tracker, TrackerError};
+
+use super::seeing::phase_of;
+
+/// The issues that an issue waits for or waited for. One that bears the label of the phase `done` holds nobody up, and neither
+/// does one that is only named in a text and is not there.
+///
+/// # Errors
+/// When the tracker cannot be asked.
+pub fn blockers_of(tracker: &dyn Tracker, issue: &Issue) -> Answer<Vec<Blocker>> {
+    let related = match issue.blockers {
+        Some(0) => Vec::new(), // most have none, and the answer says so
+        Some(_) | None => tracker.blocked_by(issue.number)?,
+    };
+    with_text(tracker, issue, related)
+}
+
+/// The same, where the relation is known already.
+pub(super) fn with_text(tracker: &dyn Tracker, issue: &Issue, related: Vec<Blocker>) -> Answer<Vec<Blocker>> {
+    let mut all = Vec::new();
+    for blocker in related {
+        let open = match &blocker.place {
+            Place::Here(number) if blocker.open => !is_done(&tracker.issue(*number)?),
+            Place::Here(_) | Place::Elsewhere(_) => blocker.open,
+        };
+        all.push(Blocker { open, ..blocker });
+    }
+    let own = issue.number.get();
+    for number in
+        blockers_in(&issue.body).into_iter().filter(|number| *number != own).filter_map(IssueNumber::new)
+    {
+        if all.iter().any(|it| it.place == Place::Here(number)) {
+            continue;
+        }
+        match tracker.issue(number) {
+            Ok(named) => all.push(Blocker { place: Place::Here(number), open: !is_done(&named) }),
+            Err(TrackerError::NotFound { .. } | TrackerError::Moved { .. }) => {} // a slip of the pen holds nobody up
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
+}
+
+/// Whether nobody has to wait for an issue any more.
+fn is_done(issue: &Issue) -> bool {
+    !issue.state.is_open() || phase_of(issue) == Some(Phase::Done)
+}
