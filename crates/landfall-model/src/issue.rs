@@ -37,7 +37,7 @@ pub use phase::{Phase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
 pub use rest::{Waits, WaitsFor};
-pub use retro::{Lookback, lookback};
+pub use retro::{Lookback, PartLine, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
 pub use summary::{
     Stand, Summary, SummaryRow, again, closed_meanwhile, is_of_another_base, is_partial, is_through,

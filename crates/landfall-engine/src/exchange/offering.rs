@@ -129,7 +129,7 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
         .ok_or_else(|| Trouble::Else("a pull request has no number 0".to_owned()))?;
     let seen = at.tracker.pull_request(number)?;
     match seen.state {
-        PrState::Merged { .. } => {}
+        PrState::Merged { .. } => drop_branch(site, at, &seen.head_sha),
         PrState::Draft | PrState::Open if at.tracker.keeps_branches() => {
             // The base holds its head: the forge sees that by itself, a moment later.
             return Ok(Exchanged::NotYet {
@@ -153,6 +153,17 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
     }
     stand(at, Phase::Verify)?;
     Ok(Exchanged::Told)
+}
+
+/// Takes the branch of a merged pull request away where it was pushed to. One that stays, or holds more by now, is in nobody's way.
+fn drop_branch(site: &EngineContext, at: &Desked, head: &CommitSha) {
+    let Publish::Push { remote, .. } = &site.settings.land.publish else { return };
+    let (Ok(branch), Ok(head)) = (GitBranch::new(at.branch().as_str()), head.as_str().parse::<Oid>()) else {
+        return;
+    };
+    if at.tracker.keeps_branches() {
+        let _ = site.store.drop_task_branch(&site.repo, remote, &branch, &head); // see above
+    }
 }
 
 /// Whether the branch that is pushed to holds a commit, as far as we know.

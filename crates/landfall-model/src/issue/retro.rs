@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::paper::Paper;
 use super::trail::{Happening, Trace};
-use super::{PartEnd, PartFate, Source, Way};
+use super::{PartEnd, PartFate, Pipeline, Source, Way};
 use crate::Task;
 
 /// What is said afterwards.
@@ -15,14 +15,29 @@ pub struct Lookback {
     pub result: String,
     /// What was out of the ordinary, a line each.
     pub unusual: Vec<String>,
-    /// What became of the issues it was made of, a line each.
-    pub parts: Vec<String>,
+    /// What became of the issues it was made of.
+    pub parts: Vec<PartLine>,
     /// What was left for later on purpose.
     pub deferred: Vec<String>,
     /// What its spec was asked for and does not say.
     pub gaps: Vec<String>,
     /// What should be done otherwise in future: the tier and the title.
     pub proposals: Vec<(&'static str, String)>,
+}
+
+/// What became of an issue that another is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartLine {
+    /// Its number.
+    pub number: u64,
+    /// Its title; empty if it is not known any more.
+    pub title: String,
+    /// `SUCCESS`, `FAILED (…)` and so on.
+    pub result: String,
+    /// The way it took by its size.
+    pub route: String,
+    /// With which others it was worked on at the same time, and what it waited for.
+    pub notes: String,
 }
 
 /// What is said about the issue of a task; none if nothing is worth saying. `result` is how it ended, in a word of the log; none
@@ -33,7 +48,10 @@ pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&Paper>) -> Option<L
     Source::of(&task.spec.source)?;
     let split = issue.routed.is_some_and(|routed| routed.way == Way::Split);
     let unusual = unusual(trail);
-    if unusual.is_empty() && !split {
+    // Work without a spec leaves its retrospective in a paper that only this machine has: it is written down in the tracker.
+    let is_without_spec = issue.routed.is_some_and(|routed| !routed.spec);
+    let is_transcribed = is_without_spec && paper.is_some_and(|paper| paper.proposals().next().is_some());
+    if unusual.is_empty() && !split && !is_transcribed {
         return None;
     }
     let ended = trail.iter().rev().find_map(|trace| match &trace.what {
@@ -50,20 +68,38 @@ pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&Paper>) -> Option<L
     Some(Lookback {
         result: ended.flatten().unwrap_or_else(|| "SUCCESS".to_owned()),
         unusual,
-        parts: issue.ends.iter().flatten().map(part).collect(),
+        parts: issue.ends.iter().flatten().map(|end| part(issue, end)).collect(),
         deferred: handoff.map(|handoff| handoff.deferred.clone()).unwrap_or_default(),
         gaps: gaps.into_iter().map(ToOwned::to_owned).collect(),
         proposals: proposals.unwrap_or_default(),
     })
 }
 
-fn part(end: &PartEnd) -> String {
-    let number = end.number;
-    match &end.end {
-        PartFate::Done => format!("#{number}: SUCCESS"),
-        PartFate::Left => format!("#{number}: LANDED (something is left for a person)"),
-        PartFate::Failed(why) => format!("#{number}: FAILED ({})", why.lines().next().unwrap_or_default()),
-        PartFate::Skipped(by) => format!("#{number}: SKIPPED (blocked by #{by})"),
+fn part(issue: &Pipeline, PartEnd { number, end, .. }: &PartEnd) -> PartLine {
+    let result = match end {
+        PartFate::Done => "SUCCESS".to_owned(),
+        PartFate::Left => "LANDED (something is left for a person)".to_owned(),
+        PartFate::Failed(why) => format!("FAILED ({})", why.lines().next().unwrap_or_default()),
+        PartFate::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
+    };
+    let known = issue.parts.iter().find(|part| part.number == *number);
+    let named = |numbers: &[u64]| numbers.iter().map(|it| format!("#{it}")).collect::<Vec<_>>().join(", ");
+    let levels = super::levels(&issue.parts);
+    let beside: Vec<u64> = levels.into_iter().filter(|level| level.contains(number)).flatten().collect();
+    let beside: Vec<u64> = beside.into_iter().filter(|it| it != number).collect();
+    let mut notes = Vec::new();
+    if !beside.is_empty() {
+        notes.push(format!("in parallel with {}", named(&beside)));
+    }
+    if let Some(part) = known.filter(|part| !part.needs.is_empty()) {
+        notes.push(format!("after {}", named(&part.needs)));
+    }
+    PartLine {
+        number: *number,
+        title: known.map(|part| part.title.clone()).unwrap_or_default(),
+        result,
+        route: known.map(|part| super::route(part.size, &issue.wishes).words()).unwrap_or_default(),
+        notes: notes.join("; "),
     }
 }
 
@@ -122,6 +158,26 @@ fn unusual(trail: &[Trace]) -> Vec<String> {
 }
 
 impl Lookback {
+    /// The issues it was made of, as a table.
+    fn parts_table(&self) -> String {
+        let cell = |text: &str| match text {
+            "" => "-".to_owned(),
+            text => text.replace('|', "\\|").replace('\n', " "),
+        };
+        let row = |it: &PartLine| {
+            let PartLine { number, title, result, route, notes } = it;
+            let [title, result, route, notes] = [title, result, route, notes].map(|text| cell(text));
+            format!("| #{number} | {title} | {route} | {result} | {notes} |\n")
+        };
+        let rows: String = self.parts.iter().map(row).collect();
+        match rows.as_str() {
+            "" => rows,
+            _ => format!(
+                "\n### Sub-issues\n\n| # | Title | Route | Result | Notes |\n|---|---|---|---|---|\n{rows}"
+            ),
+        }
+    }
+
     /// As Markdown, below a heading of its own.
     #[must_use]
     pub fn markdown(&self) -> String {
@@ -134,7 +190,7 @@ impl Lookback {
         format!(
             "## Auto Retrospective\n\nResult: {}\n{}{}{}{}{}",
             self.result,
-            list("Sub-issues", &self.parts),
+            self.parts_table(),
             list("Out of the ordinary", &self.unusual),
             list("Deferred Items", &self.deferred),
             list("What the spec did not say", &self.gaps),

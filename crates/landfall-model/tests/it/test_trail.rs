@@ -6,7 +6,7 @@ use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{Act, Step};
 use landfall_model::gate::GateReport;
 use landfall_model::issue::{
-    Accepted, Ci, Depth, IssueEvent, Paper, PartEnd, PartFate, Pipeline, Routed, Trace, Way, lookback,
+    Accepted, Ci, Depth, IssueEvent, Paper, Part, PartEnd, PartFate, Pipeline, Routed, Trace, Way, lookback,
     rollup, trail,
 };
 use landfall_model::recovery::{Outcome, RecoveryEvent, Tier};
@@ -426,15 +426,50 @@ fn something_is_said_afterwards_only_of_what_was_out_of_the_ordinary() {
 }
 
 #[test]
+fn the_retrospective_of_work_without_a_spec_is_transcribed() {
+    let paper = Paper::read("## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n");
+    let smooth = [bound(), entered("code")];
+    let mut tiny = task(Way::Patch, None);
+    assert_eq!(lookback(&tiny, &log(&smooth), Some(&paper)), None, "a spec on the base has it");
+    let issue = tiny.issue.as_mut().expect("it follows one");
+    issue.routed = Some(Routed { size: Some(Size::XS), way: Way::Patch, spec: false, depth: Depth::None });
+    let said = lookback(&tiny, &log(&smooth), Some(&paper)).expect("there is a paper");
+    assert_eq!(said.proposals, [("issue", "Name it".to_owned())]);
+    assert_eq!(lookback(&tiny, &log(&smooth), None), None, "nothing was left");
+}
+
+#[test]
 fn of_a_whole_something_is_always_said() {
     let ends = vec![
         PartEnd { number: 8, task: None, end: PartFate::Done },
         PartEnd { number: 9, task: None, end: PartFate::Failed("no key\nat all".to_owned()) },
         PartEnd { number: 10, task: None, end: PartFate::Skipped(9) },
     ];
-    let said = lookback(&task(Way::Split, Some(ends)), &[], None).expect("it is a whole");
+    let mut whole = task(Way::Split, Some(ends));
+    let part = |number, title: &str, size, needs: &[u64]| Part {
+        number,
+        title: title.to_owned(),
+        size: Some(size),
+        done: false,
+        at_verify: false,
+        needs: needs.to_vec(),
+    };
+    whole.issue.as_mut().expect("it follows one").parts = vec![
+        part(8, "Parse a|b", Size::S, &[]),
+        part(9, "Store", Size::M, &[]),
+        part(10, "Show", Size::XS, &[9]),
+    ];
+    let said = lookback(&whole, &[], None).expect("it is a whole");
     assert_eq!(said.result, "SUCCESS");
-    assert_eq!(said.parts, ["#8: SUCCESS", "#9: FAILED (no key)", "#10: SKIPPED (blocked by #9)"]);
+    let text = said.markdown();
+    for row in [
+        "| # | Title | Route | Result | Notes |",
+        "| #8 | Parse a\\|b | S: patch, spec first | SUCCESS | in parallel with #9 |",
+        "| #9 | Store | M: pull request, light review, spec first | FAILED (no key) | in parallel with #8 |",
+        "| #10 | Show | XS: patch | SKIPPED (blocked by #9) | after #9 |",
+    ] {
+        assert!(text.contains(row), "{row} in:\n{text}");
+    }
 }
 
 /// The corpus of the fuzzer, replayed: each of its papers hands something on and proposes something.

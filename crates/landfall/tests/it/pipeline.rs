@@ -321,6 +321,11 @@ fn an_issue_of_github_becomes_a_pull_request_is_reviewed_merged_by_pushing_and_a
         let pull = forge.pulls.values().next().expect("a pull request");
         assert!(pull.merged.is_some(), "it is merged by what was pushed: {pull:?}");
         assert_eq!(pull.head, "landfall/issue-1");
+        assert!(
+            !forge.branches.contains_key("landfall/issue-1"),
+            "its branch is taken away: {:?}",
+            forge.branches
+        );
         assert!(!pull.reviews.is_empty() || !pull.comments.is_empty(), "the review is summed up there");
         let issue = &forge.issues[&number];
         assert!(issue.closed.is_some() && issue.labels.contains(&"phase/done".to_owned()), "{issue:?}");
