@@ -381,12 +381,23 @@ impl World {
             }
             _ => {
                 let own = step.and_then(|step| step.agent.as_deref());
-                let own = own.filter(|name| task.spec.agent.is_none() && self.routes.contains_key(*name));
+                let own =
+                    own.filter(|_| task.spec.agent.is_none()).and_then(|name| self.sized_profile(name, task));
                 // What crashes or falls silent there is done by the profile of the task after all.
                 let own = own.filter(|_| task.counters.restarts == 0 && task.counters.stalls_step == 0);
                 own.unwrap_or_else(|| Self::profile_of(task))
             }
         }
+    }
+
+    /// The profile of a step for work as large as this task: `spec-l` for a task of size L if there is one, else `spec` if there
+    /// is that.
+    fn sized_profile<'a>(&'a self, name: &str, task: &Task) -> Option<&'a str> {
+        let routed = task.issue.as_ref().and_then(|issue| issue.routed).and_then(|routed| routed.size);
+        let size = routed.or(task.spec.size);
+        let sized = size.map(|size| format!("{name}-{}", size.word().to_lowercase()));
+        let known = |name: &str| self.routes.get_key_value(name).map(|(name, _)| name.as_str());
+        sized.and_then(|sized| known(&sized)).or_else(|| known(name))
     }
 
     /// The account a profile works on.

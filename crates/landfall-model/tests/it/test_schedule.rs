@@ -1,11 +1,13 @@
 //! Who may go on now, and in what order.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use landfall_model::gate::Outcome;
 use landfall_model::{
-    Area, Attempt, Caps, Doing, Driving, EndCode, EndKind, Ending, Filter, Grant, Limits, Standing, State,
-    StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Turn, Wait, World, plan, spares, why,
+    Area, Attempt, Caps, Doing, Driving, EndCode, EndKind, Ending, Filter, Grant, Limits, Route, Size,
+    Standing, State, StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Turn, Wait, World,
+    plan, spares, why,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, takes_back, watches};
@@ -554,4 +556,20 @@ fn a_task_that_is_to_begin_at_a_step_of_another_flow_is_granted_all_the_same() {
     let mut task = task(1, |_| ());
     task.state = State::Ready { next: Some(StepName::new("exec")), since: Timestamp(0) };
     check([task], &[1]);
+}
+
+#[test]
+fn a_step_for_large_work_is_done_by_the_profile_of_that_size_where_there_is_one() {
+    let mut flow = (*loops()).clone();
+    flow.steps[0].agent = Some("spec".to_owned());
+    let mut world = World::new(BTreeMap::from([(flow.name.clone(), Arc::new(flow))]), "loop");
+    let route = |name: &str| (name.to_owned(), Route { account: "main".to_owned(), failover: None });
+    world.set_routes(["default", "spec", "spec-l"].map(route).into());
+    let by = |size: Option<Size>, agent: Option<&str>| {
+        let sized = task(1, |spec| (spec.size, spec.agent) = (size, agent.map(str::to_owned)));
+        world.profile_for(&sized).to_owned()
+    };
+    assert_eq!(by(Some(Size::L), None), "spec-l");
+    assert_eq!([by(Some(Size::M), None), by(None, None)], ["spec", "spec"]);
+    assert_eq!(by(Some(Size::L), Some("mine")), "mine", "what a person names counts for more");
 }
