@@ -396,6 +396,9 @@ pub struct JudgementLine {
     /// Why it did not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
+    /// What it found, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
 }
 
 /// The score of one dimension.

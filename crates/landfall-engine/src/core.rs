@@ -1429,7 +1429,8 @@ impl Core {
         let steps = plan.as_ref().map_or(0, |(_, outline)| outline.len());
         if let Some((paper, outline)) = &plan {
             let (paper, covers) = (paper.clone(), outline.covered().into_iter().collect());
-            events.push(Event::Staged(StagedEvent::Planned { attempt, paper, steps, covers }));
+            let approach = outline.approach();
+            events.push(Event::Staged(StagedEvent::Planned { attempt, paper, steps, covers, approach }));
             let done = done.min(steps);
             events.extend((done > 0).then_some(Event::Staged(StagedEvent::Advanced { attempt, done })));
         }

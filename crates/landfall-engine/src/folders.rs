@@ -478,7 +478,8 @@ impl Visit<'_> {
             papers.refinements = None;
         }
         let mut copies = self.by_hand.clone();
-        copies.extend(papers.target.is_some().then(|| TARGET.to_owned()));
+        let replaces = papers.target.is_some() && picture::replaces_words(&self.task, &self.seen);
+        copies.extend(replaces.then(|| TARGET.to_owned()));
         let writes = project(&module, &papers, &self.seen, now);
         let kept = copies.iter().filter(|path| writes.iter().any(|write| write.path() == path.as_str()));
         let kept = kept.filter_map(|path| {

@@ -11,6 +11,7 @@ use landfall_host::git::Workspace;
 use landfall_host::sandbox::can_isolate;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError, is_shortage};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
+use landfall_model::audit;
 use landfall_model::issue::Source;
 use landfall_model::objective::{Refinement, RefinementState};
 use landfall_model::proof::Proof;
@@ -569,7 +570,8 @@ fn prompt(
         refinements: refinements(task),
         steps: task.staged.plan.steps,
         steps_done: task.staged.plan.done,
-        proofs: task.staged.proofs.all.iter().map(Proof::line).collect(),
+        proofs: task.staged.proofs.all.iter().map(Proof::line).chain(task.staged.proof_anomaly()).collect(),
+        rounds: audit::rounds_of(task),
         every: match step.map(|step| &step.kind) {
             Some(StepKind::Agent { every, .. }) => *every,
             _ => 0,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use landfall_host::disk;
 use landfall_host::git::Workspace;
-use landfall_model::convergence::share;
+use landfall_model::convergence::{Stage, share};
 use landfall_model::objective::{Objective, RefinementState};
 use landfall_model::plan::Outline;
 use landfall_model::score::{Dimension, points};
@@ -27,7 +27,7 @@ pub(crate) const FOLDER: &str = ".landfall/task";
 const PARTS: [&str; 2] = [".landfall", "task"];
 
 /// What the engine tells; an agent that writes to it talks to itself.
-const TOLD: [&str; 4] = ["objective.md", "stage.md", "exclusions.md", "summary.md"];
+const TOLD: [&str; 5] = ["objective.md", "stage.md", "stages.md", "exclusions.md", "summary.md"];
 
 /// Whether a task has papers at all: only flows with a plan, a judge or an objective use them.
 pub(crate) fn has_any(task: &Task) -> bool {
@@ -132,6 +132,10 @@ pub fn told(task: &Task) -> Vec<(&'static str, String)> {
         }
         all.push(("stage.md", text));
     }
+    if !staged.stages.is_empty() {
+        let reports: Vec<String> = staged.stages.iter().map(|stage| stage_report(task, stage)).collect();
+        all.push(("stages.md", reports.join("\n")));
+    }
     if !staged.exclusions.is_empty() {
         let mut text = "# What was tried and given up\n\nDo not take one of these ways again.\n\n".to_owned();
         for exclusion in &staged.exclusions {
@@ -145,6 +149,41 @@ pub fn told(task: &Task) -> Vec<(&'static str, String)> {
         all.push(("exclusions.md", text));
     }
     all
+}
+
+/// What an accepted stage came to, and what of it is worth knowing later.
+#[must_use]
+pub fn stage_report(task: &Task, stage: &Stage) -> String {
+    let staged = &task.staged;
+    let before = staged.stages.iter().rev().find(|it| it.number < stage.number);
+    let moved = format!("{} → {}", share(before.map_or(0, |it| it.convergence)), share(stage.convergence));
+    let mut text = format!(
+        "# Report of stage {}\n\n- Convergence: {moved}\n- Commit: `{}`\n\n## Requirements\n\n",
+        stage.number, stage.commit
+    );
+    for requirement in staged.baseline().iter().filter(|it| stage.focus.contains(&it.number)) {
+        let covered = stage.coverage.get(&requirement.number).copied().unwrap_or(0);
+        let (number, words) = (requirement.number, &requirement.text);
+        text.push_str(&format!("- R{number}, covered {}: {words}\n", points(covered)));
+    }
+    let judged: Vec<&Judged> = staged.judged.iter().filter(|it| it.stage == Some(stage.number)).collect();
+    let given_up = staged.exclusions.iter().filter(|it| it.stage == stage.number);
+    let mut lines: Vec<String> =
+        given_up.map(|it| format!("given up before: {} ({})", it.direction, it.reason)).collect();
+    let back = judged.iter().filter(|it| it.result != it.checkpoint.passes_as()).count();
+    if back > 0 {
+        lines.push(format!("sent back by its judges: {back}"));
+    }
+    for finding in judged.iter().flat_map(|it| &it.findings) {
+        if !lines.contains(finding) {
+            lines.push(finding.clone());
+        }
+    }
+    if !lines.is_empty() {
+        text.push_str("\n## Highlights\n\n");
+        text.push_str(&lines.iter().map(|line| format!("- {line}\n")).collect::<String>());
+    }
+    text
 }
 
 fn objective_text(task: &Task, objective: &Objective) -> String {
@@ -210,6 +249,9 @@ fn summary(task: &Task) -> String {
         text.push_str("\n## What judges said\n\n");
         for judged in &staged.judged[from..] {
             text.push_str(&format!("- {}\n", judged_line(judged)));
+        }
+        if let Some(judged) = staged.last_judged() {
+            text.push_str(&judged.findings.iter().map(|line| format!("  - {line}\n")).collect::<String>());
         }
     }
     if !staged.proofs.all.is_empty() {

@@ -103,6 +103,8 @@ pub struct PromptContext {
     pub proofs: Vec<String>,
     /// A judge looks after so many steps; 0: only when asked.
     pub every: u32,
+    /// The most rounds in which a judge reads the change.
+    pub rounds: u32,
     /// Whether verification of just this work failed.
     pub red: bool,
     /// The issue it follows, written `#7`.
@@ -297,6 +299,7 @@ impl PromptContext {
             steps_done: 3,
             proofs: vec!["step 1 (greet): `sh test.sh` is not run yet".to_owned()],
             every: 3,
+            rounds: 4,
             red: true,
             issue: "#7".to_owned(),
             spec: "docs/spec/issue-7-greet-the-user.md".to_owned(),
@@ -350,6 +353,7 @@ struct Holes<'a> {
     steps_done: u32,
     proofs: Vec<String>,
     every: u32,
+    rounds: u32,
     red: bool,
     issue: &'a str,
     spec: &'a str,
@@ -367,7 +371,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 46] = [
+const HOLES: [&str; 47] = [
     "task",
     "title",
     "body",
@@ -406,6 +410,7 @@ const HOLES: [&str; 46] = [
     "steps_done",
     "proofs",
     "every",
+    "rounds",
     "red",
     "issue",
     "spec",
@@ -464,6 +469,7 @@ impl<'a> Holes<'a> {
             steps_done: context.steps_done,
             proofs: context.proofs.iter().map(|line| quote::line(line)).collect(),
             every: context.every,
+            rounds: context.rounds,
             red: context.red,
             issue: &context.issue,
             spec: &context.spec,

@@ -39,6 +39,9 @@ pub struct Judged {
     /// How far requirements are covered.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "numbered")]
     pub coverage: Coverage,
+    /// What it found, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
     /// When.
     pub at: Timestamp,
 }
@@ -58,6 +61,9 @@ pub enum StagedEvent {
         /// The requirements some step covers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         covers: Vec<u32>,
+        /// What it does, in the titles of its steps.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        approach: String,
     },
     /// Other papers were written.
     #[serde(rename = "papers-kept")]

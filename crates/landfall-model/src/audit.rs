@@ -1,4 +1,4 @@
-//! How many rounds the judge at the end of the work has: more for a large change than for a small one.
+//! How often a judge may send work back, and how many rounds one check reads a change in: more for a large change.
 
 use crate::event::StepResult;
 use crate::flow::{Flow, Step, StepKind};
@@ -24,25 +24,24 @@ pub fn rounds(extent: Extent, types: &[&str]) -> u32 {
     parts.into_iter().fold(0, u32::saturating_add).clamp(ROUNDS_MIN, ROUNDS_MAX)
 }
 
+/// Rounds of a check whose change was not measured.
+pub const ROUNDS_DEFAULT: u32 = 3;
+
+/// How many rounds the judge of a task has for one check. The retries of the flow do not depend on it.
+#[must_use]
+pub fn rounds_of(task: &Task) -> u32 {
+    task.staged.extent.map_or(ROUNDS_DEFAULT, |extent| rounds(extent, &tune::types(&task.spec)))
+}
+
 /// How often the end of the work was sent back by its judge in this stage, and how often it may be: what the flow or the
-/// kind of the task says, or more for a change so large that it has more rounds. None where no judge looks at the end.
+/// kind of the task says. None where no judge looks at the end.
 #[must_use]
 pub fn budget(task: &Task, flow: &Flow) -> Option<(u32, u32)> {
     let ends = |step: &&Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
     let step = flow.steps.iter().find(ends)?;
     let edge = step.on.iter().find(|edge| edge.result == StepResult::NeedsFix)?;
     let taken = task.counters.edges.get(&(step.name.clone(), StepResult::NeedsFix)).copied().unwrap_or(0);
-    Some((taken, fixes_max(task, edge.max?)))
-}
-
-/// How often the end of the work may be sent back, where the flow says `max`. The first round sends nothing back yet.
-#[must_use]
-pub fn fixes_max(task: &Task, max: u32) -> u32 {
-    let said = task.limits.tuning.map_or(max, |params| params.retries.post_exec);
-    match task.staged.extent {
-        Some(extent) => said.max(rounds(extent, &tune::types(&task.spec)) - 1),
-        None => said,
-    }
+    Some((taken, task.limits.tuning.map_or(edge.max?, |params| params.retries.post_exec)))
 }
 
 #[cfg(test)]

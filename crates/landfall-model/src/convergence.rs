@@ -90,20 +90,25 @@ pub fn progress(previous: Option<u32>, current: u32) -> Progress {
     }
 }
 
-/// What the next stage is for: unmet requirements, the heaviest and least covered first, as many as one plan can hold, and
-/// never a direction that was given up. None when nothing is unmet, or every direction was tried.
+/// Directions that are tried for the same requirements. What three plans did not bring closer, a fourth will not.
+pub const DIRECTIONS_MAX: usize = 3;
+
+/// What the next stage is for: unmet requirements, the heaviest and least covered first, as many as one plan can hold. Those
+/// that the fewest directions were given up for come first, and none that [`DIRECTIONS_MAX`] were given up for. None when
+/// nothing is unmet, or every direction was tried.
 #[must_use]
 pub fn next_focus(baseline: &[Requirement], coverage: &Coverage, excluded: &[Exclusion]) -> Option<Vec<u32>> {
     let covered = |requirement: &Requirement| snap(coverage.get(&requirement.number).copied().unwrap_or(0));
     let mut unmet: Vec<&Requirement> = baseline.iter().filter(|it| covered(it) < 1000).collect();
     unmet.sort_by_key(|it| (std::cmp::Reverse(it.weight.figure()), covered(it), it.number));
     let unmet: Vec<u32> = unmet.into_iter().map(|it| it.number).collect();
-    let tried: BTreeSet<BTreeSet<u32>> =
-        excluded.iter().map(|exclusion| exclusion.focus.iter().copied().collect()).collect();
+    let tried = |focus: &[u32]| {
+        let focus: BTreeSet<u32> = focus.iter().copied().collect();
+        excluded.iter().filter(|it| it.focus.iter().copied().collect::<BTreeSet<_>>() == focus).count()
+    };
     let sizes = (1..=FOCUS_MAX.min(unmet.len())).rev();
-    let mut directions = sizes.flat_map(|size| unmet.windows(size));
-    let free = directions.find(|focus| !tried.contains(&focus.iter().copied().collect::<BTreeSet<_>>()));
-    free.map(<[u32]>::to_vec)
+    let open = sizes.flat_map(|size| unmet.windows(size)).filter(|focus| tried(focus) < DIRECTIONS_MAX);
+    open.min_by_key(|focus| tried(focus)).map(<[u32]>::to_vec)
 }
 
 #[cfg(test)]
@@ -188,7 +193,10 @@ mod tests {
         tried.extend([excluded(&[2, 3]), excluded(&[1, 2]), excluded(&[3]), excluded(&[2])]);
         assert_eq!(next_focus(&all, &coverage, &tried), Some(vec![1]));
         tried.push(excluded(&[1]));
-        assert_eq!(next_focus(&all, &coverage, &tried), None, "every direction was tried");
+        assert_eq!(next_focus(&all, &coverage, &tried), Some(vec![3, 2, 1]), "in another direction");
+        let thrice = [tried.clone(), tried.clone(), tried].concat();
+        assert_eq!(next_focus(&all, &coverage, &thrice), None, "every direction was tried");
+        assert_eq!(next_focus(&all, &coverage, &thrice[1..]), Some(vec![3, 2, 1]));
         let met = Coverage::from([(1, 1000), (2, 1000), (3, 1000), (4, 1000)]);
         assert_eq!(next_focus(&all, &met, &[]), None);
     }

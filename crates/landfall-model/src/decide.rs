@@ -1650,6 +1650,16 @@ impl Draft {
                         .map(|line| format!(" (\"{line}\")"))
                         .unwrap_or_default()
                 ),
+                StepKind::Check { checkpoint: Checkpoint::MidExec, .. } => format!(
+                    "the check on the way sent the work back more than {max} times ({}): read its findings, change the words of \
+                     the task or its plan, then retry it",
+                    result.word()
+                ),
+                StepKind::Check { checkpoint: Checkpoint::PostExec, .. } => format!(
+                    "the check at the end refused the work more than {max} times ({}): read its findings, change the words of \
+                     the task, then retry it",
+                    result.word()
+                ),
                 StepKind::Verify | StepKind::Land
                     if matches!(result, StepResult::Fail | StepResult::Red)
                         && let Some(red) = self.red() =>

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::staged::StagedEvent;
 use crate::{EndKind, Ending, Event, Target, TaskId, Timestamp, Warning};
 
 /// Something an agent found out.
@@ -80,6 +81,11 @@ impl Discoveries {
     pub fn note(&mut self, task: TaskId, at: Timestamp, event: &Event) {
         match event {
             Event::Warned(Warning::Discovery { global, text }) => self.found(task, *global, text, at),
+            // What one task tried in vain, the next need not try.
+            Event::Staged(StagedEvent::GivenUp { exclusion }) => {
+                let text = format!("a way that led nowhere: {} ({})", exclusion.direction, exclusion.reason);
+                self.found(task, true, &text, at);
+            }
             // Done and cancelled are final; whoever is tried again finds what it knew.
             Event::Left { to: Target::End, .. }
             | Event::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
@@ -281,6 +287,24 @@ mod tests {
         assert_eq!(list.list(true).count(), 2);
         list.note(A, Timestamp(100), &Event::Retried { fresh: false, feedback: None });
         assert_eq!(texts(&list, A).len(), 2);
+    }
+
+    #[test]
+    fn a_direction_that_led_nowhere_is_told_to_later_tasks() {
+        let exclusion = crate::convergence::Exclusion {
+            stage: 2,
+            focus: vec![1],
+            direction: "stage 2 for R1: cache it; read the cache".to_owned(),
+            reason: "convergence went from 0.5000 to 0.2500".to_owned(),
+            abandoned: crate::Commit::new("1111111111111111111111111111111111111111"),
+            from: 5_000,
+            to: 2_500,
+        };
+        let mut list = Discoveries::default();
+        list.note(A, Timestamp(1), &Event::Staged(crate::staged::StagedEvent::GivenUp { exclusion }));
+        ended(&mut list, A, EndKind::Done);
+        let [told] = &texts(&list, B)[..] else { panic!("{:?}", texts(&list, B)) };
+        assert!(told.contains("cache it; read the cache") && told.contains("0.2500"), "{told}");
     }
 
     #[test]

@@ -234,6 +234,31 @@ pub fn is_yes(text: &str) -> bool {
     YES.contains(&text.as_str()) || YES.contains(&bare)
 }
 
+/// Whether a person's words say nothing of the objective and only that it should go on. They confirm nothing.
+#[must_use]
+pub fn is_continue(text: &str) -> bool {
+    let text = normal(text);
+    let bare = text.trim_end_matches(['.', '!', '…', '。', '！']);
+    matches!(bare, "" | "continue" | "go on" | "proceed" | "carry on" | "继续" | "auto" | "start auto")
+}
+
+/// Whether a person asks to have something found out before the objective is settled.
+#[must_use]
+pub fn wants_research(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let asks = ["help me research", "do some research", "research this", "research it", "please research"];
+    lower.trim_start().starts_with("research")
+        || asks.iter().any(|words| lower.contains(words))
+        || ["调研", "研究一下", "帮我研究"].iter().any(|words| lower.contains(words))
+}
+
+/// What an agent does that is asked for research: three passes, each of which builds on the one before.
+pub const RESEARCH: &str = "Research it in three passes before you answer.\n\
+    - O1: collect what the project already has for it, with the files.\n\
+    - O2: compare the ways it can be done, with what each costs and risks.\n\
+    - O3: derive the items and requirements that follow, and say for each which finding it rests on.\n\
+    Put the findings into `constraints` where they bind the work, and into the acceptance criteria of the requirements.";
+
 /// Whether a task's words say anything to work from: headings and placeholders alone do not.
 #[must_use]
 pub fn is_substantive(text: &str) -> bool {

@@ -25,6 +25,8 @@ pub struct PlanStep {
 /// The most steps a plan may have.
 pub const STEPS_MAX: usize = 200;
 
+const APPROACH_CHARS_MAX: usize = 300; // a few titles tell two plans apart
+
 impl Outline {
     /// Reads a plan. A step is a heading such as `## Step 3: …`, or, where there is none, a line `3. …` at the margin.
     #[must_use]
@@ -58,6 +60,17 @@ impl Outline {
             }
         }
         Self { steps }
+    }
+
+    /// What it does, in the titles of its steps: how it differs from another plan for the same requirements.
+    #[must_use]
+    pub fn approach(&self) -> String {
+        let titles: Vec<&str> = self.steps.iter().map(|step| step.title.as_str()).collect();
+        let text = titles.join("; ");
+        match text.char_indices().nth(APPROACH_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
     }
 
     /// How many steps there are.

@@ -153,17 +153,21 @@ impl Proofs {
         };
     }
 
-    /// They were run.
-    pub(crate) fn ran(&mut self, runs: &[Run]) {
+    /// They were run. True: one of them is proved that was not.
+    pub(crate) fn ran(&mut self, runs: &[Run]) -> bool {
+        let mut turned = false;
         for run in runs {
             let Some(proof) = self.all.iter_mut().find(|it| it.promise.of == run.of) else { continue };
+            let was = proof.standing();
             proof.before = run.before.or(proof.before);
             if proof.now == Some(Colour::Green) && run.now != Colour::Green {
                 proof.lost += 1;
                 self.anomalies += 1;
             }
             proof.now = Some(run.now);
+            turned |= was != Standing::Proved && proof.standing() == Standing::Proved;
         }
+        turned
     }
 }
 

@@ -103,6 +103,15 @@ pub struct Said {
     pub test: Option<String>,
 }
 
+impl Said {
+    /// It in one line, with its place.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let place = if self.place.is_empty() { String::new() } else { format!(" ({})", self.place) };
+        format!("{}{place}: {}", self.severity.word(), self.title)
+    }
+}
+
 /// The findings after one more review. What was found before stays open until a reviewer says that it is dealt with.
 #[must_use]
 pub fn merged(known: &[Finding], opinion: &Opinion) -> Vec<Finding> {

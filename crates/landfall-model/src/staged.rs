@@ -6,7 +6,7 @@ use crate::annotate::Impact;
 use crate::audit::Extent;
 use crate::convergence::{Exclusion, Progress, Stage};
 use crate::objective::{Objective, Refinement, RefinementState};
-use crate::proof::Proofs;
+use crate::proof::{Of, Proofs};
 use crate::score::Checkpoint;
 use crate::{Digest, Timestamp};
 pub use landfall_facts::staged::{Judged, StagedEvent};
@@ -54,6 +54,10 @@ pub struct PlanState {
     pub covers: BTreeSet<u32>,
     /// Plans that were given up.
     pub superseded: u32,
+    /// What it does, in the titles of its steps.
+    pub approach: String,
+    /// How many steps were done when a check of the plan last turned from red to green.
+    pub proved_at: u32,
 }
 
 /// The stage under way.
@@ -64,6 +68,9 @@ pub struct Focus {
     /// The requirements it is for.
     pub requirements: Vec<u32>,
 }
+
+/// Steps of a plan with checks of its own after which a judge looks if none of the checks turned from red to green.
+pub const STEPS_WITHOUT_PROOF: u32 = 3;
 
 const JUDGED_MAX: usize = 50; // the journal keeps them all; a task shows the latest
 
@@ -100,6 +107,18 @@ impl Staged {
         self.exclusions.get(self.exclusions_lifted..).unwrap_or_default()
     }
 
+    /// What is odd about the checks of the plan: its steps are done and no check turned from red to green.
+    #[must_use]
+    pub fn proof_anomaly(&self) -> Option<String> {
+        let steps = self.plan.done.saturating_sub(self.plan.proved_at);
+        let has_checks = self.proofs.all.iter().any(|it| matches!(it.promise.of, Of::Step(_)));
+        (has_checks && steps >= STEPS_WITHOUT_PROOF).then(|| {
+            format!(
+                "no check of the plan turned from red to green during the last {steps} steps: find out why"
+            )
+        })
+    }
+
     /// Refinements that nobody has dealt with.
     pub fn open_refinements(&self) -> impl Iterator<Item = &Refinement> {
         self.refinements.iter().filter(|it| match it.state {
@@ -111,7 +130,7 @@ impl Staged {
     /// What the fact changes; false if it cannot follow.
     pub(crate) fn absorb(&mut self, at: Timestamp, event: &StagedEvent) -> bool {
         match event {
-            StagedEvent::Planned { paper, steps, covers, .. } => {
+            StagedEvent::Planned { paper, steps, covers, approach, .. } => {
                 let before = self.papers.insert(PLAN.to_owned(), paper.clone());
                 let superseded = match before {
                     Some(old) if old != *paper => {
@@ -122,7 +141,8 @@ impl Staged {
                     Some(_) | None => self.plan.superseded,
                 };
                 let covers = covers.iter().copied().collect();
-                self.plan = PlanState { steps: *steps, covers, superseded, ..PlanState::default() };
+                let approach = approach.clone();
+                self.plan = PlanState { steps: *steps, covers, superseded, approach, ..PlanState::default() };
             }
             StagedEvent::PapersKept { papers, .. } => self.papers.extend(papers.iter().cloned()),
             StagedEvent::Advanced { done, .. } => self.plan.done = *done,
@@ -158,12 +178,17 @@ impl Staged {
             StagedEvent::StageBegan { number, focus } => {
                 self.focus = Some(Focus { number: *number, requirements: focus.clone() });
                 self.plan.covers.clear();
-                (self.plan.done, self.plan.checked) = (0, 0);
+                (self.plan.done, self.plan.checked, self.plan.proved_at) = (0, 0, 0);
+                self.plan.approach.clear();
                 self.proofs = Proofs::default(); // its plan names its own
                 self.extent = None;
             }
             StagedEvent::Promised { by, promises } => self.proofs.promised(*by, promises),
-            StagedEvent::Proved { runs, .. } => self.proofs.ran(runs),
+            StagedEvent::Proved { runs, .. } => {
+                if self.proofs.ran(runs) {
+                    self.plan.proved_at = self.plan.done;
+                }
+            }
             StagedEvent::Measured { extent, .. } => self.extent = Some(*extent),
             StagedEvent::Converged { current, progress, commit, .. } => {
                 let (Some(focus), Some(judged)) = (&self.focus, self.judged.last()) else { return false };

@@ -183,22 +183,106 @@ pub fn observed(task: &Task) -> Observed {
     }
 }
 
-/// What the kind of a task asks of its checks, and what tasks of just that kind taught that were done before it. None when
-/// nobody said what kind it is.
+/// A number of the checks that a tag of the task sets: `threshold:post-plan:0.65`, `retries:post-exec:4`, `interval:2` or
+/// `compaction:85`. The type profile of a module becomes such tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adaptation {
+    /// The composite that passes a checkpoint, in thousandths.
+    Threshold(Checkpoint, u32),
+    /// How often work may go back from a checkpoint.
+    Retries(Checkpoint, u32),
+    /// Steps of a plan from one check on the way to the next.
+    Interval(u32),
+    /// How full a context may be, in per cent.
+    Compaction(u32),
+}
+
+impl Adaptation {
+    /// Reads a tag; none if it is another kind of tag, or its number cannot be read.
+    #[must_use]
+    pub fn read(tag: &str) -> Option<Self> {
+        let (key, rest) = tag.split_once(':')?;
+        let of_checkpoint = || {
+            let (checkpoint, number) = rest.split_once(':')?;
+            Some((Checkpoint::ALL.into_iter().find(|it| it.word() == checkpoint)?, number))
+        };
+        match key {
+            "threshold" => {
+                let (checkpoint, number) = of_checkpoint()?;
+                Some(Self::Threshold(checkpoint, thousandths(number)?))
+            }
+            "retries" => {
+                let (checkpoint, number) = of_checkpoint()?;
+                Some(Self::Retries(checkpoint, number.parse().ok()?))
+            }
+            "interval" => rest.parse().ok().map(Self::Interval),
+            "compaction" => rest.parse().ok().map(Self::Compaction),
+            _ => None,
+        }
+    }
+
+    /// The tag that says it.
+    #[must_use]
+    pub fn tag(self) -> String {
+        match self {
+            Self::Threshold(checkpoint, number) => {
+                format!("threshold:{}:{}.{:03}", checkpoint.word(), number / 1000, number % 1000)
+            }
+            Self::Retries(checkpoint, number) => format!("retries:{}:{number}", checkpoint.word()),
+            Self::Interval(steps) => format!("interval:{steps}"),
+            Self::Compaction(percent) => format!("compaction:{percent}"),
+        }
+    }
+
+    fn set(self, params: &mut Params) {
+        let set = |per: &mut PerCheckpoint, checkpoint, number| match checkpoint {
+            Checkpoint::PostPlan => per.post_plan = number,
+            Checkpoint::MidExec => per.mid_exec = number,
+            Checkpoint::PostExec => per.post_exec = number,
+        };
+        match self {
+            Self::Threshold(checkpoint, number) => set(&mut params.thresholds, checkpoint, number),
+            Self::Retries(checkpoint, number) => set(&mut params.retries, checkpoint, number),
+            Self::Interval(steps) => params.mid_exec_interval = steps,
+            Self::Compaction(percent) => params.compact_percent = percent,
+        }
+    }
+}
+
+/// A share such as `0.65`, `1` or `.7`, in thousandths.
+fn thousandths(text: &str) -> Option<u32> {
+    let share: f64 = text.parse().ok()?;
+    // In range, so neither sign nor size is lost.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1000")]
+    (0.0..=1.0).contains(&share).then(|| (share * 1000.0).round() as u32)
+}
+
+/// The numbers that the tags of a task set.
+fn adaptations(spec: &TaskSpec) -> Vec<Adaptation> {
+    spec.tags.iter().filter_map(|tag| Adaptation::read(tag.as_str())).collect()
+}
+
+/// What the kind of a task asks of its checks, what tasks of just that kind taught that were done before it, and over both what
+/// its own tags say. None when nobody said anything of these.
 #[must_use]
 pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Option<Params> {
     let kind = types(&task.spec);
-    if kind.is_empty() {
+    let adaptations = adaptations(&task.spec);
+    if kind.is_empty() && adaptations.is_empty() {
         return None;
     }
     let alike = |other: &&Task| {
         let done = matches!(other.state, State::Ended(Ending { kind: EndKind::Done, .. }));
         done && other.id != task.id && !other.staged.judged.is_empty() && types(&other.spec) == kind
     };
-    let mut before: Vec<&Task> = others.filter(alike).collect();
+    let mut before: Vec<&Task> = others.filter(|_| !kind.is_empty()).filter(alike).collect();
     before.sort_by_key(|other| (other.changed, other.id));
     let runs: Vec<Observed> = before.into_iter().map(observed).collect();
-    Some(learn(params_of(&kind), &runs))
+    let mut params = learn(params_of(&kind), &runs);
+    for adaptation in adaptations {
+        adaptation.set(&mut params);
+    }
+    Some(params.bounded())
 }
 
 /// What a type cares about more: a quarter more for each mark, by dimension.

@@ -27,6 +27,7 @@ pub mod spec;
 pub mod summary;
 pub mod target;
 pub mod text;
+pub mod type_profile;
 pub mod write;
 
 pub use folder::{Found, Place, Seen, find, read};

@@ -157,6 +157,7 @@ fn target() -> api::Target {
             impact: Some("minor".to_owned()),
         }],
         judgements: vec![api::JudgementLine {
+            findings: vec!["major (src/lib.rs:7): it panics".to_owned()],
             at_ms: AT_MS,
             checkpoint: api::FlowCheckpoint::PostExec,
             stage: Some(1),

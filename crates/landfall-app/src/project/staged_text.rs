@@ -22,7 +22,13 @@ pub(crate) fn line(event: &StagedEvent) -> String {
             format!("its agent left {}", all.join(", "))
         }
         StagedEvent::Advanced { done, .. } => format!("step {done} of its plan is done, says its agent"),
-        StagedEvent::Judged { judged, .. } => format!("judged, {}", one_line(&judged_line(judged))),
+        StagedEvent::Judged { judged, .. } => {
+            let found = match judged.findings.as_slice() {
+                [] => String::new(),
+                some => format!("; it found: {}", one_line(&some.join("; "))),
+            };
+            format!("judged, {}{found}", one_line(&judged_line(judged)))
+        }
         StagedEvent::ObjectiveSet { items, .. } => {
             let all: usize = items.iter().map(|item| item.requirements.len()).sum();
             let (items, all) = (pluralize(items.len() as u64, "item"), pluralize(all as u64, "requirement"));

@@ -110,6 +110,7 @@ mod tests {
                 result,
                 reasons: reasons.to_vec(),
                 coverage: BTreeMap::new(),
+                findings: Vec::new(),
                 at: Timestamp(0),
             },
         })

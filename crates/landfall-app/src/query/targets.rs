@@ -310,6 +310,7 @@ fn judgement(judged: &Judged, weights: [u32; 6]) -> api::JudgementLine {
         verdict: judged.result.word().to_owned(),
         passed: judged.result == judged.checkpoint.passes_as(),
         reasons: judged.reasons.clone(),
+        findings: judged.findings.clone(),
     }
 }
 

@@ -12,11 +12,12 @@ use landfall_trackers::modules::folder::{self, Sort, TARGET};
 use landfall_trackers::modules::project::Entry;
 use landfall_trackers::modules::refinement::Refinements;
 use landfall_trackers::modules::summary::{self, Header, Layers};
+use landfall_trackers::modules::target::Target;
 use landfall_trackers::modules::text::{day, moment, plain, plain_line};
 use landfall_trackers::modules::{Form, Module, Papers, Phase, Seen, Stage, StageDone, Status, target};
 use serde_json::{Value, json};
 
-use crate::papers::{judged_line, told};
+use crate::papers::{judged_line, stage_report, told};
 
 /// Whether anything has happened to the task that its folder does not say itself. Until then the folder is right.
 pub(super) fn has_begun(task: &Task) -> bool {
@@ -139,10 +140,7 @@ pub(super) fn papers(
 ) -> Papers {
     let staged = &task.staged;
     let mut papers = Papers::default();
-    let target = seen.text(TARGET).unwrap_or_default();
-    if plain(&target).trim() != task.spec.body.trim() && !task.spec.body.trim().is_empty() {
-        papers.target = Some(format!("{}\n", task.spec.body.trim_end()));
-    }
+    papers.target = target_of(task, seen);
     if !has_begun(task) {
         return papers;
     }
@@ -169,14 +167,62 @@ pub(super) fn papers(
     let now_in = staged.focus.as_ref().map(|focus| focus.number);
     let judged = staged.judged.iter().filter(|it| it.stage.is_none() || it.stage == now_in);
     papers.entries = judged.map(analysis).collect();
+    papers.entries.extend(staged.stages.iter().map(|stage| {
+        let judged = staged.judged.iter().rev().find(|it| it.stage == Some(stage.number));
+        let at = judged.map_or(task.created, |it| it.at);
+        let name = EntryName::new(&day(at), &format!("stage-{}-report", stage.number));
+        Entry { shelf: Shelf::Notes, name, text: stage_report(task, stage) }
+    }));
     papers
+}
+
+/// The file that says what is wanted, where it is to say something else: the words of the task, and the objective that was worked
+/// out with a person.
+fn target_of(task: &Task, seen: &Seen) -> Option<String> {
+    let there = seen.text(TARGET).unwrap_or_default();
+    let items = objective_items(task);
+    let body = task.spec.body.trim_end();
+    let is_said = body.trim().is_empty() || plain(&there).trim() == body.trim();
+    let words = if is_said { there.clone() } else { format!("{body}\n") };
+    let wanted = match items.as_slice() {
+        [] => words,
+        items => Target::read(&words).with_items(items).text().to_owned(),
+    };
+    let is_shown = wanted == there || plain(&wanted).trim() == plain(&there).trim();
+    (!is_shown).then_some(wanted)
+}
+
+/// Whether the words of a person are lost when the file that says what is wanted is written: lines of the objective are counted
+/// anew, and everything else is theirs.
+pub(super) fn replaces_words(task: &Task, seen: &Seen) -> bool {
+    let Some(wanted) = target_of(task, seen) else { return false };
+    let there = seen.target();
+    let items = objective_items(task);
+    let keeps_items = there.items.iter().all(|it| items.iter().any(|new| new.text == it.text));
+    !keeps_items || there.with_items(&items).text() != wanted
+}
+
+/// The lines of the objective as a target file has them.
+fn objective_items(task: &Task) -> Vec<target::Item> {
+    let Some(objective) = &task.staged.objective else { return Vec::new() };
+    let mark = if objective.is_confirmed() { target::Mark::Confirmed } else { target::Mark::None };
+    let all = objective.items.iter().map(|item| target::Item {
+        text: plain_line(&item.text),
+        detail: target::Detail::Requirements(u32::try_from(item.requirements.len()).unwrap_or(u32::MAX)),
+        mark,
+    });
+    all.collect()
 }
 
 /// What a judge said, as an entry of its own.
 fn analysis(judged: &Judged) -> Entry {
     let about = format!("{}-{}", judged.checkpoint.word(), judged.result.word()).replace('_', "-");
-    let text =
+    let mut text =
         format!("# {}\n\n{}\n\n{}\n", judged.checkpoint.word(), moment(judged.at), judged_line(judged));
+    if !judged.findings.is_empty() {
+        text.push_str("\n## Findings\n\n");
+        text.push_str(&judged.findings.iter().map(|line| format!("- {line}\n")).collect::<String>());
+    }
     Entry { shelf: Shelf::Analysis, name: EntryName::new(&day(judged.at), &about), text }
 }
 
@@ -233,4 +279,92 @@ fn summary_of(task: &Task, module: &Module) -> String {
         lessons: staged.exclusions.iter().map(|it| format!("{} ({})", it.direction, it.reason)).collect(),
     };
     summary::write(&module.title, &Header::of(module, next, steps), &layers)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use landfall_model::convergence;
+    use landfall_model::objective::{Item, Objective, Requirement};
+    use landfall_model::{Attempt, Commit, StepResult, TaskId, TaskSpec};
+    use landfall_trackers::modules::folder::{Place, SeenFile};
+
+    use super::*;
+
+    fn seen(target: &str) -> Seen {
+        let place = Place {
+            root: "/project".into(),
+            path: ".worktrees/task-n/.working".into(),
+            name: "n".to_owned(),
+            sort: Sort::Notebook,
+        };
+        let files = BTreeMap::from([(TARGET.to_owned(), SeenFile::new(target.as_bytes().to_vec()))]);
+        Seen { place, form: Form::StatusJson, metadata: None, files, warnings: Vec::new() }
+    }
+
+    /// A task with the body and an objective of one item that a person confirmed.
+    fn task(body: &str) -> Task {
+        let mut spec = TaskSpec::new("a task").expect("a title");
+        spec.body = body.trim().to_owned();
+        let mut task = Task::added(TaskId(1), spec, Timestamp(0));
+        let requirements = vec![Requirement::new(1, "a file is written", "", Weight::Critical)];
+        let items = vec![Item { text: "Export a report".to_owned(), requirements }];
+        let (revision, shown, confirmed) = (1, Some(1), Some(1));
+        task.staged.objective =
+            Some(Objective { items, constraints: Vec::new(), revision, shown, confirmed });
+        task
+    }
+
+    #[test]
+    fn the_objective_is_written_into_the_target_once_and_keeps_the_words_around_it() {
+        let body = "# Reports\n\n## Overall Objective\n\nPeople want reports.\n\n## Constraints\n\n- small\n";
+        let task = task(body);
+        let first = target_of(&task, &seen(body)).expect("it says something else now");
+        assert!(first.contains("- Export a report (R: 1) [CONFIRMED]"), "{first}");
+        assert!(first.contains("People want reports.") && first.contains("- small"), "{first}");
+        assert!(!replaces_words(&task, &seen(body)), "nothing of a person's is lost");
+        assert_eq!(target_of(&task, &seen(&first)), None, "it is shown");
+        let by_hand = body.replace("People want reports.", "- Print it");
+        assert!(
+            replaces_words(&task, &seen(&by_hand)),
+            "a line of a person's gives way, and is kept beside it"
+        );
+    }
+
+    #[test]
+    fn each_accepted_stage_has_a_report_with_what_is_worth_knowing() {
+        let mut task = task("Reports.");
+        task.attempt = Attempt(3);
+        task.staged.stages.push(convergence::Stage {
+            number: 1,
+            focus: vec![1],
+            commit: Commit::new("1111111111111111111111111111111111111111"),
+            coverage: BTreeMap::from([(1, 500)]),
+            convergence: 5_000,
+        });
+        task.staged.judged.push(Judged {
+            checkpoint: landfall_model::score::Checkpoint::PostExec,
+            stage: Some(1),
+            head: None,
+            scores: None,
+            composite: None,
+            result: StepResult::NeedsFix,
+            reasons: Vec::new(),
+            coverage: BTreeMap::new(),
+            findings: vec!["major (src/export.rs): it forgets the header".to_owned()],
+            at: Timestamp(0),
+        });
+        let seen = seen("Reports.\n");
+        let papers = papers(&task, &Module::new("a task", ""), &seen, &|_| None);
+        let report = papers.entries.iter().find(|it| it.name.about.contains("stage-1-report"));
+        let text = &report.expect("there is a report of stage 1").text;
+        for said in
+            ["0.0000 → 0.5000", "R1, covered 0.50", "sent back by its judges: 1", "it forgets the header"]
+        {
+            assert!(text.contains(said), "{said} in:\n{text}");
+        }
+        let analysis = papers.entries.iter().find(|it| it.shelf == Shelf::Analysis).expect("a judge spoke");
+        assert!(analysis.text.contains("## Findings\n\n- major (src/export.rs)"), "{}", analysis.text);
+    }
 }

@@ -101,7 +101,13 @@ impl World {
                 let steps = u32::try_from(1 + dice.roll(4)).expect("few");
                 let plan: String = (1..=steps).map(|n| format!("## Step {n}: {}\n", dice.roll(9))).collect();
                 let paper = crate::papers::keep(&papers, &plan).expect("ours");
-                Event::Staged(StagedEvent::Planned { attempt, paper, steps, covers: Vec::new() })
+                Event::Staged(StagedEvent::Planned {
+                    attempt,
+                    paper,
+                    steps,
+                    covers: Vec::new(),
+                    approach: String::new(),
+                })
             }
             1 => Event::Staged(StagedEvent::Advanced { attempt, done: self.task.staged.plan.done + 1 }),
             2 => {
@@ -114,6 +120,7 @@ impl World {
                     result: StepResult::NeedsRevision,
                     reasons: vec![format!("reason {}", dice.roll(3))],
                     coverage: std::collections::BTreeMap::new(),
+                    findings: vec![format!("major: finding {}", dice.roll(3))],
                     at: self.now,
                 };
                 Event::Staged(StagedEvent::Judged { attempt, judged })

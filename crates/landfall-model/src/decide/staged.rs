@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Draft, Refusal, not_now};
 use crate::annotate::Onward;
-use crate::audit::{self, Extent};
+use crate::audit::Extent;
 use crate::convergence::{self, Exclusion, Progress, Stage, share};
 use crate::event::{Event, StepResult};
 use crate::flow::{Flow, Step, StepKind, Target};
@@ -13,14 +13,18 @@ use crate::input::{Annotated, EndedRun, Parting};
 use crate::objective::{self, Item, ItemWish, Objective, Refinement, RefinementState, Requirement, Weight};
 use crate::plan::Outline;
 use crate::proof::{self, Author, Of, PROOFS_MAX, Promise, Standing};
+use crate::review::Said;
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
-use crate::staged::{Judged, PLAN, StagedEvent};
+use crate::staged::{Judged, PLAN, STEPS_WITHOUT_PROOF, StagedEvent};
 use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop, Task};
 use crate::tune::{self, Params};
 use crate::{StepName, Wait};
 
 /// Refinements that may be open. Who has more to say had better change the objective.
 pub const REFINEMENTS_MAX: usize = 20;
+
+/// Findings of one check that the journal keeps; the judge's answer has them all.
+const FINDINGS_KEPT: usize = 30;
 
 /// What a task of a module folder is told when its target says nothing.
 const FILL_TARGET: &str =
@@ -65,7 +69,8 @@ impl Draft {
         let plan = plan.filter(|digest| written || known.get(PLAN) != Some(digest));
         if let (Some(paper), Some(outline)) = (plan, &evidence.outline) {
             let covers = outline.covered().into_iter().collect();
-            self.staged(StagedEvent::Planned { attempt, paper, steps: outline.len(), covers })?;
+            let (steps, approach) = (outline.len(), outline.approach());
+            self.staged(StagedEvent::Planned { attempt, paper, steps, covers, approach })?;
             self.promise_steps(outline)?;
         }
         if !others.is_empty() {
@@ -183,7 +188,10 @@ impl Draft {
             Some(params) if every > 0 => params.mid_exec_interval,
             _ => every,
         };
-        let due = every > 0 && plan.done < plan.steps && plan.done - plan.checked >= every;
+        let unseen = plan.done - plan.checked;
+        let due = plan.done < plan.steps
+            && (every > 0 && unseen >= every
+                || unseen >= STEPS_WITHOUT_PROOF && staged.proof_anomaly().is_some());
         let new = staged.refinements.iter().any(|it| it.state == RefinementState::Pending);
         due || new
     }
@@ -216,6 +224,7 @@ impl Draft {
             result,
             reasons: shortfalls.iter().map(ToString::to_string).collect(),
             coverage: counted,
+            findings: judgement.findings.iter().take(FINDINGS_KEPT).map(Said::line).collect(),
             at: self.at,
         };
         let reasons = judged.reasons.clone();
@@ -255,15 +264,15 @@ impl Draft {
         self.task.limits.tuning
     }
 
-    /// How often an edge may be taken: what the flow says, or what the kind of the task does, or the size of the change.
+    /// How often an edge may be taken: what the kind of the task says, or else the flow. The size of the change is no reason.
     pub(super) fn bound_of(&self, step: &StepName, result: StepResult, max: u32) -> u32 {
-        match (&self.flow_step(step).kind, result) {
-            (StepKind::Check { checkpoint: Checkpoint::PostExec, .. }, StepResult::NeedsFix) => {
-                audit::fixes_max(&self.task, max)
-            }
-            (StepKind::Check { checkpoint, .. }, StepResult::NeedsRevision | StepResult::NeedsFix) => {
-                self.params().map_or(max, |params| params.retries.of(*checkpoint))
-            }
+        let is_retry = match (&self.flow_step(step).kind, result) {
+            (StepKind::Check { .. }, StepResult::NeedsRevision | StepResult::NeedsFix) => true,
+            (StepKind::Check { checkpoint, .. }, StepResult::Replan) => *checkpoint == Checkpoint::PostExec,
+            _ => false,
+        };
+        match (&self.flow_step(step).kind, self.params()) {
+            (StepKind::Check { checkpoint, .. }, Some(params)) if is_retry => params.retries.of(*checkpoint),
             _ => max,
         }
     }
@@ -461,8 +470,8 @@ impl Draft {
             self.event(Event::Resumed { feedback: None })?;
             return self.begin_stage();
         }
-        if objective.is_some() && objective::is_yes(text) {
-            // It was never shown, or changed since: it is shown first.
+        if objective.is_some() && (objective::is_yes(text) || objective::is_continue(text)) {
+            // It was never shown, or changed since, or nothing was said about it: it is shown first.
             self.event(Event::Resumed { feedback: None })?;
             return self.ask_for_a_yes(step);
         }
@@ -471,6 +480,10 @@ impl Draft {
             text: question.to_owned(),
         };
         self.event(Event::Resumed { feedback: Some(asked) })?;
+        if objective::wants_research(text) {
+            let about = Some(ON_RESEARCH.to_owned());
+            self.event(Event::Messaged { about, text: objective::RESEARCH.to_owned() })?;
+        }
         self.event(Event::Messaged { about: Some(ON_OBJECTIVE.to_owned()), text: text.to_owned() })
     }
 
@@ -597,7 +610,10 @@ impl Draft {
         };
         let stage = back.number + 1;
         let names = focus.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ");
-        let direction = format!("stage {stage} for {names}");
+        let direction = match self.task.staged.plan.approach.as_str() {
+            "" => format!("stage {stage} for {names}"),
+            approach => format!("stage {stage} for {names}: {approach}"),
+        };
         let text = format!(
             "Stage {stage} was given up ({reason}) and the branch is back at the end of stage {}. Its work is kept under a ref. \
              Take another way: {direction} as it was tried is out of the question.",
@@ -605,7 +621,7 @@ impl Draft {
         );
         let exclusion = Exclusion { stage, focus, direction, reason, abandoned, from, to };
         self.staged(StagedEvent::GivenUp { exclusion })?;
-        if let Err(detail) = self.next_focus() {
+        if let Err(detail) = self.next_focus().and_then(|next| self.another_direction(next)) {
             self.back_to_stage(&back)?;
             let at = back.commit.short();
             let detail = format!("{detail}; the branch is back at the end of stage {} ({at})", back.number);
@@ -617,6 +633,18 @@ impl Draft {
             return Ok(());
         }
         self.event(Event::SentBack { to: back.commit })
+    }
+
+    /// The next direction, if the flow lets the task be rolled back once more.
+    fn another_direction(&self, next: (u32, Vec<u32>)) -> Result<(u32, Vec<u32>), String> {
+        let step = self.current();
+        let taken = self.task.counters.edges.get(&(step.clone(), StepResult::Rollback)).copied().unwrap_or(0);
+        match self.edge(&step, StepResult::Rollback).and_then(|edge| edge.max) {
+            Some(max) if taken >= max => {
+                Err(format!("{max} directions were given up, as many as its flow allows"))
+            }
+            Some(_) | None => Ok(next),
+        }
     }
 
     /// The work of a stage that was accepted is the work of the task again.
@@ -850,6 +878,8 @@ impl Draft {
 
 /// Above what a person said about an objective: these words say what becomes of its items.
 const ON_OBJECTIVE: &str = "What the person says about the objective";
+/// Above what its agent has to find out before it answers.
+const ON_RESEARCH: &str = "The person asks for research";
 const WORDS_CHANGED: &str = "The person changed the words of the task";
 
 /// What a person asked to be done with the items of the objective, by what its agent was told.
@@ -877,8 +907,7 @@ fn check_feedback(
         text.push_str(&format!("- {reason}\n"));
     }
     for finding in &judgement.findings {
-        let place = if finding.place.is_empty() { String::new() } else { format!(" ({})", finding.place) };
-        text.push_str(&format!("- {}{place}: {}\n", finding.severity.word(), finding.title));
+        text.push_str(&format!("- {}\n", finding.line()));
         if !finding.detail.is_empty() {
             text.push_str(&format!("  {}\n", finding.detail.replace('\n', "\n  ")));
         }

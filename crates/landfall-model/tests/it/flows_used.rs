@@ -258,7 +258,7 @@ pub fn stages() -> Arc<Flow> {
     let measured = [
         on("satisfied", "land"),
         at_most(30, on("CONTINUE", "plan")),
-        at_most(10, on("rollback", "plan")),
+        at_most(10, on("rollback", "re-plan")),
         at_most(3, on("NEEDS_FIX", "exec")),
     ];
     all.steps.push(phased("converge", StepKind::Converge, "evolving", measured));

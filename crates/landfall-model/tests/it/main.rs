@@ -30,6 +30,7 @@ mod test_make_inputs;
 mod test_matrix;
 mod test_mended;
 mod test_mutation;
+mod test_numeric_cases;
 mod test_pilot;
 mod test_proposal;
 mod test_protected;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::conflict::{Clash, ClashKind, Overdue};
+use landfall_model::convergence::DIRECTIONS_MAX;
 use landfall_model::gate::{GateReport, Outcome};
 use landfall_model::objective::{Item, Requirement, Split, Weight};
 use landfall_model::plan::{Outline, PlanStep};
@@ -1826,8 +1827,10 @@ impl Sim {
         // A person's retry lifts those that were tried when no direction was left.
         let tried: Vec<BTreeSet<u32>> =
             staged.barred_directions().iter().map(|it| it.focus.iter().copied().collect()).collect();
-        let again = (1..tried.len()).find(|at| tried[..*at].contains(&tried[*at]));
-        self.demand(again.is_none(), || format!("{}: a direction was taken again: {tried:?}", task.id));
+        let often = tried.iter().find(|it| tried.iter().filter(|other| other == it).count() > DIRECTIONS_MAX);
+        self.demand(often.is_none(), || {
+            format!("{}: more directions than {DIRECTIONS_MAX} were taken for {often:?}: {tried:?}", task.id)
+        });
     }
 
     /// A resumed session that crashed the agent before it said a word is not resumed again.

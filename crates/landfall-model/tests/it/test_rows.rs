@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use landfall_model::audit::{Extent, budget};
-use landfall_model::convergence::Progress;
+use landfall_model::audit::{Extent, budget, rounds_of};
+use landfall_model::convergence::{DIRECTIONS_MAX, Progress};
 use landfall_model::gate::Outcome;
 use landfall_model::objective::{Item, Requirement, Split, Weight};
 use landfall_model::plan::{Outline, PlanStep};
@@ -13,8 +13,8 @@ use landfall_model::review::{Said, Severity};
 use landfall_model::score::{Covered, Judgement, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
-    Digest, Doing, EndCode, EndKind, Event, Flow, FlowChange, News, OwnLimits, State, Status, StepName,
-    StepResult, Stop, Style, Task, TaskId, TaskSpec, Timestamp, Wait,
+    Digest, Doing, EndCode, EndKind, Event, Flow, FlowChange, News, OwnLimits, Said as SignalSaid, Signal,
+    State, Status, StepName, StepResult, Stop, Style, Task, TaskId, TaskSpec, Timestamp, Wait,
 };
 
 use crate::flows_used::{ask, lifecycle, loops, on, stages, step, watches};
@@ -25,13 +25,13 @@ use crate::story::{
 };
 
 /// A task of three requirements, by the words of its criteria.
-fn begun(flow: Arc<Flow>) -> Scene {
+pub fn begun(flow: Arc<Flow>) -> Scene {
     let mut spec = TaskSpec::new("a task").expect("a title");
     spec.criteria = ["it greets", "it asks", "it leaves"].map(str::to_owned).into();
     added(flow, spec)
 }
 
-fn added(flow: Arc<Flow>, spec: TaskSpec) -> Scene {
+pub fn added(flow: Arc<Flow>, spec: TaskSpec) -> Scene {
     let mut scene = Scene::new(flow);
     scene.task = Task::added(TaskId(1), spec.clone(), Timestamp(0));
     scene.journal = vec![(Timestamp(0), Event::Added { spec })];
@@ -40,7 +40,7 @@ fn added(flow: Arc<Flow>, spec: TaskSpec) -> Scene {
 
 /// Plays lines, none of which is refused.
 #[track_caller]
-fn play(scene: &mut Scene, lines: impl IntoIterator<Item = Line>) {
+pub fn play(scene: &mut Scene, lines: impl IntoIterator<Item = Line>) {
     let mut told = Vec::new();
     for line in lines {
         told.extend(scene.play(&line));
@@ -54,7 +54,7 @@ fn tell_of(scene: &mut Scene, line: &Line) -> String {
 }
 
 /// A run that leaves a plan, another one each time.
-fn plans() -> Line {
+pub fn plans() -> Line {
     but("a plan", says_complete(), |run| {
         let text = format!("plan {}", run.iteration);
         run.evidence.papers.push((PLAN.to_owned(), Digest::new(&text)));
@@ -69,7 +69,7 @@ fn plans() -> Line {
 }
 
 /// A judge with these scores, and how far R1 to R3 are covered, in quarters.
-fn judges(scores: u32, quarters: [u32; 3]) -> Line {
+pub fn judges(scores: u32, quarters: [u32; 3]) -> Line {
     but(format!("judge {scores} {quarters:?}"), says_nothing(), move |run| {
         run.evidence.head_after.clone_from(&run.evidence.head_before);
         let covered = |(number, quarter): (u32, &u32)| Covered {
@@ -85,20 +85,27 @@ fn judges(scores: u32, quarters: [u32; 3]) -> Line {
     })
 }
 
-const NOTHING: [u32; 3] = [0, 0, 0];
+pub const NOTHING: [u32; 3] = [0, 0, 0];
+
+/// A run that says that reality and plan part.
+pub fn asks_for_a_look() -> Line {
+    but("asks for a look", says_nothing(), |run| {
+        run.seen.push(Signal::Said(SignalSaid::Check("it differs".to_owned())));
+    })
+}
 
 /// From the plan to its execution.
-fn planned() -> Vec<Line> {
+pub fn planned() -> Vec<Line> {
     vec![granted(), workspace(), plans(), granted(), workspace(), judges(900, NOTHING)]
 }
 
 /// Executed, verified, and with the judge.
-fn executed() -> Vec<Line> {
+pub fn executed() -> Vec<Line> {
     vec![granted(), workspace(), says_complete(), granted(), passes(), granted(), workspace()]
 }
 
 /// A whole stage that is accepted with this coverage, and measured.
-fn stage(quarters: [u32; 3]) -> Vec<Line> {
+pub fn stage(quarters: [u32; 3]) -> Vec<Line> {
     let mut lines = planned();
     lines.extend(executed());
     lines.extend([judges(900, quarters), granted()]);
@@ -106,7 +113,7 @@ fn stage(quarters: [u32; 3]) -> Vec<Line> {
 }
 
 /// A task whose objective is confirmed.
-fn confirmed() -> Scene {
+pub fn confirmed() -> Scene {
     let mut scene = begun(stages());
     play(&mut scene, [granted(), answers("OK")]);
     scene
@@ -129,20 +136,20 @@ fn is_ended(scene: &Scene, kind: EndKind) -> bool {
 }
 
 #[track_caller]
-fn check_ended(scene: &Scene, kind: EndKind, code: EndCode) {
+pub fn check_ended(scene: &Scene, kind: EndKind, code: EndCode) {
     let State::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
     assert_eq!((ending.kind, ending.code), (kind, code), "{}", ending.detail);
 }
 
 /// The step that comes next.
-fn next(scene: &Scene) -> &str {
+pub fn next(scene: &Scene) -> &str {
     match &scene.task.state {
         State::Ready { next: Some(step), .. } => step.as_str(),
         other => panic!("nothing comes next: {other:?}"),
     }
 }
 
-fn stages_of(scene: &Scene) -> Vec<(u32, u32)> {
+pub fn stages_of(scene: &Scene) -> Vec<(u32, u32)> {
     scene.task.staged.stages.iter().map(|stage| (stage.number, stage.convergence)).collect()
 }
 
@@ -266,7 +273,7 @@ fn c18_edge_24_no_clock_runs_while_a_person_thinks_about_the_objective() {
     play(&mut scene, [Line::Wait(30 * 24 * 3_600_000)]);
     assert!(tell_of(&mut scene, &due()).contains('✗'));
     // Other words than a yes are words about the objective, and do not begin the work.
-    play(&mut scene, [answers("continue")]);
+    play(&mut scene, [answers("it sings, too")]);
     assert_eq!(next(&scene), "target");
     assert!(scene.task.staged.objective.as_ref().is_some_and(|it| !it.is_confirmed()));
 }
@@ -365,7 +372,7 @@ fn c43_past_its_fixes_a_stage_is_given_up_if_there_is_one_before_it_and_else_it_
     let mut second = confirmed();
     play(&mut second, stage([4, 0, 0]));
     sent_back(&mut second);
-    assert_eq!(next(&second), "plan");
+    assert_eq!(next(&second), "re-plan", "in phase re-planning");
     let given_up: Vec<u32> = second.task.staged.exclusions.iter().map(|it| it.stage).collect();
     assert_eq!((given_up.as_slice(), stages_of(&second)), (&[2][..], vec![(1, 3_333)]));
     assert_eq!(second.task.restart.as_ref(), Some(&second.task.staged.stages[0].commit));
@@ -620,43 +627,36 @@ fn a_finding_with_a_test_is_open_until_it_was_red_and_is_green() {
     assert_eq!((next(&scene), left.as_slice()), ("converge", &[Of::Finding(1)][..]));
 }
 
+/// The work is as large as this.
+pub fn sized(extent: Extent) -> Line {
+    let Line::News(name, make) = passes() else { panic!("it is news") };
+    line(name, move |scene| match make(scene) {
+        News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, .. } => {
+            let extent = Some(extent);
+            News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, extent }
+        }
+        other => panic!("nothing was checked: {other:?}"),
+    })
+}
+
 #[test]
-fn a_large_change_may_go_back_more_often() {
-    let sized = |extent: Extent| {
-        let Line::News(name, make) = passes() else { panic!("it is news") };
-        line(name, move |scene| match make(scene) {
-            News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, .. } => {
-                News::Checked {
-                    attempt,
-                    head,
-                    leftovers,
-                    report,
-                    concerns,
-                    evidence,
-                    proofs,
-                    extent: Some(extent),
-                }
-            }
-            other => panic!("nothing was checked: {other:?}"),
-        })
-    };
-    let rounds = |extent: Extent| {
+fn the_size_of_a_change_gives_its_judge_more_rounds_and_its_work_no_more_retries() {
+    let refused = |extent: Extent| {
         let mut scene = confirmed();
         play(&mut scene, planned());
-        let mut rounds = 0;
+        let mut judged = 0;
         while !scene.task.is_over() {
             play(&mut scene, [granted(), workspace(), says_complete(), granted(), sized(extent)]);
             play(&mut scene, [granted(), workspace(), judges(550, [2, 0, 0])]);
-            rounds += 1;
+            judged += 1;
         }
-        let flow = stages();
-        let (taken, max) = budget(&scene.task, &flow).expect("a judge looks at the end");
-        assert_eq!((taken, max + 1), (max, rounds));
-        rounds
+        check_ended(&scene, EndKind::Failed, EndCode::EdgeLimit);
+        assert_eq!(budget(&scene.task, &stages()), Some((3, 3)));
+        (judged, rounds_of(&scene.task))
     };
-    assert_eq!(rounds(Extent { files: 1, lines: 10, dirs: 1 }), 4, "what the flow says");
-    assert_eq!(rounds(Extent { files: 20, lines: 500, dirs: 3 }), 8);
-    assert_eq!(rounds(Extent { files: 900, lines: 90_000, dirs: 80 }), 10);
+    assert_eq!(refused(Extent { files: 1, lines: 10, dirs: 1 }), (4, 3));
+    assert_eq!(refused(Extent { files: 11, lines: 100, dirs: 2 }), (4, 5));
+    assert_eq!(refused(Extent { files: 900, lines: 90_000, dirs: 80 }), (4, 10));
 }
 
 #[test]
@@ -696,7 +696,13 @@ fn when_no_direction_is_left_the_branch_is_back_at_its_stage_and_a_retry_takes_a
     play(&mut scene, [granted(), answers("OK")]);
     play(&mut scene, stage([2, 0, 0]));
     let accepted = scene.task.staged.stages[0].commit.clone();
-    play(&mut scene, stage([2, 0, 0]));
+    for direction in 1..=DIRECTIONS_MAX {
+        assert!(!scene.task.is_over(), "one requirement may be tried in several directions");
+        play(&mut scene, stage([2, 0, 0]));
+        assert_eq!(scene.task.staged.exclusions.len(), direction);
+    }
+    let directions: Vec<&str> = scene.task.staged.exclusions.iter().map(|it| it.direction.as_str()).collect();
+    assert!(directions.iter().all(|it| it.starts_with("stage 2 for R1: a step; a step")), "{directions:?}");
     check_ended(&scene, EndKind::Blocked, EndCode::DirectionsUsedUp);
     let State::Ended(ending) = &scene.task.state else { panic!("it ended") };
     let back = format!("the branch is back at the end of stage 1 ({})", accepted.short());
@@ -706,8 +712,8 @@ fn when_no_direction_is_left_the_branch_is_back_at_its_stage_and_a_retry_takes_a
 
     play(&mut scene, [retry()]);
     let focus = scene.task.staged.focus.clone().map(|focus| (focus.number, focus.requirements));
-    assert_eq!((next(&scene), focus), ("plan", Some((2, vec![1]))));
-    assert_eq!(scene.task.staged.exclusions.len(), 1, "its planner is told what was tried");
+    assert_eq!((next(&scene), focus), ("re-plan", Some((2, vec![1]))));
+    assert_eq!(scene.task.staged.exclusions.len(), DIRECTIONS_MAX, "its planner is told what was tried");
     play(&mut scene, stage([4, 0, 0]));
     assert_eq!(stages_of(&scene), [(1, 5_000), (2, 10_000)]);
 }
@@ -716,7 +722,8 @@ fn when_no_direction_is_left_the_branch_is_back_at_its_stage_and_a_retry_takes_a
 fn imported_in_review() -> Scene {
     let attempt = landfall_model::Attempt::default();
     let paper = Digest::new("plan");
-    let planned = StagedEvent::Planned { attempt, paper, steps: 2, covers: Vec::new() };
+    let planned =
+        StagedEvent::Planned { attempt, paper, steps: 2, covers: Vec::new(), approach: String::new() };
     let directed = Event::Directed { step: StepName::new("exec"), alone: false };
     begun(lifecycle()).with(Event::Staged(planned)).with(directed)
 }
@@ -785,4 +792,62 @@ fn an_agent_with_a_loop_of_its_own_is_not_started_in_a_flow_of_several_steps() {
     scene.flow = watches();
     play(&mut scene, [retry(), granted(), workspace(), says_complete()]);
     assert_eq!(next(&scene), "verify");
+}
+
+#[test]
+fn only_continue_shows_the_objective_again_and_changes_nothing() {
+    for words in ["continue", "Go on.", "继续"] {
+        let mut scene = begun(stages());
+        play(&mut scene, [granted()]);
+        let (journal, objective) = (scene.journal.len(), scene.task.staged.objective.clone());
+        play(&mut scene, [answers(words)]);
+        let asked = matches!(&scene.task.state, State::Waiting { wait: Wait::Question { .. }, .. });
+        assert!(asked, "{words}: {:?}", scene.task.state);
+        let told: Vec<&Event> = scene.journal[journal..].iter().map(|(_, event)| event).collect();
+        assert!(told.iter().any(|event| **event == Event::Staged(StagedEvent::ObjectiveShown)), "{told:?}");
+        assert!(
+            !told.iter().any(|event| matches!(event, Event::Messaged { .. })),
+            "no agent hears it: {told:?}"
+        );
+        let items =
+            |it: &Option<landfall_model::objective::Objective>| it.as_ref().map(|it| it.items.clone());
+        assert_eq!(items(&scene.task.staged.objective), items(&objective));
+    }
+}
+
+#[test]
+fn who_asks_for_research_has_the_agent_told_its_three_passes() {
+    let mut scene = begun(stages());
+    play(&mut scene, [granted(), answers("Help me research how others greet")]);
+    let told: Vec<&str> = scene
+        .journal
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::Messaged { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(["O1", "O2", "O3"].iter().all(|pass| told[0].contains(pass)), "{told:?}");
+    assert!(told[1].contains("how others greet"));
+}
+
+#[test]
+fn three_steps_without_a_check_that_turns_green_bring_a_judge() {
+    let steps = |done: u32| {
+        but(format!("{done} steps"), says_nothing(), move |run| {
+            run.seen.push(Signal::Said(SignalSaid::Step(done)));
+        })
+    };
+    let mut scene = confirmed();
+    play(
+        &mut scene,
+        [granted(), workspace(), plans_with_checks(), granted(), workspace(), judges(900, NOTHING)],
+    );
+    play(&mut scene, [granted(), workspace(), steps(3)]);
+    assert!(scene.task.staged.proof_anomaly().is_some_and(|it| it.contains("last 3 steps")));
+    let green = (Of::Step(1), Some(Colour::Red), Colour::Green);
+    assert_eq!(next(&scene), "verify-mid");
+    play(&mut scene, [granted(), proves([green])]);
+    assert_eq!(scene.task.staged.proof_anomaly(), None, "one turned green");
 }

@@ -110,6 +110,7 @@ fn judged(result: StepResult, head: &str) -> Judged {
         result,
         reasons: Vec::new(),
         coverage: Coverage::new(),
+        findings: Vec::new(),
         at: Timestamp(0),
     }
 }

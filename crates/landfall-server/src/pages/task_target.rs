@@ -180,7 +180,7 @@ fn judged(now_ms: i64, it: &JudgementLine) -> Judged {
         tone,
         composite: it.composite.map(|it| format!("{it:.3}")).unwrap_or_default(),
         scores: it.scores.iter().map(|it| (words::line(&it.code), two(it.score))).collect(),
-        reasons: it.reasons.iter().map(|it| words::line(it)).collect(),
+        reasons: it.reasons.iter().chain(&it.findings).map(|it| words::line(it)).collect(),
     }
 }
 

@@ -720,8 +720,20 @@ fn staged_facts(facts: &mut Facts) {
     staged(StagedEvent::ObjectiveShown);
     staged(StagedEvent::ObjectiveConfirmed);
     staged(StagedEvent::StageBegan { number: 1, focus: vec![3, 2] });
-    staged(StagedEvent::Planned { attempt, paper: Digest::new("aa"), steps: 4, covers: vec![2, 3] });
-    staged(StagedEvent::Planned { attempt, paper: Digest::new("bb"), steps: 0, covers: Vec::new() });
+    staged(StagedEvent::Planned {
+        attempt,
+        paper: Digest::new("aa"),
+        steps: 4,
+        covers: vec![2, 3],
+        approach: String::new(),
+    });
+    staged(StagedEvent::Planned {
+        attempt,
+        paper: Digest::new("bb"),
+        steps: 0,
+        covers: Vec::new(),
+        approach: String::new(),
+    });
     staged(StagedEvent::PapersKept { attempt, papers: vec![("notes.md".to_owned(), Digest::new("cc"))] });
     staged(StagedEvent::Advanced { attempt, done: 2 });
     for (number, impact) in (1..).zip(Impact::ALL) {
@@ -741,6 +753,7 @@ fn staged_facts(facts: &mut Facts) {
             result: checkpoint.passes_as(),
             reasons: if whole { Vec::new() } else { vec!["too \"thin\"".to_owned()] },
             coverage: if whole { BTreeMap::from([(2, 750), (3, 1000)]) } else { BTreeMap::new() },
+            findings: Vec::new(),
             at: Timestamp(7),
         };
         staged(StagedEvent::Judged { attempt, judged });

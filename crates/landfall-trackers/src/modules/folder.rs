@@ -13,6 +13,7 @@ use super::metadata::{Form, Metadata};
 use super::problem::{FormatError, Unread};
 use super::target::Target;
 use super::text::is_name;
+use super::type_profile::TYPE_PROFILE;
 use super::write::{Applied, FileError, Write, apply_in, below, digest, read_below};
 
 /// What sort of folder it is.
@@ -274,7 +275,7 @@ pub const FILES: &[&str] = &[
     ".summary.md",
     ".report.md",
     ".auto-timeline.md",
-    ".type-profile.md",
+    TYPE_PROFILE,
     ".exclusions.md",
     ".tmp-annotations.json",
 ];

@@ -1,11 +1,13 @@
 //! A module as a task: what it wants, what it needs, where it begins.
 
+use landfall_model::tune::{self, Adaptation};
 use landfall_model::{SpecError, Tag, TaskSpec};
 use thiserror::Error;
 
 use super::folder::Seen;
 use super::problem::Unread;
 use super::record::{Need, Phase, Status};
+use super::type_profile::{self, TYPE_PROFILE};
 
 /// What a module asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +64,13 @@ pub fn wanted(seen: &Seen) -> Result<Wanted, NoTask> {
         true => format!("R{}: {}", it.r, it.text),
         false => format!("R{}: {} ({})", it.r, it.text, it.criteria),
     }));
-    for word in &module.tags {
+    // The type and the type profile set the numbers of its checks: tags say so where a person can read and change them.
+    let kinds =
+        tune::words(&[&module.kind]).into_iter().map(|word| format!("type:{}", word.replace(' ', "-")));
+    let profile = seen.text(TYPE_PROFILE).unwrap_or_default();
+    let numbers = type_profile::adaptations(&profile).into_iter().map(Adaptation::tag);
+    let own = module.tags.iter().filter(|tag| !tag.starts_with("type:") || module.kind.is_empty());
+    for word in own.cloned().chain(kinds).chain(numbers) {
         match word.parse::<Tag>() {
             Ok(tag) => {
                 spec.tags.insert(tag);

@@ -136,6 +136,14 @@ fn text(target: &Target) -> String {
             ));
         }
     }
+    if !target.thresholds.is_empty() {
+        let all: Vec<String> = target
+            .thresholds
+            .iter()
+            .map(|it| format!("{} {:.2} ({})", escape_line(&it.step), it.threshold, it.checkpoint))
+            .collect();
+        text.push_str(&format!("\nthresholds in force: {}\n", all.join(", ")));
+    }
     if !target.judgements.is_empty() {
         text.push_str("\njudgements, the latest last\n");
         for it in &target.judgements {
@@ -151,6 +159,9 @@ fn text(target: &Target) -> String {
             ));
             for reason in &it.reasons {
                 text.push_str(&format!("      {}\n", escape_line(reason)));
+            }
+            for finding in &it.findings {
+                text.push_str(&format!("      found: {}\n", escape_line(finding)));
             }
         }
     }

@@ -279,14 +279,16 @@ in_styles!(behaviour_19_stages_converge_until_the_objective_is_met: fresh, sessi
 fn behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_taken_again(style: Style) {
     let scratch = staged(
         style,
-        &["it greets", "it leaves"],
+        &["it greets"],
         &[
-            plans("plan", "one", 1, "Covers: R1, R2"),
+            plans("plan", "one", 1, "Covers: R1"),
             says("check-plan", GOOD),
+            plans("re-plan", "another", 1, "Covers: R1"),
+            says("check-re-plan", GOOD),
             works("exec", "one.txt", "\"complete\""),
             works("exec", "bad.txt", "\"complete\""),
             works("exec", "worse.txt", "\"complete\""),
-            says("check-exec", &covers(&[(1, 0.5), (2, 0.5)])),
+            says("check-exec", &covers(&[(1, 0.5)])),
         ],
     );
     scratch.landfall(&["run"]);
@@ -295,8 +297,8 @@ fn behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_t
     let log = log(&scratch, "T1");
     assert!(log.contains("convergence went from 0.5000 to 0.5000: the stage is rolled back"), "{log}");
     assert!(
-        log.contains("stage 2 for R1, R2 is given up") && log.contains("stage 2 begins, for R1\n"),
-        "{log}"
+        log.contains("stage 2 for R1: ") && log.matches("stage 2 begins, for R1").count() >= 3,
+        "one requirement is tried in several directions: {log}"
     );
     let why = scratch.why("T1");
     assert!(

@@ -80,6 +80,8 @@ fn c22_edge_15_a_stage_that_is_given_up_is_kept_under_a_ref_and_only_its_own_bra
             works("exec", "one.txt", "\"complete\""),
             works("exec", "bad.txt", "\"complete\""),
             works("exec", "good.txt", "\"complete\""),
+            plans("re-plan", "another", 1, "Covers: R1, R2"),
+            says("check-re-plan", GOOD),
             says("check-exec", &covers(&[(1, 0.5), (2, 0.5)])),
             says("check-exec", &covers(&[(1, 0.5), (2, 0.5)])),
             says("check-exec", &covers(&[(1, 1.0), (2, 1.0)])),

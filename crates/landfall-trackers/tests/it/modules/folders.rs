@@ -195,6 +195,31 @@ fn a_module_becomes_the_words_of_a_task() {
 }
 
 #[test]
+fn the_type_of_a_module_and_its_type_profile_become_tags_that_set_its_checks() {
+    let project = tempfile::tempdir().expect("a scratch folder");
+    let place = module(
+        project.path(),
+        Form::IndexJson,
+        br#"{"status": "draft", "type": "software|ml", "tags": ["a"]}"#,
+    );
+    let profile =
+        "# Profile\n\n## Auto Adaptation\n\n- thresholds: 0.60/0.55/0.65\n- mid_exec_check_interval: 5\n";
+    put(project.path(), "AiTasks/m/.type-profile.md", profile);
+    let task = wanted(&read(&place).expect("read")).expect("it is a task");
+    let tags: Vec<&str> = task.spec.tags.iter().map(|tag| tag.as_str()).collect();
+    let expected = [
+        "a",
+        "interval:5",
+        "threshold:mid-exec:0.550",
+        "threshold:post-exec:0.650",
+        "threshold:post-plan:0.600",
+        "type:ml",
+        "type:software",
+    ];
+    assert_eq!(tags, expected);
+}
+
+#[test]
 fn every_fixture_in_a_folder_is_a_task_or_says_why_not() {
     for (folder, form) in FORMS {
         for (name, bytes) in fixtures(folder) {
