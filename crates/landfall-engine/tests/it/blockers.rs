@@ -36,7 +36,7 @@ impl Board {
 
     fn issue(&self, title: &str, body: &str) -> IssueNumber {
         let new = NewIssue {
-            marker: Marker::new(&format!("test/{title}")).expect("a key"),
+            marker: Marker::new(&format!("test/{}", title.to_lowercase())).expect("a key"),
             title: Title::of(title),
             body: body.to_owned(),
             labels: BTreeSet::new(),

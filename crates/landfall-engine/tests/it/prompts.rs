@@ -233,7 +233,7 @@ fn a_slip_in_a_template_is_found_when_it_is_loaded() {
         "{% if zzzzzzzz %}x{% endif %}\n",
         expect![[r#"
             work.md:1: undefined value, in `{% if zzzzzzzz %}x{% endif %}`
-            hint: known names: task, title, body, criteria, iteration, iterations_max, attempt, step, workspace, branch, base, feedback, verify_commands, outputs, tag, source, past, discoveries, resumed, compact, module, next, moved, findings, since, fork, backlog, rules, papers, has_papers, checkpoint, stage, requirements, refinements, steps, steps_done, proofs, every, red, issue, spec, lens, handoff, handed_by, gaps, hand_on
+            hint: known names: task, title, body, criteria, iteration, iterations_max, attempt, step, workspace, branch, base, feedback, verify_commands, outputs, tag, source, past, discoveries, resumed, compact, module, next, moved, findings, since, fork, backlog, rules, papers, has_papers, checkpoint, stage, requirements, refinements, steps, steps_done, proofs, every, rounds, red, issue, spec, lens, handoff, handed_by, gaps, hand_on
         "#]],
     );
     refuses(
