@@ -45,7 +45,7 @@ const GATES: [Gate; 8] = [
         name: "string comparisons per 1,000 lines",
         limit: 2.2,
         target: 0.6,
-        measure: |figures| figures.per_thousand(figures.text_comparisons),
+        measure: |figures| figures.per_thousand(figures.text_comparisons.len()),
     },
     Gate { name: "Mutex and RwLock", limit: 54.0, target: 25.0, measure: |figures| count(figures.locks()) },
     Gate {
@@ -89,7 +89,7 @@ struct Figures {
     functions: usize,
     one_word_functions: usize,
     closures_over_it: usize,
-    text_comparisons: usize,
+    text_comparisons: Vec<String>,
     comments: usize,
     short_docs: usize,
     locks_by_owner: BTreeMap<String, usize>,
@@ -130,7 +130,7 @@ impl Figures {
         self.functions += functions().count();
         self.one_word_functions += functions().filter(|item| is_one_word(&item.name)).count();
         self.closures_over_it += file.closures_over_it;
-        self.text_comparisons += file.text_comparisons;
+        self.text_comparisons.extend(file.text_comparisons.iter().map(|line| file.place(*line)));
         self.dropped_calls += file.dropped_calls;
         for (owner, locks) in &file.locks_by_owner {
             *self.locks_by_owner.entry(format!("{owner} ({})", file.path)).or_default() += locks;
@@ -205,6 +205,7 @@ fn list(figures: &Figures) {
     let repeated =
         figures.repeated_types.iter().map(|(name, places)| format!("{name}: {}", places.join(", ")));
     print("Type names declared more than once", repeated.collect());
+    print("String comparisons", figures.text_comparisons.clone());
     let locks = figures.locks_by_owner.iter().map(|(owner, locks)| format!("{owner}: {locks}"));
     print("Locks", locks.collect());
     print("Mutable statics", figures.mutable_statics.clone());

@@ -67,7 +67,8 @@ pub struct SourceFile {
     pub comments: usize,
     pub short_docs: usize,
     pub closures_over_it: usize,
-    pub text_comparisons: usize,
+    /// Lines that compare something with a text written there.
+    pub text_comparisons: Vec<usize>,
     pub dropped_calls: usize,
     pub locks_by_owner: BTreeMap<String, usize>,
     pub mutable_statics: Vec<(String, usize)>,
@@ -510,7 +511,7 @@ fn count_tokens(file: &mut SourceFile, stream: &TokenStream) {
                 let is_comparison = is_sign(next, '=');
                 let sides = [before, trees.get(at + 2)];
                 if is_comparison && sides.iter().any(|side| is_text(*side)) {
-                    file.text_comparisons += 1;
+                    file.text_comparisons.push(punct.span().start().line);
                 }
             }
             TokenTree::Punct(_) | TokenTree::Literal(_) => {}
@@ -563,7 +564,7 @@ mod tests {
             file.comments,
             file.short_docs,
             file.closures_over_it,
-            file.text_comparisons,
+            file.text_comparisons.len(),
             file.dropped_calls,
         ];
         assert_eq!(counts, [16, 1, 1, 1, 1, 1]);
