@@ -1,5 +1,6 @@
 //! Agents: which there are, what a profile would run, what they used.
 
+use landfall_facts::Scope;
 use serde::{Deserialize, Serialize};
 
 /// Asks which agents there are.
@@ -213,7 +214,8 @@ impl CostFrom {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetLine {
     /// Whose: `attempt`, `task`, `run` or `day`.
-    pub scope: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub scope: Scope,
     /// What is counted.
     pub of: BudgetOf,
     /// How much is used: dollars, tokens, turns, or milliseconds.
@@ -242,7 +244,8 @@ pub enum BudgetOf {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpendingLine {
     /// Where: `run` or `day`.
-    pub scope: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub scope: Scope,
     /// On this.
     pub usage: Usage,
     /// Working time of agents.

@@ -1,5 +1,8 @@
 //! What drives the backlog: who picks tasks, pauses, sprints, the landing queue, reviews and checkpoints.
 
+use landfall_facts::pilot::{PauseWhy, PilotPhase};
+use landfall_facts::queue::HoldWhy;
+use landfall_facts::sprint::{SprintFate, SprintStage};
 use serde::{Deserialize, Serialize};
 
 use crate::{Mode, Outcome, RunId, SprintId, Status, TaskId};
@@ -32,7 +35,8 @@ pub struct Pilot {
     /// Who picks.
     pub mode: Mode,
     /// `idle`, `running`, `paused`, `waiting for you` or `completed`.
-    pub phase: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub phase: PilotPhase,
     /// Why nothing begins, if it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<PauseLine>,
@@ -55,7 +59,8 @@ pub struct Pilot {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PauseLine {
     /// `person`, `failures` or `sprint-error`.
-    pub why: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub why: PauseWhy,
     /// In words.
     pub reason: String,
     /// Since then.
@@ -188,7 +193,8 @@ pub struct SprintReport {
     /// What it was to be.
     pub plan: SprintPlan,
     /// `running`, `paused`, `completing` or `over`.
-    pub phase: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub phase: SprintStage,
     /// Whether a run of it is under way.
     pub driven: bool,
     /// Why it is paused, or how it ended, in words.
@@ -252,7 +258,8 @@ pub struct SprintTask {
     /// What it is called.
     pub title: String,
     /// `open`, `landed`, `failed`, `timeout`, `blocked` or `cancelled`.
-    pub fate: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub fate: SprintFate,
     /// Where it is now.
     pub status: Status,
     /// When it first began in the sprint.
@@ -310,7 +317,8 @@ pub struct SprintRecord {
     /// What it wanted.
     pub target: SprintTarget,
     /// `running`, `paused`, `completing` or `over`.
-    pub phase: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub phase: SprintStage,
     /// How it ended: `goal`, `nothing-left`, `cancelled` or `spent`.
     pub end: Option<String>,
     /// How many tasks it began.
@@ -465,7 +473,8 @@ pub struct BatchLook {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HoldLine {
     /// `gate`, `runaway`, `machine`, `person`, `rewritten` or `deleted`.
-    pub why: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub why: HoldWhy,
     /// In words.
     pub reason: String,
     /// Since then.

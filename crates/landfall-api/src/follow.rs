@@ -1,5 +1,6 @@
 //! Issues that are followed: from what is asked for to what became of each.
 
+use landfall_facts::issue::IssueStanding;
 use serde::{Deserialize, Serialize};
 
 use crate::{HaulId, IssueNumber, RunOutcome, Size, TaskId};
@@ -163,7 +164,8 @@ pub struct IssueSummary {
     /// Its task.
     pub task: TaskId,
     /// How it stands: `complete`, `partial`, `stopped`, `needs-person`, `waits` or `under-way`.
-    pub stand: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub stand: IssueStanding,
     /// The same in a line.
     pub banner: String,
     /// The way it took, in words.

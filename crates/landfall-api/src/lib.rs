@@ -1,7 +1,7 @@
 //! The wire: what a client asks the engine and what it answers.
 //!
-//! The types here are the wire's own, with a version, and depend on nothing else of ours. Whoever holds the engine
-//! writes the conversions out. One line in [`operation`] makes an operation; [`Service`] is what the engine
+//! The types here are the wire's own, with a version. The words of small enums are those of `landfall-facts`: the journal, the wire
+//! and the pages use the same ones. Whoever holds the engine writes the conversions out. One line in [`operation`] makes an operation; [`Service`] is what the engine
 //! implements, [`Ask`] is how a client reads best, and [`socket`] carries both between processes.
 //!
 //! Moments are Unix milliseconds and end in `_ms`, as durations do. Text that came from tasks or agents is as they
@@ -47,6 +47,13 @@ mod stats;
 mod task;
 pub mod taskfile;
 mod verification;
+
+pub use landfall_facts::driving::TaskActivity;
+pub use landfall_facts::issue::IssueStanding;
+pub use landfall_facts::pilot::{PauseWhy, PilotPhase};
+pub use landfall_facts::queue::HoldWhy;
+pub use landfall_facts::sprint::{SprintFate, SprintStage};
+pub use landfall_facts::{Scope, WaitOwner};
 
 pub use access::{AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, SessionList, SessionOf};
 pub use action::{Action, Fill};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use landfall_facts::driving::TaskActivity;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -128,7 +129,8 @@ pub struct ActiveLine {
     /// The step of its flow.
     pub step: String,
     /// What is being done, in a word or two.
-    pub doing: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub doing: TaskActivity,
     /// The iteration of the agent, counted from 1; 0 before the first.
     pub iteration: u32,
     /// How many there may be.

@@ -749,7 +749,7 @@ impl Watch {
                 task: task.id.to_string(),
                 title: task.spec.title.clone(),
                 step: step.as_str().to_owned(),
-                doing: tasks::doing_word(doing).to_owned(),
+                doing: tasks::activity(doing).word().to_owned(),
                 iteration: tasks::iteration(task),
                 iterations_max: task.limits.iterations_max,
                 elapsed_ms: tasks::elapsed_ms(task, now_ms),

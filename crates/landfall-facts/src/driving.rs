@@ -17,6 +17,32 @@ pub struct Driving {
 }
 
 words! {
+    /// What is being done about a task that is being worked on.
+    pub enum TaskActivity {
+        /// Its folder is made.
+        Preparing = "preparing",
+        /// Its agent works.
+        Working = "working",
+        /// Its agent is being ended.
+        Stopping = "stopping",
+        /// Its work is verified.
+        Verifying = "verifying",
+        /// It waits in the landing queue.
+        InLine = "in line",
+        /// It lands.
+        Landing = "landing",
+        /// It tells others how it ended.
+        Reporting = "reporting",
+        /// It exchanges something with the tracker.
+        WithTracker = "with the tracker",
+        /// A failure of it is being mended.
+        Recovering = "recovering",
+        /// No engine drives it.
+        Stopped = "stopped",
+    }
+}
+
+words! {
     /// How an agent is driven from one run to the next.
     #[derive(Default)]
     pub enum Style {

@@ -7,6 +7,38 @@ use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
 words! {
+    /// What became of an issue, in a word.
+    pub enum IssueStanding {
+        /// Everything holds.
+        Complete = "complete",
+        /// It landed; something is left for a person, or for another time.
+        Partial = "partial",
+        /// It ended in a phase without success.
+        Stopped = "stopped",
+        /// It failed as often as is allowed: only a person can go on.
+        NeedsPerson = "needs-person",
+        /// It waits.
+        Waits = "waits",
+        /// It goes on with the next run.
+        UnderWay = "under-way",
+    }
+}
+
+impl IssueStanding {
+    /// Whether it gave up.
+    #[must_use]
+    pub const fn has_stopped(self) -> bool {
+        matches!(self, Self::Stopped | Self::NeedsPerson)
+    }
+
+    /// Whether nothing more happens to it by itself.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Complete | Self::Partial) || self.has_stopped()
+    }
+}
+
+words! {
     /// Where an issue stands, in the word of its `phase/*` label.
     pub enum Phase {
         /// Somebody knows what it is.

@@ -65,4 +65,4 @@ pub use sprint::SprintId;
 pub use stride::Stride;
 pub use touch::Touch;
 pub use verdict::Verdict;
-pub use wait::{Turn, Wait};
+pub use wait::{Turn, Wait, WaitOwner};

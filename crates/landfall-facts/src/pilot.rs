@@ -28,6 +28,24 @@ words! {
     }
 }
 
+words! {
+    /// Where the drive of the backlog is.
+    #[derive(Default)]
+    pub enum PilotPhase {
+        /// No run is under way.
+        #[default]
+        Idle = "idle",
+        /// Slots are filled.
+        Running = "running",
+        /// Iterations end and nothing new begins.
+        Paused = "paused",
+        /// A person picks the next task.
+        WaitingUser = "waiting for you",
+        /// There was nothing left to do.
+        Completed = "completed",
+    }
+}
+
 /// One fact about the drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PilotEvent {

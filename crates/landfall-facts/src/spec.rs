@@ -28,12 +28,6 @@ words! {
     }
 }
 
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
 impl FromStr for Size {
     type Err = SpecError;
 

@@ -123,6 +123,38 @@ words! {
     }
 }
 
+words! {
+    /// Where a sprint is, in a word.
+    pub enum SprintStage {
+        /// Tasks start.
+        Running = "running",
+        /// Nothing new begins until it goes on.
+        Paused = "paused",
+        /// It has what it wanted; what is under way is finished.
+        Completing = "completing",
+        /// It is over.
+        Over = "over",
+    }
+}
+
+words! {
+    /// How a task of a sprint stands.
+    pub enum SprintFate {
+        /// Being worked on, or waiting.
+        Open = "open",
+        /// It landed.
+        Landed = "landed",
+        /// It gave up.
+        Failed = "failed",
+        /// It ran out.
+        Timeout = "timeout",
+        /// It is blocked.
+        Blocked = "blocked",
+        /// A person wants it no more.
+        Cancelled = "cancelled",
+    }
+}
+
 /// One fact about sprints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SprintEvent {

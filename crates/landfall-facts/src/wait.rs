@@ -125,24 +125,40 @@ impl Wait {
 
     /// Who ends it.
     #[must_use]
-    pub fn owner(&self) -> &'static str {
+    pub fn owner(&self) -> WaitOwner {
         match self {
-            Self::Dependency(_) => "the tasks it needs",
-            Self::Parts => "the issues it is made of",
-            Self::Blockers { .. } => "the issues before it",
+            Self::Dependency(_) => WaitOwner::Dependencies,
+            Self::Parts => WaitOwner::SubIssues,
+            Self::Blockers { .. } => WaitOwner::Blockers,
             Self::Slot
             | Self::Turn(_)
             | Self::Quota { .. }
             | Self::Backoff { .. }
-            | Self::Budget { until: Some(_), .. } => "the engine",
+            | Self::Budget { until: Some(_), .. } => WaitOwner::Engine,
             Self::Login { .. }
             | Self::Budget { until: None, .. }
             | Self::Question { .. }
             | Self::Disk { .. }
             | Self::Pause
             | Self::Conflict { .. }
-            | Self::GateBroken { .. } => "you",
+            | Self::GateBroken { .. } => WaitOwner::You,
         }
+    }
+}
+
+words! {
+    /// Who ends a wait.
+    pub enum WaitOwner {
+        /// The tasks that it needs.
+        Dependencies = "the tasks it needs",
+        /// The issues that it is made of.
+        SubIssues = "the issues it is made of",
+        /// The issues that block it.
+        Blockers = "the issues before it",
+        /// The engine, by itself.
+        Engine = "the engine",
+        /// A person.
+        You = "you",
     }
 }
 

@@ -30,5 +30,11 @@ macro_rules! words {
                 Self::ALL.into_iter().find(|variant| variant.word() == word)
             }
         }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.word())
+            }
+        }
     };
 }

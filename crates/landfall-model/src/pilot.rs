@@ -4,37 +4,7 @@ use crate::event::{Event, RunEnd};
 use crate::flow::Target;
 use crate::task::{EndKind, Ending};
 use crate::{TaskId, Timestamp};
-pub use landfall_facts::pilot::{Mode, PauseWhy, PilotEvent};
-
-/// Where the drive of the backlog is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Phase {
-    /// No run is under way.
-    #[default]
-    Idle,
-    /// Slots are filled.
-    Running,
-    /// Iterations end and nothing new begins.
-    Paused,
-    /// A person picks the next task.
-    WaitingUser,
-    /// There was nothing left to do.
-    Completed,
-}
-
-impl Phase {
-    /// The word people read.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Paused => "paused",
-            Self::WaitingUser => "waiting for you",
-            Self::Completed => "completed",
-        }
-    }
-}
+pub use landfall_facts::pilot::{Mode, PauseWhy, PilotEvent, PilotPhase as Phase};
 
 /// A pause.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -334,7 +334,9 @@ impl RunHistory {
             // What landed and is only tidied up, or followed up, has landed.
             _ if task.landed.is_some() && open.landed.contains_key(&task.id) => TaskResult::Landed,
             State::Review { .. } => TaskResult::NeedsYou,
-            State::Waiting { wait, .. } if wait.owner() == "you" => TaskResult::NeedsYou,
+            State::Waiting { wait, .. } if wait.owner() == landfall_facts::WaitOwner::You => {
+                TaskResult::NeedsYou
+            }
             State::Waiting { .. } => TaskResult::Waiting,
             State::Active { .. } => TaskResult::AtWork,
             State::Ready { .. } if task.is_held() => TaskResult::NeedsYou,

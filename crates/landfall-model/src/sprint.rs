@@ -9,7 +9,9 @@ use crate::flow::Target;
 use crate::gate::Outcome;
 use crate::task::{EndKind, Ending};
 use crate::{TaskId, Timestamp};
-pub use landfall_facts::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintId, SprintPlan};
+pub use landfall_facts::sprint::{
+    Goal, ReviewDecision, SprintEnd, SprintEvent, SprintFate as Fate, SprintId, SprintPlan, SprintStage,
+};
 
 /// Where a sprint is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +40,14 @@ pub enum SprintPhase {
 }
 
 impl SprintPhase {
-    /// The word people and files use.
+    /// Which it is, without its reasons.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn stage(&self) -> SprintStage {
         match self {
-            Self::Running => "running",
-            Self::Paused { .. } => "paused",
-            Self::Completing { .. } => "completing",
-            Self::Over { .. } => "over",
+            Self::Running => SprintStage::Running,
+            Self::Paused { .. } => SprintStage::Paused,
+            Self::Completing { .. } => SprintStage::Completing,
+            Self::Over { .. } => SprintStage::Over,
         }
     }
 }
@@ -88,38 +90,6 @@ impl TaskStat {
             EndKind::Blocked => (Fate::Blocked, false),
             EndKind::Cancelled => (Fate::Cancelled, false),
         };
-    }
-}
-
-/// How a task of a sprint stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fate {
-    /// Being worked on, or waiting.
-    Open,
-    /// It landed.
-    Landed,
-    /// It gave up.
-    Failed,
-    /// It ran out.
-    Timeout,
-    /// It is blocked.
-    Blocked,
-    /// A person wants it no more.
-    Cancelled,
-}
-
-impl Fate {
-    /// The word people and files use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Landed => "landed",
-            Self::Failed => "failed",
-            Self::Timeout => "timeout",
-            Self::Blocked => "blocked",
-            Self::Cancelled => "cancelled",
-        }
     }
 }
 

@@ -14,13 +14,14 @@ use landfall_api::{
     Changed, ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, ClashLine,
     CommandReport, Concern, CostFrom, Counter, DeniedPath, Diff, DiskState, EngineState, Exported,
     ExportedFile, FlakeLine, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem,
-    Gate, Health, HoldLine, InitAgent, InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode,
-    ModuleMade, ModuleMended, ModulesMended, NewTask, Outcome, OutcomeLine, OwnLimits, PauseLine, Picked,
-    Pilot, ProbeAnswer, Probed, ProjectChecked, Proposal, ProposalOutcome, Publication, QueueBrief,
-    QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report, ReportOf, Restored,
-    ReviewLine, ReviewList, RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, SpendingLine,
-    SprintChanged, SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport,
-    SprintSettings, SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskBrief,
+    Gate, Health, HoldLine, HoldWhy, InitAgent, InitCommand, InitFound, IssueStanding, Landed, LogEntry,
+    LogPage, LostTask, Mode, ModuleMade, ModuleMended, ModulesMended, NewTask, Outcome, OutcomeLine,
+    OwnLimits, PauseLine, PauseWhy, Picked, Pilot, PilotPhase, ProbeAnswer, Probed, ProjectChecked, Proposal,
+    ProposalOutcome, Publication, QueueBrief, QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed,
+    ReclaimedItem, Report, ReportOf, Restored, ReviewLine, ReviewList, RolledBack, RunEnded, RunId,
+    RunOutcome, RunState, Scope, Size, SpendingLine, SprintChanged, SprintFate, SprintGoal, SprintId,
+    SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintSettings, SprintStage,
+    SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskActivity, TaskBrief,
     TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
 };
 use serde::Serialize;
@@ -82,8 +83,8 @@ fn usage() -> Usage {
     }
 }
 
-fn budget(scope: &str) -> BudgetLine {
-    BudgetLine { scope: scope.to_owned(), of: BudgetOf::Usd, used: 0.21, max: 5.0 }
+fn budget(scope: Scope) -> BudgetLine {
+    BudgetLine { scope, of: BudgetOf::Usd, used: 0.21, max: 5.0 }
 }
 
 fn progress() -> api::Progress {
@@ -258,7 +259,7 @@ fn detail() -> TaskDetail {
         tokens: 12_345,
         cost_usd: Some(0.21),
         usage: usage(),
-        budgets: vec![budget("task")],
+        budgets: vec![budget(Scope::Task)],
         gate: Some(Gate {
             outcome: Outcome::Fail,
             base: "b0…".to_owned(),
@@ -356,7 +357,7 @@ fn status() -> StatusReport {
             task: TaskId(7),
             title: "Fix the parser".to_owned(),
             step: "work".to_owned(),
-            doing: "working".to_owned(),
+            doing: TaskActivity::Working,
             iteration: 2,
             iterations_max: 50,
             elapsed_ms: 41_000,
@@ -396,8 +397,8 @@ fn status() -> StatusReport {
             resets_ms: Some(AT_MS),
             tasks: vec![TaskId(8), TaskId(9)],
         }],
-        spending: vec![SpendingLine { scope: "day".to_owned(), usage: usage(), time_ms: 41_000 }],
-        budgets: vec![budget("day")],
+        spending: vec![SpendingLine { scope: Scope::Day, usage: usage(), time_ms: 41_000 }],
+        budgets: vec![budget(Scope::Day)],
         base: Base {
             branch: "main".to_owned(),
             commit: "3f2a9c0d1e…".to_owned(),
@@ -483,8 +484,8 @@ fn pilot() -> Pilot {
     Pilot {
         run: Some(RunId(2)),
         mode: Mode::SemiAuto,
-        phase: "paused".to_owned(),
-        pause: Some(PauseLine { why: "person".to_owned(), reason: "lunch".to_owned(), since_ms: AT_MS }),
+        phase: PilotPhase::Paused,
+        pause: Some(PauseLine { why: PauseWhy::Person, reason: "lunch".to_owned(), since_ms: AT_MS }),
         picked: Some(TaskId(7)),
         next: Some(brief()),
         ready: 4,
@@ -520,7 +521,7 @@ fn batch() -> BatchLine {
 
 fn hold() -> HoldLine {
     HoldLine {
-        why: "person".to_owned(),
+        why: HoldWhy::Person,
         reason: "lunch".to_owned(),
         since_ms: AT_MS,
         until_ms: Some(AT_MS),
@@ -545,7 +546,7 @@ fn sprint() -> SprintReport {
     SprintReport {
         sprint: SprintId(3),
         plan: plan(),
-        phase: "over".to_owned(),
+        phase: SprintStage::Over,
         driven: false,
         because: "its goal was reached".to_owned(),
         started_ms: AT_MS,
@@ -561,7 +562,7 @@ fn sprint() -> SprintReport {
         tasks: vec![SprintTask {
             task: TaskId(7),
             title: "Fix the parser".to_owned(),
-            fate: "landed".to_owned(),
+            fate: SprintFate::Landed,
             status: Status::Done,
             started_ms: AT_MS,
             completed_ms: Some(AT_MS + 41_000),
@@ -594,7 +595,7 @@ fn record() -> SprintRecord {
         started_at: moment.clone(),
         ended_at: Some(moment.clone()),
         target: SprintTarget { kind: "count".to_owned(), value: json!(10) },
-        phase: "over".to_owned(),
+        phase: SprintStage::Over,
         end: Some("goal".to_owned()),
         total_tasks: 16,
         completed_tasks: 14,
@@ -1576,7 +1577,7 @@ fn follow_samples(page: &mut Page) {
         number: 12,
         title: "The parser loses spaces".to_owned(),
         task: TaskId(7),
-        stand: "partial".to_owned(),
+        stand: IssueStanding::Partial,
         banner: "auto #12 partial success: opportunistic pending".to_owned(),
         way: Some("M: pull request, light review, spec first".to_owned()),
         pr: Some(13),

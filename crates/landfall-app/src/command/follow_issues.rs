@@ -724,7 +724,7 @@ fn wire_summary(it: issue::Summary) -> api::IssueSummary {
     api::IssueSummary {
         number: it.number,
         task: conversions::task_id(it.task),
-        stand: it.stand.word().to_owned(),
+        stand: it.stand.standing(),
         banner: it.banner(),
         phases: it.rows.iter().map(phase).collect(),
         title: it.title,

@@ -148,7 +148,7 @@ pub(crate) fn wait(wait: &Wait) -> api::Wait {
         Wait::GateBroken { command, detail } => (None, format!("{command}: {detail}")),
     };
     let until_ms = until.map(|until| until.0);
-    api::Wait { wait: wait_for(wait), owner: wait.owner().to_owned(), until_ms, detail }
+    api::Wait { wait: wait_for(wait), owner: wait.owner().word().to_owned(), until_ms, detail }
 }
 
 /// Who ends a wait of this kind.
@@ -177,6 +177,7 @@ pub(crate) fn owner(wait: api::WaitFor) -> &'static str {
         api::WaitFor::GateBroken => Wait::GateBroken { command: text(), detail: text() },
     }
     .owner()
+    .word()
 }
 
 /// Where a task stands among others, as far as its row does not tell.
@@ -444,7 +445,11 @@ pub(crate) fn usage(usage: model::Usage) -> api::Usage {
 }
 
 /// A budget as lines, one for each thing it bounds.
-pub(crate) fn budgets(scope: &str, spent: model::Spending, budget: &model::Budget) -> Vec<api::BudgetLine> {
+pub(crate) fn budgets(
+    scope: api::Scope,
+    spent: model::Spending,
+    budget: &model::Budget,
+) -> Vec<api::BudgetLine> {
     let model::Budget { micro_usd, tokens, turns, time_ms } = *budget;
     let used = spent.usage;
     let figures = [
@@ -456,7 +461,7 @@ pub(crate) fn budgets(scope: &str, spent: model::Spending, budget: &model::Budge
     #[expect(clippy::cast_precision_loss, reason = "figures beyond 2^53 are nonsense")]
     let line = |(of, used, max, unit): (api::BudgetOf, u64, Option<u64>, f64)| {
         let (used, max) = (used as f64 / unit, max? as f64 / unit);
-        Some(api::BudgetLine { scope: scope.to_owned(), of, used, max })
+        Some(api::BudgetLine { scope, of, used, max })
     };
     figures.into_iter().filter_map(line).collect()
 }
@@ -534,8 +539,8 @@ mod tests {
         for each in &waits {
             let made = wait(each);
             assert_eq!(made.wait.word(), each.word());
-            assert_eq!(made.owner, each.owner());
-            assert_eq!(owner(made.wait), each.owner());
+            assert_eq!(made.owner, each.owner().word());
+            assert_eq!(owner(made.wait), each.owner().word());
         }
         assert_eq!(wait(&waits[0]).detail, "T1, T2");
         assert_eq!(wait(&waits[2]).until_ms, Some(7));
@@ -543,7 +548,7 @@ mod tests {
         let turn = Wait::Turn(model::Turn::Overlap { with: model::TaskId(1), path: "a.rs".to_owned() });
         let made = wait(&turn);
         assert_eq!((made.wait, made.detail.as_str()), (api::WaitFor::Slot, "T1 changes `a.rs`"));
-        assert_eq!((made.wait.word(), made.owner.as_str()), (turn.word(), turn.owner()));
+        assert_eq!((made.wait.word(), made.owner.as_str()), (turn.word(), turn.owner().word()));
     }
 
     #[test]

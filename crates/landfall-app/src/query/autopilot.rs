@@ -52,7 +52,7 @@ fn at_rest(look: &Query<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::P
     api::Pilot {
         run: None,
         mode: conversions::mode(mode),
-        phase: Phase::Idle.word().to_owned(),
+        phase: Phase::Idle,
         pause: None,
         picked: None,
         next,
@@ -71,7 +71,7 @@ pub(crate) fn made(
     spent: Option<&Spent>,
 ) -> api::Pilot {
     let pause = pilot.pause().map(|pause| api::PauseLine {
-        why: pause.why.word().to_owned(),
+        why: pause.why,
         reason: pause.reason.clone(),
         since_ms: pause.since.0,
     });
@@ -80,7 +80,7 @@ pub(crate) fn made(
     api::Pilot {
         run: Some(conversions::run_id(run.id)),
         mode: conversions::mode(pilot.mode()),
-        phase: pilot.phase().word().to_owned(),
+        phase: pilot.phase(),
         pause,
         picked,
         next,

@@ -199,9 +199,9 @@ impl<'a> Maker<'a> {
             State::Active { .. }
                 if !self.look.engine.is_alive() && running_checks::without_engine(task).is_some() =>
             {
-                "stopped".to_owned()
+                api::TaskActivity::Stopped.word().to_owned()
             }
-            State::Active { doing, .. } => tasks::doing_word(doing).to_owned(),
+            State::Active { doing, .. } => tasks::activity(doing).word().to_owned(),
             State::Draft
             | State::Ready { .. }
             | State::Waiting { .. }
@@ -426,7 +426,7 @@ fn troubles(look: &Query<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> 
             actions: vec![Action::new("Resume the queue", &resume)],
             ..trouble(
                 format!("queue-held-{}", hold.since_ms),
-                if hold.why == "person" { api::Severity::Warning } else { api::Severity::Error },
+                if hold.why == api::HoldWhy::Person { api::Severity::Warning } else { api::Severity::Error },
                 api::TroubleKind::QueueHeld,
                 format!("the landing queue is held: {}", hold.reason),
             )
@@ -439,7 +439,7 @@ fn troubles(look: &Query<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> 
             actions: vec![Action::new("Resume", &Request::Resume(api::Nothing {}))],
             ..trouble(
                 format!("paused-{}", pause.since_ms),
-                if pause.why == "person" { api::Severity::Info } else { api::Severity::Error },
+                if pause.why == api::PauseWhy::Person { api::Severity::Info } else { api::Severity::Error },
                 api::TroubleKind::Paused,
                 format!("the run starts nothing new: {}", pause.reason),
             )

@@ -396,7 +396,7 @@ fn of_project(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
     if let Some(hold) = status.queue.as_ref().and_then(|queue| queue.hold.as_ref()) {
         let resume = |keep_landed| Request::QueueResume(api::QueueResume { keep_landed });
         let mut actions = vec![Action::new("Resume the queue", &resume(false))];
-        if hold.why == "rewritten" {
+        if hold.why == api::HoldWhy::Rewritten {
             actions = vec![
                 Action::new("Take the branch as it is", &resume(false)).confirm(),
                 Action::new("Bring it together with what landed", &resume(true)),

@@ -259,7 +259,7 @@ pub(crate) fn hold(hold: &Hold) -> api::HoldLine {
         }
     };
     api::HoldLine {
-        why: hold.why.word().to_owned(),
+        why: hold.why,
         reason: hold.reason.clone(),
         since_ms: hold.since.0,
         until_ms: hold.until.map(|until| until.0),

@@ -300,7 +300,7 @@ pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<ap
     Ok(Box::new(api::SprintReport {
         sprint: conversions::sprint_id(sprint.id),
         plan: plan(&sprint.plan),
-        phase: sprint.phase.word().to_owned(),
+        phase: sprint.phase.stage(),
         driven: is_driven(look, &reader, sprint)?,
         because,
         started_ms: sprint.started.0,
@@ -363,7 +363,7 @@ fn task_line(reader: &Reader, task: &Task, stat: &TaskStat) -> Result<api::Sprin
         Fact::Task(..) | Fact::Engine(_) => None,
     });
     let needs_you = match &task.state {
-        State::Waiting { wait, .. } => wait.owner() == "you",
+        State::Waiting { wait, .. } => wait.owner() == api::WaitOwner::You,
         State::Review { .. } => true,
         State::Ended(_) => conversions::gave_up(task),
         State::Draft | State::Ready { .. } | State::Active { .. } => false,
@@ -371,7 +371,7 @@ fn task_line(reader: &Reader, task: &Task, stat: &TaskStat) -> Result<api::Sprin
     Ok(api::SprintTask {
         task: conversions::task_id(task.id),
         title: task.spec.title.clone(),
-        fate: stat.fate.word().to_owned(),
+        fate: stat.fate,
         status: conversions::status(Status::among(task, &unmet, false)),
         started_ms: stat.started.0,
         completed_ms: stat.completed.map(|at| at.0),
@@ -455,7 +455,7 @@ fn record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
         started_at: rfc3339(sprint.started),
         ended_at: ended(sprint).map(rfc3339),
         target: api::SprintTarget { kind: sprint.plan.goal.word().to_owned(), value },
-        phase: sprint.phase.word().to_owned(),
+        phase: sprint.phase.stage(),
         end: match &sprint.phase {
             SprintPhase::Over { why, .. } => Some(why.word().to_owned()),
             SprintPhase::Running | SprintPhase::Paused { .. } | SprintPhase::Completing { .. } => None,

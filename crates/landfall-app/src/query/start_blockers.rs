@@ -221,15 +221,15 @@ impl Holds {
                 (Spending::default(), spent_today(reader, today.from, &mut Ledger::default())?)
             }
         };
-        let runs = self.run.is_some().then_some(("run", run, self.purse.run));
-        let scopes: Vec<_> = runs.into_iter().chain([("day", today, self.purse.day)]).collect();
+        let runs = self.run.is_some().then_some((api::Scope::Run, run, self.purse.run));
+        let scopes: Vec<_> = runs.into_iter().chain([(api::Scope::Day, today, self.purse.day)]).collect();
         let told = |spent: &Spending| *spent != Spending::default();
         let lines = scopes.iter().filter(|(_, spent, _)| told(spent)).map(|(scope, spent, _)| {
             let usage = conversions::usage(spent.usage);
-            api::SpendingLine { scope: (*scope).to_owned(), usage, time_ms: spent.time_ms }
+            api::SpendingLine { scope: *scope, usage, time_ms: spent.time_ms }
         });
         let budgets =
-            scopes.iter().flat_map(|(scope, spent, budget)| conversions::budgets(scope, *spent, budget));
+            scopes.iter().flat_map(|(scope, spent, budget)| conversions::budgets(*scope, *spent, budget));
         Ok((lines.collect(), budgets.collect()))
     }
 }

@@ -897,7 +897,7 @@ fn active(look: &Query<'_>, reader: &Reader, moment: &Moment) -> Result<Vec<api:
         let mut line = active_line(task, live)?;
         line.check = running_checks::of_task(&checks, task.id).map(running_checks::line);
         if !is_alive && running_checks::without_engine(task).is_some() {
-            line.doing = "stopped".to_owned();
+            line.doing = api::TaskActivity::Stopped;
         }
         Some(line)
     };
@@ -921,7 +921,7 @@ fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
         task: conversions::task_id(task.id),
         title: task.spec.title.clone(),
         step: step.as_str().to_owned(),
-        doing: doing_word(doing).to_owned(),
+        doing: activity(doing),
         iteration: iteration(task),
         iterations_max: task.limits.iterations_max,
         elapsed_ms: elapsed_ms(task, clock::now_ms()),
@@ -933,18 +933,18 @@ fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
     })
 }
 
-/// What is being done, in a word.
-pub(crate) fn doing_word(doing: &Doing) -> &'static str {
+/// What is being done.
+pub(crate) fn activity(doing: &Doing) -> api::TaskActivity {
     match doing {
-        Doing::Preparing { .. } => "preparing",
-        Doing::Running { stop: None, .. } => "working",
-        Doing::Running { stop: Some(_), .. } => "stopping",
-        Doing::Checking { .. } => "verifying",
-        Doing::Queued { .. } => "in line",
-        Doing::Landing => "landing",
-        Doing::Reporting => "reporting",
-        Doing::Exchanging { .. } => "with the tracker",
-        Doing::Recovering { .. } => "recovering",
+        Doing::Preparing { .. } => api::TaskActivity::Preparing,
+        Doing::Running { stop: None, .. } => api::TaskActivity::Working,
+        Doing::Running { stop: Some(_), .. } => api::TaskActivity::Stopping,
+        Doing::Checking { .. } => api::TaskActivity::Verifying,
+        Doing::Queued { .. } => api::TaskActivity::InLine,
+        Doing::Landing => api::TaskActivity::Landing,
+        Doing::Reporting => api::TaskActivity::Reporting,
+        Doing::Exchanging { .. } => api::TaskActivity::WithTracker,
+        Doing::Recovering { .. } => api::TaskActivity::Recovering,
     }
 }
 
@@ -1088,8 +1088,11 @@ fn task_budgets(task: &Task, running: Usage) -> Vec<api::BudgetLine> {
     let counters = &task.counters;
     let whole = Spending { usage: counters.usage.plus(running), time_ms: counters.agent_ms };
     let attempt = Spending { usage: counters.attempt.usage.plus(running), ..counters.attempt };
-    let attempt = conversions::budgets("attempt", attempt, &task.limits.attempt_budget);
-    attempt.into_iter().chain(conversions::budgets("task", whole, &task.limits.task_budget)).collect()
+    let attempt = conversions::budgets(api::Scope::Attempt, attempt, &task.limits.attempt_budget);
+    attempt
+        .into_iter()
+        .chain(conversions::budgets(api::Scope::Task, whole, &task.limits.task_budget))
+        .collect()
 }
 
 fn dependency_group(reader: &Reader, many: u64) -> Result<api::WaitingGroup, Problem> {

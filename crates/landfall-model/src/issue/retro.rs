@@ -7,6 +7,7 @@ use super::paper::Paper;
 use super::trail::{Happening, Trace};
 use super::{PartEnd, PartFate, Pipeline, Source, Way};
 use crate::Task;
+use crate::recovery::Outcome;
 
 /// What is said afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -115,7 +116,7 @@ fn unusual(trail: &[Trace]) -> Vec<String> {
     for Trace { what, .. } in trail {
         match what {
             Happening::PhaseStart { phase } => *begun.entry(phase).or_default() += 1,
-            Happening::Recovery { phase, tier, symptom, result } if *result != "partial" => {
+            Happening::Recovery { phase, tier, symptom, result } if *result != Outcome::Partial => {
                 count(format!("{phase}: `{symptom}`, recovered by tier {tier}: {result}"));
             }
             Happening::Anomaly { phase, pattern, .. }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::rest::{Waits, WaitsFor};
 use super::trail::{Happening, Trace};
+use crate::recovery::Outcome;
 use crate::signal::Usage;
 use crate::{RunId, Timestamp};
 
@@ -128,9 +129,9 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                         success: 0,
                         failed: 0,
                     });
-                    row.count += u64::from(*result != "partial"); // what came of it in the end is told as well
-                    row.success += u64::from(*result == "success");
-                    row.failed += u64::from(*result == "failed");
+                    row.count += u64::from(*result != Outcome::Partial); // what came of it in the end is told as well
+                    row.success += u64::from(*result == Outcome::Success);
+                    row.failed += u64::from(*result == Outcome::Failed);
                 }
                 Happening::Anomaly { pattern, .. } => *anomalies.entry(pattern).or_default() += 1,
                 Happening::ManualIntervention { kind, .. } => *interventions.entry(kind).or_default() += 1,

@@ -1,7 +1,9 @@
 //! What became of an issue, in a banner, a table and a hint.
 
+use landfall_facts::issue::IssueStanding;
+
 use super::whole::is_accepted;
-use super::{ClosedAs, Mark, Pipeline, Progress, Source};
+use super::{ClosedAs, Mark, Phase, Pipeline, Progress, Source};
 use crate::acceptance::{ON_TRUST, VerifyOutcome, VerifyResult};
 use crate::signal::Usage;
 use crate::task::{EndCode, EndKind, Ending, State, Task};
@@ -34,16 +36,16 @@ pub enum Stand {
 }
 
 impl Stand {
-    /// The word programs read.
+    /// Which it is, without its reasons.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn standing(&self) -> IssueStanding {
         match self {
-            Self::Complete => "complete",
-            Self::Partial => "partial",
-            Self::Stopped { .. } => "stopped",
-            Self::NeedsPerson { .. } => "needs-person",
-            Self::Waits { .. } => "waits",
-            Self::UnderWay => "under-way",
+            Self::Complete => IssueStanding::Complete,
+            Self::Partial => IssueStanding::Partial,
+            Self::Stopped { .. } => IssueStanding::Stopped,
+            Self::NeedsPerson { .. } => IssueStanding::NeedsPerson,
+            Self::Waits { .. } => IssueStanding::Waits,
+            Self::UnderWay => IssueStanding::UnderWay,
         }
     }
 }
@@ -113,8 +115,11 @@ pub fn summary(task: &Task, progress: &Progress) -> Option<Summary> {
     let rows = rows.iter().map(|row| {
         let result = match row.mark {
             Mark::NotRun => "-",
-            Mark::Done if row.phase == "verify" && !issue.wishes.accept && issue.accepted.is_none() => "left",
-            Mark::Done if row.phase == "verify" && stand == Stand::Partial => "pending",
+            Mark::Done if row.phase == Phase::Verify.word() => match stand {
+                _ if !issue.wishes.accept && issue.accepted.is_none() => "left",
+                Stand::Partial => "pending",
+                _ => "done",
+            },
             Mark::Done => "done",
             Mark::Stopped => "stopped",
             // It was sent back to an earlier phase, and has not come here again.

@@ -6,7 +6,7 @@ use super::{Ci, IssueEvent, Mark, Progress, Routed};
 use crate::acceptance::VerifyResult;
 use crate::event::{Event, Exit, Warning};
 use crate::flow::{Flow, Target};
-use crate::recovery::{RecoveryEvent, Tier};
+use crate::recovery::{Outcome, RecoveryEvent, Tier};
 use crate::signal::Usage;
 use crate::staged::StagedEvent;
 use crate::task::EndKind;
@@ -81,7 +81,7 @@ pub enum Happening {
         /// What it is counted as.
         symptom: String,
         /// What came of it.
-        result: &'static str,
+        result: Outcome,
     },
     /// Something went otherwise than it should.
     Anomaly {
@@ -209,7 +209,7 @@ impl Happening {
                 ("phase", (*phase).to_owned()),
                 ("tier", (*tier).to_owned()),
                 ("symptom", symptom.clone()),
-                ("result", (*result).to_owned()),
+                ("result", result.word().to_owned()),
             ],
             Self::Anomaly { phase, pattern, detail } => {
                 vec![("phase", (*phase).to_owned()), ("pattern", pattern.clone()), ("detail", detail.clone())]
@@ -352,7 +352,7 @@ impl Trail<'_> {
             }
             Event::Recovery(RecoveryEvent::Ended { outcome, .. }) => {
                 if let Some((tier, symptom)) = self.tried.clone() {
-                    let (tier, result) = (tier_of(tier), outcome.word());
+                    let (tier, result) = (tier_of(tier), *outcome);
                     self.say(at, Happening::Recovery { phase, tier, symptom, result });
                 }
             }

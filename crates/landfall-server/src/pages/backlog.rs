@@ -337,10 +337,14 @@ fn put(visit: &Visit<'_>, task: TaskId, place: &str) -> Result<(), Problem> {
     edit(visit, EditTask { tags, priority, ..EditTask::new(task) })
 }
 
+/// Whether a tag puts a task at the front or at the back of the line.
+pub(super) fn is_place(tag: &str) -> bool {
+    tag == "next" || tag == "later"
+}
+
 /// The tags and the priority that change when a task is put at a place.
 fn placed(line: &TaskLine, place: &str) -> (Option<Vec<String>>, Option<u8>) {
-    let mut tags: Vec<String> =
-        line.tags.iter().filter(|tag| *tag != "next" && *tag != "later").cloned().collect();
+    let mut tags: Vec<String> = line.tags.iter().filter(|tag| !is_place(tag)).cloned().collect();
     let priority = place.parse::<u8>().ok();
     if priority.is_none() {
         tags.push(place.to_owned());

@@ -3,8 +3,8 @@
 use askama::Template;
 use landfall_api::{
     AccountLine, AccountStanding, Ask as _, Board, BoardAsked, BudgetLine, BudgetOf, Card, CheckMark, Column,
-    ColumnName, MarkState, Mode, Outcome, Problem, Severity, SprintGoal, SprintOf, SprintReport, Status,
-    Trouble, WaitFor,
+    ColumnName, MarkState, Mode, Outcome, Problem, Scope, Severity, SprintGoal, SprintOf, SprintReport,
+    SprintStage, Status, Trouble, WaitFor,
 };
 
 use super::state::Drive;
@@ -65,7 +65,9 @@ impl<'a> Now<'a> {
                 .filter_map(|name| board.columns.iter().find(|column| column.name == *name))
                 .collect(),
             folded: board.columns.iter().filter(folded).collect(),
-            sprint: sprint.filter(|it| it.phase != "over").map(|it| SprintView::new(it, board.at_ms)),
+            sprint: sprint
+                .filter(|it| it.phase != SprintStage::Over)
+                .map(|it| SprintView::new(it, board.at_ms)),
             semi: board.pilot.as_ref().is_some_and(|pilot| pilot.mode == Mode::SemiAuto),
         }
     }
@@ -96,7 +98,7 @@ enum TimeLeft {
 
 impl<'a> SprintView<'a> {
     fn new(report: &'a SprintReport, now_ms: i64) -> Self {
-        let is_paused = report.phase == "paused";
+        let is_paused = report.phase == SprintStage::Paused;
         let label = words::line(&report.bar);
         let until = |until_ms: i64| match until_ms > now_ms {
             true => TimeLeft::Until(parts::until(now_ms, until_ms)),
@@ -188,11 +190,11 @@ impl CardView<'_> {
 
     /// Checks that did not pass, and how many did.
     fn failing(&self) -> impl Iterator<Item = &CheckMark> {
-        self.card.checks.iter().filter(|mark| check(mark).1 != "good").take(3)
+        self.card.checks.iter().filter(|mark| !has_passed(mark)).take(3)
     }
 
     fn passed(&self) -> usize {
-        self.card.checks.iter().filter(|mark| check(mark).1 == "good").count()
+        self.card.checks.iter().filter(|mark| has_passed(mark)).count()
     }
 
     /// What it waits for, or why it is where it is.
@@ -224,7 +226,7 @@ impl CardView<'_> {
 
     /// Its tags with one of `next` and `later`.
     fn tags_with<'b>(&'b self, tag: &'b str) -> impl Iterator<Item = &'b str> {
-        self.card.tags.iter().map(String::as_str).filter(|it| *it != "next" && *it != "later").chain([tag])
+        self.card.tags.iter().map(String::as_str).filter(|tag| !super::backlog::is_place(tag)).chain([tag])
     }
 
     fn unmet(&self) -> String {
@@ -234,6 +236,11 @@ impl CardView<'_> {
     fn gave_up(&self) -> bool {
         matches!(self.card.status, Status::Failed | Status::Timeout | Status::Blocked)
     }
+}
+
+/// Whether a check is over, and nothing is to be said about it.
+fn has_passed(mark: &CheckMark) -> bool {
+    mark.state == MarkState::Over && matches!(mark.outcome, None | Some(Outcome::Pass))
 }
 
 /// A check: its symbol, its tone, and its time against its limit.
@@ -291,10 +298,10 @@ fn budget(line: &BudgetLine) -> (String, String) {
         BudgetOf::Turns => format!("{} turns", number as u64),
         BudgetOf::Time => words::length(number as u64),
     };
-    let whose = match line.scope.as_str() {
-        "day" => "Today".to_owned(),
-        "run" => "This run".to_owned(),
-        other => words::line(other),
+    let whose = match line.scope {
+        Scope::Day => "Today".to_owned(),
+        Scope::Run => "This run".to_owned(),
+        other => other.word().to_owned(),
     };
     (whose, format!("{} of {}", amount(line.used), amount(line.max)))
 }

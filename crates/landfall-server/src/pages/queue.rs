@@ -167,7 +167,7 @@ mod tests {
             }],
             batches: vec![batch(&[(5, Outcome::Fail)])],
             hold: Some(HoldLine {
-                why: "rewritten".to_owned(),
+                why: landfall_api::HoldWhy::Rewritten,
                 reason: hostile.clone(),
                 since_ms: 0,
                 until_ms: Some(5),

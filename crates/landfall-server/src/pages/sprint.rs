@@ -5,7 +5,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use landfall_api::{
     Ask as _, Nothing, Problem, ProblemCode, Request, RunAsked, SprintAsked, SprintGoal, SprintId, SprintOf,
-    SprintPlan, SprintPreview, SprintRecord, SprintReport, TaskAsked, TaskBrief,
+    SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintStage, TaskAsked, TaskBrief,
 };
 
 use super::plot::{Curve, Figure, Kind, Unit, curves};
@@ -87,7 +87,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     });
     let page = SprintPage {
         timeline: report.as_deref().and_then(|report| timeline(visit, report, now_ms)),
-        may_start: report.as_ref().is_none_or(|report| report.phase == "over"),
+        may_start: report.as_ref().is_none_or(|report| report.phase == SprintStage::Over),
         report: report.as_deref(),
         burn_up: report.as_ref().map(|report| burn_up(report, now_ms)),
         form,
@@ -317,7 +317,7 @@ mod tests {
         let report = SprintReport {
             sprint: SprintId(2),
             plan: form("count").plan().expect("a plan"),
-            phase: "running".to_owned(),
+            phase: SprintStage::Running,
             driven: true,
             because: hostile.clone(),
             started_ms: 1_000,
@@ -333,7 +333,7 @@ mod tests {
             tasks: vec![landfall_api::SprintTask {
                 task: TaskId(1),
                 title: hostile.clone(),
-                fate: "landed".to_owned(),
+                fate: landfall_api::SprintFate::Landed,
                 status: Status::Done,
                 started_ms: 0,
                 completed_ms: Some(3),

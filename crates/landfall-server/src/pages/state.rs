@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use askama::Template;
-use landfall_api::{Ask as _, Board, BoardAsked, ColumnName, Mode, Status, TroubleKind};
+use landfall_api::{Ask as _, Board, BoardAsked, ColumnName, Mode, PilotPhase, Scope, Status, TroubleKind};
 
 use super::{Visit, parts, state as here, words}; // templates reach functions by a path only
 
@@ -34,11 +34,11 @@ impl Drive {
     /// How the run of a board stands.
     pub(super) fn of(board: &Board) -> Self {
         let Some(run) = &board.run else { return Self::Idle };
-        let phase = board.pilot.as_ref().map_or("", |pilot| pilot.phase.as_str());
+        let phase = board.pilot.as_ref().map(|pilot| pilot.phase);
         match (run.mode.as_str(), phase) {
             ("draining" | "stopping", _) => Self::Ending,
-            (_, "paused") => Self::Paused,
-            (_, "waiting for you") => Self::YourTurn,
+            (_, Some(PilotPhase::Paused)) => Self::Paused,
+            (_, Some(PilotPhase::WaitingUser)) => Self::YourTurn,
             _ if board.problems.iter().any(|it| it.kind == TroubleKind::Budget) => Self::OutOfBudget,
             _ => Self::Running,
         }
@@ -177,7 +177,7 @@ pub(super) fn needs_you(board: &Board) -> u64 {
 
 /// What today cost, if anything is known about it.
 fn spent_today(board: &Board) -> Option<String> {
-    let day = board.spending.iter().find(|line| line.scope == "day")?;
+    let day = board.spending.iter().find(|line| line.scope == Scope::Day)?;
     Some(match day.usage.cost_usd {
         Some(cost) if day.usage.tokens_without_price > 0 => {
             let unpriced = words::short(day.usage.tokens_without_price);

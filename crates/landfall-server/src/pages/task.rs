@@ -468,7 +468,7 @@ pub(super) fn meters(detail: &TaskDetail) -> Vec<Meter> {
     ];
     for budget in &detail.budgets {
         let (used, max) = (amount(budget.of, budget.used), amount(budget.of, budget.max));
-        let name = format!("{} for the {}", kind(budget.of), words::line(&budget.scope));
+        let name = format!("{} for the {}", kind(budget.of), budget.scope);
         let text = format!("{used} of {max}");
         let share = if budget.max > 0.0 { budget.used * 100.0 / budget.max } else { 0.0 };
         meters.push(Meter { bar: parts::used(share, format!("{name}: {text}")), name, text });

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landfall_api::{
-    Ask, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked, IssueSummary,
-    IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
+    Ask, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueStanding, IssueSummariesAsked,
+    IssueSummary, IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
 };
 use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
@@ -143,7 +143,7 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
     let issues = summaries(context, &tasks)?;
     let report = AutoReport { batch: followed.batch, issues, left_out: followed.left_out.clone(), run };
     context.answer(&report, |report| report_text(report, &blockers(&followed)))?;
-    let gave_up = |issue: &IssueSummary| matches!(issue.stand.as_str(), "stopped" | "needs-person");
+    let gave_up = |issue: &IssueSummary| issue.stand.has_stopped();
     Ok(match report.run.is_none() && exit == Exit::Ok && report.issues.iter().any(gave_up) {
         true if !open.is_empty() => Exit::SomeDidNotLand,
         true | false => exit,
@@ -207,7 +207,7 @@ fn summaries(context: &Context, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, F
 }
 
 fn is_over(issue: &IssueSummary) -> bool {
-    matches!(issue.stand.as_str(), "complete" | "partial" | "stopped" | "needs-person")
+    issue.stand.is_over()
 }
 
 type Refused = (String, String);
@@ -474,28 +474,28 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers
         table.row([
             &format!("#{}", issue.number),
             &issue.task.to_string(),
-            &issue.stand,
+            issue.stand.word(),
             &phases.join(", "),
             &issue.pr.map(|pr| format!("#{pr}")).unwrap_or_default(),
             &issue.title,
         ]);
     }
     let mut text = if issues.is_empty() { String::new() } else { table.text() + "\n" };
-    for issue in issues.iter().filter(|issue| issue.stand != "complete") {
+    for issue in issues.iter().filter(|issue| issue.stand != IssueStanding::Complete) {
         text += &format!("{}\n", escape_line(&issue.banner));
         for line in more(issue).lines() {
             text += &format!("   {line}\n");
         }
     }
-    let which = |stands: &[&str]| -> Vec<u64> {
-        issues.iter().filter(|it| stands.contains(&it.stand.as_str())).map(|it| it.number).collect()
+    let which = |stands: &[IssueStanding]| -> Vec<u64> {
+        issues.iter().filter(|it| stands.contains(&it.stand)).map(|it| it.number).collect()
     };
-    let count = |stands: &[&str]| which(stands).len();
-    let left = which(&["waits", "under-way"]);
-    let mut parts = vec![format!("{} complete", count(&["complete"]))];
+    let count = |stands: &[IssueStanding]| which(stands).len();
+    let left = which(&[IssueStanding::Waits, IssueStanding::UnderWay]);
+    let mut parts = vec![format!("{} complete", count(&[IssueStanding::Complete]))];
     for (number, what) in [
-        (count(&["partial"]), "with something pending"),
-        (count(&["stopped", "needs-person"]), "stopped"),
+        (count(&[IssueStanding::Partial]), "with something pending"),
+        (count(&[IssueStanding::Stopped, IssueStanding::NeedsPerson]), "stopped"),
         (left.len(), "left"),
     ] {
         if number > 0 {
@@ -504,7 +504,8 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers
     }
     let name = batch.map(|batch| format!("{batch}: ")).unwrap_or_default();
     text += &format!("{name}{} of {}\n", parts.join(", "), pluralize(issues.len() as u64, "issue"));
-    let onward = |batch| landfall_app::batch_onward(batch, &left, &which(&["complete"]), blockers);
+    let onward =
+        |batch| landfall_app::batch_onward(batch, &left, &which(&[IssueStanding::Complete]), blockers);
     if let Some(next) = batch.and_then(onward) {
         text += &format!("next: {next}\n");
     }

@@ -1,6 +1,6 @@
 //! `landfall run`: drives the backlog in the foreground.
 
-use landfall_api::{Ask, Mode, RunOutcome, SprintOf, TaskId, UnknownWord};
+use landfall_api::{Ask, Mode, RunOutcome, SprintOf, SprintStage, TaskId, UnknownWord};
 use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
 
@@ -112,8 +112,8 @@ pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
         Some(sprint) => {
             let report = context.service()?.sprint(SprintOf { sprint: Some(sprint) })?;
             let verdict = escape_line(&report.verdict).into_owned();
-            let next = match report.phase.as_str() {
-                "over" => String::new(),
+            let next = match report.phase {
+                SprintStage::Over => String::new(),
                 _ => "; `landfall sprint resume` continues".to_owned(),
             };
             format!("{sprint}: {verdict} `landfall sprint report {sprint}` says more{next}\n")

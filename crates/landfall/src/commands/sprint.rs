@@ -1,8 +1,8 @@
 //! `landfall sprint`: a run with a goal, and an honest report of it.
 
 use landfall_api::{
-    Ask, Mode, Nothing, PauseAsked, SprintGoal, SprintId, SprintList, SprintOf, SprintPlan, SprintPreview,
-    SprintReport, SprintTask, TaskId,
+    Ask, Mode, Nothing, PauseAsked, SprintFate, SprintGoal, SprintId, SprintList, SprintOf, SprintPlan,
+    SprintPreview, SprintReport, SprintStage, SprintTask, TaskId,
 };
 use landfall_app::clock;
 use landfall_app::run_handle::{RunAsked, SprintAsked};
@@ -288,7 +288,7 @@ fn previewed(preview: &SprintPreview) -> String {
 /// How a sprint goes, at a glance.
 fn status(report: &SprintReport, now_ms: i64) -> String {
     let mut text = format!("{} {}\n", report.sprint, escape_line(&report.bar));
-    if report.phase == "paused" && !report.driven {
+    if report.phase == SprintStage::Paused && !report.driven {
         text += "no run drives it; `landfall sprint resume` continues\n";
     }
     text += &format!("{}\n", escape_line(&report.verdict));
@@ -310,11 +310,11 @@ fn forecast(report: &SprintReport, now_ms: i64) -> Option<String> {
 fn full(report: &SprintReport, now_ms: i64) -> String {
     let mut text = format!("# Sprint {}, {}\n\n", report.sprint, goal(&report.plan.goal));
     text += &format!("{}\n\n", escape_line(&report.verdict));
-    let ended = match (report.ended_ms, report.phase.as_str()) {
+    let ended = match (report.ended_ms, report.phase) {
         (Some(at), _) => {
             format!("ended {}: {}", landfall_text::format_local(at), escape_line(&report.because))
         }
-        (None, phase) if report.because.is_empty() => phase.to_owned(),
+        (None, phase) if report.because.is_empty() => phase.word().to_owned(),
         (None, phase) => format!("{phase}: {}", escape_line(&report.because)),
     };
     text += &format!("- began {}, {ended}\n", landfall_text::format_local(report.started_ms));
@@ -332,7 +332,8 @@ fn full(report: &SprintReport, now_ms: i64) -> String {
     if !plot.is_empty() {
         text += &format!("\n## Landed over time\n\n{plot}");
     }
-    let landed: Vec<&SprintTask> = report.tasks.iter().filter(|task| task.fate == "landed").collect();
+    let landed: Vec<&SprintTask> =
+        report.tasks.iter().filter(|task| task.fate == SprintFate::Landed).collect();
     text += &section("Landed", &landed, |task| {
         let commit = task.commit.as_deref().map(landfall_text::short_commit).unwrap_or_default();
         let took = task.completed_ms.map(|at| at - task.started_ms).and_then(|ms| u64::try_from(ms).ok());
@@ -344,11 +345,14 @@ fn full(report: &SprintReport, now_ms: i64) -> String {
     let failed: Vec<&SprintTask> = report
         .tasks
         .iter()
-        .filter(|task| matches!(task.fate.as_str(), "failed" | "timeout" | "blocked"))
+        .filter(|task| matches!(task.fate, SprintFate::Failed | SprintFate::Timeout | SprintFate::Blocked))
         .collect();
     text += &section("Did not land", &failed, |task| task.why.clone());
-    let yours: Vec<&SprintTask> =
-        report.tasks.iter().filter(|task| task.owed || (task.needs_you && task.fate == "open")).collect();
+    let yours: Vec<&SprintTask> = report
+        .tasks
+        .iter()
+        .filter(|task| task.owed || (task.needs_you && task.fate == SprintFate::Open))
+        .collect();
     text += &section("Waits for you", &yours, |task| match task.owed {
         true => "has landed, and is to be looked at; `landfall review` lists it".to_owned(),
         false => task.why.clone(),
@@ -358,9 +362,10 @@ fn full(report: &SprintReport, now_ms: i64) -> String {
         format!("{}; now {}", task.sent_back.clone().unwrap_or_default(), task.status)
     });
     let open: Vec<&SprintTask> =
-        report.tasks.iter().filter(|task| task.fate == "open" && !task.needs_you).collect();
+        report.tasks.iter().filter(|task| task.fate == SprintFate::Open && !task.needs_you).collect();
     text += &section("Not finished", &open, |task| task.why.clone());
-    let gone: Vec<&SprintTask> = report.tasks.iter().filter(|task| task.fate == "cancelled").collect();
+    let gone: Vec<&SprintTask> =
+        report.tasks.iter().filter(|task| task.fate == SprintFate::Cancelled).collect();
     text += &section("Cancelled", &gone, |task| task.why.clone());
     text
 }
@@ -428,7 +433,10 @@ fn table(list: &SprintList) -> String {
             }
             (_, _) => "nothing ready".to_owned(),
         };
-        let how = sprint.end.as_ref().map_or(sprint.phase.clone(), |end| format!("{}: {end}", sprint.phase));
+        let how = sprint
+            .end
+            .as_ref()
+            .map_or_else(|| sprint.phase.word().to_owned(), |end| format!("{}: {end}", sprint.phase));
         table.row([
             &sprint.id.to_string(),
             &landfall_text::format_local_rfc3339(&sprint.started_at),
@@ -445,7 +453,8 @@ fn table(list: &SprintList) -> String {
 #[cfg(test)]
 mod tests {
     use landfall_api::{
-        BurnPoint, SprintGoal, SprintId, SprintPlan, SprintReport, SprintTask, Status, TaskId,
+        BurnPoint, SprintFate, SprintGoal, SprintId, SprintPlan, SprintReport, SprintStage, SprintTask,
+        Status, TaskId,
     };
 
     use super::full;
@@ -462,10 +471,10 @@ mod tests {
             pause_on_error: false,
             batch_review: false,
         };
-        let task = |number: u32, fate: &str, status, commit: Option<&str>| SprintTask {
+        let task = |number: u32, fate: SprintFate, status, commit: Option<&str>| SprintTask {
             task: TaskId(number),
             title: format!("title {number}"),
-            fate: fate.to_owned(),
+            fate,
             status,
             started_ms: 0,
             completed_ms: commit.map(|_| 600_000),
@@ -484,7 +493,7 @@ mod tests {
         let report = SprintReport {
             sprint: SprintId(3),
             plan,
-            phase: "over".to_owned(),
+            phase: SprintStage::Over,
             driven: false,
             because: "nothing was left that could start".to_owned(),
             started_ms: 0,
@@ -498,9 +507,9 @@ mod tests {
             landed: 1,
             total: 5,
             tasks: vec![
-                task(1, "landed", Status::Done, Some("3f2a9c0d1e2f3a4b")),
-                task(2, "failed", Status::Failed, None),
-                task(3, "open", Status::Waiting, None),
+                task(1, SprintFate::Landed, Status::Done, Some("3f2a9c0d1e2f3a4b")),
+                task(2, SprintFate::Failed, Status::Failed, None),
+                task(3, SprintFate::Open, Status::Waiting, None),
             ],
             tokens: 30,
             cost_usd: Some(0.5),

@@ -1,7 +1,8 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
 use landfall_api::{
-    AccountLine, AccountStanding, ActiveLine, Ask, ClashLine, Nothing, QueueBrief, Status, StatusReport,
+    AccountLine, AccountStanding, ActiveLine, Ask, ClashLine, Nothing, QueueBrief, Scope, Status,
+    StatusReport, TaskActivity,
 };
 use landfall_app::clock;
 use landfall_text::control_chars::escape_line;
@@ -107,7 +108,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         let tokens =
             landfall_text::format_count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
         let time = landfall_text::format_duration(spent.time_ms);
-        let when = if spent.scope == "day" { "today" } else { "in this run" };
+        let when = if spent.scope == Scope::Day { "today" } else { "in this run" };
         text += &format!(
             "spent   {when}: {}{tokens} tokens{cost}, {time} of working time\n",
             spent.usage.prefix()
@@ -204,7 +205,7 @@ fn queue_line(queue: &QueueBrief) -> String {
 /// What is being done: what the agent is at, if one works.
 fn doing(line: &ActiveLine) -> &str {
     let class = line.agent.as_ref().and_then(|agent| agent.class.as_deref());
-    if line.doing == "working" { class.unwrap_or(&line.doing) } else { &line.doing }
+    class.filter(|_| line.doing == TaskActivity::Working).unwrap_or(line.doing.word())
 }
 
 /// Who works: `default, sonnet, context 41 %, sandbox write`.

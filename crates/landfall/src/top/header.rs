@@ -1,6 +1,6 @@
 //! The first lines: who picks, the run, slots, money, allowances, the sprint; and what must not be missed.
 
-use landfall_api::{AccountLine, AccountStanding, Mode, StatusReport};
+use landfall_api::{AccountLine, AccountStanding, Mode, PilotPhase, Scope, StatusReport};
 use landfall_text::control_chars::escape_line;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -72,13 +72,13 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
     if urgent > 0 {
         parts.push((format!("{urgent} for you"), theme.warn()));
     }
-    let today = status.spending.iter().find(|line| line.scope == "day");
+    let today = status.spending.iter().find(|line| line.scope == Scope::Day);
     if let Some(spent) = today.or(status.spending.first()) {
         let tokens =
             landfall_text::format_count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
         let cost = crate::commands::words::cost(&spent.usage);
         let cost = cost.map(|cost| format!("{cost} · ")).unwrap_or_default();
-        let when = if spent.scope == "day" { "today" } else { "this run" };
+        let when = if spent.scope == Scope::Day { "today" } else { "this run" };
         parts.push((format!("{when} {cost}{}{tokens} tokens", spent.usage.prefix()), plain));
     }
     parts.extend(status.accounts.iter().map(|account| quota(account, state.now_ms, theme)));
@@ -147,7 +147,7 @@ fn alerts(state: &State, theme: Theme) -> Vec<Part> {
     let Some(status) = state.status() else { return alerts };
     if let Some(pause) = status.pilot.as_ref().and_then(|pilot| pilot.pause.as_ref()) {
         alerts.push((format!("PAUSED: {} · p goes on", escape_line(&pause.reason)), theme.warn()));
-    } else if let Some(pilot) = status.pilot.as_ref().filter(|pilot| pilot.phase == "waiting for you") {
+    } else if let Some(pilot) = status.pilot.as_ref().filter(|pilot| pilot.phase == PilotPhase::WaitingUser) {
         alerts.push((format!("YOUR TURN: {}", escape_line(&pilot.text)), theme.warn()));
     }
     if let Some(spent) = crate::commands::words::blocking_budget(&status.budgets) {

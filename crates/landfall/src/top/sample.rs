@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use landfall_api::{
     AccountLine, AccountStanding, Action, ActiveLine, AgentAtWork, Base, BatchLine, EngineState, Inbox,
-    InboxItem, InboxKind, LogEntry, LogPage, Mode, Outcome, Pilot, QueuePlace, QueueReport, QuickIssue,
-    Request, Response, Retry, ReviewAsked, ReviewList, ReviewSaid, RunState, SpendingLine, Status,
-    StatusReport, TaskId, TaskLine, TaskPage, Usage,
+    InboxItem, InboxKind, LogEntry, LogPage, Mode, Outcome, Pilot, PilotPhase, QueuePlace, QueueReport,
+    QuickIssue, Request, Response, Retry, ReviewAsked, ReviewList, ReviewSaid, RunState, Scope, SpendingLine,
+    Status, StatusReport, TaskActivity, TaskId, TaskLine, TaskPage, Usage,
 };
 
 use super::polls::Poll;
@@ -163,12 +163,12 @@ pub fn inbox(items: Vec<InboxItem>) -> Inbox {
 }
 
 pub fn status() -> StatusReport {
-    let active = |number: u32, title: &str, doing: &str, words: &str| ActiveLine {
+    let active = |number: u32, title: &str, doing: TaskActivity, words: &str| ActiveLine {
         check: None,
         task: task(number),
         title: title.to_owned(),
         step: "work".to_owned(),
-        doing: doing.to_owned(),
+        doing,
         iteration: 2,
         iterations_max: 50,
         elapsed_ms: 754_000,
@@ -198,13 +198,18 @@ pub fn status() -> StatusReport {
         }),
         engine: Some(EngineState { pid: 4711, since_ms: NOW_MS - 7_860_000, version: "0.1.0".to_owned() }),
         active: vec![
-            active(3, "Speed the parser up", "working", "reading the tests"),
-            active(5, "日本語 \u{1b}[2J title", "verifying", "\u{1b}]0;owned\u{7} all done\nreally"),
+            active(3, "Speed the parser up", TaskActivity::Working, "reading the tests"),
+            active(
+                5,
+                "日本語 \u{1b}[2J title",
+                TaskActivity::Verifying,
+                "\u{1b}]0;owned\u{7} all done\nreally",
+            ),
         ],
         pilot: Some(Box::new(Pilot {
             run: Some("R4".parse().expect("an id")),
             mode: Mode::Autopilot,
-            phase: "running".to_owned(),
+            phase: PilotPhase::Running,
             pause: None,
             picked: None,
             next: None,
@@ -228,7 +233,7 @@ pub fn status() -> StatusReport {
             tasks: Vec::new(),
         }],
         spending: vec![SpendingLine {
-            scope: "day".to_owned(),
+            scope: Scope::Day,
             usage: Usage { tokens_in: 800_000, tokens_out: 12_000, cost_usd: Some(12.0), ..Usage::default() },
             time_ms: 2_470_000,
         }],

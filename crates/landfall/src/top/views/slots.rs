@@ -1,6 +1,6 @@
 //! Who is at work.
 
-use landfall_api::ActiveLine;
+use landfall_api::{ActiveLine, TaskActivity};
 use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
@@ -41,7 +41,7 @@ fn slot(
 ) -> [Line<'static>; 2] {
     let agent = line.agent.as_ref();
     let class = agent.and_then(|agent| agent.class.as_deref());
-    let doing = if line.doing == "working" { class.unwrap_or(&line.doing) } else { &line.doing };
+    let doing = class.filter(|_| line.doing == TaskActivity::Working).unwrap_or(line.doing.word());
     let figures = format!(
         "{:>7} {:>7} {:>6}{}",
         format!("{}/{}", line.iteration, line.iterations_max),

@@ -1,6 +1,6 @@
 //! The sprint: how far it is, and what became of each of its tasks.
 
-use landfall_api::{SprintGoal, SprintReport};
+use landfall_api::{SprintFate, SprintGoal, SprintReport};
 use ratatui::text::Line;
 
 use super::text::Text;
@@ -11,7 +11,7 @@ use crate::top::theme::Theme;
 /// How far it is, between 0 and 1.
 #[expect(clippy::cast_precision_loss, reason = "a bar is no finer than a screen")]
 pub fn progress(sprint: &SprintReport, now_ms: i64) -> f64 {
-    let landed = sprint.tasks.iter().filter(|task| task.fate == "landed").count() as f64;
+    let landed = sprint.tasks.iter().filter(|task| task.fate == SprintFate::Landed).count() as f64;
     match sprint.plan.goal {
         SprintGoal::Count { count } => {
             let verified = sprint.tasks.iter().filter(|task| task.verified).count() as f64;
