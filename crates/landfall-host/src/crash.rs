@@ -6,7 +6,7 @@
 //! point that is passed to a file, so that a test can learn the names instead of keeping a list.
 
 use std::io::Write as _;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 struct Armed {
@@ -21,18 +21,18 @@ struct Plan {
     list: Option<std::ffi::OsString>,
 }
 
-static PLAN: OnceLock<Plan> = OnceLock::new();
+/// Read once from the environment. Only a test sets it.
+static PLAN: LazyLock<Plan> = LazyLock::new(read_plan);
 
 /// Passes the crash point `name`; does not return if a test armed it.
 pub fn point(name: &str) {
-    let plan = PLAN.get_or_init(read_plan);
-    if let Some(path) = &plan.list
+    if let Some(path) = &PLAN.list
         && let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(path)
     {
         // One write a line: points are passed by many threads. A test reads this; in production the list is never set.
         let _ = file.write_all(format!("{name}\n").as_bytes());
     }
-    if let Some(armed) = &plan.armed
+    if let Some(armed) = &PLAN.armed
         && armed.name == name
         && armed.passed.fetch_add(1, Ordering::Relaxed) + 1 == armed.at
     {

@@ -5,7 +5,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes that this user may still write on the file system that holds `path`.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
@@ -39,9 +38,8 @@ pub fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
 /// Replaces `path` by `bytes`, durably: after a power cut it holds the old bytes or the new ones. Mode 0600.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_of(path)?;
-    let tmp = scratch_name(path)?;
+    let (tmp, mut file) = create_scratch_file(path)?;
     let written = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&tmp)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&tmp, path)
@@ -180,13 +178,39 @@ fn folder_of(path: &Path) -> io::Result<&Path> {
     }
 }
 
-fn scratch_name(path: &Path) -> io::Result<PathBuf> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
+/// A new file beside `path`. Threads that write to the same path get different ones: the kernel makes each name once.
+fn create_scratch_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path
         .file_name()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a file name is needed"))?;
-    let mut scratch = std::ffi::OsString::from(".");
-    scratch.push(name);
-    scratch.push(format!(".{}.{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    Ok(path.with_file_name(scratch))
+    take_free_name(|number| {
+        let mut scratch = std::ffi::OsString::from(".");
+        scratch.push(name);
+        scratch.push(format!(".{}.{number}.tmp", std::process::id()));
+        let tmp = path.with_file_name(scratch);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&tmp)?;
+        Ok((tmp, file))
+    })
+}
+
+/// Makes a new folder in `parent`, whose name begins with `prefix`. The parent must exist.
+pub fn create_unique_folder(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
+    take_free_name(|number| {
+        let path = parent.join(format!("{prefix}{}-{number}", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(path)
+    })
+}
+
+/// Tries `make` with one number after the other until nothing has that name.
+fn take_free_name<T>(make: impl Fn(u32) -> io::Result<T>) -> io::Result<T> {
+    /// More than files of one name are ever written at once. What a process of our number left behind is passed over.
+    const TRIES_MAX: u32 = 10_000;
+    for number in 0..TRIES_MAX {
+        match make(number) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made,
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for a temporary file is taken"))
 }

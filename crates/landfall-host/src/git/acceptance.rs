@@ -5,14 +5,13 @@
 //! that is thrown away, by the same program that a remote runs.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::collect::machine_failed;
 use super::files;
 use super::names::Oid;
 use super::run::{Doing as _, GitError, GitErrorKind, SLOW};
 use super::store::{Check, Store, quoted, transfer};
+use crate::disk;
 
 /// How the names of folders begin that received objects are checked in.
 const QUARANTINE: &str = "quarantine-";
@@ -61,11 +60,8 @@ impl Store {
         have: &[Oid],
         pack_args: &[&str],
     ) -> Result<Option<String>, GitError> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0); // a name for a folder, not state
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder: PathBuf = self.dir().join(format!("{QUARANTINE}{}-{number}", std::process::id()));
         let doing = || format!("check the objects of {want}");
-        std::fs::create_dir_all(&folder).doing(doing)?;
+        let folder = disk::create_unique_folder(self.dir(), QUARANTINE).doing(doing)?;
         let pack = self.call(doing());
         let result = transfer(pack, pack_args, want, have, Check::Remote, |receive| {
             self.call(doing())

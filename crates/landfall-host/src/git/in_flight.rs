@@ -6,7 +6,6 @@
 
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::collect::{CollectError, copy_objects, is_gone, machine_failed, read_head};
@@ -17,6 +16,7 @@ use super::names::Oid;
 use super::run::{Doing as _, GitError, GitErrorKind};
 use super::store::{SCRATCH, Store};
 use super::workspace::Workspace;
+use crate::disk;
 
 /// What is copied of an agent's objects for a look; with more, there is no answer.
 const OBJECTS_BYTES_MAX: u64 = 512 << 20;
@@ -166,10 +166,10 @@ impl Scratch {
     }
 
     pub fn new(store: &Store) -> Result<Scratch, GitError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = store.dir().join(SCRATCH).join(format!("{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).doing(|| "make a scratch folder".to_owned())?;
+        let doing = || "make a scratch folder".to_owned();
+        let parent = store.dir().join(SCRATCH);
+        std::fs::create_dir_all(&parent).doing(doing)?;
+        let path = disk::create_unique_folder(&parent, "").doing(doing)?;
         Ok(Scratch { path })
     }
 }

@@ -10,7 +10,6 @@ use crate::disk;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Says what of the sandbox this machine has, by trying. Takes a millisecond or two and leaves nothing behind.
 pub fn probe() -> Result<Available, Missing> {
@@ -62,13 +61,13 @@ fn missing_for(level: Level) -> Option<Missing> {
 /// containers, and overlays themselves cannot hold the changes of one, and not each folder can lie below one. Takes a few
 /// milliseconds and leaves nothing behind.
 pub fn can_overlay(folder: &Path, lower: &Path) -> bool {
-    static NUMBER: AtomicU32 = AtomicU32::new(0); // several threads may try at once
     if matches!(Broken::asked_for(), Some(Broken::Overlay | Broken::Namespaces)) {
         return false;
     }
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let name = format!(".overlay-{}-{number}", std::process::id());
-    let top = folder.join(&name);
+    // Several threads may try at once, so each has a folder of its own.
+    let made = std::fs::create_dir_all(folder).and_then(|()| disk::create_unique_folder(folder, ".overlay-"));
+    let Ok(top) = made else { return false };
+    let name = top.file_name().expect("it was made with a name").to_string_lossy().into_owned();
     let can = try_overlays(&top, lower, &name).unwrap_or(false);
     let _ = disk::remove_tree(&top); // what is left of it is empty folders in our own place
     can

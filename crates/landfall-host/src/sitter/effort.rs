@@ -4,7 +4,7 @@ use super::sitting::Sitting;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// Signs of life of a run's processes. Only growth means something: a build that is silent grows, a hung agent does not.
 /// A sum can also shrink, when a process ends that nobody waits for.
@@ -101,11 +101,11 @@ fn connections_of(_pid: i32, _open: &HashMap<u64, Connection>) -> Option<Vec<Con
 
 /// Whether this kernel lists the children of a process.
 fn tells_children() -> bool {
-    static TELLS: OnceLock<bool> = OnceLock::new();
-    *TELLS.get_or_init(|| {
+    static TELLS: LazyLock<bool> = LazyLock::new(|| {
         let own = std::process::id();
         Path::new(&format!("/proc/{own}/task/{own}/children")).exists()
-    })
+    });
+    *TELLS
 }
 
 /// The processes below a sitter, by parent. The list may leave out one whose neighbour ends as we look: for signs of life that

@@ -8,7 +8,6 @@ use rustix::process::{
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::OnceLock;
 
 /// Whether a read below `/proc` failed because the process ended after the file was opened.
 fn is_gone(error: &io::Error) -> bool {
@@ -32,18 +31,6 @@ pub(super) fn hash(marker: &str) -> u64 {
     marker
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// The boot id, read once: it cannot change under a running process.
-pub(super) fn boot() -> io::Result<&'static str> {
-    static BOOT: OnceLock<String> = OnceLock::new();
-    match BOOT.get() {
-        Some(boot) => Ok(boot),
-        None => {
-            let boot = disk::boot_id()?;
-            Ok(BOOT.get_or_init(|| boot))
-        }
-    }
 }
 
 /// What the kernel says about a process, as far as we look.
@@ -109,7 +96,7 @@ pub(super) fn signal(pid: i32, started: u64, signal: Signal) -> bool {
 impl Sitting {
     /// A handle on the sitter if it still runs; a dead one that is our own child is collected on the way.
     pub(super) fn open(&self) -> io::Result<Option<OwnedFd>> {
-        if self.boot != boot()? {
+        if self.boot != disk::boot_id()? {
             return Ok(None);
         }
         let Some(handle) = open(self.pid, self.started)? else { return Ok(None) };

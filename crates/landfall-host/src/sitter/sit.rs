@@ -16,10 +16,10 @@ use super::spec::Spec;
 use super::spool::{Drain, Pulled};
 use super::{sweep, tree};
 use crate::clock::{Clock as _, SystemClock};
-use crate::crash;
 use crate::memory::OomCounter;
 use crate::sandbox::{Level, Refusal, Setup};
 use crate::wait::retry;
+use crate::{crash, disk};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, WaitOptions, WaitStatus};
@@ -228,12 +228,8 @@ fn say_who(dir: &Path, pid: i32, sandbox: Option<Level>) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error),
     };
-    let written = file.write_all(&files::write_identity(&Sitting {
-        pid,
-        started,
-        boot: identity::boot()?.to_owned(),
-        sandbox,
-    }));
+    let written =
+        file.write_all(&files::write_identity(&Sitting { pid, started, boot: disk::boot_id()?, sandbox }));
     if let Err(error) = written {
         // Nothing was run, so nothing shall say that something was.
         let _ = fs::remove_file(dir.join(files::SITTER)); // if that fails too we count as vanished: the safe reading

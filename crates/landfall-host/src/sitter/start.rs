@@ -2,12 +2,12 @@
 
 use super::cgroup;
 use super::files::{self, Order};
-use super::identity::{self, Stat};
+use super::identity::Stat;
 use super::sitting::Sitting;
 use super::spec::{Spec, StartError};
-use crate::crash;
 use crate::sandbox::{CacheLayer, LayerChanges, Sandbox};
 use crate::wait::retry;
+use crate::{crash, disk};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
 };
@@ -18,7 +18,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The command that makes a program a sitter.
@@ -46,16 +46,12 @@ pub fn start(exe: &Path, dir: &Path, spec: &Spec) -> Result<Sitting, StartError>
             return Err(StartError::AlreadyStarted { dir: dir.clone() });
         }
     }
-    static OWN: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let order = Order {
-        spec: spec.clone(),
-        cgroup: OWN.get_or_init(cgroup::own).clone(),
-        nofile: UNRAISED.get().copied(),
-    };
+    static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(cgroup::own);
+    let order = Order { spec: spec.clone(), cgroup: OWN.clone(), nofile: *INHERITED_FILE_LIMIT };
     write_spec(dir, &files::write_order(&order)).map_err(folder(files::SPEC))?;
     crash::point("sitter.start.written");
     let failed = |source| StartError::Spawn { exe: exe.to_owned(), source };
-    let boot = identity::boot().map_err(failed)?.to_owned();
+    let boot = disk::boot_id().map_err(failed)?;
     let pid = spawn(exe, dir, &lock).map_err(failed)?;
     crash::point("sitter.start.spawned");
     // It is our child and we have not collected it, so the id is still its own even if it has already ended.
@@ -83,8 +79,8 @@ fn take_back(pid: i32) {
     waitpid(Some(pid), WaitOptions::empty()).ok(); // collected by whoever looked into the folder just now
 }
 
-/// The limit on open files before we raised it: what children shall have.
-static UNRAISED: OnceLock<u64> = OnceLock::new();
+/// The limit on open files before we raised it: what children shall have. None: there is no limit.
+static INHERITED_FILE_LIMIT: LazyLock<Option<u64>> = LazyLock::new(|| getrlimit(Resource::Nofile).current);
 
 /// Raises this process's limit on open files as far as the system allows, and returns it. Watching a thousand sitters
 /// takes more than the usual 1,024. Children started later get the old limit: some programs cannot live with many.
@@ -93,7 +89,7 @@ pub fn raise_file_limit() -> io::Result<u64> {
     let (Some(current), maximum) = (limit.current, limit.maximum) else { return Ok(u64::MAX) };
     let wanted = maximum.unwrap_or(1 << 20);
     if wanted > current {
-        UNRAISED.get_or_init(|| current);
+        LazyLock::force(&INHERITED_FILE_LIMIT); // before it changes
         setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })?;
     }
     Ok(wanted.max(current))

@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use landfall_model::Digest;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
@@ -196,11 +195,7 @@ fn put(root: &Path, path: &str, bytes: &[u8], expect: &Expect) -> Result<Done, F
     if !ok {
         return Ok(Done::Refused);
     }
-    let beside = beside(&name);
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file =
-        rustix::fs::openat(&folder, &beside, flags, Mode::from_raw_mode(0o644)).map_err(io("create"))?;
-    let mut file = File::from(file);
+    let (beside, mut file) = create_beside(&folder, &name).map_err(io("create"))?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if let Err(source) = written {
         let _ = unlink(&folder, &beside); // half a file helps nobody; the error is told
@@ -259,10 +254,20 @@ fn unlink(folder: &OwnedFd, name: &str) -> io::Result<()> {
     rustix::fs::unlinkat(folder, name, AtFlags::empty()).map_err(Into::into)
 }
 
-/// A name beside the file that nobody else writes to.
-fn beside(name: &str) -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{name}.{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+/// A new file beside the one of this name. Nobody else writes to it: the kernel makes each name once.
+fn create_beside(folder: &OwnedFd, name: &str) -> Result<(String, File), Errno> {
+    /// More than writers of one file there are at once.
+    const TRIES_MAX: u32 = 10_000;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for number in 0..TRIES_MAX {
+        let beside = format!("{name}.{}-{number}.tmp", std::process::id());
+        match rustix::fs::openat(folder, &beside, flags, Mode::from_raw_mode(0o644)) {
+            Ok(file) => return Ok((beside, File::from(file))),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::EXIST)
 }
 
 /// Takes away what writers of this file left behind that live no more. They never came to rename it, so nothing is lost.
