@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use landfall_text::control_chars::{escape_block, escape_json};
 use landfall_text::quote_shell_word;
 use serde::Serialize;
 
+use crate::commands::named;
 use crate::exit::{Exit, Failure};
 
 /// At most so many columns, with `…` where something is left out. The text is already clean.
@@ -16,16 +17,17 @@ pub fn shorten(text: &str, columns: usize) -> Cow<'_, str> {
 }
 
 /// The base that is meant, where it is not the project's own: commands that are shown say so.
-static BASE: OnceLock<String> = OnceLock::new();
+static BASE: LazyLock<Option<String>> = LazyLock::new(named::side_base);
 
-/// From here on every command that is shown to a person is about this base.
-pub fn about_base(base: &str) {
-    let _ = BASE.set(quote_shell_word(base)); // there is one command line
+/// The base that the command line names, where it is not the project's own and a person reads the answer.
+pub fn side_base() -> Option<&'static str> {
+    BASE.as_deref()
 }
 
-fn advised<'a>(text: &'a str, base: Option<&String>) -> Cow<'a, str> {
+fn advised<'a>(text: &'a str, base: Option<&str>) -> Cow<'a, str> {
     const SHOWN: &str = "`landfall ";
     let Some(base) = base.filter(|_| text.contains(SHOWN)) else { return Cow::Borrowed(text) };
+    let base = quote_shell_word(base);
     let mut parts = text.split(SHOWN);
     let mut all = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -37,7 +39,7 @@ fn advised<'a>(text: &'a str, base: Option<&String>) -> Cow<'a, str> {
 
 /// Data for stdout.
 pub fn print(text: &str) -> Result<(), Failure> {
-    print_bytes(advised(text, BASE.get()).as_bytes())
+    print_bytes(advised(text, side_base()).as_bytes())
 }
 
 /// Data for stdout that may not be text.
@@ -78,7 +80,7 @@ pub fn print_json_line<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> 
 
 /// A line of talk on stderr. It has been cleaned where it came from outside.
 pub fn talk(text: &str) {
-    let mut text = advised(text, BASE.get()).into_owned();
+    let mut text = advised(text, side_base()).into_owned();
     text.push('\n');
     let _ = io::stderr().lock().write_all(text.as_bytes()); // nobody listens: there is nobody to tell
 }
@@ -110,8 +112,8 @@ mod tests {
 
     #[test]
     fn commands_that_are_shown_name_the_base_branch_of_the_command_line() {
-        let base = "release/1.2".to_owned();
-        let shown = |text: &str| advised(text, Some(&base)).into_owned();
+        let base = "release/1.2";
+        let shown = |text: &str| advised(text, Some(base)).into_owned();
         assert_eq!(
             shown("see `landfall why T1`, or `landfall auto 7`"),
             "see `landfall --base release/1.2 why T1`, or `landfall --base release/1.2 auto 7`"

@@ -1,11 +1,12 @@
 //! `landfall completions`: for the shell, with the ids of tasks.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
 
-use super::named;
+use super::named::{self, NameLookup};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::{print, print_json};
@@ -55,16 +56,15 @@ pub fn complete_words(args: &[OsString]) {
     }
     // The words to complete follow `--`; `-C` and `--base` among them say where tasks are looked up.
     let words: Vec<OsString> = args.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
-    named::look_from(&words, true);
-    CompleteEnv::with_factory(|| named::everywhere(super::cli())).var(VARIABLE).complete();
+    let lookup = Arc::new(NameLookup::from_words(&words, true));
+    CompleteEnv::with_factory(|| named::everywhere(super::cli(), &lookup)).var(VARIABLE).complete();
 }
 
 /// The tasks of the project, with their titles. Nothing is completed where there is no project.
-pub fn task_candidates() -> Vec<CompletionCandidate> {
+pub fn task_candidates(at: &landfall_app::At) -> Vec<CompletionCandidate> {
     const TASKS_MAX: u32 = 200; // a shell shows no more
-    let Some(at) = named::looked_from() else { return Vec::new() };
     let filter = landfall_api::Filter { limit: TASKS_MAX, ..landfall_api::Filter::default() };
-    let Ok(page) = landfall_app::service(&at).and_then(|service| landfall_api::Ask::list(&*service, filter))
+    let Ok(page) = landfall_app::service(at).and_then(|service| landfall_api::Ask::list(&*service, filter))
     else {
         return Vec::new();
     };

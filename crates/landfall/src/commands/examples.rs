@@ -215,7 +215,7 @@ mod tests {
                 // The id of an issue is looked up, which needs a project.
                 let line = line.replace("'#12'", "T12");
                 let words = words(&line);
-                let read = named::everywhere(cli()).try_get_matches_from(&words);
+                let read = named::everywhere(cli(), &std::sync::Arc::default()).try_get_matches_from(&words);
                 assert!(read.is_ok(), "{line}: {}", read.unwrap_err());
                 assert!(
                     path.split(' ').all(|word| words.contains(&word.to_owned())),

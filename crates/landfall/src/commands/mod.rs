@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -9,11 +10,12 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say;
+use named::NameLookup;
 
 mod aliases;
 mod autopilot;
 mod examples;
-mod named;
+pub mod named;
 pub(crate) mod words;
 
 /// Declares the commands: those on the first page of the help, further ones, and words that moved to another command and still work.
@@ -144,15 +146,14 @@ struct Cli {
 pub fn main() -> Exit {
     let args: Vec<OsString> = std::env::args_os().collect();
     completions::complete_words(&args);
-    // Asked before the words are understood, so that a program gets JSON for a bad option too.
-    let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    named::look_from(&args, json);
-    let failure = match parse(args.clone()) {
+    let json = named::wants_json(&args);
+    let lookup = Arc::new(NameLookup::from_words(&args, json));
+    let failure = match parse(args.clone(), &lookup) {
         Ok(cli) => match carry_out(cli) {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },
-        Err(error) => match named::missed().map_or_else(|| explain(&error, &args), Err) {
+        Err(error) => match lookup.failure().map_or_else(|| explain(&error, &args), Err) {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },
@@ -161,8 +162,8 @@ pub fn main() -> Exit {
     failure.code
 }
 
-fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = named::everywhere(cli());
+fn parse(args: Vec<OsString>, lookup: &Arc<NameLookup>) -> Result<Cli, clap::Error> {
+    let mut command = named::everywhere(cli(), lookup);
     let matches = command.try_get_matches_from_mut(args)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
@@ -176,14 +177,9 @@ fn carry_out(cli: Cli) -> Result<Exit, Failure> {
     }
     let at = landfall_app::At { dir, base: cli.base };
     let context = Context { at, json: cli.json };
-    let side =
-        context.at.base.as_ref().filter(|_| !cli.json).and_then(|_| landfall_app::bases(&context.at).0);
-    if let Some(base) = &side {
-        say::about_base(base);
-    }
     let exit = cli.command.run(&context);
-    if let Some(base) = side {
-        let word = landfall_text::quote_shell_word(&base);
+    if let Some(base) = say::side_base() {
+        let word = landfall_text::quote_shell_word(base);
         say::talk(&format!(
             "(about `{base}`, not the base of the project: say `--base {word}` with each command)"
         ));
@@ -270,7 +266,9 @@ mod tests {
         let check = |words: &[&str], message: &str, hint: &str| {
             let args: Vec<std::ffi::OsString> =
                 std::iter::once("landfall").chain(words.iter().copied()).map(Into::into).collect();
-            let Err(error) = super::parse(args.clone()) else { panic!("{words:?} are accepted") };
+            let Err(error) = super::parse(args.clone(), &std::sync::Arc::default()) else {
+                panic!("{words:?} are accepted")
+            };
             let Err(failure) = super::explain(&error, &args) else { panic!("{words:?} are help") };
             assert_eq!((failure.message.as_str(), failure.hint.as_deref()), (message, Some(hint)));
         };

@@ -3,42 +3,72 @@
 
 use std::any::TypeId;
 use std::ffi::OsString;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use clap_complete::engine::ArgValueCandidates;
-use landfall_api::{Problem, TaskId};
+use landfall_api::{Problem, ReportOf, TaskId};
 
+use super::{report, review};
 use crate::exit::Failure;
 use crate::say::talk;
 
-/// Where names are looked up, and whether a person reads what is said about them.
-struct Looking {
-    at: landfall_app::At,
+/// Where names are looked up while the words of the command line are read.
+#[derive(Default)]
+pub struct NameLookup {
+    /// None: there is no project to look in.
+    at: Option<landfall_app::At>,
+    /// Whether a program reads the answer.
     json: bool,
+    /// What was not found. To the reader of words it is a wrong word, to people it is not.
+    missed: OnceLock<Problem>,
 }
 
-/// Known before the words are read: names are looked up while they are.
-static LOOKING: OnceLock<Looking> = OnceLock::new();
+impl NameLookup {
+    /// In the folder that `-C` names, or here, and among the tasks of `--base`.
+    pub fn from_words(args: &[OsString], json: bool) -> Self {
+        Self { at: Some(place_of(args)), json, missed: OnceLock::new() }
+    }
 
-/// What was not found while the words were read. To the reader of words it is a wrong word, to people it is not.
-static MISSED: OnceLock<Problem> = OnceLock::new();
-
-/// The failure that is behind a word that could not be read, if something was not found.
-pub fn missed() -> Option<Failure> {
-    MISSED.get().cloned().map(Failure::from)
+    /// The failure that is behind a word that could not be read, if something was not found.
+    pub fn failure(&self) -> Option<Failure> {
+        self.missed.get().cloned().map(Failure::from)
+    }
 }
 
 /// Every argument of a command that is a task takes all its names.
-pub fn everywhere(command: clap::Command) -> clap::Command {
-    let named = |arg: clap::Arg| match arg.get_value_parser().type_id() == TypeId::of::<TaskId>() {
-        true => arg.value_parser(task).add(ArgValueCandidates::new(super::completions::task_candidates)),
-        false => arg,
+pub fn everywhere(command: clap::Command, lookup: &Arc<NameLookup>) -> clap::Command {
+    let named = |arg: clap::Arg| {
+        let (of, lookup) = (arg.get_value_parser().type_id(), Arc::clone(lookup));
+        if of == TypeId::of::<TaskId>() {
+            let candidates = Arc::clone(&lookup);
+            let find =
+                move || candidates.at.as_ref().map(super::completions::task_candidates).unwrap_or_default();
+            arg.value_parser(move |text: &str| task(text, &lookup)).add(ArgValueCandidates::new(find))
+        } else if of == TypeId::of::<ReportOf>() {
+            arg.value_parser(move |text: &str| report::of(text, &lookup))
+        } else if of == TypeId::of::<review::Chosen>() {
+            arg.value_parser(move |text: &str| review::tasks(text, &lookup))
+        } else {
+            arg
+        }
     };
-    command.mut_args(named).mut_subcommands(everywhere)
+    command.mut_args(named).mut_subcommands(|below| everywhere(below, lookup))
 }
 
-/// Says where names are looked up: in the folder that `-C` names, or here, and among the tasks of `--base`.
-pub fn look_from(args: &[OsString], json: bool) {
+/// Whether the words ask for JSON. It is asked before they are understood, so that a program gets JSON for a bad option too.
+pub fn wants_json(args: &[OsString]) -> bool {
+    args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json")
+}
+
+/// The base that the command line of this process names, if it is not the project's own and a person reads the answer.
+pub fn side_base() -> Option<String> {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let at = place_of(&args);
+    at.base.as_ref().filter(|_| !wants_json(&args)).and_then(|_| landfall_app::bases(&at).0)
+}
+
+/// The place that `-C` and `--base` name.
+fn place_of(args: &[OsString]) -> landfall_app::At {
     let mut words = args.iter().skip(1).take_while(|word| *word != "--");
     let (mut dir, mut base) = (None, None);
     while let Some(word) = words.next() {
@@ -57,32 +87,27 @@ pub fn look_from(args: &[OsString], json: bool) {
     }
     let dir = std::env::current_dir().unwrap_or_default().join(dir.unwrap_or_default());
     let base = base.map(|base| base.to_string_lossy().into_owned());
-    let _ = LOOKING.set(Looking { at: landfall_app::At { dir, base }, json }); // the words are read once
-}
-
-/// Where names are looked up, once that is known.
-pub fn looked_from() -> Option<landfall_app::At> {
-    LOOKING.get().map(|looking| looking.at.clone())
+    landfall_app::At { dir, base }
 }
 
 /// The task that a word means.
-pub fn task(text: &str) -> Result<TaskId, String> {
+pub fn task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
     let rest = text.strip_prefix("issue:").map(|rest| rest.strip_prefix('#').unwrap_or(rest));
     let Some(digits) = rest.or_else(|| text.strip_prefix('#')) else {
         let id = text.parse::<TaskId>().map_err(|error| error.to_string())?;
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            tell_other(id);
+            tell_other(id, lookup);
         }
         return Ok(id);
     };
     let number = super::issue::number(digits)?;
-    let Some(looking) = LOOKING.get() else { return Err("issues are not looked up here".to_owned()) };
-    match landfall_app::task_of_issue(&looking.at, number) {
+    let Some(at) = &lookup.at else { return Err("issues are not looked up here".to_owned()) };
+    match landfall_app::task_of_issue(at, number) {
         Ok(Some(id)) => Ok(id),
         Ok(None) => {
-            let problem = landfall_app::unfollowed_issue(&looking.at, number);
+            let problem = landfall_app::unfollowed_issue(at, number);
             let message = problem.message.clone();
-            let _ = MISSED.set(problem); // the first one is told
+            let _ = lookup.missed.set(problem); // the first one is told
             Err(message)
         }
         Err(problem) => Err(problem.message),
@@ -90,11 +115,9 @@ pub fn task(text: &str) -> Result<TaskId, String> {
 }
 
 /// A bare number is a task. Where an issue of that number has another one, that is said.
-fn tell_other(id: TaskId) {
-    let Some(looking) = LOOKING.get().filter(|looking| !looking.json) else { return };
-    if let Some(other) =
-        landfall_app::likely_task_of_issue(&looking.at, id.0.into()).filter(|other| *other != id)
-    {
+fn tell_other(id: TaskId, lookup: &NameLookup) {
+    let Some(at) = lookup.at.as_ref().filter(|_| !lookup.json) else { return };
+    if let Some(other) = landfall_app::likely_task_of_issue(at, id.0.into()).filter(|other| *other != id) {
         talk(&format!("{} is the task {id}; issue #{0} is followed by {other}: write '#{0}' for it", id.0));
     }
 }
@@ -103,19 +126,21 @@ fn tell_other(id: TaskId) {
 mod tests {
     use landfall_api::TaskId;
 
-    use super::task;
+    use super::{NameLookup, task};
 
     #[test]
     fn a_task_has_its_own_name_and_that_of_its_issue() {
-        assert_eq!((task("T7"), task("t7"), task("7")), (Ok(TaskId(7)), Ok(TaskId(7)), Ok(TaskId(7))));
+        let lookup = NameLookup::default();
+        let read = |text: &str| task(text, &lookup);
+        assert_eq!((read("T7"), read("t7"), read("7")), (Ok(TaskId(7)), Ok(TaskId(7)), Ok(TaskId(7))));
         for wrong in ["#0", "#", "#x", "issue:", "issue:T7", "#-1", "##7", "x"] {
-            assert!(task(wrong).is_err(), "{wrong}");
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn every_task_on_the_command_line_is_read_here() {
-        let mut cli = super::everywhere(super::super::cli());
+        let mut cli = super::everywhere(super::super::cli(), &std::sync::Arc::default());
         cli.build();
         for words in [["landfall", "why", "#x"], ["landfall", "show", "issue:x"], ["landfall", "retry", "#x"]]
         {

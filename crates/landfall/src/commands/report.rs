@@ -6,6 +6,7 @@ use landfall_api::{Ask, ReportOf};
 use landfall_app::clock::now_ms;
 use landfall_text::control_chars::escape_block;
 
+use super::named::NameLookup;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::run_text::text;
@@ -19,7 +20,7 @@ use crate::tone;
 #[derive(clap::Args)]
 pub struct Args {
     /// Task (T7) or run (R2); the default is the newest run
-    #[arg(value_name = "TASK|RUN", value_parser = of)]
+    #[arg(value_name = "TASK|RUN", value_parser = |text: &str| of(text, &NameLookup::default()))]
     of: Option<ReportOf>,
 
     /// Print Markdown
@@ -38,9 +39,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn of(text: &str) -> Result<ReportOf, String> {
+pub fn of(text: &str, lookup: &NameLookup) -> Result<ReportOf, String> {
     if text.starts_with('#') || text.starts_with("issue:") {
-        return super::named::task(text).map(ReportOf::Task);
+        return super::named::task(text, lookup).map(ReportOf::Task);
     }
     let task = FromStr::from_str(text).map(ReportOf::Task);
     let run = || FromStr::from_str(text).map(ReportOf::Run);

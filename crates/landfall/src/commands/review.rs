@@ -3,6 +3,7 @@
 use landfall_api::{Ask, Nothing, Redo, RedoHint, ReviewAsked, ReviewLine, ReviewList, ReviewSaid, TaskId};
 use landfall_text::control_chars::escape_line;
 
+use super::named::NameLookup;
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -14,7 +15,7 @@ use crate::exit::{Exit, Failure};
 #[command(disable_help_subcommand = true)]
 pub struct Args {
     /// Tasks, such as T7 or T7,T8; `list`, the default, lists all reviews
-    #[arg(value_name = "TASK", value_parser = tasks, default_value = "list", hide_default_value = true)]
+    #[arg(value_name = "TASK", value_parser = |text: &str| tasks(text, &NameLookup::default()), default_value = "list", hide_default_value = true)]
     tasks: Chosen,
 
     #[command(subcommand)]
@@ -22,13 +23,13 @@ pub struct Args {
 }
 
 #[derive(Debug, Clone)]
-struct Chosen(Vec<TaskId>);
+pub struct Chosen(Vec<TaskId>);
 
-fn tasks(text: &str) -> Result<Chosen, String> {
+pub fn tasks(text: &str, lookup: &NameLookup) -> Result<Chosen, String> {
     if text == "list" {
         return Ok(Chosen(Vec::new()));
     }
-    text.split(',').map(super::named::task).collect::<Result<_, _>>().map(Chosen)
+    text.split(',').map(|name| super::named::task(name, lookup)).collect::<Result<_, _>>().map(Chosen)
 }
 
 #[derive(clap::Subcommand)]

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::panic;
-use std::sync::Once;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
@@ -16,13 +16,12 @@ use super::draw::draw;
 use super::state::State;
 use super::theme::Theme;
 
-/// Whether the terminal is ours now, so that it is given back once.
-static OURS: AtomicBool = AtomicBool::new(false);
-
 /// The terminal while it is ours; dropping it gives it back.
 pub struct Screen {
     terminal: Paper,
     theme: Theme,
+    /// Whether the terminal is ours now, so that it is given back once.
+    is_ours: Arc<AtomicBool>,
 }
 
 type Paper = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
@@ -30,12 +29,12 @@ type Paper = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 impl Screen {
     /// Takes the terminal.
     pub fn open() -> io::Result<Self> {
-        hear_panics();
-        OURS.store(true, Ordering::SeqCst);
-        let terminal = take().inspect_err(|_| give_back())?;
+        let is_ours = Arc::new(AtomicBool::new(true));
+        give_back_on_panic(&is_ours);
+        let terminal = take().inspect_err(|_| give_back(&is_ours))?;
         // A variable that is set, and not empty, whatever it says: that is the convention.
         let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Ok(Self { terminal, theme: Theme { colour } })
+        Ok(Self { terminal, theme: Theme { colour }, is_ours })
     }
 
     /// Columns and rows.
@@ -52,9 +51,9 @@ impl Screen {
 
     /// Gives the terminal to the shell, stops, and takes it again when the shell says so.
     pub fn suspend(&mut self) -> io::Result<()> {
-        give_back();
+        give_back(&self.is_ours);
         signal_hook::low_level::emulate_default_handler(SIGTSTP)?;
-        OURS.store(true, Ordering::SeqCst);
+        self.is_ours.store(true, Ordering::SeqCst);
         self.terminal = take()?; // a new one: the shell has written there
         Ok(())
     }
@@ -62,7 +61,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        give_back(&self.is_ours);
     }
 }
 
@@ -73,8 +72,8 @@ fn take() -> io::Result<Paper> {
 }
 
 /// Gives the terminal back, if it is ours.
-fn give_back() {
-    if !OURS.swap(false, Ordering::SeqCst) {
+fn give_back(is_ours: &AtomicBool) {
+    if !is_ours.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut out = stdout();
@@ -84,13 +83,11 @@ fn give_back() {
 }
 
 /// A panic says what it has to say on the person's own screen, not on ours.
-fn hear_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            give_back();
-            before(info);
-        }));
-    });
+fn give_back_on_panic(is_ours: &Arc<AtomicBool>) {
+    let is_ours = Arc::clone(is_ours);
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        give_back(&is_ours);
+        before(info);
+    }));
 }
