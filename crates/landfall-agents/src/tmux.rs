@@ -57,6 +57,25 @@ impl Cli {
             Some(_) | None => Self::Other,
         }
     }
+
+    /// Whether its screen shows when it works. Of a program that we do not know, only changes of the screen are understood.
+    #[must_use]
+    pub fn shows_its_work(self) -> bool {
+        match self {
+            Self::Claude | Self::Codex => true,
+            Self::Other => false,
+        }
+    }
+
+    /// The keys that make it leave its terminal.
+    #[must_use]
+    pub fn leave_keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["C-c", "C-c"],
+            Self::Codex => &["C-c"],
+            Self::Other => &["C-c", "C-d"],
+        }
+    }
 }
 
 impl Agent for Tmux {

@@ -19,7 +19,7 @@ use landfall_trackers::github::webhook::Deliveries;
 
 use crate::command::{changes, follow_issues, import, loops, reclaim, reconcile, verify};
 use crate::project::engine_at::EngineAt;
-use crate::project::open_engine::{PATIENCE, PAUSE, check_no_agent, open, wait_for_holder};
+use crate::project::open_engine::{Attempt, PATIENCE, PAUSE, check_no_agent, open, retry_while_held};
 use crate::project::place::Place;
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems, reader_pool};
@@ -528,58 +528,43 @@ fn busy_with_run() -> Problem {
 
 /// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
 fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match Client::connect(&place.folder.socket()) {
-            Ok(client) => match client.call(request.clone()) {
-                Err(problem) if problems::is_ending(&problem) && Instant::now() < deadline => {}
-                answer => return answer,
-            },
-            Err(ConnectError::Version { theirs, engine, pid }) => {
-                let message = format!(
-                    "the engine that runs (version {engine}, process {pid}) speaks version {theirs} of the wire, not {}",
-                    landfall_api::VERSION
-                );
-                return Err(Problem::new(ProblemCode::EngineBusy, message)
-                    .hint("use the `landfall` that started it, or wait until its run is over"));
-            }
-            Err(ConnectError::Refused(problem)) => return Err(problem),
-            Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => match in_process(place, &request) {
-                Err(Shut::Held(_)) if Instant::now() < deadline => {}
-                Err(Shut::Held(problem) | Shut::Other(problem)) => return Err(problem),
-                Ok(response) => return Ok(response),
-            },
+    retry_while_held(|| match Client::connect(&place.folder.socket()) {
+        Ok(client) => client.call(request.clone()).map_err(|problem| match problems::is_ending(&problem) {
+            true => Attempt::Held(problem),
+            false => Attempt::Failed(problem),
+        }),
+        Err(ConnectError::Version { theirs, engine, pid }) => {
+            let message = format!(
+                "the engine that runs (version {engine}, process {pid}) speaks version {theirs} of the wire, not {}",
+                landfall_api::VERSION
+            );
+            let problem = Problem::new(ProblemCode::EngineBusy, message)
+                .hint("use the `landfall` that started it, or wait until its run is over");
+            Err(Attempt::Failed(problem))
         }
-        wait_for_holder();
-    }
+        Err(ConnectError::Refused(problem)) => Err(Attempt::Failed(problem)),
+        Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => in_process(place, &request),
+    })
 }
 
-/// Why an engine could not be opened for the moment.
-enum Shut {
-    /// Someone else holds the project.
-    Held(Problem),
-    /// It would not help to wait.
-    Other(Problem),
-}
-
-fn in_process(place: &Place, request: &Request) -> Result<Response, Shut> {
+fn in_process(place: &Place, request: &Request) -> Result<Response, Attempt<Problem>> {
     if place.lock.is_some() {
         // This process keeps the project already: a second engine would meet no lock.
-        return Err(Shut::Held(Problem::new(
+        return Err(Attempt::Held(Problem::new(
             ProblemCode::EngineBusy,
             "the server is too busy to answer itself",
         )));
     }
-    if let Some(problem) = changes::refused_at_rest(place, request).map_err(Shut::Other)? {
-        return Err(Shut::Other(problem));
+    if let Some(problem) = changes::refused_at_rest(place, request).map_err(Attempt::Failed)? {
+        return Err(Attempt::Failed(problem));
     }
     let engine = open(place, &format!("landfall {}", request.name())).map_err(|error| match &error {
         OpenError::Lock(LockError::Held { .. } | LockError::HeldByUnknown { .. }) => {
-            Shut::Held(problems::open(&error))
+            Attempt::Held(problems::open(&error))
         }
-        _ => Shut::Other(problems::open(&error)),
+        _ => Attempt::Failed(problems::open(&error)),
     })?;
-    write_at_rest(place, engine, &EngineAt::Nowhere, request).1.map_err(Shut::Other)
+    write_at_rest(place, engine, &EngineAt::Nowhere, request).1.map_err(Attempt::Failed)
 }
 
 /// Carries a write out by an engine that does not drive, and gives the engine back. One that could not write what it had

@@ -12,7 +12,7 @@ mod watch;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use landfall_agents::tmux::{Cli, Key, NEXT, Next, Note, Order, POLL_MS, Screen, Seen, look, messages};
+use landfall_agents::tmux::{Key, NEXT, Next, Note, Order, POLL_MS, Screen, Seen, look, messages};
 
 use crate::say;
 use front::{Front, front};
@@ -262,13 +262,11 @@ impl<'a> Bridge<'a> {
                     }
                 },
                 Phase::Typed { at, enters, before, typed } => {
-                    let began = match self.order.cli {
-                        Cli::Claude | Cli::Codex => {
-                            matches!(seen, Seen::Busy | Seen::Ask(_)) || self.watch.has_heard()
-                        }
+                    let began = match self.order.cli.shows_its_work() {
+                        true => matches!(seen, Seen::Busy | Seen::Ask(_)) || self.watch.has_heard(),
                         // What we do not know shows no work; only that it has done something. One that was done before we
                         // looked has an empty input again, below something new.
-                        Cli::Other => {
+                        false => {
                             screen != *typed
                                 || matches!(seen, Seen::Ask(_))
                                 || (seen == Seen::Idle && screen != *before)
@@ -420,12 +418,7 @@ fn leave(order: &Order, server: &mut Server, stop: &StopSignal, end: &End) -> St
         return how;
     }
     if matches!(end, End::Done) && front(server.pane(), &order.argv) == Front::Agent {
-        let keys: &[&str] = match order.cli {
-            Cli::Claude => &["C-c", "C-c"],
-            Cli::Codex => &["C-c"],
-            Cli::Other => &["C-c", "C-d"],
-        };
-        for key in keys {
+        for key in order.cli.leave_keys() {
             note(&Note::Key { keys: (*key).to_owned(), why: "leave".to_owned() });
             server.press(key);
             stop.wait(pace.between_keys());

@@ -4,7 +4,7 @@
 //! presses harder and harder, and never waits without an end.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landfall_host::sitter::{self, Deadline, Sitting, Watch};
 use landfall_host::wait;
@@ -83,19 +83,26 @@ impl Patience {
     }
 }
 
-/// Waits until a sitter ends, at most so long. While it cannot be watched, for want of descriptors perhaps, the time passes.
+/// How often a sitter is looked at that cannot be watched.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Waits until a sitter ends, at most so long. While it cannot be watched, for want of descriptors perhaps, that is tried again.
 pub(crate) fn wait_for_end(watch: &mut Option<Watch>, sitting: &Sitting, most: Duration) {
     let make = || -> std::io::Result<Watch> {
         let mut watch = Watch::new()?;
         watch.add(0, sitting)?;
         Ok(watch)
     };
+    let until = Instant::now() + most;
     if watch.is_none() {
-        *watch = make().ok();
+        *watch = wait::retry(most, LOOK_AGAIN, || make().ok());
     }
-    match watch.as_mut().map(|watch| watch.wait(Some(most))) {
-        Some(Ok(_)) => {}
-        Some(Err(_)) | None => std::thread::sleep(most),
+    let left = until.saturating_duration_since(Instant::now());
+    if let Some(watch) = watch
+        && watch.wait(Some(left)).is_err()
+    {
+        // The machine is short of something: whether the sitter ended is seen by the next look, or when this wait is over.
+        wait::retry(left, LOOK_AGAIN, || watch.wait(Some(Duration::ZERO)).ok());
     }
 }
 

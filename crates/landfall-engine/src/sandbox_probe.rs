@@ -17,12 +17,16 @@ use landfall_host::sandbox::attempts::{
     ATTEMPTS, AttemptScene, CONTENT, TERMINAL_MODE, ask_engine, pass_descriptor,
 };
 use landfall_host::sandbox::{self, Available};
+use landfall_host::wait;
 
 use crate::caches::CacheAccess;
 use crate::confine::{self, Reach, secret_places};
 use crate::errand::{self, Errand};
 use crate::folder::StateFolder;
 use crate::settings::{Confinement, Settings};
+
+/// Longer than any attempt inside takes: each has a limit of its own.
+const PROBE_MAX: Duration = Duration::from_secs(300);
 
 /// What came of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +157,8 @@ fn probe_level(
         // Sockets that come later, once it runs.
         let until = Instant::now() + Duration::from_secs(10);
         let mut after = Vec::new();
-        while !running.is_finished() {
+        // It ends by itself: each of its steps has a limit. This one only bounds the wait for it.
+        wait::retry(PROBE_MAX, Duration::from_millis(2), || {
             if after.is_empty() && (scene.work().join("ready").exists() || Instant::now() > until) {
                 after.push(bind(scene.outside().join("after.sock")));
                 after.push(bind(scene.home().join("after.sock")));
@@ -162,8 +167,8 @@ fn probe_level(
             if let Ok((stream, _)) = passing.accept() {
                 let _ = pass_descriptor(&stream, &other); // then it has none, and says so
             }
-            std::thread::sleep(Duration::from_millis(2));
-        }
+            running.is_finished().then_some(())
+        });
         let (said, is_mounted) = running.join().expect("it does not panic")?;
         outcomes(&said, is_mounted)
     })

@@ -179,8 +179,18 @@ fn product_crates(except: &[&str]) -> Vec<String> {
 
 #[test]
 fn agents_are_named_only_in_their_crate() {
-    let words =
-        ["\"claude\"", "\"codex\"", "\"gemini\"", "\"opencode\"", "profile.kind == \"", "profile.kind != \""];
+    let words = [
+        "\"claude\"",
+        "\"codex\"",
+        "\"gemini\"",
+        "\"opencode\"",
+        "\\\"claude\\\"",
+        "\\\"codex\\\"",
+        "Cli::Claude",
+        "Cli::Codex",
+        "profile.kind == \"",
+        "profile.kind != \"",
+    ];
     // Samples hold what facts and answers hold.
     let samples = ["crates/landfall-store/src/format/sample.rs", "crates/landfall/src/top/sample.rs"];
     for folder in product_crates(&["landfall-agents"]) {
@@ -216,15 +226,11 @@ fn production_code_sleeps_only_where_no_event_can_wake_it() {
         "crates/landfall-api/src/operation.rs", // the default of a client that cannot be told of news
         "crates/landfall-bridge/src/acp.rs",    // an agent's last words after it was asked to end
         "crates/landfall-bridge/src/tmux/server.rs", // tmux tells nobody that it has collected its child
-        "crates/landfall-engine/src/patience.rs", // no descriptor is left to wait on
-        "crates/landfall-engine/src/sandbox_probe.rs", // a socket and a file of the process that probes, for a second
-        "crates/landfall-host/src/sitter/sweep.rs",    // a process tree that keeps forking
-        "crates/landfall-host/src/wait.rs",            // the one loop for conditions without an event
-        "crates/landfall-server/src/kept.rs",          // the pace of answers that many ask for
-        "crates/landfall-server/src/listen.rs",        // a listener that is out of descriptors
+        "crates/landfall-host/src/wait.rs",     // the one loop for conditions without an event
+        "crates/landfall-server/src/kept.rs",   // the pace of answers that many ask for
+        "crates/landfall-server/src/listen.rs", // a listener that is out of descriptors
         "crates/landfall-trackers/src/modules/lock.rs", // a lock file of another program
-        "crates/landfall-app/src/project/open_engine.rs", // an engine that is about to open its socket
-        "crates/landfall/src/player",                  // the scripted agent: scripts ask it to sleep
+        "crates/landfall/src/player",           // the scripted agent: scripts ask it to sleep
         "crates/landfall-testkit",
     ];
     let is_sleep = |line: &str| {

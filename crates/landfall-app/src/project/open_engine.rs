@@ -1,12 +1,13 @@
 //! Opens the engine of a project in this process, and waits for processes that hold it for a moment.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use landfall_api::socket::PeerProcess;
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
+use landfall_engine::host::wait::retry;
 use landfall_engine::{Engine, OpenError, Options};
 
 use super::place::Place;
@@ -15,10 +16,28 @@ use super::problems;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5); // another command writes for milliseconds; an engine opens its door in seconds
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// Waits a moment for the process that holds the project. A lock reports nothing, and a watch of its folder would be woken by our own
-/// tries.
-pub(crate) fn wait_for_holder() {
-    std::thread::sleep(PAUSE);
+/// Why an attempt to reach or to open the engine did not succeed.
+pub(crate) enum Attempt<E> {
+    /// Another process holds the project, perhaps only for a moment.
+    Held(E),
+    /// It would not help to wait.
+    Failed(E),
+}
+
+/// The one retry policy between a command and the engine: tries again while another process holds the project, at most for [`PATIENCE`],
+/// and returns the last refusal then. A lock reports nothing when it is released, and a watch of its folder would be woken by our own
+/// tries, so it pauses in between.
+pub(crate) fn retry_while_held<T, E>(mut attempt: impl FnMut() -> Result<T, Attempt<E>>) -> Result<T, E> {
+    let mut refusal = None;
+    let done = retry(PATIENCE, PAUSE, || match attempt() {
+        Ok(done) => Some(Ok(done)),
+        Err(Attempt::Failed(error)) => Some(Err(error)),
+        Err(Attempt::Held(error)) => {
+            refusal = Some(error);
+            None
+        }
+    });
+    done.unwrap_or_else(|| Err(refusal.expect("it is tried at least once, and that was refused")))
 }
 
 /// Whether the lock is held only for a moment: by a command that writes, or by a child of a process that was killed.
@@ -56,19 +75,12 @@ pub(crate) fn program() -> std::path::PathBuf {
 /// Opens the engine to drive, waiting a moment for a command that writes, but not for another run.
 pub(crate) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
     let _ = raise_file_limit(); // with the limit as it is, fewer agents can be followed, and each failure is told
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match open(place, "landfall run") {
-            Ok(engine) => return Ok(engine),
-            Err(error) => {
-                let passing = matches!(&error, OpenError::Lock(error) if is_passing(error));
-                if !passing || Instant::now() >= deadline {
-                    return Err(problems::open(&error));
-                }
-            }
-        }
-        wait_for_holder();
-    }
+    retry_while_held(|| {
+        open(place, "landfall run").map_err(|error| match &error {
+            OpenError::Lock(lock) if is_passing(lock) => Attempt::Held(problems::open(&error)),
+            _ => Attempt::Failed(problems::open(&error)),
+        })
+    })
 }
 
 /// Refuses a process of an agent or a check, and one that cannot be identified.

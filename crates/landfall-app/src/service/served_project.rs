@@ -14,7 +14,7 @@ use landfall_engine::store::Seq;
 use crate::command::proposals::Proposals;
 use crate::command::{changes, loops};
 use crate::project::engine_at::EngineAt;
-use crate::project::open_engine::{PATIENCE, is_passing, open, wait_for_holder};
+use crate::project::open_engine::{Attempt, is_passing, open, retry_while_held};
 use crate::project::place::Place;
 use crate::project::{clock, problems};
 use crate::run::run_handle::RunHandle as _;
@@ -95,14 +95,12 @@ impl ServedProject {
         place.folder.make().map_err(in_folder)?;
         let since_ms = clock::now_ms();
         let me = Holder::this_process("landfall serve", since_ms);
-        let deadline = Instant::now() + PATIENCE;
-        let lock = loop {
-            match StateLock::acquire(place.folder.root(), &me) {
-                Ok(lock) => break lock,
-                Err(error) if is_passing(&error) && Instant::now() < deadline => wait_for_holder(),
-                Err(error) => return Err(problems::lock(&error)),
-            }
-        };
+        let lock = retry_while_held(|| {
+            StateLock::acquire(place.folder.root(), &me).map_err(|error| match is_passing(&error) {
+                true => Attempt::Held(problems::lock(&error)),
+                false => Attempt::Failed(problems::lock(&error)),
+            })
+        })?;
         place.lock = Some(Arc::new(lock));
         // What is wrong with the project is better heard now than at the first request.
         let engine = open(&place, "landfall serve").map_err(|error| problems::open(&error))?;

@@ -5,6 +5,8 @@ use super::identity::{self, Stat};
 use super::run_mark;
 use super::sitting::{SweepError, is_shortage};
 use super::tree;
+use crate::wait::poll_until;
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::fs;
@@ -73,9 +75,17 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
             for stat in &found {
                 identity::signal(stat.pid, stat.started, Signal::KILL);
             }
-            std::thread::sleep(PAUSE);
+            wait_for_one(&found, PAUSE);
         }
     }
+}
+
+/// Waits until one of these processes ends, at most so long. The others mostly end with it.
+fn wait_for_one(killed: &[Stat], most: Duration) {
+    let handle = killed.iter().find_map(|stat| identity::open(stat.pid, stat.started).ok().flatten());
+    let mut polled: Vec<PollFd<'_>> =
+        handle.iter().map(|handle| PollFd::new(handle, PollFlags::IN)).collect();
+    let _ = poll_until(&mut polled, Instant::now() + most); // whether one ended shows at the next look
 }
 
 /// How a process in a mount namespace of a run's own is known: nobody inside can take the run's mounts away.
