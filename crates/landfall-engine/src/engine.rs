@@ -715,6 +715,10 @@ impl Engine {
             Some(free) => format!("{free} inodes are free, {INODES_WANTED} are wanted"),
             None => format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000),
         };
+        let left = match self.governor.is_cleaning() {
+            true => format!("{left}; what nobody needs is being removed"),
+            false => left,
+        };
         view.base_hold = self.core.base_hold();
         view.low_disk = in_the_way.then_some(left);
         view.shut = shut.map(|(name, state)| (name.clone(), state.clone())).collect();

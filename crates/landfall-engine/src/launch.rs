@@ -335,8 +335,8 @@ pub fn check_terminal(profile: &str, needs: &Needs, level: Confinement) -> Resul
     let hint = if can_isolate() {
         "remove `sandbox = \"write\"`: at level `isolated` the agent has a terminal of its own"
     } else {
-        "allow user namespaces on this machine, so that the level is `isolated`, or use an agent that needs no terminal, such as \
-         `kind = \"claude\"`; `landfall doctor` says what is missing"
+        "allow user namespaces on this machine, so that the level is `isolated`, or use a kind of agent that needs no terminal; \
+         `landfall doctor` says what is missing"
     };
     Err(NoTerminal { problem, hint })
 }
@@ -524,6 +524,8 @@ fn prompt(
     let reply = task.reply.clone().filter(|_| reads(task));
     let handed = handover::handed(site, task, step, workspace.path());
     let spec = spec_of(site, task).unwrap_or_default();
+    let next = next_of(task, workspace)
+        .or_else(|| is_dispatched(task).then(|| module::entry(task, workspace.path()).to_owned()));
     let named = |output: String| if output == SPEC { spec.clone() } else { output };
     let outputs = outputs.into_iter().map(named).collect();
     let context = PromptContext {
@@ -544,6 +546,7 @@ fn prompt(
             .map(|it| (it.about.clone(), it.text.clone()))
             .chain(task.carried.iter().map(|text| (MESSAGE.to_owned(), text.clone())))
             .chain(reply.map(|text| ("What the author says to the findings".to_owned(), text)))
+            .chain(module::left_for_step(task, workspace.path(), next.as_deref()))
             .collect(),
         verify_commands: verify,
         outputs,
@@ -555,8 +558,7 @@ fn prompt(
         compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
         findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),
         module: module::path_of(task).to_owned(),
-        next: next_of(task, workspace)
-            .or_else(|| is_dispatched(task).then(|| module::entry(task, workspace.path()).to_owned())),
+        next,
         moved: has_moved(task, workspace),
         since: task.reviewed_head.as_ref().map(ToString::to_string),
         papers: papers::FOLDER.to_owned(),

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use landfall_agents::files::{self, File, Files};
 use landfall_host::git::{Nook, Workspace};
 use landfall_model::{Digest, Doing, Signal, State, StopReason, Task, Timestamp};
+use landfall_trackers::modules::annotation;
+use landfall_trackers::modules::folder::{Place, Sort, read as read_module};
+use landfall_trackers::modules::signal::StopOrder;
 
 use crate::run_folder::write_private;
 
@@ -77,6 +80,47 @@ pub(crate) fn entry(task: &Task, workspace: &Path) -> &'static str {
     let nook = Nook::open(workspace, path_of(task)).ok();
     let found = nook.as_ref().and_then(status);
     found.map_or("plan", |(name, bytes)| files::entry(File::status(name), &bytes))
+}
+
+/// What a person left in the module for its next step, as sections of the prompt: annotations for a step that plans, and the newest
+/// entry that says how to mend the work for one that carries the plan out.
+pub(crate) fn left_for_step(task: &Task, workspace: &Path, step: Option<&str>) -> Vec<(String, String)> {
+    match step {
+        Some("plan") => annotations(task, workspace).into_iter().collect(),
+        Some("exec") => guidance(task, workspace).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn annotations(task: &Task, workspace: &Path) -> Option<(String, String)> {
+    let nook = Nook::open(workspace, path_of(task)).ok()?;
+    let bytes = nook.read(annotation::FILE, files::BYTES_MAX).ok()??;
+    let said = match annotation::read_annotations(&String::from_utf8_lossy(&bytes)) {
+        Ok(all) if all.is_empty() => return None,
+        Ok(all) => all.iter().map(|remark| format!("- {}", remark.describe())).collect::<Vec<_>>().join("\n"),
+        // The agent may understand what we do not.
+        Err(error) => format!("The file is not understood: {error}. Read it yourself."),
+    };
+    let about = format!("Annotations of a person, from `{}/{}`", path_of(task), annotation::FILE);
+    Some((
+        about,
+        format!("Plan with them, and delete that file when the plan takes them into account.\n\n{said}"),
+    ))
+}
+
+fn guidance(task: &Task, workspace: &Path) -> Option<(String, String)> {
+    let path = path_of(task);
+    let place = Place {
+        root: workspace.to_owned(),
+        path: path.into(),
+        name: path.rsplit('/').next().unwrap_or(path).to_owned(),
+        sort: Sort::AiTasks,
+    };
+    let entry = read_module(&place).ok()?.guidance()?;
+    Some((
+        "How to mend the work".to_owned(),
+        format!("Go by `{path}/{entry}`: it is the newest entry about what is wrong."),
+    ))
 }
 
 /// A name for the state of a module as it stands; none if there is nothing. Compared before the engine says `go on`: a second
@@ -164,7 +208,7 @@ impl Module {
 
 fn ask_to_stop(nook: &Nook, dir: &Path, reason: StopReason, at: Timestamp) -> bool {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
-    let stop = serde_json::json!({ "reason": reason.word(), "timestamp": moment.to_string() }).to_string();
+    let stop = StopOrder { reason: reason.word().to_owned(), timestamp: moment.to_string() }.text();
     // First what we know of it, then the file: what is there and unknown is somebody else's.
     let _ = write_private(&dir.join(ASKED), stop.as_bytes()); // without it, it is not taken back
     nook.write(files::STOP, stop.as_bytes()).is_ok()

@@ -154,14 +154,6 @@ impl Annotation {
     pub fn change(&self) -> &Change {
         &self.change
     }
-
-    /// The place as it is written down: the context before it, and the one behind.
-    #[must_use]
-    pub fn contexts(&self) -> (String, String) {
-        let Place { line, before, after, .. } = &self.place;
-        let text = |chars: &[char]| chars.iter().collect::<String>();
-        (format!("Line{line}:...{}", text(before)), format!("{}...", text(after)))
-    }
 }
 
 impl Place {
@@ -623,7 +615,9 @@ mod tests {
                     continue; // nobody selects half of a line break
                 }
                 let made = Annotation::select(text, *from..*to, Change::Replace("X".to_owned())).unwrap();
-                let (before, after) = made.contexts();
+                let Place { line, before, after, .. } = &made.place;
+                let before = format!("Line{line}:...{}", before.iter().collect::<String>());
+                let after = format!("{}...", after.iter().collect::<String>());
                 let read = Annotation::replace(&before, &text[*from..*to], "X", &after).unwrap();
                 for annotation in [made, read] {
                     let out = apply(text, &[annotation]).expect("its own text");

@@ -1,11 +1,11 @@
-//! Remarks of a person on the files of a module: `.tmp-annotations.json` with four kinds, and one JSON object per line later.
+//! Remarks of a person on the files of a module: `.tmp-annotations.json` with four kinds, as lists of texts or as objects.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::document::without_place;
 use super::problem::{Bad, FormatError, short};
 
-/// The name of the older file.
+/// The name of the file.
 pub const FILE: &str = ".tmp-annotations.json";
 
 /// What a person wants done with a place.
@@ -31,15 +31,22 @@ pub enum Remark {
     },
 }
 
-impl Remark {
-    /// The word for the kind.
+impl Annotation {
+    /// It in words, for whoever is to heed it.
     #[must_use]
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Insert(_) => "insert",
-            Self::Delete(_) => "delete",
-            Self::Replace { .. } => "replace",
-            Self::Comment { .. } => "comment",
+    pub fn describe(&self) -> String {
+        let near = match (self.before.as_str(), self.after.as_str()) {
+            ("", "") => String::new(),
+            (before, "") => format!(" after `{before}`"),
+            ("", after) => format!(" before `{after}`"),
+            (before, after) => format!(" between `{before}` and `{after}`"),
+        };
+        let file = if self.file.is_empty() { String::new() } else { format!("{}: ", self.file) };
+        match &self.remark {
+            Remark::Insert(text) => format!("{file}insert{near}: {text}"),
+            Remark::Delete(text) => format!("{file}delete{near}: {text}"),
+            Remark::Replace { old, new } => format!("{file}replace{near} `{old}` with: {new}"),
+            Remark::Comment { on, text } => format!("{file}comment{near} on `{on}`: {text}"),
         }
     }
 }
@@ -59,17 +66,52 @@ pub struct Annotation {
     pub extra: Map<String, Value>,
 }
 
-const KINDS: &[&str] = &["insert", "delete", "replace", "comment"];
+/// What a remark is, before its texts are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RemarkKind {
+    Insert,
+    Delete,
+    Replace,
+    Comment,
+}
 
-/// The older file: lists of three or four texts, by kind: `{"insert": [[before, text, after]], …}`, or a list of objects.
+impl RemarkKind {
+    const ALL: [Self; 4] = [Self::Insert, Self::Delete, Self::Replace, Self::Comment];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Delete => "delete",
+            Self::Replace => "replace",
+            Self::Comment => "comment",
+        }
+    }
+
+    /// `Insert Annotations`, `insertions` and `INSERT` are all `insert`.
+    fn from_words(words: &str) -> Option<Self> {
+        let words = words.to_ascii_lowercase();
+        let begins = |kind: &Self| words.starts_with(kind.word());
+        match words.as_str() {
+            "add" => Some(Self::Insert),
+            _ if words.starts_with("deletion") => Some(Self::Delete),
+            _ => Self::ALL.into_iter().find(begins),
+        }
+    }
+
+    fn known() -> String {
+        Self::ALL.map(Self::word).join(", ")
+    }
+}
+
+/// Reads the file: lists of three or four texts, by kind: `{"insert": [[before, text, after]], …}`, or a list of objects.
 ///
 /// # Errors
 /// When it is no JSON, a kind is not known, or texts are missing.
-pub fn read_old(text: &str) -> Result<Vec<Annotation>, FormatError> {
-    understand_old(text).map_err(|bad| bad.in_file(FILE))
+pub fn read_annotations(text: &str) -> Result<Vec<Annotation>, FormatError> {
+    understand(text).map_err(|bad| bad.in_file(FILE))
 }
 
-fn understand_old(text: &str) -> Result<Vec<Annotation>, Bad> {
+fn understand(text: &str) -> Result<Vec<Annotation>, Bad> {
     let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
         Bad::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
     })?;
@@ -79,13 +121,13 @@ fn understand_old(text: &str) -> Result<Vec<Annotation>, Bad> {
             let file = map.get("file").and_then(Value::as_str).unwrap_or_default();
             let mut found = Vec::new();
             for (key, items) in map {
-                let kind = kind_of(key);
+                let kind = RemarkKind::from_words(key);
                 let (Some(kind), Value::Array(items)) = (kind, items) else {
-                    if key == "file" || key == "timestamp" || key == "version" {
+                    if matches!(key.as_str(), "file" | "timestamp" | "version") {
                         continue;
                     }
                     return Err(Bad::new(1, format!("`{}` is no kind of annotation", short(key)))
-                        .known(KINDS.join(", ")));
+                        .known(RemarkKind::known()));
                 };
                 for item in items {
                     found.push(match item {
@@ -96,33 +138,26 @@ fn understand_old(text: &str) -> Result<Vec<Annotation>, Bad> {
             }
             Ok(found)
         }
-        _ => Err(Bad::new(1, "this is no list of annotations").known(KINDS.join(", "))),
+        _ => Err(Bad::new(1, "this is no list of annotations").known(RemarkKind::known())),
     }
 }
 
-/// `Insert Annotations`, `insertions` and `INSERT` are all `insert`.
-fn kind_of(word: &str) -> Option<&'static str> {
-    let word = word.to_ascii_lowercase();
-    KINDS.iter().copied().find(|kind| {
-        word.starts_with(*kind)
-            || (*kind == "delete" && word.starts_with("deletion"))
-            || (*kind == "insert" && word == "add")
-    })
-}
-
-fn tuple(file: &str, kind: &str, parts: &[Value]) -> Result<Annotation, Bad> {
+fn tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<Annotation, Bad> {
     let texts: Option<Vec<&str>> = parts.iter().map(Value::as_str).collect();
-    let wanted = if matches!(kind, "insert" | "delete") { 3 } else { 4 };
+    let wanted = if matches!(kind, RemarkKind::Insert | RemarkKind::Delete) { 3 } else { 4 };
     let texts = texts.filter(|texts| texts.len() == wanted).ok_or_else(|| {
-        Bad::new(1, format!("an annotation of kind `{kind}` has {} parts, not {wanted} texts", parts.len()))
-            .hint("before, text, after; for replace and comment: before, selection, text, after")
+        Bad::new(
+            1,
+            format!("an annotation of kind `{}` has {} parts, not {wanted} texts", kind.word(), parts.len()),
+        )
+        .hint("before, text, after; for replace and comment: before, selection, text, after")
     })?;
     let text = |place: usize| unfolded(texts[place]);
     let remark = match kind {
-        "insert" => Remark::Insert(text(1)),
-        "delete" => Remark::Delete(text(1)),
-        "replace" => Remark::Replace { old: text(1), new: text(2) },
-        _ => Remark::Comment { on: text(1), text: text(2) },
+        RemarkKind::Insert => Remark::Insert(text(1)),
+        RemarkKind::Delete => Remark::Delete(text(1)),
+        RemarkKind::Replace => Remark::Replace { old: text(1), new: text(2) },
+        RemarkKind::Comment => Remark::Comment { on: text(1), text: text(2) },
     };
     Ok(Annotation {
         file: file.to_owned(),
@@ -133,23 +168,9 @@ fn tuple(file: &str, kind: &str, parts: &[Value]) -> Result<Annotation, Bad> {
     })
 }
 
-/// Line ends are shown as `↵` in the older file.
+/// Line ends are shown as `↵` in lists of texts.
 fn unfolded(text: &str) -> String {
     text.replace('↵', "\n")
-}
-
-/// One JSON object per line. Empty lines are skipped.
-///
-/// # Errors
-/// The first line that is not understood.
-pub fn read_lines(file: &str, text: &str) -> Result<Vec<Annotation>, FormatError> {
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let read = lines.map(|(line, text)| {
-        let value: Value = serde_json::from_str(text)
-            .map_err(|error| Bad::new(line, format!("this is no JSON: {}", without_place(&error))))?;
-        object(line, &value)
-    });
-    read.collect::<Result<_, Bad>>().map_err(|bad| bad.in_file(file))
 }
 
 fn object(line: usize, value: &Value) -> Result<Annotation, Bad> {
@@ -165,52 +186,23 @@ fn object(line: usize, value: &Value) -> Result<Annotation, Bad> {
             .and_then(|value| value.as_str().map(str::to_owned))
     };
     let word = take(&["type", "kind"]).unwrap_or_default();
-    let kind = kind_of(&word).ok_or_else(|| {
-        Bad::new(line, format!("`{}` is no kind of annotation", short(&word))).known(KINDS.join(", "))
+    let kind = RemarkKind::from_words(&word).ok_or_else(|| {
+        Bad::new(line, format!("`{}` is no kind of annotation", short(&word))).known(RemarkKind::known())
     })?;
     let file = take(&["file"]).unwrap_or_default();
     let selected = take(&["selected", "selection"]).unwrap_or_default();
     let before = take(&["before"]).unwrap_or_default();
     let after = take(&["after"]).unwrap_or_default();
     let mut owed = |names: &[&str]| {
-        take(names)
-            .ok_or_else(|| Bad::new(line, format!("an annotation of kind `{kind}` needs `{}`", names[0])))
+        take(names).ok_or_else(|| {
+            Bad::new(line, format!("an annotation of kind `{}` needs `{}`", kind.word(), names[0]))
+        })
     };
     let remark = match kind {
-        "insert" => Remark::Insert(owed(&["content", "text"])?),
-        "delete" => Remark::Delete(selected),
-        "replace" => Remark::Replace { new: owed(&["replacement", "content"])?, old: selected },
-        _ => Remark::Comment { text: owed(&["comment", "content"])?, on: selected },
+        RemarkKind::Insert => Remark::Insert(owed(&["content", "text"])?),
+        RemarkKind::Delete => Remark::Delete(selected),
+        RemarkKind::Replace => Remark::Replace { new: owed(&["replacement", "content"])?, old: selected },
+        RemarkKind::Comment => Remark::Comment { text: owed(&["comment", "content"])?, on: selected },
     };
     Ok(Annotation { file, before, after, remark, extra: rest })
-}
-
-/// The annotations as lines.
-#[must_use]
-pub fn write_lines(annotations: &[Annotation]) -> String {
-    annotations
-        .iter()
-        .map(|it| {
-            let mut map = Map::new();
-            map.insert("file".to_owned(), json!(it.file));
-            map.insert("type".to_owned(), json!(it.remark.word()));
-            let (selected, more) = match &it.remark {
-                Remark::Insert(text) => ("", Some(("content", text))),
-                Remark::Delete(text) => (text.as_str(), None),
-                Remark::Replace { old, new } => (old.as_str(), Some(("replacement", new))),
-                Remark::Comment { on, text } => (on.as_str(), Some(("comment", text))),
-            };
-            map.insert("selected".to_owned(), json!(selected));
-            for (key, text) in [("before", &it.before), ("after", &it.after)] {
-                if !text.is_empty() {
-                    map.insert(key.to_owned(), json!(text));
-                }
-            }
-            if let Some((key, text)) = more {
-                map.insert(key.to_owned(), json!(text));
-            }
-            map.extend(it.extra.clone());
-            Value::Object(map).to_string() + "\n"
-        })
-        .collect()
 }

@@ -12,11 +12,6 @@ use super::problem::{Bad, FormatError, short};
 
 /// The name of the signal.
 pub const SIGNAL_FILE: &str = ".auto-signal";
-/// The name of the stop.
-pub const STOP_FILE: &str = ".auto-stop";
-
-/// Why a loop is told to stop.
-pub const REASONS: &[&str] = &["timeout", "max_iterations", "user_stop", "stall_limit", "reasoning_loop"];
 
 /// Where an agent's own loop is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,20 +91,6 @@ pub struct StopOrder {
 }
 
 impl StopOrder {
-    /// Reads an order.
-    ///
-    /// # Errors
-    /// When it is not whole, or the reason is not known.
-    pub fn read(text: &str) -> Result<Self, FormatError> {
-        let read = || -> Result<Self, Bad> {
-            let stop: Self =
-                serde_json::from_value(parse(text)?).map_err(|error| Bad::new(1, without_place(&error)))?;
-            known("reason", &stop.reason, REASONS, |_| false)?;
-            Ok(stop)
-        };
-        read().map_err(|bad| bad.in_file(STOP_FILE))
-    }
-
     /// The file.
     #[must_use]
     pub fn text(&self) -> String {

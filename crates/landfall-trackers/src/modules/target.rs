@@ -197,17 +197,6 @@ pub struct TargetStage {
     pub body: String,
 }
 
-impl TargetStage {
-    fn title(&self) -> String {
-        let mark = match self.mark {
-            StageMark::Planned => "",
-            StageMark::Active => " [ACTIVE]",
-            StageMark::Complete => " [COMPLETE]",
-        };
-        format!("## Stage {}: {}{mark}", self.number, self.name)
-    }
-}
-
 /// What is wanted, with the text it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
@@ -382,53 +371,6 @@ impl Target {
         self.with_list((Kind::Constraints, "## Constraints"), constraints, read, |text| format!("- {text}"))
     }
 
-    /// The same with one more refinement.
-    #[must_use]
-    pub fn with_refinement(&self, date: &str, text: &str) -> Self {
-        let line = format!("- [{date}] {}", super::text::plain_line(text));
-        let mut lines = self.owned_lines();
-        match self.section(Kind::Refinements) {
-            Some(range) => {
-                let at = last_said(&lines, &range) + 1;
-                lines.insert(at, line);
-            }
-            None => lines.extend([String::new(), "## Refinements".to_owned(), String::new(), line]),
-        }
-        self.rebuilt(lines)
-    }
-
-    /// The same with this stage: its heading is changed where there is one, and what stands below it stays; a new one is added.
-    #[must_use]
-    pub fn with_stage(&self, stage: &TargetStage) -> Self {
-        let mut lines = self.owned_lines();
-        let there = self.sections.iter().find(|section| {
-            section.kind == Kind::Stage
-                && heading(&lines[section.lines.start])
-                    .and_then(|(_, title)| stage_title(title))
-                    .is_some_and(|(number, ..)| number == stage.number)
-        });
-        match there {
-            Some(section) => lines[section.lines.start] = stage.title(),
-            None => {
-                let at = self.sections.iter().rev().find(|section| section.kind == Kind::Stage);
-                let at = at
-                    .map(|section| section.lines.end)
-                    .or(self.section(Kind::Refinements).map(|range| range.start));
-                let at = at.unwrap_or(lines.len());
-                let mut new = vec![stage.title(), String::new()];
-                if at > 0 && !lines[at - 1].trim().is_empty() {
-                    new.insert(0, String::new());
-                }
-                if !stage.body.trim().is_empty() {
-                    new.extend(stage.body.trim().lines().map(str::to_owned));
-                    new.push(String::new());
-                }
-                lines.splice(at..at, new);
-            }
-        }
-        self.rebuilt(lines)
-    }
-
     /// The same with these requirements, matched by their number. Rows that stay as they were are not touched.
     #[must_use]
     pub fn with_requirements(&self, requirements: &[Requirement]) -> Self {
@@ -583,10 +525,6 @@ fn insert_row(section: &mut Vec<String>, requirement: &Requirement) {
     if section.last().is_some_and(|line| !line.trim().is_empty()) {
         section.push(String::new());
     }
-}
-
-fn last_said(lines: &[String], range: &Range<usize>) -> usize {
-    (range.clone()).rev().find(|at| !lines[*at].trim().is_empty()).unwrap_or(range.start)
 }
 
 /// A row of a requirement table; none for other rows, an error for a row with a number that is not understood.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use landfall_trackers::modules::mend::{Origin, mend, mended};
-use landfall_trackers::modules::target::{Detail, Item, Mark, StageMark, Target, TargetStage};
+use landfall_trackers::modules::target::{Detail, Item, Mark, Target};
 use landfall_trackers::modules::{Form, Metadata, Status, read};
 
 use super::{FORMS, NOW, fixture, fixtures, module};
@@ -254,13 +254,7 @@ fn no_edit_of_a_target_loses_a_word() {
         items.push(Item { text: "One more".to_owned(), detail: Detail::Pending, mark: Mark::None });
         let constraints: Vec<String> =
             target.constraints.iter().cloned().chain(["one more".to_owned()]).collect();
-        let stage =
-            TargetStage { number: 77, name: "New".to_owned(), mark: StageMark::Active, body: "b".to_owned() };
-        let new = target
-            .with_items(&items)
-            .with_constraints(&constraints)
-            .with_stage(&stage)
-            .with_refinement("2026-03-10", "more");
+        let new = target.with_items(&items).with_constraints(&constraints);
         assert_eq!(lost(&text, new.text()), Vec::<String>::new(), "seed {seed}\n{text}\n---\n{}", new.text());
     }
 }

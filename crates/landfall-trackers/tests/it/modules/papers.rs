@@ -1,6 +1,6 @@
 //! Targets, baselines, refinements, summaries, hooks, signals, annotations, listings.
 
-use landfall_trackers::modules::annotation::{Remark, read_lines, read_old, write_lines};
+use landfall_trackers::modules::annotation::{Remark, read_annotations};
 use landfall_trackers::modules::baseline::Baseline;
 use landfall_trackers::modules::entry::{EntryName, latest};
 use landfall_trackers::modules::hooks::Hooks;
@@ -9,9 +9,7 @@ use landfall_trackers::modules::record::{Module, Stage, Status};
 use landfall_trackers::modules::refinement::Refinements;
 use landfall_trackers::modules::signal::{Signal, StopOrder};
 use landfall_trackers::modules::summary::{Header, LINES_MAX, Layers, write};
-use landfall_trackers::modules::target::{
-    Detail, Item, Mark, Requirement, StageMark, Target, TargetStage, Weight,
-};
+use landfall_trackers::modules::target::{Detail, Item, Mark, Requirement, StageMark, Target, Weight};
 use landfall_trackers::modules::text::{plain, plain_line};
 
 use super::{fixture, fixtures};
@@ -87,28 +85,15 @@ fn edits_of_a_target_touch_only_their_lines() {
         weight: Weight::Important,
         item: "Watch files".to_owned(),
     });
-    let stage =
-        TargetStage { number: 2, name: "Writing".to_owned(), mark: StageMark::Complete, body: String::new() };
-    let next = TargetStage {
-        number: 3,
-        name: "Watching".to_owned(),
-        mark: StageMark::Active,
-        body: "It watches.".to_owned(),
-    };
     let edited = target
         .with_items(&items)
         .with_requirements(&requirements)
-        .with_constraints(&["No network".to_owned(), "No threads".to_owned()])
-        .with_stage(&stage)
-        .with_stage(&next)
-        .with_refinement("2026-03-10", "and\nlinks <!-- hidden -->");
+        .with_constraints(&["No network".to_owned(), "No threads".to_owned()]);
     assert_eq!(edited.items, items);
     assert_eq!(edited.requirements, requirements);
     assert_eq!(edited.constraints, ["No network", "No threads"]);
-    assert_eq!(edited.stages.len(), 3);
-    assert_eq!(edited.stages[1].mark, StageMark::Complete);
-    assert!(edited.stages[1].body.contains("It writes."), "what stands below a heading stays");
-    assert_eq!(edited.refinements, ["[2026-03-04] keep file modes", "[2026-03-10] and links"]);
+    assert_eq!(edited.stages, target.stages, "what is not edited stays");
+    assert_eq!(edited.refinements, target.refinements);
     for kept in text.lines().filter(|line| !line.trim().is_empty()) {
         let replaced = ["- Watch files", "| R2", "## Stage 2"].iter().any(|start| kept.starts_with(start));
         assert!(
@@ -271,32 +256,35 @@ fn signals_of_every_version_are_accepted_and_others_refused_with_what_is_known()
     assert!(half.hint.as_deref().is_some_and(|hint| hint.contains("look again")));
     assert_eq!(Signal::read(&fixture("signal/valid-step.json")).expect("valid").compaction_count(), Some(2));
     let stop = StopOrder { reason: "user_stop".to_owned(), timestamp: "2026-03-10T12:00:00Z".to_owned() };
-    assert_eq!(StopOrder::read(&stop.text()).expect("it is whole"), stop);
-    assert!(StopOrder::read(r#"{"reason":"bored","timestamp":"x"}"#).is_err());
+    assert_eq!(stop.text(), "{\"reason\":\"user_stop\",\"timestamp\":\"2026-03-10T12:00:00Z\"}\n");
 }
 
 #[test]
-fn annotations_of_both_forms_are_read() {
-    let old = read_old(&fixture("annotations/old.json")).expect("valid");
-    let kinds: Vec<&str> = old.iter().map(|it| it.remark.word()).collect();
-    assert_eq!(kinds, ["insert", "delete", "replace", "comment"]);
+fn annotations_are_read_as_lists_of_texts_and_as_objects() {
+    let old = read_annotations(&fixture("annotations/old.json")).expect("valid");
+    assert_eq!(old.len(), 4);
     assert_eq!(old[0].remark, Remark::Insert("and a test\nfor it".to_owned()));
+    assert!(matches!(old[1].remark, Remark::Delete(_)));
     assert_eq!(old[2].remark, Remark::Replace { old: "old".to_owned(), new: "new".to_owned() });
     assert_eq!((old[3].before.as_str(), old[3].after.as_str()), ("Line9:...a", "b..."));
-
-    let lines = read_lines("a.jsonl", &fixture("annotations/lines.jsonl")).expect("valid");
-    assert_eq!(lines.len(), 4);
-    assert_eq!(lines[3].extra.get("by").and_then(|by| by.as_str()), Some("Ann"));
-    assert_eq!(read_lines("a.jsonl", &write_lines(&lines)).expect("what we write can be read"), lines);
-
-    let error =
-        read_lines("a.jsonl", &fixture("annotations/corrupt-kind.jsonl")).expect_err("`shout` is none");
     assert_eq!(
-        error.to_string(),
-        "a.jsonl:2: `shout` is no kind of annotation; known: insert, delete, replace, comment"
+        read_annotations(r#"[{"file":"plan.md","type":"comment","selected":"fast","comment":"how fast?"}]"#)
+            .expect("valid")[0]
+            .describe(),
+        "plan.md: comment on `fast`: how fast?"
+    );
+    let error = read_annotations(r#"{"shout": [["a", "b", "c"]]}"#).expect_err("`shout` is none");
+    assert!(
+        error
+            .to_string()
+            .ends_with("`shout` is no kind of annotation; known: insert, delete, replace, comment"),
+        "{error}"
     );
     assert!(
-        read_old(&fixture("annotations/corrupt-parts.json")).expect_err("parts are missing").hint.is_some()
+        read_annotations(&fixture("annotations/corrupt-parts.json"))
+            .expect_err("parts are missing")
+            .hint
+            .is_some()
     );
 }
 
