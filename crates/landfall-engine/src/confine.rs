@@ -12,7 +12,7 @@ use landfall_model::home;
 use landfall_model::occupancy::{Occupant, may_hand_out_files};
 
 use crate::caches::{self, CacheAccess, CacheNotice, CacheRequest};
-use crate::environment::CERTIFICATES;
+use crate::environment::{CERTIFICATES, variable};
 use crate::folder::StateFolder;
 use crate::host_context::HostContext;
 use crate::logfile::LogFile;
@@ -451,7 +451,7 @@ pub(crate) fn home(site: &HostContext) -> Option<PathBuf> {
 
 fn home_of(env: &[(OsString, OsString)]) -> Option<PathBuf> {
     // Without the variable, as under cron, the home folder of the account is still there to be hidden.
-    let named = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
+    let named = variable(env, "HOME").map(PathBuf::from);
     named.or_else(std::env::home_dir)
 }
 

@@ -18,7 +18,7 @@ use landfall_model::{
 use crate::agent_run::agent_profile;
 use crate::caches::CacheAccess;
 use crate::confine::{self, Reach};
-use crate::environment::{safe_environment, with};
+use crate::environment::{safe_environment, variable, with};
 use crate::folder::StateFolder;
 use crate::patience::{abandon, wait_for_end};
 use crate::run_folder::{key_and_session, write_private};
@@ -256,7 +256,7 @@ fn prepare(
     };
     let named = |name: &OsString| question.profile.pass_env.iter().any(|it| *name == **it);
     let passed = question.environment.iter().filter(|(name, _)| named(name)).cloned().collect();
-    let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
+    let home = variable(&env, "HOME").map(PathBuf::from);
     let mut reach = Reach {
         confinement: question.profile.sandbox,
         // The shared git folder as well: only its objects, which hold the history, are opened below.
@@ -486,7 +486,7 @@ impl Listener {
             _ => None,
         });
         if let Some(Aside { root, suffix }) = session.and_then(|id| agent.aside(profile, &id)) {
-            let home = spec.env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
+            let home = variable(&spec.env, "HOME").map(PathBuf::from);
             let bytes = confine::expand(home.as_deref(), &root)
                 .and_then(|root| crate::session_file::kept_aside(&root, &suffix));
             let signals = self.parser.feed(landfall_agents::Stream::Aside, &bytes.unwrap_or_default());

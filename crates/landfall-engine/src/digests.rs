@@ -2,6 +2,8 @@
 
 use landfall_model::Digest;
 
+use crate::environment::variable;
+
 /// The hash of a text.
 pub(crate) fn digest(text: &str) -> Digest {
     Digest::new(blake3::hash(text.as_bytes()).to_hex().as_str())
@@ -9,7 +11,6 @@ pub(crate) fn digest(text: &str) -> Digest {
 
 /// The same for the environment that checks get.
 pub(crate) fn environment_of(env: &[(std::ffi::OsString, std::ffi::OsString)]) -> Digest {
-    let path =
-        env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.to_string_lossy().into_owned());
+    let path = variable(env, "PATH").map(|value| value.to_string_lossy().into_owned());
     digest(&format!("{} {} {}", std::env::consts::OS, std::env::consts::ARCH, path.unwrap_or_default()))
 }

@@ -68,6 +68,11 @@ pub(crate) const CERTIFICATES: [&str; 9] = [
 /// The proxies of the user, whose names programs read in either case.
 const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
+/// The value of a variable in an environment.
+pub(crate) fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+    env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
+}
+
 /// The environment with our own program at the end of its `PATH`: agents say where they stand by it.
 pub(crate) fn reachable(program: &Path, mut env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
     let (Some(folder), Some((_, path))) = (program.parent(), env.iter_mut().find(|(key, _)| key == "PATH"))

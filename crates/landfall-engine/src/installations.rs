@@ -21,6 +21,7 @@ use landfall_model::installation::{
 };
 
 use crate::digests::{digest, environment_of};
+use crate::environment::variable;
 use crate::gate::Gate;
 use crate::settings::{Confinement, Installation, VerifyCommand};
 use crate::test_evidence::inputs_of;
@@ -160,7 +161,7 @@ fn key(
 fn tools(gate: &Gate<'_>, line: &str) -> Vec<(PathBuf, u64, i64)> {
     // What is run in the end by tools that are scripts themselves.
     const INTERPRETERS: [&str; 3] = ["node", "python3", "python"];
-    let path = gate.site.env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.as_os_str());
+    let path = variable(&gate.site.env, "PATH");
     let words = line.split(|c: char| c.is_whitespace() || "&|;()".contains(c)).chain(INTERPRETERS);
     let words = words.filter(|word| !word.is_empty() && !word.contains('/'));
     let find = |word: &str| {

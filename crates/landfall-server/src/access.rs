@@ -12,7 +12,7 @@ use landfall_api::{
 
 use crate::answer::{self, Answer};
 use crate::connections::Source;
-use crate::door::{Pages, Shared, Who};
+use crate::door::{Pages, Shared, Who, says_origin};
 use crate::guess_limit::GuessLimit;
 use crate::keys::{Keys, KeysProblem, Known, now_ms};
 use crate::pages;
@@ -114,7 +114,7 @@ async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Ans
         Err(problem) => return pages::problem(&problem),
     };
     let pairs: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // what cannot be read is no token
-    let token = pairs.iter().find(|(name, _)| name == "token").map_or("", |(_, token)| token.trim());
+    let token = crate::forms::value_of(&pairs, "token").map_or("", str::trim);
     let Some(keys) = &shared.keys else { return answer::see("/login") };
     match keys.known(token) {
         Some(Known::Owner) => enter(&shared, keys, &parts.headers, ""),
@@ -176,9 +176,7 @@ fn refuse_guess(shared: &Shared, problem: &Problem) -> Answer {
 
 /// Only a form of ours may sign somebody in: otherwise another page could sign them in as somebody else.
 fn from_form(headers: &HeaderMap) -> Result<(), Problem> {
-    let says = headers.contains_key(header::ORIGIN)
-        || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
-    if says {
+    if says_origin(headers) {
         return Ok(());
     }
     Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))

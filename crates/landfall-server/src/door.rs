@@ -449,9 +449,7 @@ fn identify(shared: &Shared, source: Source, request: &Request<Body>) -> Result<
     let Some(Known::Browser(session)) = keys.known(secret) else { return Ok(Who::Nobody) };
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
         // A browser says where a form comes from; one that does not is not believed.
-        let says = headers.contains_key(header::ORIGIN)
-            || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
-        if !says {
+        if !says_origin(headers) {
             return Err(Problem::new(
                 ProblemCode::Forbidden,
                 "the request does not say which page it comes from",
@@ -477,4 +475,10 @@ fn wrong_token(guesses: &GuessLimit, source: Source) -> Problem {
 pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
     all.flat_map(|it| it.split(';')).find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Whether a request says which page it comes from: that origin is compared elsewhere, or is our own.
+pub(crate) fn says_origin(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN)
+        || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
 }

@@ -41,7 +41,7 @@ async fn post(
         Err(problem) => return pages::problem(&problem),
     };
     let fields: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // no fields are no words
-    let back = fields.iter().find(|(name, _)| name == "back").map_or("/", |(_, back)| local(back));
+    let back = value_of(&fields, "back").map_or("/", local);
     let done = match pages::sent(&shared, &who, &operation, &fields).await {
         Some(done) => done,
         None => match read(&operation, &fields) {
@@ -54,7 +54,7 @@ async fn post(
         Err(problem) => Flash { good: false, text: problem.message, hint: problem.hint },
     };
     // A page whose form is of no use once it was sent names the page that comes then.
-    let then = fields.iter().find(|(name, _)| name == "then").map(|(_, path)| local(path));
+    let then = value_of(&fields, "then").map(local);
     match (scripted, then.filter(|_| flash.good)) {
         (true, None) => pages::toast(&flash),
         (true, Some(then)) => {
@@ -207,4 +207,9 @@ pub(crate) fn sentence(response: &Response) -> String {
         },
         _ => "Done.".to_owned(),
     }
+}
+
+/// The first value of this name among the fields of a form, or the parameters of an address.
+pub(crate) fn value_of<'a>(fields: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
 }

@@ -23,6 +23,7 @@ use crate::answer::escape_json_bytes;
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
+use crate::forms::value_of;
 use crate::leave::Leave;
 use crate::pages::log::{self, Wanted};
 use crate::router::{Guard, Routes};
@@ -79,11 +80,11 @@ async fn watch(
         Some(id) => Some(number("Last-Event-ID", id.to_str().unwrap_or_default())?),
         None => None,
     };
-    let offset = match query.iter().find(|(name, _)| name == "offset") {
-        Some((_, text)) => Some(number("`offset`", text)?),
+    let offset = match value_of(&query, "offset") {
+        Some(text) => Some(number("`offset`", text)?),
         None => None,
     };
-    let form = match query.iter().find(|(name, _)| name == "as").map(|(_, text)| text.as_str()) {
+    let form = match value_of(&query, "as") {
         None | Some("lines") => Form::Lines,
         Some("html") => Form::Html,
         Some(other) => {

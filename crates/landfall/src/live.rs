@@ -91,7 +91,7 @@ impl Drop for Interrupts {
 /// Shows the run until it ends.
 pub fn watch(run: &mut dyn RunHandle, interrupts: &Interrupts) -> RunOutcome {
     let term = console::Term::stderr();
-    let mut screen = if term.is_term() && std::env::var_os("TERM").is_none_or(|name| name != "dumb") {
+    let mut screen = if term.is_term() && !crate::tone::is_dumb() {
         Screen::Live { term, drawn: 0 }
     } else {
         Screen::Plain { last: Instant::now() }

@@ -69,8 +69,12 @@ pub fn paint(tone: TextTone, text: &str) -> String {
 /// Whether stdout wants colour: a terminal that can, and nobody said no.
 fn is_coloured() -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    std::io::stdout().is_terminal() && !set("NO_COLOR") && !is_dumb
+    std::io::stdout().is_terminal() && !set("NO_COLOR") && !is_dumb()
+}
+
+/// Whether the terminal says that it can only print one line after the other.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// How wide stdout is; none if it is no terminal.
