@@ -72,6 +72,8 @@ pub struct SourceFile {
     pub dropped_calls: usize,
     pub locks_by_owner: BTreeMap<String, usize>,
     pub mutable_statics: Vec<(String, usize)>,
+    /// Each thread has its own: no state of the process, but hidden all the same, so they are counted apart.
+    pub thread_locals: Vec<(String, usize)>,
     pub sleeps: Vec<usize>,
 }
 
@@ -232,6 +234,8 @@ fn read_item(file: &mut SourceFile, trees: &[TokenTree]) {
             let text = attribute.to_string().replace(' ', "");
             is_for_tests |=
                 text.starts_with("[cfg(test") || text.starts_with("[cfg(all(test") || text == "[test]";
+            // Planted bugs are switched on by the command that looks whether the simulation finds them, and by nothing else.
+            is_for_tests |= text == "[cfg(feature=\"seeded-bugs\")]";
             // `#[serde(default = "name")]` calls a function by its name. Documentation names things that it does not use.
             if !text.starts_with("[doc=") {
                 uses.extend(words(&text));
@@ -299,7 +303,7 @@ fn read_item(file: &mut SourceFile, trees: &[TokenTree]) {
         "const" | "static" | "trait" | "macro_rules" => ItemKind::Other,
         _ => ItemKind::Always,
     };
-    count_tokens(file, &all);
+    count_tokens(file, &all, false);
     if keyword == "static" && is_mutable(&all) {
         let locks = locks(&all);
         if locks > 0 {
@@ -333,7 +337,7 @@ fn read_impl(file: &mut SourceFile, head: &[TokenTree], body: Option<TokenStream
         path.filter_map(|tree| if let TokenTree::Ident(name) = tree { Some(name.to_string()) } else { None });
     let name = names.last();
     let all: TokenStream = head.iter().cloned().collect();
-    count_tokens(file, &all);
+    count_tokens(file, &all, false);
     let mut uses = BTreeSet::new();
     collect_names(all, &mut uses);
     let name = name.unwrap_or_default();
@@ -474,13 +478,16 @@ fn short_docs(declaration: &TokenStream) -> usize {
 }
 
 /// What is counted anywhere in an item.
-fn count_tokens(file: &mut SourceFile, stream: &TokenStream) {
+fn count_tokens(file: &mut SourceFile, stream: &TokenStream, in_thread_local: bool) {
     let trees: Vec<TokenTree> = stream.clone().into_iter().collect();
     for (at, tree) in trees.iter().enumerate() {
         let next = trees.get(at + 1);
         let before = at.checked_sub(1).and_then(|at| trees.get(at));
         match tree {
-            TokenTree::Group(group) => count_tokens(file, &group.stream()),
+            TokenTree::Group(group) => {
+                let is_macro = is_sign(before, '!') && at > 1 && is_word(&trees[at - 2], "thread_local");
+                count_tokens(file, &group.stream(), in_thread_local || is_macro);
+            }
             TokenTree::Ident(word) => {
                 let call = match next {
                     Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
@@ -493,14 +500,18 @@ fn count_tokens(file: &mut SourceFile, stream: &TokenStream) {
                     file.closures_over_it += 1;
                 } else if word == "drop" && !is_method && call.as_ref().is_some_and(ends_in_call) {
                     file.dropped_calls += 1;
-                } else if word == "sleep" && call.is_some() && !is_word_before(before, "fn") {
+                } else if word == "sleep" && call.is_some() && !is_method && !is_word_before(before, "fn") {
+                    // A method of this name is of a type of ours: it says how long, and does not sleep.
                     file.sleeps.push(word.span().start().line);
                 } else if word == "static" && !is_sign(before, '\'') {
                     let declaration: TokenStream =
                         trees[at..].iter().take_while(|tree| !is_sign(Some(tree), ';')).cloned().collect();
                     if is_mutable(&declaration) {
-                        let name = name_behind(&trees[at..], "static");
-                        file.mutable_statics.push((name, word.span().start().line));
+                        let found = (name_behind(&trees[at..], "static"), word.span().start().line);
+                        match in_thread_local {
+                            true => file.thread_locals.push(found),
+                            false => file.mutable_statics.push(found),
+                        }
                     }
                 }
             }
@@ -523,8 +534,12 @@ fn is_word_before(tree: Option<&TokenTree>, word: &str) -> bool {
     tree.is_some_and(|tree| is_word(tree, word))
 }
 
+/// Whether it is a text with a word in it. Without a letter it is a sign of some syntax, such as `---` or `*`: nothing that an enum
+/// could be made of.
 fn is_text(tree: Option<&TokenTree>) -> bool {
-    matches!(tree, Some(TokenTree::Literal(text)) if text.to_string().starts_with(['"', 'r']))
+    let Some(TokenTree::Literal(literal)) = tree else { return false };
+    let literal = literal.to_string();
+    literal.starts_with(['"', 'r']) && literal.trim_start_matches(['r', '#']).contains(char::is_alphabetic)
 }
 
 /// Whether what is in parentheses is the result of a call.
@@ -570,6 +585,16 @@ mod tests {
         assert_eq!(counts, [16, 1, 1, 1, 1, 1]);
         assert_eq!(file.locks_by_owner.values().sum::<usize>(), 3);
         assert_eq!((file.mutable_statics.len(), file.sleeps.len()), (1, 1));
+    }
+
+    #[test]
+    fn what_is_no_fault_is_not_counted() {
+        let text = "thread_local! {\n    static OWN: RefCell<u32> = RefCell::new(1);\n}\n\n#[cfg(feature = \"seeded-bugs\")]\nmod \
+                    switch {\n    static ACTIVE: AtomicU32 = AtomicU32::new(0);\n}\n\nfn wait(text: &str) -> bool {\n    \
+                    self.deadline.sleep();\n    text == \"---\" || text == \"word\"\n}\n";
+        let file = read_file("src/a.rs", false, text).expect("it is read");
+        assert_eq!((file.mutable_statics.len(), file.thread_locals.len()), (0, 1));
+        assert_eq!((file.sleeps.len(), file.text_comparisons.as_slice()), (0, [12].as_slice()));
     }
 
     #[test]
