@@ -75,13 +75,13 @@ struct Gate {
 const GATES: [Gate; 8] = [
     Gate {
         name: "type names declared more than once",
-        limit: 286.0,
+        limit: 285.0,
         target: 20.0,
         measure: |figures| count(figures.repeated_types.len()),
     },
     Gate {
         name: "string comparisons per 1,000 lines",
-        limit: 2.2,
+        limit: 0.6,
         target: 0.6,
         measure: |figures| figures.per_thousand(figures.text_comparisons.len()),
     },
@@ -94,7 +94,7 @@ const GATES: [Gate; 8] = [
     },
     Gate {
         name: "mutable process-wide statics",
-        limit: 16.0,
+        limit: 0.0,
         target: 0.0,
         measure: |figures| count(figures.mutable_statics.len()),
     },
@@ -106,13 +106,13 @@ const GATES: [Gate; 8] = [
     },
     Gate {
         name: "sleeps in production code",
-        limit: 23.0,
+        limit: 10.0,
         target: 10.0,
         measure: |figures| count(figures.sleeps.len()),
     },
     Gate {
         name: "items that only tests reach",
-        limit: 11.0,
+        limit: 0.0,
         target: 0.0,
         measure: |figures| count(figures.unreached.by_tests.len()),
     },

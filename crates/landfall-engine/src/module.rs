@@ -218,3 +218,42 @@ fn ask_to_stop(nook: &Nook, dir: &Path, reason: StopReason, at: Timestamp) -> bo
 pub(crate) fn person_stops(task: &Task, workspace: &Path, dir: &Path, at: Timestamp) -> bool {
     Nook::open(workspace, path_of(task)).is_ok_and(|nook| ask_to_stop(&nook, dir, StopReason::UserStop, at))
 }
+
+#[cfg(test)]
+mod tests {
+    use landfall_model::TaskSpec;
+
+    use super::*;
+
+    #[test]
+    fn the_next_step_is_told_what_a_person_left_in_the_module() {
+        let workspace = tempfile::tempdir().expect("a folder");
+        let spec =
+            TaskSpec { source: "module:AiTasks/auth".to_owned(), ..TaskSpec::new("auth").expect("a title") };
+        let task = Task::added(landfall_model::TaskId(1), spec, Timestamp(0));
+        let told = |step: &str| left_for_step(&task, workspace.path(), Some(step));
+        let put = |path: &str, text: &str| {
+            let path = workspace.path().join("AiTasks/auth").join(path);
+            std::fs::create_dir_all(path.parent().expect("it has one")).expect("made");
+            std::fs::write(path, text).expect("written");
+        };
+        put(".index.json", "{}");
+        assert_eq!((told("plan"), told("exec")), (Vec::new(), Vec::new()), "nothing is there");
+
+        put(
+            annotation::FILE,
+            r#"[{"file": "plan.md", "type": "comment", "selected": "fast", "comment": "how fast?"}]"#,
+        );
+        put(".analysis/2026-03-01-post-exec-needs-fix.md", "a\n");
+        put(".bugfix/2026-03-02-tests-red.md", "b\n");
+        let [(about, text)] = told("plan").try_into().expect("one section");
+        assert!(about.contains("AiTasks/auth/.tmp-annotations.json"), "{about}");
+        assert!(text.ends_with("- plan.md: comment on `fast`: how fast?"), "{text}");
+        let [(_, text)] = told("exec").try_into().expect("one section");
+        assert!(text.contains("`AiTasks/auth/.bugfix/2026-03-02-tests-red.md`"), "{text}");
+        assert_eq!(told("check"), Vec::new(), "a judge judges for itself");
+
+        put(annotation::FILE, "{");
+        assert!(told("plan")[0].1.contains("not understood"), "{:?}", told("plan"));
+    }
+}
