@@ -235,9 +235,9 @@ pub fn run(args: &MetricsArgs) -> Result<()> {
         println!("| {name} | {}{} | – | {target} |", before(old), cell(value));
     }
     let empty = before(then.as_ref().map(|_| 0.0)).replace('0', "–");
-    let history = History::read(root).unwrap_or_else(|error| {
+    let history = HistoryFigures::read(root).unwrap_or_else(|error| {
         eprintln!("xtask: the history cannot be read: {error:#}");
-        History::default()
+        HistoryFigures::default()
     });
     let shown = |value: Option<f64>| value.map_or("?".to_owned(), cell);
     let (files, large) = (shown(history.event_files), shown(history.large_commits));
@@ -303,7 +303,7 @@ fn plural(number: usize, noun: &str) -> String {
 
 /// Figures of the history. None: there is nothing to measure.
 #[derive(Default)]
-struct History {
+struct HistoryFigures {
     /// The median of the code files that commits with a new kind of event changed.
     event_files: Option<f64>,
     event_commits: usize,
@@ -311,7 +311,7 @@ struct History {
     large_commits: Option<f64>,
 }
 
-impl History {
+impl HistoryFigures {
     fn read(root: &Path) -> Result<Self> {
         let mut files = event_files(root)?;
         files.sort_unstable();

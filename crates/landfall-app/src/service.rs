@@ -19,7 +19,7 @@ use landfall_trackers::github::webhook::Deliveries;
 
 use crate::command::{changes, follow_issues, import, loops, reclaim, reconcile, verify};
 use crate::project::engine_at::EngineAt;
-use crate::project::open_engine::{Attempt, PATIENCE, PAUSE, check_no_agent, open, retry_while_held};
+use crate::project::open_engine::{HolderRefusal, PATIENCE, PAUSE, check_no_agent, open, retry_while_held};
 use crate::project::place::Place;
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems, reader_pool};
@@ -530,8 +530,8 @@ fn busy_with_run() -> Problem {
 fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem> {
     retry_while_held(|| match Client::connect(&place.folder.socket()) {
         Ok(client) => client.call(request.clone()).map_err(|problem| match problems::is_ending(&problem) {
-            true => Attempt::Held(problem),
-            false => Attempt::Failed(problem),
+            true => HolderRefusal::Held(problem),
+            false => HolderRefusal::Failed(problem),
         }),
         Err(ConnectError::Version { theirs, engine, pid }) => {
             let message = format!(
@@ -540,31 +540,31 @@ fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem
             );
             let problem = Problem::new(ProblemCode::EngineBusy, message)
                 .hint("use the `landfall` that started it, or wait until its run is over");
-            Err(Attempt::Failed(problem))
+            Err(HolderRefusal::Failed(problem))
         }
-        Err(ConnectError::Refused(problem)) => Err(Attempt::Failed(problem)),
+        Err(ConnectError::Refused(problem)) => Err(HolderRefusal::Failed(problem)),
         Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => in_process(place, &request),
     })
 }
 
-fn in_process(place: &Place, request: &Request) -> Result<Response, Attempt<Problem>> {
+fn in_process(place: &Place, request: &Request) -> Result<Response, HolderRefusal<Problem>> {
     if place.lock.is_some() {
         // This process keeps the project already: a second engine would meet no lock.
-        return Err(Attempt::Held(Problem::new(
+        return Err(HolderRefusal::Held(Problem::new(
             ProblemCode::EngineBusy,
             "the server is too busy to answer itself",
         )));
     }
-    if let Some(problem) = changes::refused_at_rest(place, request).map_err(Attempt::Failed)? {
-        return Err(Attempt::Failed(problem));
+    if let Some(problem) = changes::refused_at_rest(place, request).map_err(HolderRefusal::Failed)? {
+        return Err(HolderRefusal::Failed(problem));
     }
     let engine = open(place, &format!("landfall {}", request.name())).map_err(|error| match &error {
         OpenError::Lock(LockError::Held { .. } | LockError::HeldByUnknown { .. }) => {
-            Attempt::Held(problems::open(&error))
+            HolderRefusal::Held(problems::open(&error))
         }
-        _ => Attempt::Failed(problems::open(&error)),
+        _ => HolderRefusal::Failed(problems::open(&error)),
     })?;
-    write_at_rest(place, engine, &EngineAt::Nowhere, request).1.map_err(Attempt::Failed)
+    write_at_rest(place, engine, &EngineAt::Nowhere, request).1.map_err(HolderRefusal::Failed)
 }
 
 /// Carries a write out by an engine that does not drive, and gives the engine back. One that could not write what it had

@@ -17,7 +17,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5); // another command
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why an attempt to reach or to open the engine did not succeed.
-pub(crate) enum Attempt<E> {
+pub(crate) enum HolderRefusal<E> {
     /// Another process holds the project, perhaps only for a moment.
     Held(E),
     /// It would not help to wait.
@@ -27,12 +27,14 @@ pub(crate) enum Attempt<E> {
 /// The one retry policy between a command and the engine: tries again while another process holds the project, at most for [`PATIENCE`],
 /// and returns the last refusal then. A lock reports nothing when it is released, and a watch of its folder would be woken by our own
 /// tries, so it pauses in between.
-pub(crate) fn retry_while_held<T, E>(mut attempt: impl FnMut() -> Result<T, Attempt<E>>) -> Result<T, E> {
+pub(crate) fn retry_while_held<T, E>(
+    mut attempt: impl FnMut() -> Result<T, HolderRefusal<E>>,
+) -> Result<T, E> {
     let mut refusal = None;
     let done = retry(PATIENCE, PAUSE, || match attempt() {
         Ok(done) => Some(Ok(done)),
-        Err(Attempt::Failed(error)) => Some(Err(error)),
-        Err(Attempt::Held(error)) => {
+        Err(HolderRefusal::Failed(error)) => Some(Err(error)),
+        Err(HolderRefusal::Held(error)) => {
             refusal = Some(error);
             None
         }
@@ -77,8 +79,8 @@ pub(crate) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
     let _ = raise_file_limit(); // with the limit as it is, fewer agents can be followed, and each failure is told
     retry_while_held(|| {
         open(place, "landfall run").map_err(|error| match &error {
-            OpenError::Lock(lock) if is_passing(lock) => Attempt::Held(problems::open(&error)),
-            _ => Attempt::Failed(problems::open(&error)),
+            OpenError::Lock(lock) if is_passing(lock) => HolderRefusal::Held(problems::open(&error)),
+            _ => HolderRefusal::Failed(problems::open(&error)),
         })
     })
 }

@@ -14,7 +14,7 @@ use landfall_engine::store::Seq;
 use crate::command::proposals::Proposals;
 use crate::command::{changes, loops};
 use crate::project::engine_at::EngineAt;
-use crate::project::open_engine::{Attempt, is_passing, open, retry_while_held};
+use crate::project::open_engine::{HolderRefusal, is_passing, open, retry_while_held};
 use crate::project::place::Place;
 use crate::project::{clock, problems};
 use crate::run::run_handle::RunHandle as _;
@@ -97,8 +97,8 @@ impl ServedProject {
         let me = Holder::this_process("landfall serve", since_ms);
         let lock = retry_while_held(|| {
             StateLock::acquire(place.folder.root(), &me).map_err(|error| match is_passing(&error) {
-                true => Attempt::Held(problems::lock(&error)),
-                false => Attempt::Failed(problems::lock(&error)),
+                true => HolderRefusal::Held(problems::lock(&error)),
+                false => HolderRefusal::Failed(problems::lock(&error)),
             })
         })?;
         place.lock = Some(Arc::new(lock));
