@@ -11,6 +11,7 @@ mod load;
 mod metrics;
 mod outage;
 mod report;
+mod rows;
 mod schemathesis;
 mod test;
 mod test_folders;
@@ -61,6 +62,8 @@ enum Command {
     JournalDiff,
     /// Let the providers of the real agent CLIs fail and report what becomes of a task
     Outage(outage::OutageArgs),
+    /// Show which features of the source systems a test or a decision shows
+    Rows(rows::RowsArgs),
     /// Measure floors and product in the same run, and print ratios
     #[command(disable_help_flag = true)]
     Bench {
@@ -96,6 +99,7 @@ fn run(command: Command) -> Result<()> {
             run_step("journal-diff", compare)
         }
         Command::Outage(args) => outage::run(&args),
+        Command::Rows(args) => rows::run(&args),
         Command::Bench { args } => {
             let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);
             bench.args(args);
