@@ -35,6 +35,10 @@ pub struct LoopAsked {
     /// How many minutes of working time there may be.
     #[serde(default = "minutes")]
     pub minutes: u32,
+    /// The flow of its task: `lifecycle`, or `watched` for an agent that runs its own loop or a terminal that is typed into. Without
+    /// it the task keeps its flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
 }
 
 /// The loop of a session.
@@ -123,6 +127,9 @@ pub struct LoopLine {
     /// The step of the flow that is under way, or comes next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
+    /// The same as the agent calls it: `plan`, `check`, `exec`, `verify`, `merge`, `report`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_step: Option<String>,
     /// When it began.
     pub started_ms: i64,
     /// When its task last came forward.
@@ -132,6 +139,9 @@ pub struct LoopLine {
     pub recoveries_step: u32,
     /// The same in all.
     pub recoveries: u32,
+    /// Agents that fell silent in a row: zero again as soon as one ends by its own word.
+    #[serde(default)]
+    pub stalls: u32,
     /// Since when it waits for an account's allowance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_since_ms: Option<i64>,
@@ -161,6 +171,9 @@ pub struct TaskAutoAsked {
     /// How many minutes of working time there may be.
     #[serde(default = "minutes")]
     pub timeout_minutes: u32,
+    /// The flow of its task: `lifecycle`, or `watched` for an agent that runs its own loop or a terminal that is typed into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
 }
 
 /// One loop, in the words of older clients.
@@ -187,7 +200,7 @@ pub struct TaskAuto {
     pub recovery_count_step: u32,
     /// Recoveries in all.
     pub recovery_count_total: u32,
-    /// Silences since the last progress.
+    /// Agents that fell silent in a row.
     pub stall_count: u32,
     /// Since when it waits for an account's allowance, in UTC; empty if it does not.
     pub quota_wait_since: String,

@@ -5,6 +5,7 @@
 
 mod command;
 mod demo;
+mod loop_console;
 mod project;
 mod query;
 mod run;
@@ -173,6 +174,11 @@ pub fn program_on_path(program: &str) -> Option<PathBuf> {
 /// The task that follows an issue in the project at `at`.
 pub fn task_of_issue(at: &At, issue: u64) -> Result<Option<TaskId>, Problem> {
     follow_issues::task_of_issue(&Place::find(at)?, issue)
+}
+
+/// The task of the module in a folder of the project at `at`, if it has one.
+pub fn task_of_module(at: &At, dir: &str) -> Result<Option<TaskId>, Problem> {
+    command::loops::task_of_module(&Place::find(at)?, dir)
 }
 
 /// Why no task follows an issue of the project at `at`: nobody follows it yet, or it is no issue.

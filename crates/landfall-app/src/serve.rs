@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use landfall_api::client::Client;
 use landfall_api::{Ask as _, PairAsked, Pairing, Problem, ProblemCode, RunAsked};
 
+use crate::loop_console::LoopConsole;
 use crate::project::place::Place;
 use crate::project::problems;
 use crate::run::Door;
@@ -33,6 +34,7 @@ pub struct Serve {
     keeper: Arc<ServedProject>,
     door: Option<Door>,
     addresses: Vec<SocketAddr>,
+    console: LoopConsole,
 }
 
 pub(crate) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
@@ -62,7 +64,8 @@ pub(crate) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
     if let Some(run) = &asked.run {
         keeper.start(run)?;
     }
-    Ok(Serve { keeper, door: Some(door), addresses })
+    let console = LoopConsole::new(keeper.place());
+    Ok(Serve { keeper, door: Some(door), addresses, console })
 }
 
 fn listen(address: &str, local: bool) -> Result<TcpListener, Problem> {
@@ -101,9 +104,10 @@ impl Serve {
         client.pair(PairAsked { label: "the browser of this machine".to_owned() })
     }
 
-    /// Looks after what goes on by itself. Called again and again.
-    pub fn tend(&self) {
+    /// Looks after what goes on by itself. Called again and again. Returns the lines for the console.
+    pub fn tend(&mut self) -> Vec<String> {
         self.keeper.mind_loops();
+        self.console.news(self.keeper.place())
     }
 
     /// Whether a run is under way.

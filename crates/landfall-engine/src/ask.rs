@@ -109,6 +109,8 @@ pub struct LoopAsked {
     pub module: String,
     /// Its words, for when there is no task for it yet.
     pub spec: TaskSpec,
+    /// The flow that its task must have, if a client named one.
+    pub flow: Option<String>,
     /// Where it stands, for when there is no task for it yet.
     pub position: Option<Position>,
     /// So many iterations.

@@ -16,7 +16,7 @@ impl Core {
     /// # Errors
     /// When the session or the task has a loop, or the task cannot go on. Nothing was changed.
     pub fn start_loop(&mut self, out: &dyn Outside, asked: LoopAsked) -> Result<Arc<Task>, AskError> {
-        let LoopAsked { session, module, spec, position, iterations_max, minutes_max } = asked;
+        let LoopAsked { session, module, spec, flow, position, iterations_max, minutes_max } = asked;
         let of_session = self.loops().of_session(&session).filter(|it| it.holds());
         if let Some(held) = of_session.or_else(|| self.loops().holder(&module)) {
             return Err(AskError::LoopHeld(Box::new(held.clone())));
@@ -30,6 +30,10 @@ impl Core {
                 self.add(out, vec![new])?.first().map(|task| task.id).expect("one was added")
             }
         };
+        if let Some(flow) = flow.filter(|flow| self.task(id).spec.flow.as_ref() != Some(flow)) {
+            let spec = self.task(id).spec.clone();
+            self.edit(out, id, TaskSpec { flow: Some(flow), ..spec })?;
+        }
         // Whoever cannot have other limits cannot go on: it is said before anything is changed.
         let probe = News::SetLimits { limits: OwnLimits::default() };
         landfall_model::step(&self.task(id), &self.input(out, &probe))?;

@@ -40,6 +40,8 @@ pub struct Loop {
     pub stalls_step: u32,
     /// Silences in all.
     pub stalls: u32,
+    /// Silences in a row: an agent that ends by its own word breaks the row.
+    pub stalls_in_row: u32,
     /// Since when it waits for an account's allowance.
     pub quota_since: Option<Timestamp>,
     /// Since when it is to stop.
@@ -163,12 +165,12 @@ impl Loop {
                 let steps = stride.steps_since(self.stride.as_ref());
                 self.strides = self.strides.saturating_add(steps);
                 self.stride = Some(stride.clone());
-                self.stalls_step = 0;
+                (self.stalls_step, self.stalls_in_row) = (0, 0);
                 self.signal = Some(at);
             }
             Event::Verified { report, .. } => self.spent_ms += report.took_ms,
             Event::Left { to, .. } => {
-                self.stalls_step = 0;
+                (self.stalls_step, self.stalls_in_row) = (0, 0);
                 self.signal = Some(at);
                 match to {
                     Target::Step(_) => self.rest(at),
@@ -206,7 +208,7 @@ impl Loop {
             | Verdict::Checkpoint { .. }
             | Verdict::Continue => {
                 self.runs += 1;
-                self.restarts = 0;
+                (self.restarts, self.stalls_in_row) = (0, 0);
                 self.signal = Some(at);
             }
             Verdict::OutOfTime => self.runs += 1,
@@ -214,6 +216,7 @@ impl Loop {
             Verdict::Stalled => {
                 self.stalls_step += 1;
                 self.stalls += 1;
+                self.stalls_in_row += 1;
             }
             _ => {}
         }
@@ -277,6 +280,7 @@ impl Loops {
                     restarts: 0,
                     stalls_step: 0,
                     stalls: 0,
+                    stalls_in_row: 0,
                     quota_since: None,
                     stop: None,
                     over: None,

@@ -3,6 +3,38 @@
 
 pub use landfall_facts::stride::Stride;
 
+use crate::Task;
+use crate::flow::StepKind;
+
+/// What an agent with a loop of its own would call a step of a flow.
+#[must_use]
+pub fn agent_step(kind: &StepKind) -> &'static str {
+    match kind {
+        StepKind::Agent { prompt, .. } if prompt.contains("plan") => "plan",
+        StepKind::Agent { .. } => "exec",
+        StepKind::Check { .. } | StepKind::Review | StepKind::Converge => "check",
+        StepKind::Verify => "verify",
+        StepKind::Land => "merge",
+        StepKind::Report => "report",
+        StepKind::Ask { .. } | StepKind::Target => "target",
+        StepKind::Split | StepKind::Tracker { .. } => "research",
+    }
+}
+
+/// The step a task is in, or comes to next, in the words of such an agent.
+#[must_use]
+pub fn current_agent_step(task: &Task) -> Option<String> {
+    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let is_own = task.strides() && matches!(step.kind, StepKind::Agent { .. });
+    let said = task.stride.as_ref().filter(|_| is_own).map(|stride| stride.next.as_str());
+    let said = said.filter(|next| STEPS.contains(next));
+    Some(match (said, is_own) {
+        (Some(next), _) => next.to_owned(),
+        (None, true) => "plan".to_owned(), // it has finished no step yet
+        (None, false) => agent_step(&step.kind).to_owned(),
+    })
+}
+
 /// The steps an agent may say it was in.
 pub const STEPS: &[&str] = &[
     "plan",

@@ -39,7 +39,7 @@ async fn start(
     let (parts, body) = request.into_parts();
     let done = async {
         let body = read_json(&parts.headers, body).await?;
-        let TaskAutoAsked { task_dir, max_iterations, timeout_minutes } = serde_json::from_slice(&body)
+        let TaskAutoAsked { task_dir, max_iterations, timeout_minutes, flow } = serde_json::from_slice(&body)
             .map_err(|error| {
                 Problem::new(ProblemCode::BadInput, format!("the body cannot be understood: {error}")).hint(
                     "send `{\"taskDir\": \"/absolute/path\", \"maxIterations\": 20, \"timeoutMinutes\": 30}`",
@@ -47,7 +47,7 @@ async fn start(
             })?;
         check_absolute(&task_dir)?;
         let asked =
-            LoopAsked { session, dir: task_dir, iterations: max_iterations, minutes: timeout_minutes };
+            LoopAsked { session, dir: task_dir, iterations: max_iterations, minutes: timeout_minutes, flow };
         let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
         match api::call(&shared, &who, Asked::LoopStart(asked)).await? {
             Response::LoopStart(line) => Ok(row(*line)),
@@ -168,11 +168,11 @@ fn row(line: LoopLine) -> TaskAuto {
         last_signal_at: moment(line.signal_ms),
         recovery_count_step: line.recoveries_step,
         recovery_count_total: line.recoveries,
-        stall_count: line.recoveries_step,
+        stall_count: line.stalls,
         quota_wait_since: moment(line.quota_since_ms),
         restart_count: line.restarts,
         elapsed_seconds: line.elapsed_ms / 1_000,
-        current_step: line.step.unwrap_or_default(),
+        current_step: line.agent_step.or(line.step).unwrap_or_default(),
         ended_at: moment(line.ended_ms),
         stop_reason: line.reason.unwrap_or_default(),
         task: line.task,

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::Ask;
 use landfall_engine::model::auto::{Loop, Standing, Why};
+use landfall_engine::model::stride::current_agent_step;
 use landfall_engine::model::{Doing, EndCode, EndKind, State, Task, TaskId};
 use landfall_engine::store::Reader;
 use landfall_trackers::modules::folder::{FolderError, find_at};
@@ -27,7 +28,7 @@ const SESSION_CHARS_MAX: usize = 200;
 impl CommandHandler<'_> {
     /// Begins a loop; the task of the module is made if there is none.
     pub fn loop_start(&self, asked: api::LoopAsked) -> Result<Box<api::LoopLine>, Problem> {
-        let api::LoopAsked { session, dir, iterations, minutes } = asked;
+        let api::LoopAsked { session, dir, iterations, minutes, flow } = asked;
         check_session(&session)?;
         for (name, number, max) in
             [("iterations", iterations, ITERATIONS_MAX), ("minutes", minutes, MINUTES_MAX)]
@@ -47,6 +48,9 @@ impl CommandHandler<'_> {
         };
         self.check_module(&seen, &wanted, task.as_ref())?;
         let mut spec = wanted.spec;
+        if let Some(flow) = &flow {
+            spec.flow = Some(flow.clone());
+        }
         let root = module.rsplit_once('/').map(|(root, _)| root).unwrap_or_default();
         for need in &wanted.needs {
             if let Some(task) = known.get(&format!("module:{root}/{}", need.module)) {
@@ -58,6 +62,7 @@ impl CommandHandler<'_> {
             session: session.clone(),
             module,
             spec,
+            flow,
             position,
             iterations_max: iterations,
             minutes_max: minutes,
@@ -163,6 +168,12 @@ pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::Loo
     Ok(api::LoopList { loops: lines })
 }
 
+/// The task of the module at a path.
+pub(crate) fn task_of_module(place: &Place, dir: &str) -> Result<Option<api::TaskId>, Problem> {
+    let module = module_name(place, dir)?;
+    Ok(backlog::by_source(place)?.remove(&format!("module:{module}")))
+}
+
 /// The tasks whose loops are to go on, or to come to an end, and that could by themselves.
 pub(crate) fn to_drive(reader: &Reader) -> Result<Vec<api::TaskId>, Problem> {
     let loops = reader.loops().map_err(|error| problems::store(&error))?;
@@ -215,10 +226,12 @@ fn line(look: &Query<'_>, it: &Loop, task: Option<&Task>) -> api::LoopLine {
         elapsed_ms: it.spent_ms + under_way.unwrap_or(0),
         minutes_max: it.minutes_max,
         step: going.and_then(|task| task.step()).map(|step| step.as_str().to_owned()),
+        agent_step: going.and_then(current_agent_step),
         started_ms: it.started.0,
         signal_ms: it.signal.map(|at| at.0),
         recoveries_step: it.stalls_step,
         recoveries: it.stalls,
+        stalls: it.stalls_in_row,
         quota_since_ms: it.quota_since.map(|at| at.0),
         restarts: it.restarts,
         ended_ms: it.over.map(|over| over.at.0),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use landfall_api::RunAsked;
 use landfall_app::ServeAsked;
+use landfall_text::control_chars::escape_line;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -58,7 +59,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         origins: args.origin,
         run: args.run.then(RunAsked::default),
     };
-    let serve = landfall_app::serve(&context.at, asked)?;
+    let mut serve = landfall_app::serve(&context.at, asked)?;
     let pairing = serve.pairing()?;
     let addresses: Vec<String> = serve.addresses().iter().map(|at| format!("http://{at}")).collect();
     if context.json {
@@ -81,7 +82,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     loop {
         interrupts.wait_past(told, LOOK);
         match (interrupts.seen(), serve.is_running()) {
-            (0, _) => serve.tend(),
+            (0, _) => serve.tend().iter().for_each(|line| talk(&escape_line(line))),
             (_, false) => break,
             (1, true) if told < 1 => {
                 told = 1;

@@ -386,3 +386,21 @@ fn loops_of_two_sessions_go_on_side_by_side() {
     assert_eq!(scratch.status(&other), "ready", "only what was asked for");
     served.end();
 }
+
+#[test]
+fn the_row_names_the_step_as_an_agent_calls_it() {
+    let scratch = Scratch::new(crate::LANDFALL);
+    let hold = HoldFile::new(&scratch, "judge");
+    let held = hold.in_step("check-plan", &script("done.txt").concat());
+    module(&scratch, "auth", &[held]);
+    let dir = dir(&scratch, "auth");
+    let served = Served::start(&scratch, &[]);
+    let client = Client(&served);
+    client.post("main", &json!({ "taskDir": dir }));
+    // The flow calls it `check-plan`.
+    let row = client.until("main", "the check of the plan", |row| row["current_step"] == "check");
+    assert_eq!((&row["stall_count"], &row["recovery_count_total"]), (&json!(0), &json!(0)), "{row}");
+    hold.release();
+    client.until_status("main", "stopped");
+    served.end();
+}

@@ -537,3 +537,35 @@ fn behaviour_01_a_module_under_way_is_refused_to_others_naming_the_holder(walker
     served.end();
 }
 in_styles!(behaviour_01_a_module_under_way_is_refused_to_others_naming_the_holder: own, dispatch);
+
+/// A client begins with a module that nobody imported: how its agent is driven is said by its profile, from the status on that its
+/// folder shows.
+fn a_loop_of_a_client_is_driven_as_its_profile_says(walker: Walker) {
+    let waits = ("exec", "(done)", "report", "until [ -e \"$OUT/go\" ]; do sleep 0.02; done; work whole");
+    let Some(scratch) = walker.module_in("review", "slots = 1", &[waits, REPORT]) else { return };
+    scratch.file(&format!("{MODULE}/.plan.md"), "# Plan\n\n## Step 1: do it\n");
+    scratch.commit("a plan");
+    walker.begin(&scratch, MODULE);
+    if walker == Walker::Own {
+        let path = scratch.project().join("landfall.toml");
+        let before = std::fs::read_to_string(path).expect("the settings can be read");
+        scratch.settings(&before.replacen("kind = \"script\"\n", "kind = \"script\"\nstyle = \"self\"\n", 1));
+    }
+    let dir = scratch.project().canonicalize().expect("it is there").join(MODULE);
+    let body = serde_json::json!({ "taskDir": dir, "flow": "watched" }).to_string();
+    let served = Served::start(&scratch, &[]);
+    let (status, row) = served.post("/api/sessions/main/task-auto", &body);
+    assert_eq!(status, 200, "{row}");
+    scratch.eventually("its step", || noted(&scratch, "begun").len() == 1);
+    std::fs::write(open_folder(&scratch).join("go"), "").expect("ours");
+    scratch.eventually("the end", || scratch.status("T1") == "done");
+    assert_eq!(noted(&scratch, "steps"), ["exec", "report"], "it begins where its folder says");
+    walker.was_told(&scratch, &["exec", "report"]);
+    let (_, row) = served.get("/api/sessions/main/task-auto");
+    let row: Value = serde_json::from_str(&row).expect("JSON");
+    assert_eq!((&row["status"], &row["stop_reason"]), (&"stopped".into(), &"complete".into()), "{row}");
+    let task = scratch.detail("T1");
+    assert_eq!(task["flow"], "watched", "{task}");
+    served.end();
+}
+in_styles!(a_loop_of_a_client_is_driven_as_its_profile_says: own, dispatch);
