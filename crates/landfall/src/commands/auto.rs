@@ -11,6 +11,8 @@ use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
 use landfall_text::{format_count, format_local, format_usd, pluralize};
 
+mod module_loop;
+
 use super::autopilot;
 use super::run::{Started, drive_through};
 use crate::context::Context;
@@ -19,15 +21,19 @@ use crate::live;
 use crate::say::talk;
 use crate::table::Table;
 
-/// Work on issues of the tracker, from triage to verified landing
+/// Work on issues of the tracker, from triage to verified landing, or on a task module
 ///
 /// `landfall auto 12` works on one issue. Its size decides the route: XS and S land directly on the base, M and L by a reviewed
 /// pull request, XL by its sub-issues. `--batch 5` takes the five newest small issues that are triaged; `--batch 12 13 14` takes
 /// these. Ctrl-C works as in `landfall run`, and `--resume` continues.
+///
+/// `landfall auto AiTasks/auth` works on a task module, within limits of its own. `--stop` ends the loop after the step under way,
+/// and `--status` shows how far it is.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Issue (`12`). With `--batch`: how many (`5`), which (`12 13`), or the batch to resume (`--resume H3`)
-    #[arg(value_name = "ISSUE")]
+    /// Issue (`12`) or folder of a task module (`AiTasks/auth`). With `--batch`: how many (`5`), which (`12 13`), or the batch to
+    /// resume (`--resume H3`)
+    #[arg(value_name = "ISSUE|MODULE")]
     words: Vec<String>,
 
     /// Land directly on the base, whatever its size
@@ -61,6 +67,39 @@ pub struct Args {
     /// Show the issues and their routes, and start nothing
     #[arg(long)]
     dry_run: bool,
+
+    #[command(flatten)]
+    module: ModuleWords,
+}
+
+/// What is wanted of the loop of a module.
+#[derive(clap::Args)]
+struct ModuleWords {
+    /// Start the loop of a module; the default
+    #[arg(long, conflicts_with_all = ["stop", "status"])]
+    start: bool,
+
+    /// Stop the loop of a module after the step under way
+    #[arg(long, conflicts_with = "status")]
+    stop: bool,
+
+    /// Show the loop of a module
+    #[arg(long)]
+    status: bool,
+
+    /// Iterations that the loop of a module may do
+    #[arg(long, value_name = "N")]
+    iterations: Option<u32>,
+
+    /// Working time that the loop of a module may use, in minutes
+    #[arg(long, value_name = "N")]
+    minutes: Option<u32>,
+}
+
+impl ModuleWords {
+    fn are_given(&self) -> bool {
+        self.start || self.stop || self.status || self.iterations.is_some() || self.minutes.is_some()
+    }
 }
 
 /// What was meant.
@@ -78,6 +117,8 @@ enum Form {
     Rest(Option<HaulId>),
     /// Which batches there are.
     Batches,
+    /// The loop of the module in this folder.
+    Module(String),
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
@@ -94,6 +135,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     };
     match form {
         Form::Pilot(mode) => return autopilot::show_or_set(mode, context),
+        Form::Module(path) => {
+            return module_loop::run(&path, &args.module, args.non_interactive, context);
+        }
         Form::Batches => {
             let list = context.service()?.issue_batches(Nothing {})?;
             context.answer(&list, batches_text)?;
@@ -133,7 +177,8 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
     let (run, exit) = if open.is_empty() {
         (None, Exit::Ok)
     } else {
-        let driven = drive_or_watch(&open, non_interactive, context)?;
+        let all_over = || Ok(summaries(context, &tasks)?.iter().all(is_over));
+        let driven = drive_or_watch(&open, non_interactive, context, &all_over)?;
         let exit = match driven.interrupted {
             true => Exit::Interrupted,
             false => driven.run.as_ref().map_or(Exit::Ok, |(_, exit)| *exit),
@@ -164,7 +209,12 @@ const DEAF_PAUSE: Duration = Duration::from_millis(250);
 
 /// Drives tasks. Where another process drives, its engine was told of them and a run that is for some tasks only is now for these as
 /// well: they are watched there. What it leaves is driven here.
-fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) -> Result<Driven, Failure> {
+fn drive_or_watch(
+    tasks: &[TaskId],
+    non_interactive: bool,
+    context: &Context,
+    is_over: &dyn Fn() -> Result<bool, Failure>,
+) -> Result<Driven, Failure> {
     let (mut told, mut deaf) = (false, 0);
     loop {
         let asked = RunAsked { tasks: tasks.to_vec(), ..RunAsked::default() };
@@ -188,7 +238,7 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
             talk("left; the run goes on, and `landfall status` shows it");
             return Ok(Driven { run: None, interrupted: true });
         }
-        if summaries(context, tasks)?.iter().all(is_over) {
+        if is_over()? {
             return Ok(Driven { run: None, interrupted: false });
         }
         if !watched {
@@ -217,6 +267,24 @@ fn read(args: &Args) -> Result<Form, Refused> {
     let refuse = |what: &str, hint: &str| Err((what.to_owned(), hint.to_owned()));
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     let said_how = args.patch || args.pr || args.review.is_some();
+    if let [path] = words[..]
+        && path.contains('/')
+    {
+        let of_issues = said_how || args.batch || args.resume || args.list || args.dry_run;
+        return match of_issues {
+            false => Ok(Form::Module(path.to_owned())),
+            true => refuse(
+                &format!("`{path}` is a module, and these options are for issues"),
+                "a module takes `--start`, `--stop`, `--status`, `--iterations` and `--minutes`",
+            ),
+        };
+    }
+    if args.module.are_given() {
+        return refuse(
+            "`--start`, `--stop`, `--status`, `--iterations` and `--minutes` are for the loop of a module",
+            "name the folder of the module: `landfall auto AiTasks/auth --status`",
+        );
+    }
     if args.patch && args.pr {
         return refuse(
             "`--patch` and `--pr` are two ways, and an issue takes one",

@@ -1,12 +1,12 @@
-//! Tasks by the names people give them: `T7` or `7`, and `#12` or `issue:12` for the task that follows an issue. Every argument
-//! that is a task is read here, so every command takes them all.
+//! Tasks by the names people give them: `T7` or `7`, `#12` or `issue:12` for the task that follows an issue, and `AiTasks/auth` for
+//! that of a module. Every argument that is a task is read here, so every command takes them all.
 
 use std::any::TypeId;
 use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};
 
 use clap_complete::engine::ArgValueCandidates;
-use landfall_api::{Problem, ReportOf, TaskId};
+use landfall_api::{Problem, ProblemCode, ReportOf, TaskId};
 
 use super::{report, review};
 use crate::exit::Failure;
@@ -92,6 +92,9 @@ fn place_of(args: &[OsString]) -> landfall_app::At {
 
 /// The task that a word means.
 pub fn task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
+    if text.contains('/') && !text.starts_with("issue:") {
+        return task_of_module(text, lookup);
+    }
     let rest = text.strip_prefix("issue:").map(|rest| rest.strip_prefix('#').unwrap_or(rest));
     let Some(digits) = rest.or_else(|| text.strip_prefix('#')) else {
         let id = text.parse::<TaskId>().map_err(|error| error.to_string())?;
@@ -108,6 +111,22 @@ pub fn task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
             let problem = landfall_app::unfollowed_issue(at, number);
             let message = problem.message.clone();
             let _ = lookup.missed.set(problem); // the first one is told
+            Err(message)
+        }
+        Err(problem) => Err(problem.message),
+    }
+}
+
+/// The task of the module in a folder.
+fn task_of_module(path: &str, lookup: &NameLookup) -> Result<TaskId, String> {
+    let Some(at) = &lookup.at else { return Err("modules are not looked up here".to_owned()) };
+    let dir = at.dir.join(path);
+    match landfall_app::task_of_module(at, &dir.to_string_lossy()) {
+        Ok(Some(id)) => Ok(id),
+        Ok(None) => {
+            let message = format!("no task was made of the module `{path}`");
+            let hint = format!("`landfall import {path}` makes one, `landfall auto {path}` starts it");
+            let _ = lookup.missed.set(Problem::new(ProblemCode::NotFound, message.clone()).hint(hint)); // as above
             Err(message)
         }
         Err(problem) => Err(problem.message),

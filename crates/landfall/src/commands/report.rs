@@ -40,7 +40,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 pub fn of(text: &str, lookup: &NameLookup) -> Result<ReportOf, String> {
-    if text.starts_with('#') || text.starts_with("issue:") {
+    if text.starts_with('#') || text.starts_with("issue:") || text.contains('/') {
         return super::named::task(text, lookup).map(ReportOf::Task);
     }
     let task = FromStr::from_str(text).map(ReportOf::Task);
