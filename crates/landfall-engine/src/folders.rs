@@ -13,18 +13,22 @@ use std::time::{Duration, Instant};
 
 use landfall_host::disk;
 use landfall_host::git::{Git, Head, Repo};
-use landfall_model::annotate::{Impact, Onward};
+use landfall_model::annotate::{self, Impact, Onward};
 use landfall_model::plan::Outline;
 use landfall_model::staged::PLAN;
 use landfall_model::{Annotated, Digest, Doing, News, State, Task, Timestamp};
+use landfall_trackers::modules::annotation::{self, Remark};
 use landfall_trackers::modules::entry::{EntryName, Shelf};
 use landfall_trackers::modules::folder::{self, Place, Sort, TARGET, find_at};
 use landfall_trackers::modules::lock::Lock;
 use landfall_trackers::modules::mend::{self, Origin};
 use landfall_trackers::modules::project::Entry;
 use landfall_trackers::modules::refinement::Refinements;
+use landfall_trackers::modules::signal::SIGNAL_FILE;
 use landfall_trackers::modules::text::{day, plain_line};
-use landfall_trackers::modules::write::FILE_BYTES_MAX;
+use landfall_trackers::modules::write::{
+    Expect, FILE_BYTES_MAX, Write, digest, read_below, remove_file_below,
+};
 use landfall_trackers::modules::{Change, Seen, Status, Written, news, project, read, wanted};
 use serde::{Deserialize, Serialize};
 
@@ -186,6 +190,9 @@ struct Record {
     /// Sentences that were told: what stays as it is, is told once.
     #[serde(default)]
     told: BTreeSet<String>,
+    /// The signal that was written last, but for its time. Whoever watches takes the file away, and it is not written twice.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    signal: String,
 }
 
 /// What came of a look.
@@ -272,8 +279,131 @@ impl Visit<'_> {
         for change in news(&self.record.written, &self.seen) {
             self.hear(&change);
         }
+        self.take_annotations();
         self.accept();
-        self.show(file)
+        let looked = self.show(file);
+        self.signal();
+        looked
+    }
+
+    /// Tells whoever watches the folder which step ended, as the step itself does in a session of an agent. The file goes away when
+    /// the task is over.
+    fn signal(&mut self) {
+        let path = format!("{}/{SIGNAL_FILE}", self.place.shown());
+        let root = &self.place.root;
+        if self.task.is_over() {
+            if !std::mem::take(&mut self.record.signal).is_empty() {
+                let _ = remove_file_below(root, &path); // a stale signal misleads nobody: the status says that it is over
+            }
+            return;
+        }
+        let Some(signal) = picture::signal(&self.task) else { return };
+        let judged = self.task.staged.judged.len();
+        let mark = format!(
+            "{} {} {} {} {judged} {}",
+            signal.step,
+            signal.result,
+            signal.next,
+            signal.checkpoint,
+            self.task.stride.as_ref().map_or("", |stride| &stride.mark)
+        );
+        if mark == self.record.signal {
+            return;
+        }
+        let expect = match read_below(root, &path) {
+            Ok(Some(bytes)) => Expect::Digest(digest(&bytes)),
+            Ok(None) => Expect::Absent,
+            Err(_) => return, // a link, or a folder: not ours to write to
+        };
+        let bytes = signal.text().into_bytes();
+        let write = Write::Put { path: SIGNAL_FILE.to_owned(), bytes, expect };
+        if self.place.apply(&[write]).is_ok_and(|applied| applied.refused.is_empty()) {
+            self.record.signal = mark;
+        }
+    }
+
+    /// Annotations that a person left in `.tmp-annotations.json`: those of the plan change it, and the others, or all while there is
+    /// no plan, reach the agent in its next prompt.
+    fn take_annotations(&mut self) {
+        let Some(text) = self.seen.text(annotation::FILE) else { return };
+        if self.task.is_over() {
+            return;
+        }
+        let all = match annotation::read_old(&text) {
+            Ok(all) => all,
+            Err(error) => return self.warn(format!("{error}; the annotations are not taken over")),
+        };
+        let has_plan = self.task.staged.papers.contains_key(PLAN);
+        let (of_plan, others): (Vec<_>, Vec<_>) =
+            all.iter().partition(|of| has_plan && (of.file.is_empty() || of.file.ends_with("plan.md")));
+        if !of_plan.is_empty() && !self.annotate_plan(&of_plan) {
+            return;
+        }
+        if !others.is_empty() {
+            let lines: String = others.iter().map(|of| describe_annotation(of)).collect();
+            let text =
+                format!("A person annotated the documents of this module. Take it into account:\n{lines}");
+            if let Err(error) = self.news(News::Message { text, now: false }) {
+                if !matches!(error, AskError::Gone) {
+                    self.warn(format!("the annotations are not taken over: {error}"));
+                }
+                return;
+            }
+        }
+        let path = format!("{}/{}", self.place.shown(), annotation::FILE);
+        match remove_file_below(&self.place.root, &path) {
+            Ok(()) => {
+                self.seen.files.remove(annotation::FILE);
+                self.warn(format!("{} annotations of `{}` were taken over", all.len(), annotation::FILE));
+            }
+            Err(error) => self.warn(format!("the annotations were taken over, but {error}")),
+        }
+    }
+
+    /// Whether these annotations changed the plan.
+    fn annotate_plan(&mut self, of_plan: &[&annotation::Annotation]) -> bool {
+        let Some(of) = self.task.staged.papers.get(PLAN).cloned() else { return false };
+        let Ok(text) = crate::papers::read(self.desk.papers, &of) else { return false };
+        let notes: Result<Vec<_>, _> = of_plan.iter().map(|of| placed_annotation(of)).collect();
+        let notes = match notes {
+            Ok(notes) => notes,
+            Err(error) => {
+                self.warn(format!("an annotation of the plan is not taken over: {error}"));
+                return false;
+            }
+        };
+        let at_work = matches!(
+            self.task.state,
+            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+        );
+        match annotate::admits(&self.task.phase_word(), at_work, &notes) {
+            Ok(()) => {}
+            Err(annotate::Closed::AtWork) => return false, // they wait for the end of the run
+            Err(closed) => {
+                self.warn(format!("the annotations of the plan are not taken over: {closed}"));
+                return false;
+            }
+        }
+        let after = match annotate::apply(&text, &notes) {
+            Ok(after) => after,
+            Err(refused) => {
+                self.warn(format!("the annotations of the plan are not taken over: {refused}"));
+                return false;
+            }
+        };
+        let layer = annotate::Layer::of(PLAN);
+        let (impact, onward) = annotate::weigh(notes.iter().map(|note| (layer, note)));
+        let Ok(paper) = crate::papers::keep(self.desk.papers, &after) else { return false };
+        let outline = Some(Outline::read(&after));
+        let annotated = Annotated { name: PLAN.to_owned(), of, paper, outline, impact, onward };
+        match self.news(News::Annotate(annotated)) {
+            Ok(()) => true,
+            Err(AskError::Gone) => false,
+            Err(error) => {
+                self.warn(format!("the annotations of the plan are not taken over: {error}"));
+                false
+            }
+        }
     }
 
     /// Metadata that cannot be used is mended, and that is told.
@@ -328,6 +458,7 @@ impl Visit<'_> {
             Change::Added(path) | Change::Edited(path) if path == TARGET => self.words(Some(TARGET)),
             Change::Added(path) | Change::Edited(path) if path == folder::PLAN => self.plan(),
             Change::Added(path) | Change::Edited(path) if path == picture::REFINEMENTS => self.refine(),
+            Change::Added(path) | Change::Edited(path) if path == annotation::FILE => {} // taken over afterwards
             Change::Added(path) | Change::Edited(path) => {
                 self.by_hand.insert(path.clone()); // one copy of it
             }
@@ -511,6 +642,35 @@ impl Visit<'_> {
         let bytes = serde_json::to_vec(&self.record).expect("a record of ours is JSON");
         disk::write_atomic(file, &bytes).is_ok()
     }
+}
+
+/// An annotation as the model applies it.
+fn placed_annotation(of: &annotation::Annotation) -> Result<annotate::Annotation, annotate::AnnotationError> {
+    match &of.remark {
+        Remark::Insert(text) => annotate::Annotation::insert(&of.before, text, &of.after),
+        Remark::Delete(selected) => annotate::Annotation::delete(&of.before, selected, &of.after),
+        Remark::Replace { old, new } => annotate::Annotation::replace(&of.before, old, new, &of.after),
+        Remark::Comment { on, text } => {
+            annotate::Annotation::comment(annotate::Mark::Note, &of.before, on, text, &of.after)
+        }
+    }
+}
+
+/// An annotation as a line for an agent.
+fn describe_annotation(of: &annotation::Annotation) -> String {
+    let file = if of.file.is_empty() { String::new() } else { format!("{}: ", of.file) };
+    let what = match &of.remark {
+        Remark::Insert(text) => format!("insert `{text}`"),
+        Remark::Delete(text) => format!("delete `{text}`"),
+        Remark::Replace { old, new } => format!("replace `{old}` by `{new}`"),
+        Remark::Comment { on, text } if on.is_empty() => format!("comment: {text}"),
+        Remark::Comment { on, text } => format!("comment on `{on}`: {text}"),
+    };
+    let place = match (of.before.is_empty(), of.after.is_empty()) {
+        (true, true) => String::new(),
+        _ => format!(" (between `{}` and `{}`)", of.before, of.after),
+    };
+    format!("- {file}{what}{place}\n")
 }
 
 /// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the way:

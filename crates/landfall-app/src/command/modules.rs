@@ -10,11 +10,12 @@ use landfall_engine::host::git::{BranchName, Git, Head, Repo};
 use landfall_engine::model::plan::Outline;
 use landfall_engine::{Position, papers};
 use landfall_trackers::modules::folder::{FolderError, PLAN, Sort, find, find_at};
+use landfall_trackers::modules::hooks::Hooks;
 use landfall_trackers::modules::init::{self, Ask, InitError};
 use landfall_trackers::modules::lock::{Lock, LockError};
 use landfall_trackers::modules::mend::{self, Origin};
 use landfall_trackers::modules::spec::NoTask;
-use landfall_trackers::modules::write::{FILE_BYTES_MAX, FileError};
+use landfall_trackers::modules::write::{FILE_BYTES_MAX, FileError, read_below};
 use landfall_trackers::modules::{Place as Module, Seen, Status, Wanted, apply, read, wanted};
 
 use crate::project::place::Place;
@@ -164,6 +165,11 @@ pub(crate) fn list(place: &Place, path: &str) -> Result<List, Problem> {
         return Err(Problem::new(ProblemCode::BadInput, format!("there are no task modules in `{path}`"))
             .hint("`landfall project module init NAME` creates one"));
     }
+    for file in hook_files(&asked.modules) {
+        if let Some(refused) = refuse_hooks(place, &file) {
+            list.left_out.add(&refused);
+        }
+    }
     let mut open: VecDeque<Module> = asked.modules.into();
     let mut known: BTreeMap<String, Option<Status>> = BTreeMap::new();
     while let Some(module) = open.pop_front() {
@@ -210,6 +216,27 @@ pub(crate) fn list(place: &Place, path: &str) -> Result<List, Problem> {
     }
     Ok(list)
 }
+
+/// Where the modules and their roots may have commands of their own.
+fn hook_files(modules: &[Module]) -> BTreeSet<String> {
+    let folders = modules.iter().flat_map(|module| [Some(module.path.as_path()), module.path.parent()]);
+    folders.flatten().map(|folder| folder.join(HOOKS_FILE).display().to_string()).collect()
+}
+
+/// Commands of a module's folder are not run: whoever wrote the repository would run them on this machine.
+fn refuse_hooks(place: &Place, file: &str) -> Option<String> {
+    let bytes = read_below(&place.root, file).ok()??;
+    let hooks = Hooks::read(file, &String::from_utf8_lossy(&bytes));
+    let statuses: Vec<&str> = hooks.commands.keys().map(String::as_str).collect();
+    (!statuses.is_empty()).then(|| {
+        format!(
+            "{file}: its commands for {} do not run; put them into `[hooks]` of landfall.toml and allow them with `landfall trust`",
+            statuses.join(", ")
+        )
+    })
+}
+
+const HOOKS_FILE: &str = ".hooks.md";
 
 fn item(id: &str, task: &Wanted, needs: Vec<Link>) -> Item {
     let spec = &task.spec;

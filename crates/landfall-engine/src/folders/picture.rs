@@ -3,19 +3,21 @@
 
 use landfall_model::convergence::share;
 use landfall_model::objective::{RefinementState, Weight};
-use landfall_model::score::{Dimension, points};
+use landfall_model::score::{Checkpoint, Dimension, points};
 use landfall_model::staged::{Judged, PLAN, superseded};
+use landfall_model::stride::{ENDS, STEPS, agent_step};
 use landfall_model::{Digest, EndKind, Ending, State, StepKind, Task, Timestamp};
 use landfall_trackers::modules::baseline::{Baseline, Row};
 use landfall_trackers::modules::entry::{EntryName, Shelf};
 use landfall_trackers::modules::folder::{self, Sort, TARGET};
 use landfall_trackers::modules::project::Entry;
 use landfall_trackers::modules::refinement::Refinements;
+use landfall_trackers::modules::signal::Signal;
 use landfall_trackers::modules::summary::{self, Header, Layers};
 use landfall_trackers::modules::target::Target;
 use landfall_trackers::modules::text::{day, moment, plain, plain_line};
 use landfall_trackers::modules::{Form, Module, Papers, Phase, Seen, Stage, StageDone, Status, target};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::papers::{judged_line, stage_report, told};
 
@@ -129,6 +131,59 @@ fn score(judged: &Judged) -> Option<Value> {
         all[format!("d{nth}_{name}")] = number(points(scores.of(dimension)));
     }
     Some(all)
+}
+
+/// The signal for whoever watches the folder: the step that ended last, and what follows. None before a step has ended. A step that a
+/// person ran by hand has no iteration.
+pub(super) fn signal(task: &Task) -> Option<Signal> {
+    if !has_begun(task) {
+        return None;
+    }
+    if let Some(stride) = task.stride.as_ref().filter(|_| task.strides()) {
+        let word = |text: &str, known: &[&str], or: &str| match known.contains(&text) {
+            true => text.to_owned(),
+            false => or.to_owned(),
+        };
+        return Some(Signal {
+            step: stride.step.clone(),
+            result: stride.result.clone(),
+            next: word(&stride.next, &[STEPS, ENDS].concat(), "(none)"),
+            checkpoint: stride.checkpoint.clone(),
+            iteration: Some(u64::from(task.iterations_done())),
+            timestamp: moment(task.changed),
+            extra: Map::new(),
+        });
+    }
+    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let judged = task.staged.last_judged();
+    let next = agent_step(&step.kind);
+    let (ended, result, checkpoint) = match &step.kind {
+        StepKind::Check { checkpoint: Checkpoint::PostPlan, .. } => ("plan", "(generated)", ""),
+        StepKind::Check { checkpoint: Checkpoint::MidExec, .. } => ("exec", "(mid-exec)", "mid-exec"),
+        StepKind::Check { checkpoint: Checkpoint::PostExec, .. } => ("verify", "(pass)", "post-exec"),
+        StepKind::Verify => ("exec", "(done)", "post-exec"),
+        StepKind::Agent { .. } | StepKind::Land => {
+            let judged = judged?;
+            ("check", judged.result.word(), judged.checkpoint.word())
+        }
+        StepKind::Report => ("merge", "success", ""),
+        StepKind::Review
+        | StepKind::Ask { .. }
+        | StepKind::Split
+        | StepKind::Tracker { .. }
+        | StepKind::Target
+        | StepKind::Converge => return None,
+    };
+    let is_by_hand = task.hold.as_ref().is_some_and(|hold| hold.this_run);
+    Some(Signal {
+        step: ended.to_owned(),
+        result: result.to_owned(),
+        next: next.to_owned(),
+        checkpoint: checkpoint.to_owned(),
+        iteration: (!is_by_hand).then(|| u64::from(task.iterations_done())),
+        timestamp: moment(task.changed),
+        extra: Map::new(),
+    })
 }
 
 /// The papers of a module as the journal has them. `read` gives the text of a paper by its hash.

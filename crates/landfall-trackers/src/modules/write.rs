@@ -298,6 +298,20 @@ pub fn read_below(root: &Path, path: &str) -> Result<Option<Vec<u8>>, FileError>
     }
 }
 
+/// Takes a file away. One that is not there is no failure.
+///
+/// # Errors
+/// When the path leads outside, or the machine refuses.
+pub fn remove_file_below(root: &Path, path: &str) -> Result<(), FileError> {
+    let Some((folder, name)) = enter(root, path, Missing::Told)? else { return Ok(()) };
+    match unlink(&folder, &name) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::Io { doing: "remove", path: path.to_owned(), source })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 fn read_in(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<Vec<u8>>, FileError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {

@@ -42,6 +42,7 @@ mod lifecycle;
 mod lost_journal;
 mod mcp;
 mod misbehave;
+mod module_loops;
 mod modules;
 mod newcomer;
 mod night;
