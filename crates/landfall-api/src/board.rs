@@ -201,6 +201,9 @@ pub struct Card {
     /// The commit it landed as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Whether its verification ran no check at all, so that its pass proves nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unverified: bool,
 }
 
 /// How much a piece of work changes.

@@ -682,6 +682,7 @@ fn views(page: &mut Page) {
         priority,
         since_ms: AT_MS,
         commit: landed,
+        unverified: true,
     };
     let board = api::Board {
         seq: 41,

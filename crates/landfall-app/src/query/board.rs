@@ -339,6 +339,10 @@ impl<'a> Maker<'a> {
             priority: row.priority,
             since_ms: task.as_deref().map_or(row.changed, since).0,
             commit: row.landed.as_ref().map(|commit| commit.as_str().to_owned()),
+            unverified: task
+                .as_deref()
+                .and_then(|task| task.gate.as_ref())
+                .is_some_and(|gate| gate.is_empty()),
             title: row.title,
         };
         if let Some(task) = task {

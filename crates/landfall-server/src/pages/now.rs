@@ -197,6 +197,11 @@ impl CardView<'_> {
         self.card.checks.iter().filter(|mark| has_passed(mark)).count()
     }
 
+    /// How far the agent at work says it is, in per cent.
+    fn progress(&self) -> Option<u8> {
+        self.card.agent.as_ref()?.progress
+    }
+
     /// What it waits for, or why it is where it is.
     fn reason(&self) -> Option<String> {
         let wait = self.card.wait.as_ref().map(|wait| match wait.detail.as_str() {

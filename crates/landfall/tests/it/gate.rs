@@ -280,6 +280,12 @@ fn c21_no_command_at_all_lands_with_a_loud_warning() {
         let said = scratch.landfall(args);
         assert!(said.out.contains("VERIFICATION_EMPTY"), "{args:?}: {}", said.out);
     }
+    let served = crate::serve::Served::start(&scratch, &[]);
+    let (_, board) = served.get("/api/v1/board");
+    assert!(board.contains("\"unverified\":true"), "{board}");
+    let (_, page) = served.get("/");
+    assert!(page.contains("verified by nothing"), "the board marks it: {page}");
+    served.end();
 }
 
 #[test]
