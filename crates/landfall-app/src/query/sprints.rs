@@ -511,9 +511,7 @@ impl CommandHandler<'_> {
         let id = sprint.id;
         if !self.driven(&sprint)? {
             return Err(Problem::new(ProblemCode::NotNow, format!("the run under way is not for {id}"))
-                .hint(
-                    "when it is over, or after `landfall stop`, `landfall sprint resume` continues it",
-                ));
+                .hint("when it is over, or after `landfall stop`, `landfall sprint resume` continues it"));
         }
         self.done(Ask::Resume)?;
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text: format!("{id} goes on.") })
