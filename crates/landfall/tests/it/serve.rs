@@ -589,9 +589,11 @@ fn a_program_makes_follows_verifies_and_closes_an_issue_by_the_api_alone() {
     let tasks = vec![TaskId(1)];
     let stand = || {
         let asked = IssueSummariesAsked { tasks: tasks.clone() };
-        client.issue_summaries(asked).expect("readable").issues.first().map(|it| it.stand.clone())
+        client.issue_summaries(asked).expect("readable").issues.first().map(|issue| issue.stand)
     };
-    scratch.eventually("it lands, and waits for a person", || stand().as_deref() == Some("partial"));
+    scratch.eventually("it lands, and waits for a person", || {
+        stand() == Some(landfall_api::IssueStanding::Partial)
+    });
     let phase = "code-patch".to_owned();
     let complete = ReconcileAsked { issue, phase, pr: None, begin: false };
     assert!(client.reconcile(complete).expect("it can be looked at").matches_expected);
