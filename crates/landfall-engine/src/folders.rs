@@ -329,7 +329,7 @@ impl Visit<'_> {
         if self.task.is_over() {
             return;
         }
-        let all = match annotation::read_old(&text) {
+        let all = match annotation::read_annotations(&text) {
             Ok(all) => all,
             Err(error) => return self.warn(format!("{error}; the annotations are not taken over")),
         };
@@ -340,7 +340,8 @@ impl Visit<'_> {
             return;
         }
         if !others.is_empty() {
-            let lines: String = others.iter().map(|of| describe_annotation(of)).collect();
+            let lines: String =
+                others.iter().map(|annotation| format!("- {}\n", annotation.describe())).collect();
             let text =
                 format!("A person annotated the documents of this module. Take it into account:\n{lines}");
             if let Err(error) = self.news(News::Message { text, now: false }) {
@@ -654,23 +655,6 @@ fn placed_annotation(of: &annotation::Annotation) -> Result<annotate::Annotation
             annotate::Annotation::comment(annotate::Mark::Note, &of.before, on, text, &of.after)
         }
     }
-}
-
-/// An annotation as a line for an agent.
-fn describe_annotation(of: &annotation::Annotation) -> String {
-    let file = if of.file.is_empty() { String::new() } else { format!("{}: ", of.file) };
-    let what = match &of.remark {
-        Remark::Insert(text) => format!("insert `{text}`"),
-        Remark::Delete(text) => format!("delete `{text}`"),
-        Remark::Replace { old, new } => format!("replace `{old}` by `{new}`"),
-        Remark::Comment { on, text } if on.is_empty() => format!("comment: {text}"),
-        Remark::Comment { on, text } => format!("comment on `{on}`: {text}"),
-    };
-    let place = match (of.before.is_empty(), of.after.is_empty()) {
-        (true, true) => String::new(),
-        _ => format!(" (between `{}` and `{}`)", of.before, of.after),
-    };
-    format!("- {file}{what}{place}\n")
 }
 
 /// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the way:

@@ -546,7 +546,7 @@ fn prompt(
             .map(|it| (it.about.clone(), it.text.clone()))
             .chain(task.carried.iter().map(|text| (MESSAGE.to_owned(), text.clone())))
             .chain(reply.map(|text| ("What the author says to the findings".to_owned(), text)))
-            .chain(module::left_for_step(task, workspace.path(), next.as_deref()))
+            .chain(module::guidance_for_step(task, workspace.path(), next.as_deref()))
             .collect(),
         verify_commands: verify,
         outputs,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use landfall_agents::files::{self, File, Files};
 use landfall_host::git::{Nook, Workspace};
 use landfall_model::{Digest, Doing, Signal, State, StopReason, Task, Timestamp};
-use landfall_trackers::modules::annotation;
 use landfall_trackers::modules::folder::{Place, Sort, read as read_module};
 use landfall_trackers::modules::signal::StopOrder;
 
@@ -82,30 +81,13 @@ pub(crate) fn entry(task: &Task, workspace: &Path) -> &'static str {
     found.map_or("plan", |(name, bytes)| files::entry(File::status(name), &bytes))
 }
 
-/// What a person left in the module for its next step, as sections of the prompt: annotations for a step that plans, and the newest
-/// entry that says how to mend the work for one that carries the plan out.
-pub(crate) fn left_for_step(task: &Task, workspace: &Path, step: Option<&str>) -> Vec<(String, String)> {
-    match step {
-        Some("plan") => annotations(task, workspace).into_iter().collect(),
-        Some("exec") => guidance(task, workspace).into_iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn annotations(task: &Task, workspace: &Path) -> Option<(String, String)> {
-    let nook = Nook::open(workspace, path_of(task)).ok()?;
-    let bytes = nook.read(annotation::FILE, files::BYTES_MAX).ok()??;
-    let said = match annotation::read_annotations(&String::from_utf8_lossy(&bytes)) {
-        Ok(all) if all.is_empty() => return None,
-        Ok(all) => all.iter().map(|remark| format!("- {}", remark.describe())).collect::<Vec<_>>().join("\n"),
-        // The agent may understand what we do not.
-        Err(error) => format!("The file is not understood: {error}. Read it yourself."),
-    };
-    let about = format!("Annotations of a person, from `{}/{}`", path_of(task), annotation::FILE);
-    Some((
-        about,
-        format!("Plan with them, and delete that file when the plan takes them into account.\n\n{said}"),
-    ))
+/// The section of the prompt that points a step which carries the plan out to the newest entry about what is wrong.
+pub(crate) fn guidance_for_step(
+    task: &Task,
+    workspace: &Path,
+    step: Option<&str>,
+) -> Option<(String, String)> {
+    step.filter(|step| *step == "exec").and_then(|_| guidance(task, workspace))
 }
 
 fn guidance(task: &Task, workspace: &Path) -> Option<(String, String)> {
@@ -226,34 +208,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_step_is_told_what_a_person_left_in_the_module() {
+    fn a_step_that_executes_is_pointed_to_the_newest_entry() {
         let workspace = tempfile::tempdir().expect("a folder");
         let spec =
             TaskSpec { source: "module:AiTasks/auth".to_owned(), ..TaskSpec::new("auth").expect("a title") };
         let task = Task::added(landfall_model::TaskId(1), spec, Timestamp(0));
-        let told = |step: &str| left_for_step(&task, workspace.path(), Some(step));
+        let section = |step: &str| guidance_for_step(&task, workspace.path(), Some(step));
         let put = |path: &str, text: &str| {
             let path = workspace.path().join("AiTasks/auth").join(path);
             std::fs::create_dir_all(path.parent().expect("it has one")).expect("made");
             std::fs::write(path, text).expect("written");
         };
         put(".index.json", "{}");
-        assert_eq!((told("plan"), told("exec")), (Vec::new(), Vec::new()), "nothing is there");
+        assert_eq!(section("exec"), None, "nothing is there");
 
-        put(
-            annotation::FILE,
-            r#"[{"file": "plan.md", "type": "comment", "selected": "fast", "comment": "how fast?"}]"#,
-        );
         put(".analysis/2026-03-01-post-exec-needs-fix.md", "a\n");
         put(".bugfix/2026-03-02-tests-red.md", "b\n");
-        let [(about, text)] = told("plan").try_into().expect("one section");
-        assert!(about.contains("AiTasks/auth/.tmp-annotations.json"), "{about}");
-        assert!(text.ends_with("- plan.md: comment on `fast`: how fast?"), "{text}");
-        let [(_, text)] = told("exec").try_into().expect("one section");
+        let (_, text) = section("exec").expect("a section");
         assert!(text.contains("`AiTasks/auth/.bugfix/2026-03-02-tests-red.md`"), "{text}");
-        assert_eq!(told("check"), Vec::new(), "a judge judges for itself");
-
-        put(annotation::FILE, "{");
-        assert!(told("plan")[0].1.contains("not understood"), "{:?}", told("plan"));
+        assert_eq!((section("plan"), section("check")), (None, None), "other steps judge for themselves");
     }
 }
