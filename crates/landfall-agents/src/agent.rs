@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use landfall_model::{Signal, Usage};
+use landfall_model::{AgentUsage, Signal};
 use thiserror::Error;
 
 use crate::script::ScriptError;
@@ -67,7 +67,7 @@ pub struct Ear {
     /// Whether a session is resumed.
     pub resumed: bool,
     /// What that session had used before: some agents report totals over the whole session.
-    pub before: Usage,
+    pub before: AgentUsage,
 }
 
 /// Where to find a file of the agent: the newest below `root` whose name ends with `suffix`.

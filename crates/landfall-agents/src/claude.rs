@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use landfall_model::{Finish, Signal, Timestamp, Usage};
+use landfall_model::{AgentFinish, AgentUsage, Signal, Timestamp};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
@@ -114,7 +114,7 @@ const ANSWERS_MAX: usize = 64;
 struct Events {
     voice: Voice,
     resumed: bool,
-    before: Usage,
+    before: AgentUsage,
     started: bool,
     gone: bool,
     /// The last answers that were counted. Those of helpers come in between.
@@ -122,9 +122,9 @@ struct Events {
     /// Tools of the main conversation under way.
     tools: BTreeSet<String>,
     /// Tokens and money of this run, as its results say.
-    run: Usage,
+    run: AgentUsage,
     /// Tokens of this run that have been told.
-    told: Usage,
+    told: AgentUsage,
     /// The model that leads.
     model: Option<String>,
     /// Tokens of the last request of the main conversation: how full the context is.
@@ -140,13 +140,13 @@ impl Events {
         Self {
             voice: Voice::new(&ear.nonce),
             resumed: ear.resumed,
-            before: if ear.resumed { ear.before } else { Usage::default() },
+            before: if ear.resumed { ear.before } else { AgentUsage::default() },
             started: false,
             gone: false,
             answers: VecDeque::new(),
             tools: BTreeSet::new(),
-            run: Usage::default(),
-            told: Usage::default(),
+            run: AgentUsage::default(),
+            told: AgentUsage::default(),
             model: None,
             context: 0,
             rejected: None,
@@ -243,19 +243,19 @@ impl Events {
         let tokens_in = count(&usage["input_tokens"])
             .saturating_add(count(&usage["cache_creation_input_tokens"]))
             .saturating_add(cached);
-        let usage = Usage {
+        let usage = AgentUsage {
             tokens_in,
             tokens_cached: cached,
             tokens_out: count(&usage["output_tokens"]),
             turns: 1,
-            ..Usage::default()
+            ..AgentUsage::default()
         };
         if main {
             self.context = usage.tokens();
             // It goes on, so whatever it waited for has ended, told or not.
             signals.extend(std::mem::take(&mut self.tools).iter().map(|_| Signal::ToolDone));
         }
-        self.told = self.told.plus(Usage { turns: 0, ..usage });
+        self.told = self.told.plus(AgentUsage { turns: 0, ..usage });
         signals.push(Signal::Usage(usage));
     }
 
@@ -296,14 +296,14 @@ impl Events {
             None => errors.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"),
         };
         let how = match (words(&event["subtype"]), words(&event["terminal_reason"])) {
-            ("success", _) if !error => Finish::Success,
+            ("success", _) if !error => AgentFinish::Success,
             ("error_max_turns" | "error_max_budget_usd", _) | (_, "max_turns" | "budget_exhausted") => {
-                Finish::Limit
+                AgentFinish::Limit
             }
-            (_, reason) if reason.starts_with("aborted") => Finish::Interrupted,
-            _ => Finish::Error,
+            (_, reason) if reason.starts_with("aborted") => AgentFinish::Interrupted,
+            _ => AgentFinish::Error,
         };
-        if how == Finish::Error {
+        if how == AgentFinish::Error {
             errors.iter().for_each(|error| self.complaint(words(error), signals));
             signals.extend(self.trouble(event, shorten(&text)));
         }
@@ -347,14 +347,15 @@ impl Events {
             Value::Object(models) => self.run.plus(sum(models)),
             _ => match &event["modelUsage"] {
                 Value::Object(models) => {
-                    let session = Usage { micro_usd: micro_usd(&event["total_cost_usd"]), ..sum(models) };
+                    let session =
+                        AgentUsage { micro_usd: micro_usd(&event["total_cost_usd"]), ..sum(models) };
                     since(session, self.before)
                 }
                 _ => self.run,
             },
         };
-        let rest = Usage { turns: 0, micro_usd: 0, ..self.run }.since(self.told);
-        if rest != Usage::default() {
+        let rest = AgentUsage { turns: 0, micro_usd: 0, ..self.run }.since(self.told);
+        if rest != AgentUsage::default() {
             self.told = self.told.plus(rest);
             signals.push(Signal::Usage(rest));
         }
@@ -411,24 +412,24 @@ impl Protocol for Events {
 const SESSION_GONE: &str = "No conversation found with session ID";
 
 /// Tokens and money of all models together.
-fn sum(models: &serde_json::Map<String, Value>) -> Usage {
-    models.values().fold(Usage::default(), |sum, model| {
+fn sum(models: &serde_json::Map<String, Value>) -> AgentUsage {
+    models.values().fold(AgentUsage::default(), |sum, model| {
         let cached = count(&model["cacheReadInputTokens"]);
         let tokens_in = count(&model["inputTokens"])
             .saturating_add(count(&model["cacheCreationInputTokens"]))
             .saturating_add(cached);
-        sum.plus(Usage {
+        sum.plus(AgentUsage {
             tokens_in,
             tokens_cached: cached,
             tokens_out: count(&model["outputTokens"]),
             micro_usd: micro_usd(&model["costUSD"]),
-            ..Usage::default()
+            ..AgentUsage::default()
         })
     })
 }
 
 /// What a session has used since `before`. Where the total is less than that, it is no total of the session.
-fn since(session: Usage, before: Usage) -> Usage {
+fn since(session: AgentUsage, before: AgentUsage) -> AgentUsage {
     if session.tokens() < before.tokens() || session.micro_usd < before.micro_usd {
         session
     } else {

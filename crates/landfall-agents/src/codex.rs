@@ -4,7 +4,7 @@
 //! complete, and none when it fails; its totals go over the whole session once it is resumed; when a limit resets
 //! stands only in the file it keeps of the session, which is read as the aside.
 
-use landfall_model::{Finish, Signal, Timestamp, Usage};
+use landfall_model::{AgentFinish, AgentUsage, Signal, Timestamp};
 use serde_json::Value;
 
 use crate::agent::{Agent, Aside, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
@@ -111,11 +111,11 @@ fn quoted(text: &str) -> String {
 struct Events {
     voice: Voice,
     resumed: bool,
-    before: Usage,
+    before: AgentUsage,
     started: bool,
     /// Whether the model is in the middle of an answer: what follows the result of a tool is a new one.
     answering: bool,
-    told: Usage,
+    told: AgentUsage,
     /// Tools under way, by the id of their item.
     tools: Vec<String>,
     last_words: String,
@@ -128,7 +128,7 @@ struct Events {
 /// What the file of the session says of this run.
 #[derive(Default)]
 struct Kept {
-    usage: Usage,
+    usage: AgentUsage,
     context: Option<(u64, u64)>,
     limits: Option<Value>,
     failure: Option<Value>,
@@ -143,10 +143,10 @@ impl Events {
         Self {
             voice: Voice::new(&ear.nonce),
             resumed: ear.resumed,
-            before: if ear.resumed { ear.before } else { Usage::default() },
+            before: if ear.resumed { ear.before } else { AgentUsage::default() },
             started: false,
             answering: false,
-            told: Usage::default(),
+            told: AgentUsage::default(),
             tools: Vec::new(),
             last_words: String::new(),
             error: String::new(),
@@ -159,12 +159,12 @@ impl Events {
     fn answer(&mut self, signals: &mut Vec<Signal>) {
         if !self.answering {
             self.answering = true;
-            self.tell(Usage { turns: 1, ..Usage::default() }, signals);
+            self.tell(AgentUsage { turns: 1, ..AgentUsage::default() }, signals);
         }
     }
 
-    fn tell(&mut self, usage: Usage, signals: &mut Vec<Signal>) {
-        if usage != Usage::default() {
+    fn tell(&mut self, usage: AgentUsage, signals: &mut Vec<Signal>) {
+        if usage != AgentUsage::default() {
             self.told = self.told.plus(usage);
             signals.push(Signal::Usage(usage));
         }
@@ -246,22 +246,22 @@ impl Events {
         let session = tokens(usage);
         // Where the total is less than what was used before, it is no total of the session.
         let run = if session.tokens() < self.before.tokens() { session } else { session.since(self.before) };
-        self.rest(Usage { turns: 0, ..run }, signals);
+        self.rest(AgentUsage { turns: 0, ..run }, signals);
         let text = std::mem::take(&mut self.last_words);
-        signals.push(Signal::Finished { how: Finish::Success, text });
+        signals.push(Signal::Finished { how: AgentFinish::Success, text });
     }
 
     /// Tells what of this run's usage has not been told.
-    fn rest(&mut self, run: Usage, signals: &mut Vec<Signal>) {
+    fn rest(&mut self, run: AgentUsage, signals: &mut Vec<Signal>) {
         self.tell(run.since(self.told), signals);
     }
 
     fn fail(&mut self, message: &str, signals: &mut Vec<Signal>) {
         self.error(message, signals);
         let how = if message.starts_with("Incomplete response returned, reason: max_output_tokens") {
-            Finish::Limit
+            AgentFinish::Limit
         } else {
-            Finish::Error
+            AgentFinish::Error
         };
         signals.push(Signal::Finished { how, text: message.to_owned() });
     }
@@ -315,7 +315,7 @@ impl Protocol for Events {
                 }
             }
             ("token_usage_record", _) => {
-                let answer = Usage { turns: 1, ..tokens(&payload["usage"]) };
+                let answer = AgentUsage { turns: 1, ..tokens(&payload["usage"]) };
                 self.kept.usage = self.kept.usage.plus(answer);
             }
             ("compacted", _) => self.kept.compactions += 1,
@@ -345,12 +345,12 @@ impl Protocol for Events {
 }
 
 /// Tokens of an object of usage. Those from the cache are among those read.
-fn tokens(usage: &Value) -> Usage {
-    Usage {
+fn tokens(usage: &Value) -> AgentUsage {
+    AgentUsage {
         tokens_in: count(&usage["input_tokens"]),
         tokens_cached: count(&usage["cached_input_tokens"]),
         tokens_out: count(&usage["output_tokens"]),
-        ..Usage::default()
+        ..AgentUsage::default()
     }
 }
 

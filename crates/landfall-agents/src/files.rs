@@ -5,7 +5,7 @@
 //! changes nothing. Nothing here reads a disk or a clock.
 
 use landfall_model::stride::{CHECKPOINTS, ENDS, RESULTS, STEPS};
-use landfall_model::{Said, Signal, Stride};
+use landfall_model::{ControlSignal, LoopStep, Signal};
 use serde_json::{Map, Value};
 
 /// The file of signals, in the folder of a module.
@@ -81,7 +81,7 @@ pub struct Files {
     signals: bool,
     standing: Option<Standing>,
     /// A change of the status that is a step unless a signal says it, and in how many looks it has stood.
-    held: Option<(Stride, u32)>,
+    held: Option<(LoopStep, u32)>,
     /// Whether the status changed in this run.
     moved: bool,
     /// Whether what the loop came to was said.
@@ -176,7 +176,7 @@ impl Files {
         heard
     }
 
-    fn stride(&mut self, stride: Stride) -> Vec<Signal> {
+    fn stride(&mut self, stride: LoopStep) -> Vec<Signal> {
         self.signals = true;
         self.held = None; // it was the status of this very step
         let stops = stride.next == "(stop)";
@@ -197,7 +197,7 @@ impl Files {
         if !progress || self.signals {
             return Vec::new();
         }
-        let stride = Stride { step, checkpoint: phase, mark: spelt(mark), ..Stride::default() };
+        let stride = LoopStep { step, checkpoint: phase, mark: spelt(mark), ..LoopStep::default() };
         self.held.replace((stride, 0)).map(|(before, _)| Signal::Stride(before)).into_iter().collect()
     }
 
@@ -215,23 +215,23 @@ impl Files {
     }
 
     /// What a loop that stops came to: as its module says, else as its last step says.
-    fn close(&self, stride: &Stride) -> Option<Said> {
+    fn close(&self, stride: &LoopStep) -> Option<ControlSignal> {
         if let Some(said) = self.standing.as_ref().and_then(Standing::close) {
             return Some(said);
         }
-        let Stride { step, result, .. } = stride;
+        let LoopStep { step, result, .. } = stride;
         match (step.as_str(), result.as_str()) {
             (_, "BLOCKED" | "(blocked)" | "conflict" | "failed" | "rejected") => {
-                Some(Said::Blocked(format!("its loop stopped at `{step}` with {result}")))
+                Some(ControlSignal::Blocked(format!("its loop stopped at `{step}` with {result}")))
             }
-            ("report", _) | ("merge", "success") => Some(Said::Complete),
+            ("report", _) | ("merge", "success") => Some(ControlSignal::Complete),
             _ => None,
         }
     }
 }
 
 enum Heard {
-    Stride(Stride),
+    Stride(LoopStep),
     Standing(Option<Standing>),
 }
 
@@ -243,14 +243,14 @@ impl Standing {
     }
 
     /// What a status that ends a loop means.
-    fn close(&self) -> Option<Said> {
+    fn close(&self) -> Option<ControlSignal> {
         let reason = |otherwise: &str| self.reason.clone().unwrap_or_else(|| otherwise.to_owned());
         match self.status.as_str() {
-            "complete" | "satisfied" => Some(Said::Complete),
-            "blocked" => {
-                Some(Said::Blocked(reason("its module says it is blocked, and no reason is recorded")))
-            }
-            "cancelled" => Some(Said::Blocked(reason("its module says it is cancelled"))),
+            "complete" | "satisfied" => Some(ControlSignal::Complete),
+            "blocked" => Some(ControlSignal::Blocked(reason(
+                "its module says it is blocked, and no reason is recorded",
+            ))),
+            "cancelled" => Some(ControlSignal::Blocked(reason("its module says it is cancelled"))),
             _ => None,
         }
     }
@@ -305,7 +305,7 @@ fn count(object: &Map<String, Value>, key: &str, code: &'static str) -> Result<O
     }
 }
 
-fn signal(bytes: &[u8], mark: u64) -> Result<Stride, Wrong> {
+fn signal(bytes: &[u8], mark: u64) -> Result<LoopStep, Wrong> {
     let object = object(bytes)?;
     let (step, result, next) = (text(&object, "step")?, text(&object, "result")?, text(&object, "next")?);
     let checkpoint = optional(&object, "checkpoint")?;
@@ -329,7 +329,7 @@ fn signal(bytes: &[u8], mark: u64) -> Result<Stride, Wrong> {
     if !is_moment(text(&object, "timestamp")?) {
         return Err(Wrong::Code("FILE_INVALID_TIMESTAMP"));
     }
-    Ok(Stride {
+    Ok(LoopStep {
         step: step.to_owned(),
         result: result.to_owned(),
         next: next.to_owned(),

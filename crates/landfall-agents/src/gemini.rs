@@ -4,7 +4,7 @@
 //! "loop detected" ends a run as a success. A limit of turns and the MCP server can only be told by a file of
 //! settings, which it takes from a place that nobody but root can write to, and silently leaves out otherwise.
 
-use landfall_model::{Finish, Signal, Usage};
+use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::{Map, Value, json};
 
 use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
@@ -112,7 +112,7 @@ struct Events {
     started: bool,
     /// Whether the model is in the middle of an answer: what follows the result of a tool is a new one.
     answering: bool,
-    told: Usage,
+    told: AgentUsage,
     /// The message that is being said, for the closing word.
     last_words: String,
     /// Whether it stopped itself.
@@ -129,14 +129,14 @@ impl Events {
             resumed: ear.resumed,
             started: false,
             answering: false,
-            told: Usage::default(),
+            told: AgentUsage::default(),
             last_words: String::new(),
             limit: false,
         }
     }
 
-    fn tell(&mut self, usage: Usage, signals: &mut Vec<Signal>) {
-        if usage != Usage::default() {
+    fn tell(&mut self, usage: AgentUsage, signals: &mut Vec<Signal>) {
+        if usage != AgentUsage::default() {
             self.told = self.told.plus(usage);
             signals.push(Signal::Usage(usage));
         }
@@ -146,7 +146,7 @@ impl Events {
         if !self.answering {
             self.answering = true;
             self.last_words.clear();
-            self.tell(Usage { turns: 1, ..Usage::default() }, signals);
+            self.tell(AgentUsage { turns: 1, ..AgentUsage::default() }, signals);
         }
     }
 
@@ -169,23 +169,23 @@ impl Events {
         let (read, written) = (count(&stats["input_tokens"]), count(&stats["output_tokens"]));
         // Thoughts are in the total alone.
         let written = written.max(count(&stats["total_tokens"]).saturating_sub(read));
-        let run = Usage {
+        let run = AgentUsage {
             tokens_in: read,
             tokens_cached: count(&stats["cached"]),
             tokens_out: written,
-            ..Usage::default()
+            ..AgentUsage::default()
         };
         self.tell(run.since(self.told), signals);
         let error = &event["error"];
         let message = words(&error["message"]);
         let how = match (words(&event["status"]), words(&error["type"])) {
-            (_, "FatalTurnLimitedError") => Finish::Limit,
-            (_, "FatalCancellationError") => Finish::Interrupted,
-            ("success", _) if self.limit => Finish::Limit,
-            ("success", _) if error.is_null() => Finish::Success,
-            _ => Finish::Error,
+            (_, "FatalTurnLimitedError") => AgentFinish::Limit,
+            (_, "FatalCancellationError") => AgentFinish::Interrupted,
+            ("success", _) if self.limit => AgentFinish::Limit,
+            ("success", _) if error.is_null() => AgentFinish::Success,
+            _ => AgentFinish::Error,
         };
-        if how == Finish::Error {
+        if how == AgentFinish::Error {
             signals.extend(meaning(words(&error["type"]), message));
         }
         let last_words = std::mem::take(&mut self.last_words);

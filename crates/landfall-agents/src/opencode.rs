@@ -3,7 +3,7 @@
 //! What surprises: there is no closing event, so a run is over when its last step stopped by itself; nothing is said
 //! while it tries again; figures come with each step; it has no limit of turns.
 
-use landfall_model::{Finish, Signal, Usage};
+use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::{Map, Value, json};
 
 use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
@@ -129,7 +129,7 @@ struct Events {
     micro_usd: u64,
     last_words: String,
     /// How the run ended, if this is the end.
-    closing: Option<(Finish, String)>,
+    closing: Option<(AgentFinish, String)>,
 }
 
 impl Events {
@@ -149,12 +149,12 @@ impl Events {
         let cached = count(&tokens["cache"]["read"]);
         let tokens_in =
             count(&tokens["input"]).saturating_add(count(&tokens["cache"]["write"])).saturating_add(cached);
-        signals.push(Signal::Usage(Usage {
+        signals.push(Signal::Usage(AgentUsage {
             tokens_in,
             tokens_cached: cached,
             tokens_out: count(&tokens["output"]).saturating_add(count(&tokens["reasoning"])),
             turns: 1,
-            ..Usage::default()
+            ..AgentUsage::default()
         }));
         // 0 is also what it says of a model whose price it does not know: then the table of prices has to say it.
         self.micro_usd = self.micro_usd.saturating_add(micro_usd(&part["cost"]));
@@ -162,10 +162,10 @@ impl Events {
             signals.push(Signal::Cost(self.micro_usd));
         }
         let how = match words(&part["reason"]) {
-            "stop" | "end_turn" => Finish::Success,
-            "length" => Finish::Limit,
+            "stop" | "end_turn" => AgentFinish::Success,
+            "length" => AgentFinish::Limit,
             "tool-calls" => return, // it goes on
-            _ => Finish::Error,
+            _ => AgentFinish::Error,
         };
         self.closing = Some((how, self.last_words.clone()));
     }
@@ -178,11 +178,11 @@ impl Events {
             message => message,
         };
         let how = match name {
-            "MessageAbortedError" => Finish::Interrupted,
-            "MessageOutputLengthError" => Finish::Limit,
-            _ => Finish::Error,
+            "MessageAbortedError" => AgentFinish::Interrupted,
+            "MessageOutputLengthError" => AgentFinish::Limit,
+            _ => AgentFinish::Error,
         };
-        if how == Finish::Error {
+        if how == AgentFinish::Error {
             signals.extend(meaning(name, data, shorten(message)));
         }
         self.closing = Some((how, message.to_owned()));

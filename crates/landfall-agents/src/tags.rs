@@ -9,7 +9,7 @@
 //! in a fenced code block, not quoted. Everything else is text, because agents cite their own instructions. What
 //! starts out as a control word and is not one is reported as malformed and changes nothing.
 
-use landfall_model::{Said, Signal};
+use landfall_model::{ControlSignal, Signal};
 
 use crate::fence::{Fences, Place};
 use crate::lines::Line;
@@ -176,7 +176,7 @@ fn closed<'a>(name: &str, inner: &'a str) -> Closed<'a> {
     }
 }
 
-fn said(inner: &str) -> Result<Said, &'static str> {
+fn said(inner: &str) -> Result<ControlSignal, &'static str> {
     let (kind, payload) = match inner.split_once(':') {
         Some((kind, payload)) => (kind, Some(payload.trim())),
         None => (inner, None),
@@ -191,15 +191,15 @@ fn said(inner: &str) -> Result<Said, &'static str> {
     };
     let alone = |said| if payload.is_none() { Ok(said) } else { Err(INVALID_PAYLOAD) };
     match kind {
-        "COMPLETE" => alone(Said::Complete),
-        "RESOLVED" => alone(Said::Resolved),
-        "BLOCKED" => words().map(Said::Blocked),
-        "PENDING" => words().map(Said::Pending),
-        "DISCOVERY_LOCAL" => words().map(Said::DiscoveryLocal),
-        "DISCOVERY_GLOBAL" => words().map(Said::DiscoveryGlobal),
-        "PROGRESS" => percent(&words()?).map(Said::Progress),
-        "STEP" => number(&words()?).map(Said::Step),
-        "CHECK" => words().map(Said::Check),
+        "COMPLETE" => alone(ControlSignal::Complete),
+        "RESOLVED" => alone(ControlSignal::Resolved),
+        "BLOCKED" => words().map(ControlSignal::Blocked),
+        "PENDING" => words().map(ControlSignal::Pending),
+        "DISCOVERY_LOCAL" => words().map(ControlSignal::DiscoveryLocal),
+        "DISCOVERY_GLOBAL" => words().map(ControlSignal::DiscoveryGlobal),
+        "PROGRESS" => percent(&words()?).map(ControlSignal::Progress),
+        "STEP" => number(&words()?).map(ControlSignal::Step),
+        "CHECK" => words().map(ControlSignal::Check),
         _ => Err(UNKNOWN_TYPE),
     }
 }

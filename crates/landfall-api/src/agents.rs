@@ -1,6 +1,6 @@
 //! Agents: which there are, what a profile would run, what they used.
 
-use landfall_facts::Scope;
+use landfall_facts::BudgetScope;
 use serde::{Deserialize, Serialize};
 
 /// Asks which agents there are.
@@ -215,7 +215,7 @@ impl CostFrom {
 pub struct BudgetLine {
     /// Whose: `attempt`, `task`, `run` or `day`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub scope: Scope,
+    pub scope: BudgetScope,
     /// What is counted.
     pub of: BudgetOf,
     /// How much is used: dollars, tokens, turns, or milliseconds.
@@ -245,7 +245,7 @@ pub enum BudgetOf {
 pub struct SpendingLine {
     /// Where: `run` or `day`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub scope: Scope,
+    pub scope: BudgetScope,
     /// On this.
     pub usage: Usage,
     /// Working time of agents.

@@ -1,7 +1,7 @@
 //! What drives the backlog: who picks tasks, pauses, sprints, the landing queue, reviews and checkpoints.
 
-use landfall_facts::pilot::{PauseWhy, PilotPhase};
-use landfall_facts::queue::HoldWhy;
+use landfall_facts::pilot::{PauseReason, PilotPhase};
+use landfall_facts::queue::HoldReason;
 use landfall_facts::sprint::{SprintFate, SprintStage};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub struct Pilot {
 pub struct PauseLine {
     /// `person`, `failures` or `sprint-error`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub why: PauseWhy,
+    pub why: PauseReason,
     /// In words.
     pub reason: String,
     /// Since then.
@@ -474,7 +474,7 @@ pub struct BatchLook {
 pub struct HoldLine {
     /// `gate`, `runaway`, `machine`, `person`, `rewritten` or `deleted`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub why: HoldWhy,
+    pub why: HoldReason,
     /// In words.
     pub reason: String,
     /// Since then.

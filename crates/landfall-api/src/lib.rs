@@ -50,10 +50,10 @@ mod verification;
 
 pub use landfall_facts::driving::TaskActivity;
 pub use landfall_facts::issue::IssueStanding;
-pub use landfall_facts::pilot::{PauseWhy, PilotPhase};
-pub use landfall_facts::queue::HoldWhy;
+pub use landfall_facts::pilot::{PauseReason, PilotPhase};
+pub use landfall_facts::queue::HoldReason;
 pub use landfall_facts::sprint::{SprintFate, SprintStage};
-pub use landfall_facts::{Scope, WaitOwner};
+pub use landfall_facts::{BudgetScope, WaitOwner};
 
 pub use access::{AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, SessionList, SessionOf};
 pub use action::{Action, Fill};

@@ -22,7 +22,8 @@ use landfall_engine::model::pilot::Phase;
 use landfall_engine::model::run_history::TaskResult;
 use landfall_engine::model::sprint::Sprint;
 use landfall_engine::model::{
-    EngineEvent, Event, Fact, Flow, RunEnd, RunId, State, Status, Task, TaskId, Usage, Verdict, Wait, Warning,
+    AgentUsage, EngineEvent, Event, Fact, Flow, RunEnd, RunId, State, Status, Task, TaskId, Verdict,
+    WaitReason, Warning,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, Seq, StoreError};
@@ -344,7 +345,7 @@ impl Run {
             ),
             (happened(|it| matches!(it, Event::Conflicted { .. })), "conflict with the base"),
             (
-                happened(|it| matches!(it, Event::Waited { wait: Wait::Question { .. }, .. })),
+                happened(|it| matches!(it, Event::Waited { wait: WaitReason::Question { .. }, .. })),
                 "question to you",
             ),
             (
@@ -463,7 +464,7 @@ fn is_yours(wait: Option<&str>) -> bool {
 /// Why the project as a whole cannot go on, if it cannot.
 fn hold(tasks: &[Arc<Task>]) -> Option<String> {
     tasks.iter().find_map(|task| match &task.state {
-        State::Waiting { wait: wait @ (Wait::GateBroken { .. } | Wait::Disk { .. }), .. } => {
+        State::Waiting { wait: wait @ (WaitReason::GateBroken { .. } | WaitReason::Disk { .. }), .. } => {
             Some(format!("{} waits {}", task.id, sentences::wait_words(wait)))
         }
         State::Waiting { .. }
@@ -525,7 +526,7 @@ struct Watch {
     takes_over: bool,
     landed: BTreeSet<TaskId>,
     failed: BTreeSet<TaskId>,
-    usage: Usage,
+    usage: AgentUsage,
     /// How long engines before this one drove the run.
     earlier_ms: u64,
     /// The first in line.
@@ -568,7 +569,7 @@ impl Watch {
             counted: Counted::default(),
             landed: BTreeSet::new(),
             failed: BTreeSet::new(),
-            usage: Usage::default(),
+            usage: AgentUsage::default(),
             earlier_ms: 0,
             next: None,
             on_the_way: BTreeMap::new(),
@@ -738,7 +739,7 @@ impl Watch {
     ) -> RunView {
         let live = &view.live;
         let now_ms = clock::now_ms();
-        let mut under_way = Usage::default();
+        let mut under_way = AgentUsage::default();
         let slots = self.active.values().filter_map(|task| {
             let State::Active { step, doing } = &task.state else { return None };
             let live = live.get(&task.id);

@@ -4,7 +4,7 @@
 use landfall_agents::Profile;
 use landfall_model::liveness::Watch;
 use landfall_model::recovery::Action;
-use landfall_model::{Style, Task};
+use landfall_model::{AgentDriveStyle, Task};
 
 use crate::host_context::HostContext;
 use crate::ids;
@@ -50,7 +50,7 @@ pub(crate) fn strides(task: &Task) -> bool {
 
 /// Whether the steps of such a loop are typed by us, one after the other.
 pub(crate) fn is_dispatched(task: &Task) -> bool {
-    strides(task) && task.driving.as_ref().is_some_and(|driving| driving.style == Style::Dispatch)
+    strides(task) && task.driving.as_ref().is_some_and(|driving| driving.style == AgentDriveStyle::Dispatch)
 }
 
 /// The template by which a dispatched agent is told each of its steps.

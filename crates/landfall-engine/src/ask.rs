@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use landfall_model::auto::Loop;
 use landfall_model::gate::GateReport;
-use landfall_model::haul::{Chosen, HaulId};
-use landfall_model::issue::Wishes;
-use landfall_model::pilot::Mode;
+use landfall_model::haul::{IssueBatchId, IssueSelection};
+use landfall_model::issue::IssueOptions;
+use landfall_model::pilot::PilotMode;
 use landfall_model::plan::Outline;
 use landfall_model::{
-    Commit, Digest, News, Refusal, ReviewSaid, Size, SprintId, Task, TaskId, TaskSpec, Usage,
+    AgentUsage, Commit, Digest, News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSize, TaskSpec,
 };
 use thiserror::Error;
 
@@ -34,7 +34,7 @@ pub enum Ask {
     /// Go on after a pause.
     Resume,
     /// Change who picks the next task.
-    SetMode(Mode),
+    SetMode(PilotMode),
     /// Pick the next task, or let the engine name the first in line.
     Assign(Option<TaskId>),
     /// End the open sprint.
@@ -76,7 +76,7 @@ pub enum Ask {
         /// By this profile.
         profile: String,
         /// What it used.
-        usage: Usage,
+        usage: AgentUsage,
         /// How long it took.
         took_ms: u64,
     },
@@ -127,11 +127,11 @@ pub struct FollowAsked {
     /// These, in the order in which they are to be begun.
     pub issues: Vec<FollowIssue>,
     /// The way they are to take.
-    pub wishes: Wishes,
+    pub wishes: IssueOptions,
     /// Whether what was said earlier about the way still counts where nothing is said now.
     pub keep: bool,
     /// Whether they were asked for together, and how they were chosen.
-    pub together: Option<Chosen>,
+    pub together: Option<IssueSelection>,
 }
 
 /// An issue that is to be followed.
@@ -142,7 +142,7 @@ pub struct FollowIssue {
     /// Its title.
     pub title: String,
     /// Its size.
-    pub size: Option<Size>,
+    pub size: Option<TaskSize>,
     /// Whether there is nothing left to do for it in the tracker: a task that is done is not followed by another.
     pub settled: bool,
     /// Whether it landed, by its label, and only its acceptance is left.
@@ -192,7 +192,7 @@ pub enum Reply {
     /// Issues are followed by these tasks, in their order.
     Followed {
         /// Under this name, if they were asked for together.
-        haul: Option<HaulId>,
+        haul: Option<IssueBatchId>,
         /// One for each.
         tasks: Vec<Arc<Task>>,
     },

@@ -2,7 +2,7 @@
 //! right key.
 
 use landfall_agents::Lines;
-use landfall_model::{Said, Signal};
+use landfall_model::{ControlSignal, Signal};
 use serde::Deserialize;
 
 /// Understands the lines.
@@ -33,22 +33,22 @@ fn signal(line: &str) -> Signal {
     };
     let given = text.trim();
     let said = match (say.as_str(), given.is_empty()) {
-        ("complete", _) => Said::Complete,
-        ("resolved", _) => Said::Resolved,
-        ("blocked", false) => Said::Blocked(given.to_owned()),
-        ("pending" | "ask", false) => Said::Pending(given.to_owned()),
+        ("complete", _) => ControlSignal::Complete,
+        ("resolved", _) => ControlSignal::Resolved,
+        ("blocked", false) => ControlSignal::Blocked(given.to_owned()),
+        ("pending" | "ask", false) => ControlSignal::Pending(given.to_owned()),
         ("progress", false) => match given.trim_end_matches('%').parse::<u8>() {
-            Ok(percent) if percent <= 100 => Said::Progress(percent),
+            Ok(percent) if percent <= 100 => ControlSignal::Progress(percent),
             Ok(_) | Err(_) => return malformed("SIGNAL_INVALID_PAYLOAD"),
         },
         ("step", false) => match given.parse::<u32>() {
-            Ok(number) if number > 0 => Said::Step(number),
+            Ok(number) if number > 0 => ControlSignal::Step(number),
             Ok(_) | Err(_) => return malformed("SIGNAL_INVALID_PAYLOAD"),
         },
-        ("check", false) => Said::Check(given.to_owned()),
-        ("discovery-local", false) => Said::DiscoveryLocal(given.to_owned()),
-        ("discovery-global", false) => Said::DiscoveryGlobal(given.to_owned()),
-        ("follow-up", false) => Said::FollowUp(given.to_owned()),
+        ("check", false) => ControlSignal::Check(given.to_owned()),
+        ("discovery-local", false) => ControlSignal::DiscoveryLocal(given.to_owned()),
+        ("discovery-global", false) => ControlSignal::DiscoveryGlobal(given.to_owned()),
+        ("follow-up", false) => ControlSignal::FollowUp(given.to_owned()),
         (
             "blocked" | "pending" | "ask" | "progress" | "step" | "check" | "discovery-local"
             | "discovery-global" | "follow-up",

@@ -12,7 +12,8 @@ use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spe
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::liveness::{self, Class, Echo, Pulse, Watch};
 use landfall_model::{
-    Budget, BudgetUse as _, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge,
+    AgentExit, AgentUsage, Budget, BudgetScope, BudgetUse as _, Evidence, Signal, Spending, Tally, Verdict,
+    judge,
 };
 
 use crate::agent_run::agent_profile;
@@ -48,7 +49,7 @@ pub(crate) struct Question<'a> {
     /// How long it may take.
     pub limit: Duration,
     /// What it may spend; `None` of a bound is no bound.
-    pub budgets: Vec<(Scope, Budget, Spending)>,
+    pub budgets: Vec<(BudgetScope, Budget, Spending)>,
     /// How many bytes of its output are kept.
     pub out_cap: u64,
     /// Whether whoever asked has left.
@@ -78,7 +79,7 @@ pub(crate) struct Reply {
     /// The model it used.
     pub model: Option<String>,
     /// What it used.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// How long it took.
     pub took_ms: u64,
 }
@@ -115,7 +116,7 @@ pub(crate) fn ask(
         words: listener.tally.words().to_owned(),
         complaint: listener.complaint(),
         model: listener.tally.model().map(str::to_owned),
-        usage: Usage {
+        usage: AgentUsage {
             at_least: listener.calls_model && !listener.has_closed(),
             ..listener.tally.usage(&question.settings.prices)
         },
@@ -299,38 +300,39 @@ fn wait(
     spec: &Spec,
     sitting: &Sitting,
     listener: &mut Listener,
-) -> Exit {
+) -> AgentExit {
     let mut deadline = Instant::now() + question.limit + Duration::from_millis(spec.grace_ms) + MARGIN;
-    let mut told: Option<Exit> = None;
+    let mut told: Option<AgentExit> = None;
     let mut watch = None;
     loop {
         match sitter::find(dir) {
             Ok(Found::Ended(ended)) => {
                 return match (ended.cause, ended.exit) {
                     (_, sitter::Exit::NotStarted { message, denied, .. }) => {
-                        Exit::NotStarted { detail: message, hopeless: denied }
+                        AgentExit::NotStarted { detail: message, hopeless: denied }
                     }
-                    (Cause::Asked, _) => told.unwrap_or(Exit::Asked),
-                    (Cause::Deadline, _) => Exit::Silent,
-                    (Cause::Own, sitter::Exit::Code(code)) => Exit::Code(code),
-                    (Cause::Own, sitter::Exit::Signal(signal)) => Exit::Signal(signal),
+                    (Cause::Asked, _) => told.unwrap_or(AgentExit::Asked),
+                    (Cause::Deadline, _) => AgentExit::Silent,
+                    (Cause::Own, sitter::Exit::Code(code)) => AgentExit::Code(code),
+                    (Cause::Own, sitter::Exit::Signal(signal)) => AgentExit::Signal(signal),
                 };
             }
             Ok(Found::Starting | Found::Running(_)) if Instant::now() < deadline => {
                 listener.hear();
                 listener.look(sitting, &question.settings.run.watch);
                 let enough = match (listener.spent(question), listener.class) {
-                    (Some((scope, what)), _) => Some(Exit::OverBudget { scope, what }),
-                    (None, _) if (question.is_stopped)() => Some(Exit::Asked),
-                    (None, Some(Class::Dead | Class::Unanswered)) => Some(Exit::Silent),
-                    (None, Some(Class::Looping)) => Some(Exit::Looping),
+                    (Some((scope, what)), _) => Some(AgentExit::OverBudget { scope, what }),
+                    (None, _) if (question.is_stopped)() => Some(AgentExit::Asked),
+                    (None, Some(Class::Dead | Class::Unanswered)) => Some(AgentExit::Silent),
+                    (None, Some(Class::Looping)) => Some(AgentExit::Looping),
                     (None, Some(_) | None) => None,
                 };
                 if let (None, Some(enough)) = (&told, enough) {
                     // What it does while it ends is no sign of life.
                     let watch = &question.settings.run.watch;
                     let wait_ms = liveness::model_wait_ms(&listener.pulse(), watch);
-                    let is_unanswered = enough == Exit::Silent && listener.class == Some(Class::Unanswered);
+                    let is_unanswered =
+                        enough == AgentExit::Silent && listener.class == Some(Class::Unanswered);
                     listener.unanswered_ms = Some(wait_ms).filter(|_| is_unanswered);
                     told = Some(enough);
                     deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
@@ -344,7 +346,7 @@ fn wait(
             }
             Ok(Found::Never | Found::Vanished | Found::Starting | Found::Running(_)) | Err(_) => {
                 abandon(dir, &spec.marker);
-                return Exit::Lost;
+                return AgentExit::Lost;
             }
         }
     }
@@ -497,7 +499,7 @@ impl Listener {
     }
 
     /// The budget that is used up, and how much of how much.
-    fn spent(&self, question: &Question<'_>) -> Option<(Scope, String)> {
+    fn spent(&self, question: &Question<'_>) -> Option<(BudgetScope, String)> {
         let usage = self.tally.usage(&question.settings.prices);
         question.budgets.iter().find_map(|(scope, budget, before)| {
             let spent = before.plus(Spending { usage, time_ms: self.took_ms() });

@@ -13,26 +13,27 @@ use std::sync::Arc;
 
 use landfall_model::auto::Loops;
 use landfall_model::base_gate::{BaseCheckResult, BaseGate, BaseNews};
-use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, Retention};
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason, Checkpoints, Retention};
 use landfall_model::course::{self, Coming, Interruption, Person, Scene};
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
 use landfall_model::haul::Hauls;
 use landfall_model::issue::IssueEvent;
-use landfall_model::pilot::{Mode, PauseWhy, Pilot, PilotEvent};
-use landfall_model::queue::{self, Batch, HoldWhy, Queue, QueueIllegal, QueuePolicy};
+use landfall_model::pilot::{PauseReason, Pilot, PilotEvent, PilotMode};
+use landfall_model::queue::{self, Batch, HoldReason, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::recovery::RecoveryEvent;
 use landfall_model::resource::MachineResource;
 use landfall_model::review::ReviewMode;
 use landfall_model::seeded_bugs::{self, SeededBug};
-use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
+use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintSpec, Sprints};
 use landfall_model::staged::StagedEvent;
 use landfall_model::{
-    Attempt, Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
-    FlowChange, Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Recovered, Refusal, Route, RunEnd,
-    RunId, Said, Signal, Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits,
-    TaskSpec, Timestamp, Wait, World, expects, graph, plan, spares,
+    AgentAssignment, AgentDriveStyle, Attempt, BaseMover, Caps, Commit, ControlSignal, Drive, Effect,
+    EndCode, Ending, EngineEvent, Event, Fact, Filter, FlowChange, Grant, Input, JournalEntry, Limits, News,
+    QueueEffect, QueueNews, Recovered, Refusal, Route, RunEnd, RunId, Signal, Spending, Spent, SprintId,
+    Standing, State, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp, WaitReason, World, expects, graph,
+    plan, spares,
 };
 use landfall_store::Misplaced;
 
@@ -78,7 +79,7 @@ pub struct Rules {
     /// Tasks in a row that fail before a run pauses; 0 is never.
     pub failures_max: u32,
     /// Where profiles lead, and how each is driven.
-    pub profiles: BTreeMap<String, (Route, Style)>,
+    pub profiles: BTreeMap<String, (Route, AgentDriveStyle)>,
     /// The profile that reads the work of others.
     pub reviewer: Option<String>,
     /// Who judges, if not the profile that did the work.
@@ -103,7 +104,7 @@ pub struct RunOptions {
     /// Only these tasks; empty means all.
     pub only: Vec<TaskId>,
     /// Who picks the next task.
-    pub mode: Mode,
+    pub mode: PilotMode,
     /// A sprint to begin, or the one that is open to go on with.
     pub sprint: Option<SprintAsked>,
     /// Somebody is there to resume a pause, pick a task, or answer.
@@ -114,7 +115,7 @@ pub struct RunOptions {
 #[derive(Debug, Clone)]
 pub enum SprintAsked {
     /// A new one.
-    New(SprintPlan),
+    New(SprintSpec),
     /// The one that is open.
     Open,
 }
@@ -123,7 +124,7 @@ pub enum SprintAsked {
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
     /// The facts, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// The tasks they are about, as they are now.
     pub touched: BTreeMap<TaskId, Arc<Task>>,
     /// The orders about tasks.
@@ -239,8 +240,13 @@ impl Core {
     ///
     /// # Errors
     /// When it cannot follow what came before.
-    pub fn replay(&mut self, replay: &mut Replay, out: &dyn Outside, entry: Entry) -> Result<(), Misplaced> {
-        let Entry { at, fact } = entry;
+    pub fn replay(
+        &mut self,
+        replay: &mut Replay,
+        out: &dyn Outside,
+        entry: JournalEntry,
+    ) -> Result<(), Misplaced> {
+        let JournalEntry { at, fact } = entry;
         // What a person writes meanwhile is no sign that the engine is alive.
         if matches!(&fact, Fact::Task(_, event) if event.fence().is_some()) {
             self.last_sign = at;
@@ -286,7 +292,7 @@ impl Core {
             _ => {}
         }
         match &task.state {
-            State::Waiting { wait: Wait::Blockers { .. }, .. } => {
+            State::Waiting { wait: WaitReason::Blockers { .. }, .. } => {
                 self.blocked.insert(task.id);
             }
             _ => {
@@ -431,7 +437,7 @@ impl Core {
                 }
                 self.base = Some(to.clone());
                 out.trust(to);
-                if *by == Mover::Person {
+                if *by == BaseMover::Person {
                     out.theirs(to);
                 }
             }
@@ -466,13 +472,13 @@ impl Core {
         let at = out.now();
         self.note(out, at, &event).expect("decided only where it can follow");
         let person = match &event {
-            EngineEvent::BaseMoved { to, by: Mover::Person | Mover::Rebuild, .. } => Some(to.clone()),
+            EngineEvent::BaseMoved { to, by: BaseMover::Person | BaseMover::Rebuild, .. } => Some(to.clone()),
             _ => None,
         };
         if let EngineEvent::Checkpoint(event) = &event {
             self.turn.checkpoints.push(event.clone());
         }
-        self.turn.entries.push(Entry { at, fact: Fact::Engine(event) });
+        self.turn.entries.push(JournalEntry { at, fact: Fact::Engine(event) });
         if let Some(to) = person {
             self.base_advanced(out);
             self.hear_queue(out, &QueueNews::BaseMoved { to });
@@ -511,7 +517,7 @@ impl Core {
         self.start_sprint(out, options.sprint.as_ref());
         self.refilter();
         // Whoever names tasks has picked; where nobody is there to pick, the first in line is taken.
-        if options.mode == Mode::SemiAuto && (!options.attended || !options.only.is_empty()) {
+        if options.mode == PilotMode::SemiAuto && (!options.attended || !options.only.is_empty()) {
             let _ = self.assign(out, None); // nothing is ready: the run ends by itself
         }
         if !options.attended {
@@ -533,7 +539,7 @@ impl Core {
         }
         if seeded_bugs::is_active(SeededBug::PauseForgotten) {
             let paused = |task: &&Arc<Task>| {
-                matches!(task.state, State::Waiting { wait: landfall_model::Wait::Pause, .. })
+                matches!(task.state, State::Waiting { wait: landfall_model::WaitReason::Pause, .. })
             };
             for id in self.world.tasks().filter(paused).map(|task| task.id).collect::<Vec<_>>() {
                 self.hear(out, id, &News::Retry { fresh: false, note: None });
@@ -565,7 +571,7 @@ impl Core {
         match asked {
             Some(SprintAsked::New(plan)) => {
                 if plan.checkpoint && self.base.is_some() {
-                    self.checkpoint(out, None, CheckpointWhy::Sprint);
+                    self.checkpoint(out, None, CheckpointReason::Sprint);
                 }
                 let sprint = self.sprints.next_id();
                 self.set_filter(Filter::of_sprint(plan));
@@ -593,7 +599,7 @@ impl Core {
             let event = SprintEvent::Paused { reason };
             self.sprints.apply(self.last_sign, &event);
             let fact = Fact::Engine(EngineEvent::Sprint(event));
-            self.turn.entries.push(Entry { at: self.last_sign, fact });
+            self.turn.entries.push(JournalEntry { at: self.last_sign, fact });
         }
     }
 
@@ -708,7 +714,7 @@ impl Core {
             before =
                 landfall_model::apply(Some(before), id, input.at, &event).expect("it was decided just so");
             let moved = self.base_moved_by(id, &event);
-            self.turn.entries.push(Entry { at: input.at, fact: Fact::Task(id, event) });
+            self.turn.entries.push(JournalEntry { at: input.at, fact: Fact::Task(id, event) });
             if let (Some(state), Some(driving)) = (account, driving) {
                 self.fact(out, EngineEvent::Account { account: driving.account, state });
             }
@@ -753,7 +759,7 @@ impl Core {
             return None;
         }
         let (from, to) = (Some(base_before.clone()), commit.clone());
-        Some(EngineEvent::BaseMoved { from, to, by: Mover::Landing(id) })
+        Some(EngineEvent::BaseMoved { from, to, by: BaseMover::Landing(id) })
     }
 
     /// Lets the model decide about news of the landing queue.
@@ -800,7 +806,7 @@ impl Core {
     fn follow_ups(&mut self, out: &dyn Outside, id: TaskId, seen: &[Signal]) {
         const MAX: usize = 10; // an agent that files more is not helping
         let wanted = seen.iter().filter_map(|signal| match signal {
-            Signal::Said(Said::FollowUp(text)) => Some(text),
+            Signal::Said(ControlSignal::FollowUp(text)) => Some(text),
             _ => None,
         });
         for text in wanted.take(MAX) {
@@ -989,7 +995,7 @@ impl Core {
 
     fn consider_checkpoint(&mut self, out: &dyn Outside) {
         if self.rules.checkpoints && self.checkpoints.is_due() && self.base.is_some() {
-            self.checkpoint(out, None, CheckpointWhy::Landings);
+            self.checkpoint(out, None, CheckpointReason::Landings);
         }
     }
 
@@ -998,7 +1004,7 @@ impl Core {
         &mut self,
         out: &dyn Outside,
         name: Option<&str>,
-        why: CheckpointWhy,
+        why: CheckpointReason,
     ) -> Option<String> {
         let commit = self.base.clone()?;
         let name = name.map_or_else(|| self.checkpoints.next_name(), str::to_owned);
@@ -1079,14 +1085,14 @@ impl Core {
         }
     }
 
-    fn driving(&self, profile: &str, flow: &Flow) -> Driving {
+    fn driving(&self, profile: &str, flow: &Flow) -> AgentAssignment {
         let style = flow.style_for(self.style_of(profile));
         let account = self.world.account_of(profile).to_owned();
-        Driving { profile: profile.to_owned(), account, style }
+        AgentAssignment { profile: profile.to_owned(), account, style }
     }
 
-    fn style_of(&self, profile: &str) -> Style {
-        self.rules.profiles.get(profile).map_or(Style::Fresh, |(_, style)| *style)
+    fn style_of(&self, profile: &str) -> AgentDriveStyle {
+        self.rules.profiles.get(profile).map_or(AgentDriveStyle::Fresh, |(_, style)| *style)
     }
 
     /// Gives a task whose agent runs a loop of its own a flow that is made for that, unless it has one.
@@ -1187,7 +1193,7 @@ impl Core {
             phase: self.pilot.phase(),
             mode: self.pilot.mode(),
             person: if self.attended { Person::There } else { Person::Away },
-            pickable: self.pilot.mode() == Mode::SemiAuto && self.could_start(),
+            pickable: self.pilot.mode() == PilotMode::SemiAuto && self.could_start(),
             wants_slot: self.world.waiting_for(Standing::Slot) > 0,
             spent: out.spent(),
             coming: coming.into_iter().filter(|(_, comes)| *comes).map(|(what, _)| what).collect(),
@@ -1240,7 +1246,7 @@ impl Core {
             return Err(AskError::Paused);
         }
         let reason = if reason.is_empty() { "you paused it" } else { reason }.to_owned();
-        self.pause_with(out, PilotEvent::Paused { why: PauseWhy::Person, reason });
+        self.pause_with(out, PilotEvent::Paused { why: PauseReason::Person, reason });
         Ok(())
     }
 
@@ -1262,7 +1268,7 @@ impl Core {
     }
 
     /// Changes who picks.
-    pub fn set_mode(&mut self, out: &dyn Outside, mode: Mode) {
+    pub fn set_mode(&mut self, out: &dyn Outside, mode: PilotMode) {
         if self.pilot.mode() != mode {
             self.fact(out, EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
             self.refilter();
@@ -1274,7 +1280,7 @@ impl Core {
     /// # Errors
     /// When it cannot begin.
     pub fn assign(&mut self, out: &dyn Outside, task: Option<TaskId>) -> Result<Arc<Task>, AskError> {
-        if self.pilot.mode() != Mode::SemiAuto {
+        if self.pilot.mode() != PilotMode::SemiAuto {
             return Err(AskError::NotSemiAuto);
         }
         if let Some(busy) = self.pilot.assigned() {
@@ -1326,11 +1332,11 @@ impl Core {
     /// When it is so already.
     pub fn hold_queue(&mut self, out: &dyn Outside, reason: Option<String>) -> Result<(), AskError> {
         match (reason, self.queue.hold()) {
-            (Some(_), Some(hold)) if hold.why == HoldWhy::Person => {
+            (Some(_), Some(hold)) if hold.why == HoldReason::Person => {
                 Err(AskError::QueueHeld(hold.reason.clone()))
             }
             (Some(reason), _) => {
-                self.hear_queue(out, &QueueNews::Hold { why: HoldWhy::Person, reason });
+                self.hear_queue(out, &QueueNews::Hold { why: HoldReason::Person, reason });
                 Ok(())
             }
             (None, None) => Err(AskError::QueueMoves),
@@ -1450,7 +1456,7 @@ impl Core {
             let after = landfall_model::apply(Some((*self.task(id)).clone()), id, at, &event)
                 .expect("a new task can be told where it stands");
             self.put(after);
-            self.turn.entries.push(Entry { at, fact: Fact::Task(id, event) });
+            self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, event) });
         }
         let task = self.task(id);
         self.turn.touched.insert(id, task.clone());
@@ -1461,7 +1467,7 @@ impl Core {
         let at = out.now();
         self.put(Task::added(id, spec.clone(), at));
         let task = self.task(id);
-        self.turn.entries.push(Entry { at, fact: Fact::Task(id, Event::Added { spec }) });
+        self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, Event::Added { spec }) });
         self.turn.touched.insert(id, task.clone());
         task
     }
@@ -1474,7 +1480,7 @@ impl Core {
         let after = landfall_model::apply(Some((*task).clone()), id, at, &event)
             .expect("a new task can be offered work");
         self.put(after);
-        self.turn.entries.push(Entry { at, fact: Fact::Task(id, event) });
+        self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, event) });
         let after = self.task(id);
         self.turn.touched.insert(id, after.clone());
         after

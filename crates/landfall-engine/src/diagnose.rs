@@ -9,7 +9,7 @@ use std::time::Duration;
 use landfall_model::recovery::{
     Bounds, Draft, DraftStep, OPS, OpShape, Plan, PlanProblem, STEPS_MAX, Symptoms, TAIL_LINES_MAX, check,
 };
-use landfall_model::{Budget, Scope, Spending, Usage, Verdict};
+use landfall_model::{AgentUsage, Budget, BudgetScope, Spending, Verdict};
 use serde_json::Value;
 
 use crate::consult::{self, Ground, Question, Reply};
@@ -62,7 +62,7 @@ pub struct DiagnoseAsked<'a> {
     /// What it reads.
     pub evidence: Evidence<'a>,
     /// What it may spend, and what was spent before.
-    pub budgets: Vec<(Scope, Budget, Spending)>,
+    pub budgets: Vec<(BudgetScope, Budget, Spending)>,
     /// Whether whoever asked has left.
     pub is_stopped: &'a dyn Fn() -> bool,
 }
@@ -73,7 +73,7 @@ pub struct Diagnosed {
     /// Its plan, or why that is refused. A refused plan is not asked for again: a person looks.
     pub plan: Result<Plan, PlanProblem>,
     /// What it used.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// How long it took.
     pub took_ms: u64,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use landfall_agents::tmux::{NEXT, Next};
 use landfall_host::crash;
 use landfall_host::git::Nook;
-use landfall_model::{Digest, Stride, Task};
+use landfall_model::{Digest, LoopStep, Task};
 
 use crate::agent_run::DISPATCH;
 use crate::confine;
@@ -83,7 +83,7 @@ impl Dispatch {
     /// Tells the next step, if the agent waits for one. What it named itself counts only in the state that it was named in, and
     /// without a signal it is told to continue only from the state that its command was given in: of a module that was
     /// changed meanwhile, the status says what comes next, and the agent is told to read it anew.
-    pub fn tell(&mut self, site: &HostContext, task: &Task, last: Option<&Stride>, leaves: bool, now: u64) {
+    pub fn tell(&mut self, site: &HostContext, task: &Task, last: Option<&LoopStep>, leaves: bool, now: u64) {
         let workspace = site.pool.existing(&task.id.to_string());
         let path = workspace.as_ref().map(|it| it.path());
         let revision = || path.and_then(|path| module::revision(task, path));

@@ -17,15 +17,16 @@ use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, Store};
 use landfall_host::lock::{Holder, StateLock};
 use landfall_host::wait::FolderWatch;
 use landfall_model::Feedback;
-use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
 use landfall_model::course::{ShortStop, ShortageSpan, decide_short_stop};
 use landfall_model::disk::Disk;
 use landfall_model::journal_claim::JournalClaim;
-use landfall_model::queue::{HoldWhy, QueuePolicy};
+use landfall_model::queue::{HoldReason, QueuePolicy};
 use landfall_model::resource::MachineResource;
 use landfall_model::{
-    Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, ReviewSaid, Route, RunEnd, RunId,
-    SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World,
+    AgentDriveStyle, BaseMover, Commit, Effect, EngineEvent, Limits, News, QueueEffect, ReviewSaid, Route,
+    RunEnd, RunId, SprintId, Standing, State, Status, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
+    WaitReason, World,
 };
 use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
 
@@ -905,7 +906,7 @@ impl Engine {
     fn resume_queue(&mut self, rewritten: Rewritten) -> Answer {
         let site = self.site.clone();
         let hold = self.core.queue().hold().ok_or(AskError::QueueMoves)?;
-        if matches!(hold.why, HoldWhy::Rewritten | HoldWhy::Deleted) {
+        if matches!(hold.why, HoldReason::Rewritten | HoldReason::Deleted) {
             let machine = |error: GitError| AskError::Machine(error.full());
             for moved in land::accept_rewrite(&site, rewritten).map_err(machine)? {
                 self.core.fact(&*site, moved);
@@ -924,7 +925,7 @@ impl Engine {
             return Err(AskError::CheckpointName(name.chars().take(80).collect()));
         }
         self.find_base()?;
-        let name = self.core.checkpoint(&*site, name, CheckpointWhy::Person).ok_or(AskError::NoBase)?;
+        let name = self.core.checkpoint(&*site, name, CheckpointReason::Person).ok_or(AskError::NoBase)?;
         Ok(Reply::Checkpoint { name })
     }
 
@@ -934,7 +935,7 @@ impl Engine {
         let base = land::base(&site).map_err(|error| AskError::Machine(error.full()))?;
         let (from, to) = (self.core.base().cloned(), ids::commit(&base));
         if from.as_ref() != Some(&to) {
-            self.core.fact(&*site, EngineEvent::BaseMoved { from, to, by: Mover::Person });
+            self.core.fact(&*site, EngineEvent::BaseMoved { from, to, by: BaseMover::Person });
         }
         Ok(())
     }
@@ -978,7 +979,7 @@ impl Engine {
             land::restore(&self.site, &checkpoint, new).map_err(|error| AskError::Machine(error.full()))?;
         let site = self.site.clone();
         let spec = going_back(&format!("Restore checkpoint {name}"), &format!("restore:{name}"))?;
-        self.core.checkpoint(&*site, None, CheckpointWhy::Restore); // the way back from the way back
+        self.core.checkpoint(&*site, None, CheckpointReason::Restore); // the way back from the way back
         Ok(Reply::Tasks(vec![self.core.offer(&*site, spec, head)]))
     }
 
@@ -1108,7 +1109,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
     }
 }
 
-fn profiles(settings: &Settings) -> BTreeMap<String, (Route, Style)> {
+fn profiles(settings: &Settings) -> BTreeMap<String, (Route, AgentDriveStyle)> {
     let route = |(name, profile): (&String, &crate::settings::Profile)| {
         let route = Route { account: profile.account.clone(), failover: profile.failover.clone() };
         (name.clone(), (route, profile.style))
@@ -1148,14 +1149,14 @@ fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenEr
 
 /// The status of a task in this world, and what it waits for.
 #[must_use]
-pub fn standing(world: &World, limits: &Limits, task: &Task) -> (Status, Option<Wait>) {
+pub fn standing(world: &World, limits: &Limits, task: &Task) -> (Status, Option<WaitReason>) {
     let unmet = world.unmet(task);
     let held = world.held(task.id, limits);
     let status = Status::among(task, &unmet, held.is_some());
     let wait = match (&task.state, status) {
         (State::Waiting { wait, .. }, _) => Some(wait.clone()),
-        (_, Status::Waiting) if task.is_held() => Some(Wait::Pause),
-        (_, Status::Waiting) if !unmet.is_empty() => Some(Wait::Dependency(unmet)),
+        (_, Status::Waiting) if task.is_held() => Some(WaitReason::Pause),
+        (_, Status::Waiting) if !unmet.is_empty() => Some(WaitReason::Dependency(unmet)),
         (_, Status::Waiting) => held,
         (_, _) => None,
     };

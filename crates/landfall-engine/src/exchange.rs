@@ -14,8 +14,8 @@ mod wholes;
 use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, GitError, Oid, Repo, Store};
-use landfall_model::flow::Act;
-use landfall_model::issue::{ClosedAs, Lookback, Part, Phase, Seen, Source, stops_at};
+use landfall_model::flow::TrackerOperation;
+use landfall_model::issue::{ClosedAs, IssuePhase, IssueSnapshot, Lookback, Source, SubIssue, stops_at};
 use landfall_model::{Attempt, Exchanged, News, Task, TaskId};
 use landfall_trackers::tracker::{
     Answer, BranchName, CloseWhy, IssueNumber, IssueState, Label, LabelSpec, NameError, PHASE_FAMILY,
@@ -94,7 +94,7 @@ pub struct AtRest<'a> {
 ///
 /// # Errors
 /// Why it could not be looked at.
-pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
+pub fn seen_at_rest(asked: AtRest<'_>) -> Result<IssueSnapshot, Trouble> {
     let AtRest { tracker, source, pr, task, store, repo, branch, spec_path, side } = asked;
     let none = |what: &str| Trouble::Else(format!("0 is not the number of {what}"));
     let number = IssueNumber::new(source.number).ok_or_else(|| none("an issue"))?;
@@ -130,7 +130,7 @@ pub fn landed_base(store: &Store, theirs: Oid) -> Result<Oid, GitError> {
 ///
 /// # Errors
 /// Why it could not be looked at.
-pub fn parts_at_rest(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<Part>, Trouble> {
+pub fn parts_at_rest(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, Trouble> {
     seeing::parts_of(tracker, number)
 }
 
@@ -198,13 +198,18 @@ impl Desked {
 }
 
 /// Performs an exchange for `task` and tells what came of it.
-pub(crate) fn exchange(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, act: Option<Act>) {
+pub(crate) fn exchange(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    attempt: Attempt,
+    act: Option<TrackerOperation>,
+) {
     let done = perform(site, task, attempt, act);
     if matches!(done, Err(Trouble::Interrupted)) {
         return; // the journal expects it: the next run does it again
     }
     let exchanged = done.unwrap_or_else(|trouble| match refused(&trouble) {
-        Some(detail) if matches!(act, Some(Act::Offer | Act::Merged)) => {
+        Some(detail) if matches!(act, Some(TrackerOperation::Offer | TrackerOperation::Merged)) => {
             recovering::stuck(site, task, &detail).map_or_else(|| trouble.into(), Exchanged::Stuck)
         }
         Some(_) | None => trouble.into(),
@@ -227,7 +232,7 @@ fn perform(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
-    act: Option<Act>,
+    act: Option<TrackerOperation>,
 ) -> Result<Exchanged, Trouble> {
     let at = desk(site, task)?;
     if let Some(closed) = closed_meanwhile(task, act, &at)? {
@@ -244,26 +249,26 @@ fn act_on(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
-    act: Option<Act>,
+    act: Option<TrackerOperation>,
     at: &Desked,
 ) -> Result<Exchanged, Trouble> {
     match act {
-        Some(Act::Observe) => seeing::observe(site, task, at),
-        Some(Act::Triaged) => telling::triaged(site, task, at),
-        Some(Act::Sized) => seeing::sized(site, task, at),
-        Some(Act::Offer) => offering::offer(site, task, attempt, at),
-        Some(Act::Checks) => seeing::checks(site, task, at),
-        Some(Act::Reviewed) => telling::reviewed(task, at),
-        Some(Act::Merged) => offering::merged(site, task, at),
-        Some(Act::Accept) => accepting::accept(site, task, at),
-        Some(Act::Gather) => wholes::gather(site, task, at),
-        Some(Act::Close) => telling::closed(task, at),
+        Some(TrackerOperation::Observe) => seeing::observe(site, task, at),
+        Some(TrackerOperation::Triaged) => telling::triaged(site, task, at),
+        Some(TrackerOperation::Sized) => seeing::sized(site, task, at),
+        Some(TrackerOperation::Offer) => offering::offer(site, task, attempt, at),
+        Some(TrackerOperation::Checks) => seeing::checks(site, task, at),
+        Some(TrackerOperation::Reviewed) => telling::reviewed(task, at),
+        Some(TrackerOperation::Merged) => offering::merged(site, task, at),
+        Some(TrackerOperation::Accept) => accepting::accept(site, task, at),
+        Some(TrackerOperation::Gather) => wholes::gather(site, task, at),
+        Some(TrackerOperation::Close) => telling::closed(task, at),
         None => seeing::parts(at),
     }
 }
 
 /// How the issue was closed, if that was since its task looked at it and nothing is to be done against it.
-fn closed_meanwhile(task: &Task, act: Option<Act>, at: &Desked) -> Answer<Option<ClosedAs>> {
+fn closed_meanwhile(task: &Task, act: Option<TrackerOperation>, at: &Desked) -> Answer<Option<ClosedAs>> {
     let was_open = task.issue.as_ref().and_then(|issue| issue.seen.as_ref()).is_some_and(|seen| seen.open);
     let Some(act) = act.filter(|_| was_open) else { return Ok(None) };
     // Where no way of closing it would stop anything, nobody needs to look.
@@ -335,7 +340,7 @@ pub(crate) fn spec_of(site: &HostContext, task: &Task) -> Option<String> {
 }
 
 /// Says in the tracker where an issue stands. Labels that a repository does not have yet are made first.
-pub(crate) fn stand(at: &Desked, phase: Phase) -> Answer<()> {
+pub(crate) fn stand(at: &Desked, phase: IssuePhase) -> Answer<()> {
     let label = Label::new(&format!("{PHASE_FAMILY}{}", phase.word()))?;
     let about = "Where the issue stands.".to_owned();
     at.tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: PHASE_COLOUR, about }])?;
@@ -351,7 +356,7 @@ pub(crate) fn entered(site: &EngineContext, task: &Task) {
         return;
     }
     let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
-    let Some(phase) = step.and_then(|step| Phase::from_word(&step.phase)) else { return };
+    let Some(phase) = step.and_then(|step| IssuePhase::from_word(&step.phase)) else { return };
     if let Ok(at) = desk(site, task) {
         let _ = stand(&at, phase); // a tracker that is away is told by the exchange that needs it
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use landfall_host::disk;
 use landfall_host::git::{Git, Head, Repo};
-use landfall_model::annotate::{self, Impact, Onward};
+use landfall_model::annotate::{self, AnnotationImpact, Onward};
 use landfall_model::plan::Outline;
 use landfall_model::staged::PLAN;
 use landfall_model::{Annotated, Digest, Doing, News, State, Task, Timestamp};
@@ -521,7 +521,7 @@ impl Visit<'_> {
             return;
         }
         let outline = Some(Outline::read(&text));
-        let (impact, onward) = (Impact::Medium, Onward::CheckPlan);
+        let (impact, onward) = (AnnotationImpact::Medium, Onward::CheckPlan);
         let annotated = Annotated { name: PLAN.to_owned(), of, paper, outline, impact, onward };
         if let Err(error) = self.news(News::Annotate(annotated)) {
             self.left.insert(folder::PLAN.to_owned());

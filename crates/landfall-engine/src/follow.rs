@@ -14,8 +14,8 @@ use landfall_host::sitter::{
 use landfall_model::acceptance::Observed;
 use landfall_model::liveness::{self, AccountSign, AccountWaits, Case, Course, Early, Echo, Farewell, Pulse};
 use landfall_model::{
-    Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Signal, Spending, Spent, StepKind,
-    StopReason, Stride, Tally, Task, Timestamp, Traces, Usage,
+    AgentExit, AgentRunTraces, AgentUsage, Attempt, ContextUsage, ControlSignal, Digest, EndedRun, Evidence,
+    LoopStep, News, Signal, Spending, Spent, StepKind, StopReason, Tally, Task, Timestamp,
 };
 
 use crate::active_work::Manner;
@@ -163,7 +163,7 @@ struct Open {
 struct Walk {
     module: Module,
     /// The last step it has finished, and how many in all its runs.
-    last: Option<Stride>,
+    last: Option<LoopStep>,
     count: u32,
     /// Steps of this run that the engine was told of.
     told: u32,
@@ -198,7 +198,7 @@ impl Walk {
     }
 
     /// Counts a step; whether it is a new one.
-    fn count(&mut self, stride: &Stride) -> bool {
+    fn count(&mut self, stride: &LoopStep) -> bool {
         if self.last.as_ref().is_some_and(|last| last.mark == stride.mark) {
             return false;
         }
@@ -495,8 +495,8 @@ impl Desk {
                 let dir = &open.followed.dir;
                 abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
                 match open.asked.clone() {
-                    Some(Asked::Overdue) => (Exit::Deadline, open.followed.deadline_ms, 0, 0),
-                    Some(Asked::Early(Early::Stopped)) | None => (Exit::Lost, 0, 0, 0),
+                    Some(Asked::Overdue) => (AgentExit::Deadline, open.followed.deadline_ms, 0, 0),
+                    Some(Asked::Early(Early::Stopped)) | None => (AgentExit::Lost, 0, 0, 0),
                     Some(asked) => (exit_for(asked), 0, 0, 0),
                 }
             }
@@ -515,17 +515,17 @@ impl Desk {
         let module = workspace.filter(|_| !reads(&open.followed.task));
         let revision = module.and_then(|it| module::revision(&open.followed.task, it.path()));
         let last_error = match &exit {
-            Exit::Code(0) => String::new(),
+            AgentExit::Code(0) => String::new(),
             _ => output_text::tail(&open.followed.dir.join("err.log"), ERROR_TAIL),
         };
         let dir = open.followed.dir.clone();
         go(site, "tidy-tmp", move |_| confine::remove_tmp(&dir)); // it may hold millions of files
-        let usage = Usage {
+        let usage = AgentUsage {
             at_least: open.followed.agent.calls_model() && !open.has_closed(),
             ..open.tally.usage(&site.settings.prices)
         };
         let words = |words: &str| Digest::new(&blake3::hash(words.as_bytes()).to_hex()[..32]);
-        let traces = Traces {
+        let traces = AgentRunTraces {
             model: open.live.model.clone(),
             sandbox: Some(open.followed.sandbox.word().to_owned()),
             revision,
@@ -736,7 +736,7 @@ impl Open {
         self.live.evidence = liveness::evidence(&pulse);
         self.live.quiet_ms = pulse.silent_ms.unwrap_or(pulse.running_ms);
         self.live.usage = self.tally.usage(&site.settings.prices);
-        self.live.context_percent = self.tally.context().map(Context::percent);
+        self.live.context_percent = self.tally.context().map(ContextUsage::percent);
         if let Some(model) = self.tally.model() {
             self.live.model = Some(model.to_owned());
         }
@@ -922,7 +922,7 @@ impl Open {
                     continue;
                 }
                 Signal::Usage(_) => continue,
-                Signal::Said(Said::Progress(percent)) => self.live.progress = Some(*percent),
+                Signal::Said(ControlSignal::Progress(percent)) => self.live.progress = Some(*percent),
                 Signal::ToolDone | Signal::Context { .. } => continue,
                 Signal::Cost(_)
                 | Signal::Compacted
@@ -957,26 +957,26 @@ impl Open {
     }
 }
 
-fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> Exit {
+fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> AgentExit {
     match (ended.cause, &ended.exit) {
         (_, sitter::Exit::NotStarted { message, denied, .. }) => {
-            Exit::NotStarted { detail: message.clone(), hopeless: *denied }
+            AgentExit::NotStarted { detail: message.clone(), hopeless: *denied }
         }
-        (Cause::Deadline, _) => Exit::Deadline,
-        (Cause::Asked, _) => asked.map_or(Exit::Asked, exit_for),
-        (Cause::Own, sitter::Exit::Code(code)) => Exit::Code(*code),
-        (Cause::Own, sitter::Exit::Signal(signal)) => Exit::Signal(*signal),
+        (Cause::Deadline, _) => AgentExit::Deadline,
+        (Cause::Asked, _) => asked.map_or(AgentExit::Asked, exit_for),
+        (Cause::Own, sitter::Exit::Code(code)) => AgentExit::Code(*code),
+        (Cause::Own, sitter::Exit::Signal(signal)) => AgentExit::Signal(*signal),
     }
 }
 
-fn exit_for(asked: Asked) -> Exit {
+fn exit_for(asked: Asked) -> AgentExit {
     match asked {
-        Asked::Early(Early::Stopped) => Exit::Asked,
-        Asked::Early(Early::Silent | Early::Unanswered) => Exit::Silent,
-        Asked::Early(Early::Looping) => Exit::Looping,
-        Asked::Early(Early::OverBudget(scope, what)) => Exit::OverBudget { scope, what },
-        Asked::Early(Early::ContextUsedUp) => Exit::ContextUsedUp,
-        Asked::Early(Early::IterationsUsed | Early::TimeUsed) | Asked::Overdue => Exit::Deadline,
+        Asked::Early(Early::Stopped) => AgentExit::Asked,
+        Asked::Early(Early::Silent | Early::Unanswered) => AgentExit::Silent,
+        Asked::Early(Early::Looping) => AgentExit::Looping,
+        Asked::Early(Early::OverBudget(scope, what)) => AgentExit::OverBudget { scope, what },
+        Asked::Early(Early::ContextUsedUp) => AgentExit::ContextUsedUp,
+        Asked::Early(Early::IterationsUsed | Early::TimeUsed) | Asked::Overdue => AgentExit::Deadline,
     }
 }
 

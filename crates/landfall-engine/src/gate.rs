@@ -13,11 +13,11 @@ use landfall_host::git::{
     Leftovers, LostHead, Merge, Oid, Signature,
 };
 use landfall_host::sitter::{self, Cause, Found, Spec, StartError};
-use landfall_model::audit::Extent;
+use landfall_model::audit::ChangeSize;
 use landfall_model::case_collision::{CaseCollision, find_case_collision};
 use landfall_model::denial::SandboxDenial;
 use landfall_model::gaming;
-use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
+use landfall_model::gate::{CheckOutcome, CommandResult, GateReport, Seen, count_tests, weigh};
 use landfall_model::proof;
 use landfall_model::resource::{MachineResource, blamed_for_oom_kills, blamed_for_red_check, named_by_errno};
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
@@ -402,7 +402,7 @@ fn began(task: &Task, base: &Oid) -> Oid {
 }
 
 /// How large a change is. Of a diff that is cut, the lines that are there count.
-fn extent(site: &HostContext, from: &Oid, to: &Oid) -> Result<Extent, GitError> {
+fn extent(site: &HostContext, from: &Oid, to: &Oid) -> Result<ChangeSize, GitError> {
     let names = site.store.diff_names(from, to)?;
     let parent =
         |it: &ChangedPath| it.path.iter().rposition(|byte| *byte == b'/').map(|at| it.path[..at].to_vec());
@@ -413,7 +413,7 @@ fn extent(site: &HostContext, from: &Oid, to: &Oid) -> Result<Extent, GitError> 
     let lines = changed_lines(&String::from_utf8_lossy(&diff));
     let lines = lines.values().map(|(added, removed)| added.len() + removed.len()).sum::<usize>();
     let small = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Ok(Extent { files: small(names.len()), lines: small(lines), dirs: small(dirs.len()) })
+    Ok(ChangeSize { files: small(names.len()), lines: small(lines), dirs: small(dirs.len()) })
 }
 
 /// Runs the checks that the plan and judges named, each on a clean checkout of the work, and once on the state before it.
@@ -425,7 +425,7 @@ fn prove(
     name: &str,
     base: &Oid,
     merged: &Oid,
-) -> Result<Option<Vec<(proof::Run, String)>>, GitError> {
+) -> Result<Option<Vec<(proof::ProofRun, String)>>, GitError> {
     const LIMIT_MS: u64 = 600_000; // for projects whose own checks name none
     let staged = &task.staged;
     let due: Vec<&proof::Proof> = staged.proofs.due(staged.plan.done).collect();
@@ -451,7 +451,7 @@ fn prove(
         };
         let shown = |commit: &Oid, name: String| {
             let shown = gate.run(commit, gate.ignored_of_others(), &command, &name)?;
-            Ok(shown.map(|shown| (proof::Colour::from(weigh(&shown.seen, None, None)), shown.excerpt)))
+            Ok(shown.map(|shown| (proof::ProofColour::from(weigh(&shown.seen, None, None)), shown.excerpt)))
         };
         let mut before = None;
         if proof.before.is_none() {
@@ -462,16 +462,16 @@ fn prove(
         let Some((mut now, mut excerpt)) = shown(merged, format!("{name}-p{place}"))? else {
             return Ok(None);
         };
-        if now != proof::Colour::Green {
+        if now != proof::ProofColour::Green {
             // What fails by chance is no reason to send work back.
             let again = shown(merged, format!("{name}-p{place}-again"))?;
             let Some(again) = again else { return Ok(None) };
             (now, excerpt) = again;
         }
-        if now == proof::Colour::Green {
+        if now == proof::ProofColour::Green {
             excerpt.clear();
         }
-        runs.push((proof::Run { of: promise.of, before, now }, excerpt));
+        runs.push((proof::ProofRun { of: promise.of, before, now }, excerpt));
     }
     Ok(Some(runs))
 }
@@ -513,7 +513,7 @@ fn refused(name: &str, command: &str, excerpt: String) -> CommandResult {
         name: name.to_owned(),
         command: command.to_owned(),
         required: true,
-        outcome: Outcome::Fail,
+        outcome: CheckOutcome::Fail,
         exit: None,
         took_ms: 0,
         limit_ms: 0,
@@ -530,7 +530,7 @@ fn unreadable(problem: &str) -> CommandResult {
         name: "landfall.toml".to_owned(),
         command: "read the verify section on the base".to_owned(),
         required: true,
-        outcome: Outcome::Broken,
+        outcome: CheckOutcome::Broken,
         exit: None,
         took_ms: 0,
         limit_ms: 0,
@@ -622,7 +622,7 @@ impl Gate<'_> {
         let Some(first) = self.run(self.merged, ignored, command, &format!("{}-v{place}", self.name))? else {
             return Ok(None);
         };
-        let failed = weigh(&first.seen, None, None) != Outcome::Pass;
+        let failed = weigh(&first.seen, None, None) != CheckOutcome::Pass;
         let mut again = None;
         let mut on_base = None;
         let is_base = self.site.store.tree_of(self.base)? == self.site.store.tree_of(self.merged)?;
@@ -638,15 +638,18 @@ impl Gate<'_> {
             let alone = weigh(&first.seen, None, on_base.as_ref());
             // Where the base is to blame, another run of the work shows nothing more.
             let retries = match alone {
-                Outcome::Fail | Outcome::Timeout => self.section.retries,
-                Outcome::Pass | Outcome::Flaky | Outcome::PreExisting | Outcome::Broken => 0,
+                CheckOutcome::Fail | CheckOutcome::Timeout => self.section.retries,
+                CheckOutcome::Pass
+                | CheckOutcome::Flaky
+                | CheckOutcome::PreExisting
+                | CheckOutcome::Broken => 0,
             };
             for try_ in 0..retries {
                 let name = format!("{}-v{place}-again{try_}", self.name);
                 let Some(shown) = self.run(self.merged, Ignored::Keep, command, &name)? else {
                     return Ok(None);
                 };
-                let passed = weigh(&shown.seen, None, None) == Outcome::Pass;
+                let passed = weigh(&shown.seen, None, None) == CheckOutcome::Pass;
                 again = Some(shown.seen);
                 if passed {
                     break;
@@ -656,10 +659,12 @@ impl Gate<'_> {
         let outcome = weigh(&first.seen, again.as_ref(), on_base.as_ref());
         // Where only the second run passed, its tests are those that count.
         let counted = match outcome {
-            Outcome::Flaky => again.as_ref().unwrap_or(&first.seen),
-            Outcome::Pass | Outcome::Fail | Outcome::Timeout | Outcome::Broken | Outcome::PreExisting => {
-                &first.seen
-            }
+            CheckOutcome::Flaky => again.as_ref().unwrap_or(&first.seen),
+            CheckOutcome::Pass
+            | CheckOutcome::Fail
+            | CheckOutcome::Timeout
+            | CheckOutcome::Broken
+            | CheckOutcome::PreExisting => &first.seen,
         };
         let tests = counted.tests;
         Ok(Some(CommandResult {
@@ -672,7 +677,7 @@ impl Gate<'_> {
             limit_ms: command.timeout_ms,
             tests,
             // What passed needs no words; the whole log is in the folder of the run.
-            excerpt: if outcome == Outcome::Pass { String::new() } else { first.excerpt },
+            excerpt: if outcome == CheckOutcome::Pass { String::new() } else { first.excerpt },
             caps: command.caps,
             denied: if outcome.is_green() { Vec::new() } else { first.denied },
             copied_from_base: false,
@@ -698,7 +703,7 @@ impl Gate<'_> {
             let ignored = gate.ignored_at(number);
             let name = format!("{}-v{number}-base", self.name);
             let Some(mut shown) = gate.run(self.base, ignored, command, &name)? else { return Ok(None) };
-            if weigh(&shown.seen, None, None) != Outcome::Pass {
+            if weigh(&shown.seen, None, None) != CheckOutcome::Pass {
                 // A base that is red holds everybody up: it is believed only twice.
                 let again = gate.run(self.base, Ignored::Keep, command, &format!("{name}-again"))?;
                 let Some(again) = again else { return Ok(None) };
@@ -721,7 +726,7 @@ impl Gate<'_> {
         let measured = self.site.measured.lock().expect("no thread panics while it holds it");
         let BaselineEntry { seen, at_ms } = measured.baseline.get(key)?;
         let age_ms = self.site.clock.mono_ms().saturating_sub(*at_ms);
-        let fresh = weigh(seen, None, None) == Outcome::Pass || age_ms < RED_BASE_MS;
+        let fresh = weigh(seen, None, None) == CheckOutcome::Pass || age_ms < RED_BASE_MS;
         fresh.then(|| seen.clone())
     }
 
@@ -910,7 +915,7 @@ impl Gate<'_> {
         let timed_out = overdue || ended.cause == Cause::Deadline;
         let mut seen = Seen { exit, timed_out, tests, is_denied: false };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-        let is_red = weigh(&seen, None, None) != Outcome::Pass;
+        let is_red = weigh(&seen, None, None) != CheckOutcome::Pass;
         if is_red && self.is_out_of_memory(commit, command, ended.oom_kills)? {
             let out_of_memory = shortage::error_of(MachineResource::Memory);
             return Err(GitError::io(
@@ -927,8 +932,12 @@ impl Gate<'_> {
             return Err(GitError::io(doing, shortage::error_of(resource)));
         }
         let (failing, denied) = match weigh(&seen, None, None) {
-            Outcome::Pass => (Vec::new(), Vec::new()),
-            Outcome::Flaky | Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => {
+            CheckOutcome::Pass => (Vec::new(), Vec::new()),
+            CheckOutcome::Flaky
+            | CheckOutcome::PreExisting
+            | CheckOutcome::Fail
+            | CheckOutcome::Timeout
+            | CheckOutcome::Broken => {
                 let both = format!("{out}\n{err}");
                 let denied = confine::denials(spec.sandbox.as_ref(), &spec.env, &both);
                 (gaming::failing_tests(&both), denied)
@@ -990,7 +999,7 @@ fn not_started(error: StartError) -> GitError {
 
 /// Whether a failure on the base may be an accident. A denial, a limit or a missing program is none.
 fn is_worth_another_run(shown: &Shown) -> bool {
-    weigh(&shown.seen, None, None) == Outcome::Fail && shown.denied.is_empty()
+    weigh(&shown.seen, None, None) == CheckOutcome::Fail && shown.denied.is_empty()
 }
 
 /// How one run of a check ended.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use landfall_host::git::Nook;
 use landfall_model::Task;
-use landfall_model::flow::{Step, StepKind};
-use landfall_model::issue::{Paper, Phase, Source, later};
+use landfall_model::flow::{FlowStep, StepKind};
+use landfall_model::issue::{IssuePhase, Paper, Source, later};
 use landfall_trackers::tracker::IssueNumber;
 
 use crate::exchange::{is_spec, spec_of};
@@ -24,7 +24,7 @@ pub(crate) struct Handed {
     /// Each point, in the words of the agent before.
     pub points: Vec<String>,
     /// The phase that wrote them.
-    pub phase: Option<Phase>,
+    pub phase: Option<IssuePhase>,
     /// What the spec was asked for and does not say.
     pub gaps: Vec<String>,
     /// Where to leave what the next phase should know; empty if nothing is to be left.
@@ -39,15 +39,15 @@ impl Handed {
 }
 
 /// What is handed to the agent of `step`, which begins in `workspace`.
-pub(crate) fn handed(site: &HostContext, task: &Task, step: Option<&Step>, workspace: &Path) -> Handed {
-    let phase = step.and_then(|step| Phase::from_word(&step.phase));
+pub(crate) fn handed(site: &HostContext, task: &Task, step: Option<&FlowStep>, workspace: &Path) -> Handed {
+    let phase = step.and_then(|step| IssuePhase::from_word(&step.phase));
     let (Some(issue), Some(step), Some(phase)) = (&task.issue, step, phase) else {
         return Handed::default();
     };
     let spec = read_spec(site, task, workspace);
     let paper = paper_of(&site.folder.papers(), task);
     let bug = issue.seen.as_ref().is_some_and(|seen| seen.kind.as_deref() == Some("bug"));
-    let works = phase == Phase::Code && matches!(step.kind, StepKind::Agent { .. });
+    let works = phase == IssuePhase::Code && matches!(step.kind, StepKind::Agent { .. });
     // A spec that was written is held against what was asked for; one that nobody was to write is nobody's lack.
     let gaps = spec.as_ref().filter(|_| works && issue.routed.is_some_and(|routed| routed.spec));
     let gaps = gaps.map(|spec| spec.gaps(bug)).unwrap_or_default();

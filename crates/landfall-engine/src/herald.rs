@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use landfall_model::{Entry, World};
+use landfall_model::{JournalEntry, World};
 
 use crate::environment::safe_environment;
 use crate::errand;
@@ -104,7 +104,7 @@ impl Herald {
     }
 
     /// Hears facts that are in the journal. `world` is as it is after them. Returns at once.
-    pub fn hear(&self, entries: &[Entry], world: &World) {
+    pub fn hear(&self, entries: &[JournalEntry], world: &World) {
         if self.is_idle() {
             return;
         }

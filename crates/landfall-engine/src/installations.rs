@@ -14,7 +14,7 @@ use landfall_host::git::{GitError, Ignored};
 use landfall_host::tree_copy::{TreeSize, can_clone, copy_tree, list_links, measure_tree};
 use landfall_model::cache::CACHE_COPY_MAX;
 use landfall_model::gaming::{ProtectedInput, is_input_path};
-use landfall_model::gate::{CommandResult, Outcome, Seen, weigh};
+use landfall_model::gate::{CheckOutcome, CommandResult, Seen, weigh};
 use landfall_model::installation::{
     INSTALLATION_AGE_MAX_MS, INSTALLATION_RETRY_MS, InstalledContent, InstalledFolder, InstalledLink,
     is_copyable_installation, keeps_installation,
@@ -45,7 +45,7 @@ pub(crate) fn copied_result(command: &VerifyCommand) -> CommandResult {
         name: command.name.clone(),
         command: command.run.clone(),
         required: command.required,
-        outcome: Outcome::Pass,
+        outcome: CheckOutcome::Pass,
         exit: None,
         took_ms: 0,
         limit_ms: command.timeout_ms,
@@ -191,7 +191,7 @@ fn fill(
         let ignored = if number == 0 { Ignored::Remove } else { Ignored::Keep };
         let name = format!("{}-i{number}", gate.name);
         let Some(shown) = gate.run(gate.base, ignored, command, &name)? else { return Ok(None) };
-        if weigh(&shown.seen, None, None) != Outcome::Pass {
+        if weigh(&shown.seen, None, None) != CheckOutcome::Pass {
             // Without a note the next verification tries again at once.
             return Ok(Some(
                 keep(gate.lane.path(), folders, place, key, Filled::Failed).unwrap_or(Filled::Failed),

@@ -9,8 +9,8 @@ use landfall_host::git::{
     Signature, Store,
 };
 use landfall_model::checkpoint::{Checkpoint, CheckpointEvent};
-use landfall_model::queue::{HoldWhy, QueueNews};
-use landfall_model::{Commit, EngineEvent, Landed, Mover, Task, TaskId};
+use landfall_model::queue::{HoldReason, QueueNews};
+use landfall_model::{BaseMover, Commit, EngineEvent, Landed, Task, TaskId};
 
 use crate::ask::Rewritten;
 use crate::base_tracker::Afar;
@@ -49,7 +49,7 @@ pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
         site.base.trust(&ids::commit(&theirs));
         site.store.set_base(&theirs, None)?;
         seen(site, &theirs)?;
-        tell_moved(site, None, &theirs, Mover::Person);
+        tell_moved(site, None, &theirs, BaseMover::Person);
         return Ok(Look { ours: theirs.clone(), theirs: Some(theirs), apart: None, trouble: None });
     };
     let news = match &known(site)? {
@@ -61,7 +61,7 @@ pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
             "your branch `{branch}` is gone; when it is back, `landfall queue resume` continues (the landed work is at {})",
             ours.short()
         );
-        site.tell_queue(QueueNews::Hold { why: HoldWhy::Deleted, reason: reason.clone() });
+        site.tell_queue(QueueNews::Hold { why: HoldReason::Deleted, reason: reason.clone() });
         return Ok(Look { ours, theirs: None, apart: None, trouble: Some(reason) });
     }
     let theirs = site.store.import(&site.repo, &site.branch)?;
@@ -70,7 +70,7 @@ pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
         // Nothing is built on it. The way out is the person's own branch, which nobody else writes.
         let reason =
             format!("the base is at {}, where neither a landing nor your branch `{branch}` is", ours.short());
-        site.tell_queue(QueueNews::Hold { why: HoldWhy::Rewritten, reason });
+        site.tell_queue(QueueNews::Hold { why: HoldReason::Rewritten, reason });
         return Err(GitError::output("look at the base of the store", what));
     }
     if let BranchNews::Rewritten { old, .. } = news {
@@ -79,7 +79,7 @@ pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
             old.short(),
             theirs.short()
         );
-        site.tell_queue(QueueNews::Hold { why: HoldWhy::Rewritten, reason: reason.clone() });
+        site.tell_queue(QueueNews::Hold { why: HoldReason::Rewritten, reason: reason.clone() });
         return Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: Some(reason) });
     }
     seen(site, &theirs)?;
@@ -182,7 +182,7 @@ enum Far {
     /// There is none yet: pushing makes it.
     Empty,
     /// The person must say what is meant.
-    Trouble { why: HoldWhy, reason: String },
+    Trouble { why: HoldReason, reason: String },
 }
 
 fn ask_afar(site: &HostContext, remote: &str, ours: &Oid) -> Result<Far, GitError> {
@@ -201,14 +201,14 @@ fn ask_afar(site: &HostContext, remote: &str, ours: &Oid) -> Result<Far, GitErro
                 old.short(),
                 new.short()
             );
-            Far::Trouble { why: HoldWhy::Rewritten, reason }
+            Far::Trouble { why: HoldReason::Rewritten, reason }
         }
         (BranchNews::Deleted | BranchNews::Unborn, Some(seen)) => {
             let reason = format!(
                 "the branch `{branch}` of `{remote}` is gone; when it is back, `landfall queue resume` continues (it was at {})",
                 seen.short()
             );
-            Far::Trouble { why: HoldWhy::Deleted, reason }
+            Far::Trouble { why: HoldReason::Deleted, reason }
         }
     })
 }
@@ -220,7 +220,7 @@ fn follow(site: &EngineContext, ours: Oid, theirs: &Oid) -> Result<Oid, GitError
     Ok(match site.store.set_base(theirs, Some(&ours))? {
         Cas::Moved => {
             crash::point("base.followed");
-            tell_moved(site, Some(&ours), theirs, Mover::Person);
+            tell_moved(site, Some(&ours), theirs, BaseMover::Person);
             theirs.clone()
         }
         Cas::Lost { actual } => actual.unwrap_or(ours),
@@ -284,7 +284,7 @@ pub(crate) fn accept_rewrite(site: &EngineContext, how: Rewritten) -> Result<Vec
     if let Some(afar) = rewritten_afar(site)? {
         theirs = afar;
     }
-    let moved = |from: &Oid, to: &Oid, by: Mover| {
+    let moved = |from: &Oid, to: &Oid, by: BaseMover| {
         let (from, to) = (Some(ids::commit(from)), ids::commit(to));
         EngineEvent::BaseMoved { from, to, by }
     };
@@ -298,14 +298,14 @@ pub(crate) fn accept_rewrite(site: &EngineContext, how: Rewritten) -> Result<Vec
     }
     if how == Rewritten::Keep {
         // The base stays where it is; that their branch was seen is written down all the same, for the next engine.
-        return Ok(vec![moved(&ours, &theirs, Mover::Person), moved(&theirs, &ours, Mover::Rebuild)]);
+        return Ok(vec![moved(&ours, &theirs, BaseMover::Person), moved(&theirs, &ours, BaseMover::Rebuild)]);
     }
     // What landed stays reachable: certificates name it, and a person may want it back.
     let keep = RefName::new(&format!("refs/landfall/rewritten/{ours}")).expect("made of our own words");
     site.store.pin(&keep, &ours)?;
     site.base.trust(&ids::commit(&theirs));
     match site.store.set_base(&theirs, Some(&ours))? {
-        Cas::Moved => Ok(vec![moved(&ours, &theirs, Mover::Person)]),
+        Cas::Moved => Ok(vec![moved(&ours, &theirs, BaseMover::Person)]),
         Cas::Lost { .. } => {
             Err(GitError::output("take the rewritten branch", "the base moved meanwhile".to_owned()))
         }
@@ -345,7 +345,7 @@ fn is_innocent(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<bool, G
     Ok(site.store.merge(person, landed)? == Merge::Clean { tree: site.store.tree_of(ours)? })
 }
 
-pub(crate) fn tell_moved(site: &HostContext, from: Option<&Oid>, to: &Oid, by: Mover) {
+pub(crate) fn tell_moved(site: &HostContext, from: Option<&Oid>, to: &Oid, by: BaseMover) {
     let event = EngineEvent::BaseMoved { from: from.map(ids::commit), to: ids::commit(to), by };
     let _ = site.mail.send(Mail::Fact(event)); // the engine has left: the store itself knows where the base is
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use landfall_model::queue::Member;
+use landfall_model::queue::BatchMember;
 use landfall_model::trust::{LandedWork, is_landing_trusted};
 use landfall_model::{Commit, Task};
 
@@ -19,7 +19,7 @@ pub(crate) fn trust_landing(
     site: &HostContext,
     tasks: &[Arc<Task>],
     base: &Commit,
-    members: &[Member],
+    members: &[BatchMember],
     landed: &Commit,
 ) {
     // The settings of each commit count for the next run, those that this run began with for the hooks of this one.
@@ -33,7 +33,7 @@ fn try_trust(
     settings: Option<&Settings>,
     tasks: &[Arc<Task>],
     base: &Commit,
-    members: &[Member],
+    members: &[BatchMember],
     landed: &Commit,
 ) -> Option<()> {
     let parts_of = |commit: &Commit| -> Option<SensitiveSettings> {

@@ -16,7 +16,8 @@ use landfall_model::issue::Source;
 use landfall_model::objective::{Refinement, RefinementState};
 use landfall_model::proof::Proof;
 use landfall_model::{
-    Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Talk, Task, Traces, Usage, Verdict,
+    AgentExit, AgentRunTraces, AgentUsage, Attempt, EndedRun, Evidence, News, Past, SessionStart, StepKind,
+    StepName, Task, Verdict,
 };
 
 use crate::agent_run::{
@@ -54,7 +55,7 @@ pub(crate) struct Run<'a> {
     /// The hard limit.
     pub deadline_ms: u64,
     /// What it begins with.
-    pub talk: Talk,
+    pub talk: SessionStart,
     /// For the workspace of a reader.
     pub find_base: FindBase<'a>,
 }
@@ -70,11 +71,11 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
     if !matches!(found, Ok(Found::Never)) && !reads(task) && gate::is_rebuilt(site, task) {
         // Whatever this run called done was done in a folder that is no more.
         abandon(&dir, &marker);
-        return ended(site, task, run, Exit::Lost);
+        return ended(site, task, run, AgentExit::Lost);
     }
     if matches!(found, Ok(Found::Never)) {
         if site.is_stopped(task.id, run.attempt) {
-            return ended(site, task, run, Exit::Asked);
+            return ended(site, task, run, AgentExit::Asked);
         }
         match begin(site, task, run, &dir, &marker) {
             Ok(Some(sitting)) => {
@@ -86,12 +87,12 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
                 None => return, // as above
             },
             Err(Unlaunched::Hopeless(detail)) => {
-                return ended(site, task, run, Exit::NotStarted { detail, hopeless: true });
+                return ended(site, task, run, AgentExit::NotStarted { detail, hopeless: true });
             }
-            Err(Unlaunched::Stopped) => return ended(site, task, run, Exit::Asked),
+            Err(Unlaunched::Stopped) => return ended(site, task, run, AgentExit::Asked),
             // What failed was ended with it.
             Err(Unlaunched::Machine(_)) if site.is_stopped(task.id, run.attempt) => {
-                return ended(site, task, run, Exit::Asked);
+                return ended(site, task, run, AgentExit::Asked);
             }
             Err(Unlaunched::Machine(detail)) => return failed(site, task, run, detail),
         }
@@ -103,7 +104,7 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
         }
         Ok(Found::Never | Found::Starting | Found::Vanished) => {
             abandon(&dir, &marker);
-            ended(site, task, run, Exit::Lost);
+            ended(site, task, run, AgentExit::Lost);
         }
         Err(error) => {
             // The next attempt works in the same workspace, so whoever is in this folder must not go on.
@@ -157,7 +158,7 @@ fn follow_when_readable(
                             "" => "the record of the run is gone, and so is its profile".to_owned(),
                             _ => format!("{unknown}; {}", unknown.hint()),
                         };
-                        ended(site, task, run, Exit::NotStarted { detail, hopeless: true });
+                        ended(site, task, run, AgentExit::NotStarted { detail, hopeless: true });
                     }
                 };
             }
@@ -173,7 +174,7 @@ fn failed(site: &HostContext, task: &Task, run: &Run<'_>, detail: String) {
     site.tell(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
 }
 
-fn ended(site: &HostContext, task: &Task, run: &Run<'_>, exit: Exit) {
+fn ended(site: &HostContext, task: &Task, run: &Run<'_>, exit: AgentExit) {
     confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
     let head_after = head_of(site, task);
     // Nothing was written in a run that nobody saw.
@@ -187,8 +188,8 @@ fn ended(site: &HostContext, task: &Task, run: &Run<'_>, exit: Exit) {
         seen: Vec::new(),
         evidence,
         took_ms: 0,
-        usage: Usage::default(),
-        traces: Traces::default(),
+        usage: AgentUsage::default(),
+        traces: AgentRunTraces::default(),
         climbed: None,
     };
     site.tell(task.id, News::AgentEnded(recovering::climbed(site, task, news)));
@@ -279,14 +280,14 @@ impl Record {
             ear: Ear {
                 nonce: record["key"].as_str()?.to_owned(),
                 resumed: record["resumed"].as_bool()?,
-                before: Usage {
+                before: AgentUsage {
                     tokens_in: figure("tokens_in"),
                     tokens_cached: figure("tokens_cached"),
                     tokens_out: figure("tokens_out"),
                     turns: figure("turns"),
                     micro_usd: figure("micro_usd"),
                     micro_usd_priced: figure("micro_usd_priced"),
-                    ..Usage::default()
+                    ..AgentUsage::default()
                 },
             },
             sandbox: Confinement::from_word(record["sandbox"].as_str()?)?,
@@ -394,8 +395,8 @@ fn begin(
         None => None,
     };
     let resume = match &run.talk {
-        Talk::New => None,
-        Talk::Resumed { session, .. } => Some(session.clone()),
+        SessionStart::New => None,
+        SessionStart::Resumed { session, .. } => Some(session.clone()),
     };
     let settings = &site.settings.agents[profile_name(task)];
     let before = task.session.as_ref().filter(|_| resume.is_some()).map(|it| it.usage).unwrap_or_default();
@@ -554,8 +555,8 @@ fn prompt(
         source: task.spec.source.clone(),
         past: task.past.iter().map(past_line).collect(),
         discoveries: site.prompts.offered(task.id),
-        resumed: run.talk != Talk::New,
-        compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
+        resumed: run.talk != SessionStart::New,
+        compact: matches!(run.talk, SessionStart::Resumed { compact: true, .. }),
         findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),
         module: module::path_of(task).to_owned(),
         next,

@@ -8,7 +8,9 @@ use landfall_model::liveness::Class;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::Queue;
 use landfall_model::sprint::Sprint;
-use landfall_model::{AccountState, Purse, Signal, Spending, Spent, Task, TaskId, Timestamp, Usage, Wait};
+use landfall_model::{
+    AccountState, AgentUsage, Purse, Signal, Spending, Spent, Task, TaskId, Timestamp, WaitReason,
+};
 
 use crate::meter::{Meter, day};
 use crate::shortage::Shortage;
@@ -84,7 +86,7 @@ pub struct View {
     /// What this machine has run out of: nothing is started meanwhile.
     pub shortage: Option<Shortage>,
     /// Those at the front of the line whose turn it is not, and why.
-    pub turns: BTreeMap<TaskId, Wait>,
+    pub turns: BTreeMap<TaskId, WaitReason>,
     /// Whether the engine was told to stop.
     pub stopping: bool,
     /// The budget that keeps agents from starting.
@@ -111,7 +113,7 @@ pub struct Live {
     /// How far it says it is.
     pub progress: Option<u8>,
     /// What it used so far in this run.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// Bytes it wrote.
     pub bytes: u64,
     /// What it is at.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landfall_model::auto::{AutoEvent, Standing};
-use landfall_model::{EngineEvent, News, OwnLimits, State, Task, TaskId, TaskSpec, Wait};
+use landfall_model::{EngineEvent, News, State, Task, TaskId, TaskLimitOverrides, TaskSpec, WaitReason};
 
 use crate::ask::{AskError, LoopAsked, NewTask};
 use crate::core::{Core, Outside};
@@ -35,7 +35,7 @@ impl Core {
             self.edit(out, id, TaskSpec { flow: Some(flow), ..spec })?;
         }
         // Whoever cannot have other limits cannot go on: it is said before anything is changed.
-        let probe = News::SetLimits { limits: OwnLimits::default() };
+        let probe = News::SetLimits { limits: TaskLimitOverrides::default() };
         landfall_model::step(&self.task(id), &self.input(out, &probe))?;
         match &self.task(id).state {
             // Its objective was written meanwhile.
@@ -49,11 +49,11 @@ impl Core {
             State::Ready { .. } | State::Active { .. } | State::Waiting { .. } | State::Review { .. } => {}
         }
         let task = self.task(id);
-        if task.hold.is_some() || matches!(task.state, State::Waiting { wait: Wait::Pause, .. }) {
+        if task.hold.is_some() || matches!(task.state, State::Waiting { wait: WaitReason::Pause, .. }) {
             self.try_hear(out, id, &News::Release)?;
         }
         let task = self.task(id);
-        let limits = OwnLimits {
+        let limits = TaskLimitOverrides {
             iterations_max: Some(task.iterations_done().saturating_add(iterations_max)),
             task_ms: Some(task.counters.spent_ms.saturating_add(u64::from(minutes_max) * MINUTE_MS)),
             micro_usd: None,

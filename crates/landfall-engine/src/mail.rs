@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 
 use landfall_model::base_gate::BaseCheckResult;
-use landfall_model::{EngineEvent, News, QueueNews, TaskId, Touch};
+use landfall_model::{EngineEvent, News, PathPattern, QueueNews, TaskId};
 
 use crate::ask::{Answer, Ask};
 
@@ -14,7 +14,7 @@ pub(crate) enum Mail {
     /// News of the landing queue.
     Queue(Box<QueueNews>),
     /// Files that the work of a task touches, as seen in its workspace.
-    Observed(TaskId, Vec<Touch>),
+    Observed(TaskId, Vec<PathPattern>),
     /// What was being done about this task is left to the next run.
     CutShort(TaskId),
     /// A look into work under way is over.

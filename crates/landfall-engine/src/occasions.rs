@@ -1,12 +1,12 @@
 //! Which facts are occasions: for a hook of the person's, and for telling them something. One table for both, and the
 //! words they go by.
 
-use landfall_model::pilot::{PauseWhy, PilotEvent};
-use landfall_model::queue::{HoldWhy, QueueEvent};
+use landfall_model::pilot::{PauseReason, PilotEvent};
+use landfall_model::queue::{HoldReason, QueueEvent};
 use landfall_model::sprint::SprintEvent;
 use landfall_model::{
-    EndCode, EndKind, Ending, EngineEvent, Entry, Event, Fact, Opening, RunEnd, Status, StepResult, Target,
-    TaskId, Timestamp, Wait, Warning, World,
+    AttemptStart, EdgeTarget, EndCode, EndKind, Ending, EngineEvent, Event, Fact, JournalEntry, RunEnd,
+    Status, StepResult, TaskId, Timestamp, WaitReason, Warning, World,
 };
 
 /// When a hook is run.
@@ -212,7 +212,7 @@ pub struct Heard {
 
 /// What a fact is an occasion for; none for most.
 #[must_use]
-pub fn heard(entry: &Entry, world: &World) -> Option<Heard> {
+pub fn heard(entry: &JournalEntry, world: &World) -> Option<Heard> {
     let told = match &entry.fact {
         Fact::Task(id, event) => {
             let landed = world.get(*id).is_some_and(|task| task.landed.is_some());
@@ -264,16 +264,20 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
     use Occasion::{OnConflict, OnDiscovery, PostComplete, PostMerge, PreMerge, PreStart};
     match event {
         Event::Entered { opening, .. } => match opening {
-            Opening::Workspace | Opening::FreshWorkspace => Told::new(PreStart, None, "starts"),
-            Opening::Land => Told::new(PreMerge, None, "is about to land"),
-            Opening::Check | Opening::Report | Opening::Queue | Opening::Exchange | Opening::Recover => None,
+            AttemptStart::Workspace | AttemptStart::FreshWorkspace => Told::new(PreStart, None, "starts"),
+            AttemptStart::Land => Told::new(PreMerge, None, "is about to land"),
+            AttemptStart::Check
+            | AttemptStart::Report
+            | AttemptStart::Queue
+            | AttemptStart::Exchange
+            | AttemptStart::Recover => None,
         },
-        Event::Left { to: Target::Stop, step, result, .. } => {
+        Event::Left { to: EdgeTarget::Stop, step, result, .. } => {
             let told = Told::new(Occasion::OnEscalation, Topic::Escalation, "is blocked");
             because(told, format!("step `{step}` ended with `{}`", result.word()))
         }
         // Of work that landed, the landing is told.
-        Event::Left { to: Target::End, .. } if !landed => Told::new(None, Topic::Landed, "is done"),
+        Event::Left { to: EdgeTarget::End, .. } if !landed => Told::new(None, Topic::Landed, "is done"),
         Event::Left { result: StepResult::Pass, .. } => Told::new(PostComplete, None, "is done and verified"),
         Event::LandingBegan { report, .. } => {
             at_commit(Told::new(PreMerge, None, "is about to land"), &report.commit)
@@ -301,38 +305,38 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
     }
 }
 
-fn of_wait(wait: &Wait) -> Option<Told> {
+fn of_wait(wait: &WaitReason) -> Option<Told> {
     use Occasion::{OnEscalation, OnPause};
     match wait {
-        Wait::Question { text } => because(Told::new(OnEscalation, Topic::Question, "asks"), text),
-        Wait::Login { account, detail, .. } => {
+        WaitReason::Question { text } => because(Told::new(OnEscalation, Topic::Question, "asks"), text),
+        WaitReason::Login { account, detail, .. } => {
             let what = format!("waits for a login to `{account}`");
             because(Told::new(OnEscalation, Topic::Escalation, &what), detail)
         }
-        Wait::GateBroken { command, detail } => {
+        WaitReason::GateBroken { command, detail } => {
             let what = format!("waits: the check `{command}` cannot be trusted");
             because(Told::new(OnEscalation, Topic::Escalation, &what), detail)
         }
-        Wait::Budget { what, until: None } => {
+        WaitReason::Budget { what, until: None } => {
             because(Told::new(OnPause, Topic::Paused, "waits for a larger budget"), what)
         }
-        Wait::Conflict { files, .. } => {
+        WaitReason::Conflict { files, .. } => {
             let told = Told::new(OnEscalation, Topic::Escalation, "has a conflict that wants a person");
             because(told, files.join(", "))
         }
         // Whoever paused a task knows it.
-        Wait::Pause => Told::new(OnPause, None, "is paused"),
-        Wait::Disk { detail } => {
+        WaitReason::Pause => Told::new(OnPause, None, "is paused"),
+        WaitReason::Disk { detail } => {
             because(Told::new(OnPause, Topic::Paused, "waits for room on the disk"), detail)
         }
-        Wait::Dependency(_)
-        | Wait::Parts
-        | Wait::Blockers { .. }
-        | Wait::Slot
-        | Wait::Turn(_)
-        | Wait::Quota { .. }
-        | Wait::Budget { until: Some(_), .. }
-        | Wait::Backoff { .. } => None,
+        WaitReason::Dependency(_)
+        | WaitReason::Parts
+        | WaitReason::Blockers { .. }
+        | WaitReason::Slot
+        | WaitReason::Turn(_)
+        | WaitReason::Quota { .. }
+        | WaitReason::Budget { until: Some(_), .. }
+        | WaitReason::Backoff { .. } => None,
     }
 }
 
@@ -372,18 +376,18 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
             at_commit(because(told, reason), commit)
         }
         EngineEvent::Queue(QueueEvent::Held { why, reason, .. }) => match why {
-            HoldWhy::Person => Told::new(Occasion::OnPause, None, "the landing queue is paused"),
-            HoldWhy::Machine => {
+            HoldReason::Person => Told::new(Occasion::OnPause, None, "the landing queue is paused"),
+            HoldReason::Machine => {
                 because(Told::new(Occasion::OnError, None, "the landing queue waits"), reason)
             }
-            HoldWhy::Gate | HoldWhy::Runaway | HoldWhy::Rewritten | HoldWhy::Deleted => because(
+            HoldReason::Gate | HoldReason::Runaway | HoldReason::Rewritten | HoldReason::Deleted => because(
                 Told::new(Occasion::OnEscalation, Topic::Escalation, "the landing queue is held"),
                 reason,
             ),
         },
         EngineEvent::Pilot(PilotEvent::Paused { why, reason }) => match why {
-            PauseWhy::Person => because(Told::new(Occasion::OnPause, None, "the run is paused"), reason),
-            PauseWhy::Failures | PauseWhy::SprintError => {
+            PauseReason::Person => because(Told::new(Occasion::OnPause, None, "the run is paused"), reason),
+            PauseReason::Failures | PauseReason::SprintError => {
                 because(Told::new(Occasion::OnPause, Topic::Paused, "the run is paused"), reason)
             }
         },

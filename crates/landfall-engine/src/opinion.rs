@@ -2,9 +2,9 @@
 //! cannot be read is no opinion.
 
 use landfall_model::StepResult;
-use landfall_model::objective::{Item, Requirement, Split, Weight};
-use landfall_model::review::{Opinion, Said, Severity};
-use landfall_model::score::{Covered, Impact, Judgement, Scores};
+use landfall_model::objective::{ObjectiveItem, Requirement, Split, Weight};
+use landfall_model::review::{FindingSeverity, Opinion, Said};
+use landfall_model::score::{Covered, Judgement, RefinementImpact, Scores};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -63,7 +63,7 @@ fn cut(text: &str, max: usize) -> String {
 
 fn said(found: Found) -> Option<Said> {
     let word = found.severity.trim().to_ascii_lowercase();
-    let severity = Severity::ALL.into_iter().find(|severity| severity.word() == word)?;
+    let severity = FindingSeverity::ALL.into_iter().find(|severity| severity.word() == word)?;
     let place = match (found.file.trim(), found.line) {
         (file, Some(line)) if !file.is_empty() => format!("{}:{line}", cut(file, TITLE_CHARS_MAX)),
         (file, _) => cut(file, TITLE_CHARS_MAX),
@@ -206,7 +206,8 @@ fn judged(block: JudgementBlock) -> Option<Judgement> {
             why: cut(&it.why, DETAIL_CHARS_MAX),
         })
     };
-    let impact = |it: ImpactBlock| Some((it.n, Impact::from_word(&it.impact.trim().to_ascii_lowercase())?));
+    let impact =
+        |it: ImpactBlock| Some((it.n, RefinementImpact::from_word(&it.impact.trim().to_ascii_lowercase())?));
     Some(Judgement {
         scores,
         word,
@@ -258,7 +259,7 @@ pub(crate) fn split(words: &str) -> Option<Split> {
         let item = |it: ItemBlock| {
             let requirements = it.requirements.into_iter().map(requirement).collect::<Option<Vec<_>>>()?;
             let text = line(&it.text);
-            (!text.is_empty()).then_some(Item { text, requirements })
+            (!text.is_empty()).then_some(ObjectiveItem { text, requirements })
         };
         let replaces = block.items.iter().enumerate();
         let replaces = replaces.filter_map(|(place, it)| Some((place, it.replaces?))).collect();
@@ -288,7 +289,7 @@ mod tests {
         let opinion = read(words).expect("there is one");
         assert_eq!(opinion.resolved, ["F1"]);
         let [said] = opinion.findings.as_slice() else { panic!("one finding: {opinion:?}") };
-        assert_eq!((said.severity, said.place.as_str()), (Severity::Major, "a.rs:7"));
+        assert_eq!((said.severity, said.place.as_str()), (FindingSeverity::Major, "a.rs:7"));
         assert_eq!(said.id.as_deref(), Some("F2"));
     }
 

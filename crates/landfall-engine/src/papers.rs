@@ -12,7 +12,7 @@ use landfall_model::convergence::{Stage, share};
 use landfall_model::objective::{Objective, RefinementState};
 use landfall_model::plan::Outline;
 use landfall_model::score::{Dimension, points};
-use landfall_model::staged::{Judged, PLAN};
+use landfall_model::staged::{JudgeResult, PLAN};
 use landfall_model::{Digest, StepKind, Task};
 
 use crate::digests::digest;
@@ -166,7 +166,8 @@ pub fn stage_report(task: &Task, stage: &Stage) -> String {
         let (number, words) = (requirement.number, &requirement.text);
         text.push_str(&format!("- R{number}, covered {}: {words}\n", points(covered)));
     }
-    let judged: Vec<&Judged> = staged.judged.iter().filter(|it| it.stage == Some(stage.number)).collect();
+    let judged: Vec<&JudgeResult> =
+        staged.judged.iter().filter(|it| it.stage == Some(stage.number)).collect();
     let given_up = staged.exclusions.iter().filter(|it| it.stage == stage.number);
     let mut lines: Vec<String> =
         given_up.map(|it| format!("given up before: {} ({})", it.direction, it.reason)).collect();
@@ -280,7 +281,7 @@ fn summary(task: &Task) -> String {
 
 /// What a judge said, in a line.
 #[must_use]
-pub fn judged_line(judged: &Judged) -> String {
+pub fn judged_line(judged: &JudgeResult) -> String {
     let mut line = format!("{}: {}", judged.checkpoint.word(), judged.result.word());
     if let Some(composite) = judged.composite {
         line.push_str(&format!(", composite {}", points(composite / 1000)));

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use landfall_host::crash;
 use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, Signature};
 use landfall_host::sitter;
-use landfall_model::{Attempt, Effect, News, QueueEffect, Stop, Task};
+use landfall_model::{Attempt, Effect, News, QueueEffect, StopRequest, Task};
 
 use crate::active_work::Manner;
 use crate::agent_run::reads;
@@ -137,22 +137,26 @@ fn try_prepare(
 
 /// Ends the agent of an attempt. One that is only about to begin finds the stop on record: the launch looks before it
 /// starts a sitter, the follower once there is one. Asking twice is asking once.
-pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &Stop) {
+pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &StopRequest) {
     crash::point("effect.kill.before");
     // A loop of the agent's own is left between two steps, if nobody is in a hurry. The follower sees to it that it is.
     let manner = match stop {
-        Stop::Pause if task.strides() && !reads(task) => Manner::AfterStep,
-        Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt | Stop::Redirect | Stop::Block { .. } => {
-            Manner::Now
-        }
+        StopRequest::Pause if task.strides() && !reads(task) => Manner::AfterStep,
+        StopRequest::Pause
+        | StopRequest::Cancel { .. }
+        | StopRequest::Interrupt
+        | StopRequest::Redirect
+        | StopRequest::Block { .. } => Manner::Now,
     };
     let id = task.id;
     site.active.stop(id, attempt, manner);
     let prefix = format!("{id}-{attempt}-i");
     let how = match stop {
-        Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt | Stop::Redirect | Stop::Block { .. } => {
-            sitter::Stop::Gently
-        }
+        StopRequest::Pause
+        | StopRequest::Cancel { .. }
+        | StopRequest::Interrupt
+        | StopRequest::Redirect
+        | StopRequest::Block { .. } => sitter::Stop::Gently,
     };
     for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(&prefix) {

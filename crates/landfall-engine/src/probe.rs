@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use landfall_model::{Usage, Verdict};
+use landfall_model::{AgentUsage, Verdict};
 
 use crate::consult::{self, Ground, Question};
 use crate::folder::StateFolder;
@@ -40,7 +40,7 @@ pub struct Probed {
     /// The model it used.
     pub model: Option<String>,
     /// What it used.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// How long it took.
     pub took_ms: u64,
 }

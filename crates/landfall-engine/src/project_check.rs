@@ -12,7 +12,7 @@ use landfall_host::disk::remove_tree;
 use landfall_host::git::{GitError, Ignored, Lane, Oid, Signature, Store};
 use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_host::sitter::{self, Cause, Found, Spec};
-use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
+use landfall_model::gate::{CheckOutcome, CommandResult, GateReport, Seen, count_tests, weigh};
 use landfall_model::{Commit, Tree};
 use thiserror::Error;
 
@@ -267,7 +267,7 @@ impl OneCheck<'_> {
         let seen = Seen { exit, timed_out, tests, is_denied: false };
         let outcome = weigh(&seen, None, None);
         let denied = match outcome {
-            Outcome::Pass => Vec::new(),
+            CheckOutcome::Pass => Vec::new(),
             _ => confine::denials(spec.sandbox.as_ref(), &spec.env, &format!("{out}\n{err}")),
         };
         Ok(CommandResult {
@@ -275,12 +275,12 @@ impl OneCheck<'_> {
             command: self.command.run.clone(),
             required: self.command.required,
             // The settings are to blame, not the commit.
-            outcome: if denied.is_empty() { outcome } else { Outcome::Broken },
+            outcome: if denied.is_empty() { outcome } else { CheckOutcome::Broken },
             exit,
             took_ms,
             limit_ms: spec.deadline_ms,
             tests,
-            excerpt: if outcome == Outcome::Pass { String::new() } else { excerpt(&out, &err) },
+            excerpt: if outcome == CheckOutcome::Pass { String::new() } else { excerpt(&out, &err) },
             caps: self.command.caps,
             denied,
             copied_from_base: false,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use landfall_host::git::{BranchName, Git, Repo};
 use landfall_model::proposal::{self, Known, Mended, Plan, Problem};
-use landfall_model::{Budget, BudgetUse as _, Scope, Spending, Timestamp, Usage, Verdict};
+use landfall_model::{AgentUsage, Budget, BudgetScope, BudgetUse as _, Spending, Timestamp, Verdict};
 use thiserror::Error;
 
 use crate::consult::{self, Ground, Question, Reply};
@@ -65,7 +65,7 @@ pub struct Effort {
     /// How often the agent was asked.
     pub rounds: u32,
     /// What it used.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// How long it took.
     pub took_ms: u64,
     /// The model it used.
@@ -85,7 +85,7 @@ pub enum RoundNews {
     /// It answered, or failed to.
     Answered {
         /// What it used.
-        usage: Usage,
+        usage: AgentUsage,
         /// How long it took.
         took_ms: u64,
     },
@@ -138,7 +138,7 @@ pub enum ProposeError {
     #[error("the budget of the {} is used up: {what}", scope.word())]
     OverBudget {
         /// Whose.
-        scope: Scope,
+        scope: BudgetScope,
         /// How much of how much.
         what: String,
     },
@@ -233,10 +233,10 @@ fn question<'a>(
     let settings = asked.settings;
     let so_far = Spending { usage: effort.usage, time_ms: effort.took_ms };
     // A proposal is as one attempt at one task.
-    let budgets: Vec<(Scope, Budget, Spending)> = vec![
-        (Scope::Attempt, settings.attempt_budget, so_far),
-        (Scope::Task, settings.task_budget, so_far),
-        (Scope::Day, settings.purse.day, asked.today.plus(so_far)),
+    let budgets: Vec<(BudgetScope, Budget, Spending)> = vec![
+        (BudgetScope::Attempt, settings.attempt_budget, so_far),
+        (BudgetScope::Task, settings.task_budget, so_far),
+        (BudgetScope::Day, settings.purse.day, asked.today.plus(so_far)),
     ];
     for (scope, budget, spent) in &budgets {
         if let Some(what) = budget.used_up(*spent) {

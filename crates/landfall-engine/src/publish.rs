@@ -16,7 +16,7 @@ use landfall_host::git::{
 };
 use landfall_host::wait;
 use landfall_model::issue::refused_rest_ms;
-use landfall_model::{EngineEvent, Mover};
+use landfall_model::{BaseMover, EngineEvent};
 
 use self::carry::Carried;
 use crate::engine_context::EngineContext;
@@ -351,7 +351,7 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, Gi
     crash::point("rebuild.swap.before");
     site.base.trust(&ids::commit(&merged));
     match site.store.set_base(&merged, Some(ours))? {
-        Cas::Moved => land::tell_moved(site, Some(ours), &merged, Mover::Rebuild),
+        Cas::Moved => land::tell_moved(site, Some(ours), &merged, BaseMover::Rebuild),
         Cas::Lost { .. } => {} // a landing came first: look again
     }
     Ok(Rebuilt::Moved)

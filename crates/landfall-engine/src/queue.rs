@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use landfall_host::crash;
 use landfall_host::git::{self, Cas, GitError, LandingClaim, Merge, Oid, Signature};
-use landfall_model::queue::{LeftOut, Member, Prefix};
+use landfall_model::queue::{BatchMember, BatchPrefix, LeftOut};
 use landfall_model::{BatchId, Candidate, Commit, QueueNews, Task, TaskId, Tree};
 
 use crate::commit_message::{headline, issue_trailers};
@@ -24,7 +24,7 @@ pub(crate) fn build(
     tasks: &[Arc<Task>],
     batch: BatchId,
     on: Option<Commit>,
-    members: &[Member],
+    members: &[BatchMember],
 ) {
     let news = match try_build(site, tasks, batch, on, members) {
         Ok(news) => news,
@@ -38,7 +38,7 @@ fn try_build(
     tasks: &[Arc<Task>],
     batch: BatchId,
     on: Option<Commit>,
-    members: &[Member],
+    members: &[BatchMember],
 ) -> Result<QueueNews, GitError> {
     let base = match &on {
         Some(on) => ids::oid(on),
@@ -48,7 +48,7 @@ fn try_build(
         }
     };
     let mut left_out: Vec<(TaskId, LeftOut)> = Vec::new();
-    let mut work: Vec<(&Member, Oid)> = Vec::new();
+    let mut work: Vec<(&BatchMember, Oid)> = Vec::new();
     for member in members {
         let task = tasks.iter().find(|task| task.id == member.task);
         match task.and_then(|task| task.landing.as_ref()) {
@@ -91,7 +91,7 @@ fn try_build(
     let trial = site.store.merge_batch(&base, &heads, &|_| "Trial\n".to_owned(), &by)?;
     let fits: Vec<usize> = trial.prefixes.last().map(|prefix| prefix.heads.clone()).unwrap_or_default();
     let message = |count: usize| {
-        let within: Vec<&Member> = fits[..count].iter().map(|place| work[*place].0).collect();
+        let within: Vec<&BatchMember> = fits[..count].iter().map(|place| work[*place].0).collect();
         message(batch, &within, &title, &issue)
     };
     let fitting: Vec<Oid> = fits.iter().map(|place| heads[*place].clone()).collect();
@@ -108,7 +108,7 @@ fn try_build(
         ));
     }
     crash::point("queue.build.after");
-    let prefix = |prefix: &git::Prefix| Prefix {
+    let prefix = |prefix: &git::Prefix| BatchPrefix {
         commit: ids::commit(&prefix.commit),
         tree: Tree::new(prefix.tree.as_str()),
     };
@@ -144,7 +144,7 @@ fn left_out_why(
 
 fn message(
     batch: BatchId,
-    within: &[&Member],
+    within: &[&BatchMember],
     title: &dyn Fn(TaskId) -> String,
     issue: &dyn Fn(TaskId) -> String,
 ) -> String {
@@ -191,7 +191,7 @@ pub(crate) fn check(
     count: usize,
     base: &Commit,
     heads: &[Commit],
-    prefix: &Prefix,
+    prefix: &BatchPrefix,
 ) {
     let head = heads.last().expect("a beginning has somebody in it");
     let name = format!("{batch}-{count}");
@@ -217,8 +217,8 @@ pub(crate) fn land(
     tasks: &[Arc<Task>],
     batch: BatchId,
     base: &Commit,
-    members: &[Member],
-    prefix: &Prefix,
+    members: &[BatchMember],
+    prefix: &BatchPrefix,
 ) {
     let news = match try_land(site, tasks, batch, base, members, prefix) {
         Ok(news) => news,
@@ -232,8 +232,8 @@ fn try_land(
     tasks: &[Arc<Task>],
     batch: BatchId,
     base: &Commit,
-    members: &[Member],
-    prefix: &Prefix,
+    members: &[BatchMember],
+    prefix: &BatchPrefix,
 ) -> Result<QueueNews, GitError> {
     let _landing = site.landing.hold();
     let (new, old) = (ids::oid(&prefix.commit), ids::oid(base));

@@ -11,7 +11,7 @@ use landfall_host::git::{
     Workspace,
 };
 use landfall_model::TaskId;
-use landfall_model::recovery::{Hints, Op, restored};
+use landfall_model::recovery::{Hints, RecoveryOp, restored};
 use landfall_trackers::tracker::{
     BranchName, CommitSha, IssueNumber, IssueState, Label, Marker, NewPullRequest, PHASE_FAMILY, PrNumber,
     PullRequest, Thread, Title, Tracker, TrackerError, unmarked,
@@ -100,7 +100,7 @@ pub enum OpsError {
 ///
 /// # Errors
 /// When something has changed, or one did not work out.
-pub fn perform(ground: &Ground<'_>, ops: &[Op]) -> Result<Did, OpsError> {
+pub fn perform(ground: &Ground<'_>, ops: &[RecoveryOp]) -> Result<Did, OpsError> {
     ground.still_holds().map_err(OpsError::Changed)?;
     let mut hands = Hands { ground, head: ground.head.clone(), pr: None };
     let mut lines = Vec::new();
@@ -157,19 +157,19 @@ struct Hands<'a> {
 }
 
 impl Hands<'_> {
-    fn perform(&mut self, op: &Op) -> Result<String, String> {
+    fn perform(&mut self, op: &RecoveryOp) -> Result<String, String> {
         match op {
-            Op::CommitLeftovers => self.commit_leftovers(),
-            Op::AmendSignOff => self.amend_sign_off(),
-            Op::RebaseOntoBase => self.rebase_onto_base(),
-            Op::MergeBase => self.merge_base(),
-            Op::PushBranch => self.push_branch(),
-            Op::OpenPr => self.open_pr(),
-            Op::Comment { text } => self.comment(text),
-            Op::SetPhaseLabel { phase } => self.set_phase(*phase),
-            Op::RerunChecks => self.rerun_checks(),
-            Op::MarkReview => self.mark_review(),
-            Op::RunCheck { name } => {
+            RecoveryOp::CommitLeftovers => self.commit_leftovers(),
+            RecoveryOp::AmendSignOff => self.amend_sign_off(),
+            RecoveryOp::RebaseOntoBase => self.rebase_onto_base(),
+            RecoveryOp::MergeBase => self.merge_base(),
+            RecoveryOp::PushBranch => self.push_branch(),
+            RecoveryOp::OpenPr => self.open_pr(),
+            RecoveryOp::Comment { text } => self.comment(text),
+            RecoveryOp::SetPhaseLabel { phase } => self.set_phase(*phase),
+            RecoveryOp::RerunChecks => self.rerun_checks(),
+            RecoveryOp::MarkReview => self.mark_review(),
+            RecoveryOp::RunCheck { name } => {
                 (self.ground.run_check)(name, &self.head)?;
                 Ok(format!("check `{name}` passes"))
             }
@@ -344,7 +344,7 @@ impl Hands<'_> {
         Ok(format!("said so under {}", self.ground.issue))
     }
 
-    fn set_phase(&mut self, phase: landfall_model::issue::Phase) -> Result<String, String> {
+    fn set_phase(&mut self, phase: landfall_model::issue::IssuePhase) -> Result<String, String> {
         let found = restored((self.ground.hints)()?);
         if found != phase {
             return Err(format!("its work says `{}`, not `{}`", found.word(), phase.word()));

@@ -5,12 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landfall_host::git::{CollectOptions, LostHead, Merge, Oid, Signature, Workspace};
-use landfall_model::issue::{Ci, Point, Reconciled, Seen, SeenPrState, completion, is_of_round};
-use landfall_model::recovery::{
-    self, Agent, Climbed, Due, Hints, Known, Op, PlanAction, Recovery, Symptoms, base_moved, brought_about,
-    point,
+use landfall_model::issue::{
+    CiStatus, IssueSnapshot, Point, PullRequestState, Reconciled, completion, is_of_round,
 };
-use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Recovered, Scope, Spending, StepKind, Task};
+use landfall_model::recovery::{
+    self, Agent, Climbed, Due, Hints, Known, PlanAction, Recovery, RecoveryOp, Symptoms, base_moved,
+    brought_about, point,
+};
+use landfall_model::{
+    AgentExit, Attempt, BudgetScope, EndedRun, Evidence, News, Recovered, Spending, StepKind, Task,
+};
 use landfall_trackers::tracker::BranchName;
 use serde_json::json;
 
@@ -39,7 +43,7 @@ pub(crate) fn climbed(site: &HostContext, task: &Task, run: EndedRun) -> EndedRu
     let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
     let log = log_of(&dir);
     let changed =
-        run.exit == Exit::Code(0) && !run.evidence.committed() && !reads(task) && is_changed(site, task);
+        run.exit == AgentExit::Code(0) && !run.evidence.committed() && !reads(task) && is_changed(site, task);
     let climbed = recovery::look(&site.catalogue, Agent::Free, task, &run, &log, changed);
     EndedRun { climbed, ..run }
 }
@@ -80,7 +84,7 @@ fn moved_base(site: &EngineContext, task: &Task) -> Option<Known> {
 }
 
 /// What is done about what the checks of the forge came to.
-pub(crate) fn checked(site: &HostContext, task: &Task, ci: &Ci) -> Option<Climbed> {
+pub(crate) fn checked(site: &HostContext, task: &Task, ci: &CiStatus) -> Option<Climbed> {
     recovery::checked(&site.catalogue, task, ci, site.now())
 }
 
@@ -166,8 +170,8 @@ fn ask(
             tried: &tried,
         },
         budgets: vec![
-            (Scope::Task, task.limits.task_budget, spent),
-            (Scope::Day, site.settings.purse.day, today),
+            (BudgetScope::Task, task.limits.task_budget, spent),
+            (BudgetScope::Day, site.settings.purse.day, today),
         ],
         is_stopped: &is_stopped,
     };
@@ -181,7 +185,7 @@ fn ask(
 }
 
 /// What can be seen of a phase, as `landfall issue reconcile` shows it.
-fn reconciliation(point: Point, seen: &Seen) -> String {
+fn reconciliation(point: Point, seen: &IssueSnapshot) -> String {
     let Reconciled { matches, diagnosis } = completion(point, seen);
     let pr = seen.pr.as_ref();
     let snapshot = json!({
@@ -217,7 +221,7 @@ fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms
     };
     let matches = brought_about(task, step, &evidence, false);
     let took_ms = open.took_ms.unwrap_or_default();
-    let mut symptoms = Symptoms::of(phase, &Exit::Lost, took_ms, &open.tail, matches);
+    let mut symptoms = Symptoms::of(phase, &AgentExit::Lost, took_ms, &open.tail, matches);
     symptoms.exit = open.exit;
     symptoms.facts.remove(&Known::Vanished);
     symptoms.facts.extend(&open.known);
@@ -232,7 +236,7 @@ fn perform(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
-    ops: &[Op],
+    ops: &[RecoveryOp],
 ) -> Result<Recovered, String> {
     let at = exchange::desk(site, task).map_err(|trouble| trouble.to_string())?;
     let workspace = site.pool.existing(&task.id.to_string());
@@ -247,7 +251,7 @@ fn perform(
         let seen = exchange::look(site, task, &at).map_err(|trouble| trouble.to_string())?;
         let base = land::base(site).map_err(|error| error.full())?;
         let commit = !site.store.is_ancestor(&head, &base).map_err(|error| error.full())?;
-        let pr = seen.pr.as_ref().filter(|pr| pr.state == SeenPrState::Open);
+        let pr = seen.pr.as_ref().filter(|pr| pr.state == PullRequestState::Open);
         Ok(Hints {
             spec: seen.spec_file.is_some(),
             changes: false,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landfall_host::git::{InFlight, Trial, Workspace};
-use landfall_model::{TaskId, Touch};
+use landfall_model::{PathPattern, TaskId};
 
 use crate::effect_thread::go;
 use crate::engine_context::EngineContext;
@@ -73,7 +73,7 @@ fn look(site: &Arc<EngineContext>, tasks: &[TaskId]) {
         let Ok(paths) = site.store.changed_paths(&workspace) else { continue };
         let paths: BTreeSet<String> =
             paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
-        let touches = paths.iter().filter_map(|path| Touch::file(path).ok()).collect();
+        let touches = paths.iter().filter_map(|path| PathPattern::file(path).ok()).collect();
         let _ = site.mail.send(Mail::Observed(*task, touches)); // the engine has left
         seen.push((*task, workspace, paths));
     }

@@ -13,8 +13,8 @@ use landfall_model::gaming::{
     MutationMode, MutationOutcome, MutationRun, MutationTrial, ProtectedInput, Restore, TestEvidence,
     base_test_run,
 };
-use landfall_model::gate::{GateReport, Outcome, weigh};
-use landfall_model::{Commit, Concern, ConcernCode, Digest, Task};
+use landfall_model::gate::{CheckOutcome, GateReport, weigh};
+use landfall_model::{ChangeConcern, Commit, ConcernCode, Digest, Task};
 
 use crate::digests::digest;
 use crate::engine_context::EngineContext;
@@ -45,7 +45,7 @@ pub(crate) fn collect(
     name: &str,
     base: &Oid,
     report: &GateReport,
-) -> Result<Option<(Vec<Concern>, TestEvidence)>, GitError> {
+) -> Result<Option<(Vec<ChangeConcern>, TestEvidence)>, GitError> {
     let merged = ids::oid(&report.commit);
     let section = verify_section(site, base)?.unwrap_or_else(|_| site.settings.verify.clone());
     let CheckInputs { mut inputs, sources_tests } = check_inputs(site, base, &section)?;
@@ -93,7 +93,7 @@ pub(crate) fn collect(
     let mut concerns = gaming::concerns(&files, &inputs, report.tests(), on_base, base_tests);
     if is_cut {
         let detail = "perhaps: the change is too large to look through".to_owned();
-        concerns.push(Concern { code: ConcernCode::TestRemoved, detail });
+        concerns.push(ChangeConcern { code: ConcernCode::TestRemoved, detail });
     }
     concerns.extend(of_base);
     Ok(Some((concerns, evidence)))
@@ -237,7 +237,7 @@ struct BaseTests<'a> {
     raw: &'a BTreeMap<String, &'a ChangedPath>,
 }
 
-type BaseCommandsEnd = (Outcome, Vec<String>, Option<u64>, u64);
+type BaseCommandsEnd = (CheckOutcome, Vec<String>, Option<u64>, u64);
 
 enum BaseTestsEnd {
     NoneChanged,
@@ -296,7 +296,7 @@ impl BaseTests<'_> {
             merged: &commit,
             config: &self.report.config,
         };
-        let mut worst = Outcome::Pass;
+        let mut worst = CheckOutcome::Pass;
         let mut took_ms = 0;
         let told = |command: &VerifyCommand| {
             let report = self.report.commands.iter().find(|report| report.name == command.name);
@@ -310,7 +310,7 @@ impl BaseTests<'_> {
                 return Ok(None);
             };
             took_ms += first.took_ms;
-            if !command.required || weigh(&first.seen, None, None) == Outcome::Pass {
+            if !command.required || weigh(&first.seen, None, None) == CheckOutcome::Pass {
                 continue;
             }
             // What fails by chance is no reason to ask a person.
@@ -321,9 +321,14 @@ impl BaseTests<'_> {
                 continue; // it is not about tests: new code without its own tests, perhaps
             }
             match weigh(&first.seen, Some(&again.seen), None) {
-                Outcome::Pass | Outcome::Flaky => worst = Outcome::Flaky,
-                Outcome::Broken if weigh(&again.seen, None, None) == Outcome::Pass => worst = Outcome::Flaky,
-                outcome @ (Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken) => {
+                CheckOutcome::Pass | CheckOutcome::Flaky => worst = CheckOutcome::Flaky,
+                CheckOutcome::Broken if weigh(&again.seen, None, None) == CheckOutcome::Pass => {
+                    worst = CheckOutcome::Flaky
+                }
+                outcome @ (CheckOutcome::PreExisting
+                | CheckOutcome::Fail
+                | CheckOutcome::Timeout
+                | CheckOutcome::Broken) => {
                     return Ok(Some((outcome, again.failing, again.seen.tests, took_ms)));
                 }
             }

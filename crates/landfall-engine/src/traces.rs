@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landfall_model::{
-    Attempt, EndKind, EngineEvent, Entry, Event, Fact, RunId, TaskId, Timestamp, Verdict, World,
+    Attempt, EndKind, EngineEvent, Event, Fact, JournalEntry, RunId, TaskId, Timestamp, Verdict, World,
 };
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ impl Traces {
     }
 
     /// Hears facts that are in the journal. Returns at once.
-    pub fn hear(&self, entries: &[Entry], world: &World) {
+    pub fn hear(&self, entries: &[JournalEntry], world: &World) {
         let Some(line) = &self.line else { return };
         for note in entries.iter().filter_map(|entry| note(entry, world)) {
             if line.try_send(note).is_err() {
@@ -149,7 +149,7 @@ enum What {
     },
 }
 
-fn note(entry: &Entry, world: &World) -> Option<Note> {
+fn note(entry: &JournalEntry, world: &World) -> Option<Note> {
     let what = match &entry.fact {
         Fact::Engine(EngineEvent::RunStarted { run, slots, .. }) => {
             What::RunBegan { run: *run, slots: *slots }

@@ -2,7 +2,7 @@
 
 words! {
     /// How much an annotation matters.
-    pub enum Impact {
+    pub enum AnnotationImpact {
         /// Nothing changes.
         None = "none",
         /// Words change, and nothing that anyone follows.

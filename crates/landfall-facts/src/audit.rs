@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How large a change is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Extent {
+pub struct ChangeSize {
     /// Files changed.
     pub files: u32,
     /// Lines changed.

@@ -22,7 +22,7 @@ pub struct Budget {
 
 words! {
     /// What is bounded.
-    pub enum Scope {
+    pub enum BudgetScope {
         /// One try of a step.
         Attempt = "attempt",
         /// One task.

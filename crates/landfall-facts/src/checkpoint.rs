@@ -6,7 +6,7 @@ use crate::Commit;
 
 words! {
     /// Why a checkpoint was made.
-    pub enum CheckpointWhy {
+    pub enum CheckpointReason {
         /// Several tasks landed since the last one.
         Landings = "landings",
         /// A sprint was about to begin.
@@ -29,7 +29,7 @@ pub enum CheckpointEvent {
         /// Of this base.
         commit: Commit,
         /// Because.
-        why: CheckpointWhy,
+        why: CheckpointReason,
     },
     /// One is no longer kept.
     #[serde(rename = "checkpoint-dropped")]

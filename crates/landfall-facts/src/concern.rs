@@ -15,7 +15,7 @@ pub struct Feedback {
 
 /// Something about a change that wants a person's eye.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Concern {
+pub struct ChangeConcern {
     /// What it is.
     pub code: ConcernCode,
     /// Where.
@@ -50,7 +50,7 @@ words! {
     }
 }
 
-impl fmt::Display for Concern {
+impl fmt::Display for ChangeConcern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.code {
             ConcernCode::ProtectedPath => "changes a protected path",

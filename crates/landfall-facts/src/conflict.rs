@@ -3,7 +3,7 @@
 words! {
     /// What happens when no person resolved a conflict in time.
     #[derive(Default)]
-    pub enum Overdue {
+    pub enum ConflictTimeoutAction {
         /// The task stops as blocked; it can be taken up again.
         #[default]
         Defer = "defer",
@@ -16,7 +16,7 @@ words! {
     }
 }
 
-impl Overdue {
+impl ConflictTimeoutAction {
     /// What a person reads that will happen.
     #[must_use]
     pub fn sentence(self) -> &'static str {

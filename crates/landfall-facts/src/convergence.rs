@@ -30,7 +30,7 @@ pub struct Exclusion {
 
 words! {
     /// What a stage came to.
-    pub enum Progress {
+    pub enum StageProgress {
         /// The objective is met.
         Satisfied = "satisfied",
         /// It is closer: another stage.

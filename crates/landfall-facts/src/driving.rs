@@ -7,13 +7,13 @@ use crate::Digest;
 
 /// Who works on a task, and how. Settled when it is granted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Driving {
+pub struct AgentAssignment {
     /// The profile.
     pub profile: String,
     /// The account it works on: what is used up or logged out together.
     pub account: String,
     /// The style.
-    pub style: Style,
+    pub style: AgentDriveStyle,
 }
 
 words! {
@@ -45,7 +45,7 @@ words! {
 words! {
     /// How an agent is driven from one run to the next.
     #[derive(Default)]
-    pub enum Style {
+    pub enum AgentDriveStyle {
         /// Every run is a new process without a memory of its own.
         #[default]
         Fresh = "fresh",
@@ -58,7 +58,7 @@ words! {
     }
 }
 
-impl Style {
+impl AgentDriveStyle {
     /// Whether one run is a whole loop of steps, told by files.
     #[must_use]
     pub fn strides(self) -> bool {
@@ -71,14 +71,14 @@ impl Style {
 
 /// How full a context window is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Context {
+pub struct ContextUsage {
     /// Tokens in it.
     pub used: u64,
     /// Tokens it can hold.
     pub size: u64,
 }
 
-impl Context {
+impl ContextUsage {
     /// In per cent; more than full is full.
     #[must_use]
     pub fn percent(self) -> u32 {
@@ -89,7 +89,7 @@ impl Context {
 
 /// What a run of the agent begins with.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Talk {
+pub enum SessionStart {
     /// With nothing but its prompt.
     #[default]
     #[serde(rename = "new")]
@@ -107,7 +107,7 @@ pub enum Talk {
 /// What a run left behind besides its work.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Traces {
+pub struct AgentRunTraces {
     /// The session that can be gone on with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -116,7 +116,7 @@ pub struct Traces {
     pub model: Option<String>,
     /// How full its context was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<Context>,
+    pub context: Option<ContextUsage>,
     /// What its last words come to: three times the same is a loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<Digest>,
@@ -134,7 +134,7 @@ pub struct Traces {
     pub quiet_ms: u64,
 }
 
-impl Talk {
+impl SessionStart {
     /// Whether it begins a new session.
     #[must_use]
     pub fn is_new(&self) -> bool {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why an attempt is to end early, and what follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stop {
+pub enum StopRequest {
     /// A person stopped it; it waits until they want it again.
     #[serde(rename = "pause")]
     Pause,

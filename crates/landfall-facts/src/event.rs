@@ -7,25 +7,27 @@ use std::sync::Arc;
 
 use crate::account::AccountState;
 use crate::auto::AutoEvent;
-use crate::budget::Scope;
+use crate::budget::BudgetScope;
 use crate::checkpoint::CheckpointEvent;
-use crate::driving::{Driving, Talk, Traces};
+use crate::driving::{AgentAssignment, AgentRunTraces, SessionStart};
 use crate::evidence::TestEvidence;
-use crate::flow::{Flow, Target};
+use crate::flow::{EdgeTarget, Flow};
 use crate::gate::GateReport;
-use crate::haul::HaulEvent;
+use crate::haul::IssueBatchEvent;
 use crate::issue::IssueEvent;
-use crate::parting::Parting;
+use crate::parting::YieldReason;
 use crate::pilot::PilotEvent;
 use crate::queue::{BatchId, QueueEvent};
 use crate::recovery::RecoveryEvent;
 use crate::review::Finding;
-use crate::signal::Usage;
+use crate::signal::AgentUsage;
 use crate::sprint::{ReviewDecision, SprintEvent};
 use crate::staged::StagedEvent;
 use crate::verdict::Verdict;
-use crate::{Attempt, Commit, Digest, RunId, StepName, Stride, TaskId, TaskSpec, Timestamp, Tree, Wait};
-use crate::{Concern, Ending, Feedback, OwnLimits, Stop, TaskLimits};
+use crate::{
+    Attempt, Commit, Digest, LoopStep, RunId, StepName, TaskId, TaskSpec, Timestamp, Tree, WaitReason,
+};
+use crate::{ChangeConcern, Ending, Feedback, StopRequest, TaskLimitOverrides, TaskLimits};
 
 /// One fact about one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,7 +60,7 @@ pub enum Event {
         limits: TaskLimits,
         /// Who works on it, and how.
         #[serde(default)]
-        driving: Driving,
+        driving: AgentAssignment,
     },
     /// A try of a step began.
     #[serde(rename = "entered")]
@@ -70,7 +72,7 @@ pub enum Event {
         /// In this run.
         run: RunId,
         /// Beginning with this.
-        opening: Opening,
+        opening: AttemptStart,
     },
     /// Its workspace stands.
     #[serde(rename = "workspace-made")]
@@ -89,7 +91,7 @@ pub enum Event {
         iteration: u32,
         /// What it begins with.
         #[serde(default, skip_serializing_if = "Talk::is_new")]
-        talk: Talk,
+        talk: SessionStart,
     },
     /// A run of the agent ended.
     #[serde(rename = "iteration-ended")]
@@ -99,19 +101,19 @@ pub enum Event {
         /// Which one.
         iteration: u32,
         /// How the process ended.
-        exit: Exit,
+        exit: AgentExit,
         /// What we make of it.
         verdict: Verdict,
         /// How long it took.
         took_ms: u64,
         /// What it used.
-        usage: Usage,
+        usage: AgentUsage,
         /// Where its branch stood afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<Commit>,
         /// What else it left.
         #[serde(default)]
-        traces: Traces,
+        traces: AgentRunTraces,
     },
     /// Something a person should know, which changes nothing.
     #[serde(rename = "warned", with = "warning")]
@@ -165,7 +167,7 @@ pub enum Event {
         /// With this result.
         result: StepResult,
         /// To there.
-        to: Target,
+        to: EdgeTarget,
         /// What the next attempt should know.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         feedback: Option<Feedback>,
@@ -176,7 +178,7 @@ pub enum Event {
         /// The attempt that ended.
         attempt: Attempt,
         /// Why.
-        why: Parting,
+        why: YieldReason,
         /// What the next attempt should know.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         feedback: Option<Feedback>,
@@ -186,7 +188,7 @@ pub enum Event {
     Waited {
         /// For this.
         #[serde(serialize_with = "without_turn")]
-        wait: Wait,
+        wait: WaitReason,
         /// The step to go on with.
         then: StepName,
     },
@@ -201,7 +203,7 @@ pub enum Event {
     #[serde(rename = "review-wanted")]
     ReviewWanted {
         /// Because of these.
-        concerns: Vec<Concern>,
+        concerns: Vec<ChangeConcern>,
         /// The step to go on with.
         then: StepName,
     },
@@ -265,7 +267,7 @@ pub enum Event {
         /// In this attempt.
         attempt: Attempt,
         /// This one.
-        stride: Stride,
+        stride: LoopStep,
     },
     /// The running agent waits for its account: this is no working time.
     #[serde(rename = "account-wait-began")]
@@ -329,7 +331,7 @@ pub enum Event {
     #[serde(rename = "stop-asked")]
     StopAsked {
         /// How, and what follows.
-        stop: Stop,
+        stop: StopRequest,
     },
     /// It ended.
     #[serde(rename = "ended")]
@@ -377,7 +379,7 @@ pub enum Event {
     )]
     LimitsSet {
         /// These; what is not named stays as it is.
-        limits: OwnLimits,
+        limits: TaskLimitOverrides,
     },
     /// Something about its plan, its objective or its stages.
     #[serde(rename = "staged", skip_deserializing)]
@@ -407,7 +409,7 @@ pub enum Event {
 
 words! {
     /// What an attempt begins with.
-    pub enum Opening {
+    pub enum AttemptStart {
         /// With its workspace, as it stands.
         Workspace = "workspace",
         /// With a new workspace; what stands is kept under a ref.
@@ -429,7 +431,7 @@ words! {
 
 /// How an agent's process ended, as far as we know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Exit {
+pub enum AgentExit {
     /// With this code.
     #[serde(rename = "code")]
     Code(i32),
@@ -449,7 +451,7 @@ pub enum Exit {
     #[serde(rename = "over-budget")]
     OverBudget {
         /// Whose.
-        scope: Scope,
+        scope: BudgetScope,
         /// How much of how much.
         what: String,
     },
@@ -616,7 +618,7 @@ pub enum Fact {
 
 /// A fact and its moment: what the journal keeps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// When, by the wall clock. For people; order comes from the journal's sequence.
     pub at: Timestamp,
     /// What.
@@ -660,7 +662,7 @@ pub enum EngineEvent {
         /// It is here.
         to: Commit,
         /// By this.
-        by: Mover,
+        by: BaseMover,
     },
     /// The person's repository has the base.
     #[serde(rename = "published")]
@@ -718,7 +720,7 @@ pub enum EngineEvent {
         /// By this profile.
         profile: String,
         /// What it used.
-        usage: Usage,
+        usage: AgentUsage,
         /// How long it took.
         took_ms: u64,
     },
@@ -727,7 +729,7 @@ pub enum EngineEvent {
     Auto(AutoEvent),
     /// Something about issues that were asked for together.
     #[serde(rename = "haul", skip_deserializing)]
-    Haul(HaulEvent),
+    Haul(IssueBatchEvent),
 }
 
 words! {
@@ -754,7 +756,7 @@ words! {
 
 /// Who moved the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Mover {
+pub enum BaseMover {
     /// The landing of this task, alone or with others.
     #[serde(rename = "landing")]
     Landing(TaskId),
@@ -809,9 +811,9 @@ mod warning {
 }
 
 /// Which slot a task waits for follows from the tasks at work, so a fact says only that it waits for one.
-fn without_turn<S: Serializer>(wait: &Wait, serializer: S) -> Result<S::Ok, S::Error> {
+fn without_turn<S: Serializer>(wait: &WaitReason, serializer: S) -> Result<S::Ok, S::Error> {
     match wait {
-        Wait::Turn(_) => Wait::Slot.serialize(serializer),
+        WaitReason::Turn(_) => WaitReason::Slot.serialize(serializer),
         wait => wait.serialize(serializer),
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use std::fmt;
 
-use crate::gate::Outcome;
+use crate::gate::CheckOutcome;
 
 /// What verification knows of the tests besides that they passed. The certificate shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ pub struct BaseTestRun {
     /// The files that were put back.
     pub files: Vec<String>,
     /// What it came to.
-    pub outcome: Outcome,
+    pub outcome: CheckOutcome,
     /// The tests that fail, or could not be run, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
@@ -148,9 +148,9 @@ impl BaseTestRun {
     #[must_use]
     pub fn summary(&self) -> String {
         let how = match self.outcome {
-            Outcome::Timeout => ", which did not end in time",
-            Outcome::Broken => ", which could not run",
-            Outcome::Pass | Outcome::Flaky | Outcome::PreExisting | Outcome::Fail => "",
+            CheckOutcome::Timeout => ", which did not end in time",
+            CheckOutcome::Broken => ", which could not run",
+            CheckOutcome::Pass | CheckOutcome::Flaky | CheckOutcome::PreExisting | CheckOutcome::Fail => "",
         };
         let failing = self.failing.join(", ");
         match self.files.as_slice() {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::score::Checkpoint;
-use crate::{StepName, StepResult, Style};
+use crate::score::GatePoint;
+use crate::{AgentDriveStyle, StepName, StepResult};
 
 /// A graph of steps with one entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,14 +26,14 @@ pub struct Flow {
     pub commands: BTreeMap<String, BTreeMap<String, StepName>>,
     /// How its agents are driven, whatever their profile says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub style: Option<Style>,
+    pub style: Option<AgentDriveStyle>,
     /// The steps, in the order of the file.
-    pub steps: Vec<Step>,
+    pub steps: Vec<FlowStep>,
 }
 
 /// A node of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct FlowStep {
     /// Its name within the flow.
     pub name: StepName,
     /// What is done in it.
@@ -47,16 +47,16 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Where each result leads.
-    pub on: Vec<Edge>,
+    pub on: Vec<FlowEdge>,
 }
 
 /// Where one result leads, and how often it may.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edge {
+pub struct FlowEdge {
     /// When the step ends with this.
     pub result: StepResult,
     /// Go there.
-    pub to: Target,
+    pub to: EdgeTarget,
     /// At most this often over the task's life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
@@ -64,7 +64,7 @@ pub struct Edge {
 
 /// Where an edge leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Target {
+pub enum EdgeTarget {
     /// To another step.
     #[serde(rename = "step")]
     Step(StepName),
@@ -100,7 +100,7 @@ pub enum StepKind {
     #[serde(rename = "check")]
     Check {
         /// At this point of the flow.
-        checkpoint: Checkpoint,
+        checkpoint: GatePoint,
         /// And must reach this score, in thousandths.
         threshold: u32,
     },
@@ -126,7 +126,7 @@ pub enum StepKind {
     #[serde(rename = "tracker")]
     Tracker {
         /// This.
-        act: Act,
+        act: TrackerOperation,
     },
     /// The objective becomes requirements, confirmed once.
     #[serde(rename = "target")]
@@ -138,7 +138,7 @@ pub enum StepKind {
 
 words! {
     /// What is done with the tracker of a task.
-    pub enum Act {
+    pub enum TrackerOperation {
         /// The issue is looked at: where does it go on?
         Observe = "observe",
         /// What was found out about the issue is written down there.
@@ -162,7 +162,7 @@ words! {
     }
 }
 
-impl Act {
+impl TrackerOperation {
     /// The results that must lead somewhere.
     #[must_use]
     pub fn results(self) -> &'static [StepResult] {
@@ -235,7 +235,7 @@ impl StepKind {
             | Self::Ask { .. }
             | Self::Target => &[],
             Self::Split => &[R::Blocked],
-            Self::Tracker { act: Act::Gather } => &[R::Split],
+            Self::Tracker { act: TrackerOperation::Gather } => &[R::Split],
             Self::Tracker { .. } => &[],
         }
     }
@@ -265,7 +265,7 @@ impl StepKind {
 
 /// Something wrong with a flow, and where, so that the loader can name the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlowProblem {
+pub struct FlowDefect {
     /// In this step, if it is in one.
     pub step: Option<StepName>,
     /// At this edge, if it is at one.
@@ -285,7 +285,7 @@ impl Flow {
 
     /// The step called `name`.
     #[must_use]
-    pub fn step(&self, name: &StepName) -> Option<&Step> {
+    pub fn step(&self, name: &StepName) -> Option<&FlowStep> {
         self.steps.iter().find(|step| step.name == *name)
     }
 
@@ -302,7 +302,7 @@ impl Flow {
         let step = self.entries.get(word)?;
         let going_on = || self.commands.get("exec").and_then(|by_phase| by_phase.get(word));
         let step = match self.step(step)?.kind {
-            StepKind::Check { checkpoint: Checkpoint::PostPlan, .. } if !planned => {
+            StepKind::Check { checkpoint: GatePoint::PostPlan, .. } if !planned => {
                 self.plan_before(step).unwrap_or(step)
             }
             _ if !planned && matches!(word, "review" | "executing") => return None,
@@ -317,16 +317,16 @@ impl Flow {
     pub fn plan_before(&self, check: &StepName) -> Option<&StepName> {
         let revised = self.step(check)?.on.iter().find(|edge| edge.result == StepResult::NeedsRevision)?;
         match &revised.to {
-            Target::Step(plan) => Some(plan),
-            Target::End | Target::Stop => None,
+            EdgeTarget::Step(plan) => Some(plan),
+            EdgeTarget::End | EdgeTarget::Stop => None,
         }
     }
 
     /// How its agents are driven whose profile says `own`.
     #[must_use]
-    pub fn style_for(&self, own: Style) -> Style {
+    pub fn style_for(&self, own: AgentDriveStyle) -> AgentDriveStyle {
         match (self.style, own) {
-            (Some(Style::Own), Style::Dispatch) => Style::Dispatch, // such a loop, typed into its terminal
+            (Some(AgentDriveStyle::Own), AgentDriveStyle::Dispatch) => AgentDriveStyle::Dispatch, // such a loop, typed into its terminal
             (Some(style), _) => style,
             (None, own) => own,
         }
@@ -335,7 +335,7 @@ impl Flow {
     /// Whether it is made for agents that run a loop of their own.
     #[must_use]
     pub fn is_self_driven(&self) -> bool {
-        self.style.is_some_and(Style::strides)
+        self.style.is_some_and(AgentDriveStyle::strides)
     }
 
     /// How many of its steps an agent works in.
@@ -346,7 +346,7 @@ impl Flow {
 
     /// Whether agents whose profile says `own` can work in it. An agent that runs a loop of its own does all of it in each step.
     #[must_use]
-    pub fn suits(&self, own: Style) -> bool {
+    pub fn suits(&self, own: AgentDriveStyle) -> bool {
         !self.style_for(own).strides() || self.is_self_driven() || self.agent_steps() <= 1
     }
 
@@ -358,12 +358,12 @@ impl Flow {
 
     /// All that is wrong with it, in the order of the file. Empty means it can be followed.
     #[must_use]
-    pub fn problems(&self) -> Vec<FlowProblem> {
+    pub fn problems(&self) -> Vec<FlowDefect> {
         let mut found = Vec::new();
         let names: BTreeSet<&StepName> = self.steps.iter().map(|step| &step.name).collect();
         let known = || self.steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
         if !names.contains(&self.entry) {
-            found.push(FlowProblem {
+            found.push(FlowDefect {
                 step: None,
                 result: None,
                 what: format!("the entry `{}` is not a step", self.entry),
@@ -372,7 +372,7 @@ impl Flow {
         }
         for (phase, step) in &self.entries {
             if !names.contains(step) {
-                found.push(FlowProblem {
+                found.push(FlowDefect {
                     step: None,
                     result: None,
                     what: format!("the entry for phase `{phase}` names `{step}`, which is not a step"),
@@ -382,7 +382,7 @@ impl Flow {
         }
         for (command, by_phase) in &self.commands {
             for (phase, step) in by_phase.iter().filter(|(_, step)| !names.contains(step)) {
-                found.push(FlowProblem {
+                found.push(FlowDefect {
                     step: None,
                     result: None,
                     what: format!(
@@ -396,7 +396,7 @@ impl Flow {
             self.edge_problems(step, &names, &known, &mut found);
         }
         for step in self.unreachable() {
-            found.push(FlowProblem {
+            found.push(FlowDefect {
                 step: Some(step.clone()),
                 result: None,
                 what: format!("step `{step}` cannot be reached from the entry `{}`", self.entry),
@@ -405,7 +405,7 @@ impl Flow {
         }
         if let Some(cycle) = self.unbounded_cycle() {
             let shown = cycle.iter().map(StepName::as_str).collect::<Vec<_>>().join(" → ");
-            found.push(FlowProblem {
+            found.push(FlowDefect {
                 step: cycle.first().cloned(),
                 result: None,
                 what: format!("the cycle {shown} has no bound"),
@@ -417,15 +417,15 @@ impl Flow {
 
     fn edge_problems(
         &self,
-        step: &Step,
+        step: &FlowStep,
         names: &BTreeSet<&StepName>,
         known: &dyn Fn() -> String,
-        found: &mut Vec<FlowProblem>,
+        found: &mut Vec<FlowDefect>,
     ) {
         let (must, may) = (step.kind.must_route(), step.kind.may_route());
         for result in must {
             if !step.on.iter().any(|edge| edge.result == *result) {
-                found.push(FlowProblem {
+                found.push(FlowDefect {
                     step: Some(step.name.clone()),
                     result: None,
                     what: format!("step `{}` leaves the result `{}` unrouted", step.name, result.word()),
@@ -434,7 +434,7 @@ impl Flow {
             }
         }
         for edge in &step.on {
-            let at = |what: String, hint: String| FlowProblem {
+            let at = |what: String, hint: String| FlowDefect {
                 step: Some(step.name.clone()),
                 result: Some(edge.result),
                 what,
@@ -447,7 +447,7 @@ impl Flow {
                     format!("its results: {words}"),
                 ));
             }
-            if let Target::Step(to) = &edge.to
+            if let EdgeTarget::Step(to) = &edge.to
                 && !names.contains(to)
             {
                 found.push(at(
@@ -476,7 +476,7 @@ impl Flow {
             }
             let Some(step) = self.step(name) else { continue };
             for edge in &step.on {
-                if let Target::Step(to) = &edge.to {
+                if let EdgeTarget::Step(to) = &edge.to {
                     open.push_back(to);
                 }
             }
@@ -501,7 +501,7 @@ impl Flow {
             }
             path.push(at);
             for edge in flow.step(at).map(|step| step.on.as_slice()).unwrap_or_default() {
-                if let (Target::Step(to), None) = (&edge.to, edge.max)
+                if let (EdgeTarget::Step(to), None) = (&edge.to, edge.max)
                     && let Some(cycle) = visit(flow, to, path, closed)
                 {
                     return Some(cycle);

@@ -10,7 +10,7 @@ use crate::{Commit, Digest, Tree};
 
 words! {
     /// What one check, or all of them together, came to.
-    pub enum Outcome {
+    pub enum CheckOutcome {
         /// It passed.
         Pass = "pass",
         /// It failed and then passed on the same tree.
@@ -26,7 +26,7 @@ words! {
     }
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// Whether work may land on it.
     #[must_use]
     pub fn is_green(self) -> bool {
@@ -47,7 +47,7 @@ pub struct CommandResult {
     /// Whether the work may not land without it.
     pub required: bool,
     /// What it came to.
-    pub outcome: Outcome,
+    pub outcome: CheckOutcome,
     /// How it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
@@ -125,12 +125,12 @@ impl GateReport {
     /// What it amounts to: the worst of the required commands. No command at all is a pass with a loud warning,
     /// unless the project requires one.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> CheckOutcome {
         let worst = self.commands.iter().filter(|it| it.required).map(|it| it.outcome).max();
         match worst {
             Some(outcome) => outcome,
-            None if self.required => Outcome::Broken,
-            None => Outcome::Pass,
+            None if self.required => CheckOutcome::Broken,
+            None => CheckOutcome::Pass,
         }
     }
 
@@ -150,7 +150,7 @@ impl GateReport {
     /// Whether it says once more what was known: the same files were checked the same way before, and were red then, too.
     #[must_use]
     pub fn repeats(&self, before: &Self) -> bool {
-        let red = |report: &Self| matches!(report.outcome(), Outcome::Fail | Outcome::Timeout);
+        let red = |report: &Self| matches!(report.outcome(), CheckOutcome::Fail | CheckOutcome::Timeout);
         let same = self.tree == before.tree && self.config == before.config;
         same && self.environment == before.environment && red(self) && red(before)
     }
@@ -160,7 +160,7 @@ impl GateReport {
     pub fn complaint(&self) -> String {
         let one = |command: &CommandResult| {
             let how = match (command.outcome, command.exit) {
-                (Outcome::Timeout, _) => format!("no end after {}s", command.limit_ms / 1000),
+                (CheckOutcome::Timeout, _) => format!("no end after {}s", command.limit_ms / 1000),
                 (_, Some(0)) if command.tests == Some(0) => "ran no test".to_owned(),
                 (_, Some(code)) => format!("exit {code}"),
                 (_, None) => "killed".to_owned(),

@@ -10,15 +10,15 @@ use crate::ids::IdError;
 /// A haul, written `H3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct HaulId(pub u32);
+pub struct IssueBatchId(pub u32);
 
-impl fmt::Display for HaulId {
+impl fmt::Display for IssueBatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "H{}", self.0)
     }
 }
 
-impl FromStr for HaulId {
+impl FromStr for IssueBatchId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
@@ -36,7 +36,7 @@ impl FromStr for HaulId {
 /// How the issues of a haul were chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "Option<u32>", into = "Option<u32>")]
-pub enum Chosen {
+pub enum IssueSelection {
     /// So many of the newest.
     Newest(u32),
     /// Each by its number.
@@ -45,15 +45,15 @@ pub enum Chosen {
 
 /// One fact about hauls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HaulEvent {
+pub enum IssueBatchEvent {
     /// Issues were asked for together.
     #[serde(rename = "haul-begun")]
     Begun {
         /// Under this name.
-        haul: HaulId,
+        haul: IssueBatchId,
         /// Chosen like this.
         #[serde(rename = "newest", default = "Chosen::listed", skip_serializing_if = "Chosen::is_listed")]
-        chosen: Chosen,
+        chosen: IssueSelection,
         /// Issues of this tracker.
         tracker: String,
         /// These, in the order in which they are begun.
@@ -61,7 +61,7 @@ pub enum HaulEvent {
     },
 }
 
-impl Chosen {
+impl IssueSelection {
     fn listed() -> Self {
         Self::Listed
     }
@@ -71,17 +71,17 @@ impl Chosen {
     }
 }
 
-impl From<Option<u32>> for Chosen {
+impl From<Option<u32>> for IssueSelection {
     fn from(newest: Option<u32>) -> Self {
         newest.map_or(Self::Listed, Self::Newest)
     }
 }
 
-impl From<Chosen> for Option<u32> {
-    fn from(chosen: Chosen) -> Self {
+impl From<IssueSelection> for Option<u32> {
+    fn from(chosen: IssueSelection) -> Self {
         match chosen {
-            Chosen::Newest(count) => Some(count),
-            Chosen::Listed => None,
+            IssueSelection::Newest(count) => Some(count),
+            IssueSelection::Listed => None,
         }
     }
 }

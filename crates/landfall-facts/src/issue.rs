@@ -4,7 +4,7 @@ use crate::defaults::{is_false, is_true, yes};
 use serde::{Deserialize, Serialize};
 
 use crate::acceptance::{VerifyOutcome, VerifyResult};
-use crate::{Attempt, Commit, Size, TaskId, Timestamp};
+use crate::{Attempt, Commit, TaskId, TaskSize, Timestamp};
 
 words! {
     /// What became of an issue, in a word.
@@ -40,7 +40,7 @@ impl IssueStanding {
 
 words! {
     /// Where an issue stands, in the word of its `phase/*` label.
-    pub enum Phase {
+    pub enum IssuePhase {
         /// Somebody knows what it is.
         Issue = "issue",
         /// What is to be done is being written down.
@@ -62,7 +62,7 @@ words! {
 
 /// How the work of an issue gets onto the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Way {
+pub enum IssueRoute {
     /// Straight from its branch.
     #[serde(rename = "patch")]
     Patch,
@@ -74,7 +74,7 @@ pub enum Way {
     Split,
 }
 
-impl Way {
+impl IssueRoute {
     /// The word people and files use.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -88,7 +88,7 @@ impl Way {
 
 words! {
     /// How closely a pull request is read.
-    pub enum Depth {
+    pub enum ReviewDepth {
         /// Not at all.
         None = "none",
         /// By one reader.
@@ -100,13 +100,13 @@ words! {
 
 /// What a person said about the way an issue is to take. What they did not say follows from its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wishes {
+pub struct IssueOptions {
     /// This way, whatever its size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub way: Option<Way>,
+    pub way: Option<IssueRoute>,
     /// Read this closely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub depth: Option<Depth>,
+    pub depth: Option<ReviewDepth>,
     /// Whether its acceptance is looked at once it has landed; otherwise it is left for a person.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub accept: bool,
@@ -115,7 +115,7 @@ pub struct Wishes {
     pub always_pr: bool,
 }
 
-impl Default for Wishes {
+impl Default for IssueOptions {
     fn default() -> Self {
         Self { way: None, depth: None, accept: true, always_pr: false }
     }
@@ -123,19 +123,19 @@ impl Default for Wishes {
 
 /// The way that was found for an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Routed {
+pub struct RoutingDecision {
     /// By this size; none if nobody said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    pub size: Option<TaskSize>,
     /// This way.
-    pub way: Way,
+    pub way: IssueRoute,
     /// Whether what is to be done is written down before it is done.
     pub spec: bool,
     /// How closely it is read.
-    pub depth: Depth,
+    pub depth: ReviewDepth,
 }
 
-impl Routed {
+impl RoutingDecision {
     /// The phases it goes through, in order, as `[n/m]` counts them.
     #[must_use]
     pub fn phases(&self) -> Vec<&'static str> {
@@ -144,10 +144,10 @@ impl Routed {
             phases.push("spec");
         }
         match self.way {
-            Way::Patch => phases.push("code"),
-            Way::Pr if self.depth == Depth::None => phases.extend(["code", "merge"]),
-            Way::Pr => phases.extend(["code", "review", "merge"]),
-            Way::Split => phases.push("sub-issues"),
+            IssueRoute::Patch => phases.push("code"),
+            IssueRoute::Pr if self.depth == ReviewDepth::None => phases.extend(["code", "merge"]),
+            IssueRoute::Pr => phases.extend(["code", "review", "merge"]),
+            IssueRoute::Split => phases.push("sub-issues"),
         }
         phases.push("verify");
         phases
@@ -158,10 +158,10 @@ impl Routed {
     pub fn words(&self) -> String {
         let size = self.size.map_or_else(|| "no size".to_owned(), |size| size.to_string());
         let how = match (self.way, self.depth) {
-            (Way::Patch, _) => "patch".to_owned(),
-            (Way::Split, _) => "sub-issues".to_owned(),
-            (Way::Pr, Depth::None) => "pull request without review".to_owned(),
-            (Way::Pr, depth) => format!("pull request, {} review", depth.word()),
+            (IssueRoute::Patch, _) => "patch".to_owned(),
+            (IssueRoute::Split, _) => "sub-issues".to_owned(),
+            (IssueRoute::Pr, ReviewDepth::None) => "pull request without review".to_owned(),
+            (IssueRoute::Pr, depth) => format!("pull request, {} review", depth.word()),
         };
         format!("{size}: {how}{}", if self.spec { ", spec first" } else { "" })
     }
@@ -169,7 +169,7 @@ impl Routed {
 
 /// What was seen of an issue, all at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Seen {
+pub struct IssueSnapshot {
     /// Its number.
     pub number: u64,
     /// Its title and body, as they are there.
@@ -179,7 +179,7 @@ pub struct Seen {
     pub open: bool,
     /// The phase its label says; of several, the furthest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
+    pub phase: Option<IssuePhase>,
     /// All its labels.
     pub labels: Vec<String>,
     /// Whether somebody has looked at what it is.
@@ -187,13 +187,13 @@ pub struct Seen {
     pub triaged: bool,
     /// How big it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    pub size: Option<TaskSize>,
     /// What kind of work its label says it is: `bug`, `feature`, `task`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The pull request of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pr: Option<SeenPr>,
+    pub pr: Option<PullRequestSnapshot>,
     /// Where what is to be done is written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_file: Option<String>,
@@ -216,13 +216,13 @@ pub struct Seen {
 
 /// What was seen of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenPr {
+pub struct PullRequestSnapshot {
     /// Its number.
     pub number: u64,
     /// Where a person looks at it.
     pub url: String,
     /// Where it stands.
-    pub state: SeenPrState,
+    pub state: PullRequestState,
     /// What its branch points at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Commit>,
@@ -233,7 +233,7 @@ pub struct SeenPr {
 
 /// Where a pull request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum SeenPrState {
+pub enum PullRequestState {
     /// It waits to be merged.
     #[serde(rename = "open")]
     Open,
@@ -245,7 +245,7 @@ pub enum SeenPrState {
     Merged,
 }
 
-impl SeenPrState {
+impl PullRequestState {
     /// The word trackers use.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -259,7 +259,7 @@ impl SeenPrState {
 
 /// A pull request of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pr {
+pub struct PullRequestRef {
     /// Its number.
     pub number: u64,
     /// Where a person looks at it.
@@ -270,7 +270,7 @@ pub struct Pr {
 
 /// What the checks of a forge came to for a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ci {
+pub enum CiStatus {
     /// There are none.
     #[serde(rename = "absent")]
     Absent,
@@ -293,7 +293,7 @@ pub enum Ci {
 
 /// What looking at the acceptance of an issue came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptanceOutcome {
     /// Each criterion: its words, the result, what was seen.
     #[serde(with = "items")]
     pub items: Vec<(String, VerifyResult, String)>,
@@ -301,7 +301,7 @@ pub struct Accepted {
     pub outcome: VerifyOutcome,
 }
 
-impl Accepted {
+impl AcceptanceOutcome {
     /// What does not hold, for whoever is to mend it.
     #[must_use]
     pub fn complaint(&self) -> String {
@@ -312,14 +312,14 @@ impl Accepted {
 
 /// One of the issues that another is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct SubIssue {
     /// Its number.
     pub number: u64,
     /// Its title.
     pub title: String,
     /// How big it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    pub size: Option<TaskSize>,
     /// Whether it is done already.
     #[serde(default, skip_serializing_if = "is_false")]
     pub done: bool,
@@ -334,18 +334,18 @@ pub struct Part {
 /// How a part ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "WrittenEnd", into = "WrittenEnd")]
-pub struct PartEnd {
+pub struct SubIssueEnd {
     /// Its number.
     pub number: u64,
     /// Its task, if it has one.
     pub task: Option<TaskId>,
     /// How.
-    pub end: PartFate,
+    pub end: SubIssueOutcome,
 }
 
 /// What became of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PartFate {
+pub enum SubIssueOutcome {
     /// It is done.
     Done,
     /// It landed, and something of it is left for a person to look at.
@@ -361,7 +361,7 @@ pub enum PartFate {
 pub enum IssueEvent {
     /// A person wants it done, in this way.
     #[serde(rename = "issue-wanted")]
-    Wanted(Wishes),
+    Wanted(IssueOptions),
     /// It was looked at.
     #[serde(rename = "issue-seen")]
     Seen {
@@ -369,11 +369,11 @@ pub enum IssueEvent {
         attempt: Attempt,
         /// And was like this.
         #[serde(flatten)]
-        seen: Box<Seen>,
+        seen: Box<IssueSnapshot>,
     },
     /// The way it takes was settled, or changed.
     #[serde(rename = "issue-routed")]
-    Routed(Routed),
+    Routed(RoutingDecision),
     /// Its work was offered as a pull request.
     #[serde(rename = "issue-offered")]
     Offered {
@@ -381,7 +381,7 @@ pub enum IssueEvent {
         attempt: Attempt,
         /// This one.
         #[serde(flatten)]
-        pr: Pr,
+        pr: PullRequestRef,
     },
     /// The forge's own checks were looked at.
     #[serde(rename = "issue-checks")]
@@ -389,7 +389,7 @@ pub enum IssueEvent {
         /// By this attempt.
         attempt: Attempt,
         /// And came to this.
-        ci: Ci,
+        ci: CiStatus,
     },
     /// Its acceptance was looked at.
     #[serde(rename = "issue-accepted")]
@@ -398,7 +398,7 @@ pub enum IssueEvent {
         attempt: Attempt,
         /// And came to this.
         #[serde(flatten)]
-        accepted: Accepted,
+        accepted: AcceptanceOutcome,
     },
     /// Something outside was looked for and had not happened.
     #[serde(rename = "issue-looked")]
@@ -418,11 +418,11 @@ pub enum IssueEvent {
         /// By this attempt.
         attempt: Attempt,
         /// These.
-        parts: Vec<Part>,
+        parts: Vec<SubIssue>,
     },
     /// None of its parts goes on any more; or how they ended was looked at again.
     #[serde(rename = "issue-parts-over", with = "ends")]
-    PartsOver(Vec<PartEnd>),
+    PartsOver(Vec<SubIssueEnd>),
     /// More of its parts are over, and others go on.
     #[serde(rename = "issue-parts-came")]
     PartsCame {
@@ -463,10 +463,10 @@ impl IssueEvent {
     #[must_use]
     pub fn line(&self) -> String {
         match self {
-            Self::Wanted(Wishes { way: None, depth: None, .. }) => {
+            Self::Wanted(IssueOptions { way: None, depth: None, .. }) => {
                 "follows its issue, the way its size says".to_owned()
             }
-            Self::Wanted(Wishes { way, depth, .. }) => {
+            Self::Wanted(IssueOptions { way, depth, .. }) => {
                 let way = way.map(|way| format!(" by {}", way.word())).unwrap_or_default();
                 let depth = depth.map(|depth| format!(", {} review", depth.word())).unwrap_or_default();
                 format!("follows its issue{way}{depth}, as you said")
@@ -483,14 +483,16 @@ impl IssueEvent {
                 format!("offered as pull request #{} ({})", pr.number, pr.head.short())
             }
             Self::Checks { ci, .. } => match ci {
-                Ci::Absent => "the forge has no checks".to_owned(),
-                Ci::Passed => "the checks of the forge passed".to_owned(),
-                Ci::Running(names) => format!("checks of the forge run: {}", names.join(", ")),
-                Ci::Failed(names) => format!("checks of the forge failed: {}", names.join(", ")),
-                Ci::PreExisting(names) => {
+                CiStatus::Absent => "the forge has no checks".to_owned(),
+                CiStatus::Passed => "the checks of the forge passed".to_owned(),
+                CiStatus::Running(names) => format!("checks of the forge run: {}", names.join(", ")),
+                CiStatus::Failed(names) => format!("checks of the forge failed: {}", names.join(", ")),
+                CiStatus::PreExisting(names) => {
                     format!("checks that fail on the base as well: {}", names.join(", "))
                 }
-                Ci::Broken(names) => format!("checks that say nothing about the work: {}", names.join(", ")),
+                CiStatus::Broken(names) => {
+                    format!("checks that say nothing about the work: {}", names.join(", "))
+                }
             },
             Self::Accepted { accepted, .. } => {
                 let count =
@@ -509,7 +511,7 @@ impl IssueEvent {
             }
             Self::Parted { parts, .. } => format!("is made of {} issues", parts.len()),
             Self::PartsOver(ends) => {
-                let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
+                let done = ends.iter().filter(|end| end.end == SubIssueOutcome::Done).count();
                 format!("{done} of its {} issues are done, and none goes on", ends.len())
             }
             Self::PartsCame { over, levels } => {
@@ -546,7 +548,7 @@ impl IssueEvent {
     }
 }
 
-impl Depth {
+impl ReviewDepth {
     /// How many readers there are, one after another. The last of several holds what the others found against the work.
     #[must_use]
     pub fn readers(self) -> u32 {
@@ -560,18 +562,18 @@ impl Depth {
 
 /// The end of a part as the journal contains it.
 #[derive(Clone, Serialize, Deserialize)]
-struct WrittenEnd {
+struct SubIssueEndRecord {
     number: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<TaskId>,
-    end: WrittenFate,
+    end: SubIssueOutcomeRecord,
     /// It landed, and something is left for a person: an older reader takes it for one that failed.
     #[serde(default, skip_serializing_if = "is_false")]
     left: bool,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-enum WrittenFate {
+enum SubIssueOutcomeRecord {
     #[serde(rename = "done")]
     Done,
     #[serde(rename = "failed")]
@@ -580,26 +582,28 @@ enum WrittenFate {
     Skipped(u64),
 }
 
-impl From<PartEnd> for WrittenEnd {
-    fn from(PartEnd { number, task, end }: PartEnd) -> Self {
-        let left = end == PartFate::Left;
+impl From<SubIssueEnd> for SubIssueEndRecord {
+    fn from(SubIssueEnd { number, task, end }: SubIssueEnd) -> Self {
+        let left = end == SubIssueOutcome::Left;
         let end = match end {
-            PartFate::Done => WrittenFate::Done,
-            PartFate::Left => WrittenFate::Failed("it landed, and something is left for a person".to_owned()),
-            PartFate::Failed(why) => WrittenFate::Failed(why),
-            PartFate::Skipped(by) => WrittenFate::Skipped(by),
+            SubIssueOutcome::Done => SubIssueOutcomeRecord::Done,
+            SubIssueOutcome::Left => {
+                SubIssueOutcomeRecord::Failed("it landed, and something is left for a person".to_owned())
+            }
+            SubIssueOutcome::Failed(why) => SubIssueOutcomeRecord::Failed(why),
+            SubIssueOutcome::Skipped(by) => SubIssueOutcomeRecord::Skipped(by),
         };
         Self { number, task, end, left }
     }
 }
 
-impl From<WrittenEnd> for PartEnd {
-    fn from(WrittenEnd { number, task, end, left }: WrittenEnd) -> Self {
+impl From<SubIssueEndRecord> for SubIssueEnd {
+    fn from(SubIssueEndRecord { number, task, end, left }: SubIssueEndRecord) -> Self {
         let end = match end {
-            WrittenFate::Done => PartFate::Done,
-            WrittenFate::Failed(_) if left => PartFate::Left,
-            WrittenFate::Failed(why) => PartFate::Failed(why),
-            WrittenFate::Skipped(by) => PartFate::Skipped(by),
+            SubIssueOutcomeRecord::Done => SubIssueOutcome::Done,
+            SubIssueOutcomeRecord::Failed(_) if left => SubIssueOutcome::Left,
+            SubIssueOutcomeRecord::Failed(why) => SubIssueOutcome::Failed(why),
+            SubIssueOutcomeRecord::Skipped(by) => SubIssueOutcome::Skipped(by),
         };
         Self { number, task, end }
     }
@@ -609,24 +613,26 @@ impl From<WrittenEnd> for PartEnd {
 mod ends {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::PartEnd;
+    use super::SubIssueEnd;
 
     #[derive(Serialize)]
-    struct EndsBodyRef<'a> {
-        ends: &'a [PartEnd],
+    struct SubIssueEndsBodyRef<'a> {
+        ends: &'a [SubIssueEnd],
     }
 
     #[derive(Deserialize)]
-    struct EndsBody {
-        ends: Vec<PartEnd>,
+    struct SubIssueEndsBody {
+        ends: Vec<SubIssueEnd>,
     }
 
-    pub(super) fn serialize<S: Serializer>(ends: &[PartEnd], serializer: S) -> Result<S::Ok, S::Error> {
-        EndsBodyRef { ends }.serialize(serializer)
+    pub(super) fn serialize<S: Serializer>(ends: &[SubIssueEnd], serializer: S) -> Result<S::Ok, S::Error> {
+        SubIssueEndsBodyRef { ends }.serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PartEnd>, D::Error> {
-        EndsBody::deserialize(deserializer).map(|body| body.ends)
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<SubIssueEnd>, D::Error> {
+        SubIssueEndsBody::deserialize(deserializer).map(|body| body.ends)
     }
 }
 
@@ -667,7 +673,7 @@ mod items {
     use crate::acceptance::VerifyResult;
 
     #[derive(Serialize, Deserialize)]
-    struct AcceptedItem {
+    struct AcceptanceItem {
         text: String,
         result: VerifyResult,
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -678,7 +684,7 @@ mod items {
         items: &[(String, VerifyResult, String)],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let item = |(text, result, seen): &(String, VerifyResult, String)| AcceptedItem {
+        let item = |(text, result, seen): &(String, VerifyResult, String)| AcceptanceItem {
             text: text.clone(),
             result: *result,
             seen: seen.clone(),
@@ -689,7 +695,7 @@ mod items {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<(String, VerifyResult, String)>, D::Error> {
-        let items = Vec::<AcceptedItem>::deserialize(deserializer)?;
+        let items = Vec::<AcceptanceItem>::deserialize(deserializer)?;
         Ok(items.into_iter().map(|item| (item.text, item.result, item.seen)).collect())
     }
 }

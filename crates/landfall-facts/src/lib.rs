@@ -49,20 +49,22 @@ pub mod verdict;
 pub mod wait;
 
 pub use account::AccountState;
-pub use budget::{Budget, Scope};
-pub use concern::{Concern, ConcernCode, Feedback};
-pub use driving::{Context, Driving, Style, Talk, Traces};
-pub use ending::{EndCode, EndKind, Ending, Stop};
-pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};
-pub use flow::{Flow, Step, StepKind, Target};
+pub use budget::{Budget, BudgetScope};
+pub use concern::{ChangeConcern, ConcernCode, Feedback};
+pub use driving::{AgentAssignment, AgentDriveStyle, AgentRunTraces, ContextUsage, SessionStart};
+pub use ending::{EndCode, EndKind, Ending, StopRequest};
+pub use event::{
+    AgentExit, AttemptStart, BaseMover, EngineEvent, Event, Fact, JournalEntry, RunEnd, StepResult, Warning,
+};
+pub use flow::{EdgeTarget, Flow, FlowStep, StepKind};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
-pub use limits::{OwnLimits, TaskLimits};
-pub use parting::Parting;
+pub use limits::{TaskLimitOverrides, TaskLimits};
+pub use parting::YieldReason;
 pub use queue::{BatchId, QueueEvent};
-pub use signal::{Finish, Said, Signal, Usage};
-pub use spec::{Size, SpecError, Tag, TaskSpec};
+pub use signal::{AgentFinish, AgentUsage, ControlSignal, Signal};
+pub use spec::{SpecError, Tag, TaskSize, TaskSpec};
 pub use sprint::SprintId;
-pub use stride::Stride;
-pub use touch::Touch;
+pub use stride::LoopStep;
+pub use touch::PathPattern;
 pub use verdict::Verdict;
-pub use wait::{Turn, Wait, WaitOwner};
+pub use wait::{TurnBlocker, WaitOwner, WaitReason};

@@ -5,13 +5,13 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::Budget;
-use crate::conflict::Overdue;
+use crate::conflict::ConflictTimeoutAction;
 use crate::review::ReviewRule;
-use crate::tune::Params;
+use crate::tune::GateParams;
 
 /// The limits a person set for one task. They stand above the settings, whatever becomes of those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct OwnLimits {
+pub struct TaskLimitOverrides {
     /// Runs of the agent in all.
     #[serde(rename = "iterations", default, skip_serializing_if = "Option::is_none")]
     pub iterations_max: Option<u32>,
@@ -23,7 +23,7 @@ pub struct OwnLimits {
     pub micro_usd: Option<u64>,
 }
 
-impl OwnLimits {
+impl TaskLimitOverrides {
     /// These, and what `newer` says instead.
     #[must_use]
     pub fn and(self, newer: Self) -> Self {
@@ -66,7 +66,7 @@ pub struct TaskLimits {
     pub conflict_ms: u64,
     /// What happens after that.
     #[serde(default = "overdue")]
-    pub overdue: Overdue,
+    pub overdue: ConflictTimeoutAction,
     /// Whether a person looks at it.
     #[serde(default = "review")]
     pub review: ReviewRule,
@@ -84,7 +84,7 @@ pub struct TaskLimits {
     pub task_budget: Budget,
     /// What its kind asks of checks, as far as earlier tasks of that kind taught; none when nobody said what kind it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tuning: Option<Params>,
+    pub tuning: Option<GateParams>,
 }
 
 impl Default for TaskLimits {
@@ -98,7 +98,7 @@ impl Default for TaskLimits {
             stalls_total_max: 10,
             conflicts_max: 3,
             conflict_ms: 60 * 60 * 1000,
-            overdue: Overdue::Defer,
+            overdue: ConflictTimeoutAction::Defer,
             review: ReviewRule::default(),
             loops_max: 3,
             compact_percent: 82,
@@ -123,8 +123,8 @@ fn conflict_ms() -> u64 {
     60 * 60 * 1000
 }
 
-fn overdue() -> Overdue {
-    Overdue::Defer
+fn overdue() -> ConflictTimeoutAction {
+    ConflictTimeoutAction::Defer
 }
 
 fn review() -> ReviewRule {

@@ -52,7 +52,7 @@ impl Requirement {
 
 /// One part of an objective.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Item {
+pub struct ObjectiveItem {
     /// In a line.
     pub text: String,
     /// What it comes to.

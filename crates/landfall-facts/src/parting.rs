@@ -2,7 +2,7 @@
 
 words! {
     /// Why an attempt ended without a result.
-    pub enum Parting {
+    pub enum YieldReason {
         /// The engine is being stopped and the iteration was over.
         Drained = "drained",
         /// A person stopped it.

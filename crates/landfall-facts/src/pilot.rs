@@ -7,7 +7,7 @@ use crate::TaskId;
 words! {
     /// Who picks the next task.
     #[derive(Default)]
-    pub enum Mode {
+    pub enum PilotMode {
         /// The engine: every slot is filled.
         #[default]
         Autopilot = "autopilot",
@@ -18,7 +18,7 @@ words! {
 
 words! {
     /// Why a run was paused.
-    pub enum PauseWhy {
+    pub enum PauseReason {
         /// A person said so.
         Person = "person",
         /// Several tasks in a row failed or ran out.
@@ -53,7 +53,7 @@ pub enum PilotEvent {
     #[serde(rename = "mode-set")]
     ModeSet {
         /// To this.
-        mode: Mode,
+        mode: PilotMode,
     },
     /// A person picked the next task.
     #[serde(rename = "assigned")]
@@ -68,7 +68,7 @@ pub enum PilotEvent {
     #[serde(rename = "run-paused")]
     Paused {
         /// The kind of reason.
-        why: PauseWhy,
+        why: PauseReason,
         /// In words.
         reason: String,
     },

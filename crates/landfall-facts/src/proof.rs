@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 use crate::Commit;
-use crate::gate::Outcome;
+use crate::gate::CheckOutcome;
 
 words! {
     /// What a check said on one state of the work.
-    pub enum Colour {
+    pub enum ProofColour {
         /// It fails.
         Red = "red",
         /// It passes.
@@ -19,19 +19,19 @@ words! {
     }
 }
 
-impl From<Outcome> for Colour {
-    fn from(outcome: Outcome) -> Self {
+impl From<CheckOutcome> for ProofColour {
+    fn from(outcome: CheckOutcome) -> Self {
         match outcome {
-            Outcome::Pass | Outcome::Flaky => Self::Green,
-            Outcome::Fail | Outcome::Timeout | Outcome::PreExisting => Self::Red,
-            Outcome::Broken => Self::Broken,
+            CheckOutcome::Pass | CheckOutcome::Flaky => Self::Green,
+            CheckOutcome::Fail | CheckOutcome::Timeout | CheckOutcome::PreExisting => Self::Red,
+            CheckOutcome::Broken => Self::Broken,
         }
     }
 }
 
 /// What a proof is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Of {
+pub enum ProofSubject {
     /// A step of the plan, by its number.
     #[serde(rename = "step")]
     Step(u32),
@@ -40,7 +40,7 @@ pub enum Of {
     Finding(u32),
 }
 
-impl fmt::Display for Of {
+impl fmt::Display for ProofSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Step(number) => write!(f, "step {number}"),
@@ -51,7 +51,7 @@ impl fmt::Display for Of {
 
 words! {
     /// Who names proofs.
-    pub enum Author {
+    pub enum ProofAuthor {
         /// Whoever wrote the plan, or into its margin.
         Planner = "planner",
         /// A judge.
@@ -61,9 +61,9 @@ words! {
 
 /// A proof that is owed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct RequiredProof {
     /// What it is of.
-    pub of: Of,
+    pub of: ProofSubject,
     /// That in a line.
     pub about: String,
     /// The command to run.
@@ -75,12 +75,12 @@ pub struct Promise {
 
 /// What the engine saw when it ran a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct ProofRun {
     /// Which.
-    pub of: Of,
+    pub of: ProofSubject,
     /// On the state before the work, if it was run there this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Colour>,
+    pub before: Option<ProofColour>,
     /// On the work.
-    pub now: Colour,
+    pub now: ProofColour,
 }

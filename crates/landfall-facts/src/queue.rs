@@ -20,7 +20,7 @@ impl fmt::Display for BatchId {
 
 /// A task in a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Member {
+pub struct BatchMember {
     /// It.
     pub task: TaskId,
     /// The attempt that stands in line: the fence.
@@ -31,7 +31,7 @@ pub struct Member {
 
 /// The base with the first so many members of a batch, as one merge commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prefix {
+pub struct BatchPrefix {
     /// The commit.
     pub commit: Commit,
     /// Its tree.
@@ -40,7 +40,7 @@ pub struct Prefix {
 
 words! {
     /// The kinds of hold.
-    pub enum HoldWhy {
+    pub enum HoldReason {
         /// The gate cannot be trusted: it says nothing about the work. A new base may mend it; it is tried again by itself.
         Gate = "gate",
         /// Many verifications, and nothing landed.
@@ -87,7 +87,7 @@ pub enum QueueEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<BatchId>,
         /// These.
-        members: Vec<Member>,
+        members: Vec<BatchMember>,
     },
     /// They were merged.
     #[serde(rename = "queue-built")]
@@ -97,9 +97,9 @@ pub enum QueueEvent {
         /// Onto this base.
         base: Commit,
         /// Whoever could be merged, in order.
-        members: Vec<Member>,
+        members: Vec<BatchMember>,
         /// One for each of them.
-        prefixes: Vec<Prefix>,
+        prefixes: Vec<BatchPrefix>,
         /// Those that fit to the base, but not to the members before them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         crowded: Vec<TaskId>,
@@ -150,7 +150,7 @@ pub enum QueueEvent {
     #[serde(rename = "queue-held")]
     Held {
         /// The kind.
-        why: HoldWhy,
+        why: HoldReason,
         /// In words.
         reason: String,
         /// Until then, if it ends by itself.

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::StepName;
-use crate::issue::Phase;
+use crate::issue::IssuePhase;
 
 words! {
     /// Who thought of a recovery.
-    pub enum Tier {
+    pub enum RecoveryTier {
         /// What was wanted was there in spite of all.
         Reconcile = "reconcile",
         /// The catalogue.
@@ -28,7 +28,7 @@ words! {
 
 words! {
     /// What came of a recovery.
-    pub enum Outcome {
+    pub enum RecoveryOutcome {
         /// The step is done.
         Success = "success",
         /// What was to be done is done; whether the step comes to a good end is to be seen.
@@ -49,7 +49,7 @@ pub enum RecoveryEvent {
         /// The name of the pattern, or what it is counted as.
         symptom: String,
         /// Who thought of it.
-        tier: Tier,
+        tier: RecoveryTier,
         /// What is done, in a word.
         action: String,
         /// The exit code of the step, if it is known.
@@ -78,7 +78,7 @@ pub enum RecoveryEvent {
         rationale: String,
         /// The operations.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        ops: Vec<Op>,
+        ops: Vec<RecoveryOp>,
     },
     /// It is known what came of it.
     #[serde(rename = "recovery-ended")]
@@ -86,7 +86,7 @@ pub enum RecoveryEvent {
         /// Of the last thing that was tried for this step.
         step: StepName,
         /// This.
-        outcome: Outcome,
+        outcome: RecoveryOutcome,
         /// In words.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         detail: String,
@@ -115,19 +115,19 @@ impl RecoveryEvent {
     #[must_use]
     pub fn line(&self) -> String {
         match self {
-            Self::Tried { step, symptom, tier: Tier::Reconcile, .. } => {
+            Self::Tried { step, symptom, tier: RecoveryTier::Reconcile, .. } => {
                 format!("step `{step}` is done in spite of its end ({symptom})")
             }
             Self::Tried { step, symptom, action, tier, .. } => {
                 let who = match tier {
-                    Tier::Agent => "an agent looks: ",
-                    Tier::Person => "you: ",
-                    Tier::Reconcile | Tier::Pattern => "",
+                    RecoveryTier::Agent => "an agent looks: ",
+                    RecoveryTier::Person => "you: ",
+                    RecoveryTier::Reconcile | RecoveryTier::Pattern => "",
                 };
                 format!("step `{step}` failed ({symptom}); {who}{action}")
             }
             Self::Diagnosed { action: Some(action), rationale, ops, .. } => {
-                let ops: Vec<&str> = ops.iter().map(Op::word).collect();
+                let ops: Vec<&str> = ops.iter().map(RecoveryOp::word).collect();
                 let ops = if ops.is_empty() { String::new() } else { format!(" ({})", ops.join(", ")) };
                 format!("an agent's plan: {}{ops}: {}", action.word(), first_line(rationale))
             }
@@ -150,7 +150,7 @@ fn first_line(text: &str) -> &str {
 
 /// One operation. Each is about the branch, the pull request and the issue of the task it is done for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Op {
+pub enum RecoveryOp {
     /// Commits what the agent left uncommitted.
     CommitLeftovers,
     /// Adds a sign-off to the last commit.
@@ -171,7 +171,7 @@ pub enum Op {
     /// Sets the phase to where the work is.
     SetPhaseLabel {
         /// This one.
-        phase: Phase,
+        phase: IssuePhase,
     },
     /// Runs the checks of the pull request again.
     RerunChecks,
@@ -269,7 +269,7 @@ fn takes(word: &str) -> String {
     }
 }
 
-impl Op {
+impl RecoveryOp {
     /// The operation that is written like this.
     ///
     /// # Errors
@@ -305,11 +305,11 @@ impl Op {
                 }
                 Self::Comment { text: value.to_owned() }
             }
-            "set-phase-label" => match Phase::from_word(value.strip_prefix("phase/").unwrap_or(value)) {
+            "set-phase-label" => match IssuePhase::from_word(value.strip_prefix("phase/").unwrap_or(value)) {
                 Some(phase) if is_restorable(phase) => Self::SetPhaseLabel { phase },
                 Some(_) | None => {
-                    let may = Phase::ALL.into_iter().filter(|phase| is_restorable(*phase));
-                    let may: Vec<&str> = may.map(Phase::word).collect();
+                    let may = IssuePhase::ALL.into_iter().filter(|phase| is_restorable(*phase));
+                    let may: Vec<&str> = may.map(IssuePhase::word).collect();
                     return Err(bad("phase", format!("`{}`; allowed are {}", short(value), may.join(", "))));
                 }
             },
@@ -384,31 +384,34 @@ words! {
 
 /// Whether a recovery may set this phase. What comes after a merge is proved, not restored.
 #[must_use]
-pub fn is_restorable(phase: Phase) -> bool {
+pub fn is_restorable(phase: IssuePhase) -> bool {
     match phase {
-        Phase::Spec | Phase::Ready | Phase::Code | Phase::Review | Phase::Merge => true,
-        Phase::Issue | Phase::Verify | Phase::Done => false,
+        IssuePhase::Spec | IssuePhase::Ready | IssuePhase::Code | IssuePhase::Review | IssuePhase::Merge => {
+            true
+        }
+        IssuePhase::Issue | IssuePhase::Verify | IssuePhase::Done => false,
     }
 }
 
 /// An operation as files contain it: its word, and what it takes.
 #[derive(Serialize, Deserialize)]
-struct WrittenOp {
+struct RecoveryOpRecord {
     op: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     said: BTreeMap<String, String>,
 }
 
-impl Serialize for Op {
+impl Serialize for RecoveryOp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let said = self.said().map(|(key, value)| (key.to_owned(), value.to_owned()));
-        WrittenOp { op: self.word().to_owned(), said: said.into_iter().collect() }.serialize(serializer)
+        RecoveryOpRecord { op: self.word().to_owned(), said: said.into_iter().collect() }
+            .serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Op {
+impl<'de> Deserialize<'de> for RecoveryOp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let WrittenOp { op, said } = WrittenOp::deserialize(deserializer)?;
+        let RecoveryOpRecord { op, said } = RecoveryOpRecord::deserialize(deserializer)?;
         Self::read(&op, &said).map_err(serde::de::Error::custom)
     }
 }

@@ -50,7 +50,7 @@ impl ReviewRule {
 
 words! {
     /// How much a finding matters.
-    pub enum Severity {
+    pub enum FindingSeverity {
         /// Worth knowing.
         Info = "info",
         /// Could be better.
@@ -62,7 +62,7 @@ words! {
     }
 }
 
-impl Severity {
+impl FindingSeverity {
     /// Whether it keeps work from landing.
     #[must_use]
     pub fn blocks(self) -> bool {
@@ -76,7 +76,7 @@ pub struct Finding {
     /// `F1`, `F2`, … within the task.
     pub id: String,
     /// How much it matters.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// In one line.
     pub title: String,
     /// In full.

@@ -113,7 +113,7 @@ impl Scores {
 
 words! {
     /// Where in a flow a judge is asked.
-    pub enum Checkpoint {
+    pub enum GatePoint {
         /// The plan, before anything is done.
         PostPlan = "post-plan",
         /// Work under way.
@@ -123,7 +123,7 @@ words! {
     }
 }
 
-impl Checkpoint {
+impl GatePoint {
     /// The composite that must be reached unless a flow says otherwise, in thousandths.
     #[must_use]
     pub fn threshold(self) -> u32 {
@@ -167,7 +167,7 @@ impl Checkpoint {
 
 words! {
     /// How much a refinement changes what is under way.
-    pub enum Impact {
+    pub enum RefinementImpact {
         /// Nothing.
         None = "none",
         /// Something for the end.

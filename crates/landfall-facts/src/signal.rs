@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::defaults::{is_false, is_zero};
-use crate::{Stride, Timestamp};
+use crate::{LoopStep, Timestamp};
 
 /// One thing heard from an agent, in the order it was said.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub enum Signal {
     /// A tool it used has ended.
     ToolDone,
     /// Tokens and turns since the last such signal. What they cost is said by [`Signal::Cost`] or by the table of prices.
-    Usage(Usage),
+    Usage(AgentUsage),
     /// What this run has cost so far in all, in millionths of a dollar, as the agent itself reports it.
     Cost(u64),
     /// How full its context window is.
@@ -71,9 +71,9 @@ pub enum Signal {
     /// It asks a person.
     Question(String),
     /// A control word.
-    Said(Said),
+    Said(ControlSignal),
     /// It has finished a step of a loop of its own.
-    Stride(Stride),
+    Stride(LoopStep),
     /// It has done what it was told in its terminal, and waits there for more.
     Waiting {
         /// How many commands it was told after its prompt.
@@ -89,7 +89,7 @@ pub enum Signal {
     /// The agent's own closing word, if its protocol has one.
     Finished {
         /// How the run ended, in its view.
-        how: Finish,
+        how: AgentFinish,
         /// Its last words.
         text: String,
     },
@@ -97,7 +97,7 @@ pub enum Signal {
 
 /// How a run ended, in the agent's own view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Finish {
+pub enum AgentFinish {
     /// Well.
     Success,
     /// With an error, which an earlier signal may have explained.
@@ -110,7 +110,7 @@ pub enum Finish {
 
 /// The control words of the glossary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum ControlSignal {
     /// The work is done.
     Complete,
     /// It cannot go on, and why.
@@ -135,7 +135,7 @@ pub enum Said {
 
 /// Tokens, turns and money. Adding is saturating: a nonsense figure must not wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Usage {
+pub struct AgentUsage {
     /// Tokens read, those from a cache included.
     pub tokens_in: u64,
     /// Of these, read from a cache.
@@ -156,7 +156,7 @@ pub struct Usage {
     pub at_least: bool,
 }
 
-impl Usage {
+impl AgentUsage {
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

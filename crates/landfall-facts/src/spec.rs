@@ -10,11 +10,11 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::TaskId;
-use crate::touch::Touch;
+use crate::touch::PathPattern;
 
 words! {
     /// How much work a task is thought to be.
-    pub enum Size {
+    pub enum TaskSize {
         /// A line or two.
         XS = "XS",
         /// An hour of a person.
@@ -28,7 +28,7 @@ words! {
     }
 }
 
-impl FromStr for Size {
+impl FromStr for TaskSize {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
@@ -122,7 +122,7 @@ pub struct TaskSpec {
     pub criteria: Vec<String>,
     /// How much work it is thought to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    pub size: Option<TaskSize>,
     /// Words on it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<Tag>,
@@ -133,7 +133,7 @@ pub struct TaskSpec {
     pub needs: BTreeSet<TaskId>,
     /// Files it is thought to change. Work that would meet in a file is kept apart where it can be.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub touches: BTreeSet<Touch>,
+    pub touches: BTreeSet<PathPattern>,
     /// The task this one is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,

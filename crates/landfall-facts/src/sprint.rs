@@ -36,7 +36,7 @@ impl FromStr for SprintId {
 
 /// When a sprint has what it wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Goal {
+pub enum SprintEndCondition {
     /// So many tasks are verified.
     #[serde(rename = "count")]
     Count(u32),
@@ -54,7 +54,7 @@ pub enum Goal {
     NoReady,
 }
 
-impl Goal {
+impl SprintEndCondition {
     /// The source's word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -69,9 +69,9 @@ impl Goal {
 
 /// What a sprint is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SprintPlan {
+pub struct SprintSpec {
     /// When it is over.
-    pub goal: Goal,
+    pub goal: SprintEndCondition,
     /// Only these tasks; none means all.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub only: BTreeSet<TaskId>,
@@ -92,10 +92,10 @@ pub struct SprintPlan {
     pub batch_review: bool,
 }
 
-impl SprintPlan {
+impl SprintSpec {
     /// A sprint with this goal and nothing else said.
     #[must_use]
-    pub fn new(goal: Goal) -> Self {
+    pub fn new(goal: SprintEndCondition) -> Self {
         Self {
             goal,
             only: BTreeSet::new(),
@@ -164,7 +164,7 @@ pub enum SprintEvent {
         /// Under this number.
         sprint: SprintId,
         /// As this.
-        plan: SprintPlan,
+        plan: SprintSpec,
         /// How many tasks could start.
         ready: u32,
     },

@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::annotate;
-use crate::audit::Extent;
-use crate::convergence::{Coverage, Exclusion, Progress};
+use crate::audit::ChangeSize;
+use crate::convergence::{Coverage, Exclusion, StageProgress};
 use crate::event::StepResult;
-use crate::objective::Item;
-use crate::proof::{Author, Promise, Run};
-use crate::score::{Checkpoint, Impact, Scores};
+use crate::objective::ObjectiveItem;
+use crate::proof::{ProofAuthor, ProofRun, RequiredProof};
+use crate::score::{GatePoint, RefinementImpact, Scores};
 use crate::{Attempt, Commit, Digest, Timestamp};
 
 /// What a judge said of the work, and what was made of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct JudgeResult {
     /// Where.
-    pub checkpoint: Checkpoint,
+    pub checkpoint: GatePoint,
     /// In this stage, if there are stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<u32>,
@@ -88,13 +88,13 @@ pub enum StagedEvent {
         attempt: Attempt,
         /// What came of it.
         #[serde(flatten)]
-        judged: Judged,
+        judged: JudgeResult,
     },
     /// What it is for was worked out anew.
     #[serde(rename = "objective-set")]
     ObjectiveSet {
         /// Its parts.
-        items: Vec<Item>,
+        items: Vec<ObjectiveItem>,
         /// What holds for all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         constraints: Vec<String>,
@@ -124,7 +124,7 @@ pub enum StagedEvent {
         /// Where it stands now.
         current: u32,
         /// What follows.
-        progress: Progress,
+        progress: StageProgress,
         /// The work.
         commit: Commit,
     },
@@ -152,7 +152,7 @@ pub enum StagedEvent {
         /// Which.
         number: u32,
         /// This much.
-        impact: Impact,
+        impact: RefinementImpact,
     },
     /// Refinements went into the plan or to the agent.
     #[serde(rename = "refinements-taken")]
@@ -180,15 +180,15 @@ pub enum StagedEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         covers: Vec<u32>,
         /// How much that matters.
-        impact: annotate::Impact,
+        impact: annotate::AnnotationImpact,
     },
     /// Checks were named that must fail before the work and pass after it.
     #[serde(rename = "promised")]
     Promised {
         /// By whom; what they named before is no longer owed.
-        by: Author,
+        by: ProofAuthor,
         /// These.
-        promises: Vec<Promise>,
+        promises: Vec<RequiredProof>,
     },
     /// Such checks were run.
     #[serde(rename = "proved")]
@@ -198,7 +198,7 @@ pub enum StagedEvent {
         /// On this work.
         head: Commit,
         /// With these results.
-        runs: Vec<Run>,
+        runs: Vec<ProofRun>,
     },
     /// It was seen how large the change of the stage is.
     #[serde(rename = "change-measured")]
@@ -207,7 +207,7 @@ pub enum StagedEvent {
         attempt: Attempt,
         /// This large.
         #[serde(flatten)]
-        extent: Extent,
+        extent: ChangeSize,
     },
 }
 
@@ -265,9 +265,9 @@ impl StagedEvent {
 
 /// Reads numbers by number. Beside flattened fields, serde passes the keys of JSON on as text.
 fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Coverage, D::Error> {
-    struct Numbers;
+    struct CoverageVisitor;
 
-    impl<'de> Visitor<'de> for Numbers {
+    impl<'de> Visitor<'de> for CoverageVisitor {
         type Value = Coverage;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -283,5 +283,5 @@ fn numbered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Coverage, D::E
         }
     }
 
-    deserializer.deserialize_map(Numbers)
+    deserializer.deserialize_map(CoverageVisitor)
 }

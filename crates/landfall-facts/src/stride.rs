@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One finished step of an agent's own loop, in its words, each from a known list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Stride {
+pub struct LoopStep {
     /// The step: `plan`, `check`, `exec` and so on; or the status of its module where it says no more.
     pub step: String,
     /// What it came to; may be empty.
@@ -27,7 +27,7 @@ pub struct Stride {
     pub mark: String,
 }
 
-impl Stride {
+impl LoopStep {
     /// How many steps were finished since `before`. A file that is written over between two looks tells by its number what
     /// was missed; a number that does not grow says nothing.
     #[must_use]
@@ -39,7 +39,7 @@ impl Stride {
     }
 }
 
-impl std::fmt::Display for Stride {
+impl std::fmt::Display for LoopStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.step)?;
         if !self.checkpoint.is_empty() {

@@ -12,14 +12,14 @@ use crate::spec::SpecError;
 /// A name without an ending may be a folder and then stands for all that is in it. `*` and `?` stay within a folder,
 /// `**` does not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Touch {
+pub struct PathPattern {
     /// As it is shown; never empty, never absolute, without `.` and `..`.
     text: String,
     /// Whether it stands for what is below it, too.
     below: bool,
 }
 
-impl Touch {
+impl PathPattern {
     /// Whether it is a folder or a pattern, which may mean more than one file.
     #[must_use]
     pub fn is_wide(&self) -> bool {
@@ -79,13 +79,13 @@ impl Touch {
     }
 }
 
-impl fmt::Display for Touch {
+impl fmt::Display for PathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl FromStr for Touch {
+impl FromStr for PathPattern {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
@@ -165,13 +165,13 @@ fn names_meet(a: &str, b: &str) -> bool {
     fits[b.len()]
 }
 
-impl Serialize for Touch {
+impl Serialize for PathPattern {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
 }
 
-impl<'de> Deserialize<'de> for Touch {
+impl<'de> Deserialize<'de> for PathPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::score::Checkpoint;
+use crate::score::GatePoint;
 
 /// What a checkpoint has a number for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(from = "[u32; 3]", into = "[u32; 3]")]
-pub struct PerCheckpoint {
+pub struct GatePointValues {
     /// The plan, before work begins.
     pub post_plan: u32,
     /// The work, on the way.
@@ -16,14 +16,14 @@ pub struct PerCheckpoint {
     pub post_exec: u32,
 }
 
-impl PerCheckpoint {
+impl GatePointValues {
     /// The number of one checkpoint.
     #[must_use]
-    pub fn of(self, checkpoint: Checkpoint) -> u32 {
+    pub fn of(self, checkpoint: GatePoint) -> u32 {
         match checkpoint {
-            Checkpoint::PostPlan => self.post_plan,
-            Checkpoint::MidExec => self.mid_exec,
-            Checkpoint::PostExec => self.post_exec,
+            GatePoint::PostPlan => self.post_plan,
+            GatePoint::MidExec => self.mid_exec,
+            GatePoint::PostExec => self.post_exec,
         }
     }
 
@@ -40,11 +40,11 @@ impl PerCheckpoint {
 
 /// The numbers of the checks of one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Params {
+pub struct GateParams {
     /// The composite that passes, in thousandths.
-    pub thresholds: PerCheckpoint,
+    pub thresholds: GatePointValues,
     /// How often the work may go back from there: revisions of a plan, fixes on the way, fixes and new plans at the end.
-    pub retries: PerCheckpoint,
+    pub retries: GatePointValues,
     /// So many steps of a plan from one check on the way to the next.
     #[serde(rename = "interval")]
     pub mid_exec_interval: u32,
@@ -52,11 +52,11 @@ pub struct Params {
     pub compact_percent: u32,
 }
 
-impl Params {
+impl GateParams {
     /// What holds when nothing else is said.
     pub const DEFAULT: Self = Self {
-        thresholds: PerCheckpoint { post_plan: 700, mid_exec: 600, post_exec: 750 },
-        retries: PerCheckpoint { post_plan: 3, mid_exec: 2, post_exec: 3 },
+        thresholds: GatePointValues { post_plan: 700, mid_exec: 600, post_exec: 750 },
+        retries: GatePointValues { post_plan: 3, mid_exec: 2, post_exec: 3 },
         mid_exec_interval: 3,
         compact_percent: 82,
     };
@@ -64,8 +64,8 @@ impl Params {
     /// The least of everything, whoever asks. A threshold at 0.5 is where a single score blocks by itself, so a lower
     /// one would say nothing; below three quarters of a context, summing up costs more than it keeps.
     pub const LEAST: Self = Self {
-        thresholds: PerCheckpoint { post_plan: 500, mid_exec: 500, post_exec: 600 },
-        retries: PerCheckpoint { post_plan: 1, mid_exec: 1, post_exec: 1 },
+        thresholds: GatePointValues { post_plan: 500, mid_exec: 500, post_exec: 600 },
+        retries: GatePointValues { post_plan: 1, mid_exec: 1, post_exec: 1 },
         mid_exec_interval: 1,
         compact_percent: 75,
     };
@@ -73,8 +73,8 @@ impl Params {
     /// The most of everything, whoever asks. Hardly any work scores above 0.95, so a higher threshold is a way never to
     /// end; and what ten tries did not mend, another will not.
     pub const MOST: Self = Self {
-        thresholds: PerCheckpoint { post_plan: 900, mid_exec: 850, post_exec: 950 },
-        retries: PerCheckpoint { post_plan: 10, mid_exec: 10, post_exec: 10 },
+        thresholds: GatePointValues { post_plan: 900, mid_exec: 850, post_exec: 950 },
+        retries: GatePointValues { post_plan: 10, mid_exec: 10, post_exec: 10 },
         mid_exec_interval: 20,
         compact_percent: 90,
     };
@@ -97,20 +97,20 @@ impl Params {
     }
 }
 
-impl Default for Params {
+impl Default for GateParams {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-impl From<[u32; 3]> for PerCheckpoint {
+impl From<[u32; 3]> for GatePointValues {
     fn from([post_plan, mid_exec, post_exec]: [u32; 3]) -> Self {
         Self { post_plan, mid_exec, post_exec }
     }
 }
 
-impl From<PerCheckpoint> for [u32; 3] {
-    fn from(per: PerCheckpoint) -> Self {
+impl From<GatePointValues> for [u32; 3] {
+    fn from(per: GatePointValues) -> Self {
         [per.post_plan, per.mid_exec, per.post_exec]
     }
 }

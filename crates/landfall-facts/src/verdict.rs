@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Scope, Timestamp};
+use crate::{BudgetScope, Timestamp};
 
 /// The engine's opinion of one run of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub enum Verdict {
     #[serde(rename = "over-budget")]
     OverBudget {
         /// Whose.
-        scope: Scope,
+        scope: BudgetScope,
         /// How much of how much.
         what: String,
     },

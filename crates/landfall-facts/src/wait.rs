@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use std::fmt;
 
-use crate::conflict::Overdue;
+use crate::conflict::ConflictTimeoutAction;
 use crate::{Commit, TaskId, Timestamp};
 
 /// What a task waits for. Each has a name, an owner and, where time ends it, a deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wait {
+pub enum WaitReason {
     /// Tasks it needs that have not landed.
     #[serde(rename = "dependency")]
     Dependency(Vec<TaskId>),
@@ -19,7 +19,7 @@ pub enum Wait {
     Slot,
     /// A slot that is free, but not for this one yet. Never in the journal: it follows from who is at work.
     #[serde(skip)]
-    Turn(Turn),
+    Turn(TurnBlocker),
     /// An account.
     #[serde(rename = "quota")]
     Quota {
@@ -81,7 +81,7 @@ pub enum Wait {
         /// Until then.
         until: Timestamp,
         /// What happens after that.
-        overdue: Overdue,
+        overdue: ConflictTimeoutAction,
     },
     /// The issues it is made of.
     #[serde(rename = "parts")]
@@ -102,7 +102,7 @@ pub enum Wait {
     },
 }
 
-impl Wait {
+impl WaitReason {
     /// The name of the wait.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -164,7 +164,7 @@ words! {
 
 /// Whose turn it is before this one's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
+pub enum TurnBlocker {
     /// As many agents of its profile are at work as may be.
     Profile {
         /// The profile.
@@ -195,7 +195,7 @@ pub enum Turn {
     },
 }
 
-impl fmt::Display for Turn {
+impl fmt::Display for TurnBlocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Profile { name, slots } => write!(f, "profile `{name}`, {slots} at once"),

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use landfall_model::flow::Edge;
+use landfall_model::flow::FlowEdge;
 use landfall_model::{
-    Area, Attempt, Caps, Doing, EndCode, EndKind, Ending, Flow, Limits, Route, State, Step, StepKind,
-    StepName, StepResult, Target, Task, TaskId, TaskSpec, Timestamp, World, plan,
+    Area, Attempt, Caps, Doing, EdgeTarget, EndCode, EndKind, Ending, Flow, FlowStep, Limits, Route, State,
+    StepKind, StepName, StepResult, Task, TaskId, TaskSpec, Timestamp, World, plan,
 };
 
 /// Counts what is held, so that the weight of a world is exact.
@@ -178,14 +178,14 @@ fn ended(mut task: Task) -> Task {
 }
 
 fn flow() -> Flow {
-    let on = |result, to| Edge { result, to, max: None };
-    let work = Step {
+    let on = |result, to| FlowEdge { result, to, max: None };
+    let work = FlowStep {
         name: StepName::new("work"),
         kind: StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true, every: 0 },
         phase: "work".to_owned(),
         before: None,
         agent: None,
-        on: vec![on(StepResult::Done, Target::End)],
+        on: vec![on(StepResult::Done, EdgeTarget::End)],
     };
     Flow {
         name: "loop".to_owned(),

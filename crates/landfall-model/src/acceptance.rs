@@ -10,8 +10,8 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use crate::event::Exit;
-use crate::issue::Depth;
+use crate::event::AgentExit;
+use crate::issue::ReviewDepth;
 
 pub use address::{Address, AddressTemplate, is_loopback, is_private};
 pub use catalogue::{CATALOGUE, CommandSpec, InSafeMode, Permission};
@@ -92,19 +92,19 @@ pub enum Observed {
 impl Observed {
     /// What a review of this depth is; none is no review.
     #[must_use]
-    pub fn review(depth: Depth) -> Option<Self> {
+    pub fn review(depth: ReviewDepth) -> Option<Self> {
         match depth {
-            Depth::None => None,
-            Depth::Light => Some(Self::PrReviewLight),
-            Depth::Full => Some(Self::PrReviewFull),
+            ReviewDepth::None => None,
+            ReviewDepth::Light => Some(Self::PrReviewLight),
+            ReviewDepth::Full => Some(Self::PrReviewFull),
         }
     }
 
     /// What the end of an agent is, if anybody waits for such an end.
     #[must_use]
-    pub fn end(exit: &Exit) -> Option<Self> {
+    pub fn end(exit: &AgentExit) -> Option<Self> {
         match exit {
-            Exit::Silent => Some(Self::WatchdogKill),
+            AgentExit::Silent => Some(Self::WatchdogKill),
             _ => None,
         }
     }

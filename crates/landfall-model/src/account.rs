@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::Timestamp;
 use crate::decide::trouble_ms;
-use crate::event::{Event, Exit};
+use crate::event::{AgentExit, Event};
 use crate::judge::Verdict;
-use crate::status::Wait;
+use crate::status::WaitReason;
 use crate::task::{State, Task};
 pub use landfall_facts::account::AccountState;
 
@@ -82,7 +82,9 @@ impl Accounts {
     pub fn follows(&self, task: &Task, at: Timestamp, event: &Event) -> Option<AccountState> {
         let now = self.get(&task.driving.as_ref()?.account);
         let next = match event {
-            Event::Waited { wait: Wait::Quota { until, guessed }, .. } => used_up(now, *until, *guessed)?,
+            Event::Waited { wait: WaitReason::Quota { until, guessed }, .. } => {
+                used_up(now, *until, *guessed)?
+            }
             // The agent waits by itself. The others need not find out for themselves.
             Event::AccountWaitBegan { until: Some(until), .. } if *until > at => used_up(now, *until, false)?,
             Event::AccountWaitEnded { .. } => match now {
@@ -95,7 +97,7 @@ impl Accounts {
             // answer that was waited for as long as `run.silence` is no chance.
             Event::IterationEnded { verdict: Verdict::Transient { .. }, exit, .. } => {
                 let count = task.counters.transients + 1;
-                let certain = matches!(exit, Exit::Silent);
+                let certain = matches!(exit, AgentExit::Silent);
                 let tries = match now {
                     AccountState::UsedUp { until, .. } if *until > at => return None,
                     AccountState::LoggedOut { .. } => return None,
@@ -107,10 +109,10 @@ impl Accounts {
                 };
                 AccountState::Troubled { until: at.plus_ms(trouble_ms(task.id, tries)), tries }
             }
-            Event::Waited { wait: Wait::Login { .. }, .. } => AccountState::LoggedOut { task: task.id },
+            Event::Waited { wait: WaitReason::Login { .. }, .. } => AccountState::LoggedOut { task: task.id },
             // A person answered one of those who asked: one agent finds out whether it helped.
             Event::Resumed { .. } => match (&task.state, now) {
-                (State::Waiting { wait: Wait::Login { .. }, .. }, AccountState::LoggedOut { .. }) => {
+                (State::Waiting { wait: WaitReason::Login { .. }, .. }, AccountState::LoggedOut { .. }) => {
                     AccountState::UsedUp { until: at, guessed: false }
                 }
                 _ => return None,
@@ -150,7 +152,7 @@ impl Accounts {
         let account = &task.driving.as_ref()?.account;
         match (&task.state, Leave::of(self.get(account), at)) {
             (
-                State::Waiting { wait: Wait::Quota { .. } | Wait::Backoff { .. }, .. },
+                State::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Backoff { .. }, .. },
                 Leave::Never { until: Some(_) },
             ) => Some((account.clone(), AccountState::UsedUp { until: at, guessed: false })),
             _ => None,

@@ -4,7 +4,7 @@
 //! count and the line only decides between places that look alike. A place that cannot be told is refused, and then
 //! nothing is changed: half of what a person meant is worse than nothing.
 
-pub use landfall_facts::annotate::Impact;
+pub use landfall_facts::annotate::AnnotationImpact;
 use std::fmt;
 
 /// So many characters on each side of a place are looked at.
@@ -427,33 +427,33 @@ pub enum Onward {
 }
 
 /// The impact of one annotation in a paper of this layer. A comment changes nothing; other spacing is no other requirement.
-fn impact_of(layer: Layer, annotation: &Annotation) -> Impact {
+fn impact_of(layer: Layer, annotation: &Annotation) -> AnnotationImpact {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let selected: String =
         annotation.place.selected.iter().map(|c| if *c == NEWLINE { '\n' } else { *c }).collect();
     let only_space = match &annotation.change {
-        Change::Comment(..) => return Impact::None,
+        Change::Comment(..) => return AnnotationImpact::None,
         Change::Insert(text) => text.trim().is_empty(),
         Change::Delete => selected.trim().is_empty(),
         Change::Replace(text) => words(text) == words(&selected),
     };
     match layer {
-        _ if only_space => Impact::Low,
-        Layer::Information => Impact::Low,
-        Layer::Planning | Layer::Evaluation | Layer::Methodology => Impact::Medium,
-        Layer::Requirement => Impact::High,
+        _ if only_space => AnnotationImpact::Low,
+        Layer::Information => AnnotationImpact::Low,
+        Layer::Planning | Layer::Evaluation | Layer::Methodology => AnnotationImpact::Medium,
+        Layer::Requirement => AnnotationImpact::High,
     }
 }
 
 /// What annotations in several papers together mean: how much they matter, and where the task goes on. Those that change
 /// nothing anyone follows leave it where it is.
 #[must_use]
-pub fn weigh<'a>(annotated: impl IntoIterator<Item = (Layer, &'a Annotation)>) -> (Impact, Onward) {
+pub fn weigh<'a>(annotated: impl IntoIterator<Item = (Layer, &'a Annotation)>) -> (AnnotationImpact, Onward) {
     let each = annotated.into_iter().map(|(layer, annotation)| {
         let impact = impact_of(layer, annotation);
-        (impact, if impact >= Impact::Medium { layer.onward() } else { Onward::GoOn })
+        (impact, if impact >= AnnotationImpact::Medium { layer.onward() } else { Onward::GoOn })
     });
-    each.fold((Impact::None, Onward::GoOn), |all, one| (all.0.max(one.0), all.1.max(one.1)))
+    each.fold((AnnotationImpact::None, Onward::GoOn), |all, one| (all.0.max(one.0), all.1.max(one.1)))
 }
 
 /// Why a task takes no annotations now.
@@ -666,15 +666,15 @@ mod tests {
         let replace = |text: &str| Annotation::replace("Line1:...", "a b", text, "...").unwrap();
         let comment = Annotation::comment(Mark::Note, "Line1:...", "a b", "why", "...").unwrap();
         let change = replace("c");
-        assert_eq!(weigh([(Layer::Requirement, &comment)]), (Impact::None, Onward::GoOn));
-        assert_eq!(weigh([(Layer::Requirement, &replace("a  b"))]), (Impact::Low, Onward::GoOn));
-        assert_eq!(weigh([(Layer::Information, &change)]), (Impact::Low, Onward::GoOn));
-        assert_eq!(weigh([(Layer::Evaluation, &change)]), (Impact::Medium, Onward::Check));
-        assert_eq!(weigh([(Layer::Planning, &change)]), (Impact::Medium, Onward::CheckPlan));
-        assert_eq!(weigh([(Layer::Methodology, &change)]), (Impact::Medium, Onward::Plan));
-        assert_eq!(weigh([(Layer::Requirement, &change)]), (Impact::High, Onward::Target));
+        assert_eq!(weigh([(Layer::Requirement, &comment)]), (AnnotationImpact::None, Onward::GoOn));
+        assert_eq!(weigh([(Layer::Requirement, &replace("a  b"))]), (AnnotationImpact::Low, Onward::GoOn));
+        assert_eq!(weigh([(Layer::Information, &change)]), (AnnotationImpact::Low, Onward::GoOn));
+        assert_eq!(weigh([(Layer::Evaluation, &change)]), (AnnotationImpact::Medium, Onward::Check));
+        assert_eq!(weigh([(Layer::Planning, &change)]), (AnnotationImpact::Medium, Onward::CheckPlan));
+        assert_eq!(weigh([(Layer::Methodology, &change)]), (AnnotationImpact::Medium, Onward::Plan));
+        assert_eq!(weigh([(Layer::Requirement, &change)]), (AnnotationImpact::High, Onward::Target));
         let all = [(Layer::Planning, &change), (Layer::Requirement, &comment), (Layer::Evaluation, &change)];
-        assert_eq!(weigh(all), (Impact::Medium, Onward::CheckPlan));
+        assert_eq!(weigh(all), (AnnotationImpact::Medium, Onward::CheckPlan));
     }
 
     #[test]

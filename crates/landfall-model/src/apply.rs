@@ -7,22 +7,22 @@
 use thiserror::Error;
 
 use crate::budget::Spending;
-use crate::driving::{Past, Session, Talk, Traces};
-use crate::event::{Event, Opening};
-use crate::flow::{Act, StepKind, Target};
-use crate::input::Parting;
+use crate::driving::{AgentRunTraces, Past, Session, SessionStart};
+use crate::event::{AttemptStart, Event};
+use crate::flow::{EdgeTarget, StepKind, TrackerOperation};
+use crate::input::YieldReason;
 use crate::issue::IssueEvent;
 use crate::judge::Verdict;
 use crate::liveness::AccountWaits;
 use crate::recover::candidate;
 use crate::sandbox::Confinement;
 use crate::seeded_bugs::{self, SeededBug};
-use crate::signal::Usage;
+use crate::signal::AgentUsage;
 use crate::staged::StagedEvent;
 use crate::task::{
     Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold, Landed, SignOff, State, Task,
 };
-use crate::{StepName, StepResult, TaskId, Timestamp, Wait};
+use crate::{StepName, StepResult, TaskId, Timestamp, WaitReason};
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -99,16 +99,16 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 return false;
             }
             let doing = match opening {
-                Opening::Workspace => Doing::Preparing { fresh: false, stop: None },
-                Opening::FreshWorkspace => Doing::Preparing { fresh: true, stop: None },
-                Opening::Check => Doing::Checking { stop: None },
-                Opening::Land => Doing::Landing,
-                Opening::Queue => Doing::Queued { since: at },
-                Opening::Report => Doing::Reporting,
-                Opening::Exchange => Doing::Exchanging { stop: None },
-                Opening::Recover => Doing::Recovering { stop: None },
+                AttemptStart::Workspace => Doing::Preparing { fresh: false, stop: None },
+                AttemptStart::FreshWorkspace => Doing::Preparing { fresh: true, stop: None },
+                AttemptStart::Check => Doing::Checking { stop: None },
+                AttemptStart::Land => Doing::Landing,
+                AttemptStart::Queue => Doing::Queued { since: at },
+                AttemptStart::Report => Doing::Reporting,
+                AttemptStart::Exchange => Doing::Exchanging { stop: None },
+                AttemptStart::Recover => Doing::Recovering { stop: None },
             };
-            if *opening == Opening::Land {
+            if *opening == AttemptStart::Land {
                 task.landing = candidate(task);
             }
             task.attempt = *attempt;
@@ -148,7 +148,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if !reads(task, &step) {
                 task.carried.append(&mut task.messages); // what is said from here on is for the run after it
             }
-            if let (Talk::Resumed { compact: true, .. }, Some(session)) = (talk, &mut task.session) {
+            if let (SessionStart::Resumed { compact: true, .. }, Some(session)) = (talk, &mut task.session) {
                 session.compacted = true;
             }
             let doing = Doing::Running { iteration: *iteration, since: at, stop: None, talk: talk.clone() };
@@ -338,12 +338,12 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.last_words = None;
             task.feedback.extend(feedback.clone());
             task.state = match to {
-                Target::Step(next) => State::Ready { next: Some(next.clone()), since: at },
-                Target::End => {
+                EdgeTarget::Step(next) => State::Ready { next: Some(next.clone()), since: at },
+                EdgeTarget::End => {
                     let code = if task.landed.is_some() { EndCode::Landed } else { EndCode::Accepted };
                     State::Ended(Ending { kind: EndKind::Done, code, detail: String::new() })
                 }
-                Target::Stop => State::Ended(Ending {
+                EdgeTarget::Stop => State::Ended(Ending {
                     kind: EndKind::Blocked,
                     code: EndCode::FlowStop,
                     detail: format!("step `{step}` ended with `{}`", result.word()),
@@ -354,7 +354,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         Event::Yielded { why, feedback, .. } => {
             let Some(step) = task.step().cloned() else { return false };
             count_parting(task, *why);
-            if *why == Parting::NothingChanged {
+            if *why == YieldReason::NothingChanged {
                 task.landing = None; // whoever looked for it on the base looked for this, too
             }
             task.feedback.extend(feedback.clone());
@@ -366,20 +366,20 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 return false;
             }
             match wait {
-                Wait::Quota { .. } => task.counters.quota_waits += 1,
-                Wait::Login { .. } => task.counters.logins += 1,
-                Wait::Dependency(_)
-                | Wait::Slot
-                | Wait::Turn(_)
-                | Wait::Question { .. }
-                | Wait::Backoff { .. }
-                | Wait::Disk { .. }
-                | Wait::Budget { .. }
-                | Wait::Pause
-                | Wait::Conflict { .. }
-                | Wait::Parts
-                | Wait::Blockers { .. }
-                | Wait::GateBroken { .. } => {}
+                WaitReason::Quota { .. } => task.counters.quota_waits += 1,
+                WaitReason::Login { .. } => task.counters.logins += 1,
+                WaitReason::Dependency(_)
+                | WaitReason::Slot
+                | WaitReason::Turn(_)
+                | WaitReason::Question { .. }
+                | WaitReason::Backoff { .. }
+                | WaitReason::Disk { .. }
+                | WaitReason::Budget { .. }
+                | WaitReason::Pause
+                | WaitReason::Conflict { .. }
+                | WaitReason::Parts
+                | WaitReason::Blockers { .. }
+                | WaitReason::GateBroken { .. } => {}
             }
             task.state = State::Waiting { wait: wait.clone(), then: then.clone(), since: at };
         }
@@ -578,7 +578,7 @@ fn rework_issue(task: &mut Task) {
     let flow = task.flow.clone();
     let accepts = |step: &StepName| {
         let step = flow.as_ref().and_then(|flow| flow.step(step));
-        step.is_some_and(|step| matches!(step.kind, StepKind::Tracker { act: Act::Accept }))
+        step.is_some_and(|step| matches!(step.kind, StepKind::Tracker { act: TrackerOperation::Accept }))
     };
     task.counters.edges.retain(|(of, _), _| accepts(of));
 }
@@ -642,36 +642,36 @@ fn take_edge(task: &mut Task, step: &StepName, result: StepResult) {
 }
 
 /// One cause, one counter. What a run of the agent came to is counted where it ended.
-fn count_parting(task: &mut Task, why: Parting) {
+fn count_parting(task: &mut Task, why: YieldReason) {
     match why {
-        Parting::NothingChanged => task.counters.empty_claims += 1,
-        Parting::Machine => task.counters.machine += 1,
-        Parting::Shortage => task.counters.shortages += 1,
-        Parting::Overspent => task.counters.overspent += 1,
-        Parting::OutputMissing => task.counters.outputs_missing += 1,
-        Parting::Drained
-        | Parting::Stopped
-        | Parting::Crashed
-        | Parting::Lost
-        | Parting::Stalled
-        | Parting::NotStarted
-        | Parting::Quota
-        | Parting::Transient
-        | Parting::Asked
-        | Parting::GateBroken
-        | Parting::Budget
-        | Parting::Login
-        | Parting::Looping
-        | Parting::SessionGone
-        | Parting::Redirected
-        | Parting::Held
-        | Parting::Recovered
-        | Parting::NotYet => {}
+        YieldReason::NothingChanged => task.counters.empty_claims += 1,
+        YieldReason::Machine => task.counters.machine += 1,
+        YieldReason::Shortage => task.counters.shortages += 1,
+        YieldReason::Overspent => task.counters.overspent += 1,
+        YieldReason::OutputMissing => task.counters.outputs_missing += 1,
+        YieldReason::Drained
+        | YieldReason::Stopped
+        | YieldReason::Crashed
+        | YieldReason::Lost
+        | YieldReason::Stalled
+        | YieldReason::NotStarted
+        | YieldReason::Quota
+        | YieldReason::Transient
+        | YieldReason::Asked
+        | YieldReason::GateBroken
+        | YieldReason::Budget
+        | YieldReason::Login
+        | YieldReason::Looping
+        | YieldReason::SessionGone
+        | YieldReason::Redirected
+        | YieldReason::Held
+        | YieldReason::Recovered
+        | YieldReason::NotYet => {}
     }
 }
 
 /// Runs that end in the same words and leave nothing are a loop, too.
-fn count_words(task: &mut Task, verdict: &Verdict, traces: &Traces, committed: bool) {
+fn count_words(task: &mut Task, verdict: &Verdict, traces: &AgentRunTraces, committed: bool) {
     let same = traces.words.is_some() && task.last_words == traces.words;
     task.counters.same_words = match verdict {
         Verdict::Continue if same && !committed => task.counters.same_words + 1,
@@ -682,22 +682,28 @@ fn count_words(task: &mut Task, verdict: &Verdict, traces: &Traces, committed: b
 }
 
 /// The session that the next run may go on with.
-fn keep_session(task: &mut Task, talk: &Talk, verdict: &Verdict, traces: &Traces, usage: Usage) {
+fn keep_session(
+    task: &mut Task,
+    talk: &SessionStart,
+    verdict: &Verdict,
+    traces: &AgentRunTraces,
+    usage: AgentUsage,
+) {
     // One without room would only run out of it again.
     // One that crashed before it said a word may be what crashed it.
     let never_up =
-        *talk != Talk::New && traces.session.is_none() && matches!(verdict, Verdict::Crashed { .. });
+        *talk != SessionStart::New && traces.session.is_none() && matches!(verdict, Verdict::Crashed { .. });
     if never_up || matches!(verdict, Verdict::SessionGone | Verdict::ContextUsedUp) {
         task.session = None;
         return;
     }
     let (Some(driving), Some(id)) = (&task.driving, &traces.session) else { return };
     // Some agents give a resumed session another name.
-    let resumed = *talk != Talk::New;
+    let resumed = *talk != SessionStart::New;
     let before = task.session.take().filter(|it| (resumed || it.id == *id) && it.profile == driving.profile);
     let (used, context, compacted) = match before {
         Some(session) => (session.usage, session.context, session.compacted),
-        None => (Usage::default(), None, false),
+        None => (AgentUsage::default(), None, false),
     };
     task.session = Some(Session {
         profile: driving.profile.clone(),
@@ -710,7 +716,7 @@ fn keep_session(task: &mut Task, talk: &Talk, verdict: &Verdict, traces: &Traces
 
 /// Whether a run really began, so that what its prompt carried was read. A session is named before the model has answered;
 /// so where the provider or the account was in the way, only a commit is proof.
-fn was_heard(verdict: &Verdict, traces: &Traces, usage: Usage, committed: bool) -> bool {
+fn was_heard(verdict: &Verdict, traces: &AgentRunTraces, usage: AgentUsage, committed: bool) -> bool {
     match verdict {
         Verdict::Complete
         | Verdict::Blocked { .. }
@@ -730,7 +736,7 @@ fn was_heard(verdict: &Verdict, traces: &Traces, usage: Usage, committed: bool) 
         | Verdict::Stalled
         | Verdict::Stopped
         | Verdict::Lost => {
-            committed || usage != Usage::default() || traces.words.is_some() || traces.session.is_some()
+            committed || usage != AgentUsage::default() || traces.words.is_some() || traces.session.is_some()
         }
     }
 }

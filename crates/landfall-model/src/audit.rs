@@ -1,11 +1,11 @@
 //! How often a judge may send work back, and how many rounds one check reads a change in: more for a large change.
 
 use crate::event::StepResult;
-use crate::flow::{Flow, Step, StepKind};
-use crate::score::Checkpoint;
+use crate::flow::{Flow, FlowStep, StepKind};
+use crate::score::GatePoint;
 use crate::task::Task;
 use crate::tune::{self, words};
-pub use landfall_facts::audit::Extent;
+pub use landfall_facts::audit::ChangeSize;
 
 /// Fewer rounds than this prove nothing: the second looks at what the first has mended.
 pub const ROUNDS_MIN: u32 = 2;
@@ -15,8 +15,8 @@ pub const ROUNDS_MAX: u32 = 10;
 /// How many rounds a change of this extent has, in a task of these types: one for every five files, two hundred lines
 /// and three folders, each begun one counted whole; one more for software, and one more for a task of several types.
 #[must_use]
-pub fn rounds(extent: Extent, types: &[&str]) -> u32 {
-    let Extent { files, lines, dirs } = extent;
+pub fn rounds(extent: ChangeSize, types: &[&str]) -> u32 {
+    let ChangeSize { files, lines, dirs } = extent;
     let words = words(types);
     let software = words.iter().any(|word| word.eq_ignore_ascii_case("software"));
     let bonus = u32::from(software) + u32::from(words.len() > 1);
@@ -37,7 +37,8 @@ pub fn rounds_of(task: &Task) -> u32 {
 /// kind of the task says. None where no judge looks at the end.
 #[must_use]
 pub fn budget(task: &Task, flow: &Flow) -> Option<(u32, u32)> {
-    let ends = |step: &&Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
+    let ends =
+        |step: &&FlowStep| matches!(step.kind, StepKind::Check { checkpoint: GatePoint::PostExec, .. });
     let step = flow.steps.iter().find(ends)?;
     let edge = step.on.iter().find(|edge| edge.result == StepResult::NeedsFix)?;
     let taken = task.counters.edges.get(&(step.name.clone(), StepResult::NeedsFix)).copied().unwrap_or(0);
@@ -48,8 +49,8 @@ pub fn budget(task: &Task, flow: &Flow) -> Option<(u32, u32)> {
 mod tests {
     use super::*;
 
-    fn extent(files: u32, lines: u32, dirs: u32) -> Extent {
-        Extent { files, lines, dirs }
+    fn extent(files: u32, lines: u32, dirs: u32) -> ChangeSize {
+        ChangeSize { files, lines, dirs }
     }
 
     #[test]

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use crate::event::Event;
-use crate::flow::Target;
+use crate::flow::EdgeTarget;
 use crate::judge::Verdict;
-use crate::task::{EndCode, EndKind, Stop};
-use crate::{Stride, TaskId, Timestamp, Wait};
+use crate::task::{EndCode, EndKind, StopRequest};
+use crate::{LoopStep, TaskId, Timestamp, WaitReason};
 pub use landfall_facts::auto::AutoEvent;
 
 /// One loop, under way or over.
@@ -53,7 +53,7 @@ pub struct Loop {
     /// Steps of an agent's own loop.
     strides: u32,
     /// The last of them.
-    stride: Option<Stride>,
+    stride: Option<LoopStep>,
     /// Whether something is under way.
     at_work: bool,
     /// Whether its failure was seen by whoever holds it.
@@ -173,19 +173,19 @@ impl Loop {
                 (self.stalls_step, self.stalls_in_row) = (0, 0);
                 self.signal = Some(at);
                 match to {
-                    Target::Step(_) => self.rest(at),
-                    Target::End => self.end(at, EndKind::Done, EndCode::Accepted),
-                    Target::Stop => self.end(at, EndKind::Blocked, EndCode::FlowStop),
+                    EdgeTarget::Step(_) => self.rest(at),
+                    EdgeTarget::End => self.end(at, EndKind::Done, EndCode::Accepted),
+                    EdgeTarget::Stop => self.end(at, EndKind::Blocked, EndCode::FlowStop),
                 }
             }
             Event::Waited { wait, .. } => {
-                self.quota_since = matches!(wait, Wait::Quota { .. }).then_some(at);
+                self.quota_since = matches!(wait, WaitReason::Quota { .. }).then_some(at);
                 self.rest(at);
             }
             Event::Resumed { .. } => self.quota_since = None,
             Event::Yielded { .. } | Event::ReviewWanted { .. } => self.rest(at),
             // Whoever holds or pauses its task stops its loop.
-            Event::StopAsked { stop: Stop::Pause } => {
+            Event::StopAsked { stop: StopRequest::Pause } => {
                 let _ = self.stop.get_or_insert(at); // since then
             }
             Event::Held { .. } => {
@@ -328,9 +328,9 @@ impl Loops {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Parting;
+    use crate::input::YieldReason;
     use crate::task::Ending;
-    use crate::{Attempt, Opening, RunId, StepName};
+    use crate::{Attempt, AttemptStart, RunId, StepName};
 
     const TASK: TaskId = TaskId(7);
 
@@ -349,12 +349,12 @@ mod tests {
             attempt: Attempt(1),
             step: StepName::new("plan"),
             run: RunId(1),
-            opening: Opening::Workspace,
+            opening: AttemptStart::Workspace,
         }
     }
 
     fn yielded() -> Event {
-        Event::Yielded { attempt: Attempt(1), why: Parting::Held, feedback: None }
+        Event::Yielded { attempt: Attempt(1), why: YieldReason::Held, feedback: None }
     }
 
     fn stop(session: &str) -> AutoEvent {

@@ -6,8 +6,8 @@
 
 use crate::course::gate_pause_ms;
 use crate::denial::settings_that_allow;
-use crate::event::Mover;
-use crate::gate::{CommandResult, GateReport, Outcome};
+use crate::event::BaseMover;
+use crate::gate::{CheckOutcome, CommandResult, GateReport};
 use crate::{Commit, Timestamp};
 
 /// What agents do while a check does not pass on the base.
@@ -139,10 +139,10 @@ impl BaseGate {
     }
 
     /// The base has moved. What a landing made was verified; what a person made was not.
-    pub fn moved(&mut self, by: Mover) {
+    pub fn moved(&mut self, by: BaseMover) {
         *self = match (by, &self) {
-            (Mover::Landing(_), Self::Open { .. }) => Self::Open { is_current: false },
-            (Mover::Landing(_) | Mover::Person | Mover::Rebuild, _) => Self::Unknown,
+            (BaseMover::Landing(_), Self::Open { .. }) => Self::Open { is_current: false },
+            (BaseMover::Landing(_) | BaseMover::Person | BaseMover::Rebuild, _) => Self::Unknown,
         };
     }
 
@@ -189,7 +189,7 @@ pub fn complaint_about_base(report: &GateReport) -> Option<String> {
         return Some(format!("{}; allow it with `{allow}` under [run]", denial.sentence(name)));
     }
     let how = match (command.outcome, command.exit) {
-        (Outcome::Timeout, _) => format!("did not end within {} s", command.limit_ms / 1000),
+        (CheckOutcome::Timeout, _) => format!("did not end within {} s", command.limit_ms / 1000),
         (_, Some(127)) => "needs a program that was not found (exit 127)".to_owned(),
         (_, Some(126)) => "cannot be executed (exit 126)".to_owned(),
         (_, Some(code)) => format!("fails (exit {code})"),
@@ -215,7 +215,7 @@ mod tests {
     use crate::denial::{DeniedAccess, SandboxDenial};
     use crate::{Commit, Digest, TaskId, Tree};
 
-    fn command(outcome: Outcome, exit: Option<i32>) -> CommandResult {
+    fn command(outcome: CheckOutcome, exit: Option<i32>) -> CommandResult {
         CommandResult {
             name: "tests".to_owned(),
             command: "make test".to_owned(),
@@ -259,9 +259,12 @@ mod tests {
     fn no_agent_starts_before_the_checks_have_passed_on_the_base() {
         let mut gate = BaseGate::default();
         assert!(!gate.may_start() && gate.wants_check(Timestamp(0)) && gate.opens_by_itself(true));
-        gate.hear(Timestamp(0), &BaseNews::Checked(Box::new(report(vec![command(Outcome::Pass, Some(0))]))));
+        gate.hear(
+            Timestamp(0),
+            &BaseNews::Checked(Box::new(report(vec![command(CheckOutcome::Pass, Some(0))]))),
+        );
         assert!(gate.may_start() && !gate.wants_check(Timestamp(0)));
-        gate.moved(Mover::Person);
+        gate.moved(BaseMover::Person);
         assert!(
             !gate.may_start() && gate.wants_check(Timestamp(0)),
             "nobody has checked what a person commits"
@@ -270,11 +273,12 @@ mod tests {
 
     #[test]
     fn a_landing_holds_nobody_up_and_its_rules_are_checked_beside() {
-        let mut gate = after(&BaseNews::Checked(Box::new(report(vec![command(Outcome::Flaky, Some(1))]))));
-        gate.moved(Mover::Landing(TaskId(1)));
+        let mut gate =
+            after(&BaseNews::Checked(Box::new(report(vec![command(CheckOutcome::Flaky, Some(1))]))));
+        gate.moved(BaseMover::Landing(TaskId(1)));
         assert!(gate.may_start() && gate.wants_check(Timestamp(0)));
-        let mut red = after(&BaseNews::Checked(Box::new(report(vec![command(Outcome::Fail, Some(1))]))));
-        red.moved(Mover::Landing(TaskId(1)));
+        let mut red = after(&BaseNews::Checked(Box::new(report(vec![command(CheckOutcome::Fail, Some(1))]))));
+        red.moved(BaseMover::Landing(TaskId(1)));
         assert_eq!(red, BaseGate::Unknown);
     }
 
@@ -282,14 +286,14 @@ mod tests {
     fn a_check_that_does_not_pass_is_named_with_its_last_line() {
         let of = |outcome, exit| complaint_about_base(&report(vec![command(outcome, exit)]));
         assert_eq!(
-            of(Outcome::Fail, Some(1)).as_deref(),
+            of(CheckOutcome::Fail, Some(1)).as_deref(),
             Some("the check `tests` fails (exit 1) on the base: assertion failed")
         );
-        assert!(of(Outcome::Broken, Some(127)).is_some_and(|text| text.contains("was not found")));
-        assert!(of(Outcome::Timeout, Some(143)).is_some_and(|text| text.contains("within 60 s")));
-        assert_eq!(of(Outcome::Flaky, Some(1)), None);
-        let optional = CommandResult { required: false, ..command(Outcome::Fail, Some(1)) };
-        assert_eq!(complaint_about_base(&report(vec![command(Outcome::Pass, Some(0)), optional])), None);
+        assert!(of(CheckOutcome::Broken, Some(127)).is_some_and(|text| text.contains("was not found")));
+        assert!(of(CheckOutcome::Timeout, Some(143)).is_some_and(|text| text.contains("within 60 s")));
+        assert_eq!(of(CheckOutcome::Flaky, Some(1)), None);
+        let optional = CommandResult { required: false, ..command(CheckOutcome::Fail, Some(1)) };
+        assert_eq!(complaint_about_base(&report(vec![command(CheckOutcome::Pass, Some(0)), optional])), None);
         assert!(complaint_about_base(&report(Vec::new())).is_some_and(|text| text.contains("no check")));
         let not_required = GateReport { required: false, ..report(Vec::new()) };
         assert_eq!(complaint_about_base(&not_required), None);
@@ -302,7 +306,7 @@ mod tests {
             path: "~/.tool".to_owned(),
             allow: "~/.tool".to_owned(),
         };
-        let denied = CommandResult { denied: vec![denial], ..command(Outcome::Broken, Some(1)) };
+        let denied = CommandResult { denied: vec![denial], ..command(CheckOutcome::Broken, Some(1)) };
         let text = complaint_about_base(&report(vec![denied])).expect("it does not pass");
         assert_eq!(
             text,
@@ -314,10 +318,10 @@ mod tests {
     #[test]
     fn a_project_without_tests_may_get_its_first_ones() {
         for exit in [0, 5] {
-            let empty = CommandResult { tests: Some(0), ..command(Outcome::Broken, Some(exit)) };
+            let empty = CommandResult { tests: Some(0), ..command(CheckOutcome::Broken, Some(exit)) };
             assert_eq!(complaint_about_base(&report(vec![empty])), None, "{exit}");
         }
-        let broken = CommandResult { tests: Some(0), ..command(Outcome::Broken, Some(2)) };
+        let broken = CommandResult { tests: Some(0), ..command(CheckOutcome::Broken, Some(2)) };
         assert!(complaint_about_base(&report(vec![broken])).is_some());
     }
 

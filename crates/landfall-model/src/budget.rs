@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::driving::{Context, Traces};
-use crate::signal::{Signal, Usage};
+use crate::driving::{AgentRunTraces, ContextUsage};
+use crate::signal::{AgentUsage, Signal};
 use crate::{Digest, Timestamp};
-pub use landfall_facts::budget::{Budget, Scope};
+pub use landfall_facts::budget::{Budget, BudgetScope};
 
 /// What has been spent, with the time it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spending {
     /// Tokens, turns, money.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// Working time of agents.
     pub time_ms: u64,
 }
@@ -65,7 +65,7 @@ pub fn usd(micro: u64) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spent {
     /// Whose.
-    pub scope: Scope,
+    pub scope: BudgetScope,
     /// How much of how much.
     pub what: String,
     /// When there is more, if time brings it.
@@ -143,10 +143,10 @@ impl Purse {
     #[must_use]
     pub fn spent(&self, ledger: &Ledger, live: Spending, day: Day) -> Option<Spent> {
         if let Some(what) = self.day.used_up(ledger.since(day.from).plus(live)) {
-            return Some(Spent { scope: Scope::Day, what, until: Some(day.to) });
+            return Some(Spent { scope: BudgetScope::Day, what, until: Some(day.to) });
         }
         let what = self.run.used_up(ledger.run().plus(live))?;
-        Some(Spent { scope: Scope::Run, what, until: None })
+        Some(Spent { scope: BudgetScope::Run, what, until: None })
     }
 }
 
@@ -176,7 +176,7 @@ impl Prices {
 }
 
 impl Price {
-    fn of(self, usage: Usage) -> u64 {
+    fn of(self, usage: AgentUsage) -> u64 {
         let fresh = usage.tokens_in.saturating_sub(usage.tokens_cached);
         let parts =
             [(fresh, self.input), (usage.tokens_cached, self.cached), (usage.tokens_out, self.output)];
@@ -190,11 +190,11 @@ impl Price {
 /// Counts what one run of an agent says, as it says it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
-    counted: Usage,
+    counted: AgentUsage,
     reported: Option<u64>,
     model: Option<String>,
     session: Option<String>,
-    context: Option<Context>,
+    context: Option<ContextUsage>,
     compactions: u32,
     denials: u32,
     tools_open: u32,
@@ -213,7 +213,7 @@ impl Tally {
             }
             Signal::Usage(usage) => self.counted = self.counted.plus(*usage),
             Signal::Cost(micro_usd) => self.reported = Some(*micro_usd),
-            Signal::Context { used, size } => self.context = Some(Context { used: *used, size: *size }),
+            Signal::Context { used, size } => self.context = Some(ContextUsage { used: *used, size: *size }),
             Signal::Compacted => self.compactions += 1,
             Signal::PermissionAsked { .. } => self.denials = self.denials.saturating_add(1),
             Signal::ToolUse { .. } => self.tools_open += 1,
@@ -243,7 +243,7 @@ impl Tally {
 
     /// What it has used. The agent's own word about money is believed; without one, the table says.
     #[must_use]
-    pub fn usage(&self, prices: &Prices) -> Usage {
+    pub fn usage(&self, prices: &Prices) -> AgentUsage {
         let mut usage = self.counted;
         match (self.reported, self.model.as_deref().and_then(|model| prices.of(model))) {
             (Some(micro_usd), _) => usage.micro_usd = micro_usd,
@@ -272,7 +272,7 @@ impl Tally {
 
     /// How full its context is.
     #[must_use]
-    pub fn context(&self) -> Option<Context> {
+    pub fn context(&self) -> Option<ContextUsage> {
         self.context
     }
 
@@ -290,9 +290,9 @@ impl Tally {
 
     /// What is kept of it. `digest` makes a name of its last words.
     #[must_use]
-    pub fn traces(&self, digest: &dyn Fn(&str) -> Digest) -> Traces {
+    pub fn traces(&self, digest: &dyn Fn(&str) -> Digest) -> AgentRunTraces {
         let words = self.words.trim();
-        Traces {
+        AgentRunTraces {
             revision: None,
             session: self.session.clone(),
             model: self.model.clone(),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::status::Turn;
-use crate::touch::Touch;
+use crate::status::TurnBlocker;
+use crate::touch::PathPattern;
 
 /// The limits besides the number of slots. What is not here has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Area {
     /// What people call it.
     pub name: String,
     /// What belongs to it.
-    pub paths: Vec<Touch>,
+    pub paths: Vec<PathPattern>,
     /// Agents at once whose tasks touch it.
     pub slots: u32,
 }
@@ -35,7 +35,7 @@ pub const AREAS_MAX: usize = 64;
 pub(crate) struct Areas(u64);
 
 impl Areas {
-    pub(crate) fn of<'a>(caps: &Caps, touches: impl Iterator<Item = &'a Touch> + Clone) -> Self {
+    pub(crate) fn of<'a>(caps: &Caps, touches: impl Iterator<Item = &'a PathPattern> + Clone) -> Self {
         let touched = |area: &Area| touches.clone().any(|touch| area.paths.iter().any(|it| it.meets(touch)));
         let places = caps.areas.iter().take(AREAS_MAX).enumerate().filter(|(_, area)| touched(area));
         Self(places.fold(0, |set, (place, _)| set | 1 << place))
@@ -89,23 +89,23 @@ impl Charged {
     }
 
     /// Which limit keeps one more agent with this profile on this account from starting, if one does.
-    pub(crate) fn full(&self, caps: &Caps, profile: &str, account: &str) -> Option<Turn> {
+    pub(crate) fn full(&self, caps: &Caps, profile: &str, account: &str) -> Option<TurnBlocker> {
         let full = |caps: &BTreeMap<String, u32>, charged: &BTreeMap<String, u32>, name: &str| {
             caps.get(name).copied().filter(|slots| charged.get(name).copied().unwrap_or(0) >= *slots)
         };
         let of_profile = full(&caps.profiles, &self.profiles, profile)
-            .map(|slots| Turn::Profile { name: profile.to_owned(), slots });
+            .map(|slots| TurnBlocker::Profile { name: profile.to_owned(), slots });
         of_profile.or_else(|| {
             full(&caps.accounts, &self.accounts, account)
-                .map(|slots| Turn::Account { name: account.to_owned(), slots })
+                .map(|slots| TurnBlocker::Account { name: account.to_owned(), slots })
         })
     }
 
     /// The first of these areas that has as many agents as it may.
-    pub(crate) fn full_area(&self, caps: &Caps, areas: Areas) -> Option<Turn> {
+    pub(crate) fn full_area(&self, caps: &Caps, areas: Areas) -> Option<TurnBlocker> {
         let full = |place: &usize| self.areas.get(place).copied().unwrap_or(0) >= caps.areas[*place].slots;
         let area = &caps.areas[areas.places().find(full)?];
-        Some(Turn::Area { name: area.name.clone(), slots: area.slots })
+        Some(TurnBlocker::Area { name: area.name.clone(), slots: area.slots })
     }
 }
 

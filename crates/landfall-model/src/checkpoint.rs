@@ -1,7 +1,7 @@
 //! Checkpoints: where the base was at a moment a person may want to go back to.
 
 use crate::{Commit, TaskId, Timestamp};
-pub use landfall_facts::checkpoint::{CheckpointEvent, CheckpointWhy};
+pub use landfall_facts::checkpoint::{CheckpointEvent, CheckpointReason};
 
 /// Where the base was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Checkpoint {
     /// Where the base was.
     pub commit: Commit,
     /// Why it was made.
-    pub why: CheckpointWhy,
+    pub why: CheckpointReason,
     /// How many tasks had landed.
     pub landed: usize,
 }
@@ -76,7 +76,7 @@ impl Checkpoints {
     /// nor the latest few.
     #[must_use]
     pub fn outdated(&self, now: Timestamp, retention: Retention) -> Vec<String> {
-        let own = self.kept.iter().filter(|it| it.why != CheckpointWhy::Person).collect::<Vec<_>>();
+        let own = self.kept.iter().filter(|it| it.why != CheckpointReason::Person).collect::<Vec<_>>();
         let latest = own.len().saturating_sub(LATEST_KEPT);
         let over = self.kept.len().saturating_sub(retention.count);
         let old = |it: &Checkpoint| it.at.plus_ms(retention.age_ms) < now;

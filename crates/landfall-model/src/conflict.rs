@@ -3,7 +3,7 @@
 //! What git can resolve alone never gets here. What is left goes to an agent, unless it is of a kind that agents get wrong
 //! in ways no test notices: then a person looks, within a time, after which settings say what happens.
 
-pub use landfall_facts::conflict::Overdue;
+pub use landfall_facts::conflict::ConflictTimeoutAction;
 use std::fmt;
 
 /// A file in which the work and the base do not fit together.

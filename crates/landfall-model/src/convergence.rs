@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::Commit;
 use crate::objective::Requirement;
 use crate::score::Covered;
-pub use landfall_facts::convergence::{Coverage, Exclusion, Progress};
+pub use landfall_facts::convergence::{Coverage, Exclusion, StageProgress};
 
 /// From here on an objective is met, in ten-thousandths.
 pub const SATISFIED: u32 = 9_500;
@@ -80,13 +80,13 @@ pub struct Stage {
 /// Compares a stage with the one before it, both under the same requirements. What is whole cannot get closer, and that
 /// is no fault.
 #[must_use]
-pub fn progress(previous: Option<u32>, current: u32) -> Progress {
+pub fn progress(previous: Option<u32>, current: u32) -> StageProgress {
     let closer = current > previous.unwrap_or(0) || (current == WHOLE && previous == Some(WHOLE));
     match (closer, previous) {
-        (true, _) if current >= SATISFIED => Progress::Satisfied,
-        (true, _) => Progress::Closer,
-        (false, Some(_)) => Progress::NoCloser,
-        (false, None) => Progress::Stuck,
+        (true, _) if current >= SATISFIED => StageProgress::Satisfied,
+        (true, _) => StageProgress::Closer,
+        (false, Some(_)) => StageProgress::NoCloser,
+        (false, None) => StageProgress::Stuck,
     }
 }
 
@@ -154,17 +154,17 @@ mod tests {
 
     #[test]
     fn edge_16_whole_stays_satisfied_and_equal_does_not_count_as_closer() {
-        assert_eq!(progress(Some(WHOLE), WHOLE), Progress::Satisfied);
-        assert_eq!(progress(Some(5_000), 5_000), Progress::NoCloser);
-        assert_eq!(progress(Some(5_000), 5_001), Progress::Closer);
-        assert_eq!(progress(Some(9_600), 9_600), Progress::NoCloser);
-        assert_eq!(progress(Some(5_000), SATISFIED), Progress::Satisfied);
+        assert_eq!(progress(Some(WHOLE), WHOLE), StageProgress::Satisfied);
+        assert_eq!(progress(Some(5_000), 5_000), StageProgress::NoCloser);
+        assert_eq!(progress(Some(5_000), 5_001), StageProgress::Closer);
+        assert_eq!(progress(Some(9_600), 9_600), StageProgress::NoCloser);
+        assert_eq!(progress(Some(5_000), SATISFIED), StageProgress::Satisfied);
     }
 
     #[test]
     fn edge_18_the_first_stage_has_nothing_to_go_back_to() {
-        assert_eq!(progress(None, 0), Progress::Stuck);
-        assert_eq!(progress(None, 1), Progress::Closer);
+        assert_eq!(progress(None, 0), StageProgress::Stuck);
+        assert_eq!(progress(None, 1), StageProgress::Closer);
     }
 
     #[test]

@@ -9,19 +9,19 @@ use crate::budget::Spent;
 use crate::event::RunEnd;
 use crate::filter::Filter;
 use crate::input::Drive;
-use crate::pilot::{Mode, Phase};
+use crate::pilot::{Phase, PilotMode};
 use crate::queue::BatchDoing;
 use crate::resource::MachineResource;
 use crate::sprint::{Sprint, SprintEnd, SprintPhase};
 use crate::task::{Doing, EndCode, State};
-use crate::{Task, TaskId, Wait};
+use crate::{Task, TaskId, WaitReason};
 
 /// Which tasks may begin. `sprint` is the one this run is for, `picked` what a person picked.
 #[must_use]
 pub fn filter(
     sprint: Option<&Sprint>,
     goes_on: &dyn Fn(TaskId) -> bool,
-    (mode, picked): (Mode, Option<TaskId>),
+    (mode, picked): (PilotMode, Option<TaskId>),
     only: Option<&BTreeSet<TaskId>>,
 ) -> Filter {
     let mut filter = sprint.map(|sprint| Filter::of_sprint(&sprint.plan)).unwrap_or_default();
@@ -29,8 +29,8 @@ pub fn filter(
         filter.starts = Some(BTreeSet::new());
     }
     match mode {
-        Mode::Autopilot => {}
-        Mode::SemiAuto => filter.starts = Some(picked.into_iter().collect()),
+        PilotMode::Autopilot => {}
+        PilotMode::SemiAuto => filter.starts = Some(picked.into_iter().collect()),
     }
     filter.only = only.cloned();
     filter
@@ -171,18 +171,18 @@ pub fn decide_short_stop(
 pub fn is_deferred(task: &Task) -> bool {
     match &task.state {
         State::Waiting { wait, .. } => match wait {
-            Wait::Question { .. } | Wait::Conflict { .. } | Wait::Login { .. } => true,
-            Wait::Dependency(_)
-            | Wait::Slot
-            | Wait::Turn(_)
-            | Wait::Quota { .. }
-            | Wait::Backoff { .. }
-            | Wait::Disk { .. }
-            | Wait::Budget { .. }
-            | Wait::Pause
-            | Wait::Parts
-            | Wait::Blockers { .. }
-            | Wait::GateBroken { .. } => false,
+            WaitReason::Question { .. } | WaitReason::Conflict { .. } | WaitReason::Login { .. } => true,
+            WaitReason::Dependency(_)
+            | WaitReason::Slot
+            | WaitReason::Turn(_)
+            | WaitReason::Quota { .. }
+            | WaitReason::Backoff { .. }
+            | WaitReason::Disk { .. }
+            | WaitReason::Budget { .. }
+            | WaitReason::Pause
+            | WaitReason::Parts
+            | WaitReason::Blockers { .. }
+            | WaitReason::GateBroken { .. } => false,
         },
         State::Review { .. } => true,
         State::Ended(ending) => ending.code == EndCode::ConflictLimit,
@@ -209,7 +209,7 @@ pub struct Scene {
     /// Where it is.
     pub phase: Phase,
     /// Who picks.
-    pub mode: Mode,
+    pub mode: PilotMode,
     /// Who could resume it or pick a task.
     pub person: Person,
     /// Whether a task is there that a person could pick.
@@ -296,8 +296,8 @@ impl Scene {
         match (self.phase, self.mode) {
             (Phase::Paused, _) => RunEnd::Paused,
             (_, _) if self.wants_slot && self.spent.is_some() => RunEnd::Spent,
-            (_, Mode::SemiAuto) if self.pickable => RunEnd::OneDone,
-            (_, Mode::SemiAuto | Mode::Autopilot) => RunEnd::NothingLeft,
+            (_, PilotMode::SemiAuto) if self.pickable => RunEnd::OneDone,
+            (_, PilotMode::SemiAuto | PilotMode::Autopilot) => RunEnd::NothingLeft,
         }
     }
 }

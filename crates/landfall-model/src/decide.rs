@@ -14,32 +14,33 @@ pub use staged::{REFINEMENTS_MAX, possible_commands};
 use thiserror::Error;
 
 use crate::apply::{Illegal, absorb};
-use crate::budget::{BudgetUse as _, Scope, Spending, Spent};
-use crate::conflict::{self, Clash, Overdue};
-use crate::driving::{Driving, Past, Talk};
+use crate::budget::{BudgetScope, BudgetUse as _, Spending, Spent};
+use crate::conflict::{self, Clash, ConflictTimeoutAction};
+use crate::driving::{AgentAssignment, Past, SessionStart};
 use crate::effect::Effect;
-use crate::event::{Event, Opening, StepResult, Warning};
-use crate::flow::{Flow, Step, StepKind, Target};
+use crate::event::{AttemptStart, Event, StepResult, Warning};
+use crate::flow::{EdgeTarget, Flow, FlowStep, StepKind};
 use crate::gaming::TestEvidence;
-use crate::gate::{GateReport, Outcome};
-use crate::input::{Drive, EndedRun, FlowChange, Input, News, Parting, ReviewSaid};
+use crate::gate::{CheckOutcome, GateReport};
+use crate::input::{Drive, EndedRun, FlowChange, Input, News, ReviewSaid, YieldReason};
 use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::proof;
 use crate::recover::{check, exchange, may_land};
-use crate::recovery::{Outcome as Came, is_climbed};
+use crate::recovery::{RecoveryOutcome as Came, is_climbed};
 use crate::resource::MachineResource;
 use crate::review::{self, Finding, Redo, ReviewMode};
-use crate::score::Checkpoint;
+use crate::score::GatePoint;
 use crate::seeded_bugs::{self, SeededBug};
-use crate::signal::{Said, Signal};
+use crate::signal::{ControlSignal, Signal};
 use crate::sprint::ReviewDecision;
 use crate::staged::PLAN;
 use crate::task::{
-    Concern, ConcernCode, Doing, EndCode, EndKind, Ending, Feedback, SignOff, State, Stop, Task, TaskLimits,
+    ChangeConcern, ConcernCode, Doing, EndCode, EndKind, Ending, Feedback, SignOff, State, StopRequest, Task,
+    TaskLimits,
 };
-use crate::{Attempt, Commit, RunId, StepName, TaskId, Timestamp, Wait};
+use crate::{Attempt, Commit, RunId, StepName, TaskId, Timestamp, WaitReason};
 
 /// What follows from a piece of news.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -320,13 +321,13 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             Some(_) | None => return Err(not_now(task, "no wait is over")),
         },
         News::BaseAdvanced => match &task.state {
-            State::Waiting { wait: Wait::GateBroken { .. }, .. } => {
+            State::Waiting { wait: WaitReason::GateBroken { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for the base")),
         },
         News::RouteOpened => match &task.state {
-            State::Waiting { wait: Wait::Quota { .. } | Wait::Login { .. }, .. } => {
+            State::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Login { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for an account")),
@@ -335,7 +336,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::StopTask => draft.stop_task()?,
         News::Interrupt => match &task.state {
             State::Active { doing: Doing::Running { stop: None, .. }, .. } => {
-                draft.ask_to_stop(Stop::Interrupt)?;
+                draft.ask_to_stop(StopRequest::Interrupt)?;
             }
             _ => return Err(not_now(task, "no agent runs")),
         },
@@ -368,21 +369,21 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.exchanged(exchanged)?;
         }
         News::PartsOver(ends) => match &task.state {
-            State::Waiting { wait: Wait::Parts, .. } => {
+            State::Waiting { wait: WaitReason::Parts, .. } => {
                 draft.event(Event::Issue(IssueEvent::PartsOver(ends.clone())))?;
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for its parts")),
         },
         News::PartsCame { over, levels } => match &task.state {
-            State::Waiting { wait: Wait::Parts, .. } => {
+            State::Waiting { wait: WaitReason::Parts, .. } => {
                 draft.event(Event::Issue(IssueEvent::PartsCame { over: over.clone(), levels: *levels }))?;
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for its parts")),
         },
         News::LookAgain => match &task.state {
-            State::Waiting { wait: Wait::Blockers { .. }, .. } => {
+            State::Waiting { wait: WaitReason::Blockers { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for other issues")),
@@ -432,7 +433,7 @@ impl Draft {
         self.decision.effects.push(effect);
     }
 
-    fn flow_step(&self, name: &StepName) -> &Step {
+    fn flow_step(&self, name: &StepName) -> &FlowStep {
         let flow = self.task.flow.as_ref().expect("a task in a step is bound to a flow");
         flow.step(name).expect("a checked flow leads only to its own steps")
     }
@@ -469,7 +470,7 @@ impl Draft {
     }
 
     /// Its agent runs a loop of its own, and would run all of it in each step of this flow.
-    fn does_not_suit(&mut self, flow: &Flow, driving: &Driving) -> Result<(), Refusal> {
+    fn does_not_suit(&mut self, flow: &Flow, driving: &AgentAssignment) -> Result<(), Refusal> {
         let id = self.task.id;
         let onward = match self.task.flow {
             Some(_) => format!("`landfall edit {id} --agent NAME` gives it a profile of another style"),
@@ -488,7 +489,7 @@ impl Draft {
     /// Begins an attempt of `step`, or does at once what needs no attempt.
     fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
         if self.task.recoveries.due(step).is_some() {
-            return self.open(step, run, Opening::Recover);
+            return self.open(step, run, AttemptStart::Recover);
         }
         let without_work = self.task.workspace.is_none() && self.task.head.is_none();
         let opening = match &self.flow_step(step).kind.clone() {
@@ -500,34 +501,34 @@ impl Draft {
                 return self.leave(StepResult::Approved, None);
             }
             StepKind::Tracker { act } if self.enter_tracker(step, *act)? => return Ok(()),
-            StepKind::Tracker { .. } | StepKind::Split => Opening::Exchange,
-            StepKind::Agent { .. } if self.task.workspace.is_none() => Opening::FreshWorkspace,
+            StepKind::Tracker { .. } | StepKind::Split => AttemptStart::Exchange,
+            StepKind::Agent { .. } if self.task.workspace.is_none() => AttemptStart::FreshWorkspace,
             StepKind::Agent { .. } | StepKind::Review | StepKind::Check { .. } | StepKind::Target => {
-                Opening::Workspace
+                AttemptStart::Workspace
             }
             StepKind::Verify if without_work => {
                 let detail = format!("step `{step}` has nothing to verify: no workspace and no commit");
                 return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
             }
-            StepKind::Verify => Opening::Check,
+            StepKind::Verify => AttemptStart::Check,
             StepKind::Land if self.task.landed.is_some() => {
                 // The journal was cut between the landing and the step after it.
                 self.settle(step)?;
                 return self.leave(StepResult::Landed, None);
             }
-            StepKind::Land if may_land(&self.task) => Opening::Queue,
+            StepKind::Land if may_land(&self.task) => AttemptStart::Queue,
             StepKind::Land if without_work => {
                 let detail = format!("step `{step}` has nothing to land: no workspace and no commit");
                 return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
             }
-            StepKind::Land => Opening::Check,
+            StepKind::Land => AttemptStart::Check,
             StepKind::Report if self.task.reported.is_some() => {
                 self.settle(step)?;
                 return self.leave(StepResult::Done, None);
             }
-            StepKind::Report => Opening::Report,
+            StepKind::Report => AttemptStart::Report,
             StepKind::Ask { question } => {
-                let wait = Wait::Question { text: question.clone() };
+                let wait = WaitReason::Question { text: question.clone() };
                 return self.event(Event::Waited { wait, then: step.clone() });
             }
         };
@@ -537,24 +538,24 @@ impl Draft {
     /// Makes `step` the current one without an attempt, so that it can be left.
     fn settle(&mut self, step: &StepName) -> Result<(), Refusal> {
         if self.task.step() != Some(step) {
-            self.event(Event::Waited { wait: Wait::Pause, then: step.clone() })?;
+            self.event(Event::Waited { wait: WaitReason::Pause, then: step.clone() })?;
             self.event(Event::Resumed { feedback: None })?;
         }
         Ok(())
     }
 
-    fn open(&mut self, step: &StepName, run: RunId, opening: Opening) -> Result<(), Refusal> {
+    fn open(&mut self, step: &StepName, run: RunId, opening: AttemptStart) -> Result<(), Refusal> {
         let attempt = self.task.attempt.next();
         self.event(Event::Entered { attempt, step: step.clone(), run, opening })?;
         let task = self.task.id;
         let effect = match opening {
-            Opening::Workspace => Effect::Prepare { task, attempt, fresh: false },
-            Opening::FreshWorkspace => Effect::Prepare { task, attempt, fresh: true },
-            Opening::Check => check(&self.task),
-            Opening::Report => Effect::Report { task, attempt },
-            Opening::Exchange => exchange(&self.task),
-            Opening::Recover => Effect::Recover { task, attempt },
-            Opening::Queue | Opening::Land => return Ok(()), // the landing queue sees to it
+            AttemptStart::Workspace => Effect::Prepare { task, attempt, fresh: false },
+            AttemptStart::FreshWorkspace => Effect::Prepare { task, attempt, fresh: true },
+            AttemptStart::Check => check(&self.task),
+            AttemptStart::Report => Effect::Report { task, attempt },
+            AttemptStart::Exchange => exchange(&self.task),
+            AttemptStart::Recover => Effect::Recover { task, attempt },
+            AttemptStart::Queue | AttemptStart::Land => return Ok(()), // the landing queue sees to it
         };
         self.effect(effect);
         Ok(())
@@ -574,16 +575,16 @@ impl Draft {
             return self.task_budget_used(&what);
         }
         if let Some(what) = limits.attempt_budget.used_up(self.task.counters.attempt) {
-            return self.over_budget(Scope::Attempt, &what);
+            return self.over_budget(BudgetScope::Attempt, &what);
         }
         if self.drive == Drive::Draining {
-            return self.yielded(Parting::Drained, None);
+            return self.yielded(YieldReason::Drained, None);
         }
         if self.task.hold.is_some() {
-            return self.yielded(Parting::Held, None);
+            return self.yielded(YieldReason::Held, None);
         }
         if self.spent.is_some() {
-            return self.yielded(Parting::Budget, None); // it goes on when there is more to spend
+            return self.yielded(YieldReason::Budget, None); // it goes on when there is more to spend
         }
         let talk = self.task.talk();
         let (id, attempt, step) = (self.task.id, self.task.attempt, self.current());
@@ -620,7 +621,7 @@ impl Draft {
     }
 
     fn task_budget_used(&mut self, what: &str) -> Result<(), Refusal> {
-        let detail = format!("{}; {}", self.missing(), budget_is_used(Scope::Task, what));
+        let detail = format!("{}; {}", self.missing(), budget_is_used(BudgetScope::Task, what));
         self.end(EndKind::Timeout, EndCode::Budget, detail)
     }
 
@@ -634,20 +635,20 @@ impl Draft {
 
     /// A budget is used up. That of an attempt ends the attempt, that of a task the task; those of the run and the day
     /// only keep agents from working on, and are nobody's fault.
-    fn over_budget(&mut self, scope: Scope, what: &str) -> Result<(), Refusal> {
+    fn over_budget(&mut self, scope: BudgetScope, what: &str) -> Result<(), Refusal> {
         let detail = budget_is_used(scope, what);
         match scope {
-            Scope::Attempt => {
+            BudgetScope::Attempt => {
                 let (step, count) = (self.current(), self.task.counters.overspent + 1);
                 if count > self.task.limits.restarts_max {
                     let detail = format!("{detail}, by {count} attempts");
                     return self.end(EndKind::Failed, EndCode::Budget, detail);
                 }
-                self.back_off(Parting::Overspent, backoff_ms(count, 500, 30_000), detail, step)
+                self.back_off(YieldReason::Overspent, backoff_ms(count, 500, 30_000), detail, step)
             }
-            Scope::Task if self.money_was_raised() => self.go_on(),
-            Scope::Task => self.task_budget_used(what),
-            Scope::Run | Scope::Day => self.yielded(Parting::Budget, None),
+            BudgetScope::Task if self.money_was_raised() => self.go_on(),
+            BudgetScope::Task => self.task_budget_used(what),
+            BudgetScope::Run | BudgetScope::Day => self.yielded(YieldReason::Budget, None),
         }
     }
 
@@ -657,7 +658,7 @@ impl Draft {
             let reason = "the agent said and did the same over and over, and telling it so did not help";
             return self.end(EndKind::Failed, EndCode::ReasoningLoop, self.with_last_words(reason));
         }
-        self.yielded(Parting::Looping, Some(loop_break()))
+        self.yielded(YieldReason::Looping, Some(loop_break()))
     }
 
     fn agent_ended(&mut self, run: &EndedRun) -> Result<(), Refusal> {
@@ -670,7 +671,7 @@ impl Draft {
         if *iteration != run.iteration {
             return Err(not_now(&self.task, "that iteration does not run"));
         }
-        let (step, stop, resumed) = (step.clone(), stop.clone(), *talk != Talk::New);
+        let (step, stop, resumed) = (step.clone(), stop.clone(), *talk != SessionStart::New);
         let told = self.task.feedback.clone();
         let verdict = self.reconsidered(run, resumed, stop.is_some());
         let took_ms = match &verdict {
@@ -727,7 +728,7 @@ impl Draft {
         if !reviews {
             self.papers_left(run)?;
             let step_said = run.seen.iter().filter_map(|signal| match signal {
-                Signal::Said(Said::Step(number)) => Some(*number),
+                Signal::Said(ControlSignal::Step(number)) => Some(*number),
                 _ => None,
             });
             let last_step = step_said.max();
@@ -750,7 +751,7 @@ impl Draft {
             Verdict::Blocked { reason } => {
                 // A flow that only stops here has nothing to add to the agent's own words.
                 let goes_on =
-                    self.edge(&step, StepResult::Blocked).is_some_and(|edge| edge.to != Target::Stop);
+                    self.edge(&step, StepResult::Blocked).is_some_and(|edge| edge.to != EdgeTarget::Stop);
                 if goes_on {
                     let feedback = Feedback { about: "The agent was blocked".to_owned(), text: reason };
                     return self.leave(StepResult::Blocked, Some(feedback));
@@ -758,8 +759,8 @@ impl Draft {
                 self.end(EndKind::Blocked, EndCode::AgentBlocked, reason)
             }
             Verdict::Pending { question } => {
-                self.yielded(Parting::Asked, None)?;
-                self.event(Event::Waited { wait: Wait::Question { text: question }, then: step })
+                self.yielded(YieldReason::Asked, None)?;
+                self.event(Event::Waited { wait: WaitReason::Question { text: question }, then: step })
             }
             Verdict::Checkpoint { reason } if self.edge(&step, StepResult::MidExec).is_some() => {
                 let about = "Why the agent wants a look".to_owned();
@@ -778,39 +779,39 @@ impl Draft {
                 let until = until
                     .map(|until| until.min(self.at.plus_ms(QUOTA_WAIT_MAX_MS)))
                     .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, first_ms, 3_600_000)));
-                self.yielded(Parting::Quota, None)?;
-                self.event(Event::Waited { wait: Wait::Quota { until, guessed }, then: step })
+                self.yielded(YieldReason::Quota, None)?;
+                self.event(Event::Waited { wait: WaitReason::Quota { until, guessed }, then: step })
             }
             // An outage is nobody's fault, however long it is: the account waits for it, with one probe at a time.
             Verdict::Transient { detail } => {
                 let count = self.task.counters.transients;
                 let cause = format!("a passing error of the provider ({detail})");
-                self.back_off(Parting::Transient, transient_ms(count), cause, step)
+                self.back_off(YieldReason::Transient, transient_ms(count), cause, step)
             }
             Verdict::Crashed { detail } => {
                 let cause = match last_line(&run.evidence.last_error) {
                     Some(line) => format!("the agent crashed ({detail}; its last error: \"{line}\")"),
                     None => format!("the agent crashed ({detail})"),
                 };
-                self.restart(Parting::Crashed, EndCode::AgentCrashed, cause, step)
+                self.restart(YieldReason::Crashed, EndCode::AgentCrashed, cause, step)
             }
             Verdict::Lost | Verdict::Stopped => {
                 let cause = "the agent vanished and its end was not seen".to_owned();
-                self.restart(Parting::Lost, EndCode::AgentLost, cause, step)
+                self.restart(YieldReason::Lost, EndCode::AgentLost, cause, step)
             }
             Verdict::NotStarted { detail, hopeless } => {
                 if hopeless {
                     return self.end(EndKind::Failed, EndCode::AgentNotStarted, detail);
                 }
-                self.restart(Parting::NotStarted, EndCode::AgentNotStarted, detail, step)
+                self.restart(YieldReason::NotStarted, EndCode::AgentNotStarted, detail, step)
             }
             Verdict::Unauthorized { detail } => {
                 let account = self.task.driving.as_ref().map(|it| it.account.clone()).unwrap_or_default();
-                self.yielded(Parting::Login, None)?;
-                let wait = Wait::Login { account, detail, asker: self.task.id };
+                self.yielded(YieldReason::Login, None)?;
+                let wait = WaitReason::Login { account, detail, asker: self.task.id };
                 self.event(Event::Waited { wait, then: step })
             }
-            Verdict::SessionGone => self.yielded(Parting::SessionGone, Some(session_gone())),
+            Verdict::SessionGone => self.yielded(YieldReason::SessionGone, Some(session_gone())),
             Verdict::Looping => self.looping(),
             Verdict::OverBudget { scope, what } => self.over_budget(scope, &what),
             Verdict::ContextUsedUp => {
@@ -841,7 +842,7 @@ impl Draft {
                     let detail = self.with_last_words(&reason);
                     return self.end(EndKind::Failed, EndCode::StallLimit, detail);
                 }
-                self.yielded(Parting::Stalled, None)
+                self.yielded(YieldReason::Stalled, None)
             }
         }
     }
@@ -861,19 +862,19 @@ impl Draft {
             return self.leave(StepResult::Approved, None);
         }
         if rounds >= review::ROUNDS_MAX {
-            let mut concerns: Vec<Concern> = open
+            let mut concerns: Vec<ChangeConcern> = open
                 .iter()
-                .map(|finding| Concern { code: ConcernCode::Disputed, detail: finding.to_string() })
+                .map(|finding| ChangeConcern { code: ConcernCode::Disputed, detail: finding.to_string() })
                 .collect();
             if let Some(reply) = &reply {
-                concerns.push(Concern {
+                concerns.push(ChangeConcern {
                     code: ConcernCode::Disputed,
                     detail: format!("the agent says: {reply}"),
                 });
             }
             if concerns.is_empty() {
                 let detail = "what the reviewer said could not be read".to_owned();
-                concerns.push(Concern { code: ConcernCode::Disputed, detail });
+                concerns.push(ChangeConcern { code: ConcernCode::Disputed, detail });
             }
             return self.event(Event::ReviewWanted { concerns, then: step.clone() });
         }
@@ -883,7 +884,7 @@ impl Draft {
                 about: "What you said could not be read".to_owned(),
                 text: "End with one JSON block, just as this page asks for.".to_owned(),
             };
-            return self.yielded(Parting::OutputMissing, Some(feedback));
+            return self.yielded(YieldReason::OutputMissing, Some(feedback));
         }
         let mut text = String::new();
         for finding in &open {
@@ -921,7 +922,9 @@ impl Draft {
     /// Whether a run reported a step of its plan that no run before it did.
     fn reports_new_step(&self, run: &EndedRun) -> bool {
         let done = self.task.staged.plan.done;
-        run.seen.iter().any(|signal| matches!(signal, Signal::Said(Said::Step(number)) if *number > done))
+        run.seen
+            .iter()
+            .any(|signal| matches!(signal, Signal::Said(ControlSignal::Step(number)) if *number > done))
     }
 
     /// The output gate: a step is not done before what it must leave behind is there. The agent is told, and tries
@@ -939,7 +942,7 @@ impl Draft {
     fn try_output_again(&mut self, what: &str, feedback: Feedback) -> Result<(), Refusal> {
         let tries = self.task.counters.outputs_missing + 1;
         if tries < OUTPUT_TRIES_MAX {
-            return self.yielded(Parting::OutputMissing, Some(feedback));
+            return self.yielded(YieldReason::OutputMissing, Some(feedback));
         }
         let step = self.current();
         let detail = format!("step `{step}` ended {tries} times in a row without its output: {what}");
@@ -985,10 +988,10 @@ impl Draft {
                 Signal::Malformed { code, text } => {
                     Warning::SignalMalformed { code: (*code).to_owned(), text: text.clone() }
                 }
-                Signal::Said(Said::DiscoveryLocal(text)) => {
+                Signal::Said(ControlSignal::DiscoveryLocal(text)) => {
                     Warning::Discovery { global: false, text: text.clone() }
                 }
-                Signal::Said(Said::DiscoveryGlobal(text)) => {
+                Signal::Said(ControlSignal::DiscoveryGlobal(text)) => {
                     Warning::Discovery { global: true, text: text.clone() }
                 }
                 _ => continue,
@@ -999,7 +1002,13 @@ impl Draft {
     }
 
     /// Tries the agent again after a crash, a few times.
-    fn restart(&mut self, why: Parting, code: EndCode, cause: String, step: StepName) -> Result<(), Refusal> {
+    fn restart(
+        &mut self,
+        why: YieldReason,
+        code: EndCode,
+        cause: String,
+        step: StepName,
+    ) -> Result<(), Refusal> {
         // A crash for lack of memory is counted in both.
         let count = self.task.counters.restarts.saturating_sub(self.task.counters.shortages);
         if count > self.task.limits.restarts_max {
@@ -1009,32 +1018,32 @@ impl Draft {
         self.back_off(why, backoff_ms(count, 500, 30_000), cause, step)
     }
 
-    fn back_off(&mut self, why: Parting, ms: u64, cause: String, step: StepName) -> Result<(), Refusal> {
+    fn back_off(&mut self, why: YieldReason, ms: u64, cause: String, step: StepName) -> Result<(), Refusal> {
         self.yielded(why, None)?;
         let until = self.at.plus_ms(jittered(self.task.id, ms));
-        self.event(Event::Waited { wait: Wait::Backoff { until, cause }, then: step })
+        self.event(Event::Waited { wait: WaitReason::Backoff { until, cause }, then: step })
     }
 
-    fn yielded(&mut self, why: Parting, feedback: Option<Feedback>) -> Result<(), Refusal> {
+    fn yielded(&mut self, why: YieldReason, feedback: Option<Feedback>) -> Result<(), Refusal> {
         let attempt = self.task.attempt;
         self.event(Event::Yielded { attempt, why, feedback })
     }
 
-    fn stopped(&mut self, stop: Stop, step: StepName) -> Result<(), Refusal> {
+    fn stopped(&mut self, stop: StopRequest, step: StepName) -> Result<(), Refusal> {
         match stop {
-            Stop::Pause => {
-                self.yielded(Parting::Stopped, None)?;
-                self.event(Event::Waited { wait: Wait::Pause, then: step })
+            StopRequest::Pause => {
+                self.yielded(YieldReason::Stopped, None)?;
+                self.event(Event::Waited { wait: WaitReason::Pause, then: step })
             }
-            Stop::Interrupt => self.yielded(Parting::Drained, None),
-            Stop::Cancel { reason } => self.end(EndKind::Cancelled, EndCode::Person, reason),
-            Stop::Redirect => self.redirected(&step),
-            Stop::Block { reason } => self.end(EndKind::Blocked, EndCode::Person, reason),
+            StopRequest::Interrupt => self.yielded(YieldReason::Drained, None),
+            StopRequest::Cancel { reason } => self.end(EndKind::Cancelled, EndCode::Person, reason),
+            StopRequest::Redirect => self.redirected(&step),
+            StopRequest::Block { reason } => self.end(EndKind::Blocked, EndCode::Person, reason),
         }
     }
 
     /// The stop that was asked for while the work was being checked, if it is being checked at all.
-    fn checking(&self, otherwise: &'static str) -> Result<Option<Stop>, Refusal> {
+    fn checking(&self, otherwise: &'static str) -> Result<Option<StopRequest>, Refusal> {
         match &self.task.state {
             State::Active { doing: Doing::Checking { stop }, .. } => Ok(stop.clone()),
             _ => Err(not_now(&self.task, otherwise)),
@@ -1069,10 +1078,10 @@ impl Draft {
     fn checked(
         &mut self,
         report: &GateReport,
-        concerns: &[Concern],
+        concerns: &[ChangeConcern],
         evidence: Option<&TestEvidence>,
-        proofs: &[(proof::Run, String)],
-        stop: Option<Stop>,
+        proofs: &[(proof::ProofRun, String)],
+        stop: Option<StopRequest>,
     ) -> Result<(), Refusal> {
         let step = self.current();
         let repeats = self.task.gate.as_ref().is_some_and(|before| report.repeats(before));
@@ -1088,9 +1097,12 @@ impl Draft {
         for command in &report.commands {
             let name = || command.name.clone();
             let warning = match command.outcome {
-                Outcome::Flaky => Some(Warning::Flaky { command: name() }),
-                Outcome::Pass => None,
-                Outcome::Fail | Outcome::Timeout | Outcome::Broken | Outcome::PreExisting => {
+                CheckOutcome::Flaky => Some(Warning::Flaky { command: name() }),
+                CheckOutcome::Pass => None,
+                CheckOutcome::Fail
+                | CheckOutcome::Timeout
+                | CheckOutcome::Broken
+                | CheckOutcome::PreExisting => {
                     (!command.required).then(|| Warning::OptionalFailed { command: name() })
                 }
             };
@@ -1103,13 +1115,13 @@ impl Draft {
         }
         let lands = matches!(self.flow_step(&step).kind, StepKind::Land);
         match report.outcome() {
-            Outcome::Pass | Outcome::Flaky if self.holds_back(proofs) => {
+            CheckOutcome::Pass | CheckOutcome::Flaky if self.holds_back(proofs) => {
                 let feedback = self.proof_feedback(proofs);
                 let result = if lands { StepResult::Red } else { StepResult::Fail };
                 self.leave(result, Some(feedback))
             }
-            Outcome::Pass | Outcome::Flaky => self.green(report, concerns, &step, lands),
-            Outcome::Fail | Outcome::Timeout if repeats && is_stuck(&self.task) => {
+            CheckOutcome::Pass | CheckOutcome::Flaky => self.green(report, concerns, &step, lands),
+            CheckOutcome::Fail | CheckOutcome::Timeout if repeats && is_stuck(&self.task) => {
                 let detail = format!(
                     "its agent was told {} times in a row what is red, and changed nothing: {}",
                     self.task.counters.fruitless,
@@ -1117,13 +1129,13 @@ impl Draft {
                 );
                 self.end(EndKind::Failed, EndCode::NothingChanged, detail)
             }
-            Outcome::Fail | Outcome::Timeout => {
+            CheckOutcome::Fail | CheckOutcome::Timeout => {
                 let feedback = verification_feedback(report, lands);
                 let result = if lands { StepResult::Red } else { StepResult::Fail };
                 self.leave(result, Some(feedback))
             }
-            Outcome::Broken | Outcome::PreExisting => {
-                self.yielded(Parting::GateBroken, None)?;
+            CheckOutcome::Broken | CheckOutcome::PreExisting => {
+                self.yielded(YieldReason::GateBroken, None)?;
                 let wait = gate_wait(report);
                 self.event(Event::Waited { wait, then: step })
             }
@@ -1133,7 +1145,7 @@ impl Draft {
     fn green(
         &mut self,
         report: &GateReport,
-        concerns: &[Concern],
+        concerns: &[ChangeConcern],
         step: &StepName,
         lands: bool,
     ) -> Result<(), Refusal> {
@@ -1149,7 +1161,7 @@ impl Draft {
         }
         if lands {
             let run = self.task.run.expect("a landing is part of a run");
-            return self.open(step, run, Opening::Queue);
+            return self.open(step, run, AttemptStart::Queue);
         }
         self.leave(StepResult::Pass, None)
     }
@@ -1157,18 +1169,23 @@ impl Draft {
     /// Whether a person has looked at just this. They read the work, not the base: when only the base moved and
     /// no other kind of concern came up, their word stands; else a busy queue would ask them for ever. A protected input is
     /// another one on a newer base if its lines differ from those that they saw.
-    fn is_approved(&self, report: &GateReport, concerns: &[Concern]) -> bool {
+    fn is_approved(&self, report: &GateReport, concerns: &[ChangeConcern]) -> bool {
         let same_tree = self.task.approved.as_ref().is_some_and(|(tree, _)| *tree == report.tree);
         let same_work = self.task.approved_head.as_ref() == Some(&report.head);
-        let is_same = |seen: &Concern, concern: &Concern| {
+        let is_same = |seen: &ChangeConcern, concern: &ChangeConcern| {
             let is_shown = concern.code != ConcernCode::ProtectedInput || seen.detail == concern.detail;
             seen.code == concern.code && is_shown
         };
-        let known = |concern: &Concern| self.task.concerns.iter().any(|seen| is_same(seen, concern));
+        let known = |concern: &ChangeConcern| self.task.concerns.iter().any(|seen| is_same(seen, concern));
         same_tree || (same_work && concerns.iter().all(known))
     }
 
-    fn conflicted(&mut self, base: &Commit, clashes: &[Clash], stop: Option<Stop>) -> Result<(), Refusal> {
+    fn conflicted(
+        &mut self,
+        base: &Commit,
+        clashes: &[Clash],
+        stop: Option<StopRequest>,
+    ) -> Result<(), Refusal> {
         let step = self.current();
         if let Some(stop) = stop {
             return self.stopped(stop, step);
@@ -1187,30 +1204,33 @@ impl Draft {
     /// A conflict that a person resolves, within a time.
     fn for_a_person(&mut self, base: &Commit, files: Vec<String>, step: StepName) -> Result<(), Refusal> {
         let TaskLimits { conflict_ms, overdue, .. } = self.task.limits;
-        let (conflict_ms, overdue) = if self.attended { (conflict_ms, overdue) } else { (0, Overdue::Defer) };
+        let (conflict_ms, overdue) =
+            if self.attended { (conflict_ms, overdue) } else { (0, ConflictTimeoutAction::Defer) };
         let until = self.at.plus_ms(conflict_ms);
-        self.yielded(Parting::Asked, None)?;
-        let wait = Wait::Conflict { base: base.clone(), files, until, overdue };
+        self.yielded(YieldReason::Asked, None)?;
+        let wait = WaitReason::Conflict { base: base.clone(), files, until, overdue };
         self.event(Event::Waited { wait, then: step })
     }
 
     /// A moment has come that the task waited for.
     fn due(&mut self) -> Result<(), Refusal> {
-        let State::Waiting { wait: Wait::Conflict { base, files, overdue, .. }, then, .. } =
+        let State::Waiting { wait: WaitReason::Conflict { base, files, overdue, .. }, then, .. } =
             self.task.state.clone()
         else {
             return self.event(Event::Resumed { feedback: None });
         };
         let detail =
             || format!("it conflicts with the base in {} and nobody resolved it in time", files.join(", "));
-        let overdue = if self.attended { overdue } else { Overdue::Defer };
+        let overdue = if self.attended { overdue } else { ConflictTimeoutAction::Defer };
         match overdue {
-            Overdue::Defer => self.end(EndKind::Blocked, EndCode::ConflictLimit, detail()),
-            Overdue::Skip => self.end(EndKind::Cancelled, EndCode::ConflictLimit, detail()),
-            Overdue::Retry => self.back_for_conflict(&then, conflict_feedback(&base, &files.join(", "))),
-            Overdue::Notify => {
+            ConflictTimeoutAction::Defer => self.end(EndKind::Blocked, EndCode::ConflictLimit, detail()),
+            ConflictTimeoutAction::Skip => self.end(EndKind::Cancelled, EndCode::ConflictLimit, detail()),
+            ConflictTimeoutAction::Retry => {
+                self.back_for_conflict(&then, conflict_feedback(&base, &files.join(", ")))
+            }
+            ConflictTimeoutAction::Notify => {
                 let until = self.at.plus_ms(self.task.limits.conflict_ms);
-                self.event(Event::Waited { wait: Wait::Conflict { base, files, until, overdue }, then })
+                self.event(Event::Waited { wait: WaitReason::Conflict { base, files, until, overdue }, then })
             }
         }
     }
@@ -1224,22 +1244,22 @@ impl Draft {
         self.leave(result, Some(feedback))
     }
 
-    fn nothing_changed(&mut self, stop: Option<Stop>) -> Result<(), Refusal> {
+    fn nothing_changed(&mut self, stop: Option<StopRequest>) -> Result<(), Refusal> {
         let step = self.current();
         if let Some(stop) = stop {
             return self.stopped(stop, step);
         }
         // A judge looks at it next, whatever it is.
         let judged_next = self.edge(&step, StepResult::Fail).is_some_and(|edge| match &edge.to {
-            Target::Step(to) => matches!(self.flow_step(to).kind, StepKind::Check { .. }),
-            Target::End | Target::Stop => false,
+            EdgeTarget::Step(to) => matches!(self.flow_step(to).kind, StepKind::Check { .. }),
+            EdgeTarget::End | EdgeTarget::Stop => false,
         });
         if judged_next {
             let about = "Nothing has changed yet".to_owned();
             let text = "The branch is where it began and the work tree holds no change.".to_owned();
             return self.leave(StepResult::Fail, Some(Feedback { about, text }));
         }
-        self.yielded(Parting::NothingChanged, None)?;
+        self.yielded(YieldReason::NothingChanged, None)?;
         // Said twice in a row it is an answer, and a person should hear it; once it may be a slip.
         if self.task.counters.empty_claims > 1 {
             let detail = "the agent says it is complete, twice, but its branch holds no change".to_owned();
@@ -1271,13 +1291,13 @@ impl Draft {
         };
         let cause = format!("this machine is out of {resource}: {detail}");
         if is_missing {
-            return self.back_off(Parting::NotYet, PAUSE_MS, cause, step);
+            return self.back_off(YieldReason::NotYet, PAUSE_MS, cause, step);
         }
         if self.task.counters.shortages >= SHORTAGE_TRIES_MAX {
             return self.end(EndKind::Failed, EndCode::Machine, cause);
         }
         let pause = backoff_ms(self.task.counters.shortages + 1, PAUSE_MS, 60_000);
-        self.back_off(Parting::Shortage, pause, cause, step)
+        self.back_off(YieldReason::Shortage, pause, cause, step)
     }
 
     /// The agent crashed while the kernel ended processes for lack of memory: a shortage, and no fault of the agent.
@@ -1291,7 +1311,7 @@ impl Draft {
             return self.end(EndKind::Failed, EndCode::Machine, cause);
         }
         let pause = backoff_ms(self.task.counters.shortages + 1, PAUSE_MS, 60_000);
-        self.back_off(Parting::Shortage, pause, cause, step)
+        self.back_off(YieldReason::Shortage, pause, cause, step)
     }
 
     fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), Refusal> {
@@ -1303,7 +1323,7 @@ impl Draft {
             return self.end(EndKind::Failed, EndCode::Machine, detail.to_owned());
         }
         let pause = backoff_ms(self.task.counters.machine + 1, 1_000, 60_000);
-        self.back_off(Parting::Machine, pause, detail.to_owned(), step)
+        self.back_off(YieldReason::Machine, pause, detail.to_owned(), step)
     }
 
     /// The step that an effect failed in, unless a person had asked the task to stop: that is what happens then.
@@ -1330,7 +1350,7 @@ impl Draft {
 
     fn answered(&mut self, text: &str) -> Result<(), Refusal> {
         match self.task.state.clone() {
-            State::Waiting { wait: Wait::Question { text: question }, then, .. } => {
+            State::Waiting { wait: WaitReason::Question { text: question }, then, .. } => {
                 let feedback = Feedback {
                     about: "A person answered your question".to_owned(),
                     text: format!("You asked: {question}\nThe answer: {text}"),
@@ -1343,7 +1363,7 @@ impl Draft {
                 }
                 self.event(Event::Resumed { feedback: Some(feedback) })
             }
-            State::Waiting { wait: Wait::Conflict { base, files, .. }, then, .. } => {
+            State::Waiting { wait: WaitReason::Conflict { base, files, .. }, then, .. } => {
                 // Somebody merged in the workspace, or tells the agent how.
                 let done = matches!(text.trim().to_ascii_lowercase().as_str(), "resolved" | "done" | "ok");
                 if done {
@@ -1354,7 +1374,9 @@ impl Draft {
                 self.back_for_conflict(&then, feedback)
             }
             // Whatever they say to that, it means that the login is done.
-            State::Waiting { wait: Wait::Login { .. }, .. } => self.event(Event::Resumed { feedback: None }),
+            State::Waiting { wait: WaitReason::Login { .. }, .. } => {
+                self.event(Event::Resumed { feedback: None })
+            }
             State::Review { then } => match Review::parse(text) {
                 Review::Approve(note) => {
                     self.event(Event::Reviewed { approved: true, note })?;
@@ -1382,7 +1404,7 @@ impl Draft {
             ReviewSaid::Approve { note } => self.answered(&format!("approve {note}")),
             ReviewSaid::Skip => self.answered("approve nobody looked: the review was skipped"),
             ReviewSaid::Defer => {
-                self.event(Event::Waited { wait: Wait::Pause, then }) // `retry` verifies it again and asks again
+                self.event(Event::Waited { wait: WaitReason::Pause, then }) // `retry` verifies it again and asks again
             }
             ReviewSaid::Reject { note } => {
                 self.event(Event::Reviewed { approved: false, note: note.clone() })?;
@@ -1437,51 +1459,54 @@ impl Draft {
             _ => StepResult::Fail,
         };
         let back = self.edge(then, failed).and_then(|edge| match edge.to {
-            Target::Step(to) => Some(to),
-            Target::End | Target::Stop => None,
+            EdgeTarget::Step(to) => Some(to),
+            EdgeTarget::End | EdgeTarget::Stop => None,
         });
         let Some(back) = back else {
             return self.end(EndKind::Blocked, EndCode::Rejected, note);
         };
         let feedback = Feedback { about: "A reviewer wants changes".to_owned(), text: note };
         let attempt = self.task.attempt;
-        let (step, to) = (then.clone(), Target::Step(back));
+        let (step, to) = (then.clone(), EdgeTarget::Step(back));
         self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: Some(feedback) })
     }
 
     fn stop_task(&mut self) -> Result<(), Refusal> {
         match self.task.state.clone() {
             State::Active {
-                doing: Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Redirect), .. },
+                doing:
+                    Doing::Running { stop: None | Some(StopRequest::Interrupt | StopRequest::Redirect), .. },
                 ..
-            } => self.ask_to_stop(Stop::Pause),
+            } => self.ask_to_stop(StopRequest::Pause),
             // A workspace being made, or checked, is not given up half-way: the stop waits until that is over.
             State::Active {
                 doing:
                     Doing::Preparing { stop: None, .. }
-                    | Doing::Checking { stop: None | Some(Stop::Redirect) }
+                    | Doing::Checking { stop: None | Some(StopRequest::Redirect) }
                     | Doing::Exchanging { stop: None }
                     | Doing::Recovering { stop: None },
                 ..
-            } => self.event(Event::StopAsked { stop: Stop::Pause }),
-            State::Active { step, doing: Doing::Queued { .. } } => self.stopped(Stop::Pause, step),
-            State::Ready { next: Some(then), .. } => self.event(Event::Waited { wait: Wait::Pause, then }),
+            } => self.event(Event::StopAsked { stop: StopRequest::Pause }),
+            State::Active { step, doing: Doing::Queued { .. } } => self.stopped(StopRequest::Pause, step),
+            State::Ready { next: Some(then), .. } => {
+                self.event(Event::Waited { wait: WaitReason::Pause, then })
+            }
             State::Waiting {
                 wait:
-                    Wait::Backoff { .. }
-                    | Wait::Quota { .. }
-                    | Wait::Login { .. }
-                    | Wait::Parts
-                    | Wait::Blockers { .. }
-                    | Wait::GateBroken { .. },
+                    WaitReason::Backoff { .. }
+                    | WaitReason::Quota { .. }
+                    | WaitReason::Login { .. }
+                    | WaitReason::Parts
+                    | WaitReason::Blockers { .. }
+                    | WaitReason::GateBroken { .. },
                 then,
                 ..
-            } => self.event(Event::Waited { wait: Wait::Pause, then }),
+            } => self.event(Event::Waited { wait: WaitReason::Pause, then }),
             _ => Err(not_now(&self.task, "there is nothing to stop")),
         }
     }
 
-    fn ask_to_stop(&mut self, stop: Stop) -> Result<(), Refusal> {
+    fn ask_to_stop(&mut self, stop: StopRequest) -> Result<(), Refusal> {
         let (task, attempt) = (self.task.id, self.task.attempt);
         self.event(Event::StopAsked { stop: stop.clone() })?;
         self.effect(Effect::Kill { task, attempt, stop });
@@ -1520,7 +1545,7 @@ impl Draft {
     }
 
     fn cancel(&mut self, reason: &str) -> Result<(), Refusal> {
-        let stop = Stop::Cancel { reason: reason.to_owned() };
+        let stop = StopRequest::Cancel { reason: reason.to_owned() };
         if self.task.landed.is_some() {
             return Err(not_now(&self.task, "it has landed; `landfall rollback` can take it back"));
         }
@@ -1539,17 +1564,24 @@ impl Draft {
             State::Active {
                 doing:
                     Doing::Running {
-                        stop: None | Some(Stop::Interrupt | Stop::Pause | Stop::Redirect | Stop::Block { .. }),
+                        stop:
+                            None
+                            | Some(
+                                StopRequest::Interrupt
+                                | StopRequest::Pause
+                                | StopRequest::Redirect
+                                | StopRequest::Block { .. },
+                            ),
                         ..
                     },
                 ..
             } => self.ask_to_stop(stop),
             State::Active {
                 doing:
-                    Doing::Preparing { stop: Some(Stop::Cancel { .. }), .. }
-                    | Doing::Checking { stop: Some(Stop::Cancel { .. }) }
-                    | Doing::Exchanging { stop: Some(Stop::Cancel { .. }) }
-                    | Doing::Recovering { stop: Some(Stop::Cancel { .. }) },
+                    Doing::Preparing { stop: Some(StopRequest::Cancel { .. }), .. }
+                    | Doing::Checking { stop: Some(StopRequest::Cancel { .. }) }
+                    | Doing::Exchanging { stop: Some(StopRequest::Cancel { .. }) }
+                    | Doing::Recovering { stop: Some(StopRequest::Cancel { .. }) },
                 ..
             } => Err(not_now(&self.task, "it is being cancelled already")),
             State::Active {
@@ -1602,14 +1634,14 @@ impl Draft {
             }
             State::Waiting {
                 wait:
-                    Wait::Pause
-                    | Wait::Backoff { .. }
-                    | Wait::Quota { .. }
-                    | Wait::Login { .. }
-                    | Wait::GateBroken { .. }
-                    | Wait::Conflict { .. }
-                    | Wait::Blockers { .. }
-                    | Wait::Disk { .. },
+                    WaitReason::Pause
+                    | WaitReason::Backoff { .. }
+                    | WaitReason::Quota { .. }
+                    | WaitReason::Login { .. }
+                    | WaitReason::GateBroken { .. }
+                    | WaitReason::Conflict { .. }
+                    | WaitReason::Blockers { .. }
+                    | WaitReason::Disk { .. },
                 ..
             } => {
                 if fresh && self.task.landed.is_none() && self.task.landing.is_none() {
@@ -1626,7 +1658,7 @@ impl Draft {
         }
     }
 
-    fn edge(&self, step: &StepName, result: StepResult) -> Option<crate::flow::Edge> {
+    fn edge(&self, step: &StepName, result: StepResult) -> Option<crate::flow::FlowEdge> {
         self.flow_step(step).on.iter().find(|edge| edge.result == result).cloned()
     }
 
@@ -1636,7 +1668,7 @@ impl Draft {
         let attempt = self.task.attempt;
         self.recovery_over(&step, Came::Success, String::new())?;
         let Some(edge) = self.edge(&step, result) else {
-            let stop = Event::Left { attempt, step, result, to: Target::Stop, feedback };
+            let stop = Event::Left { attempt, step, result, to: EdgeTarget::Stop, feedback };
             return self.event(stop);
         };
         let taken = self.task.counters.edges.get(&(step.clone(), result)).copied().unwrap_or(0);
@@ -1644,18 +1676,18 @@ impl Draft {
             && taken >= max
         {
             let detail = match self.flow_step(&step).kind {
-                StepKind::Check { checkpoint: Checkpoint::PostPlan, .. } => format!(
+                StepKind::Check { checkpoint: GatePoint::PostPlan, .. } => format!(
                     "the plan failed review more than {max} times{}: change the words of the task, or the plan itself",
                     last_complaint(feedback.as_ref())
                         .map(|line| format!(" (\"{line}\")"))
                         .unwrap_or_default()
                 ),
-                StepKind::Check { checkpoint: Checkpoint::MidExec, .. } => format!(
+                StepKind::Check { checkpoint: GatePoint::MidExec, .. } => format!(
                     "the check on the way sent the work back more than {max} times ({}): read its findings, change the words of \
                      the task or its plan, then retry it",
                     result.word()
                 ),
-                StepKind::Check { checkpoint: Checkpoint::PostExec, .. } => format!(
+                StepKind::Check { checkpoint: GatePoint::PostExec, .. } => format!(
                     "the check at the end refused the work more than {max} times ({}): read its findings, change the words of \
                      the task, then retry it",
                     result.word()
@@ -1682,7 +1714,7 @@ impl Draft {
             }
             return self.end(EndKind::Failed, EndCode::EdgeLimit, detail);
         }
-        let ends = edge.to == Target::End;
+        let ends = edge.to == EdgeTarget::End;
         self.event(Event::Left { attempt, step, result, to: edge.to, feedback })?;
         if ends && self.task.has_any_workspace() {
             self.effect(Effect::Tidy { task: self.task.id });
@@ -1786,7 +1818,7 @@ impl Review {
     }
 }
 
-fn budget_is_used(scope: Scope, what: &str) -> String {
+fn budget_is_used(scope: BudgetScope, what: &str) -> String {
     format!("the budget of the {} is used up: {what}", scope.word())
 }
 
@@ -1861,7 +1893,7 @@ fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
     let mut text = String::new();
     for command in report.offenders() {
         let how = match (command.outcome, command.exit) {
-            (Outcome::Timeout, _) => {
+            (CheckOutcome::Timeout, _) => {
                 format!("TIMEOUT ({}s / {}s)", command.took_ms / 1000, command.limit_ms / 1000)
             }
             (_, Some(0)) if command.tests == Some(0) => "ran no test, but runs tests on the base".to_owned(),
@@ -1898,29 +1930,31 @@ fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
 /// Why the gate says nothing about the work, in words.
 pub(crate) fn gate_detail(report: &GateReport) -> String {
     match gate_wait(report) {
-        Wait::GateBroken { command, detail } => format!("the check `{command}` cannot be trusted: {detail}"),
+        WaitReason::GateBroken { command, detail } => {
+            format!("the check `{command}` cannot be trusted: {detail}")
+        }
         other => unreachable!("a gate waits for itself, not for {other:?}"),
     }
 }
 
-fn gate_wait(report: &GateReport) -> Wait {
+fn gate_wait(report: &GateReport) -> WaitReason {
     let worst = report.offenders().max_by_key(|command| command.outcome);
     let Some(command) = worst else {
-        return Wait::GateBroken {
+        return WaitReason::GateBroken {
             command: "verify".to_owned(),
             detail: "the project requires verification but configures no command".to_owned(),
         };
     };
     if let Some(detail) = command.denial_text() {
-        return Wait::GateBroken { command: command.name.clone(), detail };
+        return WaitReason::GateBroken { command: command.name.clone(), detail };
     }
     let detail = match (command.outcome, command.exit) {
-        (Outcome::PreExisting, _) => "it fails on the base as well, without this work".to_owned(),
+        (CheckOutcome::PreExisting, _) => "it fails on the base as well, without this work".to_owned(),
         (_, Some(127)) => format!("`{}` was not found (exit code 127)", command.command),
         (_, Some(126)) => format!("`{}` could not be executed (exit code 126)", command.command),
         (_, Some(code)) if command.tests == Some(0) => format!("it ran no test (exit code {code})"),
         (_, Some(code)) => format!("exit code {code}"),
         (_, None) => "it was killed or could not be started".to_owned(),
     };
-    Wait::GateBroken { command: command.name.clone(), detail }
+    WaitReason::GateBroken { command: command.name.clone(), detail }
 }

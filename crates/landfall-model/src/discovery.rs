@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::staged::StagedEvent;
-use crate::{EndKind, Ending, Event, Target, TaskId, Timestamp, Warning};
+use crate::{EdgeTarget, EndKind, Ending, Event, TaskId, Timestamp, Warning};
 
 /// Something an agent found out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Discoveries {
                 self.found(task, true, &text, at);
             }
             // Done and cancelled are final; whoever is tried again finds what it knew.
-            Event::Left { to: Target::End, .. }
+            Event::Left { to: EdgeTarget::End, .. }
             | Event::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
                 self.archive(task, true);
             }
@@ -210,7 +210,8 @@ fn words_of(text: &str) -> String {
 mod tests {
     use super::{Discoveries, GLOBAL_MAX, Impact, LOCAL_MAX};
     use crate::{
-        Attempt, EndCode, EndKind, Ending, Event, StepName, StepResult, Target, TaskId, Timestamp, Warning,
+        Attempt, EdgeTarget, EndCode, EndKind, Ending, Event, StepName, StepResult, TaskId, Timestamp,
+        Warning,
     };
 
     const A: TaskId = TaskId(1);
@@ -280,9 +281,9 @@ mod tests {
             to,
             feedback: None,
         };
-        list.note(A, Timestamp(99), &left(Target::Stop));
+        list.note(A, Timestamp(99), &left(EdgeTarget::Stop));
         assert_eq!(texts(&list, A).len(), 2, "a blocked one, too");
-        list.note(A, Timestamp(99), &left(Target::End));
+        list.note(A, Timestamp(99), &left(EdgeTarget::End));
         assert_eq!(texts(&list, A), ["ours"]);
         assert_eq!(list.list(true).count(), 2);
         list.note(A, Timestamp(100), &Event::Retried { fresh: false, feedback: None });

@@ -1,7 +1,9 @@
 //! How a task is driven: who works on it, in which style, and what of an agent's session is kept.
 
-use crate::signal::Usage;
-pub use landfall_facts::driving::{Context, Driving, Style, Talk, Traces};
+use crate::signal::AgentUsage;
+pub use landfall_facts::driving::{
+    AgentAssignment, AgentDriveStyle, AgentRunTraces, ContextUsage, SessionStart,
+};
 
 /// A session of an agent that can be gone on with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,9 +13,9 @@ pub struct Session {
     /// The agent's own name for it.
     pub id: String,
     /// What it has used so far.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// How full its context was at last.
-    pub context: Option<Context>,
+    pub context: Option<ContextUsage>,
     /// Whether it was asked to sum itself up: once is enough.
     pub compacted: bool,
 }

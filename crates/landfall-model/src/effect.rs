@@ -1,8 +1,8 @@
 //! Orders: what is to be done about a decision. They are data; the engine performs them after the facts are written.
 
-use crate::driving::Talk;
-use crate::flow::Act;
-use crate::task::Stop;
+use crate::driving::SessionStart;
+use crate::flow::TrackerOperation;
+use crate::task::StopRequest;
 use crate::{Attempt, Commit, StepName, TaskId};
 
 /// One order. Each may be performed again after a crash: performing it twice has the effect of once.
@@ -30,7 +30,7 @@ pub enum Effect {
         /// The hard limit.
         deadline_ms: u64,
         /// What it begins with.
-        talk: Talk,
+        talk: SessionStart,
     },
     /// End the agent's process tree.
     Kill {
@@ -39,7 +39,7 @@ pub enum Effect {
         /// Within this attempt.
         attempt: Attempt,
         /// How.
-        stop: Stop,
+        stop: StopRequest,
     },
     /// Bring the work into the store, merge it with the base, verify the result.
     Check {
@@ -64,7 +64,7 @@ pub enum Effect {
         /// For this attempt.
         attempt: Attempt,
         /// This; none: what it is made of.
-        act: Option<Act>,
+        act: Option<TrackerOperation>,
     },
     /// Do what is to be done about a step that failed: the task says what that is.
     Recover {

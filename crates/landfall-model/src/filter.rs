@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::sprint::SprintPlan;
+use crate::sprint::SprintSpec;
 use crate::{Tag, TaskId, TaskSpec};
 
 /// Restricts new starts. What is empty restricts nothing. What was begun goes on, except where a person named tasks: those
@@ -26,7 +26,7 @@ pub struct Filter {
 impl Filter {
     /// The tasks that a sprint may begin.
     #[must_use]
-    pub fn of_sprint(plan: &SprintPlan) -> Self {
+    pub fn of_sprint(plan: &SprintSpec) -> Self {
         Self {
             only: None,
             starts: (!plan.only.is_empty()).then(|| plan.only.clone()),

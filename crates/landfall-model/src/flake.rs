@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Timestamp;
-use crate::gate::{GateReport, Outcome};
+use crate::gate::{CheckOutcome, GateReport};
 
 /// What is known of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,7 +31,7 @@ impl Flakes {
         for command in report.commands.iter().filter(|command| !command.copied_from_base) {
             let flake = self.checks.entry(command.name.clone()).or_default();
             flake.runs += 1;
-            if command.outcome == Outcome::Flaky {
+            if command.outcome == CheckOutcome::Flaky {
                 flake.flakes += 1;
                 flake.last = Some(at);
             }

@@ -3,4 +3,6 @@
 mod draw;
 
 pub use draw::{mermaid, text};
-pub use landfall_facts::flow::{Act, Edge, Flow, FlowProblem, Step, StepKind, Target};
+pub use landfall_facts::flow::{
+    EdgeTarget, Flow, FlowDefect, FlowEdge, FlowStep, StepKind, TrackerOperation,
+};

@@ -33,7 +33,7 @@ pub use mutation::{
 };
 pub use protected::{ProtectedChange, is_input_path, protected_changes};
 
-use crate::task::{Concern, ConcernCode};
+use crate::task::{ChangeConcern, ConcernCode};
 pub use landfall_facts::evidence::{TestCounts, TestEvidence};
 
 /// One file of a change.
@@ -72,9 +72,9 @@ pub fn concerns(
     tests_now: Option<u64>,
     tests_on_base: Option<u64>,
     base_tests: Option<&BaseTestRun>,
-) -> Vec<Concern> {
+) -> Vec<ChangeConcern> {
     let mut found = Vec::new();
-    let mut note = |code, detail: String| found.push(Concern { code, detail });
+    let mut note = |code, detail: String| found.push(ChangeConcern { code, detail });
     let tests = Balance::of(files, |file, line| begins_a_test(&file.path, line));
     // An assertion in other code is just code; one that came anywhere may be one that moved.
     let checks = Balance::of(files, |file, line| is_test_path(&file.path) && asserts(line));

@@ -4,7 +4,7 @@ mod count;
 
 pub use count::count_tests;
 pub(crate) use count::without_colour;
-pub use landfall_facts::gate::{CommandResult, GateReport, Outcome};
+pub use landfall_facts::gate::{CheckOutcome, CommandResult, GateReport};
 
 /// What one run of one command showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn alone(&self) -> Outcome {
+    fn alone(&self) -> CheckOutcome {
         if self.timed_out {
-            return Outcome::Timeout;
+            return CheckOutcome::Timeout;
         }
         match (self.exit, self.tests) {
-            (Some(126 | 127), _) | (None, _) | (_, Some(0)) => Outcome::Broken,
-            (Some(0), _) => Outcome::Pass,
-            (Some(_), _) => Outcome::Fail,
+            (Some(126 | 127), _) | (None, _) | (_, Some(0)) => CheckOutcome::Broken,
+            (Some(0), _) => CheckOutcome::Pass,
+            (Some(_), _) => CheckOutcome::Fail,
         }
     }
 }
@@ -40,20 +40,22 @@ impl Seen {
 /// nothing about the work: the first tests of a project fail on their own account. If the sandbox denies a path on the work
 /// and on the base, the settings are to blame, and the command is broken.
 #[must_use]
-pub fn weigh(on_work: &Seen, again: Option<&Seen>, on_base: Option<&Seen>) -> Outcome {
+pub fn weigh(on_work: &Seen, again: Option<&Seen>, on_base: Option<&Seen>) -> CheckOutcome {
     let first = on_work.alone();
-    let passes = |seen: Option<&Seen>| seen.is_some_and(|seen| seen.alone() == Outcome::Pass);
+    let passes = |seen: Option<&Seen>| seen.is_some_and(|seen| seen.alone() == CheckOutcome::Pass);
     match first {
-        Outcome::Pass | Outcome::Flaky | Outcome::PreExisting => first,
-        Outcome::Broken if !passes(on_base) => Outcome::Broken,
-        Outcome::Broken if passes(again) => Outcome::Flaky,
-        Outcome::Broken => Outcome::Fail,
-        Outcome::Fail | Outcome::Timeout => {
+        CheckOutcome::Pass | CheckOutcome::Flaky | CheckOutcome::PreExisting => first,
+        CheckOutcome::Broken if !passes(on_base) => CheckOutcome::Broken,
+        CheckOutcome::Broken if passes(again) => CheckOutcome::Flaky,
+        CheckOutcome::Broken => CheckOutcome::Fail,
+        CheckOutcome::Fail | CheckOutcome::Timeout => {
             if passes(again) {
-                Outcome::Flaky
-            } else if on_base.is_some_and(|seen| matches!(seen.alone(), Outcome::Fail | Outcome::Timeout)) {
+                CheckOutcome::Flaky
+            } else if on_base
+                .is_some_and(|seen| matches!(seen.alone(), CheckOutcome::Fail | CheckOutcome::Timeout))
+            {
                 let is_denied = on_work.is_denied && on_base.is_some_and(|seen| seen.is_denied);
-                if is_denied { Outcome::Broken } else { Outcome::PreExisting }
+                if is_denied { CheckOutcome::Broken } else { CheckOutcome::PreExisting }
             } else {
                 first
             }

@@ -4,19 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Timestamp;
-use crate::issue::Phase;
+use crate::issue::IssuePhase;
 use crate::task::{EndKind, Ending, State, Task};
-pub use landfall_facts::haul::{Chosen, HaulEvent, HaulId};
+pub use landfall_facts::haul::{IssueBatchEvent, IssueBatchId, IssueSelection};
 
 /// Issues that were asked for together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Haul {
     /// Its name.
-    pub id: HaulId,
+    pub id: IssueBatchId,
     /// When it was asked for.
     pub begun: Timestamp,
     /// How its issues were chosen.
-    pub chosen: Chosen,
+    pub chosen: IssueSelection,
     /// The tracker they are in.
     pub tracker: String,
     /// The issues, in the order in which they are begun.
@@ -31,8 +31,8 @@ pub struct Hauls {
 
 impl Hauls {
     /// Takes a fact in.
-    pub fn apply(&mut self, at: Timestamp, event: &HaulEvent) {
-        let HaulEvent::Begun { haul, chosen, tracker, issues } = event;
+    pub fn apply(&mut self, at: Timestamp, event: &IssueBatchEvent) {
+        let IssueBatchEvent::Begun { haul, chosen, tracker, issues } = event;
         self.all.push(Haul {
             id: *haul,
             begun: at,
@@ -50,14 +50,14 @@ impl Hauls {
 
     /// One of them.
     #[must_use]
-    pub fn get(&self, id: HaulId) -> Option<&Haul> {
+    pub fn get(&self, id: IssueBatchId) -> Option<&Haul> {
         self.all.iter().find(|haul| haul.id == id)
     }
 
     /// The name of the next one.
     #[must_use]
-    pub fn next_id(&self) -> HaulId {
-        HaulId(1 + self.all.iter().map(|haul| haul.id.0).max().unwrap_or(0))
+    pub fn next_id(&self) -> IssueBatchId {
+        IssueBatchId(1 + self.all.iter().map(|haul| haul.id.0).max().unwrap_or(0))
     }
 }
 
@@ -78,7 +78,7 @@ pub struct Live {
     /// Whether it waits to be done.
     pub open: bool,
     /// The phase its label says.
-    pub phase: Option<Phase>,
+    pub phase: Option<IssuePhase>,
 }
 
 /// What became of an issue. What the tracker shows wins over what is remembered of its task.
@@ -89,10 +89,10 @@ pub fn fate(live: Live, task: Option<&Task>) -> Fate {
     }
     match task.map(|task| &task.state) {
         // Nobody followed it, and its label says that it is done.
-        None if live.phase == Some(Phase::Done) => Fate::Done,
+        None if live.phase == Some(IssuePhase::Done) => Fate::Done,
         // It landed, and what is left of it is for a person. One that was opened again is to be done again.
         Some(State::Ended(Ending { kind: EndKind::Done, .. })) => {
-            if live.phase == Some(Phase::Verify) {
+            if live.phase == Some(IssuePhase::Verify) {
                 Fate::Done
             } else {
                 Fate::Left
@@ -142,7 +142,7 @@ pub fn order(issues: &[u64], blocked_by: &BTreeMap<u64, BTreeSet<u64>>) -> Resul
 /// if one of them can: whoever waits for an issue that stopped, or that is not among them, waits for ever.
 #[must_use]
 pub fn onward(
-    haul: HaulId,
+    haul: IssueBatchId,
     left: &[u64],
     through: &[u64],
     blocked_by: &BTreeMap<u64, BTreeSet<u64>>,
@@ -213,7 +213,7 @@ mod tests {
     fn a_haul_goes_on_only_if_one_of_its_issues_can() {
         let next = |left: &[u64], through: &[u64], blocked_by: &[(u64, &[u64])]| {
             let blocked_by = blocked_by.iter().map(|(issue, by)| (*issue, by.iter().copied().collect()));
-            onward(HaulId(1), left, through, &blocked_by.collect()).unwrap_or_default()
+            onward(IssueBatchId(1), left, through, &blocked_by.collect()).unwrap_or_default()
         };
         let goes_on = "`landfall auto --batch --resume H1` continues with what is left";
         assert_eq!(next(&[], &[5], &[(6, &[5])]), "");
@@ -230,19 +230,19 @@ mod tests {
         let live = |open, phase| Live { open, phase };
         assert_eq!(fate(live(false, None), None), Fate::Done);
         assert_eq!(
-            fate(live(true, Some(Phase::Done)), None),
+            fate(live(true, Some(IssuePhase::Done)), None),
             Fate::Done,
             "its label counts where nobody followed it"
         );
-        assert_eq!(fate(live(true, Some(Phase::Code)), None), Fate::Left);
+        assert_eq!(fate(live(true, Some(IssuePhase::Code)), None), Fate::Left);
     }
 
     #[test]
     fn a_name_is_read_as_it_is_written() {
-        assert_eq!("H3".parse(), Ok(HaulId(3)));
-        assert_eq!(HaulId(3).to_string(), "H3");
+        assert_eq!("H3".parse(), Ok(IssueBatchId(3)));
+        assert_eq!(IssueBatchId(3).to_string(), "H3");
         for bad in ["", "H", "H0", "S3", "+3"] {
-            assert!(bad.parse::<HaulId>().is_err(), "{bad}");
+            assert!(bad.parse::<IssueBatchId>().is_err(), "{bad}");
         }
     }
 }

@@ -3,25 +3,27 @@
 use std::sync::Arc;
 
 use crate::annotate;
-use crate::audit::Extent;
+use crate::audit::ChangeSize;
 use crate::budget::Spent;
 use crate::conflict::Clash;
-use crate::driving::{Driving, Traces};
+use crate::driving::{AgentAssignment, AgentRunTraces};
 use crate::flow::Flow;
 use crate::gaming::TestEvidence;
 use crate::gate::GateReport;
-use crate::issue::{Accepted, Ci, ClosedAs, Part, PartEnd, Pr, Seen, Wishes};
+use crate::issue::{
+    AcceptanceOutcome, CiStatus, ClosedAs, IssueOptions, IssueSnapshot, PullRequestRef, SubIssue, SubIssueEnd,
+};
 use crate::plan::Outline;
 use crate::proof;
 use crate::queue::BatchId;
-use crate::recovery::{Climbed, Op, PlanAction};
+use crate::recovery::{Climbed, PlanAction, RecoveryOp};
 use crate::resource::MachineResource;
 use crate::review::Redo;
-use crate::score::Checkpoint;
-use crate::signal::{Signal, Usage};
-use crate::task::{Concern, Feedback, OwnLimits, TaskLimits};
-use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, Stride, TaskSpec, Timestamp, Tree};
-pub use landfall_facts::parting::Parting;
+use crate::score::GatePoint;
+use crate::signal::{AgentUsage, Signal};
+use crate::task::{ChangeConcern, Feedback, TaskLimitOverrides, TaskLimits};
+use crate::{AgentExit, Attempt, Commit, Digest, Evidence, LoopStep, RunId, TaskSpec, Timestamp, Tree};
+pub use landfall_facts::parting::YieldReason;
 
 /// One piece of news for one task.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +83,7 @@ pub enum News {
         /// Within these limits.
         limits: TaskLimits,
         /// By this profile, in this style.
-        driving: Driving,
+        driving: AgentAssignment,
     },
     /// Its workspace stands.
     WorkspaceReady {
@@ -119,7 +121,7 @@ pub enum News {
         /// In this run.
         iteration: u32,
         /// This one.
-        stride: Stride,
+        stride: LoopStep,
     },
     /// The running agent waits for its account.
     AccountWaitBegan {
@@ -148,13 +150,13 @@ pub enum News {
         /// What verification saw.
         report: GateReport,
         /// What a person should look at before it lands.
-        concerns: Vec<Concern>,
+        concerns: Vec<ChangeConcern>,
         /// What is known of its tests besides that they passed; none if it is not green.
         evidence: Option<TestEvidence>,
         /// What the checks showed that its plan and its judges named, each with the end of its output.
-        proofs: Vec<(proof::Run, String)>,
+        proofs: Vec<(proof::ProofRun, String)>,
         /// How large the change of the stage is, where judges look at it.
-        extent: Option<Extent>,
+        extent: Option<ChangeSize>,
     },
     /// The work was brought in but does not merge.
     MergeConflict {
@@ -201,7 +203,7 @@ pub enum News {
         /// The attempt that stands in line.
         attempt: Attempt,
         /// What to look at.
-        concerns: Vec<Concern>,
+        concerns: Vec<ChangeConcern>,
     },
     /// Together with what landed before it, it is red.
     Ejected {
@@ -314,14 +316,14 @@ pub enum News {
     /// A person sets limits for this task alone.
     SetLimits {
         /// These; what is not named stays as it is.
-        limits: OwnLimits,
+        limits: TaskLimitOverrides,
     },
     /// A person wants one step done now.
     Do {
         /// By the flow's word for it: `plan`, `check`, `exec`.
         command: String,
         /// Of several checks, this one.
-        checkpoint: Option<Checkpoint>,
+        checkpoint: Option<GatePoint>,
         /// And nothing after it in the same run.
         alone: bool,
         /// What its agent is told with it.
@@ -344,7 +346,7 @@ pub enum News {
     /// A person wrote into the margin of a paper.
     Annotate(Annotated),
     /// A person said how the issue it follows is to be done.
-    Wish(Wishes),
+    Wish(IssueOptions),
     /// The tracker was asked or told.
     Exchanged {
         /// For this attempt.
@@ -353,7 +355,7 @@ pub enum News {
         exchanged: Exchanged,
     },
     /// None of the issues it is made of goes on any more.
-    PartsOver(Vec<PartEnd>),
+    PartsOver(Vec<SubIssueEnd>),
     /// More of the issues it is made of are over, and others go on.
     PartsCame {
         /// These are.
@@ -382,11 +384,11 @@ pub enum Recovered {
         /// Why, or why it is refused.
         rationale: String,
         /// The operations.
-        ops: Vec<Op>,
+        ops: Vec<RecoveryOp>,
         /// Who looked.
         profile: String,
         /// What it used.
-        usage: Usage,
+        usage: AgentUsage,
         /// How long it took.
         took_ms: u64,
     },
@@ -412,7 +414,7 @@ pub enum Exchanged {
     /// The issue was looked at.
     Seen {
         /// It is like this.
-        seen: Box<Seen>,
+        seen: Box<IssueSnapshot>,
         /// The work of its pull request, pinned in the store.
         head: Option<Commit>,
     },
@@ -422,31 +424,31 @@ pub enum Exchanged {
         why: String,
     },
     /// The work is offered; none: its way is straight onto the base.
-    Offered(Option<Pr>),
+    Offered(Option<PullRequestRef>),
     /// The issue was closed since the task began, and nothing was done.
     Closed(ClosedAs),
     /// The checks of the forge were looked at.
     Checks {
         /// They came to this.
-        ci: Ci,
+        ci: CiStatus,
         /// What is done about it, if something is.
         climbed: Option<Climbed>,
     },
     /// What was promised was held against what is there.
     Accepted {
         /// It came to this.
-        accepted: Accepted,
+        accepted: AcceptanceOutcome,
         /// What is done about what does not hold, if something does not.
         climbed: Option<Climbed>,
     },
     /// It is made of these.
-    Parts(Vec<Part>),
+    Parts(Vec<SubIssue>),
     /// What was to be written down is.
     Told,
     /// What became of its parts is written down.
     Gathered {
         /// How they ended, once what is done was held against the base once more.
-        ends: Vec<PartEnd>,
+        ends: Vec<SubIssueEnd>,
         /// Those that were opened again, because they hold no more.
         reopened: Vec<u64>,
     },
@@ -485,7 +487,7 @@ pub struct Annotated {
     /// What the engine reads out of it, if it is the plan.
     pub outline: Option<Outline>,
     /// How much that matters.
-    pub impact: annotate::Impact,
+    pub impact: annotate::AnnotationImpact,
     /// Where the task goes on because of it.
     pub onward: annotate::Onward,
 }
@@ -526,7 +528,7 @@ pub struct EndedRun {
     /// Which one.
     pub iteration: u32,
     /// How the process ended.
-    pub exit: Exit,
+    pub exit: AgentExit,
     /// What was heard.
     pub seen: Vec<Signal>,
     /// What was found.
@@ -534,9 +536,9 @@ pub struct EndedRun {
     /// How long it took.
     pub took_ms: u64,
     /// What it used.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// What else it left.
-    pub traces: Traces,
+    pub traces: AgentRunTraces,
     /// What is done about it, if it ended in a way that something is done about.
     pub climbed: Option<Climbed>,
 }

@@ -3,7 +3,7 @@
 
 use crate::cache::CACHE_COPY_MAX;
 use crate::gaming::{ProtectedInput, is_input_path};
-use crate::gate::{Outcome, Seen, weigh};
+use crate::gate::{CheckOutcome, Seen, weigh};
 
 /// How long a copy of an installation is used. Afterwards the command runs again: something outside of the project may have
 /// changed, such as an interpreter that the installation links to.
@@ -79,7 +79,7 @@ pub fn is_copyable_installation(runs: &[Seen], left: &[String], folders: &[Insta
     let is_inside = |path: &str, folder: &InstalledFolder| {
         path.strip_prefix(folder.path.as_str()).is_some_and(|rest| rest.starts_with('/'))
     };
-    runs.iter().all(|seen| weigh(seen, None, None) == Outcome::Pass && seen.tests.is_none())
+    runs.iter().all(|seen| weigh(seen, None, None) == CheckOutcome::Pass && seen.tests.is_none())
         && left.iter().all(|path| folders.iter().any(|folder| is_inside(path, folder)))
         && folders.iter().all(|folder| is_copyable_folder(&folder.content))
 }

@@ -19,21 +19,22 @@ mod whole;
 use std::fmt;
 
 use crate::acceptance::VerifyOutcome;
-use crate::flow::Act;
-use crate::{Commit, Size, Timestamp};
+use crate::flow::TrackerOperation;
+use crate::{Commit, TaskSize, Timestamp};
 
 pub use blocked::blockers_in;
 pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, Waited, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
 pub use landfall_facts::issue::{
-    Accepted, Ci, Depth, IssueEvent, Part, PartEnd, PartFate, Pr, Routed, Seen, SeenPr, SeenPrState, Way,
-    Wishes,
+    AcceptanceOutcome, CiStatus, IssueEvent, IssueOptions, IssueRoute, IssueSnapshot, PullRequestRef,
+    PullRequestSnapshot, PullRequestState, ReviewDepth, RoutingDecision, SubIssue, SubIssueEnd,
+    SubIssueOutcome,
 };
 pub use left::{LandedIssue, LeftBox, is_left, left_boxes, left_words};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
 };
-pub use phase::{Phase, aggregate};
+pub use phase::{IssuePhase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
 pub use rest::{Waits, WaitsFor};
@@ -76,31 +77,33 @@ impl Source {
 
 /// The way for an issue of this size. A person's wishes win; a project may want a pull request for everything.
 #[must_use]
-pub fn route(size: Option<Size>, wishes: &Wishes) -> Routed {
+pub fn route(size: Option<TaskSize>, wishes: &IssueOptions) -> RoutingDecision {
     let (way, spec, depth) = match size {
-        Some(Size::XS) => (Way::Patch, false, Depth::None),
-        Some(Size::S) => (Way::Patch, true, Depth::None),
-        Some(Size::M) => (Way::Pr, true, Depth::Light),
-        Some(Size::L) => (Way::Pr, true, Depth::Full),
-        Some(Size::XL) => (Way::Split, false, Depth::Full),
+        Some(TaskSize::XS) => (IssueRoute::Patch, false, ReviewDepth::None),
+        Some(TaskSize::S) => (IssueRoute::Patch, true, ReviewDepth::None),
+        Some(TaskSize::M) => (IssueRoute::Pr, true, ReviewDepth::Light),
+        Some(TaskSize::L) => (IssueRoute::Pr, true, ReviewDepth::Full),
+        Some(TaskSize::XL) => (IssueRoute::Split, false, ReviewDepth::Full),
         // Nobody is there to ask: the careful way.
-        None => (Way::Pr, true, Depth::Light),
+        None => (IssueRoute::Pr, true, ReviewDepth::Light),
     };
     let way = match (wishes.way, way) {
         (Some(wanted), _) => wanted,
-        (None, Way::Patch) if wishes.always_pr || wishes.depth.is_some_and(|depth| depth > Depth::None) => {
-            Way::Pr
+        (None, IssueRoute::Patch)
+            if wishes.always_pr || wishes.depth.is_some_and(|depth| depth > ReviewDepth::None) =>
+        {
+            IssueRoute::Pr
         }
         (None, way) => way,
     };
-    let spec = spec || (size == Some(Size::XL) && way != Way::Split);
+    let spec = spec || (size == Some(TaskSize::XL) && way != IssueRoute::Split);
     let depth = match (way, wishes.depth) {
-        (Way::Patch, _) => Depth::None,
-        (Way::Split, _) => Depth::None,
-        (Way::Pr, Some(wanted)) => wanted,
-        (Way::Pr, None) => depth.max(Depth::Light),
+        (IssueRoute::Patch, _) => ReviewDepth::None,
+        (IssueRoute::Split, _) => ReviewDepth::None,
+        (IssueRoute::Pr, Some(wanted)) => wanted,
+        (IssueRoute::Pr, None) => depth.max(ReviewDepth::Light),
     };
-    Routed { size, way, spec, depth }
+    RoutingDecision { size, way, spec, depth }
 }
 
 /// Where an issue goes on, by what was seen of it.
@@ -124,52 +127,54 @@ pub enum Onward {
 
 /// Where an issue goes on. What is seen wins over what was remembered.
 #[must_use]
-pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
-    if !seen.open && seen.phase != Some(Phase::Verify) {
+pub fn onward(seen: &IssueSnapshot, routed: &RoutingDecision) -> Onward {
+    if !seen.open && seen.phase != Some(IssuePhase::Verify) {
         return match completion(Point::Verify, seen).matches {
             // Closed, and its acceptance was never looked at: by hand, or by a commit from elsewhere.
-            true if seen.phase.is_some_and(|phase| phase < Phase::Verify) => Onward::Accept,
+            true if seen.phase.is_some_and(|phase| phase < IssuePhase::Verify) => Onward::Accept,
             true => Onward::Done,
             false => Onward::Accept,
         };
     }
     // Open and labelled as done, with nothing of it on the base: whoever set the label decided so, unless it was opened again.
     let has_work = seen.commit.is_some() || seen.pr.is_some();
-    if seen.phase == Some(Phase::Done) && seen.reopened.is_none() && !has_work {
+    if seen.phase == Some(IssuePhase::Done) && seen.reopened.is_none() && !has_work {
         return Onward::Done;
     }
     // Otherwise somebody opened it again, or it was never closed. What can be seen says which.
-    let phase = seen.phase.filter(|phase| *phase != Phase::Done);
+    let phase = seen.phase.filter(|phase| *phase != IssuePhase::Done);
     if wants_triage(seen.triaged, seen.phase) {
         return Onward::Triage;
     }
-    if routed.way == Way::Split {
+    if routed.way == IssueRoute::Split {
         return Onward::Split;
     }
-    if phase == Some(Phase::Verify) || seen.commit.is_some() {
+    if phase == Some(IssuePhase::Verify) || seen.commit.is_some() {
         return Onward::Accept;
     }
     match &seen.pr {
-        Some(SeenPr { state: SeenPrState::Merged, .. }) => return Onward::Accept,
-        Some(SeenPr { state: SeenPrState::Open, head: Some(_), .. }) => return Onward::Verify,
+        Some(PullRequestSnapshot { state: PullRequestState::Merged, .. }) => return Onward::Accept,
+        Some(PullRequestSnapshot { state: PullRequestState::Open, head: Some(_), .. }) => {
+            return Onward::Verify;
+        }
         Some(_) | None => {}
     }
-    let specified = phase >= Some(Phase::Ready) || seen.spec_file.is_some();
+    let specified = phase >= Some(IssuePhase::Ready) || seen.spec_file.is_some();
     if routed.spec && !specified { Onward::Spec } else { Onward::Code }
 }
 
 /// Whether somebody has to find out first what an open issue is.
 #[must_use]
-pub fn wants_triage(triaged: bool, phase: Option<Phase>) -> bool {
-    !triaged && phase <= Some(Phase::Issue)
+pub fn wants_triage(triaged: bool, phase: Option<IssuePhase>) -> bool {
+    !triaged && phase <= Some(IssuePhase::Issue)
 }
 
 /// Whether there is anything of an issue that its criteria could be held against: it is closed, it is on the base as far as can be
 /// seen, or it was `verified` before and sent back. One that nobody worked on is only looked at.
 #[must_use]
-pub fn is_begun(seen: &Seen, verified: bool) -> bool {
-    let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Merged);
-    verified || !seen.open || seen.phase >= Some(Phase::Verify) || seen.commit.is_some() || merged
+pub fn is_begun(seen: &IssueSnapshot, verified: bool) -> bool {
+    let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == PullRequestState::Merged);
+    verified || !seen.open || seen.phase >= Some(IssuePhase::Verify) || seen.commit.is_some() || merged
 }
 
 /// What an issue without criteria comes to. What landed, and a whole whose parts are done, is done; where nothing of ours landed, nothing
@@ -195,7 +200,7 @@ pub fn with_left(outcome: VerifyOutcome, left: usize) -> VerifyOutcome {
 
 /// How many of these parts landed and are left for a person, by what can be seen of them.
 #[must_use]
-pub fn left_of(parts: &[Part]) -> usize {
+pub fn left_of(parts: &[SubIssue]) -> usize {
     parts.iter().filter(|part| !part.done && part.at_verify).count()
 }
 
@@ -211,13 +216,13 @@ const CHECKS_BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed alr
 /// Whether a forge that did not merge verified work when it was asked may yet do so by itself: it looks at the work, or was
 /// told of it only just now. Otherwise a person has to do something there.
 #[must_use]
-pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited: MergeWait) -> bool {
+pub fn may_merge_yet(checks: &CiStatus, base_has_some: bool, waited: MergeWait) -> bool {
     match checks {
-        Ci::Running(_) => waited.total_ms < CHECKS_END_MS,
-        Ci::Absent if base_has_some => waited.total_ms < CHECKS_BEGIN_MS,
+        CiStatus::Running(_) => waited.total_ms < CHECKS_END_MS,
+        CiStatus::Absent if base_has_some => waited.total_ms < CHECKS_BEGIN_MS,
         // Checks may have ended after the forge was asked to merge: it is asked again, some times.
-        Ci::Absent | Ci::Passed => waited.asked_since_running < FORGE_NOTICES_AFTER,
-        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => false,
+        CiStatus::Absent | CiStatus::Passed => waited.asked_since_running < FORGE_NOTICES_AFTER,
+        CiStatus::Failed(_) | CiStatus::PreExisting(_) | CiStatus::Broken(_) => false,
     }
 }
 
@@ -267,13 +272,26 @@ impl ClosedAs {
 /// What nobody will do any more is left alone in any case. Where work was `made` and is kept, the task is not over by that: it goes on
 /// once the issue is open again.
 #[must_use]
-pub fn stops_at(act: Act, closed: ClosedAs, made: bool) -> bool {
+pub fn stops_at(act: TrackerOperation, closed: ClosedAs, made: bool) -> bool {
     match (act, closed) {
-        (Act::Observe, ClosedAs::NotPlanned) => made,
-        (Act::Observe, ClosedAs::Done) => false, // it says by itself where an issue goes on that is closed
-        (Act::Triaged | Act::Sized | Act::Offer | Act::Checks | Act::Reviewed | Act::Gather, _) => true,
-        (Act::Merged | Act::Accept | Act::Close, ClosedAs::NotPlanned) => true,
-        (Act::Merged | Act::Accept | Act::Close, ClosedAs::Done) => false,
+        (TrackerOperation::Observe, ClosedAs::NotPlanned) => made,
+        (TrackerOperation::Observe, ClosedAs::Done) => false, // it says by itself where an issue goes on that is closed
+        (
+            TrackerOperation::Triaged
+            | TrackerOperation::Sized
+            | TrackerOperation::Offer
+            | TrackerOperation::Checks
+            | TrackerOperation::Reviewed
+            | TrackerOperation::Gather,
+            _,
+        ) => true,
+        (
+            TrackerOperation::Merged | TrackerOperation::Accept | TrackerOperation::Close,
+            ClosedAs::NotPlanned,
+        ) => true,
+        (TrackerOperation::Merged | TrackerOperation::Accept | TrackerOperation::Close, ClosedAs::Done) => {
+            false
+        }
     }
 }
 
@@ -291,25 +309,25 @@ pub fn is_of_round(number: u64, pipeline: &Pipeline) -> bool {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pipeline {
     /// What a person said about the way.
-    pub wishes: Wishes,
+    pub wishes: IssueOptions,
     /// What was last seen.
-    pub seen: Option<Seen>,
+    pub seen: Option<IssueSnapshot>,
     /// The way it takes.
-    pub routed: Option<Routed>,
+    pub routed: Option<RoutingDecision>,
     /// Its pull request.
-    pub pr: Option<Pr>,
+    pub pr: Option<PullRequestRef>,
     /// What the forge's checks last came to, and since when they have been waited for.
-    pub ci: Option<(Ci, Timestamp)>,
+    pub ci: Option<(CiStatus, Timestamp)>,
     /// What its acceptance last came to.
-    pub accepted: Option<Accepted>,
+    pub accepted: Option<AcceptanceOutcome>,
     /// How often it landed and did not hold what it promised.
     pub reworks: u32,
     /// What it is made of.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SubIssue>,
     /// How they ended, once none goes on.
-    pub ends: Option<Vec<PartEnd>>,
+    pub ends: Option<Vec<SubIssueEnd>>,
     /// How they ended the time before, if it was made of others before.
-    pub ended_before: Vec<PartEnd>,
+    pub ended_before: Vec<SubIssueEnd>,
     /// How far its parts have come, while some go on.
     pub level: Level,
     /// Readers that have read the work as it is.
@@ -324,7 +342,7 @@ impl Pipeline {
     /// How many of its parts landed and are left for a person.
     #[must_use]
     pub fn parts_left(&self) -> usize {
-        self.ends.iter().flatten().filter(|end| end.end == PartFate::Left).count()
+        self.ends.iter().flatten().filter(|end| end.end == SubIssueOutcome::Left).count()
     }
 
     /// How many readers the work has.

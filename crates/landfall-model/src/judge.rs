@@ -1,12 +1,12 @@
 //! What we make of what we saw. An exit code alone is neither success nor failure.
 
 use crate::decide::spell_ms;
-use crate::event::Exit;
+use crate::event::AgentExit;
 use crate::objective::Split;
 use crate::plan::Outline;
 use crate::review::Opinion;
 use crate::score::Judgement;
-use crate::signal::{Finish, Said, Signal};
+use crate::signal::{AgentFinish, ControlSignal, Signal};
 use crate::{Commit, Digest};
 pub use landfall_facts::verdict::Verdict;
 
@@ -60,21 +60,23 @@ impl Evidence {
 /// verification. Where the agent's protocol has a closing word, COMPLETE counts only with one that flags no error. What
 /// the provider said last outweighs a crash or a silence, because it explains them; what the agent got over does not.
 #[must_use]
-pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
+pub fn judge(seen: &[Signal], exit: &AgentExit, evidence: &Evidence) -> Verdict {
     let mut complete = false;
     let mut stop: Option<Verdict> = None;
     let mut provider: Option<Verdict> = None;
-    let mut finish: Option<Finish> = None;
+    let mut finish: Option<AgentFinish> = None;
     let mut leave: Option<&String> = None;
     for signal in seen {
         match signal {
-            Signal::Said(Said::Complete | Said::Resolved) => complete = true,
-            Signal::Said(Said::Blocked(reason)) => stop = Some(Verdict::Blocked { reason: reason.clone() }),
-            Signal::Said(Said::Pending(question)) | Signal::Question(question) => {
+            Signal::Said(ControlSignal::Complete | ControlSignal::Resolved) => complete = true,
+            Signal::Said(ControlSignal::Blocked(reason)) => {
+                stop = Some(Verdict::Blocked { reason: reason.clone() })
+            }
+            Signal::Said(ControlSignal::Pending(question)) | Signal::Question(question) => {
                 stop = Some(Verdict::Pending { question: question.clone() });
             }
             // Whoever cannot go on, or asks, has said more.
-            Signal::Said(Said::Check(reason)) if stop.is_none() => {
+            Signal::Said(ControlSignal::Check(reason)) if stop.is_none() => {
                 stop = Some(Verdict::Checkpoint { reason: reason.clone() });
             }
             Signal::Quota { until } => provider = Some(Verdict::Quota { until: *until }),
@@ -85,7 +87,7 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             Signal::SessionGone => provider = Some(Verdict::SessionGone),
             Signal::Finished { how, .. } => {
                 finish = Some(*how);
-                if *how == Finish::Success && matches!(provider, Some(Verdict::Transient { .. })) {
+                if *how == AgentFinish::Success && matches!(provider, Some(Verdict::Transient { .. })) {
                     provider = None; // it passed
                 }
             }
@@ -93,12 +95,12 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             // The agent went on: whatever it was has passed.
             Signal::ToolUse { .. } => (provider, leave) = (None, None),
             Signal::Said(
-                Said::Check(_)
-                | Said::Step(_)
-                | Said::Progress(_)
-                | Said::DiscoveryLocal(_)
-                | Said::DiscoveryGlobal(_)
-                | Said::FollowUp(_),
+                ControlSignal::Check(_)
+                | ControlSignal::Step(_)
+                | ControlSignal::Progress(_)
+                | ControlSignal::DiscoveryLocal(_)
+                | ControlSignal::DiscoveryGlobal(_)
+                | ControlSignal::FollowUp(_),
             )
             | Signal::Started { .. }
             | Signal::Text(_)
@@ -113,34 +115,34 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             | Signal::Malformed { .. } => {}
         }
     }
-    if matches!(exit, Exit::Asked) {
+    if matches!(exit, AgentExit::Asked) {
         return Verdict::Stopped;
     }
     if let Some(verdict) = stop {
         return verdict;
     }
     let closed_well = match finish {
-        Some(Finish::Success | Finish::Limit) => true,
-        Some(Finish::Error | Finish::Interrupted) => false,
+        Some(AgentFinish::Success | AgentFinish::Limit) => true,
+        Some(AgentFinish::Error | AgentFinish::Interrupted) => false,
         None => !evidence.closes,
     };
     if complete && closed_well {
         return Verdict::Complete;
     }
     match exit {
-        Exit::NotStarted { detail, hopeless } => {
+        AgentExit::NotStarted { detail, hopeless } => {
             Verdict::NotStarted { detail: detail.clone(), hopeless: *hopeless }
         }
-        Exit::Lost => Verdict::Lost,
-        Exit::Deadline => Verdict::OutOfTime,
+        AgentExit::Lost => Verdict::Lost,
+        AgentExit::Deadline => Verdict::OutOfTime,
         // A process that hangs on after its own good word has done its part.
-        Exit::Silent | Exit::Signal(_)
-            if evidence.closes && finish == Some(Finish::Success) && provider.is_none() =>
+        AgentExit::Silent | AgentExit::Signal(_)
+            if evidence.closes && finish == Some(AgentFinish::Success) && provider.is_none() =>
         {
             Verdict::Continue
         }
         // Waiting for an account is not a stall, nor is waiting for leave that only a person gives.
-        Exit::Silent => match (provider, leave) {
+        AgentExit::Silent => match (provider, leave) {
             (Some(verdict), _) => verdict,
             (None, Some(what)) => {
                 Verdict::Pending { question: format!("the agent wants leave to go on: {what}") }
@@ -150,25 +152,27 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             },
             (None, None) => Verdict::Stalled,
         },
-        Exit::Looping => Verdict::Looping,
-        Exit::OverBudget { scope, what } => Verdict::OverBudget { scope: *scope, what: what.clone() },
-        Exit::ContextUsedUp => Verdict::ContextUsedUp,
-        Exit::Asked => Verdict::Stopped,
-        Exit::Code(code) => match (provider, finish) {
+        AgentExit::Looping => Verdict::Looping,
+        AgentExit::OverBudget { scope, what } => Verdict::OverBudget { scope: *scope, what: what.clone() },
+        AgentExit::ContextUsedUp => Verdict::ContextUsedUp,
+        AgentExit::Asked => Verdict::Stopped,
+        AgentExit::Code(code) => match (provider, finish) {
             (Some(verdict), _) => verdict,
             // Its own word about the end is worth more than its exit code.
-            (None, Some(Finish::Success | Finish::Limit)) if evidence.closes => Verdict::Continue,
-            (None, Some(Finish::Error)) => {
+            (None, Some(AgentFinish::Success | AgentFinish::Limit)) if evidence.closes => Verdict::Continue,
+            (None, Some(AgentFinish::Error)) => {
                 Verdict::Crashed { detail: format!("it reported an error of its own, exit code {code}") }
             }
-            (None, Some(Finish::Interrupted)) => Verdict::Crashed { detail: "it was interrupted".to_owned() },
+            (None, Some(AgentFinish::Interrupted)) => {
+                Verdict::Crashed { detail: "it was interrupted".to_owned() }
+            }
             (None, None) if evidence.closes => {
                 Verdict::Crashed { detail: format!("it ended without its closing word, exit code {code}") }
             }
             (None, _) if *code == 0 => Verdict::Continue,
             (None, _) => Verdict::Crashed { detail: format!("exit code {code}") },
         },
-        Exit::Signal(signal) => match provider {
+        AgentExit::Signal(signal) => match provider {
             Some(verdict) => verdict,
             None => Verdict::Crashed { detail: format!("killed by signal {signal}") },
         },

@@ -70,31 +70,38 @@ use landfall_facts::{event, ids, signal, spec};
 
 pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
-pub use budget::{Budget, BudgetUse, Day, Ledger, Price, Prices, Purse, Scope, Spending, Spent, Tally, usd};
+pub use budget::{
+    Budget, BudgetScope, BudgetUse, Day, Ledger, Price, Prices, Purse, Spending, Spent, Tally, usd,
+};
 pub use caps::{AREAS_MAX, Area, Caps};
 pub use decide::{
     Decision, MESSAGES_MAX, OUTPUT_TRIES_MAX, REFINEMENTS_MAX, Refusal, decide, possible_commands, step,
 };
-pub use driving::{Context, Driving, Past, Session, Style, Talk, Traces};
+pub use driving::{
+    AgentAssignment, AgentDriveStyle, AgentRunTraces, ContextUsage, Past, Session, SessionStart,
+};
 pub use effect::Effect;
-pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};
+pub use event::{
+    AgentExit, AttemptStart, BaseMover, EngineEvent, Event, Fact, JournalEntry, RunEnd, StepResult, Warning,
+};
 pub use filter::Filter;
-pub use flow::{Flow, Step, StepKind, Target};
+pub use flow::{EdgeTarget, Flow, FlowStep, StepKind};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
 pub use input::{
-    Annotated, Drive, EndedRun, Exchanged, FlowChange, Input, News, POLL_MS, Parting, Recovered, ReviewSaid,
+    Annotated, Drive, EndedRun, Exchanged, FlowChange, Input, News, POLL_MS, Recovered, ReviewSaid,
+    YieldReason,
 };
 pub use judge::{Evidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;
 pub use schedule::{FlowMismatch, Grant, Limits, Rank, Route, Standing, World, plan, rank, score, spares};
-pub use signal::{Finish, Said, Signal, Usage};
-pub use spec::{Size, SpecError, Tag, TaskSpec};
+pub use signal::{AgentFinish, AgentUsage, ControlSignal, Signal};
+pub use spec::{SpecError, Tag, TaskSize, TaskSpec};
 pub use sprint::SprintId;
-pub use status::{Status, Turn, Wait, why};
-pub use stride::{StopReason, Stride};
+pub use status::{Status, TurnBlocker, WaitReason, why};
+pub use stride::{LoopStep, StopReason};
 pub use task::{
-    Candidate, Concern, ConcernCode, Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold,
-    Landed, OwnLimits, SignOff, State, Stop, Task, TaskLimits, own_limits_text,
+    Candidate, ChangeConcern, ConcernCode, Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback,
+    Hold, Landed, SignOff, State, StopRequest, Task, TaskLimitOverrides, TaskLimits, own_limits_text,
 };
-pub use touch::Touch;
+pub use touch::PathPattern;

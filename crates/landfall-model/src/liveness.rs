@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash as _, Hasher as _};
 
 use crate::Timestamp;
-use crate::budget::{BudgetUse as _, Scope, Spending, Spent};
+use crate::budget::{BudgetScope, BudgetUse as _, Spending, Spent};
 use crate::decide::spell_ms;
-use crate::signal::{Finish, Said, Signal};
+use crate::signal::{AgentFinish, ControlSignal, Signal};
 use crate::stride::StopReason;
 use crate::task::TaskLimits;
 
@@ -274,7 +274,7 @@ pub enum Early {
     /// A person wants it to end.
     Stopped,
     /// A budget is used up.
-    OverBudget(Scope, String),
+    OverBudget(BudgetScope, String),
     /// It drops its context again and again.
     ContextUsedUp,
     /// It says and does the same over and over.
@@ -327,10 +327,10 @@ pub fn early(case: &Case<'_>) -> Option<Early> {
         return Some(Early::OverBudget(*scope, what.clone()));
     }
     if let Some(what) = case.limits.attempt_budget.used_up(case.attempt.plus(case.here)) {
-        return Some(Early::OverBudget(Scope::Attempt, what));
+        return Some(Early::OverBudget(BudgetScope::Attempt, what));
     }
     if let Some(what) = case.limits.task_budget.used_up(case.task.plus(case.here)) {
-        return Some(Early::OverBudget(Scope::Task, what));
+        return Some(Early::OverBudget(BudgetScope::Task, what));
     }
     if case.compactions >= case.compactions_max {
         return Some(Early::ContextUsedUp);
@@ -367,7 +367,7 @@ pub fn is_answer(signals: &[Signal]) -> bool {
             Signal::Transient { .. }
                 | Signal::Quota { .. }
                 | Signal::Unauthorized { .. }
-                | Signal::Finished { how: Finish::Error | Finish::Interrupted, .. }
+                | Signal::Finished { how: AgentFinish::Error | AgentFinish::Interrupted, .. }
         )
     })
 }
@@ -491,7 +491,7 @@ impl Echo {
                 self.stride = Some(stride.mark.clone());
                 self.forget();
             }
-            Signal::Said(Said::Step(number)) if *number > self.plan_step => {
+            Signal::Said(ControlSignal::Step(number)) if *number > self.plan_step => {
                 self.plan_step = *number;
                 self.forget();
             }

@@ -1,6 +1,6 @@
 //! What a task is for, worked out in a dialogue: items, each split into requirements that can be checked, confirmed once.
 
-pub use landfall_facts::objective::{Item, Requirement, Weight};
+pub use landfall_facts::objective::{ObjectiveItem, Requirement, Weight};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most requirements one objective may have.
@@ -10,7 +10,7 @@ pub const REQUIREMENTS_MAX: usize = 30;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Objective {
     /// Its parts.
-    pub items: Vec<Item>,
+    pub items: Vec<ObjectiveItem>,
     /// What holds for all of them.
     pub constraints: Vec<String>,
     /// Counts the changes.
@@ -45,7 +45,7 @@ impl Objective {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Split {
     /// The parts; requirements carry no numbers yet.
-    pub items: Vec<Item>,
+    pub items: Vec<ObjectiveItem>,
     /// What holds for all of them.
     pub constraints: Vec<String>,
     /// The known items, counted from 1, that parts replace, by the place of the part.
@@ -129,8 +129,12 @@ pub enum SplitError {
 ///
 /// # Errors
 /// When what comes out cannot be followed.
-pub fn merged(known: &[Item], split: &Split, wish: ItemWish) -> Result<Vec<Item>, SplitError> {
-    let mut all: Vec<Item> = known.to_vec();
+pub fn merged(
+    known: &[ObjectiveItem],
+    split: &Split,
+    wish: ItemWish,
+) -> Result<Vec<ObjectiveItem>, SplitError> {
+    let mut all: Vec<ObjectiveItem> = known.to_vec();
     let mut taken = BTreeSet::new();
     for (place, item) in split.items.iter().enumerate() {
         let free = |at: &usize| !taken.contains(at);
@@ -292,7 +296,7 @@ pub enum RefinementState {
     /// Nobody has looked at it.
     Pending,
     /// A judge has: it matters this much, and is to be dealt with.
-    Weighed(crate::score::Impact),
+    Weighed(crate::score::RefinementImpact),
     /// It is in the plan, or in the work.
     TakenIn,
     /// The person took it back.
@@ -303,13 +307,13 @@ pub enum RefinementState {
 mod tests {
     use super::*;
 
-    fn item(text: &str, requirements: &[&str]) -> Item {
+    fn item(text: &str, requirements: &[&str]) -> ObjectiveItem {
         let requirements =
             requirements.iter().map(|text| Requirement::new(0, text, "", Weight::Important)).collect();
-        Item { text: text.to_owned(), requirements }
+        ObjectiveItem { text: text.to_owned(), requirements }
     }
 
-    fn split(items: Vec<Item>) -> Split {
+    fn split(items: Vec<ObjectiveItem>) -> Split {
         Split { items, ..Split::default() }
     }
 
@@ -318,7 +322,7 @@ mod tests {
         let first =
             merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Export", &["c"])]), ItemWish::Unsaid)
                 .expect("fits");
-        let numbers = |items: &[Item]| {
+        let numbers = |items: &[ObjectiveItem]| {
             items.iter().flat_map(|it| it.requirements.iter().map(|r| r.number)).collect::<Vec<_>>()
         };
         assert_eq!(numbers(&first), [1, 2, 3]);

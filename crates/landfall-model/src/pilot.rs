@@ -1,16 +1,16 @@
 //! Who picks the next task, and when nobody does: the modes of a run, its pauses, and the failures that lead to one.
 
 use crate::event::{Event, RunEnd};
-use crate::flow::Target;
+use crate::flow::EdgeTarget;
 use crate::task::{EndKind, Ending};
 use crate::{TaskId, Timestamp};
-pub use landfall_facts::pilot::{Mode, PauseWhy, PilotEvent, PilotPhase as Phase};
+pub use landfall_facts::pilot::{PauseReason, PilotEvent, PilotMode, PilotPhase as Phase};
 
 /// A pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
     /// The kind of reason.
-    pub why: PauseWhy,
+    pub why: PauseReason,
     /// In words.
     pub reason: String,
     /// Since then.
@@ -20,7 +20,7 @@ pub struct Pause {
 /// The drive as it stands: a fold of its own facts and of how tasks ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pilot {
-    mode: Mode,
+    mode: PilotMode,
     running: bool,
     completed: bool,
     pause: Option<Pause>,
@@ -39,15 +39,15 @@ impl Pilot {
             (false, _, _) if self.completed => Phase::Completed,
             (false, _, _) => Phase::Idle,
             (true, true, _) => Phase::Paused,
-            (true, false, Mode::Autopilot) => Phase::Running,
-            (true, false, Mode::SemiAuto) if self.assigned.is_some() => Phase::Running,
-            (true, false, Mode::SemiAuto) => Phase::WaitingUser,
+            (true, false, PilotMode::Autopilot) => Phase::Running,
+            (true, false, PilotMode::SemiAuto) if self.assigned.is_some() => Phase::Running,
+            (true, false, PilotMode::SemiAuto) => Phase::WaitingUser,
         }
     }
 
     /// Who picks.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> PilotMode {
         self.mode
     }
 
@@ -115,7 +115,7 @@ impl Pilot {
                 let over = self.failed.len().saturating_sub(FAILED_MAX);
                 self.failed.drain(..over);
             }
-            Event::Landed { .. } | Event::Left { to: Target::End, .. } => {
+            Event::Landed { .. } | Event::Left { to: EdgeTarget::End, .. } => {
                 self.failures = 0;
                 self.failed.clear();
             }
@@ -135,10 +135,10 @@ impl Pilot {
                 1 => format!("a task failed or ran out: {list}"),
                 count => format!("{count} tasks in a row failed or ran out: {list}"),
             };
-            return Some(PilotEvent::Paused { why: PauseWhy::Failures, reason });
+            return Some(PilotEvent::Paused { why: PauseReason::Failures, reason });
         }
         sprint_stops_on_error.then(|| PilotEvent::Paused {
-            why: PauseWhy::SprintError,
+            why: PauseReason::SprintError,
             reason: format!("{list} failed, and this sprint pauses on an error"),
         })
     }

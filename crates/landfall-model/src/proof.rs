@@ -3,17 +3,17 @@
 //! Running them is left to the engine; here is what the runs mean. A proof holds work back and never lets it through: the
 //! checks of the project are apart from them.
 
-pub use landfall_facts::proof::{Author, Colour, Of, Promise, Run};
+pub use landfall_facts::proof::{ProofAuthor, ProofColour, ProofRun, ProofSubject, RequiredProof};
 
 /// A proof and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
     /// What is owed.
-    pub promise: Promise,
+    pub promise: RequiredProof,
     /// What it said on the state before the work.
-    pub before: Option<Colour>,
+    pub before: Option<ProofColour>,
     /// What it said last.
-    pub now: Option<Colour>,
+    pub now: Option<ProofColour>,
     /// How often it passed and then did not any more.
     pub lost: u32,
 }
@@ -54,10 +54,12 @@ impl Proof {
     pub fn standing(&self) -> Standing {
         match (self.before, self.now) {
             (_, None) => Standing::Owed,
-            (Some(Colour::Green), Some(_)) => Standing::Void,
-            (_, Some(Colour::Red | Colour::Broken)) if self.lost > 0 => Standing::Lost,
-            (_, Some(Colour::Red | Colour::Broken)) => Standing::Open,
-            (None | Some(Colour::Red | Colour::Broken), Some(Colour::Green)) => Standing::Proved,
+            (Some(ProofColour::Green), Some(_)) => Standing::Void,
+            (_, Some(ProofColour::Red | ProofColour::Broken)) if self.lost > 0 => Standing::Lost,
+            (_, Some(ProofColour::Red | ProofColour::Broken)) => Standing::Open,
+            (None | Some(ProofColour::Red | ProofColour::Broken), Some(ProofColour::Green)) => {
+                Standing::Proved
+            }
         }
     }
 
@@ -70,7 +72,7 @@ impl Proof {
     /// In a line, for whoever reads where a task stands.
     #[must_use]
     pub fn line(&self) -> String {
-        let Promise { of, about, command, .. } = &self.promise;
+        let RequiredProof { of, about, command, .. } = &self.promise;
         let what = match self.standing() {
             Standing::Owed => "not run yet",
             Standing::Void => "void: it passes on the state before the work as well, so it proves nothing",
@@ -98,8 +100,8 @@ impl Proofs {
     /// Those to run when so many steps of the plan are done: all that should pass by now.
     pub fn due(&self, steps_done: u32) -> impl Iterator<Item = &Proof> {
         self.all.iter().filter(move |proof| match proof.promise.of {
-            Of::Step(number) => number <= steps_done,
-            Of::Finding(_) => true,
+            ProofSubject::Step(number) => number <= steps_done,
+            ProofSubject::Finding(_) => true,
         })
     }
 
@@ -113,8 +115,8 @@ impl Proofs {
     #[must_use]
     pub fn next_finding(&self) -> u32 {
         let numbers = self.all.iter().map(|proof| match proof.promise.of {
-            Of::Finding(number) => number,
-            Of::Step(_) => 0,
+            ProofSubject::Finding(number) => number,
+            ProofSubject::Step(_) => 0,
         });
         numbers.max().unwrap_or(0) + 1
     }
@@ -123,7 +125,9 @@ impl Proofs {
     /// was not worked off proof first.
     #[must_use]
     pub fn too_few(&self) -> Option<(usize, usize)> {
-        let steps = || self.all.iter().filter(|it| matches!(it.promise.of, Of::Step(_)) && it.now.is_some());
+        let steps = || {
+            self.all.iter().filter(|it| matches!(it.promise.of, ProofSubject::Step(_)) && it.now.is_some())
+        };
         let proved = steps().filter(|it| it.standing() == Standing::Proved).count();
         let all = steps().count();
         (proved * 2 < all).then_some((proved, all))
@@ -135,18 +139,18 @@ impl Proofs {
 
     /// Somebody named proofs. A plan that names the same check again keeps what is known of it. A judge who looks again
     /// takes back what is not proved: they were told how it stands.
-    pub(crate) fn promised(&mut self, by: Author, promises: &[Promise]) {
+    pub(crate) fn promised(&mut self, by: ProofAuthor, promises: &[RequiredProof]) {
         let before = std::mem::take(&mut self.all);
         let (steps, findings): (Vec<Proof>, Vec<Proof>) =
-            before.into_iter().partition(|it| matches!(it.promise.of, Of::Step(_)));
-        let fresh = |promise: &Promise| {
+            before.into_iter().partition(|it| matches!(it.promise.of, ProofSubject::Step(_)));
+        let fresh = |promise: &RequiredProof| {
             let same = steps.iter().find(|it| it.promise == *promise).cloned();
             same.unwrap_or_else(|| Proof { promise: promise.clone(), before: None, now: None, lost: 0 })
         };
         let named: Vec<Proof> = promises.iter().map(fresh).collect();
         self.all = match by {
-            Author::Planner => [named, findings].concat(),
-            Author::Judge => {
+            ProofAuthor::Planner => [named, findings].concat(),
+            ProofAuthor::Judge => {
                 let kept = findings.into_iter().filter(|it| it.standing() == Standing::Proved || it.lost > 0);
                 [steps, kept.collect(), named].concat()
             }
@@ -154,13 +158,13 @@ impl Proofs {
     }
 
     /// They were run. True: one of them is proved that was not.
-    pub(crate) fn ran(&mut self, runs: &[Run]) -> bool {
+    pub(crate) fn ran(&mut self, runs: &[ProofRun]) -> bool {
         let mut turned = false;
         for run in runs {
             let Some(proof) = self.all.iter_mut().find(|it| it.promise.of == run.of) else { continue };
             let was = proof.standing();
             proof.before = run.before.or(proof.before);
-            if proof.now == Some(Colour::Green) && run.now != Colour::Green {
+            if proof.now == Some(ProofColour::Green) && run.now != ProofColour::Green {
                 proof.lost += 1;
                 self.anomalies += 1;
             }
@@ -174,21 +178,21 @@ impl Proofs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Colour::{Broken, Green, Red};
+    use ProofColour::{Broken, Green, Red};
 
-    fn promise(of: Of, command: &str) -> Promise {
-        Promise { of, about: "it".to_owned(), command: command.to_owned(), before: None }
+    fn promise(of: ProofSubject, command: &str) -> RequiredProof {
+        RequiredProof { of, about: "it".to_owned(), command: command.to_owned(), before: None }
     }
 
     fn plan(commands: &[&str]) -> Proofs {
         let mut proofs = Proofs::default();
-        let all: Vec<_> = (1..).zip(commands).map(|(at, it)| promise(Of::Step(at), it)).collect();
-        proofs.promised(Author::Planner, &all);
+        let all: Vec<_> = (1..).zip(commands).map(|(at, it)| promise(ProofSubject::Step(at), it)).collect();
+        proofs.promised(ProofAuthor::Planner, &all);
         proofs
     }
 
-    fn run(of: Of, before: Option<Colour>, now: Colour) -> Run {
-        Run { of, before, now }
+    fn run(of: ProofSubject, before: Option<ProofColour>, now: ProofColour) -> ProofRun {
+        ProofRun { of, before, now }
     }
 
     fn standings(proofs: &Proofs) -> Vec<&'static str> {
@@ -200,10 +204,10 @@ mod tests {
         let mut proofs = plan(&["a", "b", "c", "d"]);
         assert_eq!(standings(&proofs), ["owed"; 4]);
         proofs.ran(&[
-            run(Of::Step(1), Some(Red), Green),
-            run(Of::Step(2), Some(Broken), Green),
-            run(Of::Step(3), Some(Green), Green),
-            run(Of::Step(4), Some(Red), Red),
+            run(ProofSubject::Step(1), Some(Red), Green),
+            run(ProofSubject::Step(2), Some(Broken), Green),
+            run(ProofSubject::Step(3), Some(Green), Green),
+            run(ProofSubject::Step(4), Some(Red), Red),
         ]);
         assert_eq!(standings(&proofs), ["proved", "proved", "void", "open"]);
         assert_eq!(proofs.progress(), (2, 4));
@@ -217,19 +221,19 @@ mod tests {
     #[test]
     fn what_passed_has_to_pass_still() {
         let mut proofs = plan(&["a", "b"]);
-        proofs.ran(&[run(Of::Step(1), Some(Red), Green)]);
-        proofs.ran(&[run(Of::Step(1), None, Broken), run(Of::Step(2), Some(Red), Green)]);
+        proofs.ran(&[run(ProofSubject::Step(1), Some(Red), Green)]);
+        proofs.ran(&[run(ProofSubject::Step(1), None, Broken), run(ProofSubject::Step(2), Some(Red), Green)]);
         assert_eq!((standings(&proofs), proofs.anomalies), (vec!["lost", "proved"], 1));
-        proofs.ran(&[run(Of::Step(1), None, Red)]);
+        proofs.ran(&[run(ProofSubject::Step(1), None, Red)]);
         assert_eq!(proofs.anomalies, 1, "it is lost once");
-        proofs.ran(&[run(Of::Step(1), None, Green)]);
+        proofs.ran(&[run(ProofSubject::Step(1), None, Green)]);
         assert_eq!((standings(&proofs), proofs.anomalies), (vec!["proved", "proved"], 1));
     }
 
     #[test]
     fn only_the_steps_that_are_done_are_due() {
         let mut proofs = plan(&["a", "b", "c"]);
-        proofs.promised(Author::Judge, &[promise(Of::Finding(1), "f")]);
+        proofs.promised(ProofAuthor::Judge, &[promise(ProofSubject::Finding(1), "f")]);
         let due = |done| proofs.due(done).map(|it| it.promise.of.to_string()).collect::<Vec<_>>();
         assert_eq!(due(0), ["finding 1"]);
         assert_eq!(due(2), ["step 1", "step 2", "finding 1"]);
@@ -238,21 +242,27 @@ mod tests {
     #[test]
     fn a_plan_keeps_what_is_known_of_a_check_that_it_names_again() {
         let mut proofs = plan(&["a", "b"]);
-        proofs.ran(&[run(Of::Step(1), Some(Red), Green), run(Of::Step(2), Some(Green), Green)]);
-        let all = [promise(Of::Step(1), "a"), promise(Of::Step(2), "better")];
-        proofs.promised(Author::Planner, &all);
+        proofs.ran(&[
+            run(ProofSubject::Step(1), Some(Red), Green),
+            run(ProofSubject::Step(2), Some(Green), Green),
+        ]);
+        let all = [promise(ProofSubject::Step(1), "a"), promise(ProofSubject::Step(2), "better")];
+        proofs.promised(ProofAuthor::Planner, &all);
         assert_eq!(standings(&proofs), ["proved", "owed"]);
     }
 
     #[test]
     fn a_judge_who_looks_again_takes_back_what_is_not_proved() {
         let mut proofs = plan(&["a"]);
-        let all = [promise(Of::Finding(1), "x"), promise(Of::Finding(2), "y")];
-        proofs.promised(Author::Judge, &all);
-        proofs.ran(&[run(Of::Finding(1), Some(Red), Green), run(Of::Finding(2), Some(Green), Green)]);
+        let all = [promise(ProofSubject::Finding(1), "x"), promise(ProofSubject::Finding(2), "y")];
+        proofs.promised(ProofAuthor::Judge, &all);
+        proofs.ran(&[
+            run(ProofSubject::Finding(1), Some(Red), Green),
+            run(ProofSubject::Finding(2), Some(Green), Green),
+        ]);
         assert_eq!(standings(&proofs), ["owed", "proved", "void"]);
         assert_eq!(proofs.next_finding(), 3);
-        proofs.promised(Author::Judge, &[promise(Of::Finding(3), "z")]);
+        proofs.promised(ProofAuthor::Judge, &[promise(ProofSubject::Finding(3), "z")]);
         assert_eq!(standings(&proofs), ["owed", "proved", "owed"]);
     }
 
@@ -260,9 +270,12 @@ mod tests {
     fn less_than_half_is_too_few() {
         let mut proofs = plan(&["a", "b", "c"]);
         assert_eq!(proofs.too_few(), None, "nothing was run");
-        proofs.ran(&[run(Of::Step(1), Some(Red), Green), run(Of::Step(2), Some(Green), Green)]);
+        proofs.ran(&[
+            run(ProofSubject::Step(1), Some(Red), Green),
+            run(ProofSubject::Step(2), Some(Green), Green),
+        ]);
         assert_eq!(proofs.too_few(), None, "half is enough");
-        proofs.ran(&[run(Of::Step(3), Some(Green), Green)]);
+        proofs.ran(&[run(ProofSubject::Step(3), Some(Green), Green)]);
         assert_eq!(proofs.too_few(), Some((1, 3)));
     }
 }

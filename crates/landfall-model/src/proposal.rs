@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 use crate::spec::PRIORITY_MAX;
-use crate::{Size, Tag, TaskId, Touch, graph};
+use crate::{PathPattern, Tag, TaskId, TaskSize, graph};
 
 /// What was proposed, as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,7 +42,7 @@ pub struct Part {
     /// What must hold when it is done.
     pub criteria: Vec<String>,
     /// How much work it is.
-    pub size: Option<Size>,
+    pub size: Option<TaskSize>,
     /// Words on it.
     pub tags: Vec<String>,
     /// 0 is the most urgent.
@@ -423,8 +423,8 @@ impl Desk<'_> {
         }
         match part.size {
             None => self.problem(Problem::NoSize(id.clone())),
-            Some(Size::XL) => self.problem(Problem::TooBig(id.clone())),
-            Some(Size::XS | Size::S | Size::M | Size::L) => {}
+            Some(TaskSize::XL) => self.problem(Problem::TooBig(id.clone())),
+            Some(TaskSize::XS | TaskSize::S | TaskSize::M | TaskSize::L) => {}
         }
         self.criteria(&mut part);
         for tag in std::mem::take(&mut part.tags) {
@@ -434,7 +434,7 @@ impl Desk<'_> {
             }
         }
         for path in std::mem::take(&mut part.touches) {
-            match path.parse::<Touch>() {
+            match path.parse::<PathPattern>() {
                 Ok(touch) => part.touches.push(touch.as_str().to_owned()),
                 Err(_) => self.mended(Mended::Touch { id: id.clone(), path: short(&path) }),
             }

@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use thiserror::Error;
 
-use crate::event::{Event, Opening};
+use crate::event::{AttemptStart, Event};
 use crate::gaming;
-use crate::gate::{GateReport, Outcome};
+use crate::gate::{CheckOutcome, GateReport};
 use crate::input::News;
 use crate::seeded_bugs::{self, SeededBug};
-use crate::task::{Candidate, Concern, ConcernCode, Doing, State, Task};
+use crate::task::{Candidate, ChangeConcern, ConcernCode, Doing, State, Task};
 use crate::{Attempt, Commit, TaskId, Timestamp, Tree};
-pub use landfall_facts::queue::{BatchId, Closed, HoldWhy, Member, Prefix, QueueEvent};
+pub use landfall_facts::queue::{BatchId, BatchMember, BatchPrefix, Closed, HoldReason, QueueEvent};
 
 /// A batch on its way.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,13 +28,13 @@ pub struct Batch {
     /// Its number.
     pub id: BatchId,
     /// Whoever is in it, in the order they are merged.
-    pub members: Vec<Member>,
+    pub members: Vec<BatchMember>,
     /// The batch it stands on, as long as that one has not landed.
     pub on: Option<BatchId>,
     /// The base it was merged onto.
     pub base: Option<Commit>,
     /// One for each member: the base with all members up to that one.
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<BatchPrefix>,
     /// How many members from the front are known to be green together; none is the base itself.
     pub green: usize,
     /// The least number from the front that is known to be red together.
@@ -48,7 +48,7 @@ pub struct Batch {
     /// What is being done about it.
     pub doing: BatchDoing,
     /// Every look at it so far: how many members, and what came of it.
-    pub looks: Vec<(usize, Outcome)>,
+    pub looks: Vec<(usize, CheckOutcome)>,
     /// Tasks that do not fit to its members, though they may fit to the base: they wait until it is over.
     pub crowded: BTreeSet<TaskId>,
 }
@@ -88,7 +88,7 @@ impl Batch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
     /// The kind.
-    pub why: HoldWhy,
+    pub why: HoldReason,
     /// In words.
     pub reason: String,
     /// Since then.
@@ -107,7 +107,7 @@ pub enum QueueEffect {
         /// Onto this commit; none is the base as it stands.
         on: Option<Commit>,
         /// These.
-        members: Vec<Member>,
+        members: Vec<BatchMember>,
     },
     /// Verify a beginning of it.
     Check {
@@ -120,7 +120,7 @@ pub enum QueueEffect {
         /// The work of each.
         heads: Vec<Commit>,
         /// Merged.
-        prefix: Prefix,
+        prefix: BatchPrefix,
     },
     /// Move the base to a beginning of it.
     Land {
@@ -129,9 +129,9 @@ pub enum QueueEffect {
         /// The base.
         base: Commit,
         /// The members that land.
-        members: Vec<Member>,
+        members: Vec<BatchMember>,
         /// Merged and verified.
-        prefix: Prefix,
+        prefix: BatchPrefix,
     },
     /// End whatever is being done for it: nobody waits for the outcome.
     Abandon {
@@ -170,7 +170,7 @@ pub enum QueueNews {
         /// Onto this base.
         base: Commit,
         /// One for each member that could be merged, in order.
-        prefixes: Vec<Prefix>,
+        prefixes: Vec<BatchPrefix>,
         /// The others.
         left_out: Vec<(TaskId, LeftOut)>,
         /// Conflicts that needed nobody: the work of these, with the base merged in.
@@ -228,7 +228,7 @@ pub enum QueueNews {
     /// Nothing is to be taken from the line.
     Hold {
         /// The kind.
-        why: HoldWhy,
+        why: HoldReason,
         /// In words.
         reason: String,
     },
@@ -414,10 +414,12 @@ impl Queue {
     #[must_use]
     pub fn resumes_soon(&self) -> bool {
         let soon = |hold: &Hold| match hold.why {
-            HoldWhy::Machine => hold.until.is_some() && self.troubles < TROUBLES_MAX,
-            HoldWhy::Gate | HoldWhy::Runaway | HoldWhy::Person | HoldWhy::Rewritten | HoldWhy::Deleted => {
-                false
-            }
+            HoldReason::Machine => hold.until.is_some() && self.troubles < TROUBLES_MAX,
+            HoldReason::Gate
+            | HoldReason::Runaway
+            | HoldReason::Person
+            | HoldReason::Rewritten
+            | HoldReason::Deleted => false,
         };
         self.hold.as_ref().is_some_and(soon)
     }
@@ -426,14 +428,14 @@ impl Queue {
     #[must_use]
     pub fn is_held_for_base(&self) -> bool {
         self.hold.as_ref().is_some_and(|hold| match hold.why {
-            HoldWhy::Rewritten | HoldWhy::Deleted => true,
-            HoldWhy::Machine | HoldWhy::Gate | HoldWhy::Runaway | HoldWhy::Person => false,
+            HoldReason::Rewritten | HoldReason::Deleted => true,
+            HoldReason::Machine | HoldReason::Gate | HoldReason::Runaway | HoldReason::Person => false,
         })
     }
 
     /// Notes that a fact brings its task into the line. The order of facts is the order of the line.
     pub fn note(&mut self, task: TaskId, event: &Event) {
-        if matches!(event, Event::Entered { opening: Opening::Queue, .. } | Event::Requeued { .. }) {
+        if matches!(event, Event::Entered { opening: AttemptStart::Queue, .. } | Event::Requeued { .. }) {
             self.arrivals_count += 1;
             self.arrivals.insert(task, self.arrivals_count);
         }
@@ -459,7 +461,7 @@ impl Queue {
         let place = (task.spec.priority, arrival, *since, task.id);
         self.line.insert(place);
         let unsure = task.landing.is_some();
-        let looked_at = |concern: &Concern| concern.code == ConcernCode::FewerTests;
+        let looked_at = |concern: &ChangeConcern| concern.code == ConcernCode::FewerTests;
         let waived = !task.is_made_by_an_agent()
             || (task.approved_head.as_ref() == Some(&head) && task.concerns.iter().any(looked_at));
         self.standing.insert(task.id, Standing { place, attempt: task.attempt, head, unsure, waived });
@@ -478,9 +480,9 @@ impl Queue {
 
     /// What a person should look at before the longest green beginning lands, unless they have: fewer tests ran than on
     /// the base. Alone each member was compared with the base as it was then; tests that came since count as well.
-    fn doubt(&self, batch: &Batch) -> Vec<Concern> {
+    fn doubt(&self, batch: &Batch) -> Vec<ChangeConcern> {
         let Some(report) = batch.green_report.as_ref().filter(|_| batch.green > 0) else { return Vec::new() };
-        let waived = |member: &Member| self.standing.get(&member.task).is_some_and(|it| it.waived);
+        let waived = |member: &BatchMember| self.standing.get(&member.task).is_some_and(|it| it.waived);
         if batch.members[..batch.green].iter().any(waived) {
             return Vec::new();
         }
@@ -599,26 +601,26 @@ impl Queue {
                 let outcome = report.outcome();
                 it.looks.push((*count, outcome));
                 match outcome {
-                    Outcome::Pass | Outcome::Flaky => {
+                    CheckOutcome::Pass | CheckOutcome::Flaky => {
                         it.green_before = it.green_report.take().map(|report| (it.green, report));
                         it.green = it.green.max(*count);
                         it.green_report = Some(report.clone());
                     }
-                    Outcome::Fail | Outcome::Timeout => {
+                    CheckOutcome::Fail | CheckOutcome::Timeout => {
                         it.red = Some(it.red.map_or(*count, |red| red.min(*count)));
                         it.red_report = Some(report.clone());
                     }
                     // It says nothing about the batch; but what stands on another is not tried there once more.
-                    Outcome::Broken | Outcome::PreExisting if it.on.is_some() => {
+                    CheckOutcome::Broken | CheckOutcome::PreExisting if it.on.is_some() => {
                         it.crowded.extend(it.members.iter().map(|member| member.task));
                     }
-                    Outcome::Broken | Outcome::PreExisting => {}
+                    CheckOutcome::Broken | CheckOutcome::PreExisting => {}
                 }
                 // A pass that was taken over shows nothing about this machine.
                 if !report.reused {
                     self.trials += 1;
                     self.troubles = 0;
-                    if !matches!(outcome, Outcome::Broken | Outcome::PreExisting) {
+                    if !matches!(outcome, CheckOutcome::Broken | CheckOutcome::PreExisting) {
                         self.gate_holds = 0;
                     }
                 }
@@ -673,9 +675,12 @@ impl Queue {
             }
             QueueEvent::Held { why, reason, until } => {
                 match why {
-                    HoldWhy::Machine => self.troubles += 1,
-                    HoldWhy::Gate => self.gate_holds += 1,
-                    HoldWhy::Runaway | HoldWhy::Person | HoldWhy::Rewritten | HoldWhy::Deleted => {}
+                    HoldReason::Machine => self.troubles += 1,
+                    HoldReason::Gate => self.gate_holds += 1,
+                    HoldReason::Runaway
+                    | HoldReason::Person
+                    | HoldReason::Rewritten
+                    | HoldReason::Deleted => {}
                 }
                 self.hold = Some(Hold { why: *why, reason: reason.clone(), since: at, until: *until });
             }
@@ -779,26 +784,29 @@ impl Draft<'_> {
                     self.event(QueueEvent::Resumed);
                 }
             }
-            QueueNews::Retry => self.resume_if(|why| matches!(why, HoldWhy::Gate | HoldWhy::Machine)),
+            QueueNews::Retry => self.resume_if(|why| matches!(why, HoldReason::Gate | HoldReason::Machine)),
             QueueNews::BranchRestored => {
-                self.resume_if(|why| matches!(why, HoldWhy::Rewritten | HoldWhy::Deleted));
+                self.resume_if(|why| matches!(why, HoldReason::Rewritten | HoldReason::Deleted));
             }
         }
     }
 
-    fn resume_if(&mut self, ends: impl Fn(HoldWhy) -> bool) {
+    fn resume_if(&mut self, ends: impl Fn(HoldReason) -> bool) {
         if self.queue.hold.as_ref().is_some_and(|hold| ends(hold.why)) {
             self.event(QueueEvent::Resumed);
         }
     }
 
-    fn hold(&mut self, why: HoldWhy, reason: String, until: Option<Timestamp>) {
+    fn hold(&mut self, why: HoldReason, reason: String, until: Option<Timestamp>) {
         // What a person said, or has to look at, is not overwritten by less.
         let stronger = |hold: &Hold| {
-            matches!(hold.why, HoldWhy::Person | HoldWhy::Rewritten | HoldWhy::Deleted | HoldWhy::Runaway)
+            matches!(
+                hold.why,
+                HoldReason::Person | HoldReason::Rewritten | HoldReason::Deleted | HoldReason::Runaway
+            )
         };
         let same = |hold: &Hold| hold.why == why && hold.reason == reason;
-        let lesser = matches!(why, HoldWhy::Gate | HoldWhy::Machine | HoldWhy::Runaway);
+        let lesser = matches!(why, HoldReason::Gate | HoldReason::Machine | HoldReason::Runaway);
         if self.queue.hold.as_ref().is_some_and(|hold| same(hold) || (lesser && stronger(hold))) {
             return;
         }
@@ -809,17 +817,17 @@ impl Draft<'_> {
         &mut self,
         id: BatchId,
         base: &Commit,
-        prefixes: &[Prefix],
+        prefixes: &[BatchPrefix],
         left_out: &[(TaskId, LeftOut)],
         resolved: &[(TaskId, Commit)],
     ) {
         let Some(batch) = self.find(id, |doing| doing == BatchDoing::Building) else { return };
-        let is_out = |member: &Member| left_out.iter().any(|(task, _)| *task == member.task);
-        let with_head = |member: &Member| {
+        let is_out = |member: &BatchMember| left_out.iter().any(|(task, _)| *task == member.task);
+        let with_head = |member: &BatchMember| {
             let head = resolved.iter().find(|(task, _)| *task == member.task).map(|(_, head)| head.clone());
-            Member { head: head.unwrap_or_else(|| member.head.clone()), ..member.clone() }
+            BatchMember { head: head.unwrap_or_else(|| member.head.clone()), ..member.clone() }
         };
-        let members: Vec<Member> =
+        let members: Vec<BatchMember> =
             batch.members.iter().filter(|member| !is_out(member)).map(with_head).collect();
         if members.len() != prefixes.len() {
             return self.failed(id, "the merge of the batch does not tell of each member");
@@ -869,7 +877,7 @@ impl Draft<'_> {
 
     fn checked(&mut self, id: BatchId, count: usize, report: &GateReport) {
         self.event(QueueEvent::Checked { batch: id, count, report: report.clone() });
-        if !matches!(report.outcome(), Outcome::Broken | Outcome::PreExisting) {
+        if !matches!(report.outcome(), CheckOutcome::Broken | CheckOutcome::PreExisting) {
             return;
         }
         let speculates = self.find(id, |_| true).is_some_and(|batch| batch.on.is_some());
@@ -878,7 +886,7 @@ impl Draft<'_> {
         // What stands on a batch that is red itself is no measure of the gate.
         if !speculates {
             let pause_ms = crate::course::gate_pause_ms(self.queue.gate_holds);
-            self.hold(HoldWhy::Gate, reason, Some(self.at.plus_ms(pause_ms)));
+            self.hold(HoldReason::Gate, reason, Some(self.at.plus_ms(pause_ms)));
         }
     }
 
@@ -926,7 +934,7 @@ impl Draft<'_> {
         }
         let tries = self.queue.troubles + 1;
         let pause_ms = 1_000_u64 << tries.min(6);
-        self.hold(HoldWhy::Machine, detail.to_owned(), Some(self.at.plus_ms(pause_ms)));
+        self.hold(HoldReason::Machine, detail.to_owned(), Some(self.at.plus_ms(pause_ms)));
     }
 
     /// Ends a batch in the middle of what is done about it. None: nothing is.
@@ -951,7 +959,7 @@ impl Draft<'_> {
             let id = front.id;
             self.over(id, format!("the base moved to {}", to.short()));
         }
-        self.resume_if(|why| why == HoldWhy::Gate); // it may be whole on the new base
+        self.resume_if(|why| why == HoldReason::Gate); // it may be whole on the new base
     }
 
     /// Ends a batch of which nobody lands, and whatever stands on it.
@@ -972,7 +980,7 @@ impl Draft<'_> {
     }
 
     /// Whether a member stands in line just as it was taken from it.
-    fn is_standing(&self, member: &Member) -> bool {
+    fn is_standing(&self, member: &BatchMember) -> bool {
         seeded_bugs::is_active(SeededBug::CancelledLands)
             || !self.told.contains(&member.task)
                 && self
@@ -1026,7 +1034,7 @@ impl Draft<'_> {
             let trials = self.queue.trials;
             self.over(batch.id, "the queue was paused".to_owned());
             self.hold(
-                HoldWhy::Runaway,
+                HoldReason::Runaway,
                 format!("{trials} verifications in a row and nothing landed; look at what they say before it goes on"),
                 None,
             );
@@ -1135,14 +1143,14 @@ impl Draft<'_> {
                     && sure(task)
                     && (self.is_met)(*task)
             };
-            let members: Vec<Member> = self
+            let members: Vec<BatchMember> = self
                 .queue
                 .line()
                 .filter(free)
                 .take(self.policy.batch_max.max(1))
                 .map(|task| {
                     let standing = &self.queue.standing[&task];
-                    Member { task, attempt: standing.attempt, head: standing.head.clone() }
+                    BatchMember { task, attempt: standing.attempt, head: standing.head.clone() }
                 })
                 .collect();
             if members.is_empty() {

@@ -15,9 +15,9 @@ mod plan;
 
 pub(crate) use climbed::is_climbed;
 pub use climbed::{Climb, Climbed, base_moved, brought_about, checked, look, point, stuck, unmet};
-pub use event::{Diagnosis, Due, Outcome, Recoveries, Recovery, RecoveryEvent, Tier};
+pub use event::{Diagnosis, Due, Recoveries, Recovery, RecoveryEvent, RecoveryOutcome, RecoveryTier};
 pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, Rung, climb};
-pub use landfall_facts::recovery::{COMMENT_CHARS_MAX, OPS, Op, OpProblem, OpShape};
+pub use landfall_facts::recovery::{COMMENT_CHARS_MAX, OPS, OpProblem, OpShape, RecoveryOp};
 pub use log::{Candidate, PROMOTED_AT, entry, project_log, promotion};
 pub use pattern::{
     Action, Known, Pattern, Sample, Sign, Symptoms, TAIL_LINES_MAX, claims_success, detect, shadowed,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::queue::QueueNews;
-use crate::{EndedRun, Exit, News};
+use crate::{AgentExit, EndedRun, News};
 
 /// A resource of the machine that processes share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,7 +122,7 @@ pub fn failure_of(news: &News) -> Option<&str> {
     match news {
         News::MachineFailed { detail, hopeless: false, .. } => Some(detail),
         News::AgentEnded(run) => match &run.exit {
-            Exit::NotStarted { detail, hopeless: false } => Some(detail),
+            AgentExit::NotStarted { detail, hopeless: false } => Some(detail),
             _ => None,
         },
         _ => None,
@@ -139,7 +139,7 @@ pub fn exhausted(news: News, failure: ResourceFailure) -> News {
             News::Exhausted { attempt, resource, is_missing, detail }
         }
         News::AgentEnded(run) => match run.exit {
-            Exit::NotStarted { detail, hopeless: false } => {
+            AgentExit::NotStarted { detail, hopeless: false } => {
                 News::Exhausted { attempt: run.attempt, resource, is_missing, detail }
             }
             exit => News::AgentEnded(EndedRun { exit, ..run }),

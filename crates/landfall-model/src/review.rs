@@ -1,18 +1,18 @@
 //! Whether a person looks at work, and when: before it lands, afterwards, or not at all.
 
-use crate::gate::{GateReport, Outcome};
-use crate::task::{Concern, ConcernCode, Task};
-pub use landfall_facts::review::{Finding, ReviewMode, ReviewRule, Severity};
+use crate::gate::{CheckOutcome, GateReport};
+use crate::task::{ChangeConcern, ConcernCode, Task};
+pub use landfall_facts::review::{Finding, FindingSeverity, ReviewMode, ReviewRule};
 
 /// What gives reason to look before this lands, besides what is in the change itself.
 #[must_use]
-pub fn reasons(task: &Task, report: &GateReport) -> Vec<Concern> {
+pub fn reasons(task: &Task, report: &GateReport) -> Vec<ChangeConcern> {
     // What a person asked to be taken back was made by no agent.
     if !task.is_made_by_an_agent() {
         return Vec::new();
     }
     let rule = task.limits.review;
-    let asked = |detail: String| Concern { code: ConcernCode::ReviewAsked, detail };
+    let asked = |detail: String| ChangeConcern { code: ConcernCode::ReviewAsked, detail };
     match rule.mode {
         ReviewMode::Skip | ReviewMode::Batch => Vec::new(),
         ReviewMode::PerTask => vec![asked("a person looks at every task".to_owned())],
@@ -25,7 +25,7 @@ pub fn reasons(task: &Task, report: &GateReport) -> Vec<Concern> {
             if task.counters.asked > 0 {
                 found.push(asked("its agent was blocked or had a question on the way".to_owned()));
             }
-            let unclean = report.commands.iter().find(|command| command.outcome != Outcome::Pass);
+            let unclean = report.commands.iter().find(|command| command.outcome != CheckOutcome::Pass);
             if let Some(command) = unclean {
                 let word = command.outcome.word();
                 found.push(asked(format!("the check `{}` ended as {word}", command.name)));
@@ -92,7 +92,7 @@ pub struct Said {
     /// The earlier finding it is about.
     pub id: Option<String>,
     /// How much it matters.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// In one line.
     pub title: String,
     /// In full.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::pilot::PilotEvent;
 use crate::{
-    Commit, EndCode, EndKind, Ending, EngineEvent, Entry, Event, Fact, RunEnd, RunId, State, Status, Task,
-    TaskId, Timestamp, Usage, apply,
+    AgentUsage, Commit, EndCode, EndKind, Ending, EngineEvent, Event, Fact, JournalEntry, RunEnd, RunId,
+    State, Status, Task, TaskId, Timestamp, apply,
 };
 
 /// A run that starts later than this after the engine was lost is a new one: what is left of a night is over by then.
@@ -45,7 +45,7 @@ pub struct TaskUsage {
     /// Working time of its agents.
     pub agent_ms: u64,
     /// Tokens, turns, money.
-    pub usage: Usage,
+    pub usage: AgentUsage,
 }
 
 /// A task of a run.
@@ -163,7 +163,7 @@ pub struct RunHistory {
 
 impl RunHistory {
     /// Takes in the next fact of the journal.
-    pub fn hear(&mut self, entry: &Entry) {
+    pub fn hear(&mut self, entry: &JournalEntry) {
         match &entry.fact {
             Fact::Engine(event) => self.hear_engine(entry.at, event),
             Fact::Task(id, event) => self.hear_task(entry.at, *id, event),

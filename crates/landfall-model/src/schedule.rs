@@ -14,14 +14,14 @@ use crate::account::{AccountState, Accounts, Leave};
 use crate::budget::Spent;
 use crate::caps::{Areas, Caps, Charge, Charged};
 use crate::filter::Filter;
-use crate::flow::{Act, Flow, StepKind};
+use crate::flow::{Flow, StepKind, TrackerOperation};
 use crate::recover::may_land;
 use crate::recovery::Due;
 use crate::seeded_bugs::{self, SeededBug};
-use crate::status::{Turn, Wait};
+use crate::status::{TurnBlocker, WaitReason};
 use crate::task::{Doing, State, Task};
-use crate::touch::{self, Busy, Touch};
-use crate::{Style, TaskId, TaskSpec, Timestamp};
+use crate::touch::{self, Busy, PathPattern};
+use crate::{AgentDriveStyle, TaskId, TaskSpec, Timestamp};
 
 /// What a task needs in order to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,7 +97,7 @@ pub struct FlowMismatch {
     /// The flow.
     pub flow: String,
     /// How the agent's profile drives it.
-    pub style: Style,
+    pub style: AgentDriveStyle,
     /// Steps of the flow that an agent works in.
     pub agent_steps: usize,
     /// A flow that is made for such agents.
@@ -143,7 +143,7 @@ pub struct World {
     /// What agents at work count against.
     charged: Charged,
     /// Files that were seen to change, of work that has not landed.
-    observed: BTreeMap<TaskId, Vec<Touch>>,
+    observed: BTreeMap<TaskId, Vec<PathPattern>>,
     /// Files of work under way.
     busy: Busy,
     holding: [BTreeSet<TaskId>; 4],
@@ -237,7 +237,7 @@ impl World {
 
     /// Notes the files that the work of a task was seen to change, instead of those seen before. They are forgotten when
     /// it lands or is over.
-    pub fn set_observed(&mut self, id: TaskId, files: Vec<Touch>) {
+    pub fn set_observed(&mut self, id: TaskId, files: Vec<PathPattern>) {
         let open = self.get(id).is_some_and(|task| !task.is_over() && task.landed.is_none());
         match touch::gathered(files) {
             files if open && !files.is_empty() => {
@@ -251,7 +251,7 @@ impl World {
     }
 
     /// The files that were seen to change, by task.
-    pub fn observed(&self) -> impl Iterator<Item = (TaskId, &[Touch])> {
+    pub fn observed(&self) -> impl Iterator<Item = (TaskId, &[PathPattern])> {
         self.observed.iter().map(|(id, files)| (*id, files.as_slice()))
     }
 
@@ -279,7 +279,7 @@ impl World {
     pub fn self_driven_flow(
         &self,
         spec: &TaskSpec,
-        own: Style,
+        own: AgentDriveStyle,
         is_chosen: bool,
     ) -> Result<Option<String>, FlowMismatch> {
         let Some(flow) = self.flow_for(spec) else { return Ok(None) };
@@ -410,17 +410,20 @@ impl World {
     ///
     /// # Errors
     /// What the profile itself waits for.
-    pub fn open_route<'a>(&'a self, profile: &'a str, now: Timestamp) -> Result<&'a str, Wait> {
+    pub fn open_route<'a>(&'a self, profile: &'a str, now: Timestamp) -> Result<&'a str, WaitReason> {
         let mut first = None;
         for at in self.chain(profile) {
             let account = self.account_of(at);
             let state = self.accounts.get(account);
             let shut = |until: Timestamp| match state {
-                AccountState::Troubled { .. } => {
-                    Wait::Backoff { until, cause: format!("passing errors of the provider of `{account}`") }
+                AccountState::Troubled { .. } => WaitReason::Backoff {
+                    until,
+                    cause: format!("passing errors of the provider of `{account}`"),
+                },
+                AccountState::UsedUp { guessed, .. } => WaitReason::Quota { until, guessed: *guessed },
+                AccountState::Open | AccountState::LoggedOut { .. } => {
+                    WaitReason::Quota { until, guessed: false }
                 }
-                AccountState::UsedUp { guessed, .. } => Wait::Quota { until, guessed: *guessed },
-                AccountState::Open | AccountState::LoggedOut { .. } => Wait::Quota { until, guessed: false },
             };
             let in_the_way = match self.leave(account, now) {
                 Leave::Free => return Ok(at),
@@ -431,7 +434,7 @@ impl World {
                     let AccountState::LoggedOut { task: asker } = state else {
                         unreachable!("only a person ends such a wait");
                     };
-                    Wait::Login { account: account.to_owned(), detail: String::new(), asker: *asker }
+                    WaitReason::Login { account: account.to_owned(), detail: String::new(), asker: *asker }
                 }
             };
             first.get_or_insert(in_the_way);
@@ -444,7 +447,7 @@ impl World {
     pub fn leave(&self, account: &str, now: Timestamp) -> Leave {
         let asks = |id: TaskId| {
             let state = self.get(id).map(|task| &task.state);
-            matches!(state, Some(State::Waiting { wait: Wait::Login { .. }, .. }))
+            matches!(state, Some(State::Waiting { wait: WaitReason::Login { .. }, .. }))
         };
         match self.accounts.get(account) {
             // Whoever asked has gone on, and the journal was cut before it said so: one agent finds out.
@@ -455,13 +458,13 @@ impl World {
 
     /// What keeps a task that stands in line from going on, if anything does.
     #[must_use]
-    pub fn held(&self, id: TaskId, limits: &Limits) -> Option<Wait> {
+    pub fn held(&self, id: TaskId, limits: &Limits) -> Option<WaitReason> {
         let seat = self.seats.get(id.0 as usize)?;
         let (standing, _) = seat.place?;
-        let full = self.is_full(standing, limits).then_some(Wait::Slot);
+        let full = self.is_full(standing, limits).then_some(WaitReason::Slot);
         let (Standing::Slot, Some((profile, areas))) = (standing, &seat.line) else { return full };
         if let Some(Spent { what, until, .. }) = &limits.spent {
-            return Some(Wait::Budget { what: what.clone(), until: *until });
+            return Some(WaitReason::Budget { what: what.clone(), until: *until });
         }
         let route = match self.open_route(profile, limits.now) {
             Ok(route) => route,
@@ -470,33 +473,33 @@ impl World {
         let turn = self.full(route).or_else(|| self.charged.full_area(&self.caps, *areas));
         // Where there is room, it starts in spite of the others: see `slot`.
         let turn = turn.or_else(|| full.as_ref().and_then(|_| self.overlap(id)));
-        turn.map(Wait::Turn).or(full)
+        turn.map(WaitReason::Turn).or(full)
     }
 
     /// Those at the front of the lines who are held back by something of their own, not just by too few slots.
     #[must_use]
-    pub fn turns(&self, limits: &Limits) -> BTreeMap<TaskId, Wait> {
+    pub fn turns(&self, limits: &Limits) -> BTreeMap<TaskId, WaitReason> {
         let lines =
             self.by_profile.iter().flat_map(|(profile, lines)| lines.values().map(|line| (line, &**profile)));
         let front = in_order(&lines.collect::<Vec<_>>()).take(LOOK_AHEAD);
         let held = front.filter_map(|(rank, _)| Some((rank.task, self.held(rank.task, limits)?)));
-        held.filter(|(_, wait)| matches!(wait, Wait::Turn(_))).collect()
+        held.filter(|(_, wait)| matches!(wait, WaitReason::Turn(_))).collect()
     }
 
     /// Which limit keeps another agent of this profile from starting, if one does.
-    fn full(&self, profile: &str) -> Option<Turn> {
+    fn full(&self, profile: &str) -> Option<TurnBlocker> {
         self.charged.full(&self.caps, profile, self.account_of(profile))
     }
 
     /// Who is under way with the files of a task that would start anew. What was begun has its turn already.
-    fn overlap(&self, id: TaskId) -> Option<Turn> {
+    fn overlap(&self, id: TaskId) -> Option<TurnBlocker> {
         let task = self.get(id).filter(|task| !is_begun(task))?;
         let (with, path) = self.busy.meets(self.touches(task))?;
-        Some(Turn::Overlap { with, path })
+        Some(TurnBlocker::Overlap { with, path })
     }
 
     /// All files a task is thought or was seen to touch.
-    fn touches<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = &'a Touch> + Clone {
+    fn touches<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = &'a PathPattern> + Clone {
         task.spec.touches.iter().chain(self.observed.get(&task.id).into_iter().flatten())
     }
 
@@ -540,7 +543,7 @@ impl World {
                     let account = task.driving.as_ref().map(|driving| driving.account.as_str());
                     let same = account == Some(self.account_of(profile));
                     // Whoever asks for a login goes on asking when another could take over: else nobody would hear of it.
-                    let asks = matches!(task.state, State::Waiting { wait: Wait::Login { .. }, .. });
+                    let asks = matches!(task.state, State::Waiting { wait: WaitReason::Login { .. }, .. });
                     let own = profile == self.profile_for(task);
                     let open = *self.accounts.get(self.account_of(profile)) == AccountState::Open;
                     (own || !asks) && (open || !same)
@@ -573,11 +576,11 @@ impl World {
             self.due.insert((due, id));
         }
         match &after.state {
-            State::Waiting { wait: crate::Wait::GateBroken { .. }, .. } => self.gate_waits.insert(id),
+            State::Waiting { wait: crate::WaitReason::GateBroken { .. }, .. } => self.gate_waits.insert(id),
             _ => self.gate_waits.remove(&id),
         };
         match &after.state {
-            State::Waiting { wait: Wait::Quota { .. } | Wait::Login { .. }, .. } => {
+            State::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Login { .. }, .. } => {
                 self.account_waits.insert(id)
             }
             _ => self.account_waits.remove(&id),
@@ -832,7 +835,7 @@ fn recover_standing(task: &Task) -> Option<Standing> {
 fn exchange_standing(task: &Task) -> Standing {
     let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
     match step.map(|step| &step.kind) {
-        Some(StepKind::Tracker { act: Act::Accept }) => Standing::Lane,
+        Some(StepKind::Tracker { act: TrackerOperation::Accept }) => Standing::Lane,
         _ => Standing::Free,
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::event::StepResult;
 use crate::review::Said;
-pub use landfall_facts::score::{Checkpoint, Dimension, GATE, Impact, Scores};
+pub use landfall_facts::score::{Dimension, GATE, GatePoint, RefinementImpact, Scores};
 
 /// What each dimension weighs, in thousandths; they sum to a thousand.
 pub const WEIGHTS: [u32; 6] = [250, 200, 200, 100, 100, 150];
@@ -22,7 +22,7 @@ pub struct Judgement {
     /// How far each requirement is covered.
     pub coverage: Vec<Covered>,
     /// How much each refinement matters.
-    pub impacts: Vec<(u32, Impact)>,
+    pub impacts: Vec<(u32, RefinementImpact)>,
     /// Why, in a paragraph.
     pub reason: String,
 }
@@ -48,7 +48,7 @@ pub struct Known {
     /// Dimensions that a check of the project holds down, with the check's name.
     pub caps: Vec<(Dimension, String)>,
     /// A refinement that the plan does not answer yet.
-    pub refinement: Option<Impact>,
+    pub refinement: Option<RefinementImpact>,
     /// Less than half of the plan's checks prove something: so many, of so many.
     pub unproved: Option<(usize, usize)>,
 }
@@ -70,7 +70,7 @@ pub enum Shortfall {
     /// Requirements that no step of the plan covers.
     Uncovered(Vec<u32>),
     /// A refinement changes the plan.
-    Refinement(Impact),
+    Refinement(RefinementImpact),
     /// So many of the plan's checks prove something, of so many.
     Unproved(usize, usize),
     /// The judge's own word is stricter than its scores.
@@ -135,7 +135,7 @@ const CAP: u32 = 400; // below every gate, so that a failing check of the projec
 /// A judge can be stricter than its scores, never milder. The gates come before the average.
 #[must_use]
 pub fn weigh(
-    checkpoint: Checkpoint,
+    checkpoint: GatePoint,
     threshold: u32,
     weights: [u32; 6],
     judgement: &Judgement,
@@ -157,20 +157,21 @@ pub fn weigh(
     } else if mean < threshold * 1000 {
         shortfalls.push(Shortfall::Composite { got: mean / 1000, need: threshold });
     }
-    if checkpoint == Checkpoint::PostExec && known.red {
+    if checkpoint == GatePoint::PostExec && known.red {
         shortfalls.push(Shortfall::Verification);
     }
-    if let (Checkpoint::PostExec, Some((proved, all))) = (checkpoint, known.unproved) {
+    if let (GatePoint::PostExec, Some((proved, all))) = (checkpoint, known.unproved) {
         shortfalls.push(Shortfall::Unproved(proved, all));
     }
-    if checkpoint == Checkpoint::PostPlan && !known.uncovered.is_empty() {
+    if checkpoint == GatePoint::PostPlan && !known.uncovered.is_empty() {
         shortfalls.push(Shortfall::Uncovered(known.uncovered.clone()));
     }
-    let replans = |impact: Impact| checkpoint != Checkpoint::PostPlan && impact == Impact::Major;
+    let replans =
+        |impact: RefinementImpact| checkpoint != GatePoint::PostPlan && impact == RefinementImpact::Major;
     let open = known.refinement.filter(|impact| match checkpoint {
-        Checkpoint::PostPlan => false, // the plan is made with all of them
-        Checkpoint::MidExec => *impact == Impact::Major, // the others go along
-        Checkpoint::PostExec => *impact >= Impact::Minor,
+        GatePoint::PostPlan => false, // the plan is made with all of them
+        GatePoint::MidExec => *impact == RefinementImpact::Major, // the others go along
+        GatePoint::PostExec => *impact >= RefinementImpact::Minor,
     });
     if let Some(impact) = open {
         shortfalls.push(Shortfall::Refinement(impact));
@@ -184,13 +185,13 @@ pub fn weigh(
     let result = match (shortfalls.is_empty(), checkpoint) {
         (true, _) => checkpoint.passes_as(),
         // Of a plan there is nothing to give up yet: it is revised.
-        (false, Checkpoint::PostPlan) => StepResult::NeedsRevision,
-        (false, Checkpoint::MidExec | Checkpoint::PostExec)
+        (false, GatePoint::PostPlan) => StepResult::NeedsRevision,
+        (false, GatePoint::MidExec | GatePoint::PostExec)
             if stricter == Some(StepResult::Replan) || open.is_some_and(replans) =>
         {
             StepResult::Replan
         }
-        (false, Checkpoint::MidExec | Checkpoint::PostExec) => checkpoint.fails_as(),
+        (false, GatePoint::MidExec | GatePoint::PostExec) => checkpoint.fails_as(),
     };
     Some(Ruling { result, scores, composite, shortfalls })
 }
@@ -203,14 +204,14 @@ mod tests {
         Judgement { scores: Scores::new(scores), ..Judgement::default() }
     }
 
-    fn ruled(checkpoint: Checkpoint, judgement: &Judgement, known: &Known) -> Ruling {
+    fn ruled(checkpoint: GatePoint, judgement: &Judgement, known: &Known) -> Ruling {
         weigh(checkpoint, checkpoint.threshold(), WEIGHTS, judgement, known).expect("it can be weighed")
     }
 
     #[test]
     fn edge_19_a_gate_blocks_whatever_the_average() {
         let ruling =
-            ruled(Checkpoint::PostExec, &judged([1000, 400, 1000, 1000, 1000, 1000]), &Known::default());
+            ruled(GatePoint::PostExec, &judged([1000, 400, 1000, 1000, 1000, 1000]), &Known::default());
         assert_eq!(ruling.result, StepResult::NeedsFix);
         assert_eq!(ruling.composite, Some(880_000));
         assert_eq!(ruling.shortfalls, [Shortfall::Gate(Dimension::Security, 400)]);
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_threshold_is_met_exactly() {
-        for checkpoint in Checkpoint::ALL {
+        for checkpoint in GatePoint::ALL {
             let at = checkpoint.threshold();
             assert_eq!(ruled(checkpoint, &judged([at; 6]), &Known::default()).result, checkpoint.passes_as());
             let below = ruled(checkpoint, &judged([at, at, at, at, at, at - 1]), &Known::default());
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn c36_failing_verification_is_never_accepted() {
         let known = Known { red: true, ..Known::default() };
-        let ruling = ruled(Checkpoint::PostExec, &judged([1000; 6]), &known);
+        let ruling = ruled(GatePoint::PostExec, &judged([1000; 6]), &known);
         assert_eq!(
             (ruling.result, ruling.shortfalls.as_slice()),
             (StepResult::NeedsFix, &[Shortfall::Verification][..])
@@ -250,30 +251,30 @@ mod tests {
     #[test]
     fn a_judge_is_stricter_than_its_scores_but_never_milder() {
         let strict = Judgement { word: Some(StepResult::Replan), ..judged([900; 6]) };
-        assert_eq!(ruled(Checkpoint::PostExec, &strict, &Known::default()).result, StepResult::Replan);
+        assert_eq!(ruled(GatePoint::PostExec, &strict, &Known::default()).result, StepResult::Replan);
         let mild = Judgement { word: Some(StepResult::Accept), ..judged([600; 6]) };
-        assert_eq!(ruled(Checkpoint::PostExec, &mild, &Known::default()).result, StepResult::NeedsFix);
+        assert_eq!(ruled(GatePoint::PostExec, &mild, &Known::default()).result, StepResult::NeedsFix);
         let blocked = Judgement { word: Some(StepResult::CheckBlocked), ..Judgement::default() };
-        assert_eq!(ruled(Checkpoint::PostPlan, &blocked, &Known::default()).result, StepResult::CheckBlocked);
+        assert_eq!(ruled(GatePoint::PostPlan, &blocked, &Known::default()).result, StepResult::CheckBlocked);
     }
 
     #[test]
     fn a_judgement_without_scores_is_an_error_of_the_judge() {
         let nothing = Judgement::default();
-        assert_eq!(weigh(Checkpoint::PostExec, 750, WEIGHTS, &nothing, &Known::default()), None);
+        assert_eq!(weigh(GatePoint::PostExec, 750, WEIGHTS, &nothing, &Known::default()), None);
     }
 
     #[test]
     fn a_check_of_the_project_holds_its_dimension_below_the_gate() {
         let known = Known { caps: vec![(Dimension::Reliability, "lint".to_owned())], ..Known::default() };
-        let ruling = ruled(Checkpoint::PostExec, &judged([1000; 6]), &known);
+        let ruling = ruled(GatePoint::PostExec, &judged([1000; 6]), &known);
         assert_eq!(ruling.shortfalls, [Shortfall::Gate(Dimension::Reliability, CAP)]);
     }
 
     #[test]
     fn requirements_that_no_step_covers_send_the_plan_back() {
         let known = Known { uncovered: vec![2, 5], ..Known::default() };
-        let ruling = ruled(Checkpoint::PostPlan, &judged([900; 6]), &known);
+        let ruling = ruled(GatePoint::PostPlan, &judged([900; 6]), &known);
         assert_eq!(ruling.result, StepResult::NeedsRevision);
         assert!(ruling.shortfalls[0].to_string().contains("R2, R5"));
     }

@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Event, RunEnd};
-use crate::flow::Target;
-use crate::gate::Outcome;
+use crate::flow::EdgeTarget;
+use crate::gate::CheckOutcome;
 use crate::task::{EndKind, Ending};
 use crate::{TaskId, Timestamp};
 pub use landfall_facts::sprint::{
-    Goal, ReviewDecision, SprintEnd, SprintEvent, SprintFate as Fate, SprintId, SprintPlan, SprintStage,
+    ReviewDecision, SprintEnd, SprintEndCondition, SprintEvent, SprintFate as Fate, SprintId, SprintSpec,
+    SprintStage,
 };
 
 /// Where a sprint is.
@@ -99,7 +100,7 @@ pub struct Sprint {
     /// Its number.
     pub id: SprintId,
     /// What it is to be.
-    pub plan: SprintPlan,
+    pub plan: SprintSpec,
     /// When it began.
     pub started: Timestamp,
     /// Where it is.
@@ -148,10 +149,10 @@ impl Sprint {
     #[must_use]
     pub fn reached(&self, now: Timestamp, ready: usize) -> bool {
         match self.plan.goal {
-            Goal::Count(count) => self.verified() >= count as usize,
-            Goal::Duration { ms } => self.worked_ms(now) >= ms,
-            Goal::Until(at) => now >= at,
-            Goal::NoReady => ready == 0,
+            SprintEndCondition::Count(count) => self.verified() >= count as usize,
+            SprintEndCondition::Duration { ms } => self.worked_ms(now) >= ms,
+            SprintEndCondition::Until(at) => now >= at,
+            SprintEndCondition::NoReady => ready == 0,
         }
     }
 
@@ -159,13 +160,20 @@ impl Sprint {
     #[must_use]
     pub fn should_complete(&self, now: Timestamp, ready: usize) -> Option<SprintEnd> {
         let looks = match (&self.phase, self.plan.goal) {
-            (SprintPhase::Running, _) | (SprintPhase::Paused { .. }, Goal::Count(_)) => true,
-            (SprintPhase::Paused { .. }, Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady)
+            (SprintPhase::Running, _) | (SprintPhase::Paused { .. }, SprintEndCondition::Count(_)) => true,
+            (
+                SprintPhase::Paused { .. },
+                SprintEndCondition::Duration { .. }
+                | SprintEndCondition::Until(_)
+                | SprintEndCondition::NoReady,
+            )
             | (SprintPhase::Completing { .. } | SprintPhase::Over { .. }, _) => false,
         };
         (looks && self.reached(now, ready)).then_some(match self.plan.goal {
-            Goal::NoReady => SprintEnd::NothingLeft,
-            Goal::Count(_) | Goal::Duration { .. } | Goal::Until(_) => SprintEnd::Goal,
+            SprintEndCondition::NoReady => SprintEnd::NothingLeft,
+            SprintEndCondition::Count(_)
+            | SprintEndCondition::Duration { .. }
+            | SprintEndCondition::Until(_) => SprintEnd::Goal,
         })
     }
 
@@ -178,12 +186,14 @@ impl Sprint {
             SprintPhase::Running | SprintPhase::Paused { .. } | SprintPhase::Over { .. } => {}
         }
         match self.plan.goal {
-            Goal::Count(count) => {
+            SprintEndCondition::Count(count) => {
                 let open = |(id, stat): &(&TaskId, &TaskStat)| !stat.verified && goes_on(**id);
                 let under_way = self.tasks.iter().filter(open).count();
                 self.verified() + under_way < usize::try_from(count).unwrap_or(usize::MAX)
             }
-            Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => true,
+            SprintEndCondition::Duration { .. }
+            | SprintEndCondition::Until(_)
+            | SprintEndCondition::NoReady => true,
         }
     }
 
@@ -208,8 +218,8 @@ impl Sprint {
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         match (&self.phase, self.plan.goal) {
-            (SprintPhase::Running, Goal::Until(at)) => Some(at),
-            (SprintPhase::Running, Goal::Duration { ms }) => {
+            (SprintPhase::Running, SprintEndCondition::Until(at)) => Some(at),
+            (SprintPhase::Running, SprintEndCondition::Duration { ms }) => {
                 Some(now.plus_ms(ms.saturating_sub(self.worked_ms(now))))
             }
             _ => None,
@@ -306,7 +316,7 @@ impl Sprint {
                 stat.verified = false;
             }
             Event::Verified { report, .. } => {
-                stat.verified = matches!(report.outcome(), Outcome::Pass | Outcome::Flaky);
+                stat.verified = matches!(report.outcome(), CheckOutcome::Pass | CheckOutcome::Flaky);
             }
             Event::Ejected { .. } => (stat.verified, stat.ejected) = (false, true),
             Event::Conflicted { .. } => stat.verified = false,
@@ -324,8 +334,8 @@ impl Sprint {
             }
             Event::Ended(Ending { kind, .. }) => stat.end(at, *kind),
             // A flow ends without another word.
-            Event::Left { to: Target::End, .. } => stat.end(at, EndKind::Done),
-            Event::Left { to: Target::Stop, .. } => stat.end(at, EndKind::Blocked),
+            Event::Left { to: EdgeTarget::End, .. } => stat.end(at, EndKind::Done),
+            Event::Left { to: EdgeTarget::Stop, .. } => stat.end(at, EndKind::Blocked),
             Event::Retried { .. } => (stat.fate, stat.completed) = (Fate::Open, None),
             _ => {}
         }

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::annotate::Impact;
-use crate::audit::Extent;
-use crate::convergence::{Exclusion, Progress, Stage};
+use crate::annotate::AnnotationImpact;
+use crate::audit::ChangeSize;
+use crate::convergence::{Exclusion, Stage, StageProgress};
 use crate::objective::{Objective, Refinement, RefinementState};
-use crate::proof::{Of, Proofs};
-use crate::score::Checkpoint;
+use crate::proof::{ProofSubject, Proofs};
+use crate::score::GatePoint;
 use crate::{Digest, Timestamp};
-pub use landfall_facts::staged::{Judged, StagedEvent};
+pub use landfall_facts::staged::{JudgeResult, StagedEvent};
 
 /// The plan among the papers of a task.
 pub const PLAN: &str = "plan.md";
@@ -22,7 +22,7 @@ pub struct Staged {
     /// How far its plan is.
     pub plan: PlanState,
     /// What judges said, the latest last.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgeResult>,
     /// What it is for, worked out with a person.
     pub objective: Option<Objective>,
     /// The stage under way.
@@ -38,7 +38,7 @@ pub struct Staged {
     /// The checks its plan and its judges named.
     pub proofs: Proofs,
     /// How large the change of the stage under way is, when it was last measured.
-    pub extent: Option<Extent>,
+    pub extent: Option<ChangeSize>,
 }
 
 /// How far a plan is.
@@ -77,7 +77,7 @@ const JUDGED_MAX: usize = 50; // the journal keeps them all; a task shows the la
 impl Staged {
     /// What a judge said last.
     #[must_use]
-    pub fn last_judged(&self) -> Option<&Judged> {
+    pub fn last_judged(&self) -> Option<&JudgeResult> {
         self.judged.last()
     }
 
@@ -111,7 +111,7 @@ impl Staged {
     #[must_use]
     pub fn proof_anomaly(&self) -> Option<String> {
         let steps = self.plan.done.saturating_sub(self.plan.proved_at);
-        let has_checks = self.proofs.all.iter().any(|it| matches!(it.promise.of, Of::Step(_)));
+        let has_checks = self.proofs.all.iter().any(|it| matches!(it.promise.of, ProofSubject::Step(_)));
         (has_checks && steps >= STEPS_WITHOUT_PROOF).then(|| {
             format!(
                 "no check of the plan turned from red to green during the last {steps} steps: find out why"
@@ -147,7 +147,7 @@ impl Staged {
             StagedEvent::PapersKept { papers, .. } => self.papers.extend(papers.iter().cloned()),
             StagedEvent::Advanced { done, .. } => self.plan.done = *done,
             StagedEvent::Judged { judged, .. } => {
-                if judged.checkpoint != Checkpoint::PostPlan {
+                if judged.checkpoint != GatePoint::PostPlan {
                     self.plan.checked = self.plan.done;
                 }
                 if self.judged.len() == JUDGED_MAX {
@@ -200,12 +200,12 @@ impl Staged {
                     convergence: *current,
                 };
                 match progress {
-                    Progress::Satisfied | Progress::Closer => {
+                    StageProgress::Satisfied | StageProgress::Closer => {
                         // A stage that came back from its landing is the same stage, measured once more.
                         self.stages.retain(|it| it.number < stage.number);
                         self.stages.push(stage);
                     }
-                    Progress::NoCloser | Progress::Stuck => {}
+                    StageProgress::NoCloser | StageProgress::Stuck => {}
                 }
             }
             StagedEvent::GivenUp { exclusion } => {
@@ -231,7 +231,7 @@ impl Staged {
                 if name == PLAN {
                     let plan = &mut self.plan;
                     // A comment changes nothing that anyone follows: the plan is the same.
-                    let is_other = |old: &Digest| old != paper && *impact != Impact::None;
+                    let is_other = |old: &Digest| old != paper && *impact != AnnotationImpact::None;
                     if let Some(old) = before.filter(is_other) {
                         plan.superseded += 1;
                         self.papers.insert(superseded(plan.superseded), old);

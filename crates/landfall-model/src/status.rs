@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::task::{Doing, EndCode, EndKind, Ending, State, Stop, Task};
+use crate::task::{Doing, EndCode, EndKind, Ending, State, StopRequest, Task};
 use crate::{StepKind, TaskId, Timestamp, issue};
-pub use landfall_facts::wait::{Turn, Wait};
+pub use landfall_facts::wait::{TurnBlocker, WaitReason};
 
 /// Where a task is, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,7 +118,12 @@ fn wants(task: &Task, is: impl Fn(&StepKind) -> bool) -> bool {
 
 /// Why a task is where it is, in one sentence. `held` is what keeps it from starting; `when` writes a moment for people.
 #[must_use]
-pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Timestamp) -> String) -> String {
+pub fn why(
+    task: &Task,
+    unmet: &[TaskId],
+    held: Option<&WaitReason>,
+    when: &dyn Fn(Timestamp) -> String,
+) -> String {
     let id = task.id;
     match &task.state {
         State::Draft => format!("{id} is a draft; `landfall edit {id} --ready` lets it start."),
@@ -146,10 +151,10 @@ pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Tim
         State::Active { step, doing } => {
             and_then_held(task, format!("{id} {}", active(task, step.as_str(), doing, when)))
         }
-        State::Waiting { wait: Wait::Parts, .. } => {
-            and_then_held(task, format!("{id} {}", with_level(task, waiting(id, &Wait::Parts, when))))
+        State::Waiting { wait: WaitReason::Parts, .. } => {
+            and_then_held(task, format!("{id} {}", with_level(task, waiting(id, &WaitReason::Parts, when))))
         }
-        State::Waiting { wait: Wait::Pause, .. } if let Some(again) = issue::again(task) => {
+        State::Waiting { wait: WaitReason::Pause, .. } if let Some(again) = issue::again(task) => {
             and_then_held(task, format!("{id} is paused by you; {again}."))
         }
         State::Waiting { wait, .. } => and_then_held(task, format!("{id} {}", waiting(id, wait, when))),
@@ -275,7 +280,7 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
             task.limits.iterations_max,
             when(*since)
         ),
-        Doing::Running { iteration, stop: Some(Stop::Redirect), .. } => format!(
+        Doing::Running { iteration, stop: Some(StopRequest::Redirect), .. } => format!(
             "is in step `{step}`: the agent of iteration {iteration} is being stopped, and begins again with what you said."
         ),
         Doing::Running { iteration, stop: Some(_), .. } => {
@@ -284,7 +289,7 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
         Doing::Checking { stop: None } => {
             format!("is in step `{step}`: its work is being merged with the base and verified.")
         }
-        Doing::Checking { stop: Some(Stop::Redirect) } => format!(
+        Doing::Checking { stop: Some(StopRequest::Redirect) } => format!(
             "is in step `{step}`: its work is being merged with the base and verified, and then its agent hears what you said."
         ),
         Doing::Checking { stop: Some(_) } => {
@@ -310,35 +315,37 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
     }
 }
 
-fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> String {
+fn waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> String) -> String {
     match wait {
-        Wait::Dependency(needs) => {
+        WaitReason::Dependency(needs) => {
             let list = needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             format!("waits for {list} to land first.")
         }
-        Wait::Slot => "waits for a slot; other tasks hold them all.".to_owned(),
-        Wait::Turn(Turn::Overlap { with, path }) => format!(
+        WaitReason::Slot => "waits for a slot; other tasks hold them all.".to_owned(),
+        WaitReason::Turn(TurnBlocker::Overlap { with, path }) => format!(
             "is held back: {with}, which has not landed, changes `{}` as well; it starts when {with} has landed, or when \
              nothing else can run.",
             phrase(path)
         ),
-        Wait::Turn(turn @ (Turn::Profile { .. } | Turn::Account { .. } | Turn::Area { .. })) => {
+        WaitReason::Turn(
+            turn @ (TurnBlocker::Profile { .. } | TurnBlocker::Account { .. } | TurnBlocker::Area { .. }),
+        ) => {
             format!("waits for its turn; other tasks hold all slots of {turn}.")
         }
-        Wait::Quota { until, guessed: false } => {
+        WaitReason::Quota { until, guessed: false } => {
             format!(
                 "waits for the agent's account, which is used up until {}; no try is spent.",
                 when(*until)
             )
         }
-        Wait::Quota { until, guessed: true } => {
+        WaitReason::Quota { until, guessed: true } => {
             format!(
                 "waits for the agent's account, which is used up; the agent named no reset, so Landfall guesses and tries \
                  again {}; no try is spent.",
                 when(*until)
             )
         }
-        Wait::Login { account, detail, asker } => {
+        WaitReason::Login { account, detail, asker } => {
             let said = match phrase(detail) {
                 said if said.is_empty() => String::new(),
                 said => format!(": {said}"),
@@ -348,29 +355,29 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
                  goes on."
             )
         }
-        Wait::Budget { what, until: Some(until) } => {
+        WaitReason::Budget { what, until: Some(until) } => {
             format!(
                 "waits because the day's budget is used up ({what}); agents start again {}.",
                 when(*until)
             )
         }
-        Wait::Budget { what, until: None } => {
+        WaitReason::Budget { what, until: None } => {
             format!(
                 "waits because the budget of this run is used up ({what}); another `landfall run` continues."
             )
         }
-        Wait::Question { text } => {
+        WaitReason::Question { text } => {
             format!("waits for your answer: {} (`landfall answer {id} \"…\"`).", phrase(text))
         }
-        Wait::Backoff { until, cause } => match phrase(cause) {
+        WaitReason::Backoff { until, cause } => match phrase(cause) {
             cause if cause.is_empty() => format!("tries again {}.", when(*until)),
             cause => format!("tries again {}: {cause}.", when(*until)),
         },
-        Wait::Disk { detail } => match phrase(detail) {
+        WaitReason::Disk { detail } => match phrase(detail) {
             detail if detail.is_empty() => "waits for room on the disk.".to_owned(),
             detail => format!("waits for room on the disk: {detail}."),
         },
-        Wait::Conflict { base, files, until, overdue } => format!(
+        WaitReason::Conflict { base, files, until, overdue } => format!(
             "waits for you to resolve its conflict with {} in {}: in its workspace (`landfall show {id}` says where), commit \
              what is there, merge {} and say `landfall answer {id} resolved`, or say how and the agent does it; after {} {}.",
             base.short(),
@@ -379,13 +386,13 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
             when(*until),
             overdue.sentence()
         ),
-        Wait::Parts => "waits for the issues it is made of.".to_owned(),
-        Wait::Blockers { by } => {
+        WaitReason::Parts => "waits for the issues it is made of.".to_owned(),
+        WaitReason::Blockers { by } => {
             let list = by.join(", ");
             format!("waits for {list} to be done first; the next run looks again.")
         }
-        Wait::Pause => format!("is paused by you; `landfall retry {id}` continues it."),
-        Wait::GateBroken { command, detail } => {
+        WaitReason::Pause => format!("is paused by you; `landfall retry {id}` continues it."),
+        WaitReason::GateBroken { command, detail } => {
             format!(
                 "waits because the check `{command}` cannot be trusted: {}; when it is mended, \
                  `landfall retry {id}` goes on, and so does any change of the base.",

@@ -1,7 +1,7 @@
 //! Strides: the steps that an agent with a loop of its own says it has finished. They are claims; what they are counted
 //! for is the limit of iterations, and what a person sees.
 
-pub use landfall_facts::stride::Stride;
+pub use landfall_facts::stride::LoopStep;
 
 use crate::Task;
 use crate::flow::StepKind;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::budget::{Spending, usd};
 use crate::decide::{jittered, spell_ms};
-use crate::driving::{Context, Driving, Past, Session, Style, Talk};
+use crate::driving::{AgentAssignment, AgentDriveStyle, ContextUsage, Past, Session, SessionStart};
 use crate::flow::{Flow, StepKind};
 use crate::gaming::TestEvidence;
 use crate::gate::GateReport;
@@ -14,16 +14,16 @@ use crate::liveness::AccountWaits;
 use crate::recovery::Recoveries;
 use crate::review::Finding;
 use crate::sandbox::Confinement;
-use crate::signal::Usage;
+use crate::signal::AgentUsage;
 use crate::sprint::ReviewDecision;
 use crate::staged::Staged;
 use crate::{
-    Attempt, Commit, Digest, RunId, StepName, StepResult, Stride, TaskId, TaskSpec, Timestamp, Tree, Wait,
-    Warning,
+    Attempt, Commit, Digest, LoopStep, RunId, StepName, StepResult, TaskId, TaskSpec, Timestamp, Tree,
+    WaitReason, Warning,
 };
-pub use landfall_facts::concern::{Concern, ConcernCode, Feedback};
-pub use landfall_facts::ending::{EndCode, EndKind, Ending, Stop};
-pub use landfall_facts::limits::{OwnLimits, TaskLimits};
+pub use landfall_facts::concern::{ChangeConcern, ConcernCode, Feedback};
+pub use landfall_facts::ending::{EndCode, EndKind, Ending, StopRequest};
+pub use landfall_facts::limits::{TaskLimitOverrides, TaskLimits};
 
 /// A task. Only [`apply`](crate::apply()) changes one.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,13 +41,13 @@ pub struct Task {
     /// What it may use.
     pub limits: TaskLimits,
     /// Who works on it, and how; settled with each grant.
-    pub driving: Option<Driving>,
+    pub driving: Option<AgentAssignment>,
     /// The agent's session that can be gone on with.
     pub session: Option<Session>,
     /// The latest runs of the agent, for whoever goes on without its memory.
     pub past: Vec<Past>,
     /// The last step that an agent with a loop of its own has finished.
-    pub stride: Option<Stride>,
+    pub stride: Option<LoopStep>,
     /// The state of its module as the last run left it.
     pub revision: Option<Digest>,
     /// What the last run of the agent said at its end.
@@ -81,7 +81,7 @@ pub struct Task {
     /// What the next run of the agent should know.
     pub feedback: Vec<Feedback>,
     /// What a person must look at before it lands, and whether they did.
-    pub concerns: Vec<Concern>,
+    pub concerns: Vec<ChangeConcern>,
     /// The tree a person approved, with their note.
     pub approved: Option<(Tree, String)>,
     /// The work a person approved: the same work on a newer base needs no second look.
@@ -111,7 +111,7 @@ pub struct Task {
     /// A person keeps it from going on.
     pub hold: Option<Hold>,
     /// The limits a person set for this task alone.
-    pub own_limits: OwnLimits,
+    pub own_limits: TaskLimitOverrides,
     /// Its plan, its objective and its stages.
     pub staged: Staged,
     /// The step a person wants next, once what is under way is over.
@@ -182,7 +182,7 @@ impl Task {
             messages: Vec::new(),
             carried: Vec::new(),
             hold: None,
-            own_limits: OwnLimits::default(),
+            own_limits: TaskLimitOverrides::default(),
             staged: Staged::default(),
             directed: None,
             last_step: None,
@@ -239,7 +239,7 @@ impl Task {
     /// Whether it waits for a person to resolve a conflict.
     #[must_use]
     pub fn waits_for_a_resolution(&self) -> bool {
-        matches!(&self.state, State::Waiting { wait: Wait::Conflict { .. }, .. })
+        matches!(&self.state, State::Waiting { wait: WaitReason::Conflict { .. }, .. })
     }
 
     /// Whether something more follows by itself: nobody has to be asked, and no other task is waited for.
@@ -258,12 +258,13 @@ impl Task {
     pub fn due(&self) -> Option<Timestamp> {
         match &self.state {
             // A little after the reset, and not all at once.
-            State::Waiting { wait: Wait::Quota { until, .. }, .. } => {
+            State::Waiting { wait: WaitReason::Quota { until, .. }, .. } => {
                 Some(until.plus_ms(jittered(self.id, QUOTA_JITTER_MS)))
             }
-            State::Waiting { wait: Wait::Backoff { until, .. } | Wait::Conflict { until, .. }, .. } => {
-                Some(*until)
-            }
+            State::Waiting {
+                wait: WaitReason::Backoff { until, .. } | WaitReason::Conflict { until, .. },
+                ..
+            } => Some(*until),
             State::Waiting { .. }
             | State::Draft
             | State::Ready { .. }
@@ -345,19 +346,19 @@ impl Task {
 
     /// What the next run of the agent begins with.
     #[must_use]
-    pub fn talk(&self) -> Talk {
+    pub fn talk(&self) -> SessionStart {
         if self.is_read() {
-            return Talk::New; // who judges does not go on with the thoughts of who worked
+            return SessionStart::New; // who judges does not go on with the thoughts of who worked
         }
         match (&self.driving, &self.session) {
-            (Some(Driving { profile, style: Style::Session, .. }), Some(session))
+            (Some(AgentAssignment { profile, style: AgentDriveStyle::Session, .. }), Some(session))
                 if session.profile == *profile =>
             {
-                let percent = session.context.map_or(0, Context::percent);
+                let percent = session.context.map_or(0, ContextUsage::percent);
                 let compact = !session.compacted && percent >= self.limits.compact_percent;
-                Talk::Resumed { session: session.id.clone(), compact }
+                SessionStart::Resumed { session: session.id.clone(), compact }
             }
-            _ => Talk::New,
+            _ => SessionStart::New,
         }
     }
 
@@ -411,7 +412,7 @@ pub enum State {
     /// Waits for something with a name.
     Waiting {
         /// For this.
-        wait: Wait,
+        wait: WaitReason,
         /// The step to go on with.
         then: StepName,
         /// Since then.
@@ -434,7 +435,7 @@ pub enum Doing {
         /// From scratch.
         fresh: bool,
         /// A person wants it stopped as soon as that is over.
-        stop: Option<Stop>,
+        stop: Option<StopRequest>,
     },
     /// The agent runs.
     Running {
@@ -443,14 +444,14 @@ pub enum Doing {
         /// Since then.
         since: Timestamp,
         /// Whether it was told to end, and what follows.
-        stop: Option<Stop>,
+        stop: Option<StopRequest>,
         /// What it began with.
-        talk: Talk,
+        talk: SessionStart,
     },
     /// The work is brought in, merged and checked.
     Checking {
         /// A person wants it stopped as soon as that is over.
-        stop: Option<Stop>,
+        stop: Option<StopRequest>,
     },
     /// It is verified and stands in the landing queue.
     Queued {
@@ -464,12 +465,12 @@ pub enum Doing {
     /// The tracker is asked or told.
     Exchanging {
         /// A person wants it stopped as soon as that is over.
-        stop: Option<Stop>,
+        stop: Option<StopRequest>,
     },
     /// Something is done about its failure.
     Recovering {
         /// A person wants it stopped as soon as that is over.
-        stop: Option<Stop>,
+        stop: Option<StopRequest>,
     },
 }
 
@@ -486,7 +487,7 @@ pub struct Hold {
 
 /// The limits of one task in words; none if it has none of its own.
 #[must_use]
-pub fn own_limits_text(limits: OwnLimits) -> Option<String> {
+pub fn own_limits_text(limits: TaskLimitOverrides) -> Option<String> {
     let iterations = limits.iterations_max.map(|max| match max {
         1 => "1 iteration".to_owned(),
         max => format!("{max} iterations"),
@@ -594,7 +595,7 @@ pub struct Counters {
     /// Working time.
     pub spent_ms: u64,
     /// Tokens and money.
-    pub usage: Usage,
+    pub usage: AgentUsage,
     /// Working time of agents alone.
     pub agent_ms: u64,
     /// What this attempt has spent.

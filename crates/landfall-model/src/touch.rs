@@ -5,19 +5,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::TaskId;
-pub use landfall_facts::touch::Touch;
+pub use landfall_facts::touch::PathPattern;
 
 /// The files of work that is under way, found by where they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Busy {
     /// By the stem of each.
-    files: BTreeMap<String, BTreeSet<(TaskId, Touch)>>,
-    tasks: BTreeMap<TaskId, Vec<Touch>>,
+    files: BTreeMap<String, BTreeSet<(TaskId, PathPattern)>>,
+    tasks: BTreeMap<TaskId, Vec<PathPattern>>,
 }
 
 impl Busy {
     /// Notes what a task touches now, instead of what it did.
-    pub(crate) fn set<'a>(&mut self, id: TaskId, touches: impl Iterator<Item = &'a Touch> + Clone) {
+    pub(crate) fn set<'a>(&mut self, id: TaskId, touches: impl Iterator<Item = &'a PathPattern> + Clone) {
         if self.tasks.get(&id).map_or(&[][..], Vec::as_slice).iter().eq(touches.clone()) {
             return;
         }
@@ -30,7 +30,7 @@ impl Busy {
                 }
             }
         }
-        let touches: Vec<Touch> = touches.cloned().collect();
+        let touches: Vec<PathPattern> = touches.cloned().collect();
         for touch in &touches {
             self.files.entry(touch.stem()).or_default().insert((id, touch.clone()));
         }
@@ -44,16 +44,19 @@ impl Busy {
     }
 
     /// Somebody who touches what these touch, and where.
-    pub(crate) fn meets<'a>(&self, mut touches: impl Iterator<Item = &'a Touch>) -> Option<(TaskId, String)> {
+    pub(crate) fn meets<'a>(
+        &self,
+        mut touches: impl Iterator<Item = &'a PathPattern>,
+    ) -> Option<(TaskId, String)> {
         if self.is_empty() {
             return None;
         }
         touches.find_map(|touch| self.meets_one(touch))
     }
 
-    fn meets_one(&self, touch: &Touch) -> Option<(TaskId, String)> {
+    fn meets_one(&self, touch: &PathPattern) -> Option<(TaskId, String)> {
         let stem = touch.stem();
-        let named = |(id, other): &(TaskId, Touch)| {
+        let named = |(id, other): &(TaskId, PathPattern)| {
             // The narrower of the two says more.
             let narrow = if other.is_wide() { touch } else { other };
             touch.meets(other).then(|| (*id, narrow.as_str().to_owned()))
@@ -74,11 +77,11 @@ impl Busy {
 const SCAN_MAX: usize = 256;
 
 /// The files that were seen, as few as are kept: beyond the bound whole folders stand for what is in them.
-pub(crate) fn gathered(files: Vec<Touch>) -> Vec<Touch> {
-    let mut files: BTreeSet<Touch> = files.into_iter().collect();
+pub(crate) fn gathered(files: Vec<PathPattern>) -> Vec<PathPattern> {
+    let mut files: BTreeSet<PathPattern> = files.into_iter().collect();
     while files.len() > OBSERVED_MAX {
-        let wider = |file: &Touch| file.folder().unwrap_or_else(|| file.clone());
-        let folders: BTreeSet<Touch> = files.iter().map(wider).collect();
+        let wider = |file: &PathPattern| file.folder().unwrap_or_else(|| file.clone());
+        let folders: BTreeSet<PathPattern> = files.iter().map(wider).collect();
         if folders == files {
             break; // all of them lie at the root
         }

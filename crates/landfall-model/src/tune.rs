@@ -2,21 +2,21 @@
 //! earlier runs teach about them. Scores and verdicts are made elsewhere; here are only the numbers they are made with.
 
 use crate::TaskSpec;
-use crate::score::{Checkpoint, WEIGHTS};
+use crate::score::{GatePoint, WEIGHTS};
 use crate::task::{EndKind, Ending, State, Task};
-pub use landfall_facts::tune::{Params, PerCheckpoint};
+pub use landfall_facts::tune::{GateParams, GatePointValues};
 
 /// The numbers for a task of these types. Each may be one word or several with `|` between them. A type that is not
 /// known has the default numbers. Of several types the stricter number counts, each by itself: the higher
 /// threshold, fewer retries, the shorter interval, the emptier context.
 #[must_use]
-pub fn params_of(types: &[&str]) -> Params {
+pub fn params_of(types: &[&str]) -> GateParams {
     let each = words(types).into_iter().map(profile);
-    each.reduce(stricter).unwrap_or(Params::DEFAULT)
+    each.reduce(stricter).unwrap_or(GateParams::DEFAULT)
 }
 
-fn stricter(mine: Params, other: Params) -> Params {
-    Params { thresholds: mine.thresholds.with(other.thresholds, u32::max), ..mine.each(other, u32::min) }
+fn stricter(mine: GateParams, other: GateParams) -> GateParams {
+    GateParams { thresholds: mine.thresholds.with(other.thresholds, u32::max), ..mine.each(other, u32::min) }
 }
 
 /// The built-in numbers of one type.
@@ -24,9 +24,9 @@ fn stricter(mine: Params, other: Params) -> Params {
 /// A small fix may be judged mildly, and a second new plan for it is one too many. What everything else will stand on
 /// is judged harshly, and may try once more to get there. In a pipeline a mistake on the way spoils all that follows,
 /// so the check on the way is the strict one, and there is more room to mend.
-fn profile(word: &str) -> Params {
-    let mut params = Params::DEFAULT;
-    let PerCheckpoint { post_plan, mid_exec, post_exec } = &mut params.thresholds;
+fn profile(word: &str) -> GateParams {
+    let mut params = GateParams::DEFAULT;
+    let GatePointValues { post_plan, mid_exec, post_exec } = &mut params.thresholds;
     match word.to_ascii_lowercase().as_str() {
         "bug-fix" | "bugfix" => {
             (*post_plan, *post_exec) = (600, 650);
@@ -65,7 +65,7 @@ pub fn words<'a>(types: &[&'a str]) -> Vec<&'a str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Observed {
     /// How often the work went back from each checkpoint.
-    pub retries: PerCheckpoint,
+    pub retries: GatePointValues,
     /// Runs of agents.
     pub iterations: u32,
     /// Checks on the way.
@@ -114,13 +114,13 @@ const LATER_PERCENT: u32 = 3; // 82 becomes 85, which suits short work
 /// With fewer than [`RUNS_MIN`] runs nothing moves, and of more than [`RUNS_MAX`] only the latest count. Everything stays
 /// within the bounds of [`Params`]. More trouble never makes a check stricter, nor less trouble a milder one.
 #[must_use]
-pub fn learn(params: Params, runs: &[Observed]) -> Params {
+pub fn learn(params: GateParams, runs: &[Observed]) -> GateParams {
     let params = params.bounded();
     let runs = &runs[runs.len().saturating_sub(RUNS_MAX)..];
     if runs.len() < RUNS_MIN {
         return params;
     }
-    let one = |number: fn(&PerCheckpoint) -> u32| {
+    let one = |number: fn(&GatePointValues) -> u32| {
         let limit = number(&params.retries);
         let seen: Vec<u32> = runs.iter().map(|run| number(&run.retries)).collect();
         let used_up = seen.iter().filter(|retries| **retries >= limit).count();
@@ -146,9 +146,9 @@ pub fn learn(params: Params, runs: &[Observed]) -> Params {
         many if many >= runs.len() as u64 => params.compact_percent.saturating_sub(SOONER_PERCENT),
         _ => params.compact_percent,
     };
-    Params {
-        thresholds: PerCheckpoint { post_plan: plan.0, mid_exec: mid.0, post_exec: end.0 },
-        retries: PerCheckpoint { post_plan: plan.1, mid_exec: mid.1, post_exec: end.1 },
+    GateParams {
+        thresholds: GatePointValues { post_plan: plan.0, mid_exec: mid.0, post_exec: end.0 },
+        retries: GatePointValues { post_plan: plan.1, mid_exec: mid.1, post_exec: end.1 },
         mid_exec_interval,
         compact_percent,
     }
@@ -165,16 +165,16 @@ pub fn types(spec: &TaskSpec) -> Vec<&str> {
 #[must_use]
 pub fn observed(task: &Task) -> Observed {
     let judged = &task.staged.judged;
-    let sent_back = |at: Checkpoint| {
+    let sent_back = |at: GatePoint| {
         let back = judged.iter().filter(|it| it.checkpoint == at && it.result != at.passes_as()).count();
         u32::try_from(back).unwrap_or(u32::MAX)
     };
-    let on_the_way = judged.iter().filter(|it| it.checkpoint == Checkpoint::MidExec).count();
+    let on_the_way = judged.iter().filter(|it| it.checkpoint == GatePoint::MidExec).count();
     Observed {
-        retries: PerCheckpoint {
-            post_plan: sent_back(Checkpoint::PostPlan),
-            mid_exec: sent_back(Checkpoint::MidExec),
-            post_exec: sent_back(Checkpoint::PostExec),
+        retries: GatePointValues {
+            post_plan: sent_back(GatePoint::PostPlan),
+            mid_exec: sent_back(GatePoint::MidExec),
+            post_exec: sent_back(GatePoint::PostExec),
         },
         iterations: task.counters.iterations,
         mid_exec_checks: u32::try_from(on_the_way).unwrap_or(u32::MAX),
@@ -188,9 +188,9 @@ pub fn observed(task: &Task) -> Observed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adaptation {
     /// The composite that passes a checkpoint, in thousandths.
-    Threshold(Checkpoint, u32),
+    Threshold(GatePoint, u32),
     /// How often work may go back from a checkpoint.
-    Retries(Checkpoint, u32),
+    Retries(GatePoint, u32),
     /// Steps of a plan from one check on the way to the next.
     Interval(u32),
     /// How full a context may be, in per cent.
@@ -204,7 +204,7 @@ impl Adaptation {
         let (key, rest) = tag.split_once(':')?;
         let of_checkpoint = || {
             let (checkpoint, number) = rest.split_once(':')?;
-            Some((Checkpoint::ALL.into_iter().find(|it| it.word() == checkpoint)?, number))
+            Some((GatePoint::ALL.into_iter().find(|it| it.word() == checkpoint)?, number))
         };
         match key {
             "threshold" => {
@@ -234,11 +234,11 @@ impl Adaptation {
         }
     }
 
-    fn set(self, params: &mut Params) {
-        let set = |per: &mut PerCheckpoint, checkpoint, number| match checkpoint {
-            Checkpoint::PostPlan => per.post_plan = number,
-            Checkpoint::MidExec => per.mid_exec = number,
-            Checkpoint::PostExec => per.post_exec = number,
+    fn set(self, params: &mut GateParams) {
+        let set = |per: &mut GatePointValues, checkpoint, number| match checkpoint {
+            GatePoint::PostPlan => per.post_plan = number,
+            GatePoint::MidExec => per.mid_exec = number,
+            GatePoint::PostExec => per.post_exec = number,
         };
         match self {
             Self::Threshold(checkpoint, number) => set(&mut params.thresholds, checkpoint, number),
@@ -265,7 +265,7 @@ fn adaptations(spec: &TaskSpec) -> Vec<Adaptation> {
 /// What the kind of a task asks of its checks, what tasks of just that kind taught that were done before it, and over both what
 /// its own tags say. None when nobody said anything of these.
 #[must_use]
-pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Option<Params> {
+pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Option<GateParams> {
     let kind = types(&task.spec);
     let adaptations = adaptations(&task.spec);
     if kind.is_empty() && adaptations.is_empty() {
@@ -301,7 +301,7 @@ fn emphasis(word: &str) -> [u32; 6] {
 
 /// What a composite must reach at a checkpoint of this task. What kind of task it is outweighs what the flow says for all.
 #[must_use]
-pub fn applied_threshold(task: &Task, checkpoint: Checkpoint, of_flow: u32) -> u32 {
+pub fn applied_threshold(task: &Task, checkpoint: GatePoint, of_flow: u32) -> u32 {
     task.limits.tuning.map_or(of_flow, |params| params.thresholds.of(checkpoint))
 }
 
@@ -343,17 +343,17 @@ mod tests {
     use super::*;
 
     fn run(post_plan: u32, mid_exec: u32, post_exec: u32) -> Observed {
-        let retries = PerCheckpoint { post_plan, mid_exec, post_exec };
+        let retries = GatePointValues { post_plan, mid_exec, post_exec };
         Observed { retries, mid_exec_checks: 4, compactions: 0, ..Observed::default() }
     }
 
-    fn thresholds(params: Params) -> [u32; 3] {
-        let PerCheckpoint { post_plan, mid_exec, post_exec } = params.thresholds;
+    fn thresholds(params: GateParams) -> [u32; 3] {
+        let GatePointValues { post_plan, mid_exec, post_exec } = params.thresholds;
         [post_plan, mid_exec, post_exec]
     }
 
-    fn retries(params: Params) -> [u32; 3] {
-        let PerCheckpoint { post_plan, mid_exec, post_exec } = params.retries;
+    fn retries(params: GateParams) -> [u32; 3] {
+        let GatePointValues { post_plan, mid_exec, post_exec } = params.retries;
         [post_plan, mid_exec, post_exec]
     }
 
@@ -364,10 +364,10 @@ mod tests {
         assert_eq!(shown("bug-fix"), ([600, 600, 650], [2, 2, 3]));
         assert_eq!(shown("architecture"), ([750, 600, 800], [3, 2, 4]));
         assert_eq!(shown("data-pipeline"), ([700, 700, 750], [3, 3, 4]));
-        assert_eq!(params_of(&["knitting"]), Params::DEFAULT);
-        assert_eq!(params_of(&[]), Params::DEFAULT);
-        assert_eq!(Params::DEFAULT.mid_exec_interval, 3);
-        assert_eq!(Params::DEFAULT.compact_percent, 82);
+        assert_eq!(params_of(&["knitting"]), GateParams::DEFAULT);
+        assert_eq!(params_of(&[]), GateParams::DEFAULT);
+        assert_eq!(GateParams::DEFAULT.mid_exec_interval, 3);
+        assert_eq!(GateParams::DEFAULT.compact_percent, 82);
     }
 
     #[test]
@@ -383,7 +383,7 @@ mod tests {
     fn edge_25_a_type_is_matched_whole() {
         for near in ["bug-fixes", "my-bug-fix", "software-architecture", "architecture:web", "data-pipelines"]
         {
-            assert_eq!(params_of(&[near]), Params::DEFAULT, "{near}");
+            assert_eq!(params_of(&[near]), GateParams::DEFAULT, "{near}");
             assert_eq!(weights(&[near]), WEIGHTS, "{near}");
         }
         assert_eq!(weights(&["soft"]), WEIGHTS);
@@ -397,41 +397,43 @@ mod tests {
         for word in ["bug-fix", "architecture", "data-pipeline"] {
             let params = params_of(&[word]);
             assert_eq!(params.bounded(), params, "{word}");
-            assert_ne!(params, Params::DEFAULT, "{word}");
+            assert_ne!(params, GateParams::DEFAULT, "{word}");
         }
-        assert_eq!(Params::DEFAULT.bounded(), Params::DEFAULT);
+        assert_eq!(GateParams::DEFAULT.bounded(), GateParams::DEFAULT);
     }
 
     #[test]
     fn few_runs_teach_nothing_and_old_ones_are_forgotten() {
-        assert_eq!(learn(Params::DEFAULT, &[run(3, 2, 3); 4]), Params::DEFAULT);
+        assert_eq!(learn(GateParams::DEFAULT, &[run(3, 2, 3); 4]), GateParams::DEFAULT);
         let mut runs = vec![run(9, 9, 9); 30];
         runs.extend([run(0, 0, 0); RUNS_MAX]);
-        assert_eq!(learn(Params::DEFAULT, &runs), learn(Params::DEFAULT, &[run(0, 0, 0); RUNS_MAX]));
+        assert_eq!(learn(GateParams::DEFAULT, &runs), learn(GateParams::DEFAULT, &[run(0, 0, 0); RUNS_MAX]));
     }
 
     #[test]
     fn smooth_runs_tighten_a_little_and_hard_ones_loosen_a_little() {
-        let smooth = learn(Params::DEFAULT, &[run(0, 0, 0); 5]);
+        let smooth = learn(GateParams::DEFAULT, &[run(0, 0, 0); 5]);
         assert_eq!((thresholds(smooth), retries(smooth)), ([710, 610, 760], [3, 2, 3]));
         assert_eq!((smooth.mid_exec_interval, smooth.compact_percent), (4, 85));
-        let mixed =
-            learn(Params::DEFAULT, &[run(1, 0, 3), run(0, 1, 3), run(0, 0, 3), run(0, 0, 0), run(0, 0, 0)]);
+        let mixed = learn(
+            GateParams::DEFAULT,
+            &[run(1, 0, 3), run(0, 1, 3), run(0, 0, 3), run(0, 0, 0), run(0, 0, 0)],
+        );
         assert_eq!((thresholds(mixed), retries(mixed)), ([700, 600, 730], [3, 2, 4]));
         assert_eq!(mixed.mid_exec_interval, 3);
         let hard = Observed { compactions: 2, ..run(3, 2, 3) };
-        let hard = learn(Params::DEFAULT, &[hard; 5]);
+        let hard = learn(GateParams::DEFAULT, &[hard; 5]);
         assert_eq!((thresholds(hard), retries(hard)), ([680, 580, 730], [4, 3, 4]));
         assert_eq!((hard.mid_exec_interval, hard.compact_percent), (2, 78));
     }
 
     #[test]
     fn learning_stays_within_bounds() {
-        let loose = learn(Params::LEAST, &[run(9, 9, 9); 20]);
-        assert_eq!(loose.thresholds, Params::LEAST.thresholds);
-        let tight = learn(Params::MOST, &[run(0, 0, 0); 20]);
-        assert_eq!(tight.thresholds, Params::MOST.thresholds);
-        assert_eq!(tight.mid_exec_interval, Params::MOST.mid_exec_interval);
+        let loose = learn(GateParams::LEAST, &[run(9, 9, 9); 20]);
+        assert_eq!(loose.thresholds, GateParams::LEAST.thresholds);
+        let tight = learn(GateParams::MOST, &[run(0, 0, 0); 20]);
+        assert_eq!(tight.thresholds, GateParams::MOST.thresholds);
+        assert_eq!(tight.mid_exec_interval, GateParams::MOST.mid_exec_interval);
     }
 
     #[test]
@@ -442,8 +444,8 @@ mod tests {
             u32::try_from((state >> 33) % below).expect("small")
         };
         for round in 0..5_000 {
-            let params =
-                [Params::DEFAULT, params_of(&["bug-fix"]), params_of(&["architecture"])][draw(3) as usize];
+            let params = [GateParams::DEFAULT, params_of(&["bug-fix"]), params_of(&["architecture"])]
+                [draw(3) as usize];
             let calm: Vec<Observed> = (0..draw(25))
                 .map(|_| Observed { compactions: draw(3), ..run(draw(5), draw(4), draw(5)) })
                 .collect();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
-use landfall_api::{Access, Nothing, Request as Asked, Response, Scope, StatusReport};
+use landfall_api::{Access, BudgetScope, Nothing, Request as Asked, Response, StatusReport};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -114,7 +114,7 @@ fn registry(shared: &Shared, status: &StatusReport) -> Registry {
         number(it, "disk_free_bytes", "Room on the disk of the state folder", disk.free_bytes);
     }
     let spent = Gauge::<f64, AtomicU64>::default();
-    let today = status.spending.iter().find(|it| it.scope == Scope::Day);
+    let today = status.spending.iter().find(|it| it.scope == BudgetScope::Day);
     spent.set(today.and_then(|it| it.usage.cost_usd).unwrap_or(0.0));
     it.register("spent_today_usd", "Money spent today, as far as agents tell", spent);
     registry

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 
-use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
 use landfall_model::{
-    Attempt, Commit, Digest, Driving, EndCode, EndKind, Ending, Entry, Event, Exit, Fact, Flow, Opening,
-    RunId, Step, StepKind, StepName, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree,
-    Usage, Verdict, apply,
+    AgentAssignment, AgentExit, AgentRunTraces, AgentUsage, Attempt, AttemptStart, Commit, Digest, EndCode,
+    EndKind, Ending, Event, Fact, Flow, FlowStep, JournalEntry, RunId, SessionStart, StepKind, StepName,
+    Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Verdict, apply,
 };
 use landfall_store::{Batch, Filter, Journal, Memory, Options, Reader, Seq, Sqlite};
 use rusqlite::{Connection, params};
@@ -227,7 +227,7 @@ fn replay(folder: &Path, sizes: &[u64]) {
 
 fn replayed(journal: &dyn Journal) {
     let mut count = 0_u64;
-    let each = &mut |_: Seq, entry: Entry| {
+    let each = &mut |_: Seq, entry: JournalEntry| {
         count += u64::from(std::hint::black_box(&entry).at.0 > 0);
         Ok(())
     };
@@ -237,7 +237,7 @@ fn replayed(journal: &dyn Journal) {
 
 fn folded(journal: &dyn Journal) {
     let mut tasks: Vec<Option<Task>> = Vec::new();
-    let each = &mut |_: Seq, entry: Entry| {
+    let each = &mut |_: Seq, entry: JournalEntry| {
         if let Fact::Task(id, event) = &entry.fact {
             let at = id.0 as usize;
             if tasks.len() <= at {
@@ -323,7 +323,7 @@ impl Worker {
         let at = Timestamp(self.task.changed.0 + 7);
         let task = apply(Some(Task::clone(&self.task)), self.task.id, at, &event).expect("it can follow");
         self.task = Arc::new(task);
-        let entry = Entry { at, fact: Fact::Task(self.task.id, event) };
+        let entry = JournalEntry { at, fact: Fact::Task(self.task.id, event) };
         Batch { entries: vec![entry], tasks: vec![self.task.clone()] }
     }
 }
@@ -351,12 +351,12 @@ fn lifecycle(id: TaskId) -> Batch {
     let report =
         Event::Reported { attempt: Attempt(4), report: Digest::new(&"ab".repeat(32)), certificate: None };
     events.extend([
-        enter(2, Opening::Check),
+        enter(2, AttemptStart::Check),
         Event::Collected { attempt: Attempt(2), head: commit(2), leftovers: false },
         Event::Verified { attempt: Attempt(2), report: gate(id), evidence: None },
-        enter(3, Opening::Land),
+        enter(3, AttemptStart::Land),
         landed,
-        enter(4, Opening::Report),
+        enter(4, AttemptStart::Report),
         report,
         Event::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() }),
     ]);
@@ -370,7 +370,7 @@ fn chain(id: TaskId, events: Vec<Event>) -> Batch {
     for event in events {
         at += 1_000;
         task = Some(apply(task, id, Timestamp(at), &event).expect("it can follow"));
-        entries.push(Entry { at: Timestamp(at), fact: Fact::Task(id, event) });
+        entries.push(JournalEntry { at: Timestamp(at), fact: Fact::Task(id, event) });
     }
     Batch { entries, tasks: task.into_iter().map(Arc::new).collect() }
 }
@@ -378,31 +378,36 @@ fn chain(id: TaskId, events: Vec<Event>) -> Batch {
 fn beginning() -> Vec<Event> {
     vec![
         Event::Added { spec: spec() },
-        Event::Bound { flow: flow(), limits: TaskLimits::default(), driving: Driving::default() },
+        Event::Bound { flow: flow(), limits: TaskLimits::default(), driving: AgentAssignment::default() },
         Event::Entered {
             attempt: Attempt(1),
             step: StepName::new("work"),
             run: RunId(1),
-            opening: Opening::Workspace,
+            opening: AttemptStart::Workspace,
         },
         Event::WorkspaceMade { attempt: Attempt(1), base: commit(1) },
     ]
 }
 
 fn began(iteration: u32) -> Event {
-    Event::IterationBegan { attempt: Attempt(1), iteration, talk: Talk::New }
+    Event::IterationBegan { attempt: Attempt(1), iteration, talk: SessionStart::New }
 }
 
 fn ended(iteration: u32) -> Event {
     Event::IterationEnded {
         attempt: Attempt(1),
         iteration,
-        exit: Exit::Code(0),
+        exit: AgentExit::Code(0),
         verdict: Verdict::Continue,
         took_ms: 61_234,
-        usage: Usage { tokens_in: 51_200, tokens_out: 3_400, micro_usd: 412_000, ..Usage::default() },
+        usage: AgentUsage {
+            tokens_in: 51_200,
+            tokens_out: 3_400,
+            micro_usd: 412_000,
+            ..AgentUsage::default()
+        },
         head: Some(commit(iteration)),
-        traces: Traces::default(),
+        traces: AgentRunTraces::default(),
     }
 }
 
@@ -411,7 +416,7 @@ fn gate(id: TaskId) -> GateReport {
         name: "tests".to_owned(),
         command: "cargo test --workspace".to_owned(),
         required: true,
-        outcome: Outcome::Pass,
+        outcome: CheckOutcome::Pass,
         exit: Some(0),
         took_ms: 12_345,
         limit_ms: 600_000,
@@ -447,7 +452,7 @@ fn spec() -> TaskSpec {
 fn flow() -> Arc<Flow> {
     static FLOW: std::sync::OnceLock<Arc<Flow>> = std::sync::OnceLock::new();
     let make = || {
-        let step = |name: &str, kind| Step {
+        let step = |name: &str, kind| FlowStep {
             name: StepName::new(name),
             phase: name.to_owned(),
             kind,

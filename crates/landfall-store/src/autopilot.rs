@@ -6,7 +6,7 @@ use landfall_model::flake::Flakes;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Queue, QueueIllegal};
 use landfall_model::sprint::Sprints;
-use landfall_model::{EngineEvent, Entry, Event, Fact, QueueEvent};
+use landfall_model::{EngineEvent, Event, Fact, JournalEntry, QueueEvent};
 
 /// The landing queue and all that goes with it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,7 +28,7 @@ impl Autopilot {
     ///
     /// # Errors
     /// When the fact cannot follow.
-    pub fn take(&mut self, entry: &Entry) -> Result<(), QueueIllegal> {
+    pub fn take(&mut self, entry: &JournalEntry) -> Result<(), QueueIllegal> {
         queue(&mut self.queue, entry)?;
         pilot(&mut self.pilot, entry);
         sprints(&mut self.sprints, entry);
@@ -38,14 +38,14 @@ impl Autopilot {
     }
 }
 
-pub(crate) fn queue(queue: &mut Queue, entry: &Entry) -> Result<(), QueueIllegal> {
+pub(crate) fn queue(queue: &mut Queue, entry: &JournalEntry) -> Result<(), QueueIllegal> {
     match &entry.fact {
         Fact::Engine(EngineEvent::Queue(event)) => queue.apply(entry.at, event),
         Fact::Engine(_) | Fact::Task(..) => Ok(()),
     }
 }
 
-pub(crate) fn pilot(pilot: &mut Pilot, entry: &Entry) {
+pub(crate) fn pilot(pilot: &mut Pilot, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, event) => pilot.note(*task, event),
         Fact::Engine(EngineEvent::RunStarted { .. }) => pilot.run_started(),
@@ -55,7 +55,7 @@ pub(crate) fn pilot(pilot: &mut Pilot, entry: &Entry) {
     }
 }
 
-pub(crate) fn sprints(sprints: &mut Sprints, entry: &Entry) {
+pub(crate) fn sprints(sprints: &mut Sprints, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, event) => sprints.note(entry.at, *task, event),
         Fact::Engine(EngineEvent::Sprint(event)) => sprints.apply(entry.at, event),
@@ -63,7 +63,7 @@ pub(crate) fn sprints(sprints: &mut Sprints, entry: &Entry) {
     }
 }
 
-pub(crate) fn loops(loops: &mut Loops, entry: &Entry) {
+pub(crate) fn loops(loops: &mut Loops, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, event) => loops.note(entry.at, *task, event),
         Fact::Engine(EngineEvent::Auto(event)) => loops.apply(entry.at, event),
@@ -71,7 +71,7 @@ pub(crate) fn loops(loops: &mut Loops, entry: &Entry) {
     }
 }
 
-pub(crate) fn checkpoints(checkpoints: &mut Checkpoints, entry: &Entry) {
+pub(crate) fn checkpoints(checkpoints: &mut Checkpoints, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, Event::Landed { .. }) => checkpoints.landed(*task),
         Fact::Engine(EngineEvent::Checkpoint(event)) => checkpoints.apply(entry.at, event),
@@ -80,7 +80,7 @@ pub(crate) fn checkpoints(checkpoints: &mut Checkpoints, entry: &Entry) {
 }
 
 /// What a task hears of its batch's verification is that of the batch: it did not run once more.
-pub(crate) fn flakes(flakes: &mut Flakes, entry: &Entry) {
+pub(crate) fn flakes(flakes: &mut Flakes, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(_, Event::Verified { report, .. })
         | Fact::Engine(

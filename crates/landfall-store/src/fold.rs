@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use landfall_model::gate::GateReport;
 use landfall_model::{
-    Attempt, Commit, Digest, EngineEvent, Entry, Event, Fact, QueueEvent, RunEnd, RunId, Size, State, Status,
-    Task, TaskId, Timestamp, Tree, Wait,
+    Attempt, Commit, Digest, EngineEvent, Event, Fact, JournalEntry, QueueEvent, RunEnd, RunId, State,
+    Status, Task, TaskId, TaskSize, Timestamp, Tree, WaitReason,
 };
 
 use crate::Seq;
@@ -31,7 +31,7 @@ pub struct TaskRow {
     /// 0 is the most urgent.
     pub priority: u8,
     /// How much work it is thought to be.
-    pub size: Option<Size>,
+    pub size: Option<TaskSize>,
     /// Words on it.
     pub tags: Vec<String>,
     /// The task it is a part of.
@@ -84,29 +84,29 @@ impl TaskRow {
     pub fn of(task: &Task) -> Self {
         let (wait, detail, asks, ended) = match &task.state {
             State::Ready { .. } if let Some(hold) = &task.hold => {
-                (Some(Wait::Pause.word().to_owned()), hold.reason.clone(), None, None)
+                (Some(WaitReason::Pause.word().to_owned()), hold.reason.clone(), None, None)
             }
             State::Draft | State::Ready { .. } | State::Active { .. } => (None, String::new(), None, None),
             State::Waiting { wait, .. } => {
                 let asks = match wait {
-                    Wait::Question { text } => Some(text.clone()),
-                    Wait::Login { account, detail, .. } => {
+                    WaitReason::Question { text } => Some(text.clone()),
+                    WaitReason::Login { account, detail, .. } => {
                         Some(format!("the account `{account}` wants a login: {detail}"))
                     }
-                    Wait::Conflict { base, files, .. } => {
+                    WaitReason::Conflict { base, files, .. } => {
                         Some(format!("resolve its conflict with {} in {}", base.short(), files.join(", ")))
                     }
-                    Wait::Dependency(_)
-                    | Wait::Slot
-                    | Wait::Turn(_)
-                    | Wait::Quota { .. }
-                    | Wait::Budget { .. }
-                    | Wait::Backoff { .. }
-                    | Wait::Disk { .. }
-                    | Wait::Pause
-                    | Wait::Parts
-                    | Wait::Blockers { .. }
-                    | Wait::GateBroken { .. } => None,
+                    WaitReason::Dependency(_)
+                    | WaitReason::Slot
+                    | WaitReason::Turn(_)
+                    | WaitReason::Quota { .. }
+                    | WaitReason::Budget { .. }
+                    | WaitReason::Backoff { .. }
+                    | WaitReason::Disk { .. }
+                    | WaitReason::Pause
+                    | WaitReason::Parts
+                    | WaitReason::Blockers { .. }
+                    | WaitReason::GateBroken { .. } => None,
                 };
                 (Some(wait.word().to_owned()), wait_detail(wait), asks, None)
             }
@@ -215,33 +215,36 @@ impl TaskRow {
 }
 
 /// The word of a size in the tables.
-pub(crate) fn size_word(size: Size) -> &'static str {
+pub(crate) fn size_word(size: TaskSize) -> &'static str {
     match size {
-        Size::XS => "XS",
-        Size::S => "S",
-        Size::M => "M",
-        Size::L => "L",
-        Size::XL => "XL",
+        TaskSize::XS => "XS",
+        TaskSize::S => "S",
+        TaskSize::M => "M",
+        TaskSize::L => "L",
+        TaskSize::XL => "XL",
     }
 }
 
 /// Beside the end of a wait that no agent named.
 pub const GUESS: &str = "a guess: the agent named no reset";
 
-fn wait_detail(wait: &Wait) -> String {
+fn wait_detail(wait: &WaitReason) -> String {
     match wait {
-        Wait::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        Wait::Slot | Wait::Quota { guessed: false, .. } | Wait::Pause | Wait::Parts => String::new(),
-        Wait::Quota { guessed: true, .. } => GUESS.to_owned(),
-        Wait::Blockers { by } => by.join(", "),
-        Wait::Turn(turn) => turn.to_string(),
-        Wait::Login { account, detail, .. } => format!("{account}: {detail}"),
-        Wait::Budget { what, .. } => what.clone(),
-        Wait::Question { text } => text.clone(),
-        Wait::Backoff { cause, .. } => cause.clone(),
-        Wait::Disk { detail } => detail.clone(),
-        Wait::Conflict { files, .. } => files.join(", "),
-        Wait::GateBroken { command, detail } => format!("{command}: {detail}"),
+        WaitReason::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        WaitReason::Slot
+        | WaitReason::Quota { guessed: false, .. }
+        | WaitReason::Pause
+        | WaitReason::Parts => String::new(),
+        WaitReason::Quota { guessed: true, .. } => GUESS.to_owned(),
+        WaitReason::Blockers { by } => by.join(", "),
+        WaitReason::Turn(turn) => turn.to_string(),
+        WaitReason::Login { account, detail, .. } => format!("{account}: {detail}"),
+        WaitReason::Budget { what, .. } => what.clone(),
+        WaitReason::Question { text } => text.clone(),
+        WaitReason::Backoff { cause, .. } => cause.clone(),
+        WaitReason::Disk { detail } => detail.clone(),
+        WaitReason::Conflict { files, .. } => files.join(", "),
+        WaitReason::GateBroken { command, detail } => format!("{command}: {detail}"),
     }
 }
 
@@ -354,7 +357,7 @@ pub(crate) enum Change {
 }
 
 /// What a batch does to the tables.
-pub(crate) fn changes(entries: &[Entry], tasks: &[Arc<Task>]) -> Vec<Change> {
+pub(crate) fn changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> Vec<Change> {
     let mut marks: HashMap<TaskId, Marks> = HashMap::with_capacity(tasks.len());
     let mut changes = Vec::with_capacity(tasks.len());
     for (nth, entry) in (0..).zip(entries) {
@@ -374,7 +377,7 @@ pub(crate) fn changes(entries: &[Entry], tasks: &[Arc<Task>]) -> Vec<Change> {
 }
 
 /// What a fact does to the tables besides the row of its task.
-pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
+pub(crate) fn change_of(nth: u64, entry: &JournalEntry) -> Option<Change> {
     let pass = |report: &GateReport, task| {
         report.outcome().is_green().then(|| Change::Pass {
             tree: report.tree.clone(),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use landfall_model::queue::QueueIllegal;
-use landfall_model::{Entry, Fact, Illegal, Task, TaskId};
+use landfall_model::{Fact, Illegal, JournalEntry, Task, TaskId};
 use thiserror::Error;
 
 use crate::StoreError;
@@ -86,7 +86,7 @@ impl End {
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     /// In this order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// Every task the entries touch, as it is after the last of them: the tables are made from these.
     pub tasks: Vec<Arc<Task>>,
 }
@@ -205,7 +205,7 @@ pub trait Journal: Send {
     fn replay(
         &self,
         from: Seq,
-        each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+        each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
     ) -> Result<Replayed, StoreError>;
 
     /// Where the journal ends.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landfall_model::Entry;
+use landfall_model::JournalEntry;
 
 use crate::chain::{Chain, Hash};
 use crate::fold::{self, Folded, Tables};
@@ -60,7 +60,7 @@ impl Journal for Memory {
     fn replay(
         &self,
         from: Seq,
-        each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+        each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
     ) -> Result<Replayed, StoreError> {
         let kept = self.kept();
         let mut flows = Flows::default();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landfall_model::{
-    Commit, Digest, Entry, Event, Fact, RunId, Status, Task, TaskId, Timestamp, Tree, apply,
+    Commit, Digest, Event, Fact, JournalEntry, RunId, Status, Task, TaskId, Timestamp, Tree, apply,
 };
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, ToSql, params};
 
@@ -146,7 +146,7 @@ impl Reader {
     pub fn replay(
         &self,
         from: Seq,
-        each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+        each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
     ) -> Result<Replayed, StoreError> {
         self.steady(|| stream(&self.conn, &self.path, from, each))
     }
@@ -302,7 +302,7 @@ impl Reader {
         after: Seq,
         task: Option<TaskId>,
         limit: u32,
-    ) -> Result<Vec<(Seq, Entry)>, StoreError> {
+    ) -> Result<Vec<(Seq, JournalEntry)>, StoreError> {
         match task {
             Some(task) => self.entries(query::EVENTS_AFTER_OF, &[&after.0, &limit, &task.0]),
             None => self.entries(query::EVENTS_AFTER, &[&after.0, &limit]),
@@ -313,7 +313,7 @@ impl Reader {
     ///
     /// # Errors
     /// When one is damaged or cannot be read.
-    pub fn tail(&self, n: u32) -> Result<Vec<(Seq, Entry)>, StoreError> {
+    pub fn tail(&self, n: u32) -> Result<Vec<(Seq, JournalEntry)>, StoreError> {
         let mut entries = self.entries(query::TAIL, &[&n])?;
         entries.reverse();
         Ok(entries)
@@ -467,7 +467,7 @@ impl Reader {
         Ok(made)
     }
 
-    fn entries(&self, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<(Seq, Entry)>, StoreError> {
+    fn entries(&self, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<(Seq, JournalEntry)>, StoreError> {
         let mut entries = Vec::new();
         self.each_entry(sql, params, |seq, entry| {
             entries.push((seq, entry));
@@ -481,7 +481,7 @@ impl Reader {
         &self,
         sql: &str,
         params: &[&dyn ToSql],
-        mut take: impl FnMut(Seq, Entry) -> Result<(), StoreError>,
+        mut take: impl FnMut(Seq, JournalEntry) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let doing = "read events";
         let path = &self.path;
@@ -514,7 +514,7 @@ impl Reader {
     }
 
     /// A flow may have been added since the flows were read.
-    fn decode_bound(&self, raw: Raw<'_>, flows: &mut Flows) -> Result<Entry, StoreError> {
+    fn decode_bound(&self, raw: Raw<'_>, flows: &mut Flows) -> Result<JournalEntry, StoreError> {
         match format::decode(raw, flows) {
             Err(error) if matches!(error.what, format::FormatErrorKind::UnknownFlow(_)) => {
                 *flows = self.read_flows()?;
@@ -631,7 +631,7 @@ pub(crate) fn stream(
     conn: &Connection,
     path: &Path,
     from: Seq,
-    each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+    each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
 ) -> Result<Replayed, StoreError> {
     let doing = "replay";
     let from = from.max(Seq::FIRST);

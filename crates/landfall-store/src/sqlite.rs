@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use landfall_model::Entry;
+use landfall_model::JournalEntry;
 
 use crate::journal::PendingFrom;
 use crate::reader::Reader;
@@ -149,7 +149,7 @@ impl Journal for Sqlite {
     fn replay(
         &self,
         from: Seq,
-        each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+        each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
     ) -> Result<Replayed, StoreError> {
         let reader = self.reader()?;
         reader.replay(from, each)

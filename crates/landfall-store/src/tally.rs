@@ -2,10 +2,11 @@
 //!
 //! Counts are kept by quarters of an hour of the universal clock: every time zone's days are made of whole ones.
 
-use landfall_model::gate::{GateReport, Outcome};
+use landfall_model::gate::{CheckOutcome, GateReport};
 use landfall_model::sprint::ReviewDecision;
 use landfall_model::{
-    EndKind, EngineEvent, Entry, Event, Fact, Parting, QueueEvent, RunEnd, TaskId, Timestamp, Wait, review,
+    EndKind, EngineEvent, Event, Fact, JournalEntry, QueueEvent, RunEnd, TaskId, Timestamp, WaitReason,
+    YieldReason, review,
 };
 
 /// How long a slot of the counts is.
@@ -136,7 +137,7 @@ pub(crate) enum Tally {
 }
 
 /// What a fact adds, in this order.
-pub(crate) fn tallies(entry: &Entry) -> Vec<Tally> {
+pub(crate) fn tallies(entry: &JournalEntry) -> Vec<Tally> {
     let mut made = Made { slot: slot(entry.at), tallies: Vec::new() };
     match &entry.fact {
         Fact::Task(task, event) => made.task(entry.at, *task, event),
@@ -191,13 +192,13 @@ impl Made {
             Event::Verified { report, .. } => self.gate(report),
             Event::Conflicted { .. } => self.one(Counted::Conflicts),
             Event::Yielded {
-                why: Parting::Crashed | Parting::Lost | Parting::Machine | Parting::Shortage,
+                why: YieldReason::Crashed | YieldReason::Lost | YieldReason::Machine | YieldReason::Shortage,
                 ..
             } => {
                 self.one(Counted::Recoveries);
             }
-            Event::Waited { wait: Wait::Quota { .. }, .. } => self.one(Counted::QuotaWaits),
-            Event::Waited { wait: Wait::Question { .. }, .. } => self.one(Counted::Questions),
+            Event::Waited { wait: WaitReason::Quota { .. }, .. } => self.one(Counted::QuotaWaits),
+            Event::Waited { wait: WaitReason::Question { .. }, .. } => self.one(Counted::Questions),
             Event::Opinion { findings, .. } => {
                 let said = findings.as_ref().map(|findings| match review::blocking(findings).next() {
                     None => "approved",
@@ -239,7 +240,7 @@ impl Made {
         self.count(Counted::VerifyMs, Key::Word(String::new()), report.took_ms);
         for command in &report.commands {
             self.count(Counted::CheckRuns, Key::Word(command.name.clone()), 1);
-            if command.outcome == Outcome::Flaky {
+            if command.outcome == CheckOutcome::Flaky {
                 self.count(Counted::CheckFlakes, Key::Word(command.name.clone()), 1);
             }
         }

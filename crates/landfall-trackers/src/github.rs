@@ -17,7 +17,7 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use landfall_model::{Size, Timestamp};
+use landfall_model::{TaskSize, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::tracker::{
@@ -532,7 +532,8 @@ impl Tracker for Github {
     }
 
     fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>> {
-        let fields: BTreeSet<Size> = self.items(number)?.iter().filter_map(projects::Item::size).collect();
+        let fields: BTreeSet<TaskSize> =
+            self.items(number)?.iter().filter_map(projects::Item::size).collect();
         // Projects that disagree say nothing.
         if let (1, Some(size)) = (fields.len(), fields.first()) {
             return Ok(Some(SizeSeen { size: *size, stands: SizeStands::Field }));
@@ -541,7 +542,7 @@ impl Tracker for Github {
         Ok(size.map(|size| SizeSeen { size, stands: SizeStands::Label }))
     }
 
-    fn set_size(&self, number: IssueNumber, size: Size) -> Answer<SizeStands> {
+    fn set_size(&self, number: IssueNumber, size: TaskSize) -> Answer<SizeStands> {
         if self.set_size_fields(number, size)? {
             return Ok(SizeStands::Field);
         }

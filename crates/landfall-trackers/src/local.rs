@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use landfall_model::{Size, Timestamp};
+use landfall_model::{TaskSize, Timestamp};
 
 use crate::plain_file::{Links, read_plain, read_plain_text};
 use crate::tracker::{
@@ -469,7 +469,7 @@ impl Tracker for Local {
         Ok(size.map(|size| SizeSeen { size, stands: SizeStands::Label }))
     }
 
-    fn set_size(&self, number: IssueNumber, size: Size) -> Answer<SizeStands> {
+    fn set_size(&self, number: IssueNumber, size: TaskSize) -> Answer<SizeStands> {
         let label = Label::new(&format!("{SIZE_FAMILY}{size}")).expect("a size is a word");
         self.swap_label(number, SIZE_FAMILY, Some(&label))?;
         Ok(SizeStands::Label)

@@ -10,7 +10,7 @@ mod values;
 
 use std::collections::BTreeSet;
 
-use landfall_model::{Size, Timestamp};
+use landfall_model::{TaskSize, Timestamp};
 
 pub use error::TrackerError;
 pub use names::{
@@ -92,7 +92,7 @@ pub trait Tracker: Send + Sync {
     /// How big it is: the field of a project first, then the label.
     fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>>;
     /// Says how big it is, where sizes are kept.
-    fn set_size(&self, number: IssueNumber, size: Size) -> Answer<SizeStands>;
+    fn set_size(&self, number: IssueNumber, size: TaskSize) -> Answer<SizeStands>;
 
     /// The issues it is made of, in their order, with what each waits for. Refused if one of them is elsewhere: whoever
     /// asks would take the rest for the whole.

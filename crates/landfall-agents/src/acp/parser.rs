@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landfall_model::{Finish, Signal, Usage};
+use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::Value;
 
 use super::note::{Fault, Note};
@@ -43,7 +43,7 @@ struct Conversation {
     /// What the session had cost before this run.
     cost_before: u64,
     /// How the prompt was answered. It is the closing word once the bridge has ended the agent too.
-    close: Option<(Finish, String)>,
+    close: Option<(AgentFinish, String)>,
 }
 
 /// A tool call that has not ended.
@@ -111,7 +111,7 @@ impl Conversation {
     /// The model has begun an answer, if it was not in the middle of one.
     fn turn(&mut self, signals: &mut Vec<Signal>) {
         if !std::mem::replace(&mut self.answering, true) {
-            signals.push(Signal::Usage(Usage { turns: 1, ..Usage::default() }));
+            signals.push(Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() }));
         }
     }
 
@@ -181,12 +181,12 @@ impl Conversation {
             Note::Failed(fault) => {
                 self.end_message(signals);
                 signals.extend(class(&fault));
-                self.close = Some((Finish::Error, fault.message));
+                self.close = Some((AgentFinish::Error, fault.message));
             }
             Note::Raw { .. } => return Known::No,
             Note::Ended { .. } => {
                 self.end_message(signals);
-                let (how, text) = self.close.take().unwrap_or((Finish::Interrupted, String::new()));
+                let (how, text) = self.close.take().unwrap_or((AgentFinish::Interrupted, String::new()));
                 signals.push(Signal::Finished { how, text });
             }
             Note::Started { .. }
@@ -202,10 +202,10 @@ impl Conversation {
         self.end_message(signals);
         signals.extend(tokens(result).map(Signal::Usage));
         let how = match words(&result["stopReason"]) {
-            "end_turn" => Finish::Success,
-            "max_tokens" | "max_turn_requests" => Finish::Limit,
-            "cancelled" => Finish::Interrupted,
-            _ => Finish::Error, // a refusal, or a reason we do not know: not a success
+            "end_turn" => AgentFinish::Success,
+            "max_tokens" | "max_turn_requests" => AgentFinish::Limit,
+            "cancelled" => AgentFinish::Interrupted,
+            _ => AgentFinish::Error, // a refusal, or a reason we do not know: not a success
         };
         self.close = Some((how, std::mem::take(&mut self.last_words)));
     }
@@ -245,22 +245,22 @@ fn class(fault: &Fault) -> Option<Signal> {
 }
 
 /// The tokens of a prompt's answer: where the protocol puts them, else where some agents do.
-fn tokens(result: &Value) -> Option<Usage> {
+fn tokens(result: &Value) -> Option<AgentUsage> {
     let usage = &result["usage"];
     if usage.is_object() {
         let cached = count(&usage["cachedReadTokens"]);
         let read = count(&usage["inputTokens"]).saturating_add(count(&usage["cachedWriteTokens"]));
-        return Some(Usage {
+        return Some(AgentUsage {
             tokens_in: read.saturating_add(cached),
             tokens_cached: cached,
             tokens_out: count(&usage["outputTokens"]),
-            ..Usage::default()
+            ..AgentUsage::default()
         });
     }
     let told = &result["_meta"]["quota"]["token_count"];
-    told.is_object().then(|| Usage {
+    told.is_object().then(|| AgentUsage {
         tokens_in: count(&told["input_tokens"]),
         tokens_out: count(&told["output_tokens"]),
-        ..Usage::default()
+        ..AgentUsage::default()
     })
 }

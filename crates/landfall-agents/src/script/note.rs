@@ -1,7 +1,7 @@
 //! The lines in which the scripted agent reports facts: one JSON object each, so that figures and dates are fields
 //! and never prose.
 
-use landfall_model::{Signal, Timestamp, Usage};
+use landfall_model::{AgentUsage, Signal, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One such line: `{"landfall":"usage","tokens_in":12,"tokens_out":7,"micro_usd":300}`.
@@ -60,7 +60,7 @@ impl Note {
         match self {
             Self::Session { id } => Signal::Started { session: Some(id), model: None },
             Self::Usage { tokens_in, tokens_out, micro_usd } => {
-                Signal::Usage(Usage { tokens_in, tokens_out, micro_usd, ..Usage::default() })
+                Signal::Usage(AgentUsage { tokens_in, tokens_out, micro_usd, ..AgentUsage::default() })
             }
             Self::Quota { until_ms } => Signal::Quota { until: until_ms.map(Timestamp) },
             Self::Transient { detail } => Signal::Transient { detail },

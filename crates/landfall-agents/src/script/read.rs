@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use landfall_model::{Signal, Usage};
+use landfall_model::{AgentUsage, Signal};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -309,17 +309,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn usage(&self, value: &Value<'a>) -> Result<Usage, ScriptError> {
+    fn usage(&self, value: &Value<'a>) -> Result<AgentUsage, ScriptError> {
         let table = self.table("usage", value)?;
         self.known_keys(table, "`usage`", |key| ["tokens_in", "tokens_out", "micro_usd"].contains(&key))?;
         let figure = |key: &'static str| {
             table.get(key).map_or(Ok(0), |value| self.integer(key, "a whole number", value))
         };
-        Ok(Usage {
+        Ok(AgentUsage {
             tokens_in: figure("tokens_in")?,
             tokens_out: figure("tokens_out")?,
             micro_usd: figure("micro_usd")?,
-            ..Usage::default()
+            ..AgentUsage::default()
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use landfall_model::Usage;
+use landfall_model::AgentUsage;
 
 use super::error::ScriptError;
 use super::read::read;
@@ -37,7 +37,7 @@ pub struct Turn {
     /// What it says.
     pub says: Vec<Say>,
     /// What it has used up.
-    pub usage: Option<Usage>,
+    pub usage: Option<AgentUsage>,
     /// How it misbehaves.
     pub mode: Mode,
     /// The control words it ends with, each a whole line.

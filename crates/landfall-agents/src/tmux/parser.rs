@@ -1,6 +1,6 @@
 //! The bridge's lines into signals.
 
-use landfall_model::{Finish, Signal, Usage};
+use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::Value;
 
 use super::note::Note;
@@ -21,7 +21,7 @@ struct Terminal {
     voice: Voice,
     last_words: String,
     /// How it ended, once the bridge has put the terminal away too.
-    close: Option<(Finish, String)>,
+    close: Option<(AgentFinish, String)>,
 }
 
 impl Protocol for Terminal {
@@ -40,7 +40,7 @@ impl Terminal {
     fn note(&mut self, note: Note, signals: &mut Vec<Signal>) {
         match note {
             Note::Started { session, .. } => signals.push(Signal::Started { session, model: None }),
-            Note::Prompted => signals.push(Signal::Usage(Usage { turns: 1, ..Usage::default() })),
+            Note::Prompted => signals.push(Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() })),
             Note::Said { text } => self.said(&text, signals),
             Note::Asked { why, text } if why == "permission" => {
                 signals.push(Signal::PermissionAsked { what: brief(&text) });
@@ -49,10 +49,10 @@ impl Terminal {
             Note::Limit { .. } => signals.push(Signal::Quota { until: None }),
             Note::Login { text } => signals.push(Signal::Unauthorized { detail: brief(&text) }),
             Note::Waiting { count } => signals.push(Signal::Waiting { count }),
-            Note::Done => self.close = Some((Finish::Success, std::mem::take(&mut self.last_words))),
-            Note::Failed { why } => self.close = Some((Finish::Error, why)),
+            Note::Done => self.close = Some((AgentFinish::Success, std::mem::take(&mut self.last_words))),
+            Note::Failed { why } => self.close = Some((AgentFinish::Error, why)),
             Note::Ended { .. } => {
-                let (how, text) = self.close.take().unwrap_or((Finish::Interrupted, String::new()));
+                let (how, text) = self.close.take().unwrap_or((AgentFinish::Interrupted, String::new()));
                 signals.push(Signal::Finished { how, text });
             }
             Note::Screen { .. }

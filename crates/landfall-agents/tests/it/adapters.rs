@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use landfall_agents::registry::find;
 use landfall_agents::{Ear, Stream};
-use landfall_model::{Finish, Signal, Timestamp, Usage};
+use landfall_model::{AgentFinish, AgentUsage, Signal, Timestamp};
 
 use crate::speech::KEY;
 use crate::{at_once, brief, render};
@@ -180,8 +180,8 @@ fn check(kind: &str, out: &str, expected: &Expect) {
     expected.assert_eq(&render(&heard(kind, &ear(), out)));
 }
 
-fn sum(signals: &[Signal]) -> Usage {
-    signals.iter().fold(Usage::default(), |sum, signal| match signal {
+fn sum(signals: &[Signal]) -> AgentUsage {
+    signals.iter().fold(AgentUsage::default(), |sum, signal| match signal {
         Signal::Usage(usage) => sum.plus(*usage),
         _ => sum,
     })
@@ -219,7 +219,7 @@ fn what_a_resumed_session_of_claude_had_cost_before_is_taken_off() {
             r#"{{"type":"result","subtype":"success","is_error":false,"result":"","total_cost_usd":{total},"modelUsage":{{"m":{{"inputTokens":{tokens},"outputTokens":0,"contextWindow":200}}}}}}"#
         )
     };
-    let before = Usage { tokens_in: 100, micro_usd: 2_000_000, ..Usage::default() };
+    let before = AgentUsage { tokens_in: 100, micro_usd: 2_000_000, ..AgentUsage::default() };
     let ear = Ear { resumed: true, before, ..ear() };
     let signals = heard("claude", &ear, &result("2.5", 140));
     assert!(signals.contains(&Signal::Cost(500_000)), "{signals:?}");
@@ -266,10 +266,10 @@ fn claude_tells_of_compaction_refused_tools_and_what_is_left() {
 fn an_interrupted_claude_did_not_end_well() {
     let out = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools","errors":["x"]}"#;
     let signals = heard("claude", &ear(), out);
-    assert_eq!(signals, [Signal::Finished { how: Finish::Interrupted, text: "x".to_owned() }]);
+    assert_eq!(signals, [Signal::Finished { how: AgentFinish::Interrupted, text: "x".to_owned() }]);
     // A result that does not say whether it is an error is one.
     let signals = heard("claude", &ear(), r#"{"type":"result","subtype":"success","result":"fine"}"#);
-    assert_eq!(signals, [Signal::Finished { how: Finish::Error, text: "fine".to_owned() }]);
+    assert_eq!(signals, [Signal::Finished { how: AgentFinish::Error, text: "fine".to_owned() }]);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn only_the_last_task_in_the_session_file_of_codex_is_this_run() {
     assert_eq!(
         signals,
         [
-            Signal::Usage(Usage { tokens_in: 30, tokens_out: 3, turns: 2, ..Usage::default() }),
+            Signal::Usage(AgentUsage { tokens_in: 30, tokens_out: 3, turns: 2, ..AgentUsage::default() }),
             Signal::Context { used: 22, size: 100 },
             Signal::Compacted,
             Signal::Allowance { used_percent: 40, until: Some(Timestamp(1_893_459_600_000)) },
@@ -358,7 +358,7 @@ fn opencode_reads_limits_from_what_the_provider_answered() {
     assert_eq!(class(r#"{"message":"m","isRetryable":true}"#), Signal::Transient { detail: detail() });
     assert_eq!(
         class(r#"{"message":"m","statusCode":400,"isRetryable":false}"#),
-        Signal::Finished { how: Finish::Error, text: detail() }
+        Signal::Finished { how: AgentFinish::Error, text: detail() }
     );
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use expect_test::expect_file;
 use landfall_agents::registry::{AGENTS, Entry, UnknownAgent, find};
 use landfall_agents::{Brief, Ear, LINE_MAX, Launch, Parse, Stream};
-use landfall_model::{Finish, Said, Signal, Usage};
+use landfall_model::{AgentFinish, AgentUsage, ControlSignal, Signal};
 
 use crate::speech::{self, EVERYWHERE, KEY, Where, keyed};
 use crate::{at_once, brief, render};
@@ -37,16 +37,16 @@ impl Recording {
         let beside = |extension: &str| fs::read(file.with_extension(extension)).unwrap_or_default();
         let story = file.file_stem().and_then(OsStr::to_str).unwrap_or_default();
         // The run before the resumed one is the story `success`, with the same figures for every agent.
-        let before = Usage {
+        let before = AgentUsage {
             tokens_in: 3000,
             tokens_cached: 600,
             tokens_out: 60,
             turns: 2,
             micro_usd: 10_920,
-            ..Usage::default()
+            ..AgentUsage::default()
         };
         let resumed = ["resumed", "session-gone"].contains(&story);
-        let before = if story == "resumed" { before } else { Usage::default() };
+        let before = if story == "resumed" { before } else { AgentUsage::default() };
         Self {
             out: fs::read(file).expect("a listed file can be read"),
             err: beside("err"),
@@ -260,7 +260,7 @@ fn transcripts_give_the_expected_signals_however_they_arrive() {
 #[test]
 fn no_run_ends_well_without_its_closing_word() {
     let closed = |signals: &[Signal]| {
-        signals.iter().any(|signal| matches!(signal, Signal::Finished { how: Finish::Success, .. }))
+        signals.iter().any(|signal| matches!(signal, Signal::Finished { how: AgentFinish::Success, .. }))
     };
     for entry in AGENTS.iter().filter(|entry| entry.agent().closes()) {
         let mut good = 0;
@@ -298,7 +298,7 @@ fn a_model_is_heard_with_the_key_and_only_in_its_own_words() {
             parser(entry),
             &speech::said(entry.name, &keyed("COMPLETE")).expect("it speaks"),
         ));
-        assert_eq!(heard, [Signal::Said(Said::Complete)], "{}", entry.name);
+        assert_eq!(heard, [Signal::Said(ControlSignal::Complete)], "{}", entry.name);
         for place in EVERYWHERE.into_iter().filter(|place| *place != Where::Said) {
             for word in ["COMPLETE", "BLOCKED:not mine"] {
                 let Some(events) = speech::events(entry.name, place, &keyed(word)) else { continue };
@@ -330,7 +330,7 @@ fn stderr_says_nothing_the_engine_believes() {
         parser.feed(Stream::Err, b"noise\n");
         heard.extend(parser.feed(Stream::Out, last));
         heard.extend(parser.finish());
-        assert_eq!(controls(heard), [Signal::Said(Said::Complete)], "{}", entry.name);
+        assert_eq!(controls(heard), [Signal::Said(ControlSignal::Complete)], "{}", entry.name);
     }
 }
 
@@ -369,7 +369,12 @@ fn garbage_is_survived_and_what_follows_is_heard() {
             let output = [&speech::opening(entry.name), sample, b"\n", &word].concat();
             let signals = at_once(parser(entry), &output);
             let shown = String::from_utf8_lossy(&sample[..sample.len().min(60)]);
-            assert_eq!(controls(signals.clone()), [Signal::Said(Said::Complete)], "{}: {shown}", entry.name);
+            assert_eq!(
+                controls(signals.clone()),
+                [Signal::Said(ControlSignal::Complete)],
+                "{}: {shown}",
+                entry.name
+            );
             assert_eq!(in_pieces(parser(entry), 1, &output), signals, "{}: {shown}", entry.name);
         }
     }
@@ -442,7 +447,7 @@ fn a_last_line_without_a_newline_is_heard_and_half_of_one_is_not_believed() {
     for entry in speakers() {
         let output = speech::said(entry.name, &keyed("COMPLETE")).expect("it speaks");
         let whole = controls(at_once(parser(entry), output.strip_suffix(b"\n").expect("a line")));
-        assert_eq!(whole, [Signal::Said(Said::Complete)], "{}", entry.name);
+        assert_eq!(whole, [Signal::Said(ControlSignal::Complete)], "{}", entry.name);
         let half = speech::said(entry.name, "<landfall>COMPLETE</landf").expect("it speaks");
         let heard = controls(at_once(parser(entry), &half));
         assert!(matches!(heard.as_slice(), [Signal::Malformed { .. }]), "{}: {heard:?}", entry.name);
@@ -472,7 +477,7 @@ fn a_line_of_100_mb_is_cut_counted_and_takes_little_memory() {
             _ => None,
         });
         assert_eq!(text, Some(LINE_MAX), "{}", entry.name);
-        assert_eq!(controls(heard), [Signal::Said(Said::Complete)], "{}", entry.name);
+        assert_eq!(controls(heard), [Signal::Said(ControlSignal::Complete)], "{}", entry.name);
         assert_eq!(parser.lines_cut(), 1, "{}", entry.name);
     }
 }

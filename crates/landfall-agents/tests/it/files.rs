@@ -2,7 +2,7 @@
 //! a file is nothing.
 
 use landfall_agents::files::{File, Files};
-use landfall_model::{Said, Signal};
+use landfall_model::{ControlSignal, Signal};
 
 const V1: &str = r#"{"step":"check","result":"PASS","next":"exec","timestamp":"2026-01-31T12:00:00Z"}"#;
 const V2: &str = r#"{"step":"exec","result":"(step-3)","next":"check","checkpoint":"mid-exec","iteration":4,"compaction_count":1,"timestamp":"2026-01-31T12:00:00.123+01:00"}"#;
@@ -106,10 +106,10 @@ fn a_loop_that_stops_came_to_what_its_module_says() {
             r#"{{"step":"{step}","result":"{result}","next":"(stop)","timestamp":"2026-01-31T12:00:00Z"}}"#
         )
     };
-    let blocked = |text: &str| Some(Said::Blocked(text.to_owned()));
+    let blocked = |text: &str| Some(ControlSignal::Blocked(text.to_owned()));
     for (status, step, result, came_to) in [
-        (r#"{"status":"complete"}"#, "report", "(done)", Some(Said::Complete)),
-        (r#"{"status":"satisfied"}"#, "report", "(done)", Some(Said::Complete)),
+        (r#"{"status":"complete"}"#, "report", "(done)", Some(ControlSignal::Complete)),
+        (r#"{"status":"satisfied"}"#, "report", "(done)", Some(ControlSignal::Complete)),
         (r#"{"status":"blocked","reason":"no key"}"#, "check", "BLOCKED", blocked("no key")),
         (
             r#"{"status":"blocked"}"#,
@@ -119,7 +119,7 @@ fn a_loop_that_stops_came_to_what_its_module_says() {
         ),
         (r#"{"status":"cancelled"}"#, "report", "(done)", blocked("its module says it is cancelled")),
         // Without a status that ends it, the last step says it.
-        ("{}", "report", "(done)", Some(Said::Complete)),
+        ("{}", "report", "(done)", Some(ControlSignal::Complete)),
         ("{}", "check", "BLOCKED", blocked("its loop stopped at `check` with BLOCKED")),
         (
             r#"{"status":"executing"}"#,
@@ -159,7 +159,7 @@ fn edge_21_a_time_stamp_in_a_status_is_no_progress() {
     files.feed(File::Signal, V1.as_bytes());
     let done = r#"{"status":"satisfied","stage":{"current":2}}"#;
     assert_eq!(files.feed(File::Status, done.as_bytes()), []);
-    assert_eq!(files.finish(), [Signal::Said(Said::Complete)]);
+    assert_eq!(files.finish(), [Signal::Said(ControlSignal::Complete)]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use landfall_agents::registry::find;
 use landfall_agents::script::{Attack, Commit, Content, Mode, Note, Script, Turn, Weaken};
 use landfall_agents::{LaunchError, Stream};
-use landfall_model::{Signal, Usage};
+use landfall_model::{AgentUsage, Signal};
 
 use crate::{at_once, brief};
 
@@ -49,8 +49,8 @@ fn what_stands_at_the_top_is_the_default_of_every_iteration() {
     let (first, second) = (script.turn(1), script.turn(2));
     assert_eq!(first.mode, Mode::Ok);
     assert_eq!(second.mode, Mode::Flood { bytes: 2000 });
-    assert_eq!(first.usage, Some(Usage { tokens_in: 5, ..Usage::default() }));
-    assert_eq!(second.usage, Some(Usage { tokens_out: 6, ..Usage::default() }));
+    assert_eq!(first.usage, Some(AgentUsage { tokens_in: 5, ..AgentUsage::default() }));
+    assert_eq!(second.usage, Some(AgentUsage { tokens_out: 6, ..AgentUsage::default() }));
 }
 
 #[test]
@@ -100,7 +100,10 @@ fn a_full_iteration_is_read() {
     assert_eq!(turn.run, ["make", "check"]);
     assert_eq!(turn.says.iter().map(|say| say.stream).collect::<Vec<_>>(), [Stream::Out, Stream::Err]);
     assert_eq!(turn.says[1].pause_ms, 1000);
-    assert_eq!(turn.usage, Some(Usage { tokens_in: 1000, tokens_out: 16, micro_usd: 3, ..Usage::default() }));
+    assert_eq!(
+        turn.usage,
+        Some(AgentUsage { tokens_in: 1000, tokens_out: 16, micro_usd: 3, ..AgentUsage::default() })
+    );
     assert_eq!(
         turn.signals,
         [

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use landfall_agents::registry::find;
 use landfall_agents::{Heard, Line, PAYLOAD_MAX, Tags};
-use landfall_model::{Said, Signal};
+use landfall_model::{ControlSignal, Signal};
 
 use crate::{at_once, render};
 
@@ -171,7 +171,7 @@ fn an_empty_key_opens_nothing() {
 #[test]
 fn what_follows_a_closed_block_is_heard_again() {
     let text = "```\n<landfall>BLOCKED:an example</landfall>\n```\n<landfall>COMPLETE</landfall>\n";
-    assert_eq!(controls(text), [Signal::Said(Said::Complete)]);
+    assert_eq!(controls(text), [Signal::Said(ControlSignal::Complete)]);
 }
 
 #[test]
@@ -255,9 +255,9 @@ second
 #[test]
 fn a_long_payload_is_cut_at_a_letter() {
     let long = format!("<landfall>BLOCKED:{}</landfall>", "ä".repeat(PAYLOAD_MAX));
-    let [Signal::Said(Said::Blocked(reason))] = &heard(&long)[..] else { panic!("not heard") };
+    let [Signal::Said(ControlSignal::Blocked(reason))] = &heard(&long)[..] else { panic!("not heard") };
     assert_eq!(reason.len(), PAYLOAD_MAX);
     let odd = format!("<landfall>BLOCKED:a{}</landfall>", "ä".repeat(PAYLOAD_MAX));
-    let [Signal::Said(Said::Blocked(reason))] = &heard(&odd)[..] else { panic!("not heard") };
+    let [Signal::Said(ControlSignal::Blocked(reason))] = &heard(&odd)[..] else { panic!("not heard") };
     assert_eq!(reason.len(), PAYLOAD_MAX - 1);
 }

@@ -10,19 +10,19 @@ use landfall_api as api;
 use landfall_api::import::{Format, Imported, LeftOut, There};
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Added, AgentAtWork, AgentKind, AgentProfile, AgentRun,
-    AgentsFound, AttemptKind, AttemptLine, Base, BatchLine, BatchLook, Blob, BudgetLine, BudgetOf, BurnPoint,
-    Changed, ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, ClashLine,
-    CommandReport, Concern, CostFrom, Counter, DeniedPath, Diff, DiskState, EngineState, Exported,
-    ExportedFile, FlakeLine, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem,
-    Gate, Health, HoldLine, HoldWhy, InitAgent, InitCommand, InitFound, IssueStanding, Landed, LogEntry,
-    LogPage, LostTask, Mode, ModuleMade, ModuleMended, ModulesMended, NewTask, Outcome, OutcomeLine,
-    OwnLimits, PauseLine, PauseWhy, Picked, Pilot, PilotPhase, ProbeAnswer, Probed, ProjectChecked, Proposal,
-    ProposalOutcome, Publication, QueueBrief, QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed,
-    ReclaimedItem, Report, ReportOf, Restored, ReviewLine, ReviewList, RolledBack, RunEnded, RunId,
-    RunOutcome, RunState, Scope, Size, SpendingLine, SprintChanged, SprintFate, SprintGoal, SprintId,
-    SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintSettings, SprintStage,
-    SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskActivity, TaskBrief,
-    TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
+    AgentsFound, AttemptKind, AttemptLine, Base, BatchLine, BatchLook, Blob, BudgetLine, BudgetOf,
+    BudgetScope, BurnPoint, Changed, ChangedTask, Check, CheckState, CheckpointLine, CheckpointList,
+    CheckpointsDropped, ClashLine, CommandReport, Concern, CostFrom, Counter, DeniedPath, Diff, DiskState,
+    EngineState, Exported, ExportedFile, FlakeLine, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList,
+    FlowOrigin, FlowProblem, Gate, Health, HoldLine, HoldReason, InitAgent, InitCommand, InitFound,
+    IssueStanding, Landed, LogEntry, LogPage, LostTask, Mode, ModuleMade, ModuleMended, ModulesMended,
+    NewTask, Outcome, OutcomeLine, OwnLimits, PauseLine, PauseReason, Picked, Pilot, PilotPhase, ProbeAnswer,
+    Probed, ProjectChecked, Proposal, ProposalOutcome, Publication, QueueBrief, QueueChanged, QueuePlace,
+    QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report, ReportOf, Restored, ReviewLine, ReviewList,
+    RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, SpendingLine, SprintChanged, SprintFate,
+    SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintSettings,
+    SprintStage, SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskActivity,
+    TaskBrief, TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -83,7 +83,7 @@ fn usage() -> Usage {
     }
 }
 
-fn budget(scope: Scope) -> BudgetLine {
+fn budget(scope: BudgetScope) -> BudgetLine {
     BudgetLine { scope, of: BudgetOf::Usd, used: 0.21, max: 5.0 }
 }
 
@@ -259,7 +259,7 @@ fn detail() -> TaskDetail {
         tokens: 12_345,
         cost_usd: Some(0.21),
         usage: usage(),
-        budgets: vec![budget(Scope::Task)],
+        budgets: vec![budget(BudgetScope::Task)],
         gate: Some(Gate {
             outcome: Outcome::Fail,
             base: "b0…".to_owned(),
@@ -397,8 +397,8 @@ fn status() -> StatusReport {
             resets_ms: Some(AT_MS),
             tasks: vec![TaskId(8), TaskId(9)],
         }],
-        spending: vec![SpendingLine { scope: Scope::Day, usage: usage(), time_ms: 41_000 }],
-        budgets: vec![budget(Scope::Day)],
+        spending: vec![SpendingLine { scope: BudgetScope::Day, usage: usage(), time_ms: 41_000 }],
+        budgets: vec![budget(BudgetScope::Day)],
         base: Base {
             branch: "main".to_owned(),
             commit: "3f2a9c0d1e…".to_owned(),
@@ -485,7 +485,7 @@ fn pilot() -> Pilot {
         run: Some(RunId(2)),
         mode: Mode::SemiAuto,
         phase: PilotPhase::Paused,
-        pause: Some(PauseLine { why: PauseWhy::Person, reason: "lunch".to_owned(), since_ms: AT_MS }),
+        pause: Some(PauseLine { why: PauseReason::Person, reason: "lunch".to_owned(), since_ms: AT_MS }),
         picked: Some(TaskId(7)),
         next: Some(brief()),
         ready: 4,
@@ -521,7 +521,7 @@ fn batch() -> BatchLine {
 
 fn hold() -> HoldLine {
     HoldLine {
-        why: HoldWhy::Person,
+        why: HoldReason::Person,
         reason: "lunch".to_owned(),
         since_ms: AT_MS,
         until_ms: Some(AT_MS),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use landfall_api::{self as api, Problem, ProblemCode, Request, Response};
-use landfall_engine::model::{Event, News, Tag, Task, TaskId, TaskSpec, Touch};
+use landfall_engine::model::{Event, News, PathPattern, Tag, Task, TaskId, TaskSpec};
 use landfall_engine::store::{Reader, TaskRow};
 use landfall_engine::{Ask, NewTask, Reply};
 use landfall_text::{format_duration, pluralize};
@@ -420,7 +420,7 @@ fn model_tags(tags: &[String]) -> Result<BTreeSet<Tag>, Problem> {
     tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>().map_err(|error| problems::bad_words(&error))
 }
 
-fn model_touches(touches: &[String]) -> Result<BTreeSet<Touch>, Problem> {
+fn model_touches(touches: &[String]) -> Result<BTreeSet<PathPattern>, Problem> {
     let parse = |touch: &String| touch.parse();
     touches.iter().map(parse).collect::<Result<_, _>>().map_err(|error| problems::bad_words(&error))
 }
@@ -520,7 +520,7 @@ pub(crate) fn is_failure(event: &Event) -> bool {
             | landfall_engine::model::EndKind::Blocked => true,
             landfall_engine::model::EndKind::Done | landfall_engine::model::EndKind::Cancelled => false,
         },
-        Event::Left { to: landfall_engine::model::Target::Stop, .. } => true,
+        Event::Left { to: landfall_engine::model::EdgeTarget::Stop, .. } => true,
         _ => false,
     }
 }

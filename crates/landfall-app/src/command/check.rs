@@ -9,7 +9,7 @@ use landfall_engine::host::clock::{Clock as _, SystemClock};
 use landfall_engine::host::git::{BranchName, Git, Merge, Oid, Repo, Signature, Store};
 use landfall_engine::model::denial::settings_that_allow;
 use landfall_engine::model::gate::{CommandResult, GateReport};
-use landfall_engine::model::{EngineEvent, Entry, Fact, TaskId};
+use landfall_engine::model::{EngineEvent, Fact, JournalEntry, TaskId};
 use landfall_engine::project_check::{
     CheckError, CheckRequest, CheckWatcher, commit_with_file, expected_report, run_checks,
 };
@@ -111,7 +111,7 @@ fn known_pass(
     }
     let Some(reader) = place.reader()? else { return Ok(None) };
     let newest = reader.latest(&["measured"]).map_err(|error| problems::store(&error))?;
-    let Some((_, Entry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest else {
+    let Some((_, JournalEntry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest else {
         return Ok(None);
     };
     let is_same = report.tree == expected.tree

@@ -8,9 +8,11 @@ use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{blockers_of, parts_at_rest};
 use landfall_engine::host::wait::FolderWatch;
-use landfall_engine::model::haul::{self, Chosen, Fate, Haul, HaulId, Live};
-use landfall_engine::model::issue::{self, Depth, Phase, Progress, Source, Way, Wishes};
-use landfall_engine::model::{EndKind, Ending, Event, Fact, Size, State, Task};
+use landfall_engine::model::haul::{self, Fate, Haul, IssueBatchId, IssueSelection, Live};
+use landfall_engine::model::issue::{
+    self, IssueOptions, IssuePhase, IssueRoute, Progress, ReviewDepth, Source,
+};
+use landfall_engine::model::{EndKind, Ending, Event, Fact, State, Task, TaskSize};
 use landfall_engine::store::{Reader, Seq};
 use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
 use landfall_engine::{StateFolder, accept};
@@ -36,9 +38,9 @@ const ISSUES_MAX: usize = 200;
 struct Plan {
     tracker: String,
     wanted: Vec<Wanted>,
-    wishes: Wishes,
-    chosen: Option<Chosen>,
-    batch: Option<HaulId>,
+    wishes: IssueOptions,
+    chosen: Option<IssueSelection>,
+    batch: Option<IssueBatchId>,
     left_out: Vec<Wanted>,
     text: String,
 }
@@ -46,7 +48,7 @@ struct Plan {
 /// An issue that somebody wants.
 struct Wanted {
     issue: Issue,
-    size: Option<Size>,
+    size: Option<TaskSize>,
     blockers: Vec<Blocker>,
     task: Option<Task>,
 }
@@ -63,7 +65,7 @@ impl Wanted {
     /// Whether nothing is left to do for it in the tracker, and its task is over.
     fn is_settled(&self) -> bool {
         let Live { open, phase } = self.live();
-        self.task.as_ref().is_some_and(is_settled) && !open && phase != Some(Phase::Verify)
+        self.task.as_ref().is_some_and(is_settled) && !open && phase != Some(IssuePhase::Verify)
     }
 
     /// Whether somebody decided that nobody does it.
@@ -80,7 +82,7 @@ impl Wanted {
 
     /// Whether its task landed, and its acceptance is all that is left.
     fn is_pending(&self) -> bool {
-        self.live().phase == Some(Phase::Verify) && self.task.as_ref().is_some_and(issue::is_partial)
+        self.live().phase == Some(IssuePhase::Verify) && self.task.as_ref().is_some_and(issue::is_partial)
     }
 
     /// Whether it begins only once what it waits for is done.
@@ -107,7 +109,7 @@ impl CommandHandler<'_> {
             title: wanted.issue.title.clone(),
             size: wanted.size,
             settled: wanted.is_settled(),
-            at_verify: wanted.live().phase == Some(Phase::Verify),
+            at_verify: wanted.live().phase == Some(IssuePhase::Verify),
         };
         let follow = FollowAsked {
             tracker: plan.tracker.clone(),
@@ -136,7 +138,7 @@ pub(crate) fn preview(place: &Place, asked: &api::IssuesFollow) -> Result<api::I
     let mut followed = shown(&plan);
     let tracker = issues::open(place)?;
     for (line, wanted) in followed.issues.iter_mut().zip(&plan.wanted) {
-        if issue::route(wanted.size, &plan.wishes).way == Way::Split && !wanted.is_settled() {
+        if issue::route(wanted.size, &plan.wishes).way == IssueRoute::Split && !wanted.is_settled() {
             line.parts = parts(&*tracker, wanted.issue.number)?;
         }
     }
@@ -146,9 +148,9 @@ pub(crate) fn preview(place: &Place, asked: &api::IssuesFollow) -> Result<api::I
 /// What an issue is made of and what of that is still to be done, level by level.
 fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::FollowedPart>, Problem> {
     let all = parts_at_rest(tracker, number).map_err(reconcile::trouble)?;
-    let left: Vec<issue::Part> = all.into_iter().filter(|part| !part.done).collect();
+    let left: Vec<issue::SubIssue> = all.into_iter().filter(|part| !part.done).collect();
     let open = |need: &u64| left.iter().any(|part| part.number == *need);
-    let part = |level: u32, part: &issue::Part| api::FollowedPart {
+    let part = |level: u32, part: &issue::SubIssue| api::FollowedPart {
         number: part.number,
         title: part.title.clone(),
         size: part.size.map(conversions::size),
@@ -229,14 +231,14 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
     let kind = settings.kind.unwrap_or("none").to_owned();
     let tasks = Tasks::of(place, &kind)?;
     let failed = |error| issues::tracker_problem(&error);
-    let wishes = Wishes {
+    let wishes = IssueOptions {
         way: asked.way.map(|way| match way {
-            api::IssueWay::Patch => Way::Patch,
-            api::IssueWay::Pr => Way::Pr,
+            api::IssueWay::Patch => IssueRoute::Patch,
+            api::IssueWay::Pr => IssueRoute::Pr,
         }),
         depth: asked.review.map(|review| match review {
-            api::IssueReview::Light => Depth::Light,
-            api::IssueReview::Full => Depth::Full,
+            api::IssueReview::Light => ReviewDepth::Light,
+            api::IssueReview::Full => ReviewDepth::Full,
         }),
         accept: !asked.leave_acceptance,
         always_pr: settings.always_pr,
@@ -257,7 +259,7 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
                 text += &format!(", and {} left out", unplanned.len());
             }
             left_out = unplanned;
-            (wanted, asked.together.then_some(Chosen::Listed), None, text)
+            (wanted, asked.together.then_some(IssueSelection::Listed), None, text)
         }
         ([], Some(many), None) => {
             let wanted = newest(&*tracker, &tasks, many).map_err(failed)?;
@@ -278,10 +280,10 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
                 let files = pluralize(unread.len() as u64, "file");
                 text += &format!("; {files} cannot be read, `landfall issue list` says why");
             }
-            (wanted, asked.together.then_some(Chosen::Newest(many)), None, text)
+            (wanted, asked.together.then_some(IssueSelection::Newest(many)), None, text)
         }
         ([], None, Some(id)) => {
-            let id = HaulId(id.0);
+            let id = IssueBatchId(id.0);
             let haul = find_haul(place, id)?;
             if haul.tracker != kind {
                 let what =
@@ -477,7 +479,7 @@ fn wanted(tracker: &dyn Tracker, tasks: &Tasks, issue: Issue) -> Answer<Wanted> 
 fn newest(tracker: &dyn Tracker, tasks: &Tasks, many: u32) -> Answer<Vec<Wanted>> {
     let labels = BTreeSet::from([Label::new("triaged")?]);
     let all = tracker.issues(&IssueFilter { only_open: true, labels, most: LOOKED_THROUGH })?;
-    let small = |size: Option<Size>| matches!(size, None | Some(Size::XS | Size::S));
+    let small = |size: Option<TaskSize>| matches!(size, None | Some(TaskSize::XS | TaskSize::S));
     let mut found = Vec::new();
     for issue in all {
         if found.len() >= many as usize {
@@ -621,7 +623,7 @@ impl Tasks {
     }
 }
 
-fn find_haul(place: &Place, id: HaulId) -> Result<Haul, Problem> {
+fn find_haul(place: &Place, id: IssueBatchId) -> Result<Haul, Problem> {
     let hauls = match place.reader()? {
         Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
         None => haul::Hauls::default(),
@@ -671,8 +673,8 @@ pub(crate) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
             id: conversions::haul_id(haul.id),
             begun_ms: haul.begun.0,
             chosen: match haul.chosen {
-                Chosen::Newest(many) => format!("the {many} newest"),
-                Chosen::Listed => "by number".to_owned(),
+                IssueSelection::Newest(many) => format!("the {many} newest"),
+                IssueSelection::Listed => "by number".to_owned(),
             },
             remaining,
             completed: which(|fate| *fate == Fate::Done),

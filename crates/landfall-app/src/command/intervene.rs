@@ -1,7 +1,7 @@
 //! What a person says to one task while work goes on: a message, a hold, a block, other limits.
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::{Doing, News, OwnLimits, State, Stop, Task, own_limits_text};
+use landfall_engine::model::{Doing, News, State, StopRequest, Task, TaskLimitOverrides, own_limits_text};
 
 use crate::project::command_handler::CommandHandler;
 use crate::project::conversions;
@@ -70,12 +70,12 @@ impl CommandHandler<'_> {
 /// When the agent hears a message, as the task stands.
 fn when_heard(task: &Task, now: bool) -> &'static str {
     match &task.state {
-        State::Active { doing: Doing::Running { stop: Some(Stop::Redirect), .. }, .. } => {
+        State::Active { doing: Doing::Running { stop: Some(StopRequest::Redirect), .. }, .. } => {
             "stops what its agent is doing and begins again with it; its work is kept"
         }
         State::Active { doing: Doing::Running { .. }, .. } => "hears it when its agent begins the next run",
         State::Active { doing: Doing::Preparing { .. }, .. } => "begins with it",
-        State::Active { doing: Doing::Checking { stop: Some(Stop::Redirect) }, .. } => {
+        State::Active { doing: Doing::Checking { stop: Some(StopRequest::Redirect) }, .. } => {
             "goes back to its agent with it as soon as what is being verified is through"
         }
         State::Active { .. } => {
@@ -111,7 +111,7 @@ fn reason(text: &str) -> Result<String, Problem> {
     }
 }
 
-fn own_limits(asked: &api::Limits) -> Result<OwnLimits, Problem> {
+fn own_limits(asked: &api::Limits) -> Result<TaskLimitOverrides, Problem> {
     let bad = |message: &str| Problem::new(ProblemCode::BadInput, message);
     let api::Limits { task: _, iterations, time_ms, usd } = *asked;
     if iterations.is_none() && time_ms.is_none() && usd.is_none() {
@@ -129,7 +129,7 @@ fn own_limits(asked: &api::Limits) -> Result<OwnLimits, Problem> {
         Some(usd) => Some((usd * 1_000_000.0).round() as u64),
         None => None,
     };
-    Ok(OwnLimits { iterations_max: iterations, task_ms: time_ms, micro_usd })
+    Ok(TaskLimitOverrides { iterations_max: iterations, task_ms: time_ms, micro_usd })
 }
 
 const USD_MAX: f64 = 1_000_000.0; // more is a slip of the finger

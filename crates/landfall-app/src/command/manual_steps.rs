@@ -5,7 +5,7 @@ use landfall_engine::model::annotate::{self, Annotation, Closed, Layer, Mark, On
 use landfall_engine::model::objective::Objective;
 use landfall_engine::model::plan::Outline;
 use landfall_engine::model::staged::PLAN;
-use landfall_engine::model::{Annotated, Doing, News, State, StepKind, Task, Wait};
+use landfall_engine::model::{Annotated, Doing, News, State, StepKind, Task, WaitReason};
 use landfall_engine::papers;
 
 use crate::command::intervene::{MESSAGE_BYTES_MAX, words};
@@ -196,7 +196,7 @@ fn is_confirmed(task: &Task) -> bool {
 
 /// Whether the question it waits with is about its objective.
 fn asks_about_its_objective(task: &Task) -> bool {
-    let State::Waiting { wait: Wait::Question { .. }, then, .. } = &task.state else { return false };
+    let State::Waiting { wait: WaitReason::Question { .. }, then, .. } = &task.state else { return false };
     let step = task.flow.as_ref().and_then(|flow| flow.step(then));
     step.is_some_and(|step| step.kind == StepKind::Target)
 }

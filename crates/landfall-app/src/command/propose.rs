@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landfall_api::{NewTask, Problem, ProblemCode, Proposal, ProposalOutcome, TaskRef};
 use landfall_engine::engine;
 use landfall_engine::model::proposal::{Need, Plan};
-use landfall_engine::model::{Spending, Status, TaskId, Usage};
+use landfall_engine::model::{AgentUsage, Spending, Status, TaskId};
 use landfall_engine::propose::{ProposeError, Proposed, RoundNews};
 
 use crate::project::engine_at::EngineAt;
@@ -69,7 +69,7 @@ pub(crate) fn propose(
         today,
         is_stopped: asked.is_stopped,
     };
-    let (mut used, mut took_ms) = (Usage::default(), 0_u64);
+    let (mut used, mut took_ms) = (AgentUsage::default(), 0_u64);
     let mut told = |news: &RoundNews| match news {
         RoundNews::Asked { round: 1, .. } => {
             tell(&format!("asking {} ({}) for tasks; that takes minutes", asked.agent, profile.kind));

@@ -5,7 +5,7 @@ use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{AtRest, Trouble, seen_at_rest};
 use landfall_engine::host::git::{BranchName, Git, Repo, Store};
 use landfall_engine::model::Timestamp;
-use landfall_engine::model::issue::{Point, Seen, Source, completion, precondition};
+use landfall_engine::model::issue::{IssueSnapshot, Point, Source, completion, precondition};
 
 use crate::project::place::Place;
 use crate::project::problems;
@@ -33,7 +33,7 @@ pub(crate) fn reconcile(place: &Place, asked: &api::ReconcileAsked) -> Result<ap
 }
 
 /// Everything that can be seen of an issue now.
-pub(crate) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<Seen, Problem> {
+pub(crate) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<IssueSnapshot, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let tracker = settings.kind.unwrap_or("none").to_owned();
     let source = Source { tracker, number: issue };
@@ -73,7 +73,7 @@ pub(crate) fn trouble(trouble: Trouble) -> Problem {
     }
 }
 
-fn actual(seen: &Seen) -> api::ReconciliationSeen {
+fn actual(seen: &IssueSnapshot) -> api::ReconciliationSeen {
     let pr = seen.pr.as_ref();
     let commit = seen.commit.as_ref().map(|commit| commit.as_str().to_owned());
     api::ReconciliationSeen {

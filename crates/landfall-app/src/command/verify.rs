@@ -13,8 +13,8 @@ use landfall_engine::model::acceptance::{
     BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyKind, VerifyOutcome, VerifyResult, Where,
     full_tells, handler_names, outcome_headline,
 };
-use landfall_engine::model::issue::{Phase, is_begun, left_of};
-use landfall_engine::model::{Spending, Usage};
+use landfall_engine::model::issue::{IssuePhase, is_begun, left_of};
+use landfall_engine::model::{AgentUsage, Spending};
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::tracker::{self, Around};
 use landfall_trackers::tracker::{
@@ -330,7 +330,7 @@ fn today(place: &Place) -> Result<Spending, Problem> {
 }
 
 fn note(place: &Place, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)) {
-    if used.time_ms == 0 && used.usage == Usage::default() {
+    if used.time_ms == 0 && used.usage == AgentUsage::default() {
         return;
     }
     if let Err(problem) = extra_usage::note(place, ("verdict", profile), used.usage, used.time_ms) {
@@ -413,8 +413,10 @@ fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> O
 /// What is being worked on is not held against the base: it would fail there, and that counts.
 fn refuse_under_way(place: &Place, tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
     let number = issue.number;
-    let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
-    if let Some(phase) = phases.max().filter(|phase| *phase < Phase::Verify && *phase > Phase::Issue) {
+    let phases = issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.within(PHASE_FAMILY)?));
+    if let Some(phase) =
+        phases.max().filter(|phase| *phase < IssuePhase::Verify && *phase > IssuePhase::Issue)
+    {
         let message = format!("{number} is being worked on: it is in phase/{}", phase.word());
         return Err(Problem::new(ProblemCode::NotNow, message)
             .hint(format!("`landfall auto {}` continues it and verifies what lands", number.get())));

@@ -1,14 +1,16 @@
 //! The attempts of a task, folded from its events.
 
 use landfall_api::{AgentRun, AttemptKind, AttemptLine, Usage};
-use landfall_engine::model::gate::Outcome;
-use landfall_engine::model::{Context, EndKind, Entry, Event, Fact, Talk, Traces};
+use landfall_engine::model::gate::CheckOutcome;
+use landfall_engine::model::{
+    AgentRunTraces, ContextUsage, EndKind, Event, Fact, JournalEntry, SessionStart,
+};
 
 use crate::project::conversions;
 use crate::project::sentences;
 
 /// Each attempt with how it ended, oldest first.
-pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLine> {
+pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> Vec<AttemptLine> {
     let mut attempts: Vec<AttemptLine> = Vec::new();
     let mut profile = String::new();
     for entry in entries {
@@ -47,7 +49,7 @@ pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
                     profile: profile.clone(),
                     model: None,
                     session: None,
-                    resumed: *talk != Talk::New,
+                    resumed: *talk != SessionStart::New,
                     sandbox: None,
                     context_percent: None,
                     usage: Usage::default(),
@@ -59,10 +61,10 @@ pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
                 attempt.iterations += 1;
                 attempt.end = sentences::verdict_words(verdict);
                 if let Some(run) = attempt.runs.last_mut() {
-                    let Traces { session, model, context, sandbox, .. } = traces.clone();
+                    let AgentRunTraces { session, model, context, sandbox, .. } = traces.clone();
                     run.took_ms = Some(*took_ms);
                     (run.session, run.model, run.sandbox) = (session, model, sandbox);
-                    run.context_percent = context.map(Context::percent);
+                    run.context_percent = context.map(ContextUsage::percent);
                     run.usage = conversions::usage(*usage);
                     run.verdict = sentences::verdict_words(verdict);
                 }
@@ -116,8 +118,10 @@ fn classify(attempt: &mut AttemptLine, event: &Event) {
             if attempt.kind == AttemptKind::Other {
                 attempt.kind = AttemptKind::Checks;
             }
-            attempt.has_failed =
-                !matches!(report.outcome(), Outcome::Pass | Outcome::Flaky | Outcome::PreExisting);
+            attempt.has_failed = !matches!(
+                report.outcome(),
+                CheckOutcome::Pass | CheckOutcome::Flaky | CheckOutcome::PreExisting
+            );
         }
         Event::LandingBegan { .. } | Event::Requeued { .. } | Event::Landed { .. } => {
             attempt.kind = AttemptKind::Landing;

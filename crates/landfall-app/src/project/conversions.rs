@@ -3,10 +3,10 @@
 
 use landfall_api::{self as api, Problem};
 use landfall_engine::Live;
-use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
-use landfall_engine::model::pilot::Mode;
+use landfall_engine::model::gate::{CheckOutcome, CommandResult, GateReport};
+use landfall_engine::model::pilot::PilotMode;
 use landfall_engine::model::{
-    self, Concern, EndKind, State, Status, StepResult, Task, TaskId, TaskSpec, Wait,
+    self, ChangeConcern, EndKind, State, Status, StepResult, Task, TaskId, TaskSpec, WaitReason,
 };
 use landfall_engine::store::{Reader, TaskRow};
 
@@ -28,7 +28,7 @@ pub(crate) fn sprint_id(id: model::SprintId) -> api::SprintId {
     api::SprintId(id.0)
 }
 
-pub(crate) fn haul_id(id: model::haul::HaulId) -> api::HaulId {
+pub(crate) fn haul_id(id: model::haul::IssueBatchId) -> api::HaulId {
     api::HaulId(id.0)
 }
 
@@ -68,84 +68,86 @@ pub(crate) fn model_status(status: api::Status) -> Status {
     }
 }
 
-pub(crate) fn size(size: model::Size) -> api::Size {
+pub(crate) fn size(size: model::TaskSize) -> api::Size {
     match size {
-        model::Size::XS => api::Size::XS,
-        model::Size::S => api::Size::S,
-        model::Size::M => api::Size::M,
-        model::Size::L => api::Size::L,
-        model::Size::XL => api::Size::XL,
+        model::TaskSize::XS => api::Size::XS,
+        model::TaskSize::S => api::Size::S,
+        model::TaskSize::M => api::Size::M,
+        model::TaskSize::L => api::Size::L,
+        model::TaskSize::XL => api::Size::XL,
     }
 }
 
-pub(crate) fn model_size(size: api::Size) -> model::Size {
+pub(crate) fn model_size(size: api::Size) -> model::TaskSize {
     match size {
-        api::Size::XS => model::Size::XS,
-        api::Size::S => model::Size::S,
-        api::Size::M => model::Size::M,
-        api::Size::L => model::Size::L,
-        api::Size::XL => model::Size::XL,
+        api::Size::XS => model::TaskSize::XS,
+        api::Size::S => model::TaskSize::S,
+        api::Size::M => model::TaskSize::M,
+        api::Size::L => model::TaskSize::L,
+        api::Size::XL => model::TaskSize::XL,
     }
 }
 
-pub(crate) fn mode(mode: Mode) -> api::Mode {
+pub(crate) fn mode(mode: PilotMode) -> api::Mode {
     match mode {
-        Mode::Autopilot => api::Mode::Autopilot,
-        Mode::SemiAuto => api::Mode::SemiAuto,
+        PilotMode::Autopilot => api::Mode::Autopilot,
+        PilotMode::SemiAuto => api::Mode::SemiAuto,
     }
 }
 
-pub(crate) fn model_mode(mode: api::Mode) -> Mode {
+pub(crate) fn model_mode(mode: api::Mode) -> PilotMode {
     match mode {
-        api::Mode::Autopilot => Mode::Autopilot,
-        api::Mode::SemiAuto => Mode::SemiAuto,
+        api::Mode::Autopilot => PilotMode::Autopilot,
+        api::Mode::SemiAuto => PilotMode::SemiAuto,
     }
 }
 
-pub(crate) fn outcome(outcome: Outcome) -> api::Outcome {
+pub(crate) fn outcome(outcome: CheckOutcome) -> api::Outcome {
     match outcome {
-        Outcome::Pass => api::Outcome::Pass,
-        Outcome::Flaky => api::Outcome::Flaky,
-        Outcome::PreExisting => api::Outcome::PreExisting,
-        Outcome::Fail => api::Outcome::Fail,
-        Outcome::Timeout => api::Outcome::Timeout,
-        Outcome::Broken => api::Outcome::Broken,
+        CheckOutcome::Pass => api::Outcome::Pass,
+        CheckOutcome::Flaky => api::Outcome::Flaky,
+        CheckOutcome::PreExisting => api::Outcome::PreExisting,
+        CheckOutcome::Fail => api::Outcome::Fail,
+        CheckOutcome::Timeout => api::Outcome::Timeout,
+        CheckOutcome::Broken => api::Outcome::Broken,
     }
 }
 
-pub(crate) fn wait_for(wait: &Wait) -> api::WaitFor {
+pub(crate) fn wait_for(wait: &WaitReason) -> api::WaitFor {
     match wait {
-        Wait::Dependency(_) => api::WaitFor::Dependency,
-        Wait::Slot | Wait::Turn(_) => api::WaitFor::Slot,
-        Wait::Quota { .. } => api::WaitFor::Quota,
-        Wait::Login { .. } => api::WaitFor::Login,
-        Wait::Budget { .. } => api::WaitFor::Budget,
-        Wait::Question { .. } => api::WaitFor::Question,
-        Wait::Backoff { .. } => api::WaitFor::Backoff,
-        Wait::Disk { .. } => api::WaitFor::Disk,
-        Wait::Pause => api::WaitFor::Pause,
-        Wait::Conflict { .. } => api::WaitFor::Conflict,
-        Wait::Parts => api::WaitFor::SubIssues,
-        Wait::Blockers { .. } => api::WaitFor::Blockers,
-        Wait::GateBroken { .. } => api::WaitFor::GateBroken,
+        WaitReason::Dependency(_) => api::WaitFor::Dependency,
+        WaitReason::Slot | WaitReason::Turn(_) => api::WaitFor::Slot,
+        WaitReason::Quota { .. } => api::WaitFor::Quota,
+        WaitReason::Login { .. } => api::WaitFor::Login,
+        WaitReason::Budget { .. } => api::WaitFor::Budget,
+        WaitReason::Question { .. } => api::WaitFor::Question,
+        WaitReason::Backoff { .. } => api::WaitFor::Backoff,
+        WaitReason::Disk { .. } => api::WaitFor::Disk,
+        WaitReason::Pause => api::WaitFor::Pause,
+        WaitReason::Conflict { .. } => api::WaitFor::Conflict,
+        WaitReason::Parts => api::WaitFor::SubIssues,
+        WaitReason::Blockers { .. } => api::WaitFor::Blockers,
+        WaitReason::GateBroken { .. } => api::WaitFor::GateBroken,
     }
 }
 
-pub(crate) fn wait(wait: &Wait) -> api::Wait {
+pub(crate) fn wait(wait: &WaitReason) -> api::Wait {
     let (until, detail) = match wait {
-        Wait::Dependency(needs) => (None, list(needs)),
-        Wait::Slot | Wait::Pause | Wait::Parts => (None, String::new()),
-        Wait::Blockers { by } => (None, by.join(", ")),
-        Wait::Turn(turn) => (None, turn.to_string()),
-        Wait::Quota { until, guessed: false } => (Some(*until), String::new()),
-        Wait::Quota { until, guessed: true } => (Some(*until), landfall_engine::store::GUESS.to_owned()),
-        Wait::Login { account, detail, .. } => (None, format!("{account}: {detail}")),
-        Wait::Budget { what, until } => (*until, what.clone()),
-        Wait::Question { text } => (None, text.clone()),
-        Wait::Backoff { until, cause } => (Some(*until), cause.clone()),
-        Wait::Disk { detail } => (None, detail.clone()),
-        Wait::Conflict { files, until, .. } => (Some(*until), files.join(", ")),
-        Wait::GateBroken { command, detail } => (None, format!("{command}: {detail}")),
+        WaitReason::Dependency(needs) => (None, list(needs)),
+        WaitReason::Slot | WaitReason::Pause | WaitReason::Parts => (None, String::new()),
+        WaitReason::Blockers { by } => (None, by.join(", ")),
+        WaitReason::Turn(turn) => (None, turn.to_string()),
+        WaitReason::Quota { until, guessed: false } => (Some(*until), String::new()),
+        WaitReason::Quota { until, guessed: true } => {
+            (Some(*until), landfall_engine::store::GUESS.to_owned())
+        }
+        WaitReason::Login { account, detail, .. } => (None, format!("{account}: {detail}")),
+        WaitReason::Budget { what, until } => (*until, what.clone()),
+        WaitReason::Question { text } => (None, text.clone()),
+        WaitReason::Backoff { until, cause } => (Some(*until), cause.clone()),
+        WaitReason::Disk { detail } => (None, detail.clone()),
+        WaitReason::Conflict { files, until, .. } => (Some(*until), files.join(", ")),
+        WaitReason::GateBroken { command, detail } => (None, format!("{command}: {detail}")),
     };
     let until_ms = until.map(|until| until.0);
     api::Wait { wait: wait_for(wait), owner: wait.owner().word().to_owned(), until_ms, detail }
@@ -157,24 +159,24 @@ pub(crate) fn owner(wait: api::WaitFor) -> &'static str {
     let text = String::new;
     let until = model::Timestamp(0);
     match wait {
-        api::WaitFor::Dependency => Wait::Dependency(Vec::new()),
-        api::WaitFor::Slot => Wait::Slot,
-        api::WaitFor::Quota => Wait::Quota { until, guessed: false },
-        api::WaitFor::Login => Wait::Login { account: text(), detail: text(), asker: TaskId(0) },
-        api::WaitFor::Budget => Wait::Budget { what: text(), until: Some(until) },
-        api::WaitFor::Question => Wait::Question { text: text() },
-        api::WaitFor::Backoff => Wait::Backoff { until, cause: text() },
-        api::WaitFor::Disk => Wait::Disk { detail: text() },
-        api::WaitFor::Pause => Wait::Pause,
-        api::WaitFor::SubIssues => Wait::Parts,
-        api::WaitFor::Blockers => Wait::Blockers { by: Vec::new() },
-        api::WaitFor::Conflict => Wait::Conflict {
+        api::WaitFor::Dependency => WaitReason::Dependency(Vec::new()),
+        api::WaitFor::Slot => WaitReason::Slot,
+        api::WaitFor::Quota => WaitReason::Quota { until, guessed: false },
+        api::WaitFor::Login => WaitReason::Login { account: text(), detail: text(), asker: TaskId(0) },
+        api::WaitFor::Budget => WaitReason::Budget { what: text(), until: Some(until) },
+        api::WaitFor::Question => WaitReason::Question { text: text() },
+        api::WaitFor::Backoff => WaitReason::Backoff { until, cause: text() },
+        api::WaitFor::Disk => WaitReason::Disk { detail: text() },
+        api::WaitFor::Pause => WaitReason::Pause,
+        api::WaitFor::SubIssues => WaitReason::Parts,
+        api::WaitFor::Blockers => WaitReason::Blockers { by: Vec::new() },
+        api::WaitFor::Conflict => WaitReason::Conflict {
             base: model::Commit::new(&text()),
             files: Vec::new(),
             until,
-            overdue: model::conflict::Overdue::Defer,
+            overdue: model::conflict::ConflictTimeoutAction::Defer,
         },
-        api::WaitFor::GateBroken => Wait::GateBroken { command: text(), detail: text() },
+        api::WaitFor::GateBroken => WaitReason::GateBroken { command: text(), detail: text() },
     }
     .owner()
     .word()
@@ -188,7 +190,7 @@ pub(crate) struct Among {
     /// What of that has not landed.
     pub unmet: Vec<TaskId>,
     /// What keeps it from starting, if it could otherwise.
-    pub held: Option<Wait>,
+    pub held: Option<WaitReason>,
     /// The need that ended without landing, if it waits behind one.
     pub dead_end: Option<DeadEnd>,
 }
@@ -212,7 +214,7 @@ pub(crate) fn row_status(row: &TaskRow, starved: bool) -> Status {
 pub(crate) fn row_wait(row: &TaskRow, among: &Among) -> Option<api::Wait> {
     if row.status == Status::Ready {
         return match (among.unmet.is_empty(), &among.held) {
-            (false, _) => Some(wait(&Wait::Dependency(among.unmet.clone()))),
+            (false, _) => Some(wait(&WaitReason::Dependency(among.unmet.clone()))),
             (true, held) => held.as_ref().map(wait),
         };
     }
@@ -280,7 +282,7 @@ pub(crate) fn command(result: &CommandResult) -> api::CommandReport {
     }
 }
 
-pub(crate) fn concern(concern: &Concern) -> api::Concern {
+pub(crate) fn concern(concern: &ChangeConcern) -> api::Concern {
     api::Concern { code: concern.code.word().to_owned(), text: concern.to_string() }
 }
 
@@ -412,7 +414,7 @@ pub(crate) fn gave_up(task: &Task) -> bool {
 }
 
 /// Tokens a task used, read and written.
-pub(crate) fn tokens(usage: model::Usage) -> u64 {
+pub(crate) fn tokens(usage: model::AgentUsage) -> u64 {
     usage.tokens_in.saturating_add(usage.tokens_out)
 }
 
@@ -425,7 +427,7 @@ pub(crate) fn usd(micro: u64) -> Option<f64> {
 }
 
 /// What agents used, with who says what it cost.
-pub(crate) fn usage(usage: model::Usage) -> api::Usage {
+pub(crate) fn usage(usage: model::AgentUsage) -> api::Usage {
     let cost_from = match (usage.micro_usd, usage.micro_usd_priced) {
         (0, _) => None,
         (_, 0) => Some(api::CostFrom::Agent),
@@ -446,7 +448,7 @@ pub(crate) fn usage(usage: model::Usage) -> api::Usage {
 
 /// A budget as lines, one for each thing it bounds.
 pub(crate) fn budgets(
-    scope: api::Scope,
+    scope: api::BudgetScope,
     spent: model::Spending,
     budget: &model::Budget,
 ) -> Vec<api::BudgetLine> {
@@ -486,8 +488,8 @@ pub(crate) fn list(ids: &[TaskId]) -> String {
 }
 
 /// The limits a person set, if they set any.
-pub(crate) fn own_limits(limits: model::OwnLimits) -> Option<api::OwnLimits> {
-    let model::OwnLimits { iterations_max, task_ms, micro_usd } = limits;
+pub(crate) fn own_limits(limits: model::TaskLimitOverrides) -> Option<api::OwnLimits> {
+    let model::TaskLimitOverrides { iterations_max, task_ms, micro_usd } = limits;
     let own = api::OwnLimits { iterations: iterations_max, time_ms: task_ms, usd: micro_usd.and_then(usd) };
     (own != api::OwnLimits::default()).then_some(own)
 }
@@ -495,7 +497,7 @@ pub(crate) fn own_limits(limits: model::OwnLimits) -> Option<api::OwnLimits> {
 #[cfg(test)]
 mod tests {
     use landfall_api as api;
-    use landfall_engine::model::{self, Status, TaskSpec, Wait};
+    use landfall_engine::model::{self, Status, TaskSpec, WaitReason};
     use landfall_engine::store::TaskRow;
 
     use super::{Among, line, model_size, model_status, new_task, owner, row_wait, size, status, wait};
@@ -506,7 +508,7 @@ mod tests {
             assert_eq!(status(each).word(), each.word());
             assert_eq!(model_status(status(each)), each);
         }
-        for each in model::Size::ALL {
+        for each in model::TaskSize::ALL {
             assert_eq!(size(each).word(), each.to_string());
             assert_eq!(model_size(size(each)), each);
         }
@@ -516,24 +518,28 @@ mod tests {
     fn waits_keep_their_words_and_owners() {
         let until = model::Timestamp(7);
         let waits = [
-            Wait::Dependency(vec![model::TaskId(1), model::TaskId(2)]),
-            Wait::Slot,
-            Wait::Quota { until, guessed: false },
-            Wait::Login { account: "claude".to_owned(), detail: "401".to_owned(), asker: model::TaskId(1) },
-            Wait::Budget { what: "$2.00 of $1.00".to_owned(), until: Some(until) },
-            Wait::Question { text: "which?".to_owned() },
-            Wait::Backoff { until, cause: "a crash".to_owned() },
-            Wait::Disk { detail: "1 MB left".to_owned() },
-            Wait::Pause,
-            Wait::Conflict {
+            WaitReason::Dependency(vec![model::TaskId(1), model::TaskId(2)]),
+            WaitReason::Slot,
+            WaitReason::Quota { until, guessed: false },
+            WaitReason::Login {
+                account: "claude".to_owned(),
+                detail: "401".to_owned(),
+                asker: model::TaskId(1),
+            },
+            WaitReason::Budget { what: "$2.00 of $1.00".to_owned(), until: Some(until) },
+            WaitReason::Question { text: "which?".to_owned() },
+            WaitReason::Backoff { until, cause: "a crash".to_owned() },
+            WaitReason::Disk { detail: "1 MB left".to_owned() },
+            WaitReason::Pause,
+            WaitReason::Conflict {
                 base: model::Commit::new("b0"),
                 files: vec!["a.rs".to_owned()],
                 until,
-                overdue: model::conflict::Overdue::Retry,
+                overdue: model::conflict::ConflictTimeoutAction::Retry,
             },
-            Wait::GateBroken { command: "tests".to_owned(), detail: "not found".to_owned() },
-            Wait::Parts,
-            Wait::Blockers { by: vec!["#9".to_owned()] },
+            WaitReason::GateBroken { command: "tests".to_owned(), detail: "not found".to_owned() },
+            WaitReason::Parts,
+            WaitReason::Blockers { by: vec!["#9".to_owned()] },
         ];
         assert_eq!(waits.len(), api::WaitFor::ALL.len());
         for each in &waits {
@@ -545,7 +551,8 @@ mod tests {
         assert_eq!(wait(&waits[0]).detail, "T1, T2");
         assert_eq!(wait(&waits[2]).until_ms, Some(7));
         // A turn is a wait for a slot that says more.
-        let turn = Wait::Turn(model::Turn::Overlap { with: model::TaskId(1), path: "a.rs".to_owned() });
+        let turn =
+            WaitReason::Turn(model::TurnBlocker::Overlap { with: model::TaskId(1), path: "a.rs".to_owned() });
         let made = wait(&turn);
         assert_eq!((made.wait, made.detail.as_str()), (api::WaitFor::Slot, "T1 changes `a.rs`"));
         assert_eq!((made.wait.word(), made.owner.as_str()), (turn.word(), turn.owner().word()));
@@ -558,7 +565,7 @@ mod tests {
         let mut row = TaskRow::of(&task);
         let mut among = Among::default();
         assert_eq!(row_wait(&row, &among), None);
-        among.held = Some(Wait::Slot);
+        among.held = Some(WaitReason::Slot);
         assert_eq!(row_wait(&row, &among).map(|it| it.wait), Some(api::WaitFor::Slot));
         assert_eq!(line(row.clone(), &among).status, api::Status::Waiting);
         row.unmet = 1;

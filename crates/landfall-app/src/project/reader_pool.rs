@@ -151,7 +151,7 @@ mod tests {
 
     use super::{HELD, PooledReader, in_one_moment};
     use crate::project::read_caches::ReadCaches;
-    use landfall_engine::model::{EngineEvent, Entry, Fact, QueueEvent, Timestamp};
+    use landfall_engine::model::{EngineEvent, Fact, JournalEntry, QueueEvent, Timestamp};
     use landfall_engine::store::{Batch, Journal as _, Options, Sqlite, StoreError};
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         let caches: Arc<ReadCaches> = Arc::default();
         let write = || {
             let fact = Fact::Engine(EngineEvent::Queue(QueueEvent::Resumed));
-            let entries = vec![Entry { at: Timestamp(1), fact }];
+            let entries = vec![JournalEntry { at: Timestamp(1), fact }];
             journal.append(Batch { entries, tasks: Vec::new() }).expect("there is room");
         };
         let seen = || PooledReader::open(&caches, &path).expect("it opens").head().expect("readable").seq.0;

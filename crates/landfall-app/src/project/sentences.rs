@@ -1,17 +1,18 @@
 //! Facts as one line for people: for `log`, and the ones that matter for the news of a run.
 
 use landfall_engine::model::auto::AutoEvent;
-use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointWhy};
-use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
-use landfall_engine::model::haul::HaulEvent;
+use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointReason};
+use landfall_engine::model::gate::{CheckOutcome, CommandResult, GateReport};
+use landfall_engine::model::haul::IssueBatchEvent;
 use landfall_engine::model::issue::IssueEvent;
-use landfall_engine::model::pilot::{Mode, PilotEvent};
-use landfall_engine::model::queue::{BatchId, Closed, Member, QueueEvent};
+use landfall_engine::model::pilot::{PilotEvent, PilotMode};
+use landfall_engine::model::queue::{BatchId, BatchMember, Closed, QueueEvent};
 use landfall_engine::model::review::{self, Finding};
-use landfall_engine::model::sprint::{Goal, SprintEnd, SprintEvent};
+use landfall_engine::model::sprint::{SprintEnd, SprintEndCondition, SprintEvent};
 use landfall_engine::model::{
-    AccountState, EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd, Scope,
-    Spent, StepResult, Stop, Talk, Target, Task, TaskId, Usage, Verdict, Wait, Warning, own_limits_text, usd,
+    AccountState, AgentExit, AgentUsage, AttemptStart, BaseMover, BudgetScope, EdgeTarget, EndCode, EndKind,
+    Ending, EngineEvent, Event, RunEnd, SessionStart, Spent, StepResult, StopRequest, Task, TaskId, Verdict,
+    WaitReason, Warning, YieldReason, own_limits_text, usd,
 };
 use landfall_text::{format_count, format_duration, pluralize};
 
@@ -37,11 +38,11 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::WorkspaceMade { base, .. } => format!("its workspace is ready, at {}", base.short()),
         Event::IterationBegan { iteration, talk, .. } => match talk {
-            Talk::New => format!("iteration {iteration} began"),
-            Talk::Resumed { compact: false, .. } => {
+            SessionStart::New => format!("iteration {iteration} began"),
+            SessionStart::Resumed { compact: false, .. } => {
                 format!("iteration {iteration} began, with its earlier session")
             }
-            Talk::Resumed { compact: true, .. } => {
+            SessionStart::Resumed { compact: true, .. } => {
                 format!(
                     "iteration {iteration} began, with its earlier session, which is to sum itself up first"
                 )
@@ -158,9 +159,9 @@ pub(crate) fn engine(event: &EngineEvent) -> String {
         }
         EngineEvent::RunEnded { run, why } => format!("run {run} ended: {}", run_end(*why)),
         EngineEvent::BaseMoved { to, by, .. } => match by {
-            Mover::Landing(task) => format!("the base is at {} ({task} landed)", to.short()),
-            Mover::Person => format!("the base is at {} (a person moved it)", to.short()),
-            Mover::Rebuild => {
+            BaseMover::Landing(task) => format!("the base is at {} ({task} landed)", to.short()),
+            BaseMover::Person => format!("the base is at {} (a person moved it)", to.short()),
+            BaseMover::Rebuild => {
                 format!("the base is at {} (a person's commits and landed work, merged)", to.short())
             }
         },
@@ -188,7 +189,7 @@ pub(crate) fn engine(event: &EngineEvent) -> String {
         EngineEvent::Auto(AutoEvent::StopAsked { session }) => {
             format!("the loop of session `{session}` is to stop")
         }
-        EngineEvent::Haul(HaulEvent::Begun { haul, issues, .. }) => {
+        EngineEvent::Haul(IssueBatchEvent::Begun { haul, issues, .. }) => {
             let numbers: Vec<String> = issues.iter().map(|number| format!("#{number}")).collect();
             format!(
                 "{haul}: {} asked for together: {}",
@@ -212,7 +213,7 @@ pub(crate) fn opinion(findings: Option<&[Finding]>) -> String {
 }
 
 fn queue(event: &QueueEvent) -> String {
-    let tasks = |members: &[Member]| {
+    let tasks = |members: &[BatchMember]| {
         let ids: Vec<TaskId> = members.iter().map(|member| member.task).collect();
         conversions::list(&ids)
     };
@@ -267,8 +268,10 @@ fn first(many: usize, batch: &BatchId, one: &str, several: &str) -> String {
 
 fn pilot(event: &PilotEvent) -> String {
     match event {
-        PilotEvent::ModeSet { mode: Mode::Autopilot } => "on autopilot: every slot is filled".to_owned(),
-        PilotEvent::ModeSet { mode: Mode::SemiAuto } => "semi-automatic: a person picks each task".to_owned(),
+        PilotEvent::ModeSet { mode: PilotMode::Autopilot } => "on autopilot: every slot is filled".to_owned(),
+        PilotEvent::ModeSet { mode: PilotMode::SemiAuto } => {
+            "semi-automatic: a person picks each task".to_owned()
+        }
         PilotEvent::Assigned { task } => format!("{task} was picked"),
         PilotEvent::Settled => "what was picked is over; a person picks the next task".to_owned(),
         PilotEvent::Paused { reason, .. } => format!("paused{}", after_colon(reason)),
@@ -295,12 +298,12 @@ fn sprint(event: &SprintEvent) -> String {
 }
 
 /// What a sprint wants, in a few words.
-pub(crate) fn goal(goal: Goal) -> String {
+pub(crate) fn goal(goal: SprintEndCondition) -> String {
     match goal {
-        Goal::Count(many) => pluralize(u64::from(many), "task"),
-        Goal::Duration { ms } => format_duration(ms),
-        Goal::Until(at) => format!("until {}", clock::format_when(at.0)),
-        Goal::NoReady => "until nothing is ready".to_owned(),
+        SprintEndCondition::Count(many) => pluralize(u64::from(many), "task"),
+        SprintEndCondition::Duration { ms } => format_duration(ms),
+        SprintEndCondition::Until(at) => format!("until {}", clock::format_when(at.0)),
+        SprintEndCondition::NoReady => "until nothing is ready".to_owned(),
     }
 }
 
@@ -317,10 +320,10 @@ fn checkpoint(event: &CheckpointEvent) -> String {
     match event {
         CheckpointEvent::Made { name, commit, why } => {
             let why = match why {
-                CheckpointWhy::Landings => "several tasks landed since the last",
-                CheckpointWhy::Sprint => "a sprint begins",
-                CheckpointWhy::Person => "a person wanted it",
-                CheckpointWhy::Restore => "an earlier one is to be restored",
+                CheckpointReason::Landings => "several tasks landed since the last",
+                CheckpointReason::Sprint => "a sprint begins",
+                CheckpointReason::Person => "a person wanted it",
+                CheckpointReason::Restore => "an earlier one is to be restored",
             };
             format!("checkpoint `{name}` was made at {}: {why}", commit.short())
         }
@@ -385,18 +388,18 @@ pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Warning::LeftoversCommitted => None, // told when the work was brought in
         },
         Event::Waited { wait, .. } => match wait {
-            Wait::Question { text } => Some(format!("asks: {text}")),
-            Wait::Slot | Wait::Turn(_) | Wait::Dependency(_) => None,
-            Wait::Quota { .. }
-            | Wait::Login { .. }
-            | Wait::Budget { .. }
-            | Wait::Backoff { .. }
-            | Wait::Disk { .. }
-            | Wait::Pause
-            | Wait::Conflict { .. }
-            | Wait::Parts
-            | Wait::Blockers { .. }
-            | Wait::GateBroken { .. } => Some(format!("waits: {}", wait_words(wait))),
+            WaitReason::Question { text } => Some(format!("asks: {text}")),
+            WaitReason::Slot | WaitReason::Turn(_) | WaitReason::Dependency(_) => None,
+            WaitReason::Quota { .. }
+            | WaitReason::Login { .. }
+            | WaitReason::Budget { .. }
+            | WaitReason::Backoff { .. }
+            | WaitReason::Disk { .. }
+            | WaitReason::Pause
+            | WaitReason::Conflict { .. }
+            | WaitReason::Parts
+            | WaitReason::Blockers { .. }
+            | WaitReason::GateBroken { .. } => Some(format!("waits: {}", wait_words(wait))),
         },
         Event::Resumed { feedback: Some(feedback) } => match feedback.text.split_once("The answer: ") {
             Some((_, answer)) => Some(format!("answered: {answer}")),
@@ -414,7 +417,7 @@ pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Some(format!("landed as {}{spent}", commit.short()))
         }
         Event::Ended(ending) if ending.kind != EndKind::Done => Some(ended(ending)),
-        Event::Left { to: Target::Stop, .. } => Some(event_line(event)),
+        Event::Left { to: EdgeTarget::Stop, .. } => Some(event_line(event)),
         Event::StopAsked { .. } => Some(event_line(event)),
         Event::Retried { .. } => Some(event_line(event)),
         Event::Messaged { .. }
@@ -461,12 +464,12 @@ pub(crate) fn engine_news(event: &EngineEvent) -> Option<String> {
         EngineEvent::PublishHeld { reason, .. } => {
             Some(format!("landed work is not in your branch yet: {reason}"))
         }
-        EngineEvent::BaseMoved { by: Mover::Rebuild, .. } | EngineEvent::Account { .. } => {
+        EngineEvent::BaseMoved { by: BaseMover::Rebuild, .. } | EngineEvent::Account { .. } => {
             Some(engine(event))
         }
         EngineEvent::Queue(it) => match it {
             QueueEvent::Checked { report, .. }
-                if matches!(report.outcome(), Outcome::Fail | Outcome::Timeout) =>
+                if matches!(report.outcome(), CheckOutcome::Fail | CheckOutcome::Timeout) =>
             {
                 Some(queue(it))
             }
@@ -495,7 +498,7 @@ pub(crate) fn engine_news(event: &EngineEvent) -> Option<String> {
 }
 
 /// Tokens and money after a comma, if there are any.
-fn used(usage: Usage) -> String {
+fn used(usage: AgentUsage) -> String {
     let tokens_used = match conversions::tokens(usage) {
         0 => String::new(),
         some => format!(", {}{} tokens", at_least(usage), format_count(some)),
@@ -507,12 +510,12 @@ fn used(usage: Usage) -> String {
     format!("{tokens_used}{cost}{}", unpriced(usage))
 }
 
-fn at_least(usage: Usage) -> &'static str {
+fn at_least(usage: AgentUsage) -> &'static str {
     if usage.at_least { "at least " } else { "" }
 }
 
 /// That the money is not all, because some of it has no price; nothing where there is no money to speak of.
-fn unpriced(usage: Usage) -> String {
+fn unpriced(usage: AgentUsage) -> String {
     match (usage.micro_usd, usage.tokens_unpriced) {
         (0, _) | (_, 0) => String::new(),
         (_, some) => format!(" without {} tokens that have no price", format_count(some)),
@@ -581,26 +584,26 @@ pub(crate) fn last_lines(result: &CommandResult) -> Vec<String> {
 
 fn offence(result: &CommandResult) -> String {
     let how = match (result.outcome, result.exit) {
-        (Outcome::Timeout, _) => format!("no end after {}", format_duration(result.limit_ms)),
-        (Outcome::PreExisting, _) => "fails on the base as well".to_owned(),
-        (Outcome::Broken, Some(code)) if result.tests == Some(0) => format!("ran no test, exit {code}"),
-        (Outcome::Broken, Some(code)) => format!("could not run, exit {code}"),
+        (CheckOutcome::Timeout, _) => format!("no end after {}", format_duration(result.limit_ms)),
+        (CheckOutcome::PreExisting, _) => "fails on the base as well".to_owned(),
+        (CheckOutcome::Broken, Some(code)) if result.tests == Some(0) => format!("ran no test, exit {code}"),
+        (CheckOutcome::Broken, Some(code)) => format!("could not run, exit {code}"),
         (_, Some(code)) => format!("exit {code}"),
         (_, None) => "killed".to_owned(),
     };
     format!("{} ({how})", result.name)
 }
 
-fn opening_words(opening: Opening) -> &'static str {
+fn opening_words(opening: AttemptStart) -> &'static str {
     match opening {
-        Opening::Workspace => "in its workspace",
-        Opening::FreshWorkspace => "in a new workspace",
-        Opening::Check => "merging and verifying",
-        Opening::Land => "landing",
-        Opening::Queue => "waiting in the landing queue",
-        Opening::Report => "writing the report",
-        Opening::Exchange => "asking or telling its tracker",
-        Opening::Recover => "doing something about its failure",
+        AttemptStart::Workspace => "in its workspace",
+        AttemptStart::FreshWorkspace => "in a new workspace",
+        AttemptStart::Check => "merging and verifying",
+        AttemptStart::Land => "landing",
+        AttemptStart::Queue => "waiting in the landing queue",
+        AttemptStart::Report => "writing the report",
+        AttemptStart::Exchange => "asking or telling its tracker",
+        AttemptStart::Recover => "doing something about its failure",
     }
 }
 
@@ -632,18 +635,18 @@ pub(crate) fn verdict_words(verdict: &Verdict) -> String {
     }
 }
 
-fn exit_words(exit: &Exit) -> String {
+fn exit_words(exit: &AgentExit) -> String {
     match exit {
-        Exit::Code(code) => format!("exit {code}"),
-        Exit::Signal(signal) => format!("signal {signal}"),
-        Exit::Deadline => "ended at its limit".to_owned(),
-        Exit::Silent => "ended for silence".to_owned(),
-        Exit::Looping => "ended for repeating itself".to_owned(),
-        Exit::OverBudget { .. } => "ended at a budget".to_owned(),
-        Exit::ContextUsedUp => "ended for lack of context".to_owned(),
-        Exit::Asked => "ended because it was asked to".to_owned(),
-        Exit::NotStarted { .. } => "never ran".to_owned(),
-        Exit::Lost => "its end was not seen".to_owned(),
+        AgentExit::Code(code) => format!("exit {code}"),
+        AgentExit::Signal(signal) => format!("signal {signal}"),
+        AgentExit::Deadline => "ended at its limit".to_owned(),
+        AgentExit::Silent => "ended for silence".to_owned(),
+        AgentExit::Looping => "ended for repeating itself".to_owned(),
+        AgentExit::OverBudget { .. } => "ended at a budget".to_owned(),
+        AgentExit::ContextUsedUp => "ended for lack of context".to_owned(),
+        AgentExit::Asked => "ended because it was asked to".to_owned(),
+        AgentExit::NotStarted { .. } => "never ran".to_owned(),
+        AgentExit::Lost => "its end was not seen".to_owned(),
     }
 }
 
@@ -651,79 +654,79 @@ fn result_words(result: StepResult) -> String {
     format!("`{}`", result.word())
 }
 
-fn target(target: &Target) -> String {
+fn target(target: &EdgeTarget) -> String {
     match target {
-        Target::Step(step) => format!("on to `{step}`"),
-        Target::End => "done".to_owned(),
-        Target::Stop => "stopped there".to_owned(),
+        EdgeTarget::Step(step) => format!("on to `{step}`"),
+        EdgeTarget::End => "done".to_owned(),
+        EdgeTarget::Stop => "stopped there".to_owned(),
     }
 }
 
-pub(crate) fn parting(why: Parting) -> &'static str {
+pub(crate) fn parting(why: YieldReason) -> &'static str {
     match why {
-        Parting::Drained => "the run is stopping or paused",
-        Parting::Stopped => "a person stopped it",
-        Parting::Crashed => "the agent crashed",
-        Parting::Lost => "the agent vanished",
-        Parting::Stalled => "the agent was silent for too long",
-        Parting::NotStarted => "the agent could not be started",
-        Parting::Quota => "the account is used up",
-        Parting::Transient => "a passing trouble of the provider",
-        Parting::Asked => "it asked a person",
-        Parting::GateBroken => "a check cannot be trusted",
-        Parting::NothingChanged => "the agent says it is done, but nothing changed",
-        Parting::Machine => "something on this machine failed",
-        Parting::Shortage => "this machine was out of something",
-        Parting::Budget => "a budget is used up",
-        Parting::Overspent => "it used up the budget of an attempt",
-        Parting::Login => "the account wants a login",
-        Parting::Looping => "the agent repeated itself",
-        Parting::SessionGone => "the session to go on with was gone",
-        Parting::OutputMissing => "what the step must leave behind is not there",
-        Parting::Redirected => "a person changed its course",
-        Parting::Held => "a person holds it",
-        Parting::Recovered => "it failed, and something is done about that",
-        Parting::NotYet => "what it looked for has not happened yet",
+        YieldReason::Drained => "the run is stopping or paused",
+        YieldReason::Stopped => "a person stopped it",
+        YieldReason::Crashed => "the agent crashed",
+        YieldReason::Lost => "the agent vanished",
+        YieldReason::Stalled => "the agent was silent for too long",
+        YieldReason::NotStarted => "the agent could not be started",
+        YieldReason::Quota => "the account is used up",
+        YieldReason::Transient => "a passing trouble of the provider",
+        YieldReason::Asked => "it asked a person",
+        YieldReason::GateBroken => "a check cannot be trusted",
+        YieldReason::NothingChanged => "the agent says it is done, but nothing changed",
+        YieldReason::Machine => "something on this machine failed",
+        YieldReason::Shortage => "this machine was out of something",
+        YieldReason::Budget => "a budget is used up",
+        YieldReason::Overspent => "it used up the budget of an attempt",
+        YieldReason::Login => "the account wants a login",
+        YieldReason::Looping => "the agent repeated itself",
+        YieldReason::SessionGone => "the session to go on with was gone",
+        YieldReason::OutputMissing => "what the step must leave behind is not there",
+        YieldReason::Redirected => "a person changed its course",
+        YieldReason::Held => "a person holds it",
+        YieldReason::Recovered => "it failed, and something is done about that",
+        YieldReason::NotYet => "what it looked for has not happened yet",
     }
 }
 
-pub(crate) fn wait_words(wait: &Wait) -> String {
+pub(crate) fn wait_words(wait: &WaitReason) -> String {
     match wait {
-        Wait::Dependency(needs) => format!("for {} to land", conversions::list(needs)),
-        Wait::Slot => "for a slot".to_owned(),
-        Wait::Turn(turn) => format!("for its turn: {turn}"),
-        Wait::Quota { until, guessed: false } => {
+        WaitReason::Dependency(needs) => format!("for {} to land", conversions::list(needs)),
+        WaitReason::Slot => "for a slot".to_owned(),
+        WaitReason::Turn(turn) => format!("for its turn: {turn}"),
+        WaitReason::Quota { until, guessed: false } => {
             format!("for the agent's account until {}", clock::format_when(until.0))
         }
-        Wait::Quota { until, guessed: true } => {
+        WaitReason::Quota { until, guessed: true } => {
             format!(
                 "for the agent's account, which named no reset; tried again {} (a guess)",
                 clock::format_when(until.0)
             )
         }
-        Wait::Login { account, detail, .. } => {
+        WaitReason::Login { account, detail, .. } => {
             format!("for a login to the account `{account}`{}", after_colon(detail))
         }
-        Wait::Budget { what, until: Some(until) } => {
+        WaitReason::Budget { what, until: Some(until) } => {
             format!("for the next day's budget at {} ({what})", clock::format_when(until.0))
         }
-        Wait::Budget { what, until: None } => format!("for another budget ({what})"),
-        Wait::Question { text } => format!("for an answer to: {}", one_line(text)),
-        Wait::Backoff { until, cause } => {
+        WaitReason::Budget { what, until: None } => format!("for another budget ({what})"),
+        WaitReason::Question { text } => format!("for an answer to: {}", one_line(text)),
+        WaitReason::Backoff { until, cause } => {
             format!("until {} after {}", clock::format_when(until.0), one_line(cause))
         }
-        Wait::Disk { detail } => format!("for room on the disk: {detail}"),
-        Wait::Parts => "for the issues it is made of".to_owned(),
-        Wait::Blockers { by } => format!("for {} to be done first", by.join(", ")),
-        Wait::Pause => "for a person to take it up again".to_owned(),
-        Wait::Conflict { base, files, until, overdue } => format!(
+        WaitReason::Disk { detail } => format!("for room on the disk: {detail}"),
+        WaitReason::Parts => "for the issues it is made of".to_owned(),
+        WaitReason::Blockers { by } => format!("for {} to be done first", by.join(", ")),
+        WaitReason::Pause => "for a person to take it up again".to_owned(),
+        WaitReason::Conflict { base, files, until, overdue } => format!(
             "for a person to resolve its conflict with {} in {}; after {} {}",
             base.short(),
             one_line(&files.join(", ")),
             clock::format_when(until.0),
             overdue.sentence()
         ),
-        Wait::GateBroken { command, detail } => {
+        WaitReason::GateBroken { command, detail } => {
             format!("because the check `{command}` cannot be trusted: {detail}")
         }
     }
@@ -732,21 +735,21 @@ pub(crate) fn wait_words(wait: &Wait) -> String {
 /// Which budget is used up, and how much of how much: `the budget of today is used up ($40.01 of $40.00)`.
 pub(crate) fn budget_used_up(spent: &Spent) -> String {
     let whose = match spent.scope {
-        Scope::Attempt => "of the attempt",
-        Scope::Task => "of the task",
-        Scope::Run => "of this run",
-        Scope::Day => "of today",
+        BudgetScope::Attempt => "of the attempt",
+        BudgetScope::Task => "of the task",
+        BudgetScope::Run => "of this run",
+        BudgetScope::Day => "of today",
     };
     format!("the budget {whose} is used up ({})", spent.what)
 }
 
-fn stop_words(stop: &Stop) -> String {
+fn stop_words(stop: &StopRequest) -> String {
     match stop {
-        Stop::Pause => "a person wants it paused".to_owned(),
-        Stop::Interrupt => "the engine is stopping".to_owned(),
-        Stop::Cancel { reason } => format!("a person wants it no more{}", after_colon(reason)),
-        Stop::Redirect => "a person wants its agent to hear something at once".to_owned(),
-        Stop::Block { reason } => format!("a person says it cannot go on{}", after_colon(reason)),
+        StopRequest::Pause => "a person wants it paused".to_owned(),
+        StopRequest::Interrupt => "the engine is stopping".to_owned(),
+        StopRequest::Cancel { reason } => format!("a person wants it no more{}", after_colon(reason)),
+        StopRequest::Redirect => "a person wants its agent to hear something at once".to_owned(),
+        StopRequest::Block { reason } => format!("a person says it cannot go on{}", after_colon(reason)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Plans, judges, objectives and stages in words.
 
-use landfall_engine::model::convergence::{Progress, share};
-use landfall_engine::model::proof::{Author, Run};
+use landfall_engine::model::convergence::{StageProgress, share};
+use landfall_engine::model::proof::{ProofAuthor, ProofRun};
 use landfall_engine::model::staged::StagedEvent;
 use landfall_engine::papers::judged_line;
 use landfall_text::pluralize;
@@ -40,10 +40,10 @@ pub(crate) fn line(event: &StagedEvent) -> String {
         StagedEvent::Converged { previous, current, progress, .. } => {
             let from = previous.map_or_else(|| "nothing".to_owned(), share);
             let what = match progress {
-                Progress::Satisfied => "the objective is met",
-                Progress::Closer => "another stage follows",
-                Progress::NoCloser => "the stage is rolled back",
-                Progress::Stuck => "the stage is to be mended",
+                StageProgress::Satisfied => "the objective is met",
+                StageProgress::Closer => "another stage follows",
+                StageProgress::NoCloser => "the stage is rolled back",
+                StageProgress::Stuck => "the stage is to be mended",
             };
             format!("convergence went from {from} to {}: {what}", share(*current))
         }
@@ -70,8 +70,8 @@ pub(crate) fn line(event: &StagedEvent) -> String {
         StagedEvent::Promised { by, promises } => {
             let checks = pluralize(promises.len() as u64, "check");
             match by {
-                Author::Planner => format!("its plan names {checks} that must turn from red to green"),
-                Author::Judge => format!("the judge names {checks} that must turn from red to green"),
+                ProofAuthor::Planner => format!("its plan names {checks} that must turn from red to green"),
+                ProofAuthor::Judge => format!("the judge names {checks} that must turn from red to green"),
             }
         }
         StagedEvent::Measured { extent, .. } => {
@@ -80,7 +80,7 @@ pub(crate) fn line(event: &StagedEvent) -> String {
             format!("its change is {files} and {lines} in {}", pluralize(u64::from(extent.dirs), "folder"))
         }
         StagedEvent::Proved { runs, .. } => {
-            let run = |run: &Run| match run.before {
+            let run = |run: &ProofRun| match run.before {
                 Some(before) => format!("{} {} → {}", run.of, before.word(), run.now.word()),
                 None => format!("{} {}", run.of, run.now.word()),
             };

@@ -1,7 +1,7 @@
 //! Who picks tasks, and pauses: `pause`, `resume`, `auto`, `next`.
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::pilot::{Mode, Phase, Pilot};
+use landfall_engine::model::pilot::{Phase, Pilot, PilotMode};
 use landfall_engine::model::{Spent, TaskId};
 use landfall_engine::store::{Reader, RunRow};
 use landfall_engine::{Ask, Reply};
@@ -42,7 +42,7 @@ pub(crate) fn next_brief(reader: &Reader) -> Result<Option<api::TaskBrief>, Prob
 
 fn at_rest(look: &Query<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::Pilot {
     let settings = landfall_engine::engine::load_settings(&look.place.root).ok(); // broken ones complain elsewhere
-    let mode = settings.as_ref().map_or(Mode::Autopilot, |settings| settings.run.mode);
+    let mode = settings.as_ref().map_or(PilotMode::Autopilot, |settings| settings.run.mode);
     let slots = settings.as_ref().map_or(0, |settings| settings.run.slots);
     let text = format!(
         "no run is under way; `landfall run` starts one ({}), with {} ready.",
@@ -99,7 +99,7 @@ fn sentence(
 ) -> String {
     let id = run.id;
     let tasks = pluralize(ready, "task");
-    if let (None, Mode::Autopilot, Some(spent)) = (pilot.pause(), pilot.mode(), spent) {
+    if let (None, PilotMode::Autopilot, Some(spent)) = (pilot.pause(), pilot.mode(), spent) {
         return format!("{id} starts no agent: {}. {tasks} ready.", sentences::budget_used_up(spent));
     }
     match (pilot.pause(), pilot.mode(), pilot.assigned()) {
@@ -108,13 +108,13 @@ fn sentence(
             clock::format_when(pause.since.0),
             pause.reason
         ),
-        (None, Mode::Autopilot, _) => {
+        (None, PilotMode::Autopilot, _) => {
             format!("{id} is on autopilot: {tasks} ready, {}.", pluralize(u64::from(run.slots), "slot"))
         }
-        (None, Mode::SemiAuto, Some(task)) => {
+        (None, PilotMode::SemiAuto, Some(task)) => {
             format!("{id} is semi-automatic and works on {task}; you pick the next one when it is over.")
         }
-        (None, Mode::SemiAuto, None) => format!("{id} is semi-automatic: {}", pick(next)),
+        (None, PilotMode::SemiAuto, None) => format!("{id} is semi-automatic: {}", pick(next)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use landfall_api::{self as api, Action, ColumnName, Problem, Request};
 use landfall_engine::model::liveness::Class;
-use landfall_engine::model::{Doing, State, Status, Task, TaskId, Timestamp, Wait, Warning};
+use landfall_engine::model::{Doing, State, Status, Task, TaskId, Timestamp, WaitReason, Warning};
 use landfall_engine::settings::Verify;
 use landfall_engine::store::{Counts, Reader, TaskRow};
 use landfall_engine::{Live, RunningCheck};
@@ -430,7 +430,11 @@ fn troubles(look: &Query<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> 
             actions: vec![Action::new("Resume the queue", &resume)],
             ..trouble(
                 format!("queue-held-{}", hold.since_ms),
-                if hold.why == api::HoldWhy::Person { api::Severity::Warning } else { api::Severity::Error },
+                if hold.why == api::HoldReason::Person {
+                    api::Severity::Warning
+                } else {
+                    api::Severity::Error
+                },
                 api::TroubleKind::QueueHeld,
                 format!("the landing queue is held: {}", hold.reason),
             )
@@ -443,7 +447,11 @@ fn troubles(look: &Query<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> 
             actions: vec![Action::new("Resume", &Request::Resume(api::Nothing {}))],
             ..trouble(
                 format!("paused-{}", pause.since_ms),
-                if pause.why == api::PauseWhy::Person { api::Severity::Info } else { api::Severity::Error },
+                if pause.why == api::PauseReason::Person {
+                    api::Severity::Info
+                } else {
+                    api::Severity::Error
+                },
                 api::TroubleKind::Paused,
                 format!("the run starts nothing new: {}", pause.reason),
             )
@@ -555,7 +563,7 @@ fn of_agent(id: TaskId, live: &Live) -> Option<api::Trouble> {
 
 fn of_task(id: TaskId, task: &Task) -> Vec<api::Trouble> {
     let mut found = Vec::new();
-    if let State::Waiting { wait: Wait::GateBroken { command, detail }, since, .. } = &task.state {
+    if let State::Waiting { wait: WaitReason::GateBroken { command, detail }, since, .. } = &task.state {
         let retry =
             Request::Retry(api::Retry { tasks: vec![conversions::task_id(id)], fresh: false, note: None });
         found.push(api::Trouble {

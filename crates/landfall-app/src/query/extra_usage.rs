@@ -2,7 +2,7 @@
 
 use landfall_api::{self as api, Ask as _, Problem};
 use landfall_engine::Ask;
-use landfall_engine::model::Usage;
+use landfall_engine::model::AgentUsage;
 
 use crate::project::command_handler::CommandHandler;
 use crate::project::place::Place;
@@ -12,10 +12,10 @@ use crate::service::ProjectService;
 pub(crate) fn note(
     place: &Place,
     (about, profile): (&str, &str),
-    usage: Usage,
+    usage: AgentUsage,
     took_ms: u64,
 ) -> Result<(), Problem> {
-    let Usage {
+    let AgentUsage {
         tokens_in,
         tokens_cached,
         tokens_out,
@@ -44,7 +44,7 @@ pub(crate) fn note(
 impl CommandHandler<'_> {
     pub fn consulted(&self, asked: api::Consulted) -> Result<api::Nothing, Problem> {
         let api::Consulted { about, profile, took_ms, .. } = asked;
-        let usage = Usage {
+        let usage = AgentUsage {
             tokens_in: asked.tokens_in,
             tokens_cached: asked.tokens_cached,
             tokens_out: asked.tokens_out,

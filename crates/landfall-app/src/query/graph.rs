@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use landfall_api::{self as api, EdgeKind, Problem};
-use landfall_engine::model::{Size, Status, TaskId};
+use landfall_engine::model::{Status, TaskId, TaskSize};
 use landfall_engine::store::{Reader, TaskRow};
 
 use crate::project::query_context::Query;
@@ -170,13 +170,13 @@ impl Web {
 }
 
 /// How much work a size stands for; one that nobody sized is taken for the middle.
-fn weight(size: Option<Size>) -> u64 {
+fn weight(size: Option<TaskSize>) -> u64 {
     match size {
-        Some(Size::XS) => 1,
-        Some(Size::S) => 2,
-        Some(Size::M) | None => 4,
-        Some(Size::L) => 8,
-        Some(Size::XL) => 16,
+        Some(TaskSize::XS) => 1,
+        Some(TaskSize::S) => 2,
+        Some(TaskSize::M) | None => 4,
+        Some(TaskSize::L) => 8,
+        Some(TaskSize::XL) => 16,
     }
 }
 

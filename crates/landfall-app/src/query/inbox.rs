@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use landfall_api::{self as api, Action, InboxKind, Problem, Request, ReviewSaid};
 use landfall_engine::model::issue::LeftBox;
-use landfall_engine::model::{State, Status, Task, Wait, review};
+use landfall_engine::model::{State, Status, Task, WaitReason, review};
 use landfall_engine::store::{Reader, TaskRow};
 
 use crate::project::query_context::Query;
@@ -255,18 +255,18 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
     };
     match &task.state {
         State::Waiting { wait, .. } => match wait {
-            Wait::Question { text } => {
+            WaitReason::Question { text } => {
                 item.text.clone_from(text);
                 item.choices = choices(text);
                 item.actions.push(answer("Answer", "").fill("/text", "Your answer", true));
                 item.actions.push(cancel());
             }
-            Wait::Login { account, detail, asker } => {
+            WaitReason::Login { account, detail, asker } => {
                 item.text = format!("the account `{account}` wants a login: {detail}");
                 let done = api::Answer { task: conversions::task_id(*asker), text: "done".to_owned() };
                 item.actions.push(Action::new("I have logged in", &Request::Answer(done)));
             }
-            Wait::Conflict { base, files, until, overdue } => {
+            WaitReason::Conflict { base, files, until, overdue } => {
                 item.text = format!("it conflicts with {} in {}", base.short(), files.join(", "));
                 item.files.clone_from(files);
                 item.commit = Some(base.as_str().to_owned());
@@ -279,26 +279,26 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
                     cancel(),
                 ];
             }
-            Wait::GateBroken { command, detail } => {
+            WaitReason::GateBroken { command, detail } => {
                 item.text = format!("the check `{command}` cannot be trusted: {detail}");
                 item.actions = vec![retry("The check is mended: go on", false), cancel()];
             }
-            Wait::Disk { detail } => {
+            WaitReason::Disk { detail } => {
                 item.text = format!("there is too little room on the disk: {detail}");
                 item.actions = vec![retry("There is room: go on", false)];
             }
-            Wait::Pause => {
+            WaitReason::Pause => {
                 item.text = "it is paused by a person".to_owned();
                 item.actions = vec![retry("Go on", false), cancel()];
             }
-            Wait::Dependency(_)
-            | Wait::Slot
-            | Wait::Turn(_)
-            | Wait::Quota { .. }
-            | Wait::Budget { .. }
-            | Wait::Parts
-            | Wait::Blockers { .. }
-            | Wait::Backoff { .. } => {}
+            WaitReason::Dependency(_)
+            | WaitReason::Slot
+            | WaitReason::Turn(_)
+            | WaitReason::Quota { .. }
+            | WaitReason::Budget { .. }
+            | WaitReason::Parts
+            | WaitReason::Blockers { .. }
+            | WaitReason::Backoff { .. } => {}
         },
         State::Review { .. } => {
             item.text = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
@@ -396,7 +396,7 @@ fn of_project(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
     if let Some(hold) = status.queue.as_ref().and_then(|queue| queue.hold.as_ref()) {
         let resume = |keep_landed| Request::QueueResume(api::QueueResume { keep_landed });
         let mut actions = vec![Action::new("Resume the queue", &resume(false))];
-        if hold.why == api::HoldWhy::Rewritten {
+        if hold.why == api::HoldReason::Rewritten {
             actions = vec![
                 Action::new("Take the branch as it is", &resume(false)).confirm(),
                 Action::new("Bring it together with what landed", &resume(true)),

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{blockers_of, branch_of};
-use landfall_engine::model::Size;
+use landfall_engine::model::TaskSize;
 use landfall_engine::model::acceptance::{Criteria, VerifyKind, find_box, tick as tick_lines, untick};
 use landfall_engine::model::haul::Live;
-use landfall_engine::model::issue::Phase;
+use landfall_engine::model::issue::IssuePhase;
 use landfall_engine::settings::Settings;
 use landfall_engine::tracker::nudges::{self, NotHeard};
 use landfall_engine::tracker::{self, Around, Standing};
@@ -558,11 +558,12 @@ fn labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
 fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
     let labels = labels(texts)?;
     let no_size =
-        |label: &&Label| label.within(SIZE_FAMILY).is_some_and(|size| size.parse::<Size>().is_err());
+        |label: &&Label| label.within(SIZE_FAMILY).is_some_and(|size| size.parse::<TaskSize>().is_err());
     match labels.iter().find(no_size) {
         None => Ok(labels),
         Some(label) => {
-            let known: Vec<String> = Size::ALL.iter().map(|size| format!("{SIZE_FAMILY}{size}")).collect();
+            let known: Vec<String> =
+                TaskSize::ALL.iter().map(|size| format!("{SIZE_FAMILY}{size}")).collect();
             Err(Problem::new(ProblemCode::BadInput, format!("`{label}` is no size"))
                 .hint(format!("known: {}", known.join(", "))))
         }
@@ -616,6 +617,6 @@ pub(crate) fn tracker_problem(error: &TrackerError) -> Problem {
 
 /// Whether an issue is open, and its phase by its labels.
 pub(crate) fn live(issue: &Issue) -> Live {
-    let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
+    let phases = issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.within(PHASE_FAMILY)?));
     Live { open: issue.state.is_open(), phase: phases.max() }
 }

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_api::{JudgeAgreement, Problem};
-use landfall_engine::model::score::{Checkpoint, Scores, Shortfall, WEIGHTS};
-use landfall_engine::model::staged::{Judged, StagedEvent};
+use landfall_engine::model::score::{GatePoint, Scores, Shortfall, WEIGHTS};
+use landfall_engine::model::staged::{JudgeResult, StagedEvent};
 use landfall_engine::model::{Event, Fact, StepResult, TaskId};
 use landfall_engine::store::{Reader, Seq};
 
@@ -51,9 +51,7 @@ fn count<'a>(events: impl Iterator<Item = &'a Event>, all: &mut BTreeMap<String,
     for event in events {
         match event {
             Event::Bound { driving, .. } => profile.clone_from(&driving.profile),
-            Event::Staged(StagedEvent::Judged { judged, .. })
-                if judged.checkpoint == Checkpoint::PostExec =>
-            {
+            Event::Staged(StagedEvent::Judged { judged, .. }) if judged.checkpoint == GatePoint::PostExec => {
                 accepted = None;
                 if judged.result == StepResult::Accept {
                     judge(&profile, &|it| it.accepted += 1);
@@ -85,9 +83,9 @@ fn count<'a>(events: impl Iterator<Item = &'a Event>, all: &mut BTreeMap<String,
 }
 
 /// Whether the judge had let it pass, and the engine's own checks did not.
-fn only_verification_held_it_back(judged: &Judged) -> bool {
+fn only_verification_held_it_back(judged: &JudgeResult) -> bool {
     let passes = |scores: Scores| {
-        scores.blocked_by().is_none() && scores.composite(WEIGHTS) >= Checkpoint::PostExec.threshold() * 1000
+        scores.blocked_by().is_none() && scores.composite(WEIGHTS) >= GatePoint::PostExec.threshold() * 1000
     };
     judged.reasons == [Shortfall::Verification.to_string()] && judged.scores.is_some_and(passes)
 }
@@ -101,8 +99,8 @@ mod tests {
     fn judged(result: StepResult, reasons: &[String]) -> Event {
         Event::Staged(StagedEvent::Judged {
             attempt: Attempt(1),
-            judged: Judged {
-                checkpoint: Checkpoint::PostExec,
+            judged: JudgeResult {
+                checkpoint: GatePoint::PostExec,
                 stage: None,
                 head: None,
                 scores: Scores::new([900; 6]),

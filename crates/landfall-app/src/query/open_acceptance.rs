@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use landfall_api::Problem;
 use landfall_engine::engine::load_settings;
 use landfall_engine::model::issue::{
-    LandedIssue, LeftBox, Phase, Source, is_left, is_partial, left_boxes, left_words,
+    IssuePhase, LandedIssue, LeftBox, Source, is_left, is_partial, left_boxes, left_words,
 };
 use landfall_engine::model::{Status, Task};
 use landfall_engine::store::{Reader, TaskRow};
@@ -171,7 +171,7 @@ fn of_forge(
 
 /// The issues of a forge that are at their verification, by one request.
 fn listed(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> Answer<AllShown> {
-    let labels = BTreeSet::from([Label::new(&format!("{PHASE_FAMILY}{}", Phase::Verify.word()))?]);
+    let labels = BTreeSet::from([Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?]);
     let found = tracker.issues(&IssueFilter { only_open: false, labels, most: LISTED_MAX })?;
     let whole = found.len() < LISTED_MAX;
     let wanted = found.into_iter().filter(|issue| numbers.contains(&issue.number.get()));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::model::flake::Flakes;
-use landfall_engine::model::gate::Outcome;
-use landfall_engine::model::queue::{Batch, BatchDoing, Closed, Hold, HoldWhy, Queue};
+use landfall_engine::model::gate::CheckOutcome;
+use landfall_engine::model::queue::{Batch, BatchDoing, Closed, Hold, HoldReason, Queue};
 use landfall_engine::model::{BatchId, Doing, News, State, Task, TaskId};
 use landfall_engine::store::Reader;
 use landfall_engine::{Ask, Rewritten};
@@ -221,16 +221,16 @@ fn culprit(batch: &Batch) -> Option<TaskId> {
 
 /// The looks at a batch, as a person follows them: `5 ✗ → 2 ✓ → 3 ✓ → 4 ✗`.
 fn drawn(batch: &Batch) -> String {
-    let look = |(count, outcome): &(usize, Outcome)| {
+    let look = |(count, outcome): &(usize, CheckOutcome)| {
         let doubted = batch.is_doubted() && Some(*count) == batch.red;
         let mark = match outcome {
-            Outcome::Pass | Outcome::Flaky if doubted => "? (fewer tests than on the base)",
-            Outcome::Pass => "✓",
-            Outcome::Flaky => "✓ (flaky)",
-            Outcome::Fail => "✗",
-            Outcome::Timeout => "✗ (timeout)",
-            Outcome::PreExisting => "? (red on the base as well)",
-            Outcome::Broken => "? (check broken)",
+            CheckOutcome::Pass | CheckOutcome::Flaky if doubted => "? (fewer tests than on the base)",
+            CheckOutcome::Pass => "✓",
+            CheckOutcome::Flaky => "✓ (flaky)",
+            CheckOutcome::Fail => "✗",
+            CheckOutcome::Timeout => "✗ (timeout)",
+            CheckOutcome::PreExisting => "? (red on the base as well)",
+            CheckOutcome::Broken => "? (check broken)",
         };
         format!("{count} {mark}")
     };
@@ -240,21 +240,21 @@ fn drawn(batch: &Batch) -> String {
 /// A hold, with what lets the queue move again.
 pub(crate) fn hold(hold: &Hold) -> api::HoldLine {
     let hint = match hold.why {
-        HoldWhy::Gate => {
+        HoldReason::Gate => {
             "mend the check; Landfall tries it again by itself, and at once with `landfall queue resume`"
         }
-        HoldWhy::Runaway => {
+        HoldReason::Runaway => {
             "look at what the checks say (`landfall queue`, `landfall log`), then `landfall queue resume`"
         }
-        HoldWhy::Machine => {
+        HoldReason::Machine => {
             "`landfall doctor` checks git and the disk; Landfall tries again by itself, and at once with `landfall queue resume`"
         }
-        HoldWhy::Person => "`landfall queue resume` lets it move again",
-        HoldWhy::Rewritten => {
+        HoldReason::Person => "`landfall queue resume` lets it move again",
+        HoldReason::Rewritten => {
             "`landfall queue resume` takes your branch as it is now and verifies waiting work on it; \
              `landfall queue resume --keep-landed` brings it together with what landed"
         }
-        HoldWhy::Deleted => {
+        HoldReason::Deleted => {
             "make the branch again; Landfall continues by itself, or at once with `landfall queue resume`"
         }
     };
@@ -338,21 +338,21 @@ impl CommandHandler<'_> {
 
 #[cfg(test)]
 mod tests {
-    use landfall_engine::model::gate::{GateReport, Outcome};
-    use landfall_engine::model::queue::{Member, Prefix, Queue, QueueEvent};
+    use landfall_engine::model::gate::{CheckOutcome, GateReport};
+    use landfall_engine::model::queue::{BatchMember, BatchPrefix, Queue, QueueEvent};
     use landfall_engine::model::{Attempt, BatchId, Commit, TaskId, Timestamp, Tree};
 
     use super::{on_its_way, standing};
 
     /// A batch of five, of which these were verified, as the line of it and where `T4` stands.
     fn check(looks: &[(usize, bool)], now: Option<usize>, expect: expect_test::Expect) {
-        let member = |number: u32| Member {
+        let member = |number: u32| BatchMember {
             task: TaskId(number),
             attempt: Attempt(1),
             head: Commit::new(&format!("{number:040}")),
         };
-        let members: Vec<Member> = (1..=5).map(member).collect();
-        let prefix = |number: u32| Prefix {
+        let members: Vec<BatchMember> = (1..=5).map(member).collect();
+        let prefix = |number: u32| BatchPrefix {
             commit: Commit::new(&format!("c{number:039}")),
             tree: Tree::new(&format!("d{number:039}")),
         };
@@ -370,7 +370,7 @@ mod tests {
         ];
         for (count, green) in looks {
             events.push(QueueEvent::CheckBegan { batch, count: *count });
-            let report = report(if *green { Outcome::Pass } else { Outcome::Fail });
+            let report = report(if *green { CheckOutcome::Pass } else { CheckOutcome::Fail });
             events.push(QueueEvent::Checked { batch, count: *count, report });
         }
         events.extend(now.map(|count| QueueEvent::CheckBegan { batch, count }));
@@ -383,7 +383,7 @@ mod tests {
         expect.assert_eq(&format!("{}{culprit}\nT4: {at}", line.drawing));
     }
 
-    fn report(outcome: Outcome) -> GateReport {
+    fn report(outcome: CheckOutcome) -> GateReport {
         use landfall_engine::model::Digest;
         use landfall_engine::model::gate::CommandResult;
         GateReport {
@@ -398,7 +398,7 @@ mod tests {
                 command: "make test".to_owned(),
                 required: true,
                 outcome,
-                exit: Some(i32::from(outcome != Outcome::Pass)),
+                exit: Some(i32::from(outcome != CheckOutcome::Pass)),
                 took_ms: 10,
                 limit_ms: 1_000,
                 tests: None,

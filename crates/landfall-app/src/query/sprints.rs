@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp as Moment;
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::sprint::{Fate, Goal, Sprint, SprintEvent, SprintPhase, SprintPlan, TaskStat};
+use landfall_engine::model::sprint::{
+    Fate, Sprint, SprintEndCondition, SprintEvent, SprintPhase, SprintSpec, TaskStat,
+};
 use landfall_engine::model::{
     EngineEvent, Event, Fact, Filter, SignOff, SprintId, State, Status, Tag, Task, TaskId, TaskSpec,
     Timestamp,
@@ -27,23 +29,23 @@ const ROWS_MAX: u32 = 100_000;
 const PACE_TASKS: usize = 20; // landed tasks that tell how long one takes
 
 /// A plan as the model has it.
-pub(crate) fn model_plan(plan: &api::SprintPlan) -> Result<SprintPlan, Problem> {
+pub(crate) fn model_plan(plan: &api::SprintPlan) -> Result<SprintSpec, Problem> {
     let goal = match plan.goal {
         api::SprintGoal::Count { count: 0 } => {
             return Err(Problem::new(ProblemCode::BadInput, "a sprint of no tasks has nothing to do")
                 .hint("`--count 10` ends it when ten tasks are verified"));
         }
-        api::SprintGoal::Count { count } => Goal::Count(count),
-        api::SprintGoal::Duration { duration_ms } => Goal::Duration { ms: duration_ms },
-        api::SprintGoal::UntilTime { until_ms } => Goal::Until(Timestamp(until_ms)),
-        api::SprintGoal::NoReady => Goal::NoReady,
+        api::SprintGoal::Count { count } => SprintEndCondition::Count(count),
+        api::SprintGoal::Duration { duration_ms } => SprintEndCondition::Duration { ms: duration_ms },
+        api::SprintGoal::UntilTime { until_ms } => SprintEndCondition::Until(Timestamp(until_ms)),
+        api::SprintGoal::NoReady => SprintEndCondition::NoReady,
     };
     let tags = |tags: &[String]| -> Result<BTreeSet<Tag>, Problem> {
         let parsed = tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>();
         parsed.map_err(|error| problems::bad_words(&error))
     };
     let ids = |ids: &[api::TaskId]| ids.iter().copied().map(conversions::model_task).collect();
-    Ok(SprintPlan {
+    Ok(SprintSpec {
         goal,
         only: ids(&plan.only),
         parents: ids(&plan.parents),
@@ -56,7 +58,7 @@ pub(crate) fn model_plan(plan: &api::SprintPlan) -> Result<SprintPlan, Problem> 
 }
 
 /// Whether the tasks it names are there.
-pub(crate) fn check_tasks(reader: Option<&Reader>, plan: &SprintPlan) -> Result<(), Problem> {
+pub(crate) fn check_tasks(reader: Option<&Reader>, plan: &SprintSpec) -> Result<(), Problem> {
     for id in plan.only.iter().chain(&plan.parents) {
         let known = match reader {
             Some(reader) => reader.row(*id).map_err(|error| problems::store(&error))?.is_some(),
@@ -69,16 +71,16 @@ pub(crate) fn check_tasks(reader: Option<&Reader>, plan: &SprintPlan) -> Result<
     Ok(())
 }
 
-fn plan(plan: &SprintPlan) -> api::SprintPlan {
-    let SprintPlan { goal, only, parents, tags_in, tags_out, checkpoint, pause_on_error, batch_review } =
+fn plan(plan: &SprintSpec) -> api::SprintPlan {
+    let SprintSpec { goal, only, parents, tags_in, tags_out, checkpoint, pause_on_error, batch_review } =
         plan;
     let ids = |ids: &BTreeSet<TaskId>| ids.iter().copied().map(conversions::task_id).collect();
     api::SprintPlan {
         goal: match goal {
-            Goal::Count(count) => api::SprintGoal::Count { count: *count },
-            Goal::Duration { ms } => api::SprintGoal::Duration { duration_ms: *ms },
-            Goal::Until(at) => api::SprintGoal::UntilTime { until_ms: at.0 },
-            Goal::NoReady => api::SprintGoal::NoReady,
+            SprintEndCondition::Count(count) => api::SprintGoal::Count { count: *count },
+            SprintEndCondition::Duration { ms } => api::SprintGoal::Duration { duration_ms: *ms },
+            SprintEndCondition::Until(at) => api::SprintGoal::UntilTime { until_ms: at.0 },
+            SprintEndCondition::NoReady => api::SprintGoal::NoReady,
         },
         only: ids(only),
         parents: ids(parents),
@@ -91,7 +93,7 @@ fn plan(plan: &SprintPlan) -> api::SprintPlan {
 }
 
 /// Which tasks it may begin.
-pub(crate) fn filter(plan: &SprintPlan) -> Filter {
+pub(crate) fn filter(plan: &SprintSpec) -> Filter {
     Filter {
         only: None,
         starts: (!plan.only.is_empty()).then(|| plan.only.clone()),
@@ -190,8 +192,10 @@ fn ready_for(reader: &Reader, sprint: &Sprint) -> Result<u64, Problem> {
 /// How many tasks of a sprint landed, and how many it is about. Every bar and every line of a sprint shows these two.
 fn progress(sprint: &Sprint, ready: u64) -> (u64, u64) {
     let total = match sprint.plan.goal {
-        Goal::Count(count) => u64::from(count),
-        Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => sprint.tasks.len() as u64 + ready,
+        SprintEndCondition::Count(count) => u64::from(count),
+        SprintEndCondition::Duration { .. } | SprintEndCondition::Until(_) | SprintEndCondition::NoReady => {
+            sprint.tasks.len() as u64 + ready
+        }
     };
     (sprint.count(Fate::Landed) as u64, total)
 }
@@ -210,16 +214,18 @@ pub(crate) fn bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
         false => format!(" ({} left)", format_duration(ms.next_multiple_of(1000))),
     };
     parts.push(match sprint.plan.goal {
-        Goal::Count(count) => format!("Until {} are verified", pluralize(u64::from(count), "task")),
-        Goal::Duration { ms } => {
+        SprintEndCondition::Count(count) => {
+            format!("Until {} are verified", pluralize(u64::from(count), "task"))
+        }
+        SprintEndCondition::Duration { ms } => {
             let gone = sprint.worked_ms(now);
             format!("For {}{}", format_duration(ms), left(ms.saturating_sub(gone)))
         }
-        Goal::Until(at) => {
+        SprintEndCondition::Until(at) => {
             let ms = u64::try_from(at.0 - now.0).unwrap_or(0);
             format!("Until {}{}", format_until(at.0, clock::now_ms()), left(ms))
         }
-        Goal::NoReady => "Until nothing is ready".to_owned(),
+        SprintEndCondition::NoReady => "Until nothing is ready".to_owned(),
     });
     match &sprint.phase {
         SprintPhase::Running => {}
@@ -276,8 +282,10 @@ pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<ap
     let (landed, total) = progress(sprint, ready);
     let more = match sprint.plan.goal {
         _ if sprint.is_over() => 0,
-        Goal::Count(count) => u64::from(count).saturating_sub(landed),
-        Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => sprint.count(Fate::Open) as u64 + ready,
+        SprintEndCondition::Count(count) => u64::from(count).saturating_sub(landed),
+        SprintEndCondition::Duration { .. } | SprintEndCondition::Until(_) | SprintEndCondition::NoReady => {
+            sprint.count(Fate::Open) as u64 + ready
+        }
     };
     let forecast = match sprint.phase {
         // The forecast counts from the last landing: during a pause it would move away.
@@ -413,7 +421,7 @@ fn verdict(sprint: &Sprint, tasks: &[api::SprintTask]) -> String {
     if ejected > 0 {
         parts.push(format!("{ejected} sent back out of the landing queue on the way"));
     }
-    if let (Goal::Count(wanted), true) = (sprint.plan.goal, sprint.is_over())
+    if let (SprintEndCondition::Count(wanted), true) = (sprint.plan.goal, sprint.is_over())
         && landed < u64::from(wanted)
     {
         parts.push(format!("{wanted} were wanted"));
@@ -436,10 +444,10 @@ fn record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
     const HOUR_MS: f64 = 3_600_000.0;
     #[expect(clippy::cast_precision_loss, reason = "hours of a sprint are few")]
     let value = match sprint.plan.goal {
-        Goal::Count(count) => json!(count),
-        Goal::Duration { ms } => json!(ms as f64 / HOUR_MS),
-        Goal::Until(at) => json!(rfc3339(at)),
-        Goal::NoReady => serde_json::Value::Null,
+        SprintEndCondition::Count(count) => json!(count),
+        SprintEndCondition::Duration { ms } => json!(ms as f64 / HOUR_MS),
+        SprintEndCondition::Until(at) => json!(rfc3339(at)),
+        SprintEndCondition::NoReady => serde_json::Value::Null,
     };
     let stat = |(task, stat): (&TaskId, &TaskStat)| api::SprintTaskStat {
         task_id: conversions::task_id(*task),

@@ -8,7 +8,7 @@ use landfall_api::{self as api, Problem};
 use landfall_engine::flows;
 use landfall_engine::model::{
     AccountState, EngineEvent, Event, Fact, Flow, Ledger, Purse, Spending, Spent, Status, StepKind, Task,
-    TaskId, Timestamp, Wait, World,
+    TaskId, Timestamp, WaitReason, World,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Reader, RunRow, TaskRow};
@@ -30,7 +30,7 @@ pub(crate) struct Holds {
     /// The budget that is used up.
     pub spent: Option<Spent>,
     /// Those at the front of the line whose turn it is not.
-    turns: BTreeMap<TaskId, Wait>,
+    turns: BTreeMap<TaskId, WaitReason>,
     /// Accounts that are not open.
     shut: BTreeMap<String, AccountState>,
     allowances: BTreeMap<String, Allowance>,
@@ -147,19 +147,19 @@ impl Holds {
     }
 
     /// What keeps a task from starting that could otherwise.
-    pub fn of(&self, row: &TaskRow) -> Option<Wait> {
+    pub fn of(&self, row: &TaskRow) -> Option<WaitReason> {
         if row.status != Status::Ready || row.unmet > 0 {
             return None;
         }
         if self.is_shut() && self.wants_agent(row) {
             if let Some(Spent { what, until, .. }) = &self.spent {
-                return Some(Wait::Budget { what: what.clone(), until: *until });
+                return Some(WaitReason::Budget { what: what.clone(), until: *until });
             }
             if let Err(wait) = self.world.open_route(profile(row), Timestamp(clock::now_ms())) {
                 return Some(wait);
             }
         }
-        self.turns.get(&row.id).cloned().or_else(|| self.full.then_some(Wait::Slot))
+        self.turns.get(&row.id).cloned().or_else(|| self.full.then_some(WaitReason::Slot))
     }
 
     /// The account a task waits for, if it is one.
@@ -221,8 +221,9 @@ impl Holds {
                 (Spending::default(), spent_today(reader, today.from, &mut Ledger::default())?)
             }
         };
-        let runs = self.run.is_some().then_some((api::Scope::Run, run, self.purse.run));
-        let scopes: Vec<_> = runs.into_iter().chain([(api::Scope::Day, today, self.purse.day)]).collect();
+        let runs = self.run.is_some().then_some((api::BudgetScope::Run, run, self.purse.run));
+        let scopes: Vec<_> =
+            runs.into_iter().chain([(api::BudgetScope::Day, today, self.purse.day)]).collect();
         let told = |spent: &Spending| *spent != Spending::default();
         let lines = scopes.iter().filter(|(_, spent, _)| told(spent)).map(|(scope, spent, _)| {
             let usage = conversions::usage(spent.usage);

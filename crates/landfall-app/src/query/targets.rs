@@ -9,11 +9,11 @@ use landfall_engine::model::convergence::{SATISFIED, WHOLE, share};
 use landfall_engine::model::objective::{Objective, RefinementState, Requirement};
 use landfall_engine::model::plan::Outline;
 use landfall_engine::model::proof::Proof;
-use landfall_engine::model::score::{Checkpoint, Dimension, GATE};
-use landfall_engine::model::staged::{Judged, PLAN};
+use landfall_engine::model::score::{Dimension, GATE, GatePoint};
+use landfall_engine::model::staged::{JudgeResult, PLAN};
 use landfall_engine::model::tune;
 use landfall_engine::model::{
-    Digest, EndKind, Ending, Flow, State, Step, StepKind, Task, TaskId, Wait, possible_commands,
+    Digest, EndKind, Ending, Flow, FlowStep, State, StepKind, Task, TaskId, WaitReason, possible_commands,
 };
 use landfall_engine::papers;
 use landfall_text::pluralize;
@@ -52,7 +52,7 @@ pub(crate) fn progress(task: &Task) -> Option<Box<api::Progress>> {
 /// The same in this flow.
 pub(crate) fn progress_in(task: &Task, flow: &Flow) -> Option<Box<api::Progress>> {
     let judged =
-        |step: &Step| matches!(step.kind, StepKind::Check { .. } | StepKind::Target | StepKind::Converge);
+        |step: &FlowStep| matches!(step.kind, StepKind::Check { .. } | StepKind::Target | StepKind::Converge);
     if flow.commands.is_empty() && !flow.steps.iter().any(judged) {
         return None;
     }
@@ -155,19 +155,19 @@ fn strip(task: &Task, flow: &Flow, phase: &str) -> String {
     line
 }
 
-pub(crate) fn wire_checkpoint(checkpoint: Checkpoint) -> FlowCheckpoint {
+pub(crate) fn wire_checkpoint(checkpoint: GatePoint) -> FlowCheckpoint {
     match checkpoint {
-        Checkpoint::PostPlan => FlowCheckpoint::PostPlan,
-        Checkpoint::MidExec => FlowCheckpoint::MidExec,
-        Checkpoint::PostExec => FlowCheckpoint::PostExec,
+        GatePoint::PostPlan => FlowCheckpoint::PostPlan,
+        GatePoint::MidExec => FlowCheckpoint::MidExec,
+        GatePoint::PostExec => FlowCheckpoint::PostExec,
     }
 }
 
-pub(crate) fn model_checkpoint(checkpoint: FlowCheckpoint) -> Checkpoint {
+pub(crate) fn model_checkpoint(checkpoint: FlowCheckpoint) -> GatePoint {
     match checkpoint {
-        FlowCheckpoint::PostPlan => Checkpoint::PostPlan,
-        FlowCheckpoint::MidExec => Checkpoint::MidExec,
-        FlowCheckpoint::PostExec => Checkpoint::PostExec,
+        FlowCheckpoint::PostPlan => GatePoint::PostPlan,
+        FlowCheckpoint::MidExec => GatePoint::MidExec,
+        FlowCheckpoint::PostExec => GatePoint::PostExec,
     }
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
         focus: staged.focus.as_ref().is_some_and(|focus| focus.requirements.contains(&it.number)),
     };
     let question = match &task.state {
-        State::Waiting { wait: Wait::Question { text }, .. } => Some(text.clone()),
+        State::Waiting { wait: WaitReason::Question { text }, .. } => Some(text.clone()),
         _ => None,
     };
     let thresholds = flow.iter().flat_map(|flow| &flow.steps).filter_map(|step| match step.kind {
@@ -289,7 +289,7 @@ fn proof_line(proof: &Proof) -> api::ProofLine {
     }
 }
 
-fn judgement(judged: &Judged, weights: [u32; 6]) -> api::JudgementLine {
+fn judgement(judged: &JudgeResult, weights: [u32; 6]) -> api::JudgementLine {
     let gate = |dimension: Dimension| Dimension::GATES.contains(&dimension).then(|| part(GATE, 1000));
     let scores = judged.scores.iter().flat_map(|scores| {
         Dimension::ALL.into_iter().zip(weights).map(move |(dimension, weight)| api::ScoreLine {

@@ -8,11 +8,11 @@ use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{BASE_REF, DiffOptions, Git, Oid, Repo, Store};
 use landfall_engine::model::base_gate::complaint_about_base;
-use landfall_engine::model::pilot::{Mode, PilotEvent};
+use landfall_engine::model::pilot::{PilotEvent, PilotMode};
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
-    Commit, Doing, EngineEvent, Entry, Event, Fact, QueueEvent, RunEnd, Spending, State, Status, Task,
-    TaskId, Usage, Wait, own_limits_text,
+    AgentUsage, Commit, Doing, EngineEvent, Event, Fact, JournalEntry, QueueEvent, RunEnd, Spending, State,
+    Status, Task, TaskId, WaitReason, own_limits_text,
 };
 use landfall_engine::settings::Publish;
 use landfall_engine::store::{Filter, Reader, Seq, TaskRow, written};
@@ -108,7 +108,7 @@ impl Query<'_> {
         let mut attempts = task_cache::attempts(self.place, &reader, &row)?.to_vec();
         let mut usage = task.counters.usage;
         // The journal learns what an iteration used when it is over. Until then the engine knows.
-        let mut running = Usage::default();
+        let mut running = AgentUsage::default();
         if let Some(live) = self.engine.live().get(&id) {
             running = live.usage;
             usage = usage.plus(live.usage);
@@ -198,7 +198,8 @@ impl Query<'_> {
         let holds = if row.shown() == Status::Ready { self.holds(&reader)? } else { Holds::default() };
         let among = self.among(&reader, &row, &holds)?;
         let status = conversions::status(conversions::row_status(&row, among.held.is_some()));
-        let account = matches!(among.held, Some(Wait::Quota { .. })).then(|| holds.account(&row).to_owned());
+        let account =
+            matches!(among.held, Some(WaitReason::Quota { .. })).then(|| holds.account(&row).to_owned());
         let account = account.or_else(|| account_waited_for(&task));
         let mut details = queue::details(&reader, &task)?;
         details.extend(self::details(&reader, &task, &among)?);
@@ -429,7 +430,8 @@ impl Query<'_> {
     /// Why no agent starts on the base where it is now, as far as it was checked.
     pub fn red_base(&self, reader: &Reader) -> Result<Option<String>, Problem> {
         let newest = reader.latest(&["measured"]).map_err(|error| problems::store(&error))?;
-        let Some((_, Entry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest else {
+        let Some((_, JournalEntry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest
+        else {
             return Ok(None);
         };
         let Some(reason) = complaint_about_base(&report) else { return Ok(None) };
@@ -697,7 +699,7 @@ fn not_begun(task: &Task, view: &View) -> Option<String> {
             pause.reason
         ));
     }
-    if pilot.mode() == Mode::SemiAuto && pilot.assigned() != Some(id) {
+    if pilot.mode() == PilotMode::SemiAuto && pilot.assigned() != Some(id) {
         return Some(format!("is ready, and you pick what is next: `landfall run next {id}` takes it."));
     }
     if let Some(reason) = &view.base_hold {
@@ -864,7 +866,7 @@ fn next_steps(task: &Task) -> Option<String> {
         State::Review { .. } => {
             Some(format!("`landfall answer {id} \"changes: …\"` sends it back to its agent"))
         }
-        State::Waiting { wait: Wait::GateBroken { .. }, .. } => {
+        State::Waiting { wait: WaitReason::GateBroken { .. }, .. } => {
             Some(format!("mend the check on the base branch, or `landfall retry {id}` once it can run again"))
         }
         State::Active { doing: Doing::Running { .. }, .. } => {
@@ -1015,8 +1017,8 @@ impl Waits {
         for row in &rows {
             let Some(wait) = holds.of(row) else { continue };
             held += 1;
-            let account = matches!(wait, Wait::Quota { .. }).then(|| holds.account(row).to_owned());
-            let slot = matches!(wait, Wait::Slot);
+            let account = matches!(wait, WaitReason::Quota { .. }).then(|| holds.account(row).to_owned());
+            let slot = matches!(wait, WaitReason::Slot);
             let key = self.note(row.id, conversions::wait(&wait), account);
             if slot || holds.is_shut() {
                 last = Some(key);
@@ -1071,8 +1073,8 @@ impl Waits {
 /// The account a task waits for by its own facts.
 fn account_waited_for(task: &Task) -> Option<String> {
     match &task.state {
-        State::Waiting { wait: Wait::Quota { .. }, .. } => Some(task.driving.as_ref()?.account.clone()),
-        State::Waiting { wait: Wait::Login { account, .. }, .. } => Some(account.clone()),
+        State::Waiting { wait: WaitReason::Quota { .. }, .. } => Some(task.driving.as_ref()?.account.clone()),
+        State::Waiting { wait: WaitReason::Login { account, .. }, .. } => Some(account.clone()),
         State::Waiting { .. }
         | State::Draft
         | State::Ready { .. }
@@ -1084,14 +1086,14 @@ fn account_waited_for(task: &Task) -> Option<String> {
 
 /// What a task may spend, and its attempt under way.
 /// The budgets of a task. `running` is what the iteration under way has used so far.
-fn task_budgets(task: &Task, running: Usage) -> Vec<api::BudgetLine> {
+fn task_budgets(task: &Task, running: AgentUsage) -> Vec<api::BudgetLine> {
     let counters = &task.counters;
     let whole = Spending { usage: counters.usage.plus(running), time_ms: counters.agent_ms };
     let attempt = Spending { usage: counters.attempt.usage.plus(running), ..counters.attempt };
-    let attempt = conversions::budgets(api::Scope::Attempt, attempt, &task.limits.attempt_budget);
+    let attempt = conversions::budgets(api::BudgetScope::Attempt, attempt, &task.limits.attempt_budget);
     attempt
         .into_iter()
-        .chain(conversions::budgets(api::Scope::Task, whole, &task.limits.task_budget))
+        .chain(conversions::budgets(api::BudgetScope::Task, whole, &task.limits.task_budget))
         .collect()
 }
 

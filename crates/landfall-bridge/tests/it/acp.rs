@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use landfall_agents::acp::{Note, Order};
 use landfall_agents::{Ear, Stream, registry};
-use landfall_model::{Finish, Signal, Usage};
+use landfall_model::{AgentFinish, AgentUsage, Signal};
 use rustix::process::{Pid, Signal as Unix};
 use tempfile::TempDir;
 
@@ -103,7 +103,7 @@ impl Told {
         self.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    fn closing(&self) -> (Finish, &str) {
+    fn closing(&self) -> (AgentFinish, &str) {
         match self.signals.last() {
             Some(Signal::Finished { how, text }) => (*how, text),
             other => panic!("no closing word but {other:?}: {}", self.out),
@@ -147,7 +147,7 @@ fn a_good_agent_works_commits_and_is_understood() {
     assert_eq!(told.code, Some(0), "{}", told.out);
     assert_eq!(scene.git(&["log", "--format=%s"]), "hello");
     let started = Signal::Started { session: Some("tiny-1".to_owned()), model: Some("small".to_owned()) };
-    let turn = Signal::Usage(Usage { turns: 1, ..Usage::default() });
+    let turn = Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() });
     assert_eq!(
         told.signals,
         [
@@ -160,8 +160,13 @@ fn a_good_agent_works_commits_and_is_understood() {
             Signal::Cost(250_000),
             turn,
             Signal::Text("all\ndone".to_owned()),
-            Signal::Usage(Usage { tokens_in: 13, tokens_cached: 3, tokens_out: 5, ..Usage::default() }),
-            Signal::Finished { how: Finish::Success, text: "all\ndone".to_owned() },
+            Signal::Usage(AgentUsage {
+                tokens_in: 13,
+                tokens_cached: 3,
+                tokens_out: 5,
+                ..AgentUsage::default()
+            }),
+            Signal::Finished { how: AgentFinish::Success, text: "all\ndone".to_owned() },
         ],
         "{}",
         told.out
@@ -189,7 +194,7 @@ fn leave_that_cannot_be_given_is_told() {
 fn a_mode_that_is_refused_does_not_stop_it_and_a_model_that_is_not_there_does() {
     let scene = Scene::new();
     let told = scene.run(&scene.order(&["no-mode"]));
-    assert_eq!(told.closing().0, Finish::Success, "{}", told.out);
+    assert_eq!(told.closing().0, AgentFinish::Success, "{}", told.out);
     let mut order = scene.order(&[]);
     order.model = Some("huge".to_owned());
     let told = scene.run(&order);
@@ -204,7 +209,7 @@ fn an_old_session_goes_on_and_its_replay_says_nothing() {
         let mut order = scene.order(&[way, "only-no"]);
         order.resume = Some("tiny-1".to_owned());
         let told = scene.run(&order);
-        assert_eq!(told.closing().0, Finish::Success, "{}", told.out);
+        assert_eq!(told.closing().0, AgentFinish::Success, "{}", told.out);
         let resumed = Note::Session { id: "tiny-1".to_owned(), resumed: true, model: None };
         assert!(told.notes().contains(&resumed), "{}", told.out);
         assert!(!format!("{:?}", told.signals).contains("an old conversation"), "{}", told.out);
@@ -219,7 +224,7 @@ fn a_session_that_is_gone_is_told_and_the_run_ends_before_its_prompt() {
         order.resume = Some("tiny-0".to_owned());
         let told = scene.run(&order);
         assert_eq!(told.signals.first(), Some(&Signal::SessionGone), "{}", told.out);
-        assert_eq!(told.closing().0, Finish::Error, "{}", told.out);
+        assert_eq!(told.closing().0, AgentFinish::Error, "{}", told.out);
         assert!(!told.out.contains("prompted"), "it was written for one that remembers: {}", told.out);
     }
 }
@@ -229,12 +234,12 @@ fn limits_logins_and_lengths_are_told_apart() {
     let scene = Scene::new();
     let told = scene.run(&scene.order(&["limit"]));
     assert!(told.signals.contains(&Signal::Quota { until: None }), "{}", told.out);
-    assert_eq!(told.closing(), (Finish::Error, "limit"));
+    assert_eq!(told.closing(), (AgentFinish::Error, "limit"));
     let told = scene.run(&scene.order(&["logged-out"]));
     let out = Signal::Unauthorized { detail: "Authentication required".to_owned() };
     assert!(told.signals.contains(&out), "{}", told.out);
     let told = scene.run(&scene.order(&["max", "only-no"]));
-    assert_eq!(told.closing().0, Finish::Limit, "{}", told.out);
+    assert_eq!(told.closing().0, AgentFinish::Limit, "{}", told.out);
 }
 
 #[test]
@@ -243,22 +248,22 @@ fn an_agent_that_is_not_there_dies_or_is_silent_at_once_is_an_error() {
     let mut order = scene.order(&[]);
     order.argv = vec!["no-such-agent".to_owned()];
     let told = scene.run(&order);
-    assert_eq!((told.code, told.closing().0), (Some(1), Finish::Error));
+    assert_eq!((told.code, told.closing().0), (Some(1), AgentFinish::Error));
     assert!(told.fault().starts_with("start: run `no-such-agent`"), "{}", told.fault());
 
     let told = scene.run(&scene.order(&["die-at-start"]));
-    assert_eq!((told.code, told.closing().0), (Some(1), Finish::Error));
+    assert_eq!((told.code, told.closing().0), (Some(1), AgentFinish::Error));
     assert_eq!(told.fault(), "initialize: the agent ended in the middle: exit status: 3");
 
     let told = scene.run(&scene.order(&["die"]));
-    assert_eq!((told.code, told.closing().0), (Some(1), Finish::Error));
+    assert_eq!((told.code, told.closing().0), (Some(1), AgentFinish::Error));
     assert!(told.signals.contains(&Signal::Text("I am about to".to_owned())), "{}", told.out);
     assert_eq!(told.fault(), "session/prompt: the agent ended in the middle: exit status: 7");
 
     // What it leaves behind holds its output open: that is no conversation.
     let began = std::time::Instant::now();
     let told = scene.run(&scene.order(&["die-with-an-heir"]));
-    assert_eq!((told.code, told.closing().0), (Some(1), Finish::Error), "{}", told.out);
+    assert_eq!((told.code, told.closing().0), (Some(1), AgentFinish::Error), "{}", told.out);
     assert!(told.fault().contains("the agent ended in the middle: exit status: 7"), "{}", told.fault());
     assert!(began.elapsed().as_secs() < 20, "it did not wait for the heir");
     let heir = told.signals.iter().find_map(|signal| match signal {
@@ -273,7 +278,7 @@ fn an_agent_that_is_not_there_dies_or_is_silent_at_once_is_an_error() {
 fn garbage_is_shown_and_survived() {
     let scene = Scene::new();
     let told = scene.run(&scene.order(&["garbage"]));
-    assert_eq!(told.closing().0, Finish::Success, "{}", told.out);
+    assert_eq!(told.closing().0, AgentFinish::Success, "{}", told.out);
     let raw = told.notes().into_iter().filter(|note| matches!(note, Note::Raw { .. })).count();
     assert_eq!(raw, 4, "{}", told.out);
 }
@@ -282,7 +287,7 @@ fn garbage_is_shown_and_survived() {
 fn a_flood_is_passed_on_in_bounded_lines() {
     let scene = Scene::new();
     let told = scene.run(&scene.order(&["flood"]));
-    assert_eq!(told.closing().0, Finish::Success);
+    assert_eq!(told.closing().0, AgentFinish::Success);
     let longest = told.out.lines().map(str::len).max().expect("lines");
     assert!(longest < 64 << 10, "a line of {longest} bytes");
     assert!(
@@ -308,7 +313,7 @@ fn told_to_stop_it_cancels_and_leaves_nobody_behind() {
         let pid = Pid::from_raw(i32::try_from(child.0.id()).expect("small")).expect("not zero");
         rustix::process::kill_process(pid, Unix::TERM).expect("it runs");
         let told = finish(child, before);
-        assert_eq!(told.closing().0, Finish::Interrupted, "{ways:?}: {}", told.out);
+        assert_eq!(told.closing().0, AgentFinish::Interrupted, "{ways:?}: {}", told.out);
         assert!(gone(agent_of(&told.notes())), "{ways:?}");
     }
 }

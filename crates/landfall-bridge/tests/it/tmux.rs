@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use landfall_agents::tmux::{Cli, Note, Order, SOCKET};
 use landfall_agents::{Ear, Stream, registry};
-use landfall_model::{Finish, Signal};
+use landfall_model::{AgentFinish, Signal};
 use landfall_testkit::has_tmux;
 use rustix::process::{Pid, Signal as Unix};
 use tempfile::TempDir;
@@ -162,7 +162,7 @@ impl Drop for Run {
     }
 }
 
-fn finish_of(signals: &[Signal]) -> Finish {
+fn finish_of(signals: &[Signal]) -> AgentFinish {
     match signals.last() {
         Some(Signal::Finished { how, .. }) => *how,
         other => panic!("no closing word but {other:?}"),
@@ -176,7 +176,7 @@ fn a_program_is_waited_for_typed_to_answered_and_left() {
     run.until("screen that is not ready", |note| matches!(note, Note::Screen { .. }));
     std::fs::write(scene.work().join("ready.txt"), "").expect("ours");
     let (code, signals) = run.end();
-    assert_eq!((code, finish_of(&signals)), (Some(0), Finish::Success), "{}", run.out);
+    assert_eq!((code, finish_of(&signals)), (Some(0), AgentFinish::Success), "{}", run.out);
     assert_eq!(
         scene.file("prompt.txt").as_deref(),
         Some("say hello;\n  indented \"quoted\" $HOME `x`\ngo\n"),
@@ -195,7 +195,7 @@ fn a_program_that_is_done_before_the_next_look_has_taken_the_prompt() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["quick"]);
     let (code, signals) = run.end();
-    assert_eq!((code, finish_of(&signals)), (Some(0), Finish::Success), "{}", run.out);
+    assert_eq!((code, finish_of(&signals)), (Some(0), AgentFinish::Success), "{}", run.out);
     let why: Vec<String> = run.keys().into_iter().map(|(_, why)| why).collect();
     assert_eq!(why, ["prompt", "leave", "leave"], "Enter is not pressed again: {}", run.out);
 }
@@ -209,7 +209,7 @@ fn edge_06_what_destroys_is_not_agreed_to_and_told() {
     assert!(text.contains("rm -rf build"), "{text}");
     run.stop();
     let (_, signals) = run.end();
-    assert_eq!(finish_of(&signals), Finish::Interrupted, "{}", run.out);
+    assert_eq!(finish_of(&signals), AgentFinish::Interrupted, "{}", run.out);
     assert!(signals.iter().any(|signal| matches!(signal, Signal::Question(_))), "{}", run.out);
     assert_eq!(scene.file("answer.txt").filter(|answer| !answer.is_empty()), None);
     assert!(scene.server_is_gone());
@@ -223,7 +223,7 @@ fn nothing_is_typed_while_another_program_has_the_keyboard() {
     assert_eq!(held, Note::Held { by: "cat".to_owned() });
     run.stop();
     let (_, signals) = run.end();
-    assert_eq!(finish_of(&signals), Finish::Interrupted, "{}", run.out);
+    assert_eq!(finish_of(&signals), AgentFinish::Interrupted, "{}", run.out);
     assert_eq!(run.keys().len(), 1, "only the prompt was typed: {}", run.out);
     assert_eq!(scene.file("cat.txt").as_deref(), Some(""), "cat has read something");
 }
@@ -233,7 +233,7 @@ fn a_program_that_ends_by_itself_has_failed() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["dies"]);
     let (code, signals) = run.end();
-    assert_eq!((code, finish_of(&signals)), (Some(1), Finish::Error), "{}", run.out);
+    assert_eq!((code, finish_of(&signals)), (Some(1), AgentFinish::Error), "{}", run.out);
     assert!(run.out.contains("the agent ended by itself: exit status 3"), "{}", run.out);
     assert!(scene.server_is_gone());
 }
@@ -247,7 +247,7 @@ fn told_to_stop_it_ends_the_terminal_with_all_that_is_in_it() {
     run.until("screen", |note| matches!(note, Note::Screen { .. }));
     run.stop();
     let (_, signals) = run.end();
-    assert_eq!(finish_of(&signals), Finish::Interrupted, "{}", run.out);
+    assert_eq!(finish_of(&signals), AgentFinish::Interrupted, "{}", run.out);
     assert!(scene.server_is_gone());
     let until = Instant::now() + PATIENCE;
     while std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use landfall_model::acceptance::CATALOGUE;
-use landfall_model::{BudgetUse as _, Scope, Spending, Usage, Verdict};
+use landfall_model::{AgentUsage, BudgetScope, BudgetUse as _, Spending, Verdict};
 
 use super::rubric::{self, Judge, Question};
 use super::stamp;
@@ -44,7 +44,7 @@ impl Asking<'_> {
         Duration::from_millis(spec.map_or(300_000, |spec| spec.limit_ms))
     }
 
-    fn note(&self, usage: Usage, took_ms: u64) {
+    fn note(&self, usage: AgentUsage, took_ms: u64) {
         let used = *self.used.borrow();
         *self.used.borrow_mut() = used.plus(Spending { usage, time_ms: took_ms });
     }
@@ -54,8 +54,8 @@ impl Judge for Asking<'_> {
     fn judge(&self, question: &Question<'_>) -> Result<String, String> {
         let used = *self.used.borrow();
         let budgets = vec![
-            (Scope::Attempt, self.settings.attempt_budget, used),
-            (Scope::Day, self.settings.purse.day, self.today.plus(used)),
+            (BudgetScope::Attempt, self.settings.attempt_budget, used),
+            (BudgetScope::Day, self.settings.purse.day, self.today.plus(used)),
         ];
         if let Some(what) = budgets.iter().find_map(|(_, budget, spent)| budget.used_up(*spent)) {
             return Err(format!("the budget is used up: {what}"));

@@ -7,7 +7,7 @@ use landfall_model::acceptance::{
     Counted, Criteria, Criterion, Deeds, Finding, ON_TRUST, Sighting, VerifyOutcome, VerifyResult, by_ticks,
     closed_by_hand, comment, count, moves, outcome, tick_again,
 };
-use landfall_model::issue::{self, Phase, with_left};
+use landfall_model::issue::{self, IssuePhase, with_left};
 use landfall_trackers::tracker::{
     Answer, CloseWhy, Comment, Issue, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once,
     PHASE_FAMILY, PrNumber, Thread, Tracker, TrackerError,
@@ -214,7 +214,7 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
 
 /// Whether an issue is closed, and was found to hold.
 fn is_done(issue: &Issue) -> bool {
-    let done = |label: &Label| label.within(PHASE_FAMILY) == Some(Phase::Done.word());
+    let done = |label: &Label| label.within(PHASE_FAMILY) == Some(IssuePhase::Done.word());
     !issue.state.is_open() && issue.labels.iter().any(done)
 }
 

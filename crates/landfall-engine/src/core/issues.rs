@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landfall_model::haul::{HaulEvent, HaulId};
-use landfall_model::issue::{self, Parts, Source, Wishes};
+use landfall_model::haul::{IssueBatchEvent, IssueBatchId};
+use landfall_model::issue::{self, IssueOptions, Parts, Source};
 use landfall_model::{
-    EndKind, Ending, EngineEvent, Feedback, News, State, Task, TaskId, TaskSpec, Timestamp, Wait,
+    EndKind, Ending, EngineEvent, Feedback, News, State, Task, TaskId, TaskSpec, Timestamp, WaitReason,
 };
 
 use super::{Core, Outside};
@@ -31,7 +31,7 @@ impl Core {
         &mut self,
         out: &dyn Outside,
         asked: &FollowAsked,
-    ) -> Result<(Option<HaulId>, Vec<Arc<Task>>), AskError> {
+    ) -> Result<(Option<IssueBatchId>, Vec<Arc<Task>>), AskError> {
         let sources: Vec<Source> = asked
             .issues
             .iter()
@@ -66,7 +66,7 @@ impl Core {
             let haul = self.hauls.next_id();
             let issues = asked.issues.iter().map(|issue| issue.number).collect();
             let tracker = asked.tracker.clone();
-            self.fact(out, EngineEvent::Haul(HaulEvent::Begun { haul, chosen, tracker, issues }));
+            self.fact(out, EngineEvent::Haul(IssueBatchEvent::Begun { haul, chosen, tracker, issues }));
             haul
         });
         Ok((haul, ids.into_iter().map(|id| self.task(id)).collect()))
@@ -79,7 +79,7 @@ impl Core {
         let task = self.task(id);
         let news = match &task.state {
             State::Ended(_) => Some(News::Retry { fresh: false, note: None }),
-            State::Waiting { wait: Wait::Pause, .. } => Some(News::Release),
+            State::Waiting { wait: WaitReason::Pause, .. } => Some(News::Release),
             _ if task.hold.is_some() => Some(News::Release),
             State::Draft
             | State::Ready { .. }
@@ -98,7 +98,7 @@ impl Core {
         if parted {
             self.part(out, task);
         }
-        if let State::Waiting { wait: Wait::Parts, .. } = task.state {
+        if let State::Waiting { wait: WaitReason::Parts, .. } = task.state {
             self.consider_whole(out, task.id);
         }
         // A part may have been a task before its whole was: it knows no parent then.
@@ -143,7 +143,9 @@ impl Core {
 
     fn look_again(&mut self, out: &dyn Outside, is: &dyn Fn(&[String]) -> bool) {
         let waits = |id: &TaskId| match self.world.get(*id).map(|task| &task.state) {
-            Some(State::Waiting { wait: Wait::Blockers { by }, .. }) => is(by) && self.filter.lets_go_on(*id),
+            Some(State::Waiting { wait: WaitReason::Blockers { by }, .. }) => {
+                is(by) && self.filter.lets_go_on(*id)
+            }
             Some(_) | None => false,
         };
         for id in self.blocked.iter().copied().filter(waits).collect::<Vec<_>>() {
@@ -155,7 +157,7 @@ impl Core {
     fn part(&mut self, out: &dyn Outside, whole: &Task) {
         let (Some(issue), Some(source)) = (&whole.issue, Source::of(&whole.spec.source)) else { return };
         let of = |number| Source { tracker: source.tracker.clone(), number };
-        let stands = |part: &&issue::Part| {
+        let stands = |part: &&issue::SubIssue| {
             let task = self.follower(&of(part.number)).filter(|task| issue::is_taken_on_by(part, task));
             task.map(|task| task.id)
         };
@@ -169,7 +171,7 @@ impl Core {
         let fresh: Vec<_> =
             issue.parts.iter().filter(|part| !part.done && !there.contains_key(&part.number)).collect();
         let place_of = |number: &u64| fresh.iter().position(|part| part.number == *number);
-        let new = |part: &&issue::Part| {
+        let new = |part: &&issue::SubIssue| {
             let mut spec =
                 TaskSpec::new(&part.title).or_else(|_| TaskSpec::new(&of(part.number).to_string()));
             let spec = spec.as_mut().map(|spec| {
@@ -192,9 +194,9 @@ impl Core {
             }
         };
         let tasks: Vec<NewTask> = fresh.iter().map(new).collect();
-        let wishes = Wishes { way: None, depth: None, ..issue.wishes.clone() };
+        let wishes = IssueOptions { way: None, depth: None, ..issue.wishes.clone() };
         // Whoever wants the whole wants its parts: those that gave up are tried again, and what is left of others is looked at.
-        let goes_on = |part: &&issue::Part| {
+        let goes_on = |part: &&issue::SubIssue| {
             let task = there.get(&part.number).and_then(|id| self.world.get(*id));
             task.is_some_and(|task| issue::goes_on_with_whole(part, task, wishes.accept))
         };
@@ -218,7 +220,7 @@ impl Core {
                 for id in again {
                     let own = self.task(id).issue.as_ref().map(|issue| issue.wishes.clone());
                     if let Some(own) = own {
-                        self.hear(out, id, &News::Wish(Wishes { accept: wishes.accept, ..own }));
+                        self.hear(out, id, &News::Wish(IssueOptions { accept: wishes.accept, ..own }));
                     }
                     self.hear(out, id, &News::Retry { fresh: false, note: None });
                 }
@@ -234,7 +236,7 @@ impl Core {
     /// Tells a whole how far its parts have come, or that none of them goes on any more.
     fn consider_whole(&mut self, out: &dyn Outside, whole: TaskId) {
         let Some(task) = self.world.get(whole) else { return };
-        let (State::Waiting { wait: Wait::Parts, .. }, Some(issue)) = (&task.state, &task.issue) else {
+        let (State::Waiting { wait: WaitReason::Parts, .. }, Some(issue)) = (&task.state, &task.issue) else {
             return;
         };
         let Some(source) = Source::of(&task.spec.source) else { return };
@@ -290,10 +292,10 @@ fn goes_on(task: &Task, issue: &FollowIssue) -> bool {
     !is_settled(task) || !issue.settled && issue.at_verify && issue::is_partial(task)
 }
 
-fn wishes_for(task: &Task, asked: &FollowAsked) -> Wishes {
+fn wishes_for(task: &Task, asked: &FollowAsked) -> IssueOptions {
     let wishes = &asked.wishes;
     match task.issue.as_ref().filter(|_| asked.keep) {
-        Some(issue) => Wishes {
+        Some(issue) => IssueOptions {
             way: wishes.way.or(issue.wishes.way),
             depth: wishes.depth.or(issue.wishes.depth),
             ..wishes.clone()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landfall_model::recovery::{RecoveryEvent, promotion};
-use landfall_model::{Entry, Event, Fact, Tag, Task, TaskId, TaskSpec};
+use landfall_model::{Event, Fact, JournalEntry, Tag, Task, TaskId, TaskSpec};
 
 use super::{Core, Outside};
 
@@ -31,7 +31,7 @@ impl Core {
             let after = landfall_model::apply(Some((*self.task(id)).clone()), id, at, &event)
                 .expect("a task can be proposed about at any time");
             self.put(after);
-            self.turn.entries.push(Entry { at, fact: Fact::Task(id, event) });
+            self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, event) });
             let after = self.task(id);
             self.turn.touched.insert(id, after);
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use landfall_host::git::Oid;
 use landfall_model::acceptance::{Criteria, Criterion, Handler, Mode, Occasion, VerifyOutcome, VerifyResult};
-use landfall_model::flow::Act;
-use landfall_model::issue::{Accepted, Phase, unasked, with_left};
+use landfall_model::flow::TrackerOperation;
+use landfall_model::issue::{AcceptanceOutcome, IssuePhase, unasked, with_left};
 use landfall_model::recovery;
 use landfall_model::{EngineEvent, Exchanged, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, Issue, PrNumber};
@@ -37,12 +37,15 @@ pub(super) fn accept(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
         let whole = issue.is_some_and(|issue| issue.ends.is_some());
         let outcome = with_left(unasked(task.landed.is_some(), whole), left);
         if let VerifyOutcome::LeftOver(_) = outcome {
-            stand(at, Phase::Verify)?;
+            stand(at, IssuePhase::Verify)?;
         }
-        return Ok(Exchanged::Accepted { accepted: Accepted { items: Vec::new(), outcome }, climbed: None });
+        return Ok(Exchanged::Accepted {
+            accepted: AcceptanceOutcome { items: Vec::new(), outcome },
+            climbed: None,
+        });
     }
     // It took a while: what a person decided meanwhile stands.
-    if let Some(closed) = super::closed_meanwhile(task, Some(Act::Accept), at)? {
+    if let Some(closed) = super::closed_meanwhile(task, Some(TrackerOperation::Accept), at)? {
         return Ok(Exchanged::Closed(closed));
     }
     let (accepted, _) = settle(site, at, heard, Bearing { left, was_done: false })?;
@@ -213,7 +216,7 @@ pub(super) fn settle(
     at: &Desked,
     heard: Heard,
     bearing: Bearing,
-) -> Result<(Accepted, bool), Trouble> {
+) -> Result<(AcceptanceOutcome, bool), Trouble> {
     let Bearing { left, was_done } = bearing;
     let Heard { criteria, customs, checked, commit } = heard;
     let settled = accept::settle(&Settling {
@@ -231,7 +234,7 @@ pub(super) fn settle(
     })?;
     let items = criteria.items.iter().zip(settled.checked);
     let items = items.map(|(criterion, it)| (criterion.text.clone(), it.result, it.evidence)).collect();
-    Ok((Accepted { items, outcome: settled.outcome }, settled.known))
+    Ok((AcceptanceOutcome { items, outcome: settled.outcome }, settled.known))
 }
 
 fn changed(site: &HostContext, before: &Oid, after: &Oid) -> Option<String> {

@@ -1,6 +1,6 @@
 //! What an issue waits for: the relation of its tracker and the words of its text, and whether each of them still holds it up.
 
-use landfall_model::issue::{Phase, blockers_in};
+use landfall_model::issue::{IssuePhase, blockers_in};
 use landfall_trackers::tracker::{Answer, Blocker, Issue, IssueNumber, Place, Tracker, TrackerError};
 
 use super::seeing::phase_of;
@@ -46,5 +46,5 @@ pub(super) fn with_text(tracker: &dyn Tracker, issue: &Issue, related: Vec<Block
 
 /// Whether nobody has to wait for an issue any more.
 fn is_done(issue: &Issue) -> bool {
-    !issue.state.is_open() || phase_of(issue) == Some(Phase::Done)
+    !issue.state.is_open() || phase_of(issue) == Some(IssuePhase::Done)
 }

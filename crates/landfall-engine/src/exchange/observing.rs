@@ -8,8 +8,8 @@ use landfall_model::acceptance::{
     Criteria, Criterion, Observed, Occasion, VerifyResult, handler_names, held_in_passing, observed,
     passed_by,
 };
-use landfall_model::flow::Act;
-use landfall_model::issue::{Phase, Source};
+use landfall_model::flow::TrackerOperation;
+use landfall_model::issue::{IssuePhase, Source};
 use landfall_model::{Exchanged, Task};
 use landfall_trackers::tracker::{Issue, IssueFilter, Label, Marker, PHASE_FAMILY, Thread};
 
@@ -25,28 +25,28 @@ const WAITING_MAX: usize = 200;
 /// What the end of an exchange is to others.
 pub(super) struct Passing {
     /// This phase is over.
-    phase: Phase,
+    phase: IssuePhase,
     /// This has happened.
     event: Option<Observed>,
 }
 
 /// What an exchange that is over is to others: nothing, mostly.
-pub(super) fn passing(task: &Task, act: Option<Act>, exchanged: &Exchanged) -> Option<Passing> {
+pub(super) fn passing(task: &Task, act: Option<TrackerOperation>, exchanged: &Exchanged) -> Option<Passing> {
     let of = |phase, event| Some(Passing { phase, event });
     match (act?, exchanged) {
-        (Act::Triaged, Exchanged::Seen { .. }) => of(Phase::Issue, None),
-        (Act::Sized, Exchanged::Seen { .. }) => of(Phase::Spec, None),
-        (Act::Offer, Exchanged::Offered(_)) => of(Phase::Code, None),
-        (Act::Reviewed, Exchanged::Told) => {
+        (TrackerOperation::Triaged, Exchanged::Seen { .. }) => of(IssuePhase::Issue, None),
+        (TrackerOperation::Sized, Exchanged::Seen { .. }) => of(IssuePhase::Spec, None),
+        (TrackerOperation::Offer, Exchanged::Offered(_)) => of(IssuePhase::Code, None),
+        (TrackerOperation::Reviewed, Exchanged::Told) => {
             let depth = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.depth);
-            of(Phase::Review, depth.and_then(Observed::review))
+            of(IssuePhase::Review, depth.and_then(Observed::review))
         }
-        (Act::Merged, Exchanged::Told) => of(Phase::Merge, None),
-        (Act::Accept, Exchanged::Accepted { accepted, .. }) => {
+        (TrackerOperation::Merged, Exchanged::Told) => of(IssuePhase::Merge, None),
+        (TrackerOperation::Accept, Exchanged::Accepted { accepted, .. }) => {
             let event = Observed::verified(accepted.outcome)?;
-            of(Phase::Verify, Some(event))
+            of(IssuePhase::Verify, Some(event))
         }
-        (Act::Close, Exchanged::Told) => of(Phase::Done, None),
+        (TrackerOperation::Close, Exchanged::Told) => of(IssuePhase::Done, None),
         _ => None,
     }
 }
@@ -65,10 +65,10 @@ pub(crate) fn tell(site: &Arc<EngineContext>, task: &Task, event: Observed) -> R
 fn try_pass(
     site: &Arc<EngineContext>,
     at: &Desked,
-    phase: Option<Phase>,
+    phase: Option<IssuePhase>,
     event: Option<Observed>,
 ) -> Result<(), Trouble> {
-    let verify = Label::new(&format!("{PHASE_FAMILY}{}", Phase::Verify.word()))?;
+    let verify = Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?;
     let filter = IssueFilter { only_open: true, labels: [verify].into(), most: WAITING_MAX };
     let others: Vec<Issue> =
         at.tracker.issues(&filter)?.into_iter().filter(|issue| issue.number != at.number).collect();
@@ -106,7 +106,7 @@ fn look_in_passing(
     at: &Desked,
     issue: &Issue,
     criteria: &Criteria,
-    phase: Phase,
+    phase: IssuePhase,
 ) -> Result<(), Trouble> {
     let lines: Vec<usize> = passed_by(criteria, phase).iter().map(|it| it.line).collect();
     if lines.is_empty() {

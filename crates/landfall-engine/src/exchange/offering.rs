@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, HeldReason, Oid, Published};
-use landfall_model::issue::{Phase, Pr, Way};
+use landfall_model::issue::{IssuePhase, IssueRoute, PullRequestRef};
 use landfall_model::{Attempt, Commit, Exchanged, Task};
 use landfall_trackers::tracker::{
     BranchName, CommitSha, Marker, Merge, NewPullRequest, PrState, PullRequest, Thread, Title, unmarked,
@@ -25,7 +25,7 @@ pub(super) fn offer(
     at: &Desked,
 ) -> Result<Exchanged, Trouble> {
     let way = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.way);
-    if way != Some(Way::Pr) {
+    if way != Some(IssueRoute::Pr) {
         return Ok(Exchanged::Offered(None));
     }
     let head = task.head.as_ref().ok_or_else(|| Trouble::Else("there is no work to offer".to_owned()))?;
@@ -58,8 +58,8 @@ pub(super) fn offer(
         at.tracker.mark_ready(pr.number)?;
     }
     tell_findings(task, attempt, at, &pr)?;
-    stand(at, Phase::Review)?;
-    Ok(Exchanged::Offered(Some(Pr { number: pr.number.get(), url: pr.url, head: head.clone() })))
+    stand(at, IssuePhase::Review)?;
+    Ok(Exchanged::Offered(Some(PullRequestRef { number: pr.number.get(), url: pr.url, head: head.clone() })))
 }
 
 pub(crate) fn body(task: &Task, at: &Desked) -> String {
@@ -122,7 +122,7 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
         return Ok(Exchanged::NotYet { what });
     }
     let Some(pr) = task.issue.as_ref().and_then(|issue| issue.pr.as_ref()) else {
-        stand(at, Phase::Verify)?;
+        stand(at, IssuePhase::Verify)?;
         return Ok(Exchanged::Told);
     };
     let number = landfall_trackers::tracker::PrNumber::new(pr.number)
@@ -151,7 +151,7 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
             at.tracker.comment(Thread::PullRequest(number), &marker, &text)?;
         }
     }
-    stand(at, Phase::Verify)?;
+    stand(at, IssuePhase::Verify)?;
     Ok(Exchanged::Told)
 }
 

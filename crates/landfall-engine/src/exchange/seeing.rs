@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, BranchNews, LogEntry, LogRange, Oid, Store};
 use landfall_model::issue::{
-    CheckStand, Ci, IssueKind, Part, Phase, Seen, SeenCheck, SeenJob, SeenPr, SeenPrState, StepEnd, Waited,
-    weigh,
+    CheckStand, CiStatus, IssueKind, IssuePhase, IssueSnapshot, PullRequestSnapshot, PullRequestState,
+    SeenCheck, SeenJob, StepEnd, SubIssue, Waited, weigh,
 };
 use landfall_model::{Commit, Exchanged, Task, Timestamp};
 use landfall_trackers::tracker::{
@@ -33,7 +33,9 @@ const PARTS_MAX: usize = 100;
 pub(super) fn observe(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let seen = look(site, task, at)?;
     let head = match &seen.pr {
-        Some(SeenPr { state: SeenPrState::Open, head: Some(head), .. }) => fetch(site, at, head)?,
+        Some(PullRequestSnapshot { state: PullRequestState::Open, head: Some(head), .. }) => {
+            fetch(site, at, head)?
+        }
         Some(_) | None => None,
     };
     Ok(Exchanged::Seen { seen: Box::new(seen), head })
@@ -41,7 +43,7 @@ pub(super) fn observe(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Re
 
 /// Looks again once it is known what is to be done: sizes change with that.
 pub(super) fn sized(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
-    stand(at, Phase::Ready)?;
+    stand(at, IssuePhase::Ready)?;
     let seen = look(site, task, at)?;
     Ok(Exchanged::Seen { seen: Box::new(seen), head: None })
 }
@@ -61,7 +63,7 @@ pub(super) struct Ground<'a> {
 }
 
 /// Everything that is known of an issue at this moment.
-pub(crate) fn look(site: &EngineContext, task: &Task, at: &Desked) -> Result<Seen, Trouble> {
+pub(crate) fn look(site: &EngineContext, task: &Task, at: &Desked) -> Result<IssueSnapshot, Trouble> {
     let ground = Ground {
         store: &site.store,
         base: land::base(site)?,
@@ -74,20 +76,20 @@ pub(crate) fn look(site: &EngineContext, task: &Task, at: &Desked) -> Result<See
 }
 
 /// The same, for whoever brings the ground.
-pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble> {
+pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<IssueSnapshot, Trouble> {
     let Desked { tracker, number, source, .. } = at;
     let issue = tracker.issue(*number)?;
     let reopened = tracker.last_reopened(*number)?;
     let labels: Vec<String> = issue.labels.iter().map(|label| label.as_str().to_owned()).collect();
     let blockers = blockers_of(&**tracker, &issue)?;
     let default = tracker.default_branch()?;
-    Ok(Seen {
+    Ok(IssueSnapshot {
         number: source.number,
         words: (issue.title.clone(), issue.body.clone()),
         open: issue.state.is_open(),
         // Whoever says that nobody will do it has decided; nothing is left to look at.
         phase: match issue.state {
-            IssueState::Closed { why: CloseWhy::NotPlanned, .. } => Some(Phase::Done),
+            IssueState::Closed { why: CloseWhy::NotPlanned, .. } => Some(IssuePhase::Done),
             IssueState::Closed { .. } | IssueState::Open => phase_of(&issue),
         },
         triaged: labels.iter().any(|label| label == "triaged"),
@@ -121,13 +123,13 @@ pub(super) fn landed_as(site: &EngineContext, at: &Desked, issue: &Issue) -> Res
 }
 
 /// The phase the labels say; of several, the furthest.
-pub(super) fn phase_of(issue: &Issue) -> Option<Phase> {
-    issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?)).max()
+pub(super) fn phase_of(issue: &Issue) -> Option<IssuePhase> {
+    issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.within(PHASE_FAMILY)?)).max()
 }
 
 /// The pull request of the issue's branch: the open one, or else the newest. What was merged or closed before the issue was
 /// opened again says nothing about it.
-fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> Answer<Option<SeenPr>> {
+fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> Answer<Option<PullRequestSnapshot>> {
     let all = at.tracker.pull_requests_of(&at.branch())?;
     let counts = |pr: &&PullRequest| pr.state.is_open() || reopened.is_none_or(|at| pr.created > at);
     let open = all.iter().find(|pr| pr.state.is_open() && pr.head_is_here);
@@ -135,13 +137,13 @@ fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> Answer<Option<SeenP
     seen_pr(at, pr).map(Some)
 }
 
-fn seen_pr(at: &Desked, pr: &PullRequest) -> Answer<SeenPr> {
+fn seen_pr(at: &Desked, pr: &PullRequest) -> Answer<PullRequestSnapshot> {
     let state = match pr.state {
-        PrState::Draft | PrState::Open => SeenPrState::Open,
-        PrState::Closed => SeenPrState::Closed,
-        PrState::Merged { .. } => SeenPrState::Merged,
+        PrState::Draft | PrState::Open => PullRequestState::Open,
+        PrState::Closed => PullRequestState::Closed,
+        PrState::Merged { .. } => PullRequestState::Merged,
     };
-    Ok(SeenPr {
+    Ok(PullRequestSnapshot {
         number: pr.number.get(),
         url: pr.url.clone(),
         state,
@@ -247,7 +249,7 @@ pub(super) fn parts(at: &Desked) -> Result<Exchanged, Trouble> {
 }
 
 /// The same, for whoever brings the tracker.
-pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<Part>, Trouble> {
+pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, Trouble> {
     let children = tracker.children(number)?;
     if children.len() > PARTS_MAX {
         return Err(Trouble::Else(format!(
@@ -263,14 +265,14 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
     let mut parts = Vec::new();
     for Child { issue, blocked_by } in &children {
         let blocked_by = with_text(tracker, issue, blocked_by.clone())?;
-        let labelled_done = phase_of(issue) == Some(Phase::Done);
-        parts.push(Part {
+        let labelled_done = phase_of(issue) == Some(IssuePhase::Done);
+        parts.push(SubIssue {
             number: issue.number.get(),
             title: issue.title.clone(),
             size: tracker.size(issue.number)?.map(|seen| seen.size),
             // One that a person opened again is to be done again, whatever its label says.
             done: !issue.state.is_open() || labelled_done && tracker.last_reopened(issue.number)?.is_none(),
-            at_verify: phase_of(issue) == Some(Phase::Verify),
+            at_verify: phase_of(issue) == Some(IssuePhase::Verify),
             needs: blocked_by.iter().filter_map(here).collect(),
         });
     }
@@ -280,7 +282,7 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
 /// What the checks of the forge say about the offered work, held against those of the base it was merged with.
 pub(super) fn checks(site: &EngineContext, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let Some((issue, pr)) = task.issue.as_ref().and_then(|issue| Some((issue, issue.pr.as_ref()?))) else {
-        return Ok(Exchanged::Checks { ci: Ci::Absent, climbed: None });
+        return Ok(Exchanged::Checks { ci: CiStatus::Absent, climbed: None });
     };
     let here = checks_of(at, pr.head.as_str(), &|_| true)?;
     let says_something = |check: &SeenCheck| check.stand != CheckStand::Silent;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use landfall_model::issue::{Lookback, Phase};
-use landfall_model::{Exchanged, Size, Task};
+use landfall_model::issue::{IssuePhase, Lookback};
+use landfall_model::{Exchanged, Task, TaskSize};
 use landfall_trackers::tracker::{
     CloseWhy, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, Saying, Thread, unmarked,
 };
@@ -83,7 +83,7 @@ pub(super) fn triaged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Re
         Ok(said) => said,
         Err(error) => return unread(format!("`{TRIAGE}` is not what was asked for: {error}")),
     };
-    let Ok(size) = said.size.parse::<Size>() else {
+    let Ok(size) = said.size.parse::<TaskSize>() else {
         return unread(format!("`{TRIAGE}` says the size `{}`; known: XS, S, M, L, XL", cut(&said.size)));
     };
     let Desked { tracker, number, .. } = at;
@@ -99,7 +99,7 @@ pub(super) fn triaged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Re
     let label = Label::new("triaged")?;
     ensure(at, &label, "Somebody looked at what it is.")?;
     tracker.change_labels(*number, &BTreeSet::from([label]), &BTreeSet::new())?;
-    stand(at, Phase::Issue)?;
+    stand(at, IssuePhase::Issue)?;
     let marker = Marker::new(&format!("triage/{}", at.mark(task.id)))?;
     let why = unmarked(&cut(&said.why));
     let text = format!("Triage: size {size}, {}.{}", said.kind.word(), after(&why));
@@ -153,13 +153,13 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
         };
         at.tracker.review(number, &review)?;
     }
-    stand(at, Phase::Merge)?;
+    stand(at, IssuePhase::Merge)?;
     Ok(Exchanged::Told)
 }
 
 /// Says that everything holds, and closes the issue.
 pub(super) fn closed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
-    stand(at, Phase::Done)?;
+    stand(at, IssuePhase::Done)?;
     at.tracker.close_issue(at.number, CloseWhy::Done)?;
     let marker = Marker::new(&format!("done/{}/{}", at.mark(task.id), task.landed_before.len()))?;
     let landed = task.landed.as_ref().map(|landed| format!(" It landed as {}.", landed.commit.as_str()));

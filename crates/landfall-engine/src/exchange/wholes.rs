@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use landfall_model::acceptance::{Criterion, Section, VerifyOutcome, VerifyResult};
-use landfall_model::issue::{Accepted, PartEnd, PartFate, Phase, Pipeline, Source, aggregate, stays_closed};
+use landfall_model::issue::{
+    AcceptanceOutcome, IssuePhase, Pipeline, Source, SubIssueEnd, SubIssueOutcome, aggregate, stays_closed,
+};
 use landfall_model::{Exchanged, Task};
 use landfall_trackers::tracker::{CloseWhy, Issue, IssueNumber, IssueState, Marker, Thread, unmarked};
 
@@ -49,9 +51,9 @@ fn follow_parts(at: &Desked) -> Result<(), Trouble> {
     let children = at.tracker.children(at.number)?;
     let phase = |issue: &Issue| match issue.state.is_open() {
         true => seeing::phase_of(issue),
-        false => Some(Phase::Done),
+        false => Some(IssuePhase::Done),
     };
-    let phases: Vec<Option<Phase>> = children.iter().map(|child| phase(&child.issue)).collect();
+    let phases: Vec<Option<IssuePhase>> = children.iter().map(|child| phase(&child.issue)).collect();
     let now = seeing::phase_of(&at.tracker.issue(at.number)?);
     match aggregate(now, &phases, false) {
         Some(phase) if Some(phase) != now => Ok(stand(at, phase)?),
@@ -64,24 +66,24 @@ fn gathered(
     site: &Arc<EngineContext>,
     task: &Task,
     issue: &Pipeline,
-    ends: &[PartEnd],
+    ends: &[SubIssueEnd],
     at: &Desked,
 ) -> Result<Exchanged, Trouble> {
-    let (mut told, mut reopened): (Vec<PartEnd>, Vec<u64>) = (Vec::new(), Vec::new());
+    let (mut told, mut reopened): (Vec<SubIssueEnd>, Vec<u64>) = (Vec::new(), Vec::new());
     for end in ends {
         let mut end = end.clone();
-        if end.end == PartFate::Done && issue.wishes.accept {
+        if end.end == SubIssueOutcome::Done && issue.wishes.accept {
             let part = part_of(at, end.number)?;
             if let Some(accepted) = hold(site, &part)? {
                 if let VerifyOutcome::Reopen { .. } = accepted.outcome {
                     reopened.push(end.number);
                 }
-                end.end = PartFate::Failed(no_more(&accepted));
+                end.end = SubIssueOutcome::Failed(no_more(&accepted));
             }
         }
         told.push(end);
     }
-    let done = told.iter().filter(|end| end.end == PartFate::Done).count();
+    let done = told.iter().filter(|end| end.end == SubIssueOutcome::Done).count();
     let rows: String = told.iter().map(row).collect();
     let again = match reopened.is_empty() {
         true => String::new(),
@@ -115,7 +117,7 @@ fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
 
 /// What a part that is done promised, against the base as it is now: another part may have broken it since. None if nothing fails.
 /// One that fails is opened again; where somebody closed it after exactly this was told, that is theirs to decide.
-fn hold(site: &Arc<EngineContext>, part: &Desked) -> Result<Option<Accepted>, Trouble> {
+fn hold(site: &Arc<EngineContext>, part: &Desked) -> Result<Option<AcceptanceOutcome>, Trouble> {
     let issue = part.tracker.issue(part.number)?;
     if let IssueState::Closed { why: CloseWhy::NotPlanned, .. } = issue.state {
         return Ok(None); // somebody decided that it promises nothing any more
@@ -132,7 +134,7 @@ fn hold(site: &Arc<EngineContext>, part: &Desked) -> Result<Option<Accepted>, Tr
 }
 
 /// Why a part that was done is not, in a line.
-fn no_more(accepted: &Accepted) -> String {
+fn no_more(accepted: &AcceptanceOutcome) -> String {
     let failed = accepted.items.iter().filter(|(_, result, _)| *result == VerifyResult::Fail);
     let words: Vec<String> = failed.map(|(words, _, seen)| format!("{words} ({seen})")).collect();
     let person = match accepted.outcome {
@@ -146,12 +148,12 @@ fn no_more(accepted: &Accepted) -> String {
     format!("it was done, and does not hold any more{person}: {}", words.join("; "))
 }
 
-fn row(end: &PartEnd) -> String {
+fn row(end: &SubIssueEnd) -> String {
     let word = match &end.end {
-        PartFate::Done => "SUCCESS".to_owned(),
-        PartFate::Left => "LANDED (something is left for a person)".to_owned(),
-        PartFate::Failed(why) => format!("FAILED ({})", unmarked(&cut(why)).replace(['|', '\n'], " ")),
-        PartFate::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
+        SubIssueOutcome::Done => "SUCCESS".to_owned(),
+        SubIssueOutcome::Left => "LANDED (something is left for a person)".to_owned(),
+        SubIssueOutcome::Failed(why) => format!("FAILED ({})", unmarked(&cut(why)).replace(['|', '\n'], " ")),
+        SubIssueOutcome::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
     };
     format!("| #{} | {word} |\n", end.number)
 }

@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use landfall_agents::nearest;
-use landfall_model::flow::{Act, Edge, FlowProblem, Step};
-use landfall_model::score::Checkpoint;
-use landfall_model::{Flow, StepKind, StepName, StepResult, Style, Target};
+use landfall_model::flow::{FlowDefect, FlowEdge, FlowStep, TrackerOperation};
+use landfall_model::score::GatePoint;
+use landfall_model::{AgentDriveStyle, EdgeTarget, Flow, StepKind, StepName, StepResult};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -139,11 +139,11 @@ impl<'a> Reader<'a> {
         (about, entry.map(|name| StepName::new(&name)))
     }
 
-    fn style(&mut self, value: &Value<'_>) -> Option<Style> {
+    fn style(&mut self, value: &Value<'_>) -> Option<AgentDriveStyle> {
         let word = self.text("flow.style", value)?;
-        let style = Style::ALL.into_iter().find(|style| style.word() == word);
+        let style = AgentDriveStyle::ALL.into_iter().find(|style| style.word() == word);
         if style.is_none() {
-            let known = Style::ALL.map(Style::word).join(", ");
+            let known = AgentDriveStyle::ALL.map(AgentDriveStyle::word).join(", ");
             self.error(Some(value.span()), format!("`{word}` is no style"), format!("known: {known}"));
         }
         style
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         entries
     }
 
-    fn steps(&mut self, document: &DeTable<'_>) -> Option<Vec<Step>> {
+    fn steps(&mut self, document: &DeTable<'_>) -> Option<Vec<FlowStep>> {
         let table = document.get("step").and_then(|value| self.table("step", value));
         let Some(table) = table.filter(|table| !table.is_empty()) else {
             if self.errors.is_empty() {
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         Some(steps)
     }
 
-    fn step(&mut self, name: &str, at: Range<usize>, table: &DeTable<'_>) -> Option<Step> {
+    fn step(&mut self, name: &str, at: Range<usize>, table: &DeTable<'_>) -> Option<FlowStep> {
         self.only(table, &STEP_KEYS, |word| format!("unknown key `{word}` in [step.{name}]"));
         let kind = self.kind(name, at, table);
         let phase = table.get("phase").and_then(|value| self.text(&format!("step.{name}.phase"), value));
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         let agent = table.get("agent").and_then(|value| self.text(&format!("step.{name}.agent"), value));
         let on = table.get("on").and_then(|value| self.table(&format!("step.{name}.on"), value));
         let on = on.map(|on| self.edges(name, on)).unwrap_or_default();
-        Some(Step {
+        Some(FlowStep {
             name: StepName::new(name),
             kind: kind?,
             phase: phase.unwrap_or_else(|| name.to_owned()),
@@ -252,8 +252,8 @@ impl<'a> Reader<'a> {
                 let word = owed("checkpoint");
                 let threshold = table.get("threshold").map(|v| self.score(&path("threshold"), v));
                 let word = word?;
-                let Some(checkpoint) = Checkpoint::from_word(&word) else {
-                    let known = Checkpoint::ALL.map(Checkpoint::word);
+                let Some(checkpoint) = GatePoint::from_word(&word) else {
+                    let known = GatePoint::ALL.map(GatePoint::word);
                     let at = table.get("checkpoint").map(Value::span);
                     let what = format!("unknown checkpoint `{}`", word.escape_debug());
                     self.error(at, what, meant(&word, &known, "checkpoints"));
@@ -269,8 +269,8 @@ impl<'a> Reader<'a> {
             "split" => StepKind::Split,
             "tracker" => {
                 let word = owed("act")?;
-                let Some(act) = Act::from_word(&word) else {
-                    let known = Act::ALL.map(Act::word);
+                let Some(act) = TrackerOperation::from_word(&word) else {
+                    let known = TrackerOperation::ALL.map(TrackerOperation::word);
                     let at = table.get("act").map(Value::span);
                     let what = format!("unknown act `{}`", word.escape_debug());
                     self.error(at, what, meant(&word, &known, "acts"));
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn edges(&mut self, name: &str, on: &DeTable<'_>) -> Vec<Edge> {
+    fn edges(&mut self, name: &str, on: &DeTable<'_>) -> Vec<FlowEdge> {
         let mut edges = Vec::new();
         for (word, value) in in_order(on) {
             let shown = word.get_ref().escape_debug().to_string();
@@ -320,11 +320,11 @@ impl<'a> Reader<'a> {
             };
             let Some(to) = to else { continue };
             let to = match to.as_str() {
-                "end" => Target::End,
-                "stop" => Target::Stop,
-                step => Target::Step(StepName::new(step)),
+                "end" => EdgeTarget::End,
+                "stop" => EdgeTarget::Stop,
+                step => EdgeTarget::Step(StepName::new(step)),
             };
-            edges.push(Edge { result, to, max });
+            edges.push(FlowEdge { result, to, max });
         }
         edges
     }
@@ -436,8 +436,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Says what the model finds, at the line it is about.
-    fn unfit(&mut self, problem: FlowProblem) {
-        let FlowProblem { step, result, what, hint } = problem;
+    fn unfit(&mut self, problem: FlowDefect) {
+        let FlowDefect { step, result, what, hint } = problem;
         let lines = &self.lines;
         let at = match (step, result) {
             (Some(step), Some(result)) => lines.edges.get(&(step, result)).copied(),

@@ -3,8 +3,8 @@
 
 use landfall_model::convergence::share;
 use landfall_model::objective::{RefinementState, Weight};
-use landfall_model::score::{Checkpoint, Dimension, points};
-use landfall_model::staged::{Judged, PLAN, superseded};
+use landfall_model::score::{Dimension, GatePoint, points};
+use landfall_model::staged::{JudgeResult, PLAN, superseded};
 use landfall_model::stride::{ENDS, STEPS, agent_step};
 use landfall_model::{Digest, EndKind, Ending, State, StepKind, Task, Timestamp};
 use landfall_trackers::modules::baseline::{Baseline, Row};
@@ -122,7 +122,7 @@ fn stage(task: &Task, there: Option<&Stage>, now: Timestamp) -> Stage {
     }
 }
 
-fn score(judged: &Judged) -> Option<Value> {
+fn score(judged: &JudgeResult) -> Option<Value> {
     let number = |text: String| text.parse::<f64>().map_or(Value::Null, Value::from);
     let (scores, composite) = (judged.scores?, judged.composite?);
     let mut all = json!({ "overall": number(points(composite / 1000)) });
@@ -158,9 +158,9 @@ pub(super) fn signal(task: &Task) -> Option<Signal> {
     let judged = task.staged.last_judged();
     let next = agent_step(&step.kind);
     let (ended, result, checkpoint) = match &step.kind {
-        StepKind::Check { checkpoint: Checkpoint::PostPlan, .. } => ("plan", "(generated)", ""),
-        StepKind::Check { checkpoint: Checkpoint::MidExec, .. } => ("exec", "(mid-exec)", "mid-exec"),
-        StepKind::Check { checkpoint: Checkpoint::PostExec, .. } => ("verify", "(pass)", "post-exec"),
+        StepKind::Check { checkpoint: GatePoint::PostPlan, .. } => ("plan", "(generated)", ""),
+        StepKind::Check { checkpoint: GatePoint::MidExec, .. } => ("exec", "(mid-exec)", "mid-exec"),
+        StepKind::Check { checkpoint: GatePoint::PostExec, .. } => ("verify", "(pass)", "post-exec"),
         StepKind::Verify => ("exec", "(done)", "post-exec"),
         StepKind::Agent { .. } | StepKind::Land => {
             let judged = judged?;
@@ -270,7 +270,7 @@ fn objective_items(task: &Task) -> Vec<target::Item> {
 }
 
 /// What a judge said, as an entry of its own.
-fn analysis(judged: &Judged) -> Entry {
+fn analysis(judged: &JudgeResult) -> Entry {
     let about = format!("{}-{}", judged.checkpoint.word(), judged.result.word()).replace('_', "-");
     let mut text =
         format!("# {}\n\n{}\n\n{}\n", judged.checkpoint.word(), moment(judged.at), judged_line(judged));
@@ -341,7 +341,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use landfall_model::convergence;
-    use landfall_model::objective::{Item, Objective, Requirement};
+    use landfall_model::objective::{Objective, ObjectiveItem, Requirement};
     use landfall_model::{Attempt, Commit, StepResult, TaskId, TaskSpec};
     use landfall_trackers::modules::folder::{Place, SeenFile};
 
@@ -364,7 +364,7 @@ mod tests {
         spec.body = body.trim().to_owned();
         let mut task = Task::added(TaskId(1), spec, Timestamp(0));
         let requirements = vec![Requirement::new(1, "a file is written", "", Weight::Critical)];
-        let items = vec![Item { text: "Export a report".to_owned(), requirements }];
+        let items = vec![ObjectiveItem { text: "Export a report".to_owned(), requirements }];
         let (revision, shown, confirmed) = (1, Some(1), Some(1));
         task.staged.objective =
             Some(Objective { items, constraints: Vec::new(), revision, shown, confirmed });
@@ -398,8 +398,8 @@ mod tests {
             coverage: BTreeMap::from([(1, 500)]),
             convergence: 5_000,
         });
-        task.staged.judged.push(Judged {
-            checkpoint: landfall_model::score::Checkpoint::PostExec,
+        task.staged.judged.push(JudgeResult {
+            checkpoint: landfall_model::score::GatePoint::PostExec,
             stage: Some(1),
             head: None,
             scores: None,

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landfall_model::score::Checkpoint;
-use landfall_model::staged::{Judged, StagedEvent};
+use landfall_model::score::GatePoint;
+use landfall_model::staged::{JudgeResult, StagedEvent};
 use landfall_model::{
-    Attempt, Drive, EndKind, Ending, Event, Flow, Input, Opening, POLL_MS, RunId, StepName, StepResult,
+    Attempt, AttemptStart, Drive, EndKind, Ending, Event, Flow, Input, POLL_MS, RunId, StepName, StepResult,
     TaskId, TaskSpec,
 };
 
@@ -111,8 +111,8 @@ impl World {
             }
             1 => Event::Staged(StagedEvent::Advanced { attempt, done: self.task.staged.plan.done + 1 }),
             2 => {
-                let judged = Judged {
-                    checkpoint: Checkpoint::PostPlan,
+                let judged = JudgeResult {
+                    checkpoint: GatePoint::PostPlan,
                     stage: None,
                     head: None,
                     scores: None,
@@ -199,17 +199,17 @@ fn nothing_a_person_adds_between_two_looks_is_lost() {
             let mut dice = Dice(seed);
             let mut world = World::new(sort, file, metadata);
             let flow: Arc<Flow> = crate::flows::load(None).flows["lifecycle"].clone();
-            let driving = landfall_model::Driving {
+            let driving = landfall_model::AgentAssignment {
                 profile: "default".to_owned(),
                 account: "x".to_owned(),
-                style: landfall_model::Style::Fresh,
+                style: landfall_model::AgentDriveStyle::Fresh,
             };
             world.happen(Event::Bound { flow, limits: landfall_model::TaskLimits::default(), driving });
             world.happen(Event::Entered {
                 attempt: Attempt(1),
                 step: StepName::new("verify"),
                 run: RunId(1),
-                opening: Opening::Check,
+                opening: AttemptStart::Check,
             });
             for _ in 0..12 {
                 for _ in 0..dice.roll(3) {

@@ -1,6 +1,6 @@
 //! The proposal in what an agent said: the last block of JSON that has tasks in it.
 
-use landfall_model::Size;
+use landfall_model::TaskSize;
 use landfall_model::proposal::{Group, Part, Proposal};
 use serde_json::{Map, Value};
 
@@ -233,7 +233,7 @@ impl Reader {
         texts
     }
 
-    fn size(&mut self, value: &Value, what: &str) -> Option<Size> {
+    fn size(&mut self, value: &Value, what: &str) -> Option<TaskSize> {
         let text = self.text(value, "size", what);
         if text.is_empty() {
             return None;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use landfall_host::crash;
 use landfall_host::git::{BranchName as GitBranch, LogEntry, LogRange, Oid};
-use landfall_model::issue::{Ci, MergeWait, may_merge_yet};
+use landfall_model::issue::{CiStatus, MergeWait, may_merge_yet};
 use landfall_trackers::tracker::{
     Answer, BranchName, ChecksSum, CommitSha, Merge, NewPullRequest, PrState, Title, Tracker, TrackerError,
     sum, unmarked,
@@ -100,7 +100,8 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
             Err(error) => return Err(error.into()),
         };
         let checks = checks(&*tracker, &sha)?;
-        asked_since_running = if matches!(checks, Ci::Running(_)) { 0 } else { asked_since_running + 1 };
+        asked_since_running =
+            if matches!(checks, CiStatus::Running(_)) { 0 } else { asked_since_running + 1 };
         let total_ms = site.clock.mono_ms().saturating_sub(began);
         if !may_merge_yet(&checks, base_has_some, MergeWait { total_ms, asked_since_running }) {
             return Err(Trouble::Refused(format!(
@@ -118,24 +119,24 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
     }
 }
 
-fn checks(tracker: &dyn Tracker, sha: &CommitSha) -> Answer<Ci> {
+fn checks(tracker: &dyn Tracker, sha: &CommitSha) -> Answer<CiStatus> {
     let all = tracker.checks(sha)?;
     let names = || all.iter().map(|check| check.name.clone()).collect();
     Ok(match sum(&all) {
-        ChecksSum::None => Ci::Absent,
-        ChecksSum::Pending => Ci::Running(names()),
-        ChecksSum::Passed => Ci::Passed,
-        ChecksSum::Failed => Ci::Failed(names()),
-        ChecksSum::Broken => Ci::Broken(names()),
+        ChecksSum::None => CiStatus::Absent,
+        ChecksSum::Pending => CiStatus::Running(names()),
+        ChecksSum::Passed => CiStatus::Passed,
+        ChecksSum::Failed => CiStatus::Failed(names()),
+        ChecksSum::Broken => CiStatus::Broken(names()),
     })
 }
 
-fn of(checks: &Ci) -> &'static str {
+fn of(checks: &CiStatus) -> &'static str {
     match checks {
-        Ci::Failed(_) | Ci::PreExisting(_) => ", for checks of the forge failed",
-        Ci::Broken(_) => ", for checks of the forge were broken off",
-        Ci::Running(_) => ", for checks of the forge take very long",
-        Ci::Absent | Ci::Passed => "",
+        CiStatus::Failed(_) | CiStatus::PreExisting(_) => ", for checks of the forge failed",
+        CiStatus::Broken(_) => ", for checks of the forge were broken off",
+        CiStatus::Running(_) => ", for checks of the forge take very long",
+        CiStatus::Absent | CiStatus::Passed => "",
     }
 }
 

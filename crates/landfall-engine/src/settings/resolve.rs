@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use landfall_model::base_gate::RedBase;
 use landfall_model::checkpoint::Retention;
-use landfall_model::conflict::Overdue;
+use landfall_model::conflict::ConflictTimeoutAction;
 use landfall_model::gaming::{BaseTestMode, MutationMode};
 use landfall_model::liveness::Watch;
-use landfall_model::pilot::Mode;
+use landfall_model::pilot::PilotMode;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::sandbox::{Confinement, default_confinement};
 use landfall_model::score::Dimension;
-use landfall_model::{Budget, Caps, Price, Prices, Purse, Style, Tag};
+use landfall_model::{AgentDriveStyle, Budget, Caps, Price, Prices, Purse, Tag};
 use landfall_trackers::registry;
 use serde::Deserialize;
 use toml::Spanned;
@@ -180,7 +180,7 @@ pub struct Run {
     /// After how many failures in a row a run pauses.
     pub failures_max: u32,
     /// Who picks the next task.
-    pub mode: Mode,
+    pub mode: PilotMode,
     /// Names of environment variables passed on besides the safe list.
     pub env: Vec<String>,
 }
@@ -201,7 +201,7 @@ pub struct Profile {
     /// How hard the model is to think.
     pub effort: Option<String>,
     /// How it is driven from run to run.
-    pub style: Style,
+    pub style: AgentDriveStyle,
     /// What is used up together.
     pub account: String,
     /// The profile that takes over while the account is shut.
@@ -240,7 +240,7 @@ pub struct Land {
     /// How long a person has for a hard conflict.
     pub conflict_wait_ms: u64,
     /// What happens after that.
-    pub conflict_overdue: Overdue,
+    pub conflict_overdue: ConflictTimeoutAction,
 }
 
 /// When a person looks at work.
@@ -523,8 +523,8 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
             restarts_max: run.restarts_max.0,
             failures_max: run.failures_max.0,
             mode: match run.mode {
-                RawMode::Autopilot => Mode::Autopilot,
-                RawMode::SemiAuto => Mode::SemiAuto,
+                RawMode::Autopilot => PilotMode::Autopilot,
+                RawMode::SemiAuto => PilotMode::SemiAuto,
             },
             env: run.env,
         },
@@ -800,10 +800,10 @@ fn profile(
     }
     check_names(&raw.pass_env, &["agent", &name, "pass_env"])?;
     let style = match raw.style {
-        RawStyle::Fresh => Style::Fresh,
-        RawStyle::Session => Style::Session,
-        RawStyle::Own => Style::Own,
-        RawStyle::Dispatch => Style::Dispatch,
+        RawStyle::Fresh => AgentDriveStyle::Fresh,
+        RawStyle::Session => AgentDriveStyle::Session,
+        RawStyle::Own => AgentDriveStyle::Own,
+        RawStyle::Dispatch => AgentDriveStyle::Dispatch,
     };
     Ok(Profile {
         name,
@@ -862,10 +862,10 @@ fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<Land, Fault> {
         runaway: raw.runaway.0,
         conflict_wait_ms: raw.conflict_wait.0,
         conflict_overdue: match raw.conflict_overdue {
-            RawOverdue::Defer => Overdue::Defer,
-            RawOverdue::Skip => Overdue::Skip,
-            RawOverdue::Retry => Overdue::Retry,
-            RawOverdue::Notify => Overdue::Notify,
+            RawOverdue::Defer => ConflictTimeoutAction::Defer,
+            RawOverdue::Skip => ConflictTimeoutAction::Skip,
+            RawOverdue::Retry => ConflictTimeoutAction::Retry,
+            RawOverdue::Notify => ConflictTimeoutAction::Notify,
         },
     })
 }

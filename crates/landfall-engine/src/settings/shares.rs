@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_model::{AREAS_MAX, Area, Caps, Touch};
+use landfall_model::{AREAS_MAX, Area, Caps, PathPattern};
 
 use super::raw::{RawAccount, RawArea};
 use super::resolve::{Fault, Profile};
@@ -51,7 +51,7 @@ fn resolved(raw: Vec<RawArea>) -> Result<Vec<Area>, Fault> {
             return Err(Fault::new(&["area", &at, "paths"], what).hint("`paths = [\"web/\"]`"));
         }
         let parse = |path: &String| {
-            path.parse::<Touch>()
+            path.parse::<PathPattern>()
                 .map_err(|error| Fault::new(&["area", &at, "paths"], format!("area `{name}`: {error}")))
         };
         let paths = paths.iter().map(parse).collect::<Result<_, _>>()?;

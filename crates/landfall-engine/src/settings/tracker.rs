@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use landfall_agents::nearest;
-use landfall_model::Touch;
+use landfall_model::PathPattern;
 use landfall_model::acceptance::{Address, Mode};
 use landfall_trackers::github::Base;
 use landfall_trackers::registry::{self, TRACKERS};
@@ -50,7 +50,7 @@ pub struct TrackerSettings {
     /// Where the project runs on this machine.
     pub local_url: Option<Address>,
     /// What may be changed in the checkout while issues are verified.
-    pub verify_ignore: Vec<Touch>,
+    pub verify_ignore: Vec<PathPattern>,
 }
 
 impl TrackerSettings {
@@ -138,14 +138,14 @@ pub(super) fn spec_path(text: &str) -> Result<String, String> {
     if text.starts_with(['/', '-', '~']) || text.contains(char::is_control) || text.contains('\\') {
         return Err(wrong());
     }
-    let path = Touch::file(text).map_err(|_| wrong())?;
+    let path = PathPattern::file(text).map_err(|_| wrong())?;
     let inside_git = Path::new(path.as_str()).components().any(|part| part.as_os_str() == ".git");
     if inside_git { Err(wrong()) } else { Ok(path.as_str().to_owned()) }
 }
 
 /// Paths and patterns, or what is wrong with the first that is none.
-pub(super) fn ignored(paths: &[String]) -> Result<Vec<Touch>, String> {
-    paths.iter().map(|path| path.parse::<Touch>().map_err(|error| error.to_string())).collect()
+pub(super) fn ignored(paths: &[String]) -> Result<Vec<PathPattern>, String> {
+    paths.iter().map(|path| path.parse::<PathPattern>().map_err(|error| error.to_string())).collect()
 }
 
 impl TrackerSettings {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use landfall_model::{Size, Timestamp};
+use landfall_model::{TaskSize, Timestamp};
 use landfall_trackers::tracker::{
     Answer, Blocker, BranchName, Change, Check, Child, CloseWhy, Comment, CommitSha, Cursor, FailedJob,
     Issue, IssueEdit, IssueFilter, IssueNumber, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
@@ -143,7 +143,7 @@ impl Tracker for Clean {
         self.inner.size(number)
     }
 
-    fn set_size(&self, number: IssueNumber, size: Size) -> Answer<SizeStands> {
+    fn set_size(&self, number: IssueNumber, size: TaskSize) -> Answer<SizeStands> {
         self.inner.set_size(number, size)
     }
 

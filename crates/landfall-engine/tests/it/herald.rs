@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use landfall_engine::StateFolder;
 use landfall_engine::herald::{Ground, Herald};
 use landfall_engine::model::{
-    Attempt, Commit, EndCode, EndKind, Ending, Entry, Event, Fact, Opening, RunId, StepName, Task, TaskId,
-    TaskSpec, Timestamp, Tree, Warning, World,
+    Attempt, AttemptStart, Commit, EndCode, EndKind, Ending, Event, Fact, JournalEntry, RunId, StepName,
+    Task, TaskId, TaskSpec, Timestamp, Tree, Warning, World,
 };
 use landfall_engine::notify::Timing;
 use landfall_engine::settings::Settings;
@@ -74,11 +74,11 @@ impl Scene {
 
 pub const LONG: Duration = Duration::from_secs(60); // far more than any of this takes
 
-pub fn fact(task: u32, event: Event) -> Entry {
-    Entry { at: Timestamp(1_000), fact: Fact::Task(TaskId(task), event) }
+pub fn fact(task: u32, event: Event) -> JournalEntry {
+    JournalEntry { at: Timestamp(1_000), fact: Fact::Task(TaskId(task), event) }
 }
 
-pub fn landed(task: u32, commit: &str) -> Entry {
+pub fn landed(task: u32, commit: &str) -> JournalEntry {
     fact(
         task,
         Event::Landed {
@@ -91,13 +91,13 @@ pub fn landed(task: u32, commit: &str) -> Entry {
     )
 }
 
-pub fn failed(task: u32, detail: &str) -> Entry {
+pub fn failed(task: u32, detail: &str) -> JournalEntry {
     let (kind, code) = (EndKind::Failed, EndCode::AgentCrashed);
     fact(task, Event::Ended(Ending { kind, code, detail: detail.to_owned() }))
 }
 
-fn started(task: u32) -> Entry {
-    let opening = Opening::Workspace;
+fn started(task: u32) -> JournalEntry {
+    let opening = AttemptStart::Workspace;
     let step = StepName::new("work");
     fact(task, Event::Entered { attempt: Attempt(1), step, run: RunId(1), opening })
 }
@@ -201,7 +201,7 @@ fn the_engine_never_waits_and_what_matters_least_is_left_out() {
     let found = |number: u32| {
         fact(1, Event::Warned(Warning::Discovery { global: true, text: format!("fact-{number}") }))
     };
-    let facts: Vec<Entry> = [failed(1, "x")].into_iter().chain((0..1_500).map(found)).collect();
+    let facts: Vec<JournalEntry> = [failed(1, "x")].into_iter().chain((0..1_500).map(found)).collect();
     let began = Instant::now();
     herald.hear(&facts, &scene.world);
     assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());

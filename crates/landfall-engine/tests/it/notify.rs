@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use landfall_engine::model::{EngineEvent, Entry, Event, Fact, RunEnd, RunId, StepName, Timestamp, Wait};
+use landfall_engine::model::{
+    EngineEvent, Event, Fact, JournalEntry, RunEnd, RunId, StepName, Timestamp, WaitReason,
+};
 use landfall_engine::notify::Timing;
 
 use crate::herald::{LONG, Scene, fact, failed, landed};
@@ -87,14 +89,14 @@ fn quick() -> Timing {
     }
 }
 
-fn asks(task: u32, text: &str) -> Entry {
+fn asks(task: u32, text: &str) -> JournalEntry {
     let then = StepName::new("work");
-    fact(task, Event::Waited { wait: Wait::Question { text: text.to_owned() }, then })
+    fact(task, Event::Waited { wait: WaitReason::Question { text: text.to_owned() }, then })
 }
 
-fn run_over() -> Entry {
+fn run_over() -> JournalEntry {
     let event = EngineEvent::RunEnded { run: RunId(3), why: RunEnd::NothingLeft };
-    Entry { at: Timestamp(1_000), fact: Fact::Engine(event) }
+    JournalEntry { at: Timestamp(1_000), fact: Fact::Engine(event) }
 }
 
 #[test]

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 use landfall_engine::settings::Profile;
 use landfall_engine::{catalogue, diagnose};
-use landfall_model::Exit;
+use landfall_model::AgentExit;
 use landfall_model::issue::Point;
-use landfall_model::recovery::{Bounds, OPS, Op, Plan, PlanAction, Symptoms, check, detect, shadowed};
+use landfall_model::recovery::{
+    Bounds, OPS, Plan, PlanAction, RecoveryOp, Symptoms, check, detect, shadowed,
+};
 
 use crate::workspace::Scene;
 
@@ -18,7 +20,8 @@ fn every_pattern_gets_its_own_sample_and_orders_this() {
     let line = |sample: &landfall_model::recovery::Pattern| {
         let found = detect(&catalogue, &sample.sample()).expect("something fits");
         assert_eq!(found.name, sample.name);
-        let ops: Vec<&str> = found.action.ops().iter().map(landfall_model::recovery::Op::word).collect();
+        let ops: Vec<&str> =
+            found.action.ops().iter().map(landfall_model::recovery::RecoveryOp::word).collect();
         let ops = if ops.is_empty() { String::new() } else { format!(" ({})", ops.join(", ")) };
         format!("{}: {}{ops}, at most {}×", found.name, found.action.word(), found.limit)
     };
@@ -243,7 +246,8 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
          [[verify.command]]\nname = \"test\"\nrun = \"true\"\n",
     );
     let site = scene.site();
-    let symptoms = Symptoms::of(Point::CodePr, &Exit::Code(1), 5_000, "ERROR: missing sign-off", Some(false));
+    let symptoms =
+        Symptoms::of(Point::CodePr, &AgentExit::Code(1), 5_000, "ERROR: missing sign-off", Some(false));
     let asked = |answer: &str| {
         // It answers only if it was told what happened. Its program is not in the checkout, which no agent sees.
         let script = site.repo.root().with_file_name("look.sh");
@@ -287,7 +291,7 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
         diagnose::diagnose(&asked).expect("it answers").plan.map_err(|problem| problem.to_string())
     };
     let plan = asked(good).expect("it is fine");
-    assert_eq!(plan.steps(), [Op::AmendSignOff, Op::RunCheck { name: "test".to_owned() }]);
+    assert_eq!(plan.steps(), [RecoveryOp::AmendSignOff, RecoveryOp::RunCheck { name: "test".to_owned() }]);
     let why = asked(bad).expect_err("never");
     assert!(why.starts_with("step 1: `force_push` is no operation"), "{why}");
     let why = asked("I do not know.").expect_err("that is no plan");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use landfall_engine::host::git::{Oid, Signature, Workspace};
 use landfall_engine::recover_ops::{Did, Ground, OpsError, perform};
-use landfall_model::issue::{Phase, Pipeline, Pr, is_of_round};
-use landfall_model::recovery::{Action, Hints, Op};
+use landfall_model::issue::{IssuePhase, Pipeline, PullRequestRef, is_of_round};
+use landfall_model::recovery::{Action, Hints, RecoveryOp};
 use landfall_model::{Commit, TaskId, Timestamp};
 use landfall_trackers::local::Local;
 use landfall_trackers::tracker::{
@@ -123,7 +123,7 @@ impl Case {
         site.store.set_base(&tip, before.as_ref()).expect("git runs");
     }
 
-    fn perform(&self, head: &Oid, ops: &[Op]) -> Result<Did, OpsError> {
+    fn perform(&self, head: &Oid, ops: &[RecoveryOp]) -> Result<Did, OpsError> {
         let site = self.scene.site();
         let branch = BranchName::new("landfall/t7").expect("a name");
         let base = BranchName::new("main").expect("a name");
@@ -138,7 +138,7 @@ impl Case {
         };
         let (pr, reworks) = self.round;
         let commit = Commit::new(head.as_str());
-        let pr = pr.map(|number| Pr { number, url: String::new(), head: commit });
+        let pr = pr.map(|number| PullRequestRef { number, url: String::new(), head: commit });
         let pipeline = Pipeline { pr, reworks, ..Pipeline::default() };
         let ground = Ground {
             store: &site.store,
@@ -202,11 +202,11 @@ fn committed_work_that_was_never_offered_is_put_on_the_base_pushed_and_offered_o
 fn a_sign_off_is_added_once_and_pushed_over_our_own_commit_only() {
     let case = Case::new();
     let head = case.collected();
-    case.perform(&head, &[Op::PushBranch]).expect("pushed");
+    case.perform(&head, &[RecoveryOp::PushBranch]).expect("pushed");
     let did = case.perform(&head, &Action::SignOff.ops()).unwrap_or_else(|error| panic!("{error}"));
     let message = case.forge(&["log", "-1", "--format=%B", "landfall/t7"]);
     assert_eq!(message, "feat: greet.txt\n\nSigned-off-by: Ada <ada@example.org>");
-    let again = case.perform(&did.head, &[Op::AmendSignOff]).expect("it is signed off");
+    let again = case.perform(&did.head, &[RecoveryOp::AmendSignOff]).expect("it is signed off");
     assert_eq!(
         (again.head, again.lines),
         (did.head.clone(), vec!["the last commit is signed off".to_owned()])
@@ -223,7 +223,7 @@ fn a_sign_off_is_added_once_and_pushed_over_our_own_commit_only() {
     let theirs = case.forge(&["rev-parse", "landfall/t7"]);
     let head = case.work("more.txt", "more\n");
     assert_eq!(case.collected(), head);
-    let error = case.perform(&head, &[Op::PushBranch]).expect_err("it is theirs");
+    let error = case.perform(&head, &[RecoveryOp::PushBranch]).expect_err("it is theirs");
     assert!(matches!(&error, OpsError::Failed { number: 1, op: "push-branch", .. }), "{error}");
     assert_eq!(case.forge(&["rev-parse", "landfall/t7"]), theirs, "nothing was overwritten");
 }
@@ -233,8 +233,8 @@ fn what_is_in_dispute_is_not_guessed_and_what_came_before_it_is_told() {
     let case = Case::new();
     let head = case.collected();
     case.base_moves("greet.txt", "good day\n");
-    for op in [Op::RebaseOntoBase, Op::MergeBase] {
-        let ops = [Op::RunCheck { name: "test".to_owned() }, op, Op::PushBranch];
+    for op in [RecoveryOp::RebaseOntoBase, RecoveryOp::MergeBase] {
+        let ops = [RecoveryOp::RunCheck { name: "test".to_owned() }, op, RecoveryOp::PushBranch];
         let OpsError::Failed { number, why, did, .. } = case.perform(&head, &ops).expect_err("a dispute")
         else {
             panic!("nothing has changed")
@@ -251,8 +251,9 @@ fn leftovers_are_committed_and_the_base_is_merged() {
     let head = case.collected();
     case.base_moves("other.txt", "x\n");
     std::fs::write(case.workspace.path().join("left.txt"), "left\n").expect("a file");
-    let did =
-        case.perform(&head, &[Op::CommitLeftovers, Op::MergeBase]).unwrap_or_else(|error| panic!("{error}"));
+    let did = case
+        .perform(&head, &[RecoveryOp::CommitLeftovers, RecoveryOp::MergeBase])
+        .unwrap_or_else(|error| panic!("{error}"));
     let store = &case.scene.site().store;
     let read = |name: &str| store.read_blob(&did.head, name.as_bytes(), 100).expect("readable");
     assert!(["greet.txt", "left.txt", "other.txt"].iter().all(|name| read(name).is_some()));
@@ -264,11 +265,11 @@ fn nothing_is_done_when_things_have_changed() {
     let case = Case::new();
     let head = case.collected();
     case.work("more.txt", "more\n");
-    let error = case.perform(&head, &[Op::PushBranch]).expect_err("the agent went on");
+    let error = case.perform(&head, &[RecoveryOp::PushBranch]).expect_err("the agent went on");
     assert!(matches!(&error, OpsError::Changed(why) if why.starts_with("the work has moved to ")), "{error}");
     let head = case.collected();
     case.tracker.close_issue(case.issue, CloseWhy::NotPlanned).expect("closed");
-    let error = case.perform(&head, &[Op::PushBranch]).expect_err("nobody wants it any more");
+    let error = case.perform(&head, &[RecoveryOp::PushBranch]).expect_err("nobody wants it any more");
     assert_eq!(error.to_string(), "nothing was done, because things have changed: issue #1 was closed");
     assert_eq!(case.forge(&["branch", "--list", "landfall/*"]), "");
 }
@@ -278,7 +279,9 @@ fn the_base_itself_is_never_amended_or_pushed() {
     let case = Case::new();
     let base = case.scene.site().store.base().expect("readable").expect("set");
     case.collected();
-    for op in [Op::AmendSignOff, Op::RebaseOntoBase, Op::PushBranch, Op::OpenPr] {
+    for op in
+        [RecoveryOp::AmendSignOff, RecoveryOp::RebaseOntoBase, RecoveryOp::PushBranch, RecoveryOp::OpenPr]
+    {
         let error = case.perform(&base, std::slice::from_ref(&op)).expect_err("there is no work");
         assert!(error.to_string().ends_with("there are no commits besides those of the base"), "{error}");
     }
@@ -292,13 +295,13 @@ fn the_base_itself_is_never_amended_or_pushed() {
 fn the_tracker_is_told_what_is_so_and_nothing_twice() {
     let case = Case::new();
     let head = case.collected();
-    let label = |phase| Op::SetPhaseLabel { phase };
-    let error = case.perform(&head, &[label(Phase::Merge)]).expect_err("nothing is open");
+    let label = |phase| RecoveryOp::SetPhaseLabel { phase };
+    let error = case.perform(&head, &[label(IssuePhase::Merge)]).expect_err("nothing is open");
     assert!(error.to_string().ends_with("its work says `code`, not `merge`"), "{error}");
     let ops = [
-        label(Phase::Code),
-        Op::Comment { text: "It was not pushed. <!-- landfall:review-summary -->".to_owned() },
-        Op::Comment { text: "It is now.".to_owned() },
+        label(IssuePhase::Code),
+        RecoveryOp::Comment { text: "It was not pushed. <!-- landfall:review-summary -->".to_owned() },
+        RecoveryOp::Comment { text: "It is now.".to_owned() },
     ];
     for _ in 0..2 {
         case.perform(&head, &ops).unwrap_or_else(|error| panic!("{error}"));
@@ -309,19 +312,23 @@ fn the_tracker_is_told_what_is_so_and_nothing_twice() {
     assert_eq!(comments.len(), 2);
     assert!(comments[0].body.contains("<!-- quoted landfall:review-summary -->"), "an agent makes no marks");
 
-    let error = case.perform(&head, &[Op::MarkReview]).expect_err("nothing is open");
+    let error = case.perform(&head, &[RecoveryOp::MarkReview]).expect_err("nothing is open");
     assert!(error.to_string().ends_with("there is no open pull request"), "{error}");
-    let pr = case.perform(&head, &[Op::PushBranch, Op::OpenPr]).expect("offered").pr.expect("it was made");
-    let error = case.perform(&head, &[Op::MarkReview]).expect_err("there is no review");
+    let pr = case
+        .perform(&head, &[RecoveryOp::PushBranch, RecoveryOp::OpenPr])
+        .expect("offered")
+        .pr
+        .expect("it was made");
+    let error = case.perform(&head, &[RecoveryOp::MarkReview]).expect_err("there is no review");
     assert!(error.to_string().contains("has no review of ours"), "{error}");
     let thread = Thread::PullRequest(pr);
     let marker = Marker::new("review/1").expect("a key");
     case.tracker.comment(thread, &marker, "## Review Summary\nfine").expect("said");
     for _ in 0..2 {
-        case.perform(&head, &[Op::MarkReview]).unwrap_or_else(|error| panic!("{error}"));
+        case.perform(&head, &[RecoveryOp::MarkReview]).unwrap_or_else(|error| panic!("{error}"));
     }
     assert_eq!(case.tracker.comments(thread).expect("read").len(), 2);
-    let did = case.perform(&head, &[Op::RerunChecks]).unwrap_or_else(|error| panic!("{error}"));
+    let did = case.perform(&head, &[RecoveryOp::RerunChecks]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(did.lines, [format!("nothing of {pr} can be run again")], "files run no checks");
 }
 
@@ -329,7 +336,11 @@ fn the_tracker_is_told_what_is_so_and_nothing_twice() {
 fn a_pull_request_of_an_earlier_round_that_was_merged_keeps_nothing_from_being_done() {
     let mut case = Case::new();
     let head = case.collected();
-    let first = case.perform(&head, &[Op::PushBranch, Op::OpenPr]).expect("offered").pr.expect("it was made");
+    let first = case
+        .perform(&head, &[RecoveryOp::PushBranch, RecoveryOp::OpenPr])
+        .expect("offered")
+        .pr
+        .expect("it was made");
     let sha = CommitSha::new(head.as_str()).expect("a commit");
     let merge = Merge {
         expected: sha.clone(),
@@ -340,15 +351,16 @@ fn a_pull_request_of_an_earlier_round_that_was_merged_keeps_nothing_from_being_d
     case.tracker.merge(first, &merge).expect("merged");
     for round in [(None, 0), (Some(first.get()), 0), (Some(first.get()), 1)] {
         case.round = round;
-        let error = case.perform(&head, &[Op::PushBranch]).expect_err("it is over");
+        let error = case.perform(&head, &[RecoveryOp::PushBranch]).expect_err("it is over");
         assert!(error.to_string().contains("was merged"), "{round:?}: {error}");
     }
     // What landed did not hold: it is worked on again, and offered anew.
     case.round = (None, 1);
     let again = case.work("greet.txt", "hello again\n");
-    let second = case.perform(&again, &[Op::CommitLeftovers, Op::PushBranch, Op::OpenPr]);
+    let second =
+        case.perform(&again, &[RecoveryOp::CommitLeftovers, RecoveryOp::PushBranch, RecoveryOp::OpenPr]);
     let second = second.unwrap_or_else(|error| panic!("{error}")).pr.expect("it was made");
     assert_ne!(first, second);
     case.round = (Some(second.get()), 1);
-    case.perform(&again, &[Op::PushBranch]).unwrap_or_else(|error| panic!("{error}"));
+    case.perform(&again, &[RecoveryOp::PushBranch]).unwrap_or_else(|error| panic!("{error}"));
 }

@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_engine::flows;
-use landfall_model::flow::Edge;
-use landfall_model::score::Checkpoint;
-use landfall_model::{Flow, Step, StepKind, StepName, StepResult, Target};
+use landfall_model::flow::FlowEdge;
+use landfall_model::score::GatePoint;
+use landfall_model::{EdgeTarget, Flow, FlowStep, StepKind, StepName, StepResult};
 
 use crate::routing_tables::{
     COMMANDS, ENTRIES_V1, ENTRIES_V2, ENTRIES_V3, STATUSES, V1, V2, V3, allows, becomes, satisfies,
@@ -20,7 +20,7 @@ fn built_in(name: &str) -> Flow {
 }
 
 /// The word the tables have for a step.
-fn word(step: &Step) -> &str {
+fn word(step: &FlowStep) -> &str {
     match &step.kind {
         StepKind::Agent { prompt, .. } => prompt,
         StepKind::Land => "merge",
@@ -29,7 +29,7 @@ fn word(step: &Step) -> &str {
 }
 
 /// The word the tables have for a result.
-fn result_word(step: &Step, result: StepResult) -> &'static str {
+fn result_word(step: &FlowStep, result: StepResult) -> &'static str {
     match (&step.kind, result) {
         (StepKind::Land, StepResult::Landed) => "success",
         (StepKind::Target, StepResult::Answered) => "done",
@@ -46,10 +46,10 @@ enum Verifying {
 }
 
 /// Where an edge leads, in the words of the tables.
-fn next(flow: &Flow, edge: &Edge, verifying: Verifying) -> String {
+fn next(flow: &Flow, edge: &FlowEdge, verifying: Verifying) -> String {
     match &edge.to {
-        Target::End | Target::Stop => "stop".to_owned(),
-        Target::Step(name) => {
+        EdgeTarget::End | EdgeTarget::Stop => "stop".to_owned(),
+        EdgeTarget::Step(name) => {
             let step = flow.step(name).expect("a loaded flow leads to its own steps");
             match (&step.kind, verifying) {
                 (StepKind::Verify, Verifying::Unseen) => word(after_verify(flow, step)).to_owned(),
@@ -59,9 +59,9 @@ fn next(flow: &Flow, edge: &Edge, verifying: Verifying) -> String {
     }
 }
 
-fn after_verify<'a>(flow: &'a Flow, verify: &Step) -> &'a Step {
+fn after_verify<'a>(flow: &'a Flow, verify: &FlowStep) -> &'a FlowStep {
     let pass = verify.on.iter().find(|edge| edge.result == StepResult::Pass).expect("it can pass");
-    let Target::Step(name) = &pass.to else { panic!("a pass leads to a step") };
+    let EdgeTarget::Step(name) = &pass.to else { panic!("a pass leads to a step") };
     flow.step(name).expect("a loaded flow leads to its own steps")
 }
 
@@ -146,13 +146,13 @@ fn the_staged_flow_follows_the_third_table() {
 fn c09_work_is_verified_before_it_is_judged() {
     for name in ["lifecycle", "staged"] {
         let flow = built_in(name);
-        let leads_to = |from: &Step, to: &StepName| {
-            from.on.iter().any(|edge| matches!(&edge.to, Target::Step(step) if step == to))
+        let leads_to = |from: &FlowStep, to: &StepName| {
+            from.on.iter().any(|edge| matches!(&edge.to, EdgeTarget::Step(step) if step == to))
         };
         for check in &flow.steps {
             let StepKind::Check { checkpoint, .. } = &check.kind else { continue };
             for from in flow.steps.iter().filter(|from| leads_to(from, &check.name)) {
-                let expected = if *checkpoint == Checkpoint::PostPlan { "plan" } else { "verify" };
+                let expected = if *checkpoint == GatePoint::PostPlan { "plan" } else { "verify" };
                 assert_eq!(word(from), expected, "{name}: `{}` leads to `{}`", from.name, check.name);
             }
         }
@@ -161,11 +161,11 @@ fn c09_work_is_verified_before_it_is_judged() {
 
 #[test]
 fn thresholds_and_rounds_are_those_of_the_table() {
-    let rounds = |checkpoint: Checkpoint, result: StepResult| match (checkpoint, result) {
-        (Checkpoint::PostPlan, StepResult::NeedsRevision) => Some(3),
-        (Checkpoint::MidExec, StepResult::NeedsFix) => Some(2),
-        (Checkpoint::PostExec, StepResult::NeedsFix | StepResult::Replan) => Some(3),
-        (Checkpoint::MidExec, StepResult::Replan) => Some(3), // no table has a number; like at the end
+    let rounds = |checkpoint: GatePoint, result: StepResult| match (checkpoint, result) {
+        (GatePoint::PostPlan, StepResult::NeedsRevision) => Some(3),
+        (GatePoint::MidExec, StepResult::NeedsFix) => Some(2),
+        (GatePoint::PostExec, StepResult::NeedsFix | StepResult::Replan) => Some(3),
+        (GatePoint::MidExec, StepResult::Replan) => Some(3), // no table has a number; like at the end
         _ => None,
     };
     for name in ["lifecycle", "staged"] {
@@ -173,9 +173,9 @@ fn thresholds_and_rounds_are_those_of_the_table() {
         for step in &flow.steps {
             let StepKind::Check { checkpoint, threshold } = &step.kind else { continue };
             let expected = match checkpoint {
-                Checkpoint::PostPlan => 700,
-                Checkpoint::MidExec => 600,
-                Checkpoint::PostExec => 750,
+                GatePoint::PostPlan => 700,
+                GatePoint::MidExec => 600,
+                GatePoint::PostExec => 750,
             };
             assert_eq!(*threshold, expected, "{name}: `{}`", step.name);
             for edge in &step.on {
@@ -238,11 +238,11 @@ fn c06_a_plan_that_is_made_anew_is_entered_by_its_phase() {
 
 /// The status of a task that an edge has led on. A step may have another word for a task that has not begun it; it is
 /// the word of those who come from another phase, not of those who are sent back.
-fn status_after(flow: &Flow, from: &Step, edge: &Edge) -> String {
+fn status_after(flow: &Flow, from: &FlowStep, edge: &FlowEdge) -> String {
     match &edge.to {
-        Target::End => "complete".to_owned(),
-        Target::Stop => "blocked".to_owned(),
-        Target::Step(name) => {
+        EdgeTarget::End => "complete".to_owned(),
+        EdgeTarget::Stop => "blocked".to_owned(),
+        EdgeTarget::Step(name) => {
             let step = flow.step(name).expect("a loaded flow leads to its own steps");
             let before = step.before.as_ref().filter(|_| from.phase != step.phase);
             before.unwrap_or(&step.phase).clone()
@@ -251,7 +251,7 @@ fn status_after(flow: &Flow, from: &Step, edge: &Edge) -> String {
 }
 
 /// The step a command means in a status.
-fn commanded<'a>(flow: &'a Flow, status: &str, command: &str) -> Option<&'a Step> {
+fn commanded<'a>(flow: &'a Flow, status: &str, command: &str) -> Option<&'a FlowStep> {
     let key = match command {
         "merge" => "land".to_owned(),
         command => command.replace(' ', "/"),
@@ -330,7 +330,7 @@ fn walks_at_random_go_where_the_table_says() {
             if let Some(row) = row.filter(|_| !["blocked", "conflict"].contains(&result)) {
                 assert_eq!(to, row.2, "{}", told());
             }
-            let Target::Step(name) = &edge.to else { break };
+            let EdgeTarget::Step(name) = &edge.to else { break };
             step = flow.step(name).expect("a loaded flow leads to its own steps");
             // Nothing is executed that no check let pass, and nothing is merged that was not accepted.
             let last =

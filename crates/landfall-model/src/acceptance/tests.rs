@@ -578,14 +578,14 @@ fn occasions_run_what_waited_for_them() {
 
 #[test]
 fn what_happens_in_a_run_is_an_event_that_boxes_wait_for() {
-    use crate::event::Exit;
-    use crate::issue::Depth;
+    use crate::event::AgentExit;
+    use crate::issue::ReviewDepth;
     assert_eq!(
-        Depth::ALL.map(Observed::review),
+        ReviewDepth::ALL.map(Observed::review),
         [None, Some(Observed::PrReviewLight), Some(Observed::PrReviewFull)]
     );
-    assert_eq!(Observed::end(&Exit::Silent), Some(Observed::WatchdogKill));
-    assert_eq!(Observed::end(&Exit::Code(1)), None);
+    assert_eq!(Observed::end(&AgentExit::Silent), Some(Observed::WatchdogKill));
+    assert_eq!(Observed::end(&AgentExit::Code(1)), None);
     assert_eq!(Observed::verified(VerifyOutcome::Reopen { iteration: 1 }), Some(Observed::FixCycle));
     assert_eq!(Observed::verified(VerifyOutcome::Done), Some(Observed::AutoRun));
     assert_eq!(Observed::verified(VerifyOutcome::Waiting), None, "it is not over");
@@ -594,7 +594,7 @@ fn what_happens_in_a_run_is_an_event_that_boxes_wait_for() {
 
 #[test]
 fn an_opportunistic_box_is_looked_at_at_the_end_of_the_phase_it_names() {
-    use crate::issue::Phase;
+    use crate::issue::IssuePhase;
     let body = "- [ ] <!-- verify: file_exists \"a\" --> when `/review` runs, a <!-- verify-type: opportunistic -->\n\
         - [ ] <!-- verify: file_exists \"b\" --> after /code, b <!-- verify-type: observation event=full-moon -->\n\
         - [ ] c, whenever /review runs <!-- verify-type: opportunistic -->\n\
@@ -603,9 +603,9 @@ fn an_opportunistic_box_is_looked_at_at_the_end_of_the_phase_it_names() {
         - [ ] <!-- verify: file_exists \"f\" --> /review is f\n";
     let criteria = Criteria::of(body, &customs());
     let by = |phase| -> Vec<usize> { passed_by(&criteria, phase).iter().map(|it| it.line).collect() };
-    assert_eq!(by(Phase::Review), [0], "it is open, says how, and names the phase");
-    assert_eq!(by(Phase::Code), [1], "an event nobody knows is looked at when someone comes by");
-    assert!(by(Phase::Merge).is_empty());
+    assert_eq!(by(IssuePhase::Review), [0], "it is open, says how, and names the phase");
+    assert_eq!(by(IssuePhase::Code), [1], "an event nobody knows is looked at when someone comes by");
+    assert!(by(IssuePhase::Merge).is_empty());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::outcome::{VerifyOutcome, VerifyResult};
 use super::{Criteria, Criterion, Observed, VerifyKind};
-use crate::issue::Phase;
+use crate::issue::IssuePhase;
 
 /// What a program greps for when a person is needed.
 pub const MAX_ITERATIONS_REACHED: &str = "MAX_ITERATIONS_REACHED";
@@ -195,7 +195,7 @@ pub fn observed(criteria: &Criteria, event: Observed) -> Option<String> {
 
 /// The open boxes that are looked at by whoever comes to the end of this phase, and say how: `when /review runs`.
 #[must_use]
-pub fn passed_by(criteria: &Criteria, phase: Phase) -> Vec<&Criterion> {
+pub fn passed_by(criteria: &Criteria, phase: IssuePhase) -> Vec<&Criterion> {
     let waits = |it: &&Criterion| {
         !it.ticked
             && it.kind == VerifyKind::Opportunistic
@@ -206,18 +206,18 @@ pub fn passed_by(criteria: &Criteria, phase: Phase) -> Vec<&Criterion> {
 }
 
 /// Whether a text names a phase as one would call it: `/review`.
-fn names(text: &str, phase: Phase) -> bool {
+fn names(text: &str, phase: IssuePhase) -> bool {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '/' || c == '-'));
     words.filter_map(|word| word.strip_prefix('/')).any(|word| match word {
-        "triage" => phase == Phase::Issue,
-        "auto" => phase == Phase::Done,
+        "triage" => phase == IssuePhase::Issue,
+        "auto" => phase == IssuePhase::Done,
         word => word == phase.word(),
     })
 }
 
 /// What is said when boxes were looked at in passing and hold.
 #[must_use]
-pub fn held_in_passing(held: &[&Criterion], phase: Phase) -> String {
+pub fn held_in_passing(held: &[&Criterion], phase: IssuePhase) -> String {
     let lines: String = held.iter().map(|it| format!("- {}\n", cell(&it.text, TEXT_CHARS_MAX))).collect();
     format!("Looked at when `{}` ended, and ticked because they hold:\n\n{lines}", phase.word())
 }

@@ -3,10 +3,10 @@
 use super::{Draft, Refusal, not_now};
 use crate::budget::{BudgetUse as _, Spending};
 use crate::event::{Event, StepResult};
-use crate::flow::{StepKind, Target};
-use crate::input::Parting;
-use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, OwnLimits, State, Stop};
-use crate::{StepName, Wait};
+use crate::flow::{EdgeTarget, StepKind};
+use crate::input::YieldReason;
+use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, StopRequest, TaskLimitOverrides};
+use crate::{StepName, WaitReason};
 
 /// Messages that may wait for an agent. Who has more to say had better change the words of the task.
 pub const MESSAGES_MAX: usize = 20;
@@ -38,10 +38,10 @@ impl Draft {
         }
         match self.task.state.clone() {
             State::Active { doing: Doing::Running { stop: None, .. }, .. } => {
-                self.ask_to_stop(Stop::Redirect)
+                self.ask_to_stop(StopRequest::Redirect)
             }
             State::Active { doing: Doing::Checking { stop: None }, .. } => {
-                self.event(Event::StopAsked { stop: Stop::Redirect })
+                self.event(Event::StopAsked { stop: StopRequest::Redirect })
             }
             State::Active { step, doing: Doing::Queued { .. } } if self.task.landing.is_none() => {
                 self.redirected(&step)
@@ -73,9 +73,9 @@ impl Draft {
             _ => StepResult::Fail,
         };
         let back = self.edge(step, result).map(|edge| edge.to);
-        let Some(to @ Target::Step(_)) = back else {
+        let Some(to @ EdgeTarget::Step(_)) = back else {
             // A flow without a way back: whoever comes to it next, hears it.
-            return self.yielded(Parting::Redirected, None);
+            return self.yielded(YieldReason::Redirected, None);
         };
         let (attempt, step) = (self.task.attempt, step.clone());
         // As after a person's review: their word uses up no round of the flow.
@@ -91,8 +91,8 @@ impl Draft {
         }
         let by_edge = [StepResult::Fail, StepResult::Red, StepResult::Changes].into_iter().find_map(
             |result| match self.edge(step, result)?.to {
-                Target::Step(to) => Some(to).filter(|to| is_agent(&self.flow_step(to).kind)),
-                Target::End | Target::Stop => None,
+                EdgeTarget::Step(to) => Some(to).filter(|to| is_agent(&self.flow_step(to).kind)),
+                EdgeTarget::End | EdgeTarget::Stop => None,
             },
         );
         let steps = self.task.flow.as_ref().map(|flow| flow.steps.as_slice()).unwrap_or_default();
@@ -105,13 +105,13 @@ impl Draft {
             return self.end(EndKind::Blocked, EndCode::Machine, detail.to_owned());
         };
         let (attempt, step) = (self.task.attempt, step.clone());
-        let to = Target::Step(worker);
+        let to = EdgeTarget::Step(worker);
         self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
     }
 
     /// The same step again, first in line for the slot it leaves; nothing is counted.
     pub(super) fn go_on(&mut self) -> Result<(), Refusal> {
-        self.yielded(Parting::Redirected, None)
+        self.yielded(YieldReason::Redirected, None)
     }
 
     /// Whether a person gave it more time than the run that just ended was told of.
@@ -138,13 +138,15 @@ impl Draft {
         match self.task.state.clone() {
             State::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
             State::Ended(_) => Err(not_now(&self.task, "there is nothing to hold")),
-            State::Waiting { wait: Wait::Pause, .. } => Err(not_now(&self.task, "it is paused already")),
+            State::Waiting { wait: WaitReason::Pause, .. } => {
+                Err(not_now(&self.task, "it is paused already"))
+            }
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
                 Err(not_now(&self.task, "it is too late to hold it"))
             }
             State::Active { doing: Doing::Queued { .. }, .. } => {
                 self.event(held)?;
-                self.yielded(Parting::Held, None)
+                self.yielded(YieldReason::Held, None)
             }
             State::Active {
                 doing:
@@ -164,7 +166,7 @@ impl Draft {
     /// It goes on where it was.
     pub(super) fn release(&mut self) -> Result<(), Refusal> {
         let held = self.task.hold.is_some();
-        let paused = matches!(self.task.state, State::Waiting { wait: Wait::Pause, .. });
+        let paused = matches!(self.task.state, State::Waiting { wait: WaitReason::Pause, .. });
         if !held && !paused {
             return Err(not_now(&self.task, "it is not held"));
         }
@@ -179,7 +181,7 @@ impl Draft {
 
     /// It ends as if its agent had said that it cannot go on.
     pub(super) fn block(&mut self, reason: &str) -> Result<(), Refusal> {
-        let stop = Stop::Block { reason: reason.to_owned() };
+        let stop = StopRequest::Block { reason: reason.to_owned() };
         if self.task.landed.is_some() {
             return Err(not_now(&self.task, "it has landed; there is nothing to block"));
         }
@@ -189,15 +191,18 @@ impl Draft {
         match self.task.state.clone() {
             State::Active {
                 doing:
-                    Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Pause | Stop::Redirect), .. },
+                    Doing::Running {
+                        stop: None | Some(StopRequest::Interrupt | StopRequest::Pause | StopRequest::Redirect),
+                        ..
+                    },
                 ..
             } => self.ask_to_stop(stop),
             State::Active {
                 doing:
-                    Doing::Preparing { stop: None | Some(Stop::Pause), .. }
-                    | Doing::Checking { stop: None | Some(Stop::Pause | Stop::Redirect) }
-                    | Doing::Exchanging { stop: None | Some(Stop::Pause) }
-                    | Doing::Recovering { stop: None | Some(Stop::Pause) },
+                    Doing::Preparing { stop: None | Some(StopRequest::Pause), .. }
+                    | Doing::Checking { stop: None | Some(StopRequest::Pause | StopRequest::Redirect) }
+                    | Doing::Exchanging { stop: None | Some(StopRequest::Pause) }
+                    | Doing::Recovering { stop: None | Some(StopRequest::Pause) },
                 ..
             } => self.event(Event::StopAsked { stop }),
             State::Active {
@@ -222,7 +227,7 @@ impl Draft {
     }
 
     /// Other limits, from here on.
-    pub(super) fn set_limits(&mut self, limits: OwnLimits) -> Result<(), Refusal> {
+    pub(super) fn set_limits(&mut self, limits: TaskLimitOverrides) -> Result<(), Refusal> {
         if let State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &self.task.state {
             return Err(not_now(&self.task, "no agent works on it any more"));
         }

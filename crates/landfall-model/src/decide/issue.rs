@@ -3,15 +3,15 @@
 use super::{Draft, Refusal, backoff_ms, jittered, not_now};
 use crate::acceptance::VerifyOutcome;
 use crate::event::{Event, StepResult, Warning};
-use crate::flow::{Act, StepKind};
-use crate::input::{Exchanged, Parting};
+use crate::flow::{StepKind, TrackerOperation};
+use crate::input::{Exchanged, YieldReason};
 use crate::issue::{
-    self, Accepted, Ci, ClosedAs, Depth, IssueEvent, Onward, Part, PartEnd, PartFate, Pipeline, Pr, Routed,
-    Seen, Way, Wishes,
+    self, AcceptanceOutcome, CiStatus, ClosedAs, IssueEvent, IssueOptions, IssueRoute, IssueSnapshot, Onward,
+    Pipeline, PullRequestRef, ReviewDepth, RoutingDecision, SubIssue, SubIssueEnd, SubIssueOutcome,
 };
-use crate::recovery::{Action, Climb, Climbed, Outcome, Tier};
-use crate::task::{Doing, EndCode, EndKind, Feedback, State, Stop};
-use crate::{Commit, StepName, Wait};
+use crate::recovery::{Action, Climb, Climbed, RecoveryOutcome, RecoveryTier};
+use crate::task::{Doing, EndCode, EndKind, Feedback, State, StopRequest};
+use crate::{Commit, StepName, WaitReason};
 
 /// The longest time between two looks for a landing that is being published.
 const PUBLISHED_MS_MAX: u64 = 5_000;
@@ -27,12 +27,12 @@ impl Draft {
         self.task.issue.as_ref().expect("a flow that follows an issue is granted only to a task that does")
     }
 
-    fn routed(&self) -> Option<Routed> {
+    fn routed(&self) -> Option<RoutingDecision> {
         self.task.issue.as_ref()?.routed
     }
 
     /// A person says how the issue is to be done.
-    pub(super) fn wish(&mut self, wishes: &Wishes) -> Result<(), Refusal> {
+    pub(super) fn wish(&mut self, wishes: &IssueOptions) -> Result<(), Refusal> {
         if self.task.issue.as_ref().is_some_and(|issue| issue.wishes == *wishes) {
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl Draft {
 
     /// Whether nobody is to read the work: its issue is too small for that.
     pub(super) fn needs_no_reader(&self) -> bool {
-        self.routed().is_some_and(|routed| routed.depth == Depth::None)
+        self.routed().is_some_and(|routed| routed.depth == ReviewDepth::None)
     }
 
     /// Whether another reader is to read the same work.
@@ -57,27 +57,27 @@ impl Draft {
     }
 
     /// What needs no exchange is done at once; whether it was.
-    pub(super) fn enter_tracker(&mut self, step: &StepName, act: Act) -> Result<bool, Refusal> {
+    pub(super) fn enter_tracker(&mut self, step: &StepName, act: TrackerOperation) -> Result<bool, Refusal> {
         match act {
-            Act::Gather if self.pipeline().ends.is_none() && !self.pipeline().level.is_due() => {
-                self.event(Event::Waited { wait: Wait::Parts, then: step.clone() })?;
+            TrackerOperation::Gather if self.pipeline().ends.is_none() && !self.pipeline().level.is_due() => {
+                self.event(Event::Waited { wait: WaitReason::Parts, then: step.clone() })?;
                 Ok(true)
             }
-            Act::Accept if !self.pipeline().wishes.accept => {
+            TrackerOperation::Accept if !self.pipeline().wishes.accept => {
                 self.settle(step)?;
                 self.leave(StepResult::Partial, None)?;
                 Ok(true)
             }
-            Act::Observe
-            | Act::Triaged
-            | Act::Sized
-            | Act::Offer
-            | Act::Checks
-            | Act::Reviewed
-            | Act::Merged
-            | Act::Accept
-            | Act::Gather
-            | Act::Close => Ok(false),
+            TrackerOperation::Observe
+            | TrackerOperation::Triaged
+            | TrackerOperation::Sized
+            | TrackerOperation::Offer
+            | TrackerOperation::Checks
+            | TrackerOperation::Reviewed
+            | TrackerOperation::Merged
+            | TrackerOperation::Accept
+            | TrackerOperation::Gather
+            | TrackerOperation::Close => Ok(false),
         }
     }
 
@@ -94,12 +94,12 @@ impl Draft {
         };
         match (act, exchanged) {
             // While its parts go on, what keeps a whole from being told of them keeps nobody from working.
-            (Some(Act::Gather), Exchanged::Trouble { .. }) if self.pipeline().ends.is_none() => {
+            (Some(TrackerOperation::Gather), Exchanged::Trouble { .. }) if self.pipeline().ends.is_none() => {
                 self.levelled(None, step)
             }
             (_, Exchanged::Trouble { detail, until: Some(until), hopeless: false }) => {
-                self.yielded(Parting::Transient, None)?;
-                let wait = Wait::Backoff { until: *until, cause: detail.clone() };
+                self.yielded(YieldReason::Transient, None)?;
+                let wait = WaitReason::Backoff { until: *until, cause: detail.clone() };
                 self.event(Event::Waited { wait, then: step })
             }
             (_, Exchanged::Trouble { detail, hopeless: true, .. }) => {
@@ -110,37 +110,47 @@ impl Draft {
             }
             (_, Exchanged::Stuck(climbed)) => self.stuck(climbed, &step),
             (_, Exchanged::Closed(closed)) => self.closed_meanwhile(*closed),
-            (Some(Act::Observe), Exchanged::Seen { seen, head }) => self.observed(seen, head.as_ref(), &step),
-            (Some(Act::Triaged), Exchanged::Seen { seen, .. }) => {
+            (Some(TrackerOperation::Observe), Exchanged::Seen { seen, head }) => {
+                self.observed(seen, head.as_ref(), &step)
+            }
+            (Some(TrackerOperation::Triaged), Exchanged::Seen { seen, .. }) => {
                 let routed = self.seen(seen)?;
                 self.leave(after_triage(seen, &routed), None)
             }
-            (Some(Act::Triaged), Exchanged::Unread { why }) => {
+            (Some(TrackerOperation::Triaged), Exchanged::Unread { why }) => {
                 let about = "What you left cannot be read".to_owned();
                 self.leave(StepResult::Fail, Some(Feedback { about, text: why.clone() }))
             }
-            (Some(Act::Sized), Exchanged::Seen { seen, .. }) => {
+            (Some(TrackerOperation::Sized), Exchanged::Seen { seen, .. }) => {
                 let routed = self.seen(seen)?;
-                let result = if routed.way == Way::Split { StepResult::Split } else { StepResult::Code };
+                let result =
+                    if routed.way == IssueRoute::Split { StepResult::Split } else { StepResult::Code };
                 self.leave(result, None)
             }
-            (Some(Act::Offer), Exchanged::Offered(None)) => self.leave(StepResult::Patch, None),
-            (Some(Act::Offer), Exchanged::Offered(Some(pr))) => self.offered(pr),
-            (Some(Act::Checks), Exchanged::Checks { ci, climbed }) => self.ci(ci, climbed.as_ref(), step),
-            (Some(Act::Accept), Exchanged::Accepted { accepted, climbed }) => {
+            (Some(TrackerOperation::Offer), Exchanged::Offered(None)) => self.leave(StepResult::Patch, None),
+            (Some(TrackerOperation::Offer), Exchanged::Offered(Some(pr))) => self.offered(pr),
+            (Some(TrackerOperation::Checks), Exchanged::Checks { ci, climbed }) => {
+                self.ci(ci, climbed.as_ref(), step)
+            }
+            (Some(TrackerOperation::Accept), Exchanged::Accepted { accepted, climbed }) => {
                 self.accepted(accepted, climbed.as_ref(), step)
             }
-            (Some(Act::Gather), Exchanged::Gathered { ends, reopened }) => self.gathered(ends, reopened),
-            (Some(Act::Gather), Exchanged::Levelled { failing }) => self.levelled(failing.as_deref(), step),
-            (Some(Act::Reviewed | Act::Merged | Act::Close), Exchanged::Told) => {
-                self.leave(StepResult::Done, None)
+            (Some(TrackerOperation::Gather), Exchanged::Gathered { ends, reopened }) => {
+                self.gathered(ends, reopened)
             }
-            (Some(Act::Merged), Exchanged::NotYet { what }) => {
+            (Some(TrackerOperation::Gather), Exchanged::Levelled { failing }) => {
+                self.levelled(failing.as_deref(), step)
+            }
+            (
+                Some(TrackerOperation::Reviewed | TrackerOperation::Merged | TrackerOperation::Close),
+                Exchanged::Told,
+            ) => self.leave(StepResult::Done, None),
+            (Some(TrackerOperation::Merged), Exchanged::NotYet { what }) => {
                 self.not_yet(what, self.poll_ms.min(PUBLISHED_MS_MAX), step)
             }
             (None, Exchanged::Parts(parts)) => self.parted(parts),
             (_, other) => {
-                let word = act.map_or("split", Act::word);
+                let word = act.map_or("split", TrackerOperation::word);
                 let detail = format!("the exchange `{word}` was answered with something else: {other:?}");
                 self.end(EndKind::Failed, EndCode::Machine, detail)
             }
@@ -162,7 +172,12 @@ impl Draft {
     }
 
     /// A person wanted it stopped meanwhile. What was done in the tracker is found there again.
-    fn exchange_stopped(&mut self, exchanged: &Exchanged, stop: Stop, step: StepName) -> Result<(), Refusal> {
+    fn exchange_stopped(
+        &mut self,
+        exchanged: &Exchanged,
+        stop: StopRequest,
+        step: StepName,
+    ) -> Result<(), Refusal> {
         if let Exchanged::Offered(Some(pr)) = exchanged {
             let (attempt, pr) = (self.task.attempt, pr.clone());
             self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
@@ -171,7 +186,7 @@ impl Draft {
     }
 
     /// Writes down what was seen and the way that follows from it.
-    fn seen(&mut self, seen: &Seen) -> Result<Routed, Refusal> {
+    fn seen(&mut self, seen: &IssueSnapshot) -> Result<RoutingDecision, Refusal> {
         let attempt = self.task.attempt;
         if self.pipeline().seen.as_ref() != Some(seen) {
             self.event(Event::Issue(IssueEvent::Seen { attempt, seen: Box::new(seen.clone()) }))?;
@@ -193,13 +208,18 @@ impl Draft {
         Ok(routed)
     }
 
-    fn observed(&mut self, seen: &Seen, head: Option<&Commit>, step: &StepName) -> Result<(), Refusal> {
+    fn observed(
+        &mut self,
+        seen: &IssueSnapshot,
+        head: Option<&Commit>,
+        step: &StepName,
+    ) -> Result<(), Refusal> {
         let routed = self.seen(seen)?;
         let onward = issue::onward(seen, &routed);
         let begins = matches!(onward, Onward::Triage | Onward::Spec | Onward::Code | Onward::Split);
         if begins && !seen.blockers.is_empty() {
-            self.yielded(Parting::NotYet, None)?;
-            let wait = Wait::Blockers { by: seen.blockers.clone() };
+            self.yielded(YieldReason::NotYet, None)?;
+            let wait = WaitReason::Blockers { by: seen.blockers.clone() };
             return self.event(Event::Waited { wait, then: step.clone() });
         }
         // What this engine has made and verified is not made again, whether or not anybody outside can see it.
@@ -218,19 +238,19 @@ impl Draft {
     }
 
     /// The pull request is there, from another run or another engine: its work goes on from where it is.
-    fn take_up(&mut self, seen: &Seen, head: Option<&Commit>, made: bool) -> Result<(), Refusal> {
+    fn take_up(&mut self, seen: &IssueSnapshot, head: Option<&Commit>, made: bool) -> Result<(), Refusal> {
         if made {
             return self.leave(StepResult::Offered, None);
         }
         let (Some(head), Some(pr)) = (head, &seen.pr) else { return self.leave(StepResult::Code, None) };
         let attempt = self.task.attempt;
-        let pr = Pr { number: pr.number, url: pr.url.clone(), head: head.clone() };
+        let pr = PullRequestRef { number: pr.number, url: pr.url.clone(), head: head.clone() };
         self.event(Event::Offered { head: head.clone() })?;
         self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
         self.leave(StepResult::Offered, None)
     }
 
-    fn offered(&mut self, pr: &Pr) -> Result<(), Refusal> {
+    fn offered(&mut self, pr: &PullRequestRef) -> Result<(), Refusal> {
         let (attempt, pr) = (self.task.attempt, pr.clone());
         self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
         self.leave(StepResult::Pr, None)
@@ -238,7 +258,7 @@ impl Draft {
 
     /// The forge's own checks. Ours have passed already: what is broken there, or was before, keeps nothing from landing. What
     /// counts against the work is run once more on the same commit before the work is blamed.
-    fn ci(&mut self, ci: &Ci, climbed: Option<&Climbed>, step: StepName) -> Result<(), Refusal> {
+    fn ci(&mut self, ci: &CiStatus, climbed: Option<&Climbed>, step: StepName) -> Result<(), Refusal> {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Checks { attempt, ci: ci.clone() }))?;
         match climbed.map(|climbed| (climbed, &climbed.climb)) {
@@ -246,20 +266,20 @@ impl Draft {
                 return self.stuck(climbed, &step);
             }
             Some((climbed, Climb::Act(action @ Action::Proceed))) => {
-                self.tried(climbed, Tier::Pattern, action.said(), &step)?;
+                self.tried(climbed, RecoveryTier::Pattern, action.said(), &step)?;
             }
             // The rest is for steps that can be done otherwise. Here it is the checks that say what follows.
             Some((_, Climb::Done | Climb::Act(_) | Climb::Diagnose | Climb::Wait | Climb::Stop(_)))
             | None => {
-                if matches!(ci, Ci::Failed(_) | Ci::Broken(_)) {
+                if matches!(ci, CiStatus::Failed(_) | CiStatus::Broken(_)) {
                     let detail = "they end on the same commit as before".to_owned();
-                    self.recovery_over(&step, Outcome::Failed, detail)?;
+                    self.recovery_over(&step, RecoveryOutcome::Failed, detail)?;
                 }
             }
         }
         match ci {
-            Ci::Absent | Ci::Passed => self.leave(StepResult::Pass, None),
-            Ci::Failed(names) => {
+            CiStatus::Absent | CiStatus::Passed => self.leave(StepResult::Pass, None),
+            CiStatus::Failed(names) => {
                 let text = format!(
                     "These checks of the forge fail on your work and not on the base: {}. What they say is with the pull \
                      request. Find out what they run, make it pass, commit and signal COMPLETE.",
@@ -270,17 +290,17 @@ impl Draft {
                     Some(Feedback { about: "Checks of the forge failed".to_owned(), text }),
                 )
             }
-            Ci::PreExisting(names) | Ci::Broken(names) => {
+            CiStatus::PreExisting(names) | CiStatus::Broken(names) => {
                 self.unheeded(names)?;
                 self.leave(StepResult::Pass, None)
             }
-            Ci::Running(names) => {
+            CiStatus::Running(names) => {
                 if issue::overdue(self.pipeline(), &self.task.recoveries, &step, self.at) {
                     self.unheeded(names)?;
                     return self.leave(StepResult::Pass, None);
                 }
                 let cause = format!("checks of the forge run: {}", names.join(", "));
-                self.back_off(Parting::NotYet, self.poll_ms, cause, step)
+                self.back_off(YieldReason::NotYet, self.poll_ms, cause, step)
             }
         }
     }
@@ -300,14 +320,14 @@ impl Draft {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Looked { attempt }))?;
         let pause = backoff_ms(1 + self.pipeline().looks / 5, every_ms, REST_MS);
-        self.yielded(Parting::NotYet, None)?;
+        self.yielded(YieldReason::NotYet, None)?;
         let until = self.at.plus_ms(jittered(self.task.id, pause));
-        self.event(Event::Waited { wait: Wait::Backoff { until, cause: what.to_owned() }, then: step })
+        self.event(Event::Waited { wait: WaitReason::Backoff { until, cause: what.to_owned() }, then: step })
     }
 
     fn accepted(
         &mut self,
-        accepted: &Accepted,
+        accepted: &AcceptanceOutcome,
         climbed: Option<&Climbed>,
         step: StepName,
     ) -> Result<(), Refusal> {
@@ -323,7 +343,9 @@ impl Draft {
                 let what = "checks that an acceptance criterion asks for are running";
                 self.not_yet(what, self.poll_ms, step)
             }
-            VerifyOutcome::Reopen { .. } if self.routed().is_some_and(|routed| routed.way == Way::Split) => {
+            VerifyOutcome::Reopen { .. }
+                if self.routed().is_some_and(|routed| routed.way == IssueRoute::Split) =>
+            {
                 let detail =
                     format!("its parts are done, but the whole does not hold:\n{}", accepted.complaint());
                 self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
@@ -335,7 +357,7 @@ impl Draft {
             VerifyOutcome::Reopen { .. } => {
                 // How often is for the tracker's own count to say; what it may cost, for the budget that every run is held to.
                 if let Some(climbed) = climbed {
-                    self.tried(climbed, Tier::Pattern, Action::Retry.said(), &step)?;
+                    self.tried(climbed, RecoveryTier::Pattern, Action::Retry.said(), &step)?;
                 }
                 let feedback = Feedback {
                     about: "Your work landed, but its issue's acceptance criteria do not hold".to_owned(),
@@ -354,7 +376,7 @@ impl Draft {
         }
     }
 
-    fn parted(&mut self, parts: &[Part]) -> Result<(), Refusal> {
+    fn parted(&mut self, parts: &[SubIssue]) -> Result<(), Refusal> {
         if parts.is_empty() {
             let detail = "it is too big for one piece of work (XL) and not made of other issues: split it into sub-issues, \
                           or give it a smaller size";
@@ -370,17 +392,17 @@ impl Draft {
         let attempt = self.task.attempt;
         let failing = failing.map_or_else(|| self.pipeline().level.failing.clone(), <[_]>::to_vec);
         self.event(Event::Issue(IssueEvent::Levelled { attempt, failing }))?;
-        self.yielded(Parting::NotYet, None)?;
-        self.event(Event::Waited { wait: Wait::Parts, then: step })
+        self.yielded(YieldReason::NotYet, None)?;
+        self.event(Event::Waited { wait: WaitReason::Parts, then: step })
     }
 
     /// What became of the parts is written down: the whole goes on only if all are done. Those that were done and hold no more
     /// are done again, unless something else keeps the whole from being done.
-    fn gathered(&mut self, ends: &[PartEnd], reopened: &[u64]) -> Result<(), Refusal> {
+    fn gathered(&mut self, ends: &[SubIssueEnd], reopened: &[u64]) -> Result<(), Refusal> {
         if self.pipeline().ends.as_deref() != Some(ends) {
             self.event(Event::Issue(IssueEvent::PartsOver(ends.to_vec())))?;
         }
-        let again = |end: &&PartEnd| !reopened.contains(&end.number);
+        let again = |end: &&SubIssueEnd| !reopened.contains(&end.number);
         let hopeless: Vec<String> = ends.iter().filter(again).filter_map(undone).collect();
         match (hopeless.is_empty(), reopened.is_empty()) {
             (true, true) => self.leave(StepResult::Done, None),
@@ -394,18 +416,18 @@ impl Draft {
 }
 
 /// Where an issue goes on once it is known what it is.
-fn after_triage(seen: &Seen, routed: &Routed) -> StepResult {
-    match issue::onward(&Seen { triaged: true, ..seen.clone() }, routed) {
+fn after_triage(seen: &IssueSnapshot, routed: &RoutingDecision) -> StepResult {
+    match issue::onward(&IssueSnapshot { triaged: true, ..seen.clone() }, routed) {
         Onward::Split => StepResult::Split,
         Onward::Spec => StepResult::Spec,
         Onward::Triage | Onward::Code | Onward::Verify | Onward::Accept | Onward::Done => StepResult::Code,
     }
 }
 
-fn undone(end: &PartEnd) -> Option<String> {
+fn undone(end: &SubIssueEnd) -> Option<String> {
     match &end.end {
-        PartFate::Done | PartFate::Left => None,
-        PartFate::Failed(why) => Some(format!("#{} failed: {why}", end.number)),
-        PartFate::Skipped(by) => Some(format!("#{} was skipped: it waits for #{by}", end.number)),
+        SubIssueOutcome::Done | SubIssueOutcome::Left => None,
+        SubIssueOutcome::Failed(why) => Some(format!("#{} failed: {why}", end.number)),
+        SubIssueOutcome::Skipped(by) => Some(format!("#{} was skipped: it waits for #{by}", end.number)),
     }
 }

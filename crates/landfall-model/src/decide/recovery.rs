@@ -5,11 +5,11 @@ use super::{Draft, Refusal, backoff_ms, jittered, loop_break, not_now};
 use crate::effect::Effect;
 use crate::event::{Event, StepResult};
 use crate::flow::StepKind;
-use crate::input::{EndedRun, Parting, Recovered};
+use crate::input::{EndedRun, Recovered, YieldReason};
 use crate::judge::Verdict;
-use crate::recovery::{Action, Climb, Climbed, Outcome, PlanAction, RecoveryEvent, Tier};
+use crate::recovery::{Action, Climb, Climbed, PlanAction, RecoveryEvent, RecoveryOutcome, RecoveryTier};
 use crate::task::{Doing, EndCode, EndKind, Feedback, State, Task};
-use crate::{Commit, StepName, Wait};
+use crate::{Commit, StepName, WaitReason};
 
 /// The pause before an agent that is busy is asked again.
 const BUSY_MS: u64 = 60_000;
@@ -25,7 +25,7 @@ impl Draft {
     pub(super) fn recovery_over(
         &mut self,
         step: &StepName,
-        outcome: Outcome,
+        outcome: RecoveryOutcome,
         detail: String,
     ) -> Result<(), Refusal> {
         if self.task.recoveries.under_way(step).is_none() {
@@ -37,11 +37,15 @@ impl Draft {
     pub(super) fn tried(
         &mut self,
         climbed: &Climbed,
-        tier: Tier,
+        tier: RecoveryTier,
         action: String,
         step: &StepName,
     ) -> Result<(), Refusal> {
-        self.recovery_over(step, Outcome::Failed, format!("then it failed by `{}`", climbed.symptom))?;
+        self.recovery_over(
+            step,
+            RecoveryOutcome::Failed,
+            format!("then it failed by `{}`", climbed.symptom),
+        )?;
         let Climbed { symptom, exit, tail, took_ms, known, climb: _ } = climbed.clone();
         let took_ms = Some(took_ms).filter(|ms| *ms > 0);
         let known = known.into_iter().map(|it| it.word().to_owned()).collect();
@@ -66,16 +70,16 @@ impl Draft {
         };
         match &climbed.climb {
             Climb::Done => {
-                self.tried(climbed, Tier::Reconcile, "go on".to_owned(), step)?;
+                self.tried(climbed, RecoveryTier::Reconcile, "go on".to_owned(), step)?;
                 if self.flow_step(step).kind == StepKind::Review {
-                    self.recovery_over(step, Outcome::Success, String::new())?;
+                    self.recovery_over(step, RecoveryOutcome::Success, String::new())?;
                     return self.read_by_a_reviewer(run, step);
                 }
                 self.papers_left(run)?;
                 self.leave(StepResult::Done, None)
             }
             Climb::Act(action) => {
-                self.tried(climbed, Tier::Pattern, action.said(), step)?;
+                self.tried(climbed, RecoveryTier::Pattern, action.said(), step)?;
                 let works = matches!(self.flow_step(step).kind, StepKind::Agent { iterate: true, .. });
                 if *action == Action::Proceed && works {
                     return self.leave(StepResult::Done, None); // verification says what it is worth
@@ -97,7 +101,7 @@ impl Draft {
             // It is asked again, which finds what is there.
             Climb::Done => self.act(Action::Retry, self.poll_ms, climbed, None, step),
             Climb::Act(action) => {
-                self.tried(climbed, Tier::Pattern, action.said(), step)?;
+                self.tried(climbed, RecoveryTier::Pattern, action.said(), step)?;
                 self.act(*action, 1_000, climbed, None, step)
             }
             Climb::Diagnose | Climb::Wait | Climb::Stop(_) => self.above(climbed, step),
@@ -131,7 +135,7 @@ impl Draft {
             | Action::Escalate
             | Action::Stop => pause_ms,
         };
-        self.yielded(Parting::Recovered, feedback)?;
+        self.yielded(YieldReason::Recovered, feedback)?;
         if action == Action::CleanUnrelated
             && let Some(to) = self.task.head.clone().or_else(|| self.task.workspace.clone())
         {
@@ -146,14 +150,14 @@ impl Draft {
         }
         let until = self.at.plus_ms(jittered(self.task.id, ms));
         let cause = format!("step `{step}` failed by `{symptom}` and is tried again");
-        self.event(Event::Waited { wait: Wait::Backoff { until, cause }, then: step.clone() })
+        self.event(Event::Waited { wait: WaitReason::Backoff { until, cause }, then: step.clone() })
     }
 
     /// The catalogue has no more to say.
     fn above(&mut self, climbed: &Climbed, step: &StepName) -> Result<(), Refusal> {
         match &climbed.climb {
             Climb::Wait => {
-                self.yielded(Parting::Recovered, None)?;
+                self.yielded(YieldReason::Recovered, None)?;
                 self.pause(BUSY_MS, &climbed.symptom, step)
             }
             Climb::Stop(why) if let Some(lack) = lack(&climbed.tail) => {
@@ -161,8 +165,8 @@ impl Draft {
             }
             Climb::Stop(why) => self.give_up_recovery(step, why.clone()),
             Climb::Done | Climb::Act(_) | Climb::Diagnose => {
-                self.tried(climbed, Tier::Agent, DIAGNOSE.to_owned(), step)?;
-                self.yielded(Parting::Recovered, None)
+                self.tried(climbed, RecoveryTier::Agent, DIAGNOSE.to_owned(), step)?;
+                self.yielded(YieldReason::Recovered, None)
             }
         }
     }
@@ -175,7 +179,7 @@ impl Draft {
             Some(lack) => format!("{why}; {lack}"),
             None => why,
         };
-        self.recovery_over(step, Outcome::Failed, why.clone())?;
+        self.recovery_over(step, RecoveryOutcome::Failed, why.clone())?;
         let first = idle(&self.task, step).map(|idle| format!("{idle}; ")).unwrap_or_default();
         self.end(EndKind::Blocked, EndCode::RecoveryFailed, format!("{first}step `{step}` failed by {why}"))
     }
@@ -186,7 +190,8 @@ impl Draft {
             return Err(not_now(&self.task, "nothing is being recovered"));
         };
         let open = self.task.recoveries.under_way(&step);
-        let (symptom, tier) = open.map_or((String::new(), Tier::Person), |it| (it.symptom.clone(), it.tier));
+        let (symptom, tier) =
+            open.map_or((String::new(), RecoveryTier::Person), |it| (it.symptom.clone(), it.tier));
         match recovered {
             Recovered::Diagnosed { action, rationale, ops, .. } => {
                 let (action, rationale, ops) = (*action, rationale.clone(), ops.clone());
@@ -223,30 +228,31 @@ impl Draft {
             }
             Recovered::PutOff => match stop {
                 Some(stop) => self.stopped_between(stop, step),
-                None => self.yielded(Parting::Drained, None),
+                None => self.yielded(YieldReason::Drained, None),
             },
             Recovered::Failed { why } => {
-                self.recovery_over(&step, Outcome::Failed, why.clone())?;
+                self.recovery_over(&step, RecoveryOutcome::Failed, why.clone())?;
                 if let Some(stop) = stop {
                     return self.stopped(stop, step);
                 }
-                let looked = self.task.recoveries.since_success(&step).any(|it| it.tier == Tier::Agent);
+                let looked =
+                    self.task.recoveries.since_success(&step).any(|it| it.tier == RecoveryTier::Agent);
                 let last = self.task.recoveries.tried.iter().rev().find(|it| it.step == step).cloned();
                 match last {
-                    Some(last) if tier == Tier::Pattern && !looked => {
+                    Some(last) if tier == RecoveryTier::Pattern && !looked => {
                         let (symptom, exit, tail) = (last.symptom, last.exit, last.tail);
                         let known = last.known.iter().map(|it| it.word().to_owned()).collect();
                         self.recovery(RecoveryEvent::Tried {
                             step,
                             symptom,
-                            tier: Tier::Agent,
+                            tier: RecoveryTier::Agent,
                             action: DIAGNOSE.to_owned(),
                             exit,
                             tail,
                             took_ms: last.took_ms,
                             known,
                         })?;
-                        self.yielded(Parting::Recovered, None)
+                        self.yielded(YieldReason::Recovered, None)
                     }
                     Some(_) | None => self.give_up_recovery(&step, format!("`{symptom}`: {why}")),
                 }
@@ -256,12 +262,12 @@ impl Draft {
 
     /// What was to be done is done: the step is tried again.
     fn once_more(&mut self, step: &StepName, detail: String) -> Result<(), Refusal> {
-        self.recovery_over(step, Outcome::Partial, detail)?;
-        self.yielded(Parting::Recovered, None)
+        self.recovery_over(step, RecoveryOutcome::Partial, detail)?;
+        self.yielded(YieldReason::Recovered, None)
     }
 
     /// A person wanted it stopped while something was done about its failure.
-    fn stopped_between(&mut self, stop: crate::task::Stop, step: StepName) -> Result<(), Refusal> {
+    fn stopped_between(&mut self, stop: crate::task::StopRequest, step: StepName) -> Result<(), Refusal> {
         let step = self.task.step().cloned().unwrap_or(step);
         self.stopped(stop, step)
     }

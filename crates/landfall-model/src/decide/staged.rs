@@ -5,20 +5,22 @@ use std::sync::Arc;
 
 use super::{Draft, Refusal, not_now};
 use crate::annotate::Onward;
-use crate::audit::Extent;
-use crate::convergence::{self, Exclusion, Progress, Stage, share};
+use crate::audit::ChangeSize;
+use crate::convergence::{self, Exclusion, Stage, StageProgress, share};
 use crate::event::{Event, StepResult};
-use crate::flow::{Flow, Step, StepKind, Target};
-use crate::input::{Annotated, EndedRun, Parting};
-use crate::objective::{self, Item, ItemWish, Objective, Refinement, RefinementState, Requirement, Weight};
+use crate::flow::{EdgeTarget, Flow, FlowStep, StepKind};
+use crate::input::{Annotated, EndedRun, YieldReason};
+use crate::objective::{
+    self, ItemWish, Objective, ObjectiveItem, Refinement, RefinementState, Requirement, Weight,
+};
 use crate::plan::Outline;
-use crate::proof::{self, Author, Of, PROOFS_MAX, Promise, Standing};
+use crate::proof::{self, PROOFS_MAX, ProofAuthor, ProofSubject, RequiredProof, Standing};
 use crate::review::Said;
-use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
-use crate::staged::{Judged, PLAN, STEPS_WITHOUT_PROOF, StagedEvent};
-use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop, Task};
-use crate::tune::{self, Params};
-use crate::{StepName, Wait};
+use crate::score::{self, GatePoint, Judgement, Known, RefinementImpact, Ruling, points};
+use crate::staged::{JudgeResult, PLAN, STEPS_WITHOUT_PROOF, StagedEvent};
+use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, StopRequest, Task};
+use crate::tune::{self, GateParams};
+use crate::{StepName, WaitReason};
 
 /// Refinements that may be open. Who has more to say had better change the objective.
 pub const REFINEMENTS_MAX: usize = 20;
@@ -82,15 +84,15 @@ impl Draft {
     /// Takes in the checks that a plan names, in place of those of the plan before it.
     fn promise_steps(&mut self, outline: &Outline) -> Result<(), Refusal> {
         let named = outline.steps.iter().filter_map(|step| {
-            let (of, about) = (Of::Step(step.number), step.title.clone());
-            Some(Promise { of, about, command: step.verify.clone()?, before: None })
+            let (of, about) = (ProofSubject::Step(step.number), step.title.clone());
+            Some(RequiredProof { of, about, command: step.verify.clone()?, before: None })
         });
-        let promises: Vec<Promise> = named.take(PROOFS_MAX).collect();
-        let had = self.task.staged.proofs.all.iter().any(|it| matches!(it.promise.of, Of::Step(_)));
+        let promises: Vec<RequiredProof> = named.take(PROOFS_MAX).collect();
+        let had = self.task.staged.proofs.all.iter().any(|it| matches!(it.promise.of, ProofSubject::Step(_)));
         if promises.is_empty() && !had {
             return Ok(());
         }
-        self.staged(StagedEvent::Promised { by: Author::Planner, promises })
+        self.staged(StagedEvent::Promised { by: ProofAuthor::Planner, promises })
     }
 
     /// Takes in the tests that a judge names for what is to be mended, in place of what was not proved of the last ones.
@@ -99,11 +101,11 @@ impl Draft {
         let before = self.task.head.clone();
         let named =
             judgement.findings.iter().filter_map(|said| Some((said.title.clone(), said.test.clone()?)));
-        let promises: Vec<Promise> = match result {
+        let promises: Vec<RequiredProof> = match result {
             StepResult::NeedsFix => (first..)
                 .zip(named.take(PROOFS_MAX))
-                .map(|(number, (about, command))| Promise {
-                    of: Of::Finding(number),
+                .map(|(number, (about, command))| RequiredProof {
+                    of: ProofSubject::Finding(number),
                     about,
                     command,
                     before: before.clone(),
@@ -112,19 +114,21 @@ impl Draft {
             _ => Vec::new(),
         };
         let unproved = |it: &proof::Proof| {
-            matches!(it.promise.of, Of::Finding(_)) && it.standing() != Standing::Proved && it.lost == 0
+            matches!(it.promise.of, ProofSubject::Finding(_))
+                && it.standing() != Standing::Proved
+                && it.lost == 0
         };
         if promises.is_empty() && !self.task.staged.proofs.all.iter().any(unproved) {
             return Ok(());
         }
-        self.staged(StagedEvent::Promised { by: Author::Judge, promises })
+        self.staged(StagedEvent::Promised { by: ProofAuthor::Judge, promises })
     }
 
     /// Takes in what the checks showed that the plan and judges named.
     pub(super) fn proved(
         &mut self,
         head: &crate::Commit,
-        proofs: &[(proof::Run, String)],
+        proofs: &[(proof::ProofRun, String)],
     ) -> Result<(), Refusal> {
         if proofs.is_empty() {
             return Ok(());
@@ -134,7 +138,7 @@ impl Draft {
     }
 
     /// Takes in how large the change is.
-    pub(super) fn sized(&mut self, extent: Option<Extent>) -> Result<(), Refusal> {
+    pub(super) fn sized(&mut self, extent: Option<ChangeSize>) -> Result<(), Refusal> {
         match extent {
             Some(extent) if self.task.staged.extent != Some(extent) => {
                 let attempt = self.task.attempt;
@@ -145,13 +149,13 @@ impl Draft {
     }
 
     /// Whether one of the checks that were run just now does not pass and should.
-    pub(super) fn holds_back(&self, proofs: &[(proof::Run, String)]) -> bool {
+    pub(super) fn holds_back(&self, proofs: &[(proof::ProofRun, String)]) -> bool {
         let all = &self.task.staged.proofs.all;
         all.iter().any(|it| it.holds() && proofs.iter().any(|(run, _)| run.of == it.promise.of))
     }
 
     /// What whoever works is told of the checks that do not pass.
-    pub(super) fn proof_feedback(&self, proofs: &[(proof::Run, String)]) -> Feedback {
+    pub(super) fn proof_feedback(&self, proofs: &[(proof::ProofRun, String)]) -> Feedback {
         let mut text = String::new();
         for (run, excerpt) in proofs {
             let all = &self.task.staged.proofs.all;
@@ -205,7 +209,7 @@ impl Draft {
             return self.judge_failed("it said nothing that could be read as a judgement");
         };
         let counted = self.counted_coverage(checkpoint, judgement);
-        if checkpoint == Checkpoint::PostExec && self.has_objective() && counted.is_empty() {
+        if checkpoint == GatePoint::PostExec && self.has_objective() && counted.is_empty() {
             return self.judge_failed("it did not say how far the requirements are covered");
         }
         let known = self.known_of(judgement, checkpoint);
@@ -215,7 +219,7 @@ impl Draft {
             return self.judge_failed("it gave no scores");
         };
         let Ruling { result, scores, composite, shortfalls } = ruling;
-        let judged = Judged {
+        let judged = JudgeResult {
             checkpoint,
             stage: self.task.staged.focus.as_ref().map(|focus| focus.number),
             head: self.task.head.clone(),
@@ -229,7 +233,7 @@ impl Draft {
         };
         let reasons = judged.reasons.clone();
         self.staged(StagedEvent::Judged { attempt: run.attempt, judged })?;
-        if checkpoint != Checkpoint::PostPlan {
+        if checkpoint != GatePoint::PostPlan {
             self.promise_findings(judgement, result)?;
         }
         self.weigh_refinements(judgement)?;
@@ -250,7 +254,7 @@ impl Draft {
             let reason = judgement.reason.trim();
             let detail =
                 if reason.is_empty() { "the judge says that it cannot be done as it stands" } else { reason };
-            let goes_on = self.edge(step, result).is_some_and(|edge| edge.to != Target::Stop);
+            let goes_on = self.edge(step, result).is_some_and(|edge| edge.to != EdgeTarget::Stop);
             if !goes_on {
                 return self.end(EndKind::Blocked, EndCode::CheckBlocked, detail.to_owned());
             }
@@ -260,7 +264,7 @@ impl Draft {
     }
 
     /// What its kind asks of checks, settled when it was bound; none when nobody said what kind it is.
-    fn params(&self) -> Option<Params> {
+    fn params(&self) -> Option<GateParams> {
         self.task.limits.tuning
     }
 
@@ -268,7 +272,7 @@ impl Draft {
     pub(super) fn bound_of(&self, step: &StepName, result: StepResult, max: u32) -> u32 {
         let is_retry = match (&self.flow_step(step).kind, result) {
             (StepKind::Check { .. }, StepResult::NeedsRevision | StepResult::NeedsFix) => true,
-            (StepKind::Check { checkpoint, .. }, StepResult::Replan) => *checkpoint == Checkpoint::PostExec,
+            (StepKind::Check { checkpoint, .. }, StepResult::Replan) => *checkpoint == GatePoint::PostExec,
             _ => false,
         };
         match (&self.flow_step(step).kind, self.params()) {
@@ -282,8 +286,8 @@ impl Draft {
     }
 
     /// What the judge says of the requirements, held against what was there before. Only numbers that there are count.
-    fn counted_coverage(&self, checkpoint: Checkpoint, judgement: &Judgement) -> convergence::Coverage {
-        if checkpoint != Checkpoint::PostExec {
+    fn counted_coverage(&self, checkpoint: GatePoint, judgement: &Judgement) -> convergence::Coverage {
+        if checkpoint != GatePoint::PostExec {
             return convergence::Coverage::new();
         }
         let staged = &self.task.staged;
@@ -295,11 +299,11 @@ impl Draft {
     }
 
     /// What the engine knows of the work, which no judge can overrule.
-    fn known_of(&self, judgement: &Judgement, checkpoint: Checkpoint) -> Known {
+    fn known_of(&self, judgement: &Judgement, checkpoint: GatePoint) -> Known {
         let task = &self.task;
         let red = match &task.gate {
             Some(gate) => !gate.outcome().is_green(),
-            None => checkpoint == Checkpoint::PostExec, // nobody verified it
+            None => checkpoint == GatePoint::PostExec, // nobody verified it
         };
         let proofs = &task.staged.proofs;
         let red = red || proofs.due(task.staged.plan.done).any(proof::Proof::holds);
@@ -308,7 +312,7 @@ impl Draft {
             match (said, it.state) {
                 (Some((_, impact)), _) => *impact,
                 (None, RefinementState::Weighed(impact)) => impact,
-                (None, _) => Impact::Minor, // nobody said; it is not lost
+                (None, _) => RefinementImpact::Minor, // nobody said; it is not lost
             }
         };
         Known {
@@ -321,7 +325,7 @@ impl Draft {
                 .open_refinements()
                 .map(impact)
                 .max()
-                .filter(|impact| *impact > Impact::None),
+                .filter(|impact| *impact > RefinementImpact::None),
         }
     }
 
@@ -336,7 +340,10 @@ impl Draft {
             .collect();
         for number in pending {
             let said = judgement.impacts.iter().find(|(it, _)| *it == number).map(|(_, impact)| *impact);
-            self.staged(StagedEvent::RefinementWeighed { number, impact: said.unwrap_or(Impact::Minor) })?;
+            self.staged(StagedEvent::RefinementWeighed {
+                number,
+                impact: said.unwrap_or(RefinementImpact::Minor),
+            })?;
         }
         Ok(())
     }
@@ -398,7 +405,7 @@ impl Draft {
                 .map(|(number, text)| Requirement::new(number, text, "", Weight::Important))
                 .take(objective::REQUIREMENTS_MAX)
                 .collect();
-            let items = vec![Item { text: self.task.spec.title.clone(), requirements }];
+            let items = vec![ObjectiveItem { text: self.task.spec.title.clone(), requirements }];
             self.staged(StagedEvent::ObjectiveSet { items, constraints: Vec::new() })?;
             self.settle(step)?;
             self.ask_for_a_yes(step)?;
@@ -415,7 +422,7 @@ impl Draft {
     fn ask_for_a_yes(&mut self, step: &StepName) -> Result<(), Refusal> {
         self.staged(StagedEvent::ObjectiveShown)?;
         let text = objective::prompt(self.task.staged.objective.as_ref().expect("just shown"));
-        self.event(Event::Waited { wait: Wait::Question { text }, then: step.clone() })
+        self.event(Event::Waited { wait: WaitReason::Question { text }, then: step.clone() })
     }
 
     /// An agent has split the objective, after it was told this.
@@ -434,8 +441,8 @@ impl Draft {
             return self.try_output_again("its agent's answer held no JSON block", unread(what));
         };
         if let Some(question) = split.ask.as_ref().filter(|text| !text.trim().is_empty()) {
-            self.yielded(Parting::Asked, None)?;
-            let wait = Wait::Question { text: question.clone() };
+            self.yielded(YieldReason::Asked, None)?;
+            let wait = WaitReason::Question { text: question.clone() };
             return self.event(Event::Waited { wait, then: step.clone() });
         }
         let known = self.task.staged.objective.clone().unwrap_or_default();
@@ -449,7 +456,7 @@ impl Draft {
         let constraints =
             if split.constraints.is_empty() { known.constraints } else { split.constraints.clone() };
         self.staged(StagedEvent::ObjectiveSet { items, constraints })?;
-        self.yielded(Parting::Asked, None)?;
+        self.yielded(YieldReason::Asked, None)?;
         self.ask_for_a_yes(step)
     }
 
@@ -499,7 +506,7 @@ impl Draft {
         let Some(objective) = self.task.staged.objective.clone().filter(|_| at_target) else { return Ok(()) };
         let Objective { items, constraints, .. } = objective;
         self.staged(StagedEvent::ObjectiveSet { items, constraints })?;
-        if matches!(&self.task.state, State::Waiting { wait: Wait::Question { .. }, .. }) {
+        if matches!(&self.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. }) {
             let feedback = Feedback {
                 about: WORDS_CHANGED.to_owned(),
                 text: "Bring the objective in line with them.".to_owned(),
@@ -565,9 +572,9 @@ impl Draft {
         let attempt = self.task.attempt;
         self.staged(StagedEvent::Converged { attempt, previous, current, progress, commit: commit.clone() })?;
         match progress {
-            Progress::Satisfied => self.leave(StepResult::Satisfied, None),
-            Progress::Closer => self.next_stage(StepResult::Continue, None),
-            Progress::Stuck => {
+            StageProgress::Satisfied => self.leave(StepResult::Satisfied, None),
+            StageProgress::Closer => self.next_stage(StepResult::Continue, None),
+            StageProgress::Stuck => {
                 let about = "The stage came no closer to the objective".to_owned();
                 let text = format!(
                     "Convergence is {} and was 0. Look at the requirements of the stage.",
@@ -575,7 +582,7 @@ impl Draft {
                 );
                 self.leave(StepResult::NeedsFix, Some(Feedback { about, text }))
             }
-            Progress::NoCloser => {
+            StageProgress::NoCloser => {
                 let from = previous.unwrap_or(0);
                 let reason = format!("convergence went from {} to {}", share(from), share(current));
                 let focus = focus.requirements.clone();
@@ -663,7 +670,8 @@ impl Draft {
         };
         let converge = flow.steps.iter().find(|step| step.kind == StepKind::Converge);
         let edge = converge.and_then(|step| step.on.iter().find(|edge| edge.result == StepResult::Rollback));
-        let (Some(Target::Step(plan)), Ok((number, focus))) = (edge.map(|edge| &edge.to), self.next_focus())
+        let (Some(EdgeTarget::Step(plan)), Ok((number, focus))) =
+            (edge.map(|edge| &edge.to), self.next_focus())
         else {
             return Ok(false);
         };
@@ -680,7 +688,7 @@ impl Draft {
 
     /// Whether a step that was taken too often can be got out of by giving the stage up.
     pub(super) fn can_give_up(&self, step: &StepName) -> Option<StepName> {
-        let StepKind::Check { checkpoint: Checkpoint::PostExec, .. } = self.flow_step(step).kind else {
+        let StepKind::Check { checkpoint: GatePoint::PostExec, .. } = self.flow_step(step).kind else {
             return None;
         };
         if self.task.staged.stage_before().is_none() || self.task.staged.focus.is_none() {
@@ -705,7 +713,7 @@ impl Draft {
     /// A person wants one step done now. Their step comes next; then the flow goes on from what it left.
     pub(super) fn do_step(
         &mut self,
-        (command, checkpoint): (&str, Option<Checkpoint>),
+        (command, checkpoint): (&str, Option<GatePoint>),
         alone: bool,
         flow: Option<&Arc<Flow>>,
     ) -> Result<(), Refusal> {
@@ -747,7 +755,7 @@ impl Draft {
             }
             // The step under way is finished first.
             State::Active { doing: Doing::Queued { .. }, step: at } => {
-                self.stopped(Stop::Pause, at)?;
+                self.stopped(StopRequest::Pause, at)?;
                 self.event(Event::Directed { step, alone })
             }
             State::Draft
@@ -777,7 +785,7 @@ impl Draft {
     /// The step that writes the plan, where it would be judged and there is none.
     fn planned_first(&self, flow: &Flow, step: &StepName) -> Option<StepName> {
         let kind = &flow.step(step)?.kind;
-        let judges_a_plan = matches!(kind, StepKind::Check { checkpoint: Checkpoint::PostPlan, .. });
+        let judges_a_plan = matches!(kind, StepKind::Check { checkpoint: GatePoint::PostPlan, .. });
         if !judges_a_plan || self.task.staged.papers.contains_key(PLAN) {
             return None;
         }
@@ -859,7 +867,7 @@ impl Draft {
             }
             State::Active { doing: Doing::Queued { .. }, step: at } => {
                 let at = at.clone();
-                self.stopped(Stop::Pause, at)?;
+                self.stopped(StopRequest::Pause, at)?;
                 self.event(Event::Directed { step, alone: false })
             }
             _ => self.event(Event::Directed { step, alone: false }),
@@ -892,7 +900,7 @@ fn item_wish(told: &[Feedback], items: usize) -> ItemWish {
 }
 
 fn check_feedback(
-    checkpoint: Checkpoint,
+    checkpoint: GatePoint,
     result: StepResult,
     reasons: &[String],
     judgement: &Judgement,
@@ -933,7 +941,8 @@ pub fn possible_commands(task: &Task, flow: &Flow, phase: &str) -> Vec<String> {
 
 /// Whether the work as it is was accepted, in a flow where a judge has to: no hand leads past that.
 fn is_accepted(task: &Task, flow: &Flow) -> bool {
-    let judges = |step: &Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
+    let judges =
+        |step: &FlowStep| matches!(step.kind, StepKind::Check { checkpoint: GatePoint::PostExec, .. });
     if !flow.steps.iter().any(judges) {
         return true;
     }
@@ -943,6 +952,6 @@ fn is_accepted(task: &Task, flow: &Flow) -> bool {
     {
         return false;
     }
-    let last = task.staged.judged.iter().rev().find(|it| it.checkpoint == Checkpoint::PostExec);
+    let last = task.staged.judged.iter().rev().find(|it| it.checkpoint == GatePoint::PostExec);
     last.is_some_and(|it| it.result == StepResult::Accept && it.head == task.head)
 }

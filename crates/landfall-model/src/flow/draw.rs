@@ -1,6 +1,6 @@
 //! A flow as a picture: text for a terminal, Mermaid for a page.
 
-use crate::flow::{Edge, Flow, Target};
+use crate::flow::{EdgeTarget, Flow, FlowEdge};
 
 /// The flow as text, a step a paragraph.
 #[must_use]
@@ -36,9 +36,9 @@ pub fn mermaid(flow: &Flow) -> String {
     for (at, step) in flow.steps.iter().enumerate() {
         for edge in &step.on {
             let to = match &edge.to {
-                Target::Step(name) => format!("s{}", number(name)),
-                Target::End => "finish((end))".to_owned(),
-                Target::Stop => "halt((stop))".to_owned(),
+                EdgeTarget::Step(name) => format!("s{}", number(name)),
+                EdgeTarget::End => "finish((end))".to_owned(),
+                EdgeTarget::Stop => "halt((stop))".to_owned(),
             };
             out.push_str(&format!("  s{at} -->|\"{}{}\"| {to}\n", edge.result.word(), bound(edge)));
         }
@@ -46,14 +46,14 @@ pub fn mermaid(flow: &Flow) -> String {
     out
 }
 
-fn target(edge: &Edge) -> String {
+fn target(edge: &FlowEdge) -> String {
     match &edge.to {
-        Target::Step(name) => name.to_string(),
-        Target::End => "end".to_owned(),
-        Target::Stop => "stop".to_owned(),
+        EdgeTarget::Step(name) => name.to_string(),
+        EdgeTarget::End => "end".to_owned(),
+        EdgeTarget::Stop => "stop".to_owned(),
     }
 }
 
-fn bound(edge: &Edge) -> String {
+fn bound(edge: &FlowEdge) -> String {
     edge.max.map(|max| format!(" (at most {max}×)")).unwrap_or_default()
 }

@@ -3,8 +3,8 @@
 use super::{
     ChangedFile, Language, TestCase, Tests, cases, changed_tests, is_test_path, new_tests, rust_tests,
 };
-use crate::gate::{Outcome, without_colour};
-use crate::task::{Concern, ConcernCode};
+use crate::gate::{CheckOutcome, without_colour};
+use crate::task::{ChangeConcern, ConcernCode};
 pub use landfall_facts::evidence::BaseTestRun;
 
 /// What a failing test of the base means.
@@ -35,11 +35,11 @@ impl BaseTestMode {
 
     /// Why a person should look, if they should.
     #[must_use]
-    pub fn concern(self, run: &BaseTestRun) -> Option<Concern> {
+    pub fn concern(self, run: &BaseTestRun) -> Option<ChangeConcern> {
         match self {
             Self::Off | Self::Report => None,
             Self::Review if run.outcome.is_green() || run.failing.is_empty() => None,
-            Self::Review => Some(Concern { code: ConcernCode::BaseTestFails, detail: run.summary() }),
+            Self::Review => Some(ChangeConcern { code: ConcernCode::BaseTestFails, detail: run.summary() }),
         }
     }
 }
@@ -85,7 +85,7 @@ const NAME_MAX: usize = 160;
 pub fn base_test_run(
     restores: &[Restore],
     files: &[ChangedFile],
-    outcome: Outcome,
+    outcome: CheckOutcome,
     failing: Vec<String>,
     tests: Option<u64>,
     took_ms: u64,
@@ -93,11 +93,13 @@ pub fn base_test_run(
     let restored = |restore: &&Restore| matches!(restore, Restore::FromBase { .. } | Restore::Text { .. });
     let names = restores.iter().filter(restored).map(|restore| restore.path().to_owned()).collect::<Vec<_>>();
     let failing = match outcome {
-        Outcome::Pass | Outcome::Flaky => Vec::new(),
-        Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken if !failing.is_empty() => {
+        CheckOutcome::Pass | CheckOutcome::Flaky => Vec::new(),
+        CheckOutcome::PreExisting | CheckOutcome::Fail | CheckOutcome::Timeout | CheckOutcome::Broken
+            if !failing.is_empty() =>
+        {
             failing
         }
-        Outcome::PreExisting | Outcome::Fail | Outcome::Timeout | Outcome::Broken => {
+        CheckOutcome::PreExisting | CheckOutcome::Fail | CheckOutcome::Timeout | CheckOutcome::Broken => {
             let mut changed = changed_tests(files);
             changed.truncate(FAILING_MAX);
             // Where only new tests are left out and all others ran, the failure is about something else, such as
@@ -166,7 +168,7 @@ fn is_only_named_so(file: &ChangedFile) -> bool {
 /// Tests of the base that change and cannot be put back without the code around them: Rust tests outside of a module,
 /// assertions in its documentation, and tests in files that are not called so.
 #[must_use]
-pub fn unrestored_tests(files: &[ChangedFile], mode: BaseTestMode) -> Option<Concern> {
+pub fn unrestored_tests(files: &[ChangedFile], mode: BaseTestMode) -> Option<ChangeConcern> {
     let now = Tests::of(files).after;
     let is_kept =
         |case: &TestCase| now.iter().any(|(_, other)| other.name == case.name && other.body == case.body);
@@ -196,7 +198,7 @@ pub fn unrestored_tests(files: &[ChangedFile], mode: BaseTestMode) -> Option<Con
         return None;
     }
     let detail = format!("{} (changed, and not run as the base has it)", names.join(", "));
-    Some(Concern { code: ConcernCode::BaseTestFails, detail })
+    Some(ChangeConcern { code: ConcernCode::BaseTestFails, detail })
 }
 
 /// Which commands run tests, of commands that told of so many: others check how the work is written, which they did already.

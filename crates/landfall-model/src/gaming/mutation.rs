@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use super::code_text::{CodeSyntax, QUOTED, mask};
 use super::line_diff::added_lines;
 use super::{ChangedFile, ProtectedInput, Tests, is_test_path, protected, rust_tests};
-use crate::gate::Outcome;
-use crate::task::{Concern, ConcernCode};
+use crate::gate::CheckOutcome;
+use crate::task::{ChangeConcern, ConcernCode};
 pub use landfall_facts::evidence::{MutationOutcome, MutationRun, MutationTrial};
 
 /// What follows if no test notices the mutations of a change.
@@ -41,12 +41,12 @@ impl MutationMode {
 
     /// Why a person should review the change, if a person should.
     #[must_use]
-    pub fn concern(self, run: &MutationRun) -> Option<Concern> {
+    pub fn concern(self, run: &MutationRun) -> Option<ChangeConcern> {
         match self {
             Self::Report | Self::Off => None,
-            Self::Review => {
-                run.is_finding().then(|| Concern { code: ConcernCode::EmptyTest, detail: run.summary() })
-            }
+            Self::Review => run
+                .is_finding()
+                .then(|| ChangeConcern { code: ConcernCode::EmptyTest, detail: run.summary() }),
         }
     }
 }
@@ -105,14 +105,20 @@ impl MutationBudget {
 /// What the end of one command shows of a mutation; none if the next command decides. `runs_tests` tells whether the command
 /// runs tests: the end of another one shows nothing of them. `is_unbuilt` tells whether the altered code could not be built.
 #[must_use]
-pub fn mutation_outcome(outcome: Outcome, runs_tests: bool, is_unbuilt: bool) -> Option<MutationOutcome> {
+pub fn mutation_outcome(
+    outcome: CheckOutcome,
+    runs_tests: bool,
+    is_unbuilt: bool,
+) -> Option<MutationOutcome> {
     match outcome {
-        Outcome::Pass | Outcome::Flaky => None,
-        Outcome::Timeout if runs_tests => Some(MutationOutcome::Caught),
-        Outcome::Fail | Outcome::Broken | Outcome::PreExisting if runs_tests && !is_unbuilt => {
+        CheckOutcome::Pass | CheckOutcome::Flaky => None,
+        CheckOutcome::Timeout if runs_tests => Some(MutationOutcome::Caught),
+        CheckOutcome::Fail | CheckOutcome::Broken | CheckOutcome::PreExisting
+            if runs_tests && !is_unbuilt =>
+        {
             Some(MutationOutcome::Caught)
         }
-        Outcome::Timeout | Outcome::Fail | Outcome::Broken | Outcome::PreExisting => {
+        CheckOutcome::Timeout | CheckOutcome::Fail | CheckOutcome::Broken | CheckOutcome::PreExisting => {
             Some(MutationOutcome::Unbuilt)
         }
     }

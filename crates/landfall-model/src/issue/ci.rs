@@ -1,7 +1,7 @@
 //! What the checks of a forge say about a commit: which count against it, which failed before it, and which say nothing about
 //! it at all.
 
-use super::{Ci, Pipeline};
+use super::{CiStatus, Pipeline};
 use crate::recovery::{Action, Recoveries};
 use crate::{StepName, Timestamp};
 
@@ -146,7 +146,7 @@ impl Waited {
 /// was broken before; one that fails only here counts. It is told when the others have ended, too: until a run is over, nothing
 /// of it can be run again. Those that do not end hide it no longer than they are waited for.
 #[must_use]
-pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], waited: Waited) -> Ci {
+pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], waited: Waited) -> CiStatus {
     let Waited { since, overdue, now } = waited;
     let names = |checks: Vec<&SeenCheck>| checks.into_iter().map(|it| it.shown.clone()).collect();
     let fails_there = |name: &str| base.iter().any(|it| it.name == name && it.fails());
@@ -160,26 +160,30 @@ pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], waited: Waited) -> Ci {
     };
     let running: Vec<_> = here.iter().filter(goes_on).collect();
     if !new.is_empty() && (running.is_empty() || overdue) {
-        return Ci::Failed(names(new));
+        return CiStatus::Failed(names(new));
     }
     if !running.is_empty() {
-        return Ci::Running(names(running));
+        return CiStatus::Running(names(running));
     }
     let broken: Vec<String> = here.iter().filter_map(|it| it.broken(stalled)).collect();
     if !broken.is_empty() {
-        return Ci::Broken(broken);
+        return CiStatus::Broken(broken);
     }
     if !old.is_empty() {
-        return Ci::PreExisting(names(old));
+        return CiStatus::PreExisting(names(old));
     }
     if here.iter().any(|it| it.stand == CheckStand::Passed) {
-        return Ci::Passed;
+        return CiStatus::Passed;
     }
     let expected = base.iter().any(|it| it.stand != CheckStand::Silent);
     if super::checks_may_begin(expected, since, now) {
-        return Ci::Running(vec!["those that have not begun".to_owned()]);
+        return CiStatus::Running(vec!["those that have not begun".to_owned()]);
     }
-    if expected { Ci::Broken(vec!["no run began for this commit".to_owned()]) } else { Ci::Absent }
+    if expected {
+        CiStatus::Broken(vec!["no run began for this commit".to_owned()])
+    } else {
+        CiStatus::Absent
+    }
 }
 
 /// Whether the checks of the forge have been waited for long enough: since they were first looked at, or since they were last
@@ -214,7 +218,7 @@ mod tests {
         CheckStand::Failed(Some(job(&[("Set up job", StepEnd::Fine), ("Run tests", StepEnd::Failed)], &[])))
     }
 
-    fn now(here: &[SeenCheck], base: &[SeenCheck]) -> Ci {
+    fn now(here: &[SeenCheck], base: &[SeenCheck]) -> CiStatus {
         weigh(here, base, Waited { since: None, overdue: false, now: SECOND })
     }
 
@@ -225,23 +229,26 @@ mod tests {
     #[test]
     fn only_what_fails_here_and_not_on_the_base_counts() {
         let (lint, test) = (check("lint", failed()), check("test", failed()));
-        assert_eq!(now(&[lint.clone(), test.clone()], &[]), Ci::Failed(of(&["lint", "test"])));
+        assert_eq!(now(&[lint.clone(), test.clone()], &[]), CiStatus::Failed(of(&["lint", "test"])));
         let base = [check("lint", failed()), check("test", CheckStand::Passed)];
-        assert_eq!(now(&[lint.clone(), test.clone()], &base), Ci::Failed(of(&["test"])));
+        assert_eq!(now(&[lint.clone(), test.clone()], &base), CiStatus::Failed(of(&["test"])));
         let passed = check("test", CheckStand::Passed);
-        assert_eq!(now(&[lint.clone(), passed.clone()], &base), Ci::PreExisting(of(&["lint"])));
+        assert_eq!(now(&[lint.clone(), passed.clone()], &base), CiStatus::PreExisting(of(&["lint"])));
         assert_eq!(
             now(&[check("lint", CheckStand::Passed), passed.clone()], &base),
-            Ci::Passed,
+            CiStatus::Passed,
             "it is mended"
         );
         // What fails on the base says nothing about those that still run.
         let runs = check("test", CheckStand::Running);
-        assert_eq!(now(&[lint.clone(), runs.clone()], &base), Ci::Running(of(&["test"])));
+        assert_eq!(now(&[lint.clone(), runs.clone()], &base), CiStatus::Running(of(&["test"])));
         // A base whose machine broke has not shown that it fails.
         let unseen = [check("lint", CheckStand::Failed(Some(SeenJob::default())))];
-        assert_eq!(now(&[lint.clone(), passed], &unseen), Ci::Failed(of(&["lint"])));
-        assert_eq!(now(&[check("lint", CheckStand::Failed(None))], &[lint]), Ci::PreExisting(of(&["lint"])));
+        assert_eq!(now(&[lint.clone(), passed], &unseen), CiStatus::Failed(of(&["lint"])));
+        assert_eq!(
+            now(&[check("lint", CheckStand::Failed(None))], &[lint]),
+            CiStatus::PreExisting(of(&["lint"]))
+        );
     }
 
     #[test]
@@ -250,9 +257,9 @@ mod tests {
         let at = |here: &[SeenCheck], overdue, ms| {
             weigh(here, &[], Waited { since: Some(SECOND), overdue, now: SECOND.plus_ms(ms) })
         };
-        let tells = Ci::Failed(of(&["test"]));
+        let tells = CiStatus::Failed(of(&["test"]));
         for goes_on in [CheckStand::Running, CheckStand::Queued] {
-            assert_eq!(at(&with(goes_on.clone()), false, 1), Ci::Running(of(&["docs"])), "{goes_on:?}");
+            assert_eq!(at(&with(goes_on.clone()), false, 1), CiStatus::Running(of(&["docs"])), "{goes_on:?}");
             // Whatever hangs, what failed does not land.
             assert_eq!(at(&with(goes_on), true, CI_WAIT_MS), tells);
         }
@@ -267,8 +274,8 @@ mod tests {
         let [linux, windows] = ["test on a matrix, and there linux", "test on a matrix, and there windows"];
         let here = [check(linux, CheckStand::Passed), check(windows, failed())];
         let shown = of(&["test on a matrix, an"]);
-        assert_eq!(now(&here, &[check(linux, failed())]), Ci::Failed(shown.clone()));
-        assert_eq!(now(&here, &[check(windows, failed())]), Ci::PreExisting(shown));
+        assert_eq!(now(&here, &[check(linux, failed())]), CiStatus::Failed(shown.clone()));
+        assert_eq!(now(&here, &[check(windows, failed())]), CiStatus::PreExisting(shown));
     }
 
     #[test]
@@ -290,9 +297,12 @@ mod tests {
         assert_eq!(by(&[("Run tests", Fine)], &[]), None, "nothing says what failed");
 
         let broken = check("test", CheckStand::Failed(Some(SeenJob::default())));
-        assert_eq!(now(&[broken], &[]), Ci::Broken(of(&["test: no step of it ran"])));
+        assert_eq!(now(&[broken], &[]), CiStatus::Broken(of(&["test: no step of it ran"])));
         let cancelled = check("test", CheckStand::Broken);
-        assert_eq!(now(&[cancelled, check("lint", CheckStand::Passed)], &[]), Ci::Broken(of(&["test"])));
+        assert_eq!(
+            now(&[cancelled, check("lint", CheckStand::Passed)], &[]),
+            CiStatus::Broken(of(&["test"]))
+        );
     }
 
     #[test]
@@ -301,17 +311,20 @@ mod tests {
         let at = |here: &[SeenCheck], base: &[SeenCheck], ms| {
             weigh(here, base, Waited { since: Some(SECOND), overdue: false, now: SECOND.plus_ms(ms) })
         };
-        assert_eq!(at(&queued, &[], QUEUE_MS - 1), Ci::Running(of(&["test"])));
-        assert_eq!(at(&queued, &[], QUEUE_MS), Ci::Broken(of(&["test: it stands in line for too long"])));
+        assert_eq!(at(&queued, &[], QUEUE_MS - 1), CiStatus::Running(of(&["test"])));
+        assert_eq!(
+            at(&queued, &[], QUEUE_MS),
+            CiStatus::Broken(of(&["test: it stands in line for too long"]))
+        );
         let running = [check("test", CheckStand::Running)];
-        assert_eq!(at(&running, &[], QUEUE_MS), Ci::Running(of(&["test"])), "it has begun");
+        assert_eq!(at(&running, &[], QUEUE_MS), CiStatus::Running(of(&["test"])), "it has begun");
 
         let base = [check("test", CheckStand::Passed)];
-        let none = Ci::Running(of(&["those that have not begun"]));
+        let none = CiStatus::Running(of(&["those that have not begun"]));
         assert_eq!(at(&[], &base, 1_000), none);
         assert_eq!(at(&[check("docs", CheckStand::Silent)], &base, 1_000), none);
-        assert_eq!(at(&[], &base, QUEUE_MS), Ci::Broken(of(&["no run began for this commit"])));
-        assert_eq!(at(&[], &[], 0), Ci::Absent);
-        assert_eq!(at(&[], &[check("docs", CheckStand::Silent)], 0), Ci::Absent);
+        assert_eq!(at(&[], &base, QUEUE_MS), CiStatus::Broken(of(&["no run began for this commit"])));
+        assert_eq!(at(&[], &[], 0), CiStatus::Absent);
+        assert_eq!(at(&[], &[check("docs", CheckStand::Silent)], 0), CiStatus::Absent);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Phase, Source, Way};
+use super::{IssuePhase, IssueRoute, Source};
 use crate::acceptance::{Criteria, VerifyKind, VerifyResult};
 use crate::task::Task;
 
@@ -14,7 +14,7 @@ pub struct LandedIssue {
     /// Whether somebody decided that nobody does it.
     pub unplanned: bool,
     /// The phase its label says.
-    pub phase: Option<Phase>,
+    pub phase: Option<IssuePhase>,
     /// Its text, with its boxes.
     pub body: String,
     /// Whether its tracker closes issues by itself when work lands. Where none does, it was a person.
@@ -37,7 +37,7 @@ pub struct LeftBox {
 #[must_use]
 pub fn is_left(now: &LandedIssue) -> bool {
     let decided = !now.open && (!now.forge || open_boxes(&now.body).is_empty());
-    now.phase == Some(Phase::Verify) && !now.unplanned && !decided
+    now.phase == Some(IssuePhase::Verify) && !now.unplanned && !decided
 }
 
 /// The boxes that are not ticked, as their issue shows them. Where nobody can ask the tracker, as they were last seen.
@@ -70,7 +70,8 @@ pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
     };
     lines.extend(boxes.iter().map(line));
     let looks = format!("`landfall auto {number}` looks");
-    let whole = task.issue.as_ref().and_then(|issue| issue.routed).is_some_and(|it| it.way == Way::Split);
+    let whole =
+        task.issue.as_ref().and_then(|issue| issue.routed).is_some_and(|it| it.way == IssueRoute::Split);
     lines.push(match (boxes.is_empty(), boxes.iter().any(|it| it.by_hand)) {
         (true, _) if whole => format!(
             "what is left is left of its parts: `landfall issue show {number}` lists them; once they are closed, {looks} again"

@@ -2,7 +2,7 @@
 //! and what should be done otherwise in future. Agents wrote it: anything may be in it, so everything has a bound, and nothing
 //! in it is an instruction.
 
-use super::Phase;
+use super::IssuePhase;
 
 const TEXT_BYTES_MAX: usize = 256 * 1024; // a long spec has thirty
 const SECTIONS_MAX: usize = 200;
@@ -35,7 +35,7 @@ pub struct Section {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Handoff {
     /// The phase that wrote it, if it says so.
-    pub phase: Option<Phase>,
+    pub phase: Option<IssuePhase>,
     /// What was decided.
     pub decisions: Vec<String>,
     /// What was left for later.
@@ -209,11 +209,11 @@ impl Handoff {
     /// Whether it is for a phase that begins: what an earlier phase left, or the same one when it was last at work. Whoever
     /// specifies writes the first, and nobody hands anything to whoever finds out what an issue is.
     #[must_use]
-    pub fn is_for(&self, phase: Phase) -> bool {
+    pub fn is_for(&self, phase: IssuePhase) -> bool {
         match phase {
-            Phase::Issue | Phase::Spec | Phase::Ready => false,
-            Phase::Code => true,
-            Phase::Review | Phase::Merge | Phase::Verify | Phase::Done => {
+            IssuePhase::Issue | IssuePhase::Spec | IssuePhase::Ready => false,
+            IssuePhase::Code => true,
+            IssuePhase::Review | IssuePhase::Merge | IssuePhase::Verify | IssuePhase::Done => {
                 self.phase.is_none_or(|from| from <= phase)
             }
         }
@@ -282,10 +282,10 @@ fn sections(text: &str) -> Vec<Section> {
 }
 
 /// The phase that a mark of its own names: `<!-- phase: code -->`.
-fn marked_phase(text: &str) -> Option<Phase> {
+fn marked_phase(text: &str) -> Option<IssuePhase> {
     let mark = |line: &str| {
         let inner = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?;
-        Phase::from_word(inner.trim().strip_prefix("phase:")?.trim())
+        IssuePhase::from_word(inner.trim().strip_prefix("phase:")?.trim())
     };
     text.lines().find_map(mark)
 }
@@ -448,7 +448,7 @@ It took longer.
         assert_eq!(paper.gaps(false), Vec::<&str>::new());
         assert_eq!(paper.gaps(true), ["Reproduction", "Root Cause"]);
         let handoff = paper.handoff.expect("it is there");
-        assert_eq!(handoff.phase, Some(Phase::Spec));
+        assert_eq!(handoff.phase, Some(IssuePhase::Spec));
         assert_eq!(
             handoff.decisions,
             ["the name comes from the profile and from nowhere else", "no default"]
@@ -482,25 +482,29 @@ It took longer.
         );
         assert_eq!(
             paper.handoff.map(|it| (it.phase, it.notes)),
-            Some((Some(Phase::Code), vec!["nimm den Test".to_owned()]))
+            Some((Some(IssuePhase::Code), vec!["nimm den Test".to_owned()]))
         );
     }
 
     #[test]
     fn the_later_of_two_handoffs_counts() {
-        let of = |phase: Option<Phase>, note: &str| {
+        let of = |phase: Option<IssuePhase>, note: &str| {
             Some(Handoff { phase, notes: vec![note.to_owned()], ..Handoff::default() })
         };
         let notes = |it: Option<Handoff>| it.map(|it| it.notes.concat());
-        let (spec, code) = (of(Some(Phase::Spec), "a"), of(Some(Phase::Code), "b"));
+        let (spec, code) = (of(Some(IssuePhase::Spec), "a"), of(Some(IssuePhase::Code), "b"));
         assert_eq!(notes(later(spec.clone(), code.clone())), Some("b".to_owned()));
         assert_eq!(notes(later(code.clone(), spec.clone())), Some("b".to_owned()));
-        assert_eq!(notes(later(spec.clone(), of(Some(Phase::Spec), "c"))), Some("a".to_owned()));
+        assert_eq!(notes(later(spec.clone(), of(Some(IssuePhase::Spec), "c"))), Some("a".to_owned()));
         assert_eq!(notes(later(None, spec)), Some("a".to_owned()));
         assert_eq!(later(Some(Handoff::default()), None), None, "an empty one is none");
         let code = code.expect("it is there");
-        let takes: Vec<Phase> = Phase::ALL.into_iter().filter(|phase| code.is_for(*phase)).collect();
-        assert_eq!(takes, [Phase::Code, Phase::Review, Phase::Merge, Phase::Verify, Phase::Done]);
+        let takes: Vec<IssuePhase> =
+            IssuePhase::ALL.into_iter().filter(|phase| code.is_for(*phase)).collect();
+        assert_eq!(
+            takes,
+            [IssuePhase::Code, IssuePhase::Review, IssuePhase::Merge, IssuePhase::Verify, IssuePhase::Done]
+        );
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! How far the task of an issue has come, phase by phase: a fold of its facts. What is told while it goes on and what stands
 //! in the table at the end both come from here.
 
-use super::{IssueEvent, Phase, Routed, Way};
+use super::{IssueEvent, IssuePhase, IssueRoute, RoutingDecision};
 use crate::event::{Event, StepResult};
-use crate::flow::{Act, Flow, StepKind, Target};
-use crate::recovery::{Outcome, RecoveryEvent};
-use crate::signal::Usage;
+use crate::flow::{EdgeTarget, Flow, StepKind, TrackerOperation};
+use crate::recovery::{RecoveryEvent, RecoveryOutcome};
+use crate::signal::AgentUsage;
 use crate::task::{EndKind, Ending};
-use crate::{Commit, Step, StepName};
+use crate::{Commit, FlowStep, StepName};
 
 /// How a phase stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,7 +50,7 @@ pub struct Row {
     /// Times that parts were done and held no more.
     pub regressed: u32,
     /// What its runs used.
-    pub usage: Usage,
+    pub usage: AgentUsage,
 }
 
 impl Row {
@@ -68,7 +68,7 @@ impl Row {
             ways: Vec::new(),
             failing: Vec::new(),
             regressed: 0,
-            usage: Usage::default(),
+            usage: AgentUsage::default(),
         }
     }
 
@@ -112,7 +112,7 @@ impl Row {
 /// How far a task has come on the way of its issue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
-    routed: Option<Routed>,
+    routed: Option<RoutingDecision>,
     rows: Vec<Row>,
     now: Option<&'static str>,
     pr: Option<u64>,
@@ -144,12 +144,12 @@ impl Progress {
             Event::Left { step: name, result, to, .. } => {
                 self.count(step(name), *result);
                 return match to {
-                    Target::Step(to) => {
+                    EdgeTarget::Step(to) => {
                         let to = step(to).and_then(|to| self.column(to));
                         to.map_or_else(Vec::new, |to| self.leave(to))
                     }
-                    Target::End => self.end(EndKind::Done),
-                    Target::Stop => self.end(EndKind::Blocked),
+                    EdgeTarget::End => self.end(EndKind::Done),
+                    EdgeTarget::Stop => self.end(EndKind::Blocked),
                 };
             }
             Event::Ended(Ending { kind, .. }) => return self.end(*kind),
@@ -166,7 +166,7 @@ impl Progress {
             Event::Recovery(RecoveryEvent::Tried { symptom, .. }) => {
                 self.note(|row| row.recoveries.push((symptom.clone(), false)));
             }
-            Event::Recovery(RecoveryEvent::Ended { outcome: Outcome::Success, .. }) => {
+            Event::Recovery(RecoveryEvent::Ended { outcome: RecoveryOutcome::Success, .. }) => {
                 self.note(|row| {
                     if let Some((_, recovered)) = row.recoveries.last_mut() {
                         *recovered = true;
@@ -193,7 +193,7 @@ impl Progress {
 
     /// The way it takes.
     #[must_use]
-    pub fn routed(&self) -> Option<&Routed> {
+    pub fn routed(&self) -> Option<&RoutingDecision> {
         self.routed.as_ref()
     }
 
@@ -226,19 +226,21 @@ impl Progress {
     }
 
     /// The phase a step belongs to, as people count them; none for a look at the issue itself.
-    fn column(&self, step: &Step) -> Option<&'static str> {
+    fn column(&self, step: &FlowStep) -> Option<&'static str> {
         let way = self.routed.map(|routed| routed.way);
         let phases = self.phases();
         let or_code = |phase: &'static str| if phases.contains(&phase) { phase } else { "code" };
-        Some(match Phase::from_word(&step.phase)? {
-            Phase::Issue if step.kind == (StepKind::Tracker { act: Act::Observe }) => return None,
-            Phase::Issue => TRIAGE,
-            Phase::Spec | Phase::Ready => "spec",
-            Phase::Code if way == Some(Way::Split) => "sub-issues",
-            Phase::Code => "code",
-            Phase::Review => or_code("review"),
-            Phase::Merge => or_code("merge"),
-            Phase::Verify | Phase::Done => "verify",
+        Some(match IssuePhase::from_word(&step.phase)? {
+            IssuePhase::Issue if step.kind == (StepKind::Tracker { act: TrackerOperation::Observe }) => {
+                return None;
+            }
+            IssuePhase::Issue => TRIAGE,
+            IssuePhase::Spec | IssuePhase::Ready => "spec",
+            IssuePhase::Code if way == Some(IssueRoute::Split) => "sub-issues",
+            IssuePhase::Code => "code",
+            IssuePhase::Review => or_code("review"),
+            IssuePhase::Merge => or_code("merge"),
+            IssuePhase::Verify | IssuePhase::Done => "verify",
         })
     }
 
@@ -290,26 +292,27 @@ impl Progress {
     }
 
     /// Another way than before is worth a line.
-    fn route(&mut self, routed: Routed) -> Vec<String> {
+    fn route(&mut self, routed: RoutingDecision) -> Vec<String> {
         let before = self.routed.replace(routed);
         // Before it is known how big it is, its way is only guessed at.
         let known = before.filter(|before| *before != routed && before.size.is_some());
         let Some(before) = known else { return Vec::new() };
-        let size =
-            |routed: &Routed| routed.size.map_or_else(|| "no size".to_owned(), |size| size.to_string());
+        let size = |routed: &RoutingDecision| {
+            routed.size.map_or_else(|| "no size".to_owned(), |size| size.to_string())
+        };
         let line = format!("{} → {}", size(&before), routed.words());
         self.row("spec").ways.push(line.clone());
         vec![format!("its way changes: {line}")]
     }
 
-    fn count(&mut self, step: Option<&Step>, result: StepResult) {
+    fn count(&mut self, step: Option<&FlowStep>, result: StepResult) {
         let kind = step.map(|step| &step.kind);
         match (kind, result) {
             (Some(StepKind::Review), StepResult::Changes) => self.note(|row| row.changes += 1),
-            (Some(StepKind::Tracker { act: Act::Checks }), StepResult::Fail) => {
+            (Some(StepKind::Tracker { act: TrackerOperation::Checks }), StepResult::Fail) => {
                 self.note(|row| row.forge_red += 1);
             }
-            (Some(StepKind::Tracker { act: Act::Gather }), StepResult::Split) => {
+            (Some(StepKind::Tracker { act: TrackerOperation::Gather }), StepResult::Split) => {
                 self.note(|row| row.regressed += 1);
             }
             _ => {}

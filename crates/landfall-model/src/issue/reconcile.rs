@@ -1,7 +1,7 @@
 //! Whether a phase can begin, and whether it is complete, by what was seen and by nothing else. What an agent says of its own
 //! work and how its process ended are not asked.
 
-use super::{Phase, Seen, SeenPrState};
+use super::{IssuePhase, IssueSnapshot, PullRequestState};
 
 /// A point on the way at which is compared what should be with what is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,11 +61,11 @@ fn says(matches: bool, yes: &str, no: impl Into<String>) -> Reconciled {
     Reconciled { matches, diagnosis: if matches { yes.to_owned() } else { no.into() } }
 }
 
-fn labelled(seen: &Seen) -> String {
+fn labelled(seen: &IssueSnapshot) -> String {
     seen.phase.map_or_else(|| "no phase label".to_owned(), |phase| format!("label phase/{}", phase.word()))
 }
 
-fn pr_words(seen: &Seen) -> String {
+fn pr_words(seen: &IssueSnapshot) -> String {
     match &seen.pr {
         Some(pr) => format!("pull request #{} is {}", pr.number, pr.state.word()),
         None => "there is no pull request of its branch".to_owned(),
@@ -74,21 +74,21 @@ fn pr_words(seen: &Seen) -> String {
 
 /// Whether a phase can begin. It warns, and keeps nothing from beginning.
 #[must_use]
-pub fn precondition(point: Point, seen: &Seen) -> Reconciled {
-    let pr_open = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Open);
+pub fn precondition(point: Point, seen: &IssueSnapshot) -> Reconciled {
+    let pr_open = seen.pr.as_ref().is_some_and(|pr| pr.state == PullRequestState::Open);
     match point {
         Point::Issue => says(seen.open, "it is open", "it is closed"),
         Point::Spec => {
-            let there = matches!(seen.phase, Some(Phase::Issue | Phase::Spec));
+            let there = matches!(seen.phase, Some(IssuePhase::Issue | IssuePhase::Spec));
             says(there, "it was looked at and not begun", labelled(seen))
         }
         Point::CodePatch | Point::CodePr => {
-            says(seen.phase == Some(Phase::Ready), "it is ready", labelled(seen))
+            says(seen.phase == Some(IssuePhase::Ready), "it is ready", labelled(seen))
         }
         // Whether somebody approved says nothing where the author reads their own work; our own verdict is asked for.
         Point::Review | Point::Merge => says(pr_open, "its pull request is open", pr_words(seen)),
         Point::Verify => {
-            let there = !seen.open || seen.phase == Some(Phase::Verify);
+            let there = !seen.open || seen.phase == Some(IssuePhase::Verify);
             says(there, "it is on the base", format!("it is open, {}", labelled(seen)))
         }
     }
@@ -96,17 +96,17 @@ pub fn precondition(point: Point, seen: &Seen) -> Reconciled {
 
 /// Whether a phase is complete.
 #[must_use]
-pub fn completion(point: Point, seen: &Seen) -> Reconciled {
+pub fn completion(point: Point, seen: &IssueSnapshot) -> Reconciled {
     match point {
         Point::Issue => says(seen.triaged, "it has the label triaged", "the label triaged is not there"),
-        Point::Spec => match (&seen.spec_file, seen.phase >= Some(Phase::Ready)) {
+        Point::Spec => match (&seen.spec_file, seen.phase >= Some(IssuePhase::Ready)) {
             (Some(file), true) => says(true, &format!("{file} is there, {}", labelled(seen)), ""),
             (Some(file), false) => says(false, "", format!("{file} is there, but {}", labelled(seen))),
             (None, _) => says(false, "", "no file says what is to be done"),
         },
         Point::CodePatch => {
             let closed = !seen.open;
-            let later = seen.phase >= Some(Phase::Verify);
+            let later = seen.phase >= Some(IssuePhase::Verify);
             let why = match (&seen.commit, closed, later) {
                 (Some(commit), _, _) => format!("commit {} closes it", commit.short()),
                 (None, true, _) => "it is closed".to_owned(),
@@ -122,8 +122,8 @@ pub fn completion(point: Point, seen: &Seen) -> Reconciled {
         // One that is merged was offered: it is complete, and so is what comes after.
         Point::CodePr => {
             let offered = seen.pr.as_ref().is_some_and(|pr| match pr.state {
-                SeenPrState::Open | SeenPrState::Merged => true,
-                SeenPrState::Closed => false,
+                PullRequestState::Open | PullRequestState::Merged => true,
+                PullRequestState::Closed => false,
             });
             says(offered, &pr_words(seen), pr_words(seen))
         }
@@ -132,11 +132,11 @@ pub fn completion(point: Point, seen: &Seen) -> Reconciled {
             says(read, "the review is summed up there", format!("no review is summed up: {}", pr_words(seen)))
         }
         Point::Merge => {
-            let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Merged);
+            let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == PullRequestState::Merged);
             says(merged, &pr_words(seen), pr_words(seen))
         }
         Point::Verify => {
-            let done = !seen.open || seen.phase == Some(Phase::Done);
+            let done = !seen.open || seen.phase == Some(IssuePhase::Done);
             says(done, "it is closed or done", format!("it is open, {}", labelled(seen)))
         }
     }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::trail::span;
-use super::{Ci, IssueEvent};
-use crate::event::{Event, Opening};
+use super::{CiStatus, IssueEvent};
+use crate::event::{AttemptStart, Event};
 use crate::gate::GateReport;
-use crate::{Timestamp, Wait};
+use crate::{Timestamp, WaitReason};
 
 /// Whom a task waits for, or what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,7 +86,7 @@ impl Rest {
     pub fn hear(&mut self, at: Timestamp, event: &Event) {
         match event {
             Event::Entered { opening, .. } => {
-                let stands_in_line = *opening == Opening::Queue;
+                let stands_in_line = *opening == AttemptStart::Queue;
                 self.turn(at, stands_in_line.then_some(WaitsFor::Queue));
             }
             Event::Requeued { .. } => self.turn(at, Some(WaitsFor::Queue)),
@@ -111,26 +111,26 @@ impl Rest {
                     self.turn(at, Some(WaitsFor::Slot));
                 }
             }
-            Event::Issue(IssueEvent::Checks { ci, .. }) => self.checks = matches!(ci, Ci::Running(_)),
+            Event::Issue(IssueEvent::Checks { ci, .. }) => self.checks = matches!(ci, CiStatus::Running(_)),
             _ => {}
         }
     }
 
-    fn behind(&self, wait: &Wait) -> WaitsFor {
+    fn behind(&self, wait: &WaitReason) -> WaitsFor {
         match wait {
-            Wait::Question { .. }
-            | Wait::Login { .. }
-            | Wait::Pause
-            | Wait::Conflict { .. }
-            | Wait::GateBroken { .. } => WaitsFor::Person,
-            Wait::Quota { .. } => WaitsFor::Quota,
-            Wait::Budget { .. } => WaitsFor::Budget,
-            Wait::Backoff { .. } if self.checks => WaitsFor::Checks,
-            Wait::Backoff { .. } => WaitsFor::Trouble,
-            Wait::Dependency(_) | Wait::Blockers { .. } => WaitsFor::Blockers,
-            Wait::Parts => WaitsFor::Parts,
-            Wait::Disk { .. } => WaitsFor::Disk,
-            Wait::Slot | Wait::Turn(_) => WaitsFor::Slot,
+            WaitReason::Question { .. }
+            | WaitReason::Login { .. }
+            | WaitReason::Pause
+            | WaitReason::Conflict { .. }
+            | WaitReason::GateBroken { .. } => WaitsFor::Person,
+            WaitReason::Quota { .. } => WaitsFor::Quota,
+            WaitReason::Budget { .. } => WaitsFor::Budget,
+            WaitReason::Backoff { .. } if self.checks => WaitsFor::Checks,
+            WaitReason::Backoff { .. } => WaitsFor::Trouble,
+            WaitReason::Dependency(_) | WaitReason::Blockers { .. } => WaitsFor::Blockers,
+            WaitReason::Parts => WaitsFor::Parts,
+            WaitReason::Disk { .. } => WaitsFor::Disk,
+            WaitReason::Slot | WaitReason::Turn(_) => WaitsFor::Slot,
         }
     }
 

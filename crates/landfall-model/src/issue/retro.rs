@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::paper::Paper;
 use super::trail::{Happening, Trace};
-use super::{PartEnd, PartFate, Pipeline, Source, Way};
+use super::{IssueRoute, Pipeline, Source, SubIssueEnd, SubIssueOutcome};
 use crate::Task;
-use crate::recovery::Outcome;
+use crate::recovery::RecoveryOutcome;
 
 /// What is said afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -47,7 +47,7 @@ pub struct PartLine {
 pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&Paper>) -> Option<Lookback> {
     let issue = task.issue.as_deref()?;
     Source::of(&task.spec.source)?;
-    let split = issue.routed.is_some_and(|routed| routed.way == Way::Split);
+    let split = issue.routed.is_some_and(|routed| routed.way == IssueRoute::Split);
     let unusual = unusual(trail);
     // Work without a spec leaves its retrospective in a paper that only this machine has: it is written down in the tracker.
     let is_without_spec = issue.routed.is_some_and(|routed| !routed.spec);
@@ -76,12 +76,12 @@ pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&Paper>) -> Option<L
     })
 }
 
-fn part(issue: &Pipeline, PartEnd { number, end, .. }: &PartEnd) -> PartLine {
+fn part(issue: &Pipeline, SubIssueEnd { number, end, .. }: &SubIssueEnd) -> PartLine {
     let result = match end {
-        PartFate::Done => "SUCCESS".to_owned(),
-        PartFate::Left => "LANDED (something is left for a person)".to_owned(),
-        PartFate::Failed(why) => format!("FAILED ({})", why.lines().next().unwrap_or_default()),
-        PartFate::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
+        SubIssueOutcome::Done => "SUCCESS".to_owned(),
+        SubIssueOutcome::Left => "LANDED (something is left for a person)".to_owned(),
+        SubIssueOutcome::Failed(why) => format!("FAILED ({})", why.lines().next().unwrap_or_default()),
+        SubIssueOutcome::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
     };
     let known = issue.parts.iter().find(|part| part.number == *number);
     let named = |numbers: &[u64]| numbers.iter().map(|it| format!("#{it}")).collect::<Vec<_>>().join(", ");
@@ -116,7 +116,7 @@ fn unusual(trail: &[Trace]) -> Vec<String> {
     for Trace { what, .. } in trail {
         match what {
             Happening::PhaseStart { phase } => *begun.entry(phase).or_default() += 1,
-            Happening::Recovery { phase, tier, symptom, result } if *result != Outcome::Partial => {
+            Happening::Recovery { phase, tier, symptom, result } if *result != RecoveryOutcome::Partial => {
                 count(format!("{phase}: `{symptom}`, recovered by tier {tier}: {result}"));
             }
             Happening::Anomaly { phase, pattern, .. }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::rest::{Waits, WaitsFor};
 use super::trail::{Happening, Trace};
-use crate::recovery::Outcome;
-use crate::signal::Usage;
+use crate::recovery::RecoveryOutcome;
+use crate::signal::AgentUsage;
 use crate::{RunId, Timestamp};
 
 /// What the logs of issues come to.
@@ -85,7 +85,7 @@ pub struct TokenRow {
     /// In so many runs.
     pub runs: u64,
     /// This much.
-    pub usage: Usage,
+    pub usage: AgentUsage,
 }
 
 const ORDER: [&str; 7] = ["triage", "spec", "code", "sub-issues", "review", "merge", "verify"];
@@ -129,9 +129,9 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                         success: 0,
                         failed: 0,
                     });
-                    row.count += u64::from(*result != Outcome::Partial); // what came of it in the end is told as well
-                    row.success += u64::from(*result == Outcome::Success);
-                    row.failed += u64::from(*result == Outcome::Failed);
+                    row.count += u64::from(*result != RecoveryOutcome::Partial); // what came of it in the end is told as well
+                    row.success += u64::from(*result == RecoveryOutcome::Success);
+                    row.failed += u64::from(*result == RecoveryOutcome::Failed);
                 }
                 Happening::Anomaly { pattern, .. } => *anomalies.entry(pattern).or_default() += 1,
                 Happening::ManualIntervention { kind, .. } => *interventions.entry(kind).or_default() += 1,
@@ -140,7 +140,7 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                         phase: (*phase).to_owned(),
                         model: model.clone(),
                         runs: 0,
-                        usage: Usage::default(),
+                        usage: AgentUsage::default(),
                     });
                     row.runs += 1;
                     row.usage = row.usage.plus(*usage);

@@ -3,11 +3,11 @@
 use landfall_facts::issue::IssueStanding;
 
 use super::whole::is_accepted;
-use super::{ClosedAs, Mark, Phase, Pipeline, Progress, Source};
+use super::{ClosedAs, IssuePhase, Mark, Pipeline, Progress, Source};
 use crate::acceptance::{ON_TRUST, VerifyOutcome, VerifyResult};
-use crate::signal::Usage;
+use crate::signal::AgentUsage;
 use crate::task::{EndCode, EndKind, Ending, State, Task};
-use crate::{TaskId, Wait};
+use crate::{TaskId, WaitReason};
 
 /// How an issue stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub struct SummaryRow {
     /// What is worth knowing.
     pub notes: String,
     /// What its runs used.
-    pub usage: Usage,
+    pub usage: AgentUsage,
 }
 
 impl Summary {
@@ -115,7 +115,7 @@ pub fn summary(task: &Task, progress: &Progress) -> Option<Summary> {
     let rows = rows.iter().map(|row| {
         let result = match row.mark {
             Mark::NotRun => "-",
-            Mark::Done if row.phase == Phase::Verify.word() => match stand {
+            Mark::Done if row.phase == IssuePhase::Verify.word() => match stand {
                 _ if !issue.wishes.accept && issue.accepted.is_none() => "left",
                 Stand::Partial => "pending",
                 _ => "done",
@@ -140,7 +140,7 @@ pub fn summary(task: &Task, progress: &Progress) -> Option<Summary> {
         number,
         task: task.id,
         title: task.spec.title.clone(),
-        way: progress.routed().map(super::Routed::words),
+        way: progress.routed().map(super::RoutingDecision::words),
         pr: progress.pr(),
         rows,
         next: next(number, task, issue, &stand),
@@ -284,21 +284,23 @@ fn named(words: &[String]) -> String {
     }
 }
 
-fn awaited(wait: &Wait) -> String {
+fn awaited(wait: &WaitReason) -> String {
     match wait {
-        Wait::Blockers { by } => by.join(", "),
-        Wait::Parts => "the issues it is made of".to_owned(),
-        Wait::Question { text } => format!("your answer to: {}", text.lines().next().unwrap_or_default()),
-        Wait::Backoff { cause, .. } => cause.lines().next().unwrap_or_default().to_owned(),
-        Wait::Quota { .. } => "an account's allowance".to_owned(),
-        Wait::Login { account, .. } => format!("a login of `{account}`"),
-        Wait::Budget { what, .. } => format!("a budget ({what})"),
-        Wait::Disk { .. } => "room on the disk".to_owned(),
-        Wait::Pause => "your permission to continue".to_owned(),
-        Wait::Conflict { .. } => "a person who resolves its conflict with the base".to_owned(),
-        Wait::GateBroken { .. } => "checks that pass on the base".to_owned(),
-        Wait::Dependency(_) => "other tasks".to_owned(),
-        Wait::Slot | Wait::Turn(_) => "a slot".to_owned(),
+        WaitReason::Blockers { by } => by.join(", "),
+        WaitReason::Parts => "the issues it is made of".to_owned(),
+        WaitReason::Question { text } => {
+            format!("your answer to: {}", text.lines().next().unwrap_or_default())
+        }
+        WaitReason::Backoff { cause, .. } => cause.lines().next().unwrap_or_default().to_owned(),
+        WaitReason::Quota { .. } => "an account's allowance".to_owned(),
+        WaitReason::Login { account, .. } => format!("a login of `{account}`"),
+        WaitReason::Budget { what, .. } => format!("a budget ({what})"),
+        WaitReason::Disk { .. } => "room on the disk".to_owned(),
+        WaitReason::Pause => "your permission to continue".to_owned(),
+        WaitReason::Conflict { .. } => "a person who resolves its conflict with the base".to_owned(),
+        WaitReason::GateBroken { .. } => "checks that pass on the base".to_owned(),
+        WaitReason::Dependency(_) => "other tasks".to_owned(),
+        WaitReason::Slot | WaitReason::Turn(_) => "a slot".to_owned(),
     }
 }
 
@@ -355,26 +357,26 @@ fn next_of_waiting(number: u64, task: &Task) -> String {
         }
     };
     match wait {
-        Wait::Blockers { by } => next_of_blocked(number, by),
-        Wait::Question { .. } => format!("`landfall answer {id} \"…\"` answers it; then {resume}"),
-        Wait::Login { account, .. } => {
+        WaitReason::Blockers { by } => next_of_blocked(number, by),
+        WaitReason::Question { .. } => format!("`landfall answer {id} \"…\"` answers it; then {resume}"),
+        WaitReason::Login { account, .. } => {
             format!("log in to `{account}`, then `landfall answer {id} done`; then {resume}")
         }
-        Wait::Conflict { .. } => {
+        WaitReason::Conflict { .. } => {
             format!("`landfall why {id}` says how the conflict is resolved; then {resume}")
         }
-        Wait::GateBroken { .. } => format!("mend the check on the base; then {resume}"),
-        Wait::Disk { .. } => format!("make room on the disk; then {resume}"),
-        Wait::Dependency(_) => {
+        WaitReason::GateBroken { .. } => format!("mend the check on the base; then {resume}"),
+        WaitReason::Disk { .. } => format!("make room on the disk; then {resume}"),
+        WaitReason::Dependency(_) => {
             format!("`landfall run` does the others first; `landfall why {id}` names them; then {resume}")
         }
-        Wait::Parts
-        | Wait::Backoff { .. }
-        | Wait::Quota { .. }
-        | Wait::Budget { .. }
-        | Wait::Pause
-        | Wait::Slot
-        | Wait::Turn(_) => format!("{resume} continues; `landfall why {id}` says what it waits for"),
+        WaitReason::Parts
+        | WaitReason::Backoff { .. }
+        | WaitReason::Quota { .. }
+        | WaitReason::Budget { .. }
+        | WaitReason::Pause
+        | WaitReason::Slot
+        | WaitReason::Turn(_) => format!("{resume} continues; `landfall why {id}` says what it waits for"),
     }
 }
 

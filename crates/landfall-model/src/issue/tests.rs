@@ -2,18 +2,18 @@ use super::*;
 use crate::TaskId;
 use crate::acceptance::VerifyResult;
 use crate::task::{EndCode, EndKind, Ending, Landed, State, Task};
-use crate::{TaskSpec, Wait};
+use crate::{TaskSpec, WaitReason};
 
-fn way(size: Option<Size>, wishes: &Wishes) -> String {
+fn way(size: Option<TaskSize>, wishes: &IssueOptions) -> String {
     let routed = route(size, wishes);
     format!("{} | {}", routed.words(), routed.phases().join(" → "))
 }
 
 #[test]
 fn each_size_takes_the_way_of_the_table() {
-    let none = Wishes::default();
+    let none = IssueOptions::default();
     let seen: Vec<String> =
-        Size::ALL.into_iter().map(Some).chain([None]).map(|size| way(size, &none)).collect();
+        TaskSize::ALL.into_iter().map(Some).chain([None]).map(|size| way(size, &none)).collect();
     assert_eq!(
         seen,
         [
@@ -29,25 +29,34 @@ fn each_size_takes_the_way_of_the_table() {
 
 #[test]
 fn the_wishes_of_a_person_win_over_the_size() {
-    let patch = Wishes { way: Some(Way::Patch), ..Wishes::default() };
-    assert_eq!(way(Some(Size::L), &patch), "L: patch, spec first | spec → code → verify");
-    let pr = Wishes { way: Some(Way::Pr), ..Wishes::default() };
-    assert_eq!(way(Some(Size::XS), &pr), "XS: pull request, light review | code → review → merge → verify");
-    let full = Wishes { depth: Some(Depth::Full), ..Wishes::default() };
-    assert_eq!(way(Some(Size::XS), &full), "XS: pull request, full review | code → review → merge → verify");
-    assert_eq!(route(Some(Size::XS), &Wishes { always_pr: true, ..Wishes::default() }).way, Way::Pr);
+    let patch = IssueOptions { way: Some(IssueRoute::Patch), ..IssueOptions::default() };
+    assert_eq!(way(Some(TaskSize::L), &patch), "L: patch, spec first | spec → code → verify");
+    let pr = IssueOptions { way: Some(IssueRoute::Pr), ..IssueOptions::default() };
+    assert_eq!(
+        way(Some(TaskSize::XS), &pr),
+        "XS: pull request, light review | code → review → merge → verify"
+    );
+    let full = IssueOptions { depth: Some(ReviewDepth::Full), ..IssueOptions::default() };
+    assert_eq!(
+        way(Some(TaskSize::XS), &full),
+        "XS: pull request, full review | code → review → merge → verify"
+    );
+    assert_eq!(
+        route(Some(TaskSize::XS), &IssueOptions { always_pr: true, ..IssueOptions::default() }).way,
+        IssueRoute::Pr
+    );
 }
 
-fn seen(open: bool, phase: Option<Phase>) -> Seen {
-    Seen { number: 7, open, phase, triaged: phase.is_some(), ..Seen::default() }
+fn seen(open: bool, phase: Option<IssuePhase>) -> IssueSnapshot {
+    IssueSnapshot { number: 7, open, phase, triaged: phase.is_some(), ..IssueSnapshot::default() }
 }
 
 #[test]
 fn what_is_seen_says_where_an_issue_goes_on() {
-    let medium = route(Some(Size::M), &Wishes::default());
-    let tiny = route(Some(Size::XS), &Wishes::default());
-    let huge = route(Some(Size::XL), &Wishes::default());
-    let pr = |state| SeenPr {
+    let medium = route(Some(TaskSize::M), &IssueOptions::default());
+    let tiny = route(Some(TaskSize::XS), &IssueOptions::default());
+    let huge = route(Some(TaskSize::XL), &IssueOptions::default());
+    let pr = |state| PullRequestSnapshot {
         number: 9,
         url: String::new(),
         state,
@@ -55,35 +64,36 @@ fn what_is_seen_says_where_an_issue_goes_on() {
         reviewed: false,
     };
     assert_eq!(onward(&seen(true, None), &medium), Onward::Triage);
-    assert_eq!(onward(&seen(true, Some(Phase::Issue)), &medium), Onward::Spec);
-    assert_eq!(onward(&seen(true, Some(Phase::Issue)), &tiny), Onward::Code);
-    assert_eq!(onward(&seen(true, Some(Phase::Issue)), &huge), Onward::Split);
-    assert_eq!(onward(&seen(true, Some(Phase::Ready)), &medium), Onward::Code);
-    assert_eq!(onward(&seen(true, Some(Phase::Verify)), &medium), Onward::Accept);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &medium), Onward::Spec);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &tiny), Onward::Code);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &huge), Onward::Split);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Ready)), &medium), Onward::Code);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Verify)), &medium), Onward::Accept);
     // Opened again by a person, who left the label: it is worked on again.
-    let again = Seen { reopened: Some(Timestamp(1)), ..seen(true, Some(Phase::Done)) };
+    let again = IssueSnapshot { reopened: Some(Timestamp(1)), ..seen(true, Some(IssuePhase::Done)) };
     assert_eq!(onward(&again, &tiny), Onward::Code);
     assert_eq!(
-        onward(&seen(true, Some(Phase::Done)), &tiny),
+        onward(&seen(true, Some(IssuePhase::Done)), &tiny),
         Onward::Done,
         "never opened again: it counts as done"
     );
-    let landed = Seen { commit: Some(Commit::new(&"c".repeat(40))), ..seen(true, Some(Phase::Done)) };
+    let landed =
+        IssueSnapshot { commit: Some(Commit::new(&"c".repeat(40))), ..seen(true, Some(IssuePhase::Done)) };
     assert_eq!(onward(&landed, &tiny), Onward::Accept, "it was about to be closed");
-    let begun = Seen { triaged: false, ..seen(true, Some(Phase::Issue)) };
+    let begun = IssueSnapshot { triaged: false, ..seen(true, Some(IssuePhase::Issue)) };
     assert_eq!(onward(&begun, &medium), Onward::Triage, "a triage that came to nothing is done again");
-    assert_eq!(onward(&seen(false, Some(Phase::Done)), &medium), Onward::Done);
-    assert_eq!(onward(&seen(false, Some(Phase::Verify)), &medium), Onward::Accept);
-    assert_eq!(onward(&seen(false, Some(Phase::Code)), &medium), Onward::Accept);
-    let with = |state| Seen { pr: Some(pr(state)), ..seen(true, Some(Phase::Review)) };
-    assert_eq!(onward(&with(SeenPrState::Open), &medium), Onward::Verify);
-    assert_eq!(onward(&with(SeenPrState::Merged), &medium), Onward::Accept);
-    assert_eq!(onward(&with(SeenPrState::Closed), &medium), Onward::Code);
+    assert_eq!(onward(&seen(false, Some(IssuePhase::Done)), &medium), Onward::Done);
+    assert_eq!(onward(&seen(false, Some(IssuePhase::Verify)), &medium), Onward::Accept);
+    assert_eq!(onward(&seen(false, Some(IssuePhase::Code)), &medium), Onward::Accept);
+    let with = |state| IssueSnapshot { pr: Some(pr(state)), ..seen(true, Some(IssuePhase::Review)) };
+    assert_eq!(onward(&with(PullRequestState::Open), &medium), Onward::Verify);
+    assert_eq!(onward(&with(PullRequestState::Merged), &medium), Onward::Accept);
+    assert_eq!(onward(&with(PullRequestState::Closed), &medium), Onward::Code);
 }
 
 #[test]
 fn a_whole_never_goes_backwards_unless_it_was_opened_again() {
-    use Phase::{Code, Done, Review, Spec, Verify};
+    use IssuePhase::{Code, Done, Review, Spec, Verify};
     assert_eq!(aggregate(None, &[Some(Spec), None], false), None);
     assert_eq!(aggregate(None, &[Some(Code), None], false), Some(Code));
     assert_eq!(aggregate(None, &[Some(Verify), Some(Done)], false), Some(Verify));
@@ -94,7 +104,7 @@ fn a_whole_never_goes_backwards_unless_it_was_opened_again() {
 
 #[test]
 fn parts_come_by_level_and_a_level_is_over_as_a_whole() {
-    let part = |number: u64, done: bool, needs: &[u64]| Part {
+    let part = |number: u64, done: bool, needs: &[u64]| SubIssue {
         number,
         title: String::new(),
         size: None,
@@ -134,14 +144,14 @@ fn what_is_left_of_parts_is_left_of_the_whole() {
 
 #[test]
 fn an_old_commit_does_not_complete_what_was_opened_again() {
-    let again = Seen { reopened: Some(Timestamp(5)), ..seen(true, Some(Phase::Code)) };
+    let again = IssueSnapshot { reopened: Some(Timestamp(5)), ..seen(true, Some(IssuePhase::Code)) };
     let said = completion(Point::CodePatch, &again);
     assert_eq!(
         (said.matches, said.diagnosis.as_str()),
         (false, "no commit on the base closes it since it was opened again")
     );
     let commit = Some(Commit::new(&"b".repeat(40)));
-    assert!(completion(Point::CodePatch, &Seen { commit, ..again }).matches);
+    assert!(completion(Point::CodePatch, &IssueSnapshot { commit, ..again }).matches);
 }
 
 #[test]
@@ -162,17 +172,17 @@ fn checks_that_are_not_there_yet_are_waited_for_a_moment_where_the_base_has_some
 
 #[test]
 fn a_merged_pull_request_was_offered_and_a_closed_one_is_not() {
-    let with = |state| Seen {
-        pr: Some(SeenPr { number: 9, url: String::new(), state, head: None, reviewed: false }),
-        ..seen(true, Some(Phase::Verify))
+    let with = |state| IssueSnapshot {
+        pr: Some(PullRequestSnapshot { number: 9, url: String::new(), state, head: None, reviewed: false }),
+        ..seen(true, Some(IssuePhase::Verify))
     };
     let said = |state| completion(Point::CodePr, &with(state));
     assert_eq!(
-        said(SeenPrState::Merged),
+        said(PullRequestState::Merged),
         Reconciled { matches: true, diagnosis: "pull request #9 is MERGED".to_owned() }
     );
-    assert!(said(SeenPrState::Open).matches && !said(SeenPrState::Closed).matches);
-    assert!(!completion(Point::CodePr, &seen(true, Some(Phase::Code))).matches);
+    assert!(said(PullRequestState::Open).matches && !said(PullRequestState::Closed).matches);
+    assert!(!completion(Point::CodePr, &seen(true, Some(IssuePhase::Code))).matches);
 }
 
 #[test]
@@ -202,11 +212,11 @@ fn an_issue_is_closed_by_words_only_where_they_are_read() {
 
 #[test]
 fn only_what_is_on_the_base_as_far_as_can_be_seen_is_held_against_its_criteria() {
-    assert!(!is_begun(&seen(true, None), false) && !is_begun(&seen(true, Some(Phase::Issue)), false));
-    assert!(is_begun(&seen(true, Some(Phase::Verify)), false) && is_begun(&seen(false, None), false));
+    assert!(!is_begun(&seen(true, None), false) && !is_begun(&seen(true, Some(IssuePhase::Issue)), false));
+    assert!(is_begun(&seen(true, Some(IssuePhase::Verify)), false) && is_begun(&seen(false, None), false));
     assert!(is_begun(&seen(true, None), true), "it was verified before, and sent back");
     let commit = Some(Commit::new(&"c".repeat(40)));
-    assert!(is_begun(&Seen { commit, ..seen(true, None) }, false));
+    assert!(is_begun(&IssueSnapshot { commit, ..seen(true, None) }, false));
 }
 
 #[test]
@@ -214,19 +224,21 @@ fn a_forge_that_would_not_merge_is_asked_again_while_it_looks_and_not_when_it_ha
     let names = || vec!["ci".to_owned()];
     let waited = |total_ms, asked_since_running| MergeWait { total_ms, asked_since_running };
     for (checks, base_has_some, at_most_ms) in [
-        (Ci::Running(names()), true, 1_200_000),
-        (Ci::Running(names()), false, 1_200_000),
-        (Ci::Absent, true, 90_000),
+        (CiStatus::Running(names()), true, 1_200_000),
+        (CiStatus::Running(names()), false, 1_200_000),
+        (CiStatus::Absent, true, 90_000),
     ] {
         assert!(may_merge_yet(&checks, base_has_some, waited(at_most_ms - 1, 9)), "{checks:?}");
         assert!(!may_merge_yet(&checks, base_has_some, waited(at_most_ms, 0)), "{checks:?}");
     }
     // Checks that took an hour and have just passed: the forge may not know it yet.
-    for (checks, base_has_some) in [(Ci::Absent, false), (Ci::Passed, true), (Ci::Passed, false)] {
+    for (checks, base_has_some) in
+        [(CiStatus::Absent, false), (CiStatus::Passed, true), (CiStatus::Passed, false)]
+    {
         assert!(may_merge_yet(&checks, base_has_some, waited(3_600_000, 3)), "{checks:?}");
         assert!(!may_merge_yet(&checks, base_has_some, waited(0, 4)), "{checks:?}");
     }
-    for checks in [Ci::Failed(names()), Ci::PreExisting(names()), Ci::Broken(names())] {
+    for checks in [CiStatus::Failed(names()), CiStatus::PreExisting(names()), CiStatus::Broken(names())] {
         assert!(!may_merge_yet(&checks, true, waited(0, 0)), "{checks:?}: a person has to look");
     }
 }
@@ -254,7 +266,7 @@ fn landed() -> Landed {
 
 fn looked_at(task: &mut Task, outcome: VerifyOutcome, items: &[(&str, VerifyResult)]) {
     let items = items.iter().map(|(words, result)| ((*words).to_owned(), *result, String::new()));
-    let accepted = Accepted { items: items.collect(), outcome };
+    let accepted = AcceptanceOutcome { items: items.collect(), outcome };
     task.issue.as_mut().expect("it follows one").accepted = Some(accepted);
 }
 
@@ -285,7 +297,7 @@ fn what_is_left_of_an_issue_is_said_with_what_closes_it() {
     });
     assert_eq!(why(&whole), "T1 is done: it landed as 0123456789 today.");
     let split = task(done(), |task| {
-        let part = |number| Part {
+        let part = |number| SubIssue {
             number,
             title: String::new(),
             size: None,
@@ -309,7 +321,7 @@ fn what_is_left_of_an_issue_that_landed_is_listed_with_who_does_it() {
     let now = |open, body: &str| LandedIssue {
         open,
         unplanned: false,
-        phase: Some(Phase::Verify),
+        phase: Some(IssuePhase::Verify),
         body: body.to_owned(),
         forge: false,
     };
@@ -337,7 +349,10 @@ fn what_is_left_of_an_issue_that_landed_is_listed_with_who_does_it() {
     assert!(is_left(&LandedIssue { forge: true, ..now(false, &both) }), "what landed closed it");
     assert!(!is_left(&LandedIssue { forge: true, ..now(false, "- [x] people like it\n") }));
     assert!(!is_left(&LandedIssue { unplanned: true, ..now(false, &both) }));
-    assert!(!is_left(&LandedIssue { phase: Some(Phase::Code), ..now(true, &both) }), "it is worked on again");
+    assert!(
+        !is_left(&LandedIssue { phase: Some(IssuePhase::Code), ..now(true, &both) }),
+        "it is worked on again"
+    );
 }
 
 #[test]
@@ -367,7 +382,7 @@ fn one_way_on_is_offered_for_a_stop_and_it_works() {
     let resume = "`landfall auto --resume 7` continues from there";
     let landed = task(ending(EndKind::Failed, EndCode::Machine, "x"), |task| task.landed = Some(landed()));
     let paused =
-        State::Waiting { wait: Wait::Pause, then: crate::StepName::new("code"), since: Timestamp(0) };
+        State::Waiting { wait: WaitReason::Pause, then: crate::StepName::new("code"), since: Timestamp(0) };
     for (task, again) in [
         (closed, reopen),
         (blocked(EndCode::Tracker, "#70 was closed as done meanwhile"), resume),
@@ -386,9 +401,10 @@ fn one_way_on_is_offered_for_a_stop_and_it_works() {
 #[test]
 fn what_comes_next_ends_the_wait_and_leads_in_no_circle() {
     let next = |state: State| summary(&task(state, |_| {}), &Progress::default()).expect("an issue").next;
-    let waits =
-        |wait: Wait| next(State::Waiting { wait, then: crate::StepName::new("code"), since: Timestamp(0) });
-    let by = |by: &[&str]| Wait::Blockers { by: by.iter().map(|it| (*it).to_owned()).collect() };
+    let waits = |wait: WaitReason| {
+        next(State::Waiting { wait, then: crate::StepName::new("code"), since: Timestamp(0) })
+    };
+    let by = |by: &[&str]| WaitReason::Blockers { by: by.iter().map(|it| (*it).to_owned()).collect() };
     assert_eq!(
         waits(by(&["#2", "#5"])),
         "`landfall auto --batch 2 5 7` does what it waits for first, and then #7"
@@ -397,7 +413,7 @@ fn what_comes_next_ends_the_wait_and_leads_in_no_circle() {
         waits(by(&["#2", "other/place#5"])),
         "once #2 and other/place#5 is done, `landfall auto --resume 7` continues"
     );
-    let asked = waits(Wait::Question { text: "Which port?".to_owned() });
+    let asked = waits(WaitReason::Question { text: "Which port?".to_owned() });
     assert!(asked.starts_with("`landfall answer T1 "), "{asked}");
     let failed = next(ending(EndKind::Failed, EndCode::NothingChanged, "x"));
     assert!(!failed.contains("landfall why"), "the why stands just above: {failed}");

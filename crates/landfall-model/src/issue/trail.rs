@@ -2,15 +2,15 @@
 //! what was done about it. The words are those that other tools read; nothing is in it that the journal does not say.
 
 use super::rest::{Rest, Waits};
-use super::{Ci, IssueEvent, Mark, Progress, Routed};
+use super::{CiStatus, IssueEvent, Mark, Progress, RoutingDecision};
 use crate::acceptance::VerifyResult;
-use crate::event::{Event, Exit, Warning};
-use crate::flow::{Flow, Target};
-use crate::recovery::{Outcome, RecoveryEvent, Tier};
-use crate::signal::Usage;
+use crate::event::{AgentExit, Event, Warning};
+use crate::flow::{EdgeTarget, Flow};
+use crate::recovery::{RecoveryEvent, RecoveryOutcome, RecoveryTier};
+use crate::signal::AgentUsage;
 use crate::staged::StagedEvent;
 use crate::task::EndKind;
-use crate::{RunId, Size, Timestamp};
+use crate::{RunId, TaskSize, Timestamp};
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub enum Happening {
         /// The model, or else the profile.
         model: String,
         /// This much.
-        usage: Usage,
+        usage: AgentUsage,
     },
     /// What was done about a failure came to this.
     Recovery {
@@ -81,7 +81,7 @@ pub enum Happening {
         /// What it is counted as.
         symptom: String,
         /// What came of it.
-        result: Outcome,
+        result: RecoveryOutcome,
     },
     /// Something went otherwise than it should.
     Anomaly {
@@ -267,11 +267,11 @@ struct Trail<'f> {
     /// Whether it was taken up and is not over.
     begun: bool,
     /// How big its task is said to be.
-    size: Option<Size>,
+    size: Option<TaskSize>,
     /// The phase under way, and since when.
     since: Option<(&'static str, Timestamp)>,
     profile: String,
-    tried: Option<(Tier, String)>,
+    tried: Option<(RecoveryTier, String)>,
     ci_since: Option<Timestamp>,
     rest: Rest,
     failed: String,
@@ -330,13 +330,13 @@ impl Trail<'_> {
             Event::IterationEnded { exit, took_ms, usage, traces, .. } => {
                 let (code, how) = exit_of(exit);
                 self.say(at, Happening::WrapperExit { phase, code, how, took_ms: *took_ms });
-                if *exit == Exit::Silent {
+                if *exit == AgentExit::Silent {
                     let (took_ms, silent_ms) = (*took_ms, traces.quiet_ms);
                     self.say(at, Happening::WatchdogKill { phase, took_ms, silent_ms });
                 } else if traces.quiet_ms > 0 {
                     self.say(at, Happening::MaxSilentWindow { phase, silent_ms: traces.quiet_ms });
                 }
-                if *usage != Usage::default() {
+                if *usage != AgentUsage::default() {
                     let model = traces.model.clone().unwrap_or_else(|| self.profile.clone());
                     self.say(at, Happening::TokenUsage { phase, model, usage: *usage });
                 }
@@ -344,8 +344,8 @@ impl Trail<'_> {
             Event::Recovery(RecoveryEvent::Tried { symptom, tier, action, .. }) => {
                 self.tried = Some((*tier, symptom.clone()));
                 match tier {
-                    Tier::Person => self.say(at, manual("recovery")),
-                    Tier::Reconcile | Tier::Pattern | Tier::Agent => {
+                    RecoveryTier::Person => self.say(at, manual("recovery")),
+                    RecoveryTier::Reconcile | RecoveryTier::Pattern | RecoveryTier::Agent => {
                         self.say(at, anomaly(symptom, action.clone()));
                     }
                 }
@@ -392,12 +392,12 @@ impl Trail<'_> {
             IssueEvent::Checks { ci, .. } => {
                 let since = *self.ci_since.get_or_insert(at);
                 let (result, failed) = match ci {
-                    Ci::Running(_) => return,
-                    Ci::Absent => ("absent", 0),
-                    Ci::Passed => ("passed", 0),
-                    Ci::Failed(names) => ("failed", names.len()),
-                    Ci::PreExisting(names) => ("pre-existing", names.len()),
-                    Ci::Broken(names) => ("infrastructure", names.len()),
+                    CiStatus::Running(_) => return,
+                    CiStatus::Absent => ("absent", 0),
+                    CiStatus::Passed => ("passed", 0),
+                    CiStatus::Failed(names) => ("failed", names.len()),
+                    CiStatus::PreExisting(names) => ("pre-existing", names.len()),
+                    CiStatus::Broken(names) => ("infrastructure", names.len()),
                 };
                 self.ci_since = None;
                 self.say(at, Happening::CiWait { wait_ms: span(since, at), result, failed });
@@ -453,8 +453,8 @@ impl Trail<'_> {
 /// How a task is over by this fact, if it is.
 fn end_of(event: &Event) -> Option<String> {
     match event {
-        Event::Left { to: Target::End, .. } => Some("SUCCESS".to_owned()),
-        Event::Left { to: Target::Stop, .. } => Some("FAILED (stopped by its flow)".to_owned()),
+        Event::Left { to: EdgeTarget::End, .. } => Some("SUCCESS".to_owned()),
+        Event::Left { to: EdgeTarget::Stop, .. } => Some("FAILED (stopped by its flow)".to_owned()),
         Event::Ended(ending) => Some(match ending.kind {
             EndKind::Done => "SUCCESS".to_owned(),
             EndKind::Cancelled => "CANCELLED".to_owned(),
@@ -466,7 +466,7 @@ fn end_of(event: &Event) -> Option<String> {
     }
 }
 
-fn size_of(routed: Option<&Routed>) -> String {
+fn size_of(routed: Option<&RoutingDecision>) -> String {
     routed.and_then(|routed| routed.size).map(|size| size.to_string()).unwrap_or_default()
 }
 
@@ -474,28 +474,28 @@ pub(super) fn span(since: Timestamp, until: Timestamp) -> u64 {
     u64::try_from(until.0 - since.0).unwrap_or(0) // a clock that was set back
 }
 
-fn tier_of(tier: Tier) -> &'static str {
+fn tier_of(tier: RecoveryTier) -> &'static str {
     match tier {
-        Tier::Reconcile => "1",
-        Tier::Pattern => "2",
-        Tier::Agent => "3",
-        Tier::Person => "manual",
+        RecoveryTier::Reconcile => "1",
+        RecoveryTier::Pattern => "2",
+        RecoveryTier::Agent => "3",
+        RecoveryTier::Person => "manual",
     }
 }
 
 /// An end as shells count it: a signal is 128 more than its number, a limit of time is 124.
-fn exit_of(exit: &Exit) -> (i32, &'static str) {
+fn exit_of(exit: &AgentExit) -> (i32, &'static str) {
     match exit {
-        Exit::Code(code) => (*code, "exit"),
-        Exit::Signal(signal) => (128 + signal, "signal"),
-        Exit::Deadline => (124, "deadline"),
-        Exit::Silent => (143, "silence"),
-        Exit::Looping => (143, "loop"),
-        Exit::OverBudget { .. } => (143, "budget"),
-        Exit::ContextUsedUp => (143, "context"),
-        Exit::Asked => (143, "asked"),
-        Exit::NotStarted { .. } => (127, "not-started"),
-        Exit::Lost => (137, "lost"),
+        AgentExit::Code(code) => (*code, "exit"),
+        AgentExit::Signal(signal) => (128 + signal, "signal"),
+        AgentExit::Deadline => (124, "deadline"),
+        AgentExit::Silent => (143, "silence"),
+        AgentExit::Looping => (143, "loop"),
+        AgentExit::OverBudget { .. } => (143, "budget"),
+        AgentExit::ContextUsedUp => (143, "context"),
+        AgentExit::Asked => (143, "asked"),
+        AgentExit::NotStarted { .. } => (127, "not-started"),
+        AgentExit::Lost => (137, "lost"),
     }
 }
 

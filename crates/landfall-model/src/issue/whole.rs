@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::summary::is_partial;
-use super::{Part, PartEnd, PartFate};
+use super::{SubIssue, SubIssueEnd, SubIssueOutcome};
 use crate::acceptance::VerifyOutcome;
 use crate::task::{EndKind, Ending, Feedback, State, Task};
-use crate::{TaskId, Wait};
+use crate::{TaskId, WaitReason};
 
 /// How far the parts of a whole have come, and what was looked at on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,12 +48,12 @@ pub enum Parts {
         levels: u32,
     },
     /// None goes on.
-    Over(Vec<PartEnd>),
+    Over(Vec<SubIssueEnd>),
 }
 
 /// How the parts of a whole stand.
 #[must_use]
-pub fn stand<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Parts {
+pub fn stand<'a>(parts: &[SubIssue], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Parts {
     let known = fates(parts, task_of);
     if let Some(ends) = ended(parts, task_of, &known) {
         return Parts::Over(ends);
@@ -66,12 +66,12 @@ pub fn stand<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> P
 /// The parts by level: those that need no other of them, those that need only these, and so on. What needs itself in a circle
 /// comes last, together.
 #[must_use]
-pub fn levels(parts: &[Part]) -> Vec<Vec<u64>> {
+pub fn levels(parts: &[SubIssue]) -> Vec<Vec<u64>> {
     let mut levels: Vec<Vec<u64>> = Vec::new();
-    let mut left: Vec<&Part> = parts.iter().collect();
+    let mut left: Vec<&SubIssue> = parts.iter().collect();
     while !left.is_empty() {
         let open: BTreeSet<u64> = left.iter().map(|part| part.number).collect();
-        let (free, rest): (Vec<&Part>, Vec<&Part>) =
+        let (free, rest): (Vec<&SubIssue>, Vec<&SubIssue>) =
             left.iter().partition(|part| !part.needs.iter().any(|need| open.contains(need)));
         let (level, rest) = if free.is_empty() { (rest, free) } else { (free, rest) };
         levels.push(level.iter().map(|part| part.number).collect());
@@ -83,20 +83,23 @@ pub fn levels(parts: &[Part]) -> Vec<Vec<u64>> {
 /// How the parts of a whole ended; none while one of them still goes on, or may. A part that waits for one that failed does
 /// not go on: it is left out, and so is whatever waits for it.
 fn ended<'a>(
-    parts: &[Part],
+    parts: &[SubIssue],
     task_of: &dyn Fn(u64) -> Option<&'a Task>,
-    known: &BTreeMap<u64, PartFate>,
-) -> Option<Vec<PartEnd>> {
-    let end = |part: &Part| {
+    known: &BTreeMap<u64, SubIssueOutcome>,
+) -> Option<Vec<SubIssueEnd>> {
+    let end = |part: &SubIssue| {
         let end = known.get(&part.number)?.clone();
-        Some(PartEnd { number: part.number, task: task_of(part.number).map(|task| task.id), end })
+        Some(SubIssueEnd { number: part.number, task: task_of(part.number).map(|task| task.id), end })
     };
     parts.iter().map(end).collect()
 }
 
 /// What became of those that are over.
-fn fates<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> BTreeMap<u64, PartFate> {
-    let mut known: BTreeMap<u64, PartFate> = BTreeMap::new();
+fn fates<'a>(
+    parts: &[SubIssue],
+    task_of: &dyn Fn(u64) -> Option<&'a Task>,
+) -> BTreeMap<u64, SubIssueOutcome> {
+    let mut known: BTreeMap<u64, SubIssueOutcome> = BTreeMap::new();
     loop {
         let before = known.len();
         for part in parts {
@@ -112,19 +115,23 @@ fn fates<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> BTree
     }
 }
 
-fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Option<PartFate> {
+fn fate(
+    part: &SubIssue,
+    task: Option<&Task>,
+    known: &BTreeMap<u64, SubIssueOutcome>,
+) -> Option<SubIssueOutcome> {
     if part.done {
-        return Some(PartFate::Done);
+        return Some(SubIssueOutcome::Done);
     }
     let waits = |task: &Task| {
-        matches!(task.state, State::Ready { .. } | State::Waiting { wait: Wait::Blockers { .. }, .. })
+        matches!(task.state, State::Ready { .. } | State::Waiting { wait: WaitReason::Blockers { .. }, .. })
     };
     let begun = task.is_some_and(|task| task.counters.runs > 0 || !waits(task));
     match task.map(|task| &task.state) {
         Some(State::Ended(Ending { kind: EndKind::Done, .. })) => {
             return Some(match task.is_some_and(is_accepted) {
-                true => PartFate::Done,
-                false => PartFate::Left,
+                true => SubIssueOutcome::Done,
+                false => SubIssueOutcome::Left,
             });
         }
         Some(State::Ended(ending)) => {
@@ -132,14 +139,17 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
                 Some(line) if !line.is_empty() => line.to_owned(),
                 _ => ending.code.word().to_owned(),
             };
-            return Some(PartFate::Failed(detail));
+            return Some(SubIssueOutcome::Failed(detail));
         }
         Some(_) | None => {}
     }
     let in_the_way = part.needs.iter().find(|need| {
-        matches!(known.get(need), Some(PartFate::Failed(_) | PartFate::Left | PartFate::Skipped(_)))
+        matches!(
+            known.get(need),
+            Some(SubIssueOutcome::Failed(_) | SubIssueOutcome::Left | SubIssueOutcome::Skipped(_))
+        )
     });
-    in_the_way.filter(|_| !begun).map(|need| PartFate::Skipped(*need))
+    in_the_way.filter(|_| !begun).map(|need| SubIssueOutcome::Skipped(*need))
 }
 
 /// Whether what the issue of a task that is done promised was seen to hold, or was not ours to see.
@@ -158,14 +168,14 @@ pub(super) fn is_accepted(task: &Task) -> bool {
 /// Whether a part is still what this task follows, when its whole is found to be made of it. Otherwise another does it: what this
 /// one has done holds no more, or the issue was opened again since. One that landed and is left for a person is not done anew.
 #[must_use]
-pub fn is_taken_on_by(part: &Part, task: &Task) -> bool {
+pub fn is_taken_on_by(part: &SubIssue, task: &Task) -> bool {
     let done = matches!(task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
     part.done || !done || part.at_verify && is_partial(task)
 }
 
 /// Whether the task of a part that is over goes on because the whole is wanted: it gave up, or what is left of it is to be looked at.
 #[must_use]
-pub fn goes_on_with_whole(part: &Part, task: &Task, accept: bool) -> bool {
+pub fn goes_on_with_whole(part: &SubIssue, task: &Task, accept: bool) -> bool {
     match &task.state {
         State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => true,
         State::Ended(Ending { kind: EndKind::Done, .. }) => accept && !part.done && is_partial(task),
@@ -181,13 +191,13 @@ pub fn goes_on_with_whole(part: &Part, task: &Task, accept: bool) -> bool {
 /// What the agent of a part is told that was done before, and failed or holds no more. It carries words of the issue and of what was
 /// looked at, which anybody may have written: so it is handed over as what was seen, never as a person's word.
 #[must_use]
-pub fn known_before(fate: &PartFate) -> Option<Feedback> {
+pub fn known_before(fate: &SubIssueOutcome) -> Option<Feedback> {
     match fate {
-        PartFate::Failed(why) => Some(Feedback {
+        SubIssueOutcome::Failed(why) => Some(Feedback {
             about: "What was seen on the base".to_owned(),
             text: format!("This issue was worked on before. What came of it: {why}"),
         }),
-        PartFate::Done | PartFate::Left | PartFate::Skipped(_) => None,
+        SubIssueOutcome::Done | SubIssueOutcome::Left | SubIssueOutcome::Skipped(_) => None,
     }
 }
 

@@ -7,10 +7,10 @@ use super::event::Recoveries;
 use super::ladder::{Agent, Rung, climb};
 use super::pattern::{Action, Known, Pattern, Symptoms, detect};
 use crate::acceptance::VerifyOutcome;
-use crate::event::Exit;
-use crate::flow::{Step, StepKind};
+use crate::event::AgentExit;
+use crate::flow::{FlowStep, StepKind};
 use crate::input::EndedRun;
-use crate::issue::{self, Accepted, Ci, Phase, Point, Way};
+use crate::issue::{self, AcceptanceOutcome, CiStatus, IssuePhase, IssueRoute, Point};
 use crate::judge::{Evidence, Verdict, judge};
 use crate::task::Task;
 use crate::{StepName, Timestamp};
@@ -87,23 +87,23 @@ fn kept(tail: &str) -> String {
 
 /// The point on the way of its issue that a step of a task is about.
 #[must_use]
-pub fn point(task: &Task, step: &Step) -> Option<Point> {
+pub fn point(task: &Task, step: &FlowStep) -> Option<Point> {
     let way = task.issue.as_ref()?.routed.map(|routed| routed.way);
-    Some(match Phase::from_word(&step.phase)? {
-        Phase::Issue => Point::Issue,
-        Phase::Spec | Phase::Ready => Point::Spec,
-        Phase::Code if way == Some(Way::Pr) => Point::CodePr,
-        Phase::Code => Point::CodePatch,
-        Phase::Review => Point::Review,
-        Phase::Merge => Point::Merge,
-        Phase::Verify | Phase::Done => Point::Verify,
+    Some(match IssuePhase::from_word(&step.phase)? {
+        IssuePhase::Issue => Point::Issue,
+        IssuePhase::Spec | IssuePhase::Ready => Point::Spec,
+        IssuePhase::Code if way == Some(IssueRoute::Pr) => Point::CodePr,
+        IssuePhase::Code => Point::CodePatch,
+        IssuePhase::Review => Point::Review,
+        IssuePhase::Merge => Point::Merge,
+        IssuePhase::Verify | IssuePhase::Done => Point::Verify,
     })
 }
 
 /// Whether what an agent's step was to bring about is there; none if that cannot be told. `clean` says that the agent came
 /// to an end of its own.
 #[must_use]
-pub fn brought_about(task: &Task, step: &Step, evidence: &Evidence, clean: bool) -> Option<bool> {
+pub fn brought_about(task: &Task, step: &FlowStep, evidence: &Evidence, clean: bool) -> Option<bool> {
     match &step.kind {
         StepKind::Review => Some(evidence.opinion.is_some()),
         StepKind::Agent { iterate: true, .. } => {
@@ -251,7 +251,7 @@ pub fn stuck(
     facts: impl IntoIterator<Item = Known>,
 ) -> Option<Climbed> {
     let step = task.flow.as_ref()?.step(task.step()?)?;
-    let mut symptoms = Symptoms::of(point(task, step)?, &Exit::Code(1), 0, detail, Some(false));
+    let mut symptoms = Symptoms::of(point(task, step)?, &AgentExit::Code(1), 0, detail, Some(false));
     symptoms.facts.extend(facts);
     if task.head.is_some() {
         symptoms.facts.insert(Known::Commit);
@@ -262,20 +262,21 @@ pub fn stuck(
 /// Which rung follows from what the checks of the forge came to. None where nothing has to be done about it. What was tried
 /// for a commit before this one does not count: each may be unlucky once.
 #[must_use]
-pub fn checked(catalogue: &[Pattern], task: &Task, ci: &Ci, now: Timestamp) -> Option<Climbed> {
+pub fn checked(catalogue: &[Pattern], task: &Task, ci: &CiStatus, now: Timestamp) -> Option<Climbed> {
     let pipeline = task.issue.as_ref()?;
     let step = task.flow.as_ref()?.step(task.step()?)?;
-    let passed_before = matches!(pipeline.ci, Some((Ci::Passed, _)));
+    let passed_before = matches!(pipeline.ci, Some((CiStatus::Passed, _)));
     let (facts, names) = match ci {
-        Ci::Absent | Ci::Passed => return None,
-        Ci::Running(_) if !issue::overdue(pipeline, &task.recoveries, &step.name, now) => return None,
-        Ci::Running(names) => (vec![Known::Silence, Known::WaitedForChecks], names),
-        Ci::Failed(names) if passed_before => (vec![Known::ChecksFlaky], names),
-        Ci::Failed(names) => (vec![Known::ChecksFailed], names),
-        Ci::PreExisting(names) => (vec![Known::FailsOnBase], names),
-        Ci::Broken(names) => (vec![Known::ChecksBroken], names),
+        CiStatus::Absent | CiStatus::Passed => return None,
+        CiStatus::Running(_) if !issue::overdue(pipeline, &task.recoveries, &step.name, now) => return None,
+        CiStatus::Running(names) => (vec![Known::Silence, Known::WaitedForChecks], names),
+        CiStatus::Failed(names) if passed_before => (vec![Known::ChecksFlaky], names),
+        CiStatus::Failed(names) => (vec![Known::ChecksFailed], names),
+        CiStatus::PreExisting(names) => (vec![Known::FailsOnBase], names),
+        CiStatus::Broken(names) => (vec![Known::ChecksBroken], names),
     };
-    let mut symptoms = Symptoms::of(point(task, step)?, &Exit::Code(0), 0, &names.join("\n"), Some(false));
+    let mut symptoms =
+        Symptoms::of(point(task, step)?, &AgentExit::Code(0), 0, &names.join("\n"), Some(false));
     symptoms.exit = None; // no program of ours ended
     symptoms.facts = facts.into_iter().collect();
     symptoms.facts.insert(Known::Commit);
@@ -289,11 +290,11 @@ pub fn checked(catalogue: &[Pattern], task: &Task, ci: &Ci, now: Timestamp) -> O
 /// What is done about what landed and does not hold what its issue promises. None where it holds, and where the catalogue does
 /// not know about it.
 #[must_use]
-pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &Accepted) -> Option<Climbed> {
+pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &AcceptanceOutcome) -> Option<Climbed> {
     let VerifyOutcome::Reopen { .. } = accepted.outcome else { return None };
     let step = task.flow.as_ref()?.step(task.step()?)?;
     let mut symptoms =
-        Symptoms::of(point(task, step)?, &Exit::Code(0), 0, &accepted.complaint(), Some(false));
+        Symptoms::of(point(task, step)?, &AgentExit::Code(0), 0, &accepted.complaint(), Some(false));
     symptoms.facts = [Known::CriterionFails].into();
     let pattern = detect(catalogue, &symptoms)?;
     let climb = match pattern.action {

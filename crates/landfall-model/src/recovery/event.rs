@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::pattern::{Action, Known};
 use super::plan::PlanAction;
 use crate::{StepName, Timestamp};
-use landfall_facts::recovery::Op;
-pub use landfall_facts::recovery::{Outcome, RecoveryEvent, Tier};
+use landfall_facts::recovery::RecoveryOp;
+pub use landfall_facts::recovery::{RecoveryEvent, RecoveryOutcome, RecoveryTier};
 
 /// What was tried for a task, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,7 +25,7 @@ pub enum Due {
     /// An agent is to look.
     Diagnosis,
     /// These operations, in order.
-    Ops(Vec<Op>),
+    Ops(Vec<RecoveryOp>),
 }
 
 /// One try.
@@ -38,7 +38,7 @@ pub struct Recovery {
     /// The name of the pattern, or what it is counted as.
     pub symptom: String,
     /// Who thought of it.
-    pub tier: Tier,
+    pub tier: RecoveryTier,
     /// What was done, in a word.
     pub action: String,
     /// The exit code of the step, if it is known.
@@ -52,17 +52,17 @@ pub struct Recovery {
     /// What an agent made of it.
     pub diagnosis: Option<Diagnosis>,
     /// What came of it, and in which words; none while it goes on.
-    pub outcome: Option<(Outcome, String)>,
+    pub outcome: Option<(RecoveryOutcome, String)>,
 }
 
 impl Recovery {
     /// Whether what was to be done is done, and nothing else is known.
     pub(crate) fn is_done(&self) -> bool {
-        matches!(self.outcome, Some((Outcome::Partial, _)))
+        matches!(self.outcome, Some((RecoveryOutcome::Partial, _)))
     }
 
     fn is_open(&self) -> bool {
-        !matches!(self.outcome, Some((Outcome::Success | Outcome::Failed, _)))
+        !matches!(self.outcome, Some((RecoveryOutcome::Success | RecoveryOutcome::Failed, _)))
     }
 }
 
@@ -74,7 +74,7 @@ pub struct Diagnosis {
     /// Why, or why it is refused.
     pub rationale: String,
     /// The operations.
-    pub ops: Vec<Op>,
+    pub ops: Vec<RecoveryOp>,
 }
 
 impl Recoveries {
@@ -128,10 +128,10 @@ impl Recoveries {
     pub fn due(&self, step: &StepName) -> Option<Due> {
         let open = self.under_way(step).filter(|it| it.outcome.is_none())?;
         let ops = match (&open.tier, &open.diagnosis) {
-            (Tier::Agent, None) => return Some(Due::Diagnosis),
-            (Tier::Agent, Some(diagnosis)) => diagnosis.ops.clone(),
-            (Tier::Pattern, _) => Action::of_said(&open.action)?.ops(),
-            (Tier::Reconcile | Tier::Person, _) => Vec::new(),
+            (RecoveryTier::Agent, None) => return Some(Due::Diagnosis),
+            (RecoveryTier::Agent, Some(diagnosis)) => diagnosis.ops.clone(),
+            (RecoveryTier::Pattern, _) => Action::of_said(&open.action)?.ops(),
+            (RecoveryTier::Reconcile | RecoveryTier::Person, _) => Vec::new(),
         };
         (!ops.is_empty()).then_some(Due::Ops(ops))
     }
@@ -144,6 +144,6 @@ impl Recoveries {
     /// What was tried for a step since it last came to a good end. Limits count these.
     pub fn since_success(&self, step: &StepName) -> impl Iterator<Item = &Recovery> {
         let of_step = self.tried.iter().skip(self.past).rev().filter(move |it| it.step == *step);
-        of_step.take_while(|it| !matches!(it.outcome, Some((Outcome::Success, _))))
+        of_step.take_while(|it| !matches!(it.outcome, Some((RecoveryOutcome::Success, _))))
     }
 }

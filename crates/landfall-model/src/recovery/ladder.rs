@@ -1,6 +1,6 @@
 //! Which rung a failed step is on. What was tried is counted, so that every way up ends.
 
-use super::event::{Recoveries, Tier};
+use super::event::{Recoveries, RecoveryTier};
 use super::pattern::{Pattern, Symptoms, detect};
 use crate::StepName;
 
@@ -51,7 +51,7 @@ pub fn climb<'a>(
     let name = pattern.map_or_else(|| symptoms.name(), |pattern| pattern.name.clone());
     let mut why_not = "no known pattern fits";
     if let Some(pattern) = pattern {
-        let used = || past.since_success(step).filter(|it| it.tier == Tier::Pattern);
+        let used = || past.since_success(step).filter(|it| it.tier == RecoveryTier::Pattern);
         let of_this = used().filter(|it| it.symptom == pattern.name).count();
         match pattern.action {
             super::Action::Stop => return Rung::Stop(format!("`{name}`: {}", pattern.about)),
@@ -61,7 +61,7 @@ pub fn climb<'a>(
             _ => return Rung::Act(pattern),
         }
     }
-    if past.since_success(step).any(|it| it.tier == Tier::Agent) {
+    if past.since_success(step).any(|it| it.tier == RecoveryTier::Agent) {
         return Rung::Stop(format!("`{name}`: {why_not}, and an agent has looked already"));
     }
     match agent {

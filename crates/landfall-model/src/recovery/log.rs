@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::event::{Recoveries, Recovery, Tier};
+use super::event::{Recoveries, Recovery, RecoveryTier};
 use crate::proposal::Part;
-use crate::{Size, Timestamp};
-use landfall_facts::recovery::Op;
+use crate::{TaskSize, Timestamp};
+use landfall_facts::recovery::RecoveryOp;
 
 /// So often a symptom is seen before a task is proposed about it.
 pub const PROMOTED_AT: usize = 3;
@@ -19,10 +19,10 @@ pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> Str
     let Recovery { step, symptom, tier, action, exit, tail, took_ms, known, diagnosis, outcome, .. } =
         recovery;
     let source = match tier {
-        Tier::Reconcile => "reconciler",
-        Tier::Pattern => "catalogue",
-        Tier::Agent => "recovery agent",
-        Tier::Person => "a person",
+        RecoveryTier::Reconcile => "reconciler",
+        RecoveryTier::Pattern => "catalogue",
+        RecoveryTier::Agent => "recovery agent",
+        RecoveryTier::Person => "a person",
     };
     let exit = exit.map_or_else(|| "not known".to_owned(), |code| code.to_string());
     let mut text = format!(
@@ -43,16 +43,16 @@ pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> Str
     }
     let (said, applied) = match diagnosis {
         Some(diagnosis) => {
-            let ops: Vec<&str> = diagnosis.ops.iter().map(Op::word).collect();
+            let ops: Vec<&str> = diagnosis.ops.iter().map(RecoveryOp::word).collect();
             let what = diagnosis.action.map_or("nothing: the plan was refused", |action| action.word());
             let applied =
                 if ops.is_empty() { what.to_owned() } else { format!("{what}: {}", ops.join(", ")) };
             (diagnosis.rationale.trim().to_owned(), applied)
         }
-        None if *tier == Tier::Reconcile => {
+        None if *tier == RecoveryTier::Reconcile => {
             ("What the step was to bring about is there, whatever its end says.".to_owned(), action.clone())
         }
-        None if *tier == Tier::Agent => ("An agent looked at it.".to_owned(), action.clone()),
+        None if *tier == RecoveryTier::Agent => ("An agent looked at it.".to_owned(), action.clone()),
         None => (format!("It fits `{symptom}`."), action.clone()),
     };
     let outcome = match outcome {
@@ -132,7 +132,7 @@ impl Candidate {
             criteria: vec![format!(
                 "what brought `{symptom}` about is named, with a test that shows it gone"
             )],
-            size: Some(Size::S),
+            size: Some(TaskSize::S),
             tags: vec!["recovery".to_owned()],
             ..Part::default()
         }
@@ -147,7 +147,7 @@ pub fn promotion<'a>(all: impl IntoIterator<Item = &'a Recoveries>) -> Vec<Candi
     let mut seen: BTreeMap<&str, Candidate> = BTreeMap::new();
     for recoveries in all {
         proposed.extend(recoveries.proposed.iter().map(String::as_str));
-        for recovery in recoveries.tried.iter().filter(|it| it.tier != Tier::Reconcile) {
+        for recovery in recoveries.tried.iter().filter(|it| it.tier != RecoveryTier::Reconcile) {
             let candidate = seen.entry(&recovery.symptom).or_insert_with(|| Candidate {
                 symptom: recovery.symptom.clone(),
                 seen: 0,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::Exit;
+use crate::AgentExit;
 use crate::issue::Point;
-use landfall_facts::recovery::Op;
+use landfall_facts::recovery::RecoveryOp;
 
 /// How many lines of a log are looked at: the end of it, where failures are told.
 pub const TAIL_LINES_MAX: usize = 200;
@@ -211,13 +211,13 @@ impl Action {
     /// The operations it takes before the step goes on. One that says where the work is cannot be known here:
     /// [`restored`](super::restored) names the phase and [`milestone`](super::milestone) what is left.
     #[must_use]
-    pub fn ops(self) -> Vec<Op> {
+    pub fn ops(self) -> Vec<RecoveryOp> {
         match self {
-            Self::OpenPr => vec![Op::RebaseOntoBase, Op::PushBranch, Op::OpenPr],
-            Self::Rebase => vec![Op::RebaseOntoBase, Op::PushBranch],
-            Self::SignOff => vec![Op::AmendSignOff, Op::PushBranch],
-            Self::RerunCi => vec![Op::RerunChecks],
-            Self::MarkReview => vec![Op::MarkReview],
+            Self::OpenPr => vec![RecoveryOp::RebaseOntoBase, RecoveryOp::PushBranch, RecoveryOp::OpenPr],
+            Self::Rebase => vec![RecoveryOp::RebaseOntoBase, RecoveryOp::PushBranch],
+            Self::SignOff => vec![RecoveryOp::AmendSignOff, RecoveryOp::PushBranch],
+            Self::RerunCi => vec![RecoveryOp::RerunChecks],
+            Self::MarkReview => vec![RecoveryOp::MarkReview],
             Self::Retry
             | Self::RetryAfter(_)
             | Self::Resume
@@ -317,20 +317,22 @@ pub struct Symptoms {
 impl Symptoms {
     /// What the end of a step says by itself. Of the log only the end is kept; more facts may be put in afterwards.
     #[must_use]
-    pub fn of(phase: Point, exit: &Exit, took_ms: u64, log: &str, matches: Option<bool>) -> Self {
+    pub fn of(phase: Point, exit: &AgentExit, took_ms: u64, log: &str, matches: Option<bool>) -> Self {
         let mut facts = BTreeSet::new();
         let code = match exit {
-            Exit::Code(code) => Some(*code),
-            Exit::Signal(signal) => Some(128_i32.saturating_add(*signal)),
-            Exit::Silent => {
+            AgentExit::Code(code) => Some(*code),
+            AgentExit::Signal(signal) => Some(128_i32.saturating_add(*signal)),
+            AgentExit::Silent => {
                 facts.insert(Known::Silence);
                 Some(143)
             }
-            Exit::Deadline | Exit::Looping | Exit::ContextUsedUp | Exit::OverBudget { .. } | Exit::Asked => {
-                Some(143)
-            }
-            Exit::NotStarted { .. } => None,
-            Exit::Lost => {
+            AgentExit::Deadline
+            | AgentExit::Looping
+            | AgentExit::ContextUsedUp
+            | AgentExit::OverBudget { .. }
+            | AgentExit::Asked => Some(143),
+            AgentExit::NotStarted { .. } => None,
+            AgentExit::Lost => {
                 facts.insert(Known::Vanished);
                 None
             }

@@ -1,8 +1,8 @@
 //! Where the work of an issue is, told from what it has left behind and not from what its labels say.
 
 use super::pattern::words;
-use crate::issue::Phase;
-use landfall_facts::recovery::Op;
+use crate::issue::IssuePhase;
+use landfall_facts::recovery::RecoveryOp;
 pub use landfall_facts::recovery::is_restorable;
 
 /// What an issue has left behind.
@@ -24,13 +24,13 @@ pub struct Hints {
 
 /// The phase that an issue is in, by what it has left behind.
 #[must_use]
-pub fn restored(hints: Hints) -> Phase {
+pub fn restored(hints: Hints) -> IssuePhase {
     match hints {
-        Hints { pr_open: true, reviewed: true, .. } => Phase::Merge,
-        Hints { pr_open: true, reviewed: false, .. } => Phase::Review,
-        Hints { commit: true, .. } => Phase::Code,
-        Hints { spec: true, .. } => Phase::Ready,
-        Hints { spec: false, .. } => Phase::Spec,
+        Hints { pr_open: true, reviewed: true, .. } => IssuePhase::Merge,
+        Hints { pr_open: true, reviewed: false, .. } => IssuePhase::Review,
+        Hints { commit: true, .. } => IssuePhase::Code,
+        Hints { spec: true, .. } => IssuePhase::Ready,
+        Hints { spec: false, .. } => IssuePhase::Spec,
     }
 }
 
@@ -66,11 +66,11 @@ pub fn milestone(hints: Hints) -> Milestone {
 impl Milestone {
     /// What is left to do until a pull request is open. None if an agent has to go on with the work itself.
     #[must_use]
-    pub fn rest(self) -> Option<Vec<Op>> {
+    pub fn rest(self) -> Option<Vec<RecoveryOp>> {
         match self {
             Self::Nothing | Self::Changed => None,
-            Self::Committed => Some(vec![Op::PushBranch, Op::OpenPr]),
-            Self::Pushed => Some(vec![Op::OpenPr]),
+            Self::Committed => Some(vec![RecoveryOp::PushBranch, RecoveryOp::OpenPr]),
+            Self::Pushed => Some(vec![RecoveryOp::OpenPr]),
             Self::Offered => Some(Vec::new()),
         }
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 pub use landfall_facts::recovery::PlanAction;
-use landfall_facts::recovery::{Op, OpProblem, short};
+use landfall_facts::recovery::{OpProblem, RecoveryOp, short};
 
 /// The most operations of one plan.
 pub const STEPS_MAX: usize = 5;
@@ -38,7 +38,7 @@ pub struct DraftStep {
 pub struct Plan {
     action: PlanAction,
     rationale: String,
-    steps: Vec<Op>,
+    steps: Vec<RecoveryOp>,
 }
 
 impl Plan {
@@ -56,7 +56,7 @@ impl Plan {
 
     /// The operations, in order. Only [`PlanAction::Recover`] has any, and all must work out.
     #[must_use]
-    pub fn steps(&self) -> &[Op] {
+    pub fn steps(&self) -> &[RecoveryOp] {
         &self.steps
     }
 }
@@ -136,7 +136,7 @@ pub fn check(draft: &Draft, bounds: &Bounds<'_>) -> Result<Plan, PlanProblem> {
         return Err(PlanProblem::TooMany(draft.steps.len()));
     }
     let steps = draft.steps.iter().zip(1..).map(|(step, number)| read(step, number, bounds));
-    let steps = steps.collect::<Result<Vec<Op>, PlanProblem>>()?;
+    let steps = steps.collect::<Result<Vec<RecoveryOp>, PlanProblem>>()?;
     match action {
         PlanAction::Recover if steps.is_empty() => return Err(PlanProblem::NoSteps),
         PlanAction::Skip if bounds.matches != Some(true) => return Err(PlanProblem::Unproved),
@@ -148,9 +148,10 @@ pub fn check(draft: &Draft, bounds: &Bounds<'_>) -> Result<Plan, PlanProblem> {
     Ok(Plan { action, rationale: rationale.to_owned(), steps })
 }
 
-fn read(step: &DraftStep, number: usize, bounds: &Bounds<'_>) -> Result<Op, PlanProblem> {
-    let op = Op::read(step.op.trim(), &step.said).map_err(|problem| PlanProblem::Step { number, problem })?;
-    if let Op::RunCheck { name } = &op
+fn read(step: &DraftStep, number: usize, bounds: &Bounds<'_>) -> Result<RecoveryOp, PlanProblem> {
+    let op = RecoveryOp::read(step.op.trim(), &step.said)
+        .map_err(|problem| PlanProblem::Step { number, problem })?;
+    if let RecoveryOp::RunCheck { name } = &op
         && !bounds.checks.contains(name)
     {
         let known = bounds.checks.iter().map(String::as_str).collect::<Vec<_>>().join(", ");

@@ -3,28 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use landfall_model::flow::Edge;
-use landfall_model::score::Checkpoint;
-use landfall_model::{Flow, Step, StepKind, StepName, StepResult, Style, Target};
+use landfall_model::flow::FlowEdge;
+use landfall_model::score::GatePoint;
+use landfall_model::{AgentDriveStyle, EdgeTarget, Flow, FlowStep, StepKind, StepName, StepResult};
 
 /// An edge: `on("pass", "land")`. `end` and `stop` are what they are in a flow file.
-pub fn on(result: &str, to: &str) -> Edge {
+pub fn on(result: &str, to: &str) -> FlowEdge {
     let result = StepResult::from_word(result).expect("a known result");
     let to = match to {
-        "end" => Target::End,
-        "stop" => Target::Stop,
-        step => Target::Step(StepName::new(step)),
+        "end" => EdgeTarget::End,
+        "stop" => EdgeTarget::Stop,
+        step => EdgeTarget::Step(StepName::new(step)),
     };
-    Edge { result, to, max: None }
+    FlowEdge { result, to, max: None }
 }
 
 /// An edge that may be taken `max` times.
-pub fn at_most(max: u32, edge: Edge) -> Edge {
-    Edge { max: Some(max), ..edge }
+pub fn at_most(max: u32, edge: FlowEdge) -> FlowEdge {
+    FlowEdge { max: Some(max), ..edge }
 }
 
-pub fn step<const N: usize>(name: &str, kind: StepKind, on: [Edge; N]) -> Step {
-    Step {
+pub fn step<const N: usize>(name: &str, kind: StepKind, on: [FlowEdge; N]) -> FlowStep {
+    FlowStep {
         name: StepName::new(name),
         kind,
         phase: format!("{name}-phase"),
@@ -46,7 +46,7 @@ pub fn ask(question: &str) -> StepKind {
     StepKind::Ask { question: question.to_owned() }
 }
 
-pub fn flow<const N: usize>(name: &str, steps: [Step; N]) -> Flow {
+pub fn flow<const N: usize>(name: &str, steps: [FlowStep; N]) -> Flow {
     Flow {
         name: name.to_owned(),
         about: format!("The flow {name}."),
@@ -77,7 +77,7 @@ pub fn loops() -> Arc<Flow> {
 
 /// The same for an agent that runs a loop of its own.
 pub fn watches() -> Arc<Flow> {
-    Arc::new(Flow { name: "watched".to_owned(), style: Some(Style::Own), ..(*loops()).clone() })
+    Arc::new(Flow { name: "watched".to_owned(), style: Some(AgentDriveStyle::Own), ..(*loops()).clone() })
 }
 
 /// Work that exists already: verified, landed, reported, and stopped if it does not fit.
@@ -136,7 +136,7 @@ pub fn polishes() -> Arc<Flow> {
 /// A flow with a step of a kind that this version does not perform.
 pub fn with_kind(kind: StepKind) -> Arc<Flow> {
     let edges = kind.must_route().iter().map(|result| on(result.word(), "end")).collect();
-    let odd = Step {
+    let odd = FlowStep {
         name: StepName::new("odd"),
         kind,
         phase: "odd".to_owned(),
@@ -160,16 +160,16 @@ fn executes() -> StepKind {
     StepKind::Agent { prompt: "exec".to_owned(), output: Vec::new(), iterate: true, every: 3 }
 }
 
-fn judges(checkpoint: Checkpoint) -> StepKind {
+fn judges(checkpoint: GatePoint) -> StepKind {
     StepKind::Check { checkpoint, threshold: checkpoint.threshold() }
 }
 
-fn phased<const N: usize>(name: &str, kind: StepKind, phase: &str, on: [Edge; N]) -> Step {
-    Step { phase: phase.to_owned(), ..step(name, kind, on) }
+fn phased<const N: usize>(name: &str, kind: StepKind, phase: &str, on: [FlowEdge; N]) -> FlowStep {
+    FlowStep { phase: phase.to_owned(), ..step(name, kind, on) }
 }
 
 /// A plan, its judge, the work with judges on the way, another plan: what both of the long flows have.
-fn planned(accepted: &str) -> Vec<Step> {
+fn planned(accepted: &str) -> Vec<FlowStep> {
     let after_fix = || [at_most(3, on("REPLAN", "re-plan")), on("BLOCKED", "stop")];
     let plan = |check| [on("done", check), on("blocked", "stop")];
     let check = |plan| [on("PASS", "exec"), at_most(3, on("NEEDS_REVISION", plan)), on("BLOCKED", "stop")];
@@ -177,7 +177,7 @@ fn planned(accepted: &str) -> Vec<Step> {
     let [replan_mid, blocked_mid] = after_fix();
     vec![
         phased("plan", plans(), "planning", plan("check-plan")),
-        phased("check-plan", judges(Checkpoint::PostPlan), "planning", check("plan")),
+        phased("check-plan", judges(GatePoint::PostPlan), "planning", check("plan")),
         phased(
             "exec",
             executes(),
@@ -192,7 +192,7 @@ fn planned(accepted: &str) -> Vec<Step> {
         ),
         phased(
             "check-mid",
-            judges(Checkpoint::MidExec),
+            judges(GatePoint::MidExec),
             "executing",
             [on("CONTINUE", "exec"), at_most(2, on("NEEDS_FIX", "exec")), replan_mid, blocked_mid],
         ),
@@ -204,12 +204,12 @@ fn planned(accepted: &str) -> Vec<Step> {
         ),
         phased(
             "check-exec",
-            judges(Checkpoint::PostExec),
+            judges(GatePoint::PostExec),
             "executing",
             [on("ACCEPT", accepted), at_most(3, on("NEEDS_FIX", "exec")), replan, blocked],
         ),
         phased("re-plan", plans(), "re-planning", plan("check-re-plan")),
-        phased("check-re-plan", judges(Checkpoint::PostPlan), "re-planning", check("re-plan")),
+        phased("check-re-plan", judges(GatePoint::PostPlan), "re-planning", check("re-plan")),
         phased(
             "land",
             StepKind::Land,

@@ -6,24 +6,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landfall_model::conflict::{Clash, ClashKind, Overdue};
+use landfall_model::conflict::{Clash, ClashKind, ConflictTimeoutAction};
 use landfall_model::convergence::DIRECTIONS_MAX;
-use landfall_model::gate::{GateReport, Outcome};
-use landfall_model::objective::{Item, Requirement, Split, Weight};
+use landfall_model::gate::{CheckOutcome, GateReport};
+use landfall_model::objective::{ObjectiveItem, Requirement, Split, Weight};
 use landfall_model::plan::{Outline, PlanStep};
 use landfall_model::queue::{
-    self, Batch, BatchDoing, HoldWhy, LeftOut, Member, Prefix, Queue, QueueDecision, QueuePolicy,
+    self, Batch, BatchDoing, BatchMember, BatchPrefix, HoldReason, LeftOut, Queue, QueueDecision, QueuePolicy,
 };
 use landfall_model::review::{Redo, ReviewMode, ReviewRule};
-use landfall_model::score::{Checkpoint, Covered, Impact, Judgement, Scores};
+use landfall_model::score::{Covered, GatePoint, Judgement, RefinementImpact, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
-    Attempt, BatchId, Budget, BudgetUse as _, Candidate, Commit, Concern, ConcernCode, Context, Counters,
-    Day, Digest, Doing, Drive, Driving, Effect, EndKind, EndedRun, Ending, EngineEvent, Entry, Event,
-    Evidence, Exit, Fact, Flow, Input, Leave, Ledger, Limits, News, OwnLimits, POLL_MS, Purse, QueueEffect,
-    QueueEvent, QueueNews, Refusal, ReviewSaid, Route, RunId, Said, Scope, SignOff, Signal, Spending, Spent,
-    Standing, State, StepKind, StepName, StepResult, Style, Talk, Task, TaskId, TaskLimits, TaskSpec,
-    Timestamp, Traces, Tree, Usage, Verdict, Wait, World, apply, expects, graph, plan, step,
+    AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage, Attempt, BatchId, Budget,
+    BudgetScope, BudgetUse as _, Candidate, ChangeConcern, Commit, ConcernCode, ContextUsage, ControlSignal,
+    Counters, Day, Digest, Doing, Drive, Effect, EndKind, EndedRun, Ending, EngineEvent, Event, Evidence,
+    Fact, Flow, Input, JournalEntry, Leave, Ledger, Limits, News, POLL_MS, Purse, QueueEffect, QueueEvent,
+    QueueNews, Refusal, ReviewSaid, Route, RunId, SessionStart, SignOff, Signal, Spending, Spent, Standing,
+    State, StepKind, StepName, StepResult, Task, TaskId, TaskLimitOverrides, TaskLimits, TaskSpec, Timestamp,
+    Tree, Verdict, WaitReason, World, apply, expects, graph, plan, step,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, polishes, stages, takes_back, tries_once};
@@ -146,7 +147,7 @@ struct Workspace {
 struct Agent {
     killed: bool,
     end: Option<EndedRun>,
-    talk: Talk,
+    talk: SessionStart,
     profile: String,
 }
 
@@ -178,7 +179,7 @@ pub struct Sim {
     quarrelsome: bool,
     healed: bool,
     now: Timestamp,
-    pub journal: Vec<Entry>,
+    pub journal: Vec<JournalEntry>,
     /// How long the history of the base was when each entry was written.
     pub landed_by: Vec<usize>,
     world: World,
@@ -188,7 +189,7 @@ pub struct Sim {
     limits: Limits,
     task_limits: TaskLimits,
     routes: BTreeMap<String, Route>,
-    styles: BTreeMap<String, Style>,
+    styles: BTreeMap<String, AgentDriveStyle>,
     purse: Purse,
     ledger: Ledger,
     drive: Drive,
@@ -279,7 +280,7 @@ impl Sim {
                 attempt_budget,
                 task_budget,
                 conflict_ms: 5_000,
-                overdue: Overdue::ALL[rng.below(4)],
+                overdue: ConflictTimeoutAction::ALL[rng.below(4)],
                 review: ReviewRule {
                     mode: ReviewMode::ALL[rng.below(8).min(3)],
                     iterations_max: 2,
@@ -349,7 +350,7 @@ impl Sim {
             }
             if let State::Active { doing: Doing::Running { iteration, stop, talk, .. }, .. } = &task.state {
                 let key = (task.id, task.attempt, *iteration);
-                let end = (!alive).then(|| sim.run_that_was(task, Exit::Lost));
+                let end = (!alive).then(|| sim.run_that_was(task, AgentExit::Lost));
                 let profile = task.driving.as_ref().expect("settled before it runs").profile.clone();
                 let (killed, talk) = (stop.is_some(), talk.clone());
                 sim.host.agents.insert(key, Agent { killed, end, talk, profile });
@@ -364,7 +365,7 @@ impl Sim {
         sim
     }
 
-    fn run_that_was(&self, task: &Task, exit: Exit) -> EndedRun {
+    fn run_that_was(&self, task: &Task, exit: AgentExit) -> EndedRun {
         EndedRun {
             attempt: task.attempt,
             iteration: task.counters.iterations + 1,
@@ -372,8 +373,8 @@ impl Sim {
             seen: Vec::new(),
             evidence: Evidence::default(),
             took_ms: 10,
-            usage: Usage::default(),
-            traces: Traces::default(),
+            usage: AgentUsage::default(),
+            traces: AgentRunTraces::default(),
             climbed: None,
         }
     }
@@ -567,7 +568,7 @@ impl Sim {
         };
         let limits = Limits { spent: None, ..self.limits_now() };
         let held = self.world.tasks().filter(|task| match self.world.held(task.id, &limits) {
-            Some(Wait::Quota { .. } | Wait::Backoff { .. } | Wait::Login { .. }) => true,
+            Some(WaitReason::Quota { .. } | WaitReason::Backoff { .. } | WaitReason::Login { .. }) => true,
             Some(_) | None => false,
         });
         let chains = held.flat_map(|task| self.chain(World::profile_of(task)));
@@ -615,10 +616,10 @@ impl Sim {
         self.purse.spent(&self.ledger, Spending::default(), day)
     }
 
-    fn driving(&self, profile: &str) -> Driving {
+    fn driving(&self, profile: &str) -> AgentAssignment {
         let style = self.styles.get(profile).copied().unwrap_or_default();
         let account = self.world.account_of(profile).to_owned();
-        Driving { profile: profile.to_owned(), account, style }
+        AgentAssignment { profile: profile.to_owned(), account, style }
     }
 
     /// A model answers an agent at work for the first time.
@@ -712,7 +713,7 @@ impl Sim {
             14..=15 => News::Release,
             16 => News::Block { reason: "not like this".to_owned() },
             17 => {
-                let limits = OwnLimits {
+                let limits = TaskLimitOverrides {
                     iterations_max: Some(OWN_ITERATIONS),
                     task_ms: Some(7_200_000),
                     micro_usd: None,
@@ -779,11 +780,11 @@ impl Sim {
             let waits = matches!(
                 &task.state,
                 State::Waiting {
-                    wait: Wait::Question { .. }
-                        | Wait::Login { .. }
-                        | Wait::Pause
-                        | Wait::Conflict { .. }
-                        | Wait::GateBroken { .. },
+                    wait: WaitReason::Question { .. }
+                        | WaitReason::Login { .. }
+                        | WaitReason::Pause
+                        | WaitReason::Conflict { .. }
+                        | WaitReason::GateBroken { .. },
                     ..
                 }
             );
@@ -821,12 +822,12 @@ impl Sim {
             }
             State::Review { .. } if yes => News::Answer { text: "approve".to_owned() },
             // The question whether that is the objective.
-            State::Waiting { wait: Wait::Question { text }, .. } if text.starts_with("---") && yes => {
+            State::Waiting { wait: WaitReason::Question { text }, .. } if text.starts_with("---") && yes => {
                 News::Answer { text: "OK".to_owned() }
             }
-            State::Waiting { wait: Wait::Question { .. } | Wait::Login { .. }, .. }
+            State::Waiting { wait: WaitReason::Question { .. } | WaitReason::Login { .. }, .. }
             | State::Review { .. } => News::Answer { text: "do it the other way".to_owned() },
-            State::Waiting { wait: Wait::Conflict { .. }, .. } => {
+            State::Waiting { wait: WaitReason::Conflict { .. }, .. } => {
                 let text = if self.rng.once_in(2) { "resolved" } else { "keep both" };
                 News::Answer { text: text.to_owned() }
             }
@@ -850,7 +851,7 @@ impl Sim {
     fn person_holds(&mut self) {
         let news = match self.queue.hold() {
             Some(_) => QueueNews::Resume,
-            None => QueueNews::Hold { why: HoldWhy::Person, reason: "let me look".to_owned() },
+            None => QueueNews::Hold { why: HoldReason::Person, reason: "let me look".to_owned() },
         };
         self.queue_hears(&news);
     }
@@ -990,13 +991,13 @@ impl Sim {
     }
 
     fn fact(&mut self, event: EngineEvent) {
-        self.journal.push(Entry { at: self.now, fact: Fact::Engine(event) });
+        self.journal.push(JournalEntry { at: self.now, fact: Fact::Engine(event) });
         self.landed_by.push(self.git.history.len());
     }
 
     fn append(&mut self, id: TaskId, event: Event) {
         self.queue.note(id, &event);
-        self.journal.push(Entry { at: self.now, fact: Fact::Task(id, event) });
+        self.journal.push(JournalEntry { at: self.now, fact: Fact::Task(id, event) });
         self.landed_by.push(self.git.history.len());
     }
 
@@ -1080,7 +1081,7 @@ impl Sim {
                 if new {
                     self.check_talk(task.id, talk); // one that is adopted may have lost its session meanwhile
                 }
-                if let (true, Talk::Resumed { session, compact: true }) = (new, talk) {
+                if let (true, SessionStart::Resumed { session, compact: true }) = (new, talk) {
                     self.host.sessions.get_mut(session).expect("it is known").asked += 1;
                 }
                 let talk = talk.clone();
@@ -1175,10 +1176,10 @@ impl Sim {
         };
         let said = |said| vec![Signal::Said(said)];
         let mut took_ms = 10 + self.rng.below(3_000) as u64;
-        let mut usage = Usage { turns: self.rng.below(4) as u64, ..Usage::default() };
+        let mut usage = AgentUsage { turns: self.rng.below(4) as u64, ..AgentUsage::default() };
         let mut traces = self.traces(key.0, &agent);
         let choice = if self.faults.agent { self.rng.below(52) } else { 0 };
-        let resumed = agent.talk != Talk::New;
+        let resumed = agent.talk != SessionStart::New;
         let over = match self.spent() {
             Some(Spent { scope, what, .. }) => Some((scope, what)),
             None => self.over_budget(key.0, usage),
@@ -1191,67 +1192,70 @@ impl Sim {
         let round_again = on && self.faults.circle && before.loops > 0; // and so is an agent that goes round in a circle
         let (exit, mut seen) = match choice {
             _ if agent.killed => match self.rng.below(3) {
-                0 => (Exit::Code(0), said(Said::Complete)), // it was faster
-                _ => (Exit::Asked, Vec::new()),
+                0 => (AgentExit::Code(0), said(ControlSignal::Complete)), // it was faster
+                _ => (AgentExit::Asked, Vec::new()),
             },
             1.. if over.is_some() && self.rng.once_in(3) => {
                 let (scope, what) = over.expect("just seen");
-                (Exit::OverBudget { scope, what }, Vec::new())
+                (AgentExit::OverBudget { scope, what }, Vec::new())
             }
-            _ if outage => (Exit::Code(1), vec![Signal::Transient { detail: "overloaded".to_owned() }]),
+            _ if outage => (AgentExit::Code(1), vec![Signal::Transient { detail: "overloaded".to_owned() }]),
             _ if round_again => {
                 idle = true;
-                (Exit::Looping, Vec::new())
+                (AgentExit::Looping, Vec::new())
             }
-            18 => (Exit::Code(0), said(Said::DiscoveryLocal("it is so".to_owned()))),
-            19..=22 => (Exit::Code(0), Vec::new()),
-            23 => (Exit::Code(0), said(Said::Blocked("no access".to_owned()))),
-            24..=25 => (Exit::Code(0), said(Said::Pending("Which port?".to_owned()))),
-            26..=28 => (Exit::Code(1), Vec::new()),
-            29 => (Exit::Signal(9), Vec::new()),
-            30 => (Exit::Lost, Vec::new()),
-            31 => (Exit::Silent, Vec::new()),
+            18 => (AgentExit::Code(0), said(ControlSignal::DiscoveryLocal("it is so".to_owned()))),
+            19..=22 => (AgentExit::Code(0), Vec::new()),
+            23 => (AgentExit::Code(0), said(ControlSignal::Blocked("no access".to_owned()))),
+            24..=25 => (AgentExit::Code(0), said(ControlSignal::Pending("Which port?".to_owned()))),
+            26..=28 => (AgentExit::Code(1), Vec::new()),
+            29 => (AgentExit::Signal(9), Vec::new()),
+            30 => (AgentExit::Lost, Vec::new()),
+            31 => (AgentExit::Silent, Vec::new()),
             32 => {
                 traces.denials = 1;
                 let asks = Signal::PermissionAsked { what: "rm".to_owned() };
-                (Exit::Silent, if self.rng.once_in(2) { vec![asks] } else { Vec::new() })
+                (AgentExit::Silent, if self.rng.once_in(2) { vec![asks] } else { Vec::new() })
             }
             33..=34 if self.faults.account => {
                 let until = self.rng.once_in(2).then(|| self.now.plus_ms(self.rng.below(9_000) as u64));
-                (Exit::Code(1), vec![Signal::Quota { until }])
+                (AgentExit::Code(1), vec![Signal::Quota { until }])
             }
-            35 => (Exit::Code(1), vec![Signal::Transient { detail: "overloaded".to_owned() }]),
+            35 => (AgentExit::Code(1), vec![Signal::Transient { detail: "overloaded".to_owned() }]),
             36 => {
                 let hopeless = self.rng.once_in(4);
-                (Exit::NotStarted { detail: "no such program".to_owned(), hopeless }, Vec::new())
+                (AgentExit::NotStarted { detail: "no such program".to_owned(), hopeless }, Vec::new())
             }
             37 => {
                 took_ms = deadline_ms;
-                (Exit::Deadline, Vec::new())
+                (AgentExit::Deadline, Vec::new())
             }
-            38 => (Exit::Code(3), said(Said::Complete)),
-            39 => (Exit::Code(0), [said(Said::Complete), said(Said::Blocked("both".to_owned()))].concat()),
+            38 => (AgentExit::Code(3), said(ControlSignal::Complete)),
+            39 => (
+                AgentExit::Code(0),
+                [said(ControlSignal::Complete), said(ControlSignal::Blocked("both".to_owned()))].concat(),
+            ),
             40..=41 if self.faults.account => {
-                (Exit::Code(1), vec![Signal::Unauthorized { detail: "401".to_owned() }])
+                (AgentExit::Code(1), vec![Signal::Unauthorized { detail: "401".to_owned() }])
             }
             42..=44 if self.faults.session && (resumed || self.rng.once_in(4)) => {
                 traces.session = None;
-                if let Talk::Resumed { session, .. } = &agent.talk {
+                if let SessionStart::Resumed { session, .. } = &agent.talk {
                     self.host.sessions.get_mut(session).expect("it is known").gone = true;
                 }
-                (Exit::Code(1), vec![Signal::SessionGone])
+                (AgentExit::Code(1), vec![Signal::SessionGone])
             }
-            45..=46 if self.faults.circle => (Exit::Looping, Vec::new()),
-            47 if self.faults.circle && self.rng.once_in(4) => (Exit::ContextUsedUp, Vec::new()),
+            45..=46 if self.faults.circle => (AgentExit::Looping, Vec::new()),
+            47 if self.faults.circle && self.rng.once_in(4) => (AgentExit::ContextUsedUp, Vec::new()),
             48..=51 if self.faults.circle => {
                 idle = true;
                 traces.words = Some(Digest::new("Done."));
-                (Exit::Code(0), Vec::new())
+                (AgentExit::Code(0), Vec::new())
             }
-            _ => (Exit::Code(0), said(Said::Complete)),
+            _ => (AgentExit::Code(0), said(ControlSignal::Complete)),
         };
-        if matches!(exit, Exit::NotStarted { .. }) {
-            (usage, traces) = (Usage::default(), Traces::default());
+        if matches!(exit, AgentExit::NotStarted { .. }) {
+            (usage, traces) = (AgentUsage::default(), AgentRunTraces::default());
         }
         let mut head = workspace.head.clone();
         let kind = self.world.get(key.0).and_then(|task| task.flow.clone());
@@ -1264,14 +1268,15 @@ impl Sim {
         let evidence =
             Evidence { head_before: Some(workspace.head), head_after: Some(head), ..self.said_in(&kind) };
         if let StepKind::Agent { every: 1.., .. } = kind
-            && exit == Exit::Code(0)
+            && exit == AgentExit::Code(0)
             && self.faults.agent
         {
             match self.rng.below(6) {
-                0 => seen = vec![Signal::Said(Said::Check("the interface is another".to_owned()))],
+                0 => seen = vec![Signal::Said(ControlSignal::Check("the interface is another".to_owned()))],
                 1..=2 => {
-                    seen =
-                        vec![Signal::Said(Said::Step(1 + u32::try_from(self.rng.below(4)).expect("small")))]
+                    seen = vec![Signal::Said(ControlSignal::Step(
+                        1 + u32::try_from(self.rng.below(4)).expect("small"),
+                    ))]
                 }
                 _ => {}
             }
@@ -1303,7 +1308,7 @@ impl Sim {
                 let count = 1 + self.rng.below(3);
                 let requirement =
                     |number: usize| Requirement::new(0, &format!("r{number}"), "", Weight::ALL[number % 3]);
-                let item = Item {
+                let item = ObjectiveItem {
                     text: "a greeting".to_owned(),
                     requirements: (0..count).map(requirement).collect(),
                 };
@@ -1333,7 +1338,7 @@ impl Sim {
         evidence
     }
 
-    fn judgement(&mut self, checkpoint: Checkpoint) -> Judgement {
+    fn judgement(&mut self, checkpoint: GatePoint) -> Judgement {
         let choice = if self.healed { 0 } else { self.rng.below(16) };
         let scores = match choice {
             12..=13 => [550; 6],
@@ -1346,7 +1351,7 @@ impl Sim {
             _ => None,
         };
         let mut coverage = Vec::new();
-        if checkpoint == Checkpoint::PostExec && choice != 15 {
+        if checkpoint == GatePoint::PostExec && choice != 15 {
             for number in 1..=5 {
                 let covered = if self.healed { 4 } else { self.rng.below(5) };
                 let coverage_of = u32::try_from(covered * 250).expect("small");
@@ -1354,8 +1359,11 @@ impl Sim {
                 coverage.push(Covered { number, coverage: coverage_of, why: why.to_owned() });
             }
         }
-        let impacts =
-            if self.rng.once_in(3) { vec![(1, Impact::ALL[self.rng.below(4)])] } else { Vec::new() };
+        let impacts = if self.rng.once_in(3) {
+            vec![(1, RefinementImpact::ALL[self.rng.below(4)])]
+        } else {
+            Vec::new()
+        };
         Judgement {
             scores: Scores::new(scores),
             word,
@@ -1367,28 +1375,29 @@ impl Sim {
     }
 
     /// What a run leaves behind: its session, if it tells one, and how full that is.
-    fn traces(&mut self, task: TaskId, agent: &Agent) -> Traces {
+    fn traces(&mut self, task: TaskId, agent: &Agent) -> AgentRunTraces {
         if self.rng.once_in(6) {
-            return Traces::default();
+            return AgentRunTraces::default();
         }
         let id = match &agent.talk {
-            Talk::Resumed { session, .. } => session.clone(),
-            Talk::New => format!("s{}", self.host.sessions.len() + 1),
+            SessionStart::Resumed { session, .. } => session.clone(),
+            SessionStart::New => format!("s{}", self.host.sessions.len() + 1),
         };
         let known = Known { task, profile: agent.profile.clone(), gone: false, asked: 0 };
         self.host.sessions.entry(id.clone()).or_insert(known);
-        let context = self.rng.once_in(2).then(|| Context { used: self.rng.below(100) as u64, size: 100 });
-        Traces { session: Some(id), context, ..Traces::default() }
+        let context =
+            self.rng.once_in(2).then(|| ContextUsage { used: self.rng.below(100) as u64, size: 100 });
+        AgentRunTraces { session: Some(id), context, ..AgentRunTraces::default() }
     }
 
     /// The budget of the task or the attempt that a run would exceed, as whoever watches it finds out.
-    fn over_budget(&self, task: TaskId, usage: Usage) -> Option<(Scope, String)> {
+    fn over_budget(&self, task: TaskId, usage: AgentUsage) -> Option<(BudgetScope, String)> {
         let task = self.world.get(task).expect("it exists");
         let here = Spending { usage, time_ms: 0 };
         let in_all = Spending { usage: task.counters.usage.plus(usage), time_ms: 0 };
         let of_attempt = task.limits.attempt_budget.used_up(task.counters.attempt.plus(here));
         let of_task = task.limits.task_budget.used_up(in_all);
-        of_attempt.map(|what| (Scope::Attempt, what)).or(of_task.map(|what| (Scope::Task, what)))
+        of_attempt.map(|what| (BudgetScope::Attempt, what)).or(of_task.map(|what| (BudgetScope::Task, what)))
     }
 
     fn check(&mut self, task: TaskId, attempt: Attempt, head: Option<Commit>) -> News {
@@ -1412,14 +1421,14 @@ impl Sim {
             return News::MergeConflict { attempt, head, base, clashes: self.clashes() };
         }
         let outcome = match self.rng.below(30) {
-            _ if self.quarrel(&base, std::slice::from_ref(&head)) => Outcome::Fail,
-            choice if !self.faults.gate || choice < 16 => Outcome::Pass,
-            16..=20 => Outcome::Fail,
-            21 => Outcome::Timeout,
-            22..=23 => Outcome::Flaky,
-            24..=26 => Outcome::Broken,
-            27..=28 => Outcome::PreExisting,
-            _ => Outcome::Pass,
+            _ if self.quarrel(&base, std::slice::from_ref(&head)) => CheckOutcome::Fail,
+            choice if !self.faults.gate || choice < 16 => CheckOutcome::Pass,
+            16..=20 => CheckOutcome::Fail,
+            21 => CheckOutcome::Timeout,
+            22..=23 => CheckOutcome::Flaky,
+            24..=26 => CheckOutcome::Broken,
+            27..=28 => CheckOutcome::PreExisting,
+            _ => CheckOutcome::Pass,
         };
         let tree = Tree::new(&format!("{base}+{head}"));
         let report = GateReport {
@@ -1435,13 +1444,13 @@ impl Sim {
             required: true,
             sandbox: None,
         };
-        if matches!(outcome, Outcome::Pass | Outcome::Flaky) {
+        if matches!(outcome, CheckOutcome::Pass | CheckOutcome::Flaky) {
             self.git.green.insert((tree, base));
         }
         let mut concerns = Vec::new();
         // What a person should see is in the work itself, so it is there whenever it is checked.
         if self.concerning && head.as_str().bytes().map(usize::from).sum::<usize>().is_multiple_of(5) {
-            concerns.push(Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() });
+            concerns.push(ChangeConcern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() });
             self.doubtful.insert(head.clone());
         }
         News::Checked {
@@ -1501,7 +1510,7 @@ impl Sim {
         }
     }
 
-    fn build(&mut self, batch: BatchId, on: Option<Commit>, members: &[Member]) -> QueueNews {
+    fn build(&mut self, batch: BatchId, on: Option<Commit>, members: &[BatchMember]) -> QueueNews {
         let base = on.unwrap_or_else(|| self.git.base.clone());
         let (mut heads, mut prefixes) = (Vec::new(), Vec::new());
         let (mut left_out, mut resolved) = (Vec::new(), Vec::new());
@@ -1530,22 +1539,22 @@ impl Sim {
                 heads.push(head);
                 let tree = merged(&base, &heads);
                 let commit = Commit::new(&format!("{batch}:{}", tree.as_str()));
-                prefixes.push(Prefix { commit, tree });
+                prefixes.push(BatchPrefix { commit, tree });
             }
         }
         QueueNews::Built { batch, base, prefixes, left_out, resolved }
     }
 
-    fn check_prefix(&mut self, base: &Commit, heads: &[Commit], prefix: &Prefix) -> GateReport {
+    fn check_prefix(&mut self, base: &Commit, heads: &[Commit], prefix: &BatchPrefix) -> GateReport {
         let reused = self.git.green.contains(&(prefix.tree.clone(), base.clone())) && self.rng.once_in(2);
         let outcome = match self.rng.below(24) {
-            _ if reused => Outcome::Pass,
-            0 if self.faults.gate => Outcome::Broken,
-            1 if self.faults.gate => Outcome::PreExisting,
-            2 if self.quarrel(base, heads) => Outcome::Timeout,
-            _ if self.quarrel(base, heads) => Outcome::Fail,
-            3..=5 if self.faults.gate => Outcome::Flaky,
-            _ => Outcome::Pass,
+            _ if reused => CheckOutcome::Pass,
+            0 if self.faults.gate => CheckOutcome::Broken,
+            1 if self.faults.gate => CheckOutcome::PreExisting,
+            2 if self.quarrel(base, heads) => CheckOutcome::Timeout,
+            _ if self.quarrel(base, heads) => CheckOutcome::Fail,
+            3..=5 if self.faults.gate => CheckOutcome::Flaky,
+            _ => CheckOutcome::Pass,
         };
         if outcome.is_green() {
             self.git.green.insert((prefix.tree.clone(), base.clone()));
@@ -1574,7 +1583,13 @@ impl Sim {
         self.quarrelsome && (heads.iter().any(alone) || (0..heads.len()).any(bad_pair))
     }
 
-    fn land(&mut self, batch: BatchId, base: &Commit, members: &[Member], prefix: &Prefix) -> QueueNews {
+    fn land(
+        &mut self,
+        batch: BatchId,
+        base: &Commit,
+        members: &[BatchMember],
+        prefix: &BatchPrefix,
+    ) -> QueueNews {
         let known = self.git.history.iter().any(|landing| landing.commit == prefix.commit);
         if !known {
             if self.git.base != *base {
@@ -1609,7 +1624,7 @@ impl Sim {
     }
 
     /// What may land: just what was found green, of tasks that want it, once.
-    fn check_landing(&self, base: &Commit, members: &[Member], prefix: &Prefix) {
+    fn check_landing(&self, base: &Commit, members: &[BatchMember], prefix: &BatchPrefix) {
         let proved = self.git.green.contains(&(prefix.tree.clone(), base.clone()));
         self.demand(proved, || format!("{prefix:?} lands on {base}, which was never green"));
         let heads: Vec<_> = members.iter().map(|member| member.head.clone()).collect();
@@ -1617,7 +1632,7 @@ impl Sim {
             format!("{prefix:?} lands, which is not {base} with {heads:?} and nothing else")
         });
         self.demand(!self.quarrel(base, &heads), || format!("{heads:?} are red together and land"));
-        for Member { task: id, head, .. } in members {
+        for BatchMember { task: id, head, .. } in members {
             let task = self.world.get(*id).expect("it exists");
             // What a person takes back was made by no agent: nobody needs to look at it.
             let own = Commit::new(own(head));
@@ -1668,7 +1683,8 @@ impl Sim {
     /// One culprit is found by halves. What says nothing about the batch does not count: a crash may have it looked at again.
     fn check_looks(&self, batch: &Batch) {
         let halves = batch.members.len().next_power_of_two().trailing_zeros() as usize;
-        let telling = |outcome: Outcome| !matches!(outcome, Outcome::Broken | Outcome::PreExisting);
+        let telling =
+            |outcome: CheckOutcome| !matches!(outcome, CheckOutcome::Broken | CheckOutcome::PreExisting);
         let looks = batch.looks.iter().filter(|(_, outcome)| telling(*outcome)).count();
         self.demand(looks <= 1 + halves, || {
             format!("{} of {} was looked at {looks} times", batch.id, batch.members.len())
@@ -1738,11 +1754,11 @@ impl Sim {
     }
 
     /// What is resumed is a session of this task and this profile that is there, in a style that resumes.
-    fn check_talk(&self, id: TaskId, talk: &Talk) {
-        let Talk::Resumed { session, compact } = talk else { return };
+    fn check_talk(&self, id: TaskId, talk: &SessionStart) {
+        let SessionStart::Resumed { session, compact } = talk else { return };
         let task = self.world.get(id).expect("it exists");
         let driving = task.driving.as_ref().expect("settled before it runs");
-        self.demand(driving.style == Style::Session, || format!("{id} resumes in another style"));
+        self.demand(driving.style == AgentDriveStyle::Session, || format!("{id} resumes in another style"));
         let Some(known) = self.host.sessions.get(session) else {
             self.fail(&format!("{id} resumes {session}, which nobody told"))
         };
@@ -1788,7 +1804,7 @@ impl Sim {
         self.demand(!began || used_up(after).is_none(), || {
             format!("{id} began an iteration over its budget")
         });
-        let paused = matches!(&before.state, State::Waiting { wait: Wait::Pause, .. } | State::Draft);
+        let paused = matches!(&before.state, State::Waiting { wait: WaitReason::Pause, .. } | State::Draft);
         self.demand(before.hold.is_none() || entered == 0, || format!("{id} is held and started"));
         self.demand(!(paused && entered > 0), || format!("{id} was paused or a draft and started"));
         let landed = events.iter().filter(|event| matches!(event, Event::Landed { .. })).count();
@@ -1837,7 +1853,7 @@ impl Sim {
     fn check_session_kept(&self, before: &Task, after: &Task, events: &[Event]) {
         let resumed = matches!(
             &before.state,
-            State::Active { doing: Doing::Running { talk: Talk::Resumed { .. }, .. }, .. }
+            State::Active { doing: Doing::Running { talk: SessionStart::Resumed { .. }, .. }, .. }
         );
         let mute = |event: &Event| match event {
             Event::IterationEnded { verdict: Verdict::Crashed { .. }, traces, .. } => {
@@ -1855,7 +1871,7 @@ impl Sim {
         // What a judge let pass is over with, and a new stage has rounds of its own.
         let passed = events.iter().any(|event| match event {
             Event::Staged(StagedEvent::StageBegan { .. }) => true,
-            Event::Left { result, .. } => Checkpoint::ALL.iter().any(|it| it.passes_as() == *result),
+            Event::Left { result, .. } => GatePoint::ALL.iter().any(|it| it.passes_as() == *result),
             _ => false,
         });
         let falls = [
@@ -2006,7 +2022,7 @@ impl Sim {
 }
 
 /// The landing queue as the journal tells it.
-pub fn read_queue(journal: &[Entry], tasks: &[Task]) -> Queue {
+pub fn read_queue(journal: &[JournalEntry], tasks: &[Task]) -> Queue {
     let mut queue = Queue::default();
     for entry in journal {
         match &entry.fact {
@@ -2022,7 +2038,7 @@ pub fn read_queue(journal: &[Entry], tasks: &[Task]) -> Queue {
 }
 
 /// Every task as the journal tells it, oldest first.
-pub fn fold(journal: &[Entry]) -> Vec<Task> {
+pub fn fold(journal: &[JournalEntry]) -> Vec<Task> {
     let mut tasks: Vec<Option<Task>> = Vec::new();
     for entry in journal {
         let Fact::Task(id, event) = &entry.fact else { continue };
@@ -2054,8 +2070,8 @@ fn routes(rng: &mut Rng) -> BTreeMap<String, Route> {
     routes.map(|(profile, route)| (profile.to_owned(), route)).into()
 }
 
-fn style(rng: &mut Rng) -> Style {
-    if rng.once_in(3) { Style::Fresh } else { Style::Session }
+fn style(rng: &mut Rng) -> AgentDriveStyle {
+    if rng.once_in(3) { AgentDriveStyle::Fresh } else { AgentDriveStyle::Session }
 }
 
 /// A base with this work on top of it, as it would be checked out.

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use expect_test::Expect;
-use landfall_model::gate::{GateReport, Outcome};
+use landfall_model::gate::{CheckOutcome, GateReport};
 use landfall_model::queue::{
-    self, BatchDoing, Closed, HoldWhy, LeftOut, Member, Prefix, Queue, QueueDecision, QueuePolicy,
+    self, BatchDoing, BatchMember, BatchPrefix, Closed, HoldReason, LeftOut, Queue, QueueDecision,
+    QueuePolicy,
 };
 use landfall_model::{
-    Attempt, BatchId, Commit, Drive, Driving, EngineEvent, Entry, Event, Fact, Input, News, Opening, POLL_MS,
-    QueueEffect, QueueEvent, QueueNews, RunId, State, StepName, Style, Task, TaskId, TaskLimits, TaskSpec,
-    Timestamp, Tree, step,
+    AgentAssignment, AgentDriveStyle, Attempt, AttemptStart, BatchId, Commit, Drive, EngineEvent, Event,
+    Fact, Input, JournalEntry, News, POLL_MS, QueueEffect, QueueEvent, QueueNews, RunId, State, StepName,
+    Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, step,
 };
 
 use crate::flows_used::loops;
@@ -26,7 +27,7 @@ pub struct Stage {
     pub queue: Queue,
     pub policy: QueuePolicy,
     pub at: Timestamp,
-    pub journal: Vec<Entry>,
+    pub journal: Vec<JournalEntry>,
     pub orders: Vec<QueueEffect>,
     pub base: Commit,
     /// Every commit the base ever was, with whoever landed by it.
@@ -76,15 +77,19 @@ impl Stage {
         self.at = self.at.plus_ms(1);
         let mut spec = TaskSpec::new("a task").expect("a title");
         spec.priority = priority;
-        let driving = Driving { profile: "main".to_owned(), account: "main".to_owned(), style: Style::Fresh };
+        let driving = AgentAssignment {
+            profile: "main".to_owned(),
+            account: "main".to_owned(),
+            style: AgentDriveStyle::Fresh,
+        };
         self.fact(TaskId(id), Event::Added { spec });
         self.fact(TaskId(id), Event::Offered { head: Commit::new(&format!("h{id}")) });
         self.fact(TaskId(id), Event::Bound { flow: loops(), limits: TaskLimits::default(), driving });
-        self.enter(id, Opening::Queue);
+        self.enter(id, AttemptStart::Queue);
     }
 
     /// A task enters its landing: in line, or as journals from before the queue say it.
-    pub fn enter(&mut self, id: u32, opening: Opening) {
+    pub fn enter(&mut self, id: u32, opening: AttemptStart) {
         let attempt = Attempt(self.tasks[&TaskId(id)].attempt.0 + 1);
         let (step, run) = (StepName::new("land"), RunId(1));
         self.fact(TaskId(id), Event::Entered { attempt, step, run, opening });
@@ -96,7 +101,7 @@ impl Stage {
         self.queue.note(id, &event);
         self.queue.put(&task);
         self.tasks.insert(id, task);
-        self.journal.push(Entry { at: self.at, fact: Fact::Task(id, event) });
+        self.journal.push(JournalEntry { at: self.at, fact: Fact::Task(id, event) });
     }
 
     // ── what the engine does ─────────────────────────────────────────────────────────────────────────────
@@ -134,7 +139,7 @@ impl Stage {
         for event in decision.events {
             said.push(fact_word(&event));
             self.queue.apply(self.at, &event).expect("what was decided can be");
-            self.journal.push(Entry { at: self.at, fact: Fact::Engine(EngineEvent::Queue(event)) });
+            self.journal.push(JournalEntry { at: self.at, fact: Fact::Engine(EngineEvent::Queue(event)) });
         }
         let mut ordered = String::new();
         for effect in decision.effects {
@@ -205,7 +210,7 @@ impl Stage {
                 out.push((member.task.0, LeftOut::Landed { candidate, proof: "it is there".to_owned() }));
             }
         }
-        let is_in = |member: &&Member| !out.iter().any(|(task, _)| TaskId(*task) == member.task);
+        let is_in = |member: &&BatchMember| !out.iter().any(|(task, _)| TaskId(*task) == member.task);
         let heads: Vec<Commit> = members.iter().filter(is_in).map(|member| member.head.clone()).collect();
         let prefixes = (1..=heads.len()).map(|count| prefix(batch, &base, &heads[..count])).collect();
         let left_out = out.into_iter().map(|(task, why)| (TaskId(task), why)).collect();
@@ -221,19 +226,19 @@ impl Stage {
         self.hear(&format!("B{batch} merged"), &news);
     }
 
-    pub fn checked(&mut self, batch: u32, outcome: Outcome) {
+    pub fn checked(&mut self, batch: u32, outcome: CheckOutcome) {
         let (name, news) = self.seen(batch, outcome, false);
         self.hear(&name, &news);
     }
 
     /// A pass of the same tree was taken over.
     pub fn reused(&mut self, batch: u32) {
-        let (name, news) = self.seen(batch, Outcome::Pass, true);
+        let (name, news) = self.seen(batch, CheckOutcome::Pass, true);
         self.hear(&format!("{name}, reused"), &news);
     }
 
     /// What verifying the beginning of a batch that was ordered comes to.
-    pub fn seen(&mut self, batch: u32, outcome: Outcome, reused: bool) -> (String, QueueNews) {
+    pub fn seen(&mut self, batch: u32, outcome: CheckOutcome, reused: bool) -> (String, QueueNews) {
         let QueueEffect::Check { count, base, heads, prefix, .. } = self.take(batch) else {
             panic!("B{batch} is not verified")
         };
@@ -286,7 +291,7 @@ impl Stage {
         self.hear(&format!("push {commit}"), &QueueNews::BaseMoved { to });
     }
 
-    pub fn hold(&mut self, why: HoldWhy, reason: &str) {
+    pub fn hold(&mut self, why: HoldReason, reason: &str) {
         self.hear("hold", &QueueNews::Hold { why, reason: reason.to_owned() });
     }
 
@@ -324,7 +329,7 @@ impl Stage {
             QueueEffect::Check { prefix, .. } => {
                 // All that is checked out: what the base holds already, too.
                 let heads: Vec<Commit> = prefix.tree.as_str().split('+').skip(1).map(Commit::new).collect();
-                let outcome = if red(&heads) { Outcome::Fail } else { Outcome::Pass };
+                let outcome = if red(&heads) { CheckOutcome::Fail } else { CheckOutcome::Pass };
                 self.checked(batch, outcome);
             }
             QueueEffect::Land { .. } => self.lands(batch),
@@ -377,9 +382,9 @@ impl Stage {
     }
 }
 
-fn prefix(batch: u32, base: &Commit, heads: &[Commit]) -> Prefix {
+fn prefix(batch: u32, base: &Commit, heads: &[Commit]) -> BatchPrefix {
     let heads = heads.iter().map(|head| format!("+{head}")).collect::<String>();
-    Prefix {
+    BatchPrefix {
         commit: Commit::new(&format!("B{batch}:{base}{heads}")),
         tree: Tree::new(&format!("{base}{heads}")),
     }
@@ -394,7 +399,7 @@ pub fn batch_of(order: &QueueEffect) -> BatchId {
     }
 }
 
-fn list(members: &[Member]) -> String {
+fn list(members: &[BatchMember]) -> String {
     members.iter().map(|member| member.task.to_string()).collect::<Vec<_>>().join(" ")
 }
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use landfall_model::conflict::{Clash, ClashKind};
-use landfall_model::flow::Act;
-use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::flow::TrackerOperation;
+use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
 use landfall_model::resource::MachineResource;
 use landfall_model::{
-    Attempt, BatchId, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event,
-    Evidence, Exit, Flow, Input, News, OwnLimits, POLL_MS, Prices, ReviewSaid, RunId, Said, Signal, Spent,
-    State, Stop, Style, Talk, Tally, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply,
-    decide, step as take,
+    AgentAssignment, AgentDriveStyle, AgentExit, AgentUsage, Attempt, BatchId, ChangeConcern, Commit,
+    ConcernCode, ControlSignal, Digest, Doing, Drive, Effect, EndedRun, Event, Evidence, Flow, Input, News,
+    POLL_MS, Prices, ReviewSaid, RunId, SessionStart, Signal, Spent, State, StopRequest, Tally, Task, TaskId,
+    TaskLimitOverrides, TaskLimits, TaskSpec, Timestamp, Tree, WaitReason, apply, decide, step as take,
 };
 
 use crate::flows_used::{loops, polishes};
@@ -33,7 +33,7 @@ pub enum Line {
     /// The engine was killed and read its journal again.
     Restart,
     /// From here on tasks are granted so.
-    Driven(Driving),
+    Driven(AgentAssignment),
     /// From here on this budget is used up, or there is something to spend again.
     Spent(Option<Spent>),
 }
@@ -43,7 +43,7 @@ pub struct Scene {
     pub task: Task,
     pub flow: Arc<Flow>,
     pub limits: TaskLimits,
-    pub driving: Driving,
+    pub driving: AgentAssignment,
     pub at: Timestamp,
     pub drive: Drive,
     pub spent: Option<Spent>,
@@ -60,10 +60,10 @@ impl Scene {
             task: Task::added(TaskId(1), spec, Timestamp(0)),
             flow,
             limits: TaskLimits::default(),
-            driving: Driving {
+            driving: AgentAssignment {
                 profile: "default".to_owned(),
                 account: "default".to_owned(),
-                style: Style::Fresh,
+                style: AgentDriveStyle::Fresh,
             },
             at: Timestamp(1_000),
             drive: Drive::Running,
@@ -178,8 +178,8 @@ pub fn working() -> Scene {
 }
 
 /// Who drives a task from here on: a profile on the account of its name.
-pub fn driven(profile: &str, style: Style) -> Line {
-    Line::Driven(Driving { profile: profile.to_owned(), account: profile.to_owned(), style })
+pub fn driven(profile: &str, style: AgentDriveStyle) -> Line {
+    Line::Driven(AgentAssignment { profile: profile.to_owned(), account: profile.to_owned(), style })
 }
 
 /// A task in the flow `loop` that is being verified.
@@ -269,7 +269,7 @@ pub fn workspace_rebuilt() -> Line {
 }
 
 /// A run of the agent that took a second, left a commit, and ended so.
-pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
+pub fn ran<const N: usize>(name: &str, exit: AgentExit, seen: [Signal; N]) -> Line {
     let seen = seen.to_vec();
     let mut tally = Tally::default();
     seen.iter().for_each(|signal| tally.hear(signal));
@@ -372,65 +372,65 @@ pub fn late(news: Line) -> Line {
 }
 
 pub fn says_complete() -> Line {
-    ran("COMPLETE", Exit::Code(0), [Signal::Said(Said::Complete)])
+    ran("COMPLETE", AgentExit::Code(0), [Signal::Said(ControlSignal::Complete)])
 }
 
 pub fn says_nothing() -> Line {
-    ran("no word", Exit::Code(0), [])
+    ran("no word", AgentExit::Code(0), [])
 }
 
 pub fn says_blocked(reason: &str) -> Line {
-    ran("BLOCKED", Exit::Code(0), [Signal::Said(Said::Blocked(reason.to_owned()))])
+    ran("BLOCKED", AgentExit::Code(0), [Signal::Said(ControlSignal::Blocked(reason.to_owned()))])
 }
 
 pub fn says_pending(question: &str) -> Line {
-    ran("PENDING", Exit::Code(0), [Signal::Said(Said::Pending(question.to_owned()))])
+    ran("PENDING", AgentExit::Code(0), [Signal::Said(ControlSignal::Pending(question.to_owned()))])
 }
 
 pub fn crashes() -> Line {
-    ran("crash", Exit::Code(1), [])
+    ran("crash", AgentExit::Code(1), [])
 }
 
 pub fn vanishes() -> Line {
-    ran("lost", Exit::Lost, [])
+    ran("lost", AgentExit::Lost, [])
 }
 
 pub fn falls_silent() -> Line {
-    ran("silent", Exit::Silent, [])
+    ran("silent", AgentExit::Silent, [])
 }
 
 pub fn hits_the_deadline() -> Line {
-    taking(30 * 60_000, ran("deadline", Exit::Deadline, []))
+    taking(30 * 60_000, ran("deadline", AgentExit::Deadline, []))
 }
 
 pub fn hits_quota(until: Option<i64>) -> Line {
-    ran("quota", Exit::Code(1), [Signal::Quota { until: until.map(Timestamp) }])
+    ran("quota", AgentExit::Code(1), [Signal::Quota { until: until.map(Timestamp) }])
 }
 
 pub fn has_a_passing_error() -> Line {
-    ran("transient", Exit::Code(1), [Signal::Transient { detail: "overloaded".to_owned() }])
+    ran("transient", AgentExit::Code(1), [Signal::Transient { detail: "overloaded".to_owned() }])
 }
 
 pub fn is_refused() -> Line {
-    ran("401", Exit::Code(1), [Signal::Unauthorized { detail: "token expired".to_owned() }])
+    ran("401", AgentExit::Code(1), [Signal::Unauthorized { detail: "token expired".to_owned() }])
 }
 
 pub fn cannot_start(hopeless: bool) -> Line {
     let name = if hopeless { "not started, hopeless" } else { "not started" };
-    ran(name, Exit::NotStarted { detail: "no such program".to_owned(), hopeless }, [])
+    ran(name, AgentExit::NotStarted { detail: "no such program".to_owned(), hopeless }, [])
 }
 
 pub fn is_killed() -> Line {
-    ran("killed", Exit::Asked, [])
+    ran("killed", AgentExit::Asked, [])
 }
 
 /// What a check came to, under its own name: `tests pass`, `lint? fail` (optional).
-pub fn command(name: &str, outcome: Outcome) -> CommandResult {
+pub fn command(name: &str, outcome: CheckOutcome) -> CommandResult {
     let exit = match outcome {
-        Outcome::Pass | Outcome::Flaky => Some(0),
-        Outcome::Fail | Outcome::PreExisting => Some(1),
-        Outcome::Broken => Some(127),
-        Outcome::Timeout => None,
+        CheckOutcome::Pass | CheckOutcome::Flaky => Some(0),
+        CheckOutcome::Fail | CheckOutcome::PreExisting => Some(1),
+        CheckOutcome::Broken => Some(127),
+        CheckOutcome::Timeout => None,
     };
     CommandResult {
         name: name.trim_end_matches('?').to_owned(),
@@ -465,28 +465,28 @@ pub fn report(commands: Vec<CommandResult>) -> GateReport {
 }
 
 /// The work was merged and checked with this outcome.
-pub fn checked(outcome: Outcome) -> Line {
+pub fn checked(outcome: CheckOutcome) -> Line {
     checked_as(outcome.word(), report(vec![command("tests", outcome)]), [])
 }
 
 pub fn passes() -> Line {
-    checked(Outcome::Pass)
+    checked(CheckOutcome::Pass)
 }
 
 pub fn fails() -> Line {
-    checked(Outcome::Fail)
+    checked(CheckOutcome::Fail)
 }
 
 /// The work passed, but a person should look.
 pub fn passes_with_concern() -> Line {
-    checked_as("pass, concern", report(vec![command("tests", Outcome::Pass)]), [concern()])
+    checked_as("pass, concern", report(vec![command("tests", CheckOutcome::Pass)]), [concern()])
 }
 
-pub fn concern() -> Concern {
-    Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() }
+pub fn concern() -> ChangeConcern {
+    ChangeConcern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() }
 }
 
-pub fn checked_as<const N: usize>(name: &str, report: GateReport, concerns: [Concern; N]) -> Line {
+pub fn checked_as<const N: usize>(name: &str, report: GateReport, concerns: [ChangeConcern; N]) -> Line {
     let concerns = concerns.to_vec();
     line(format!("checked: {name}"), move |scene| News::Checked {
         attempt: scene.task.attempt,
@@ -505,7 +505,7 @@ pub fn passes_with_leftovers() -> Line {
         attempt: scene.task.attempt,
         head: commit("head"),
         leftovers: true,
-        report: report(vec![command("tests", Outcome::Pass)]),
+        report: report(vec![command("tests", CheckOutcome::Pass)]),
         concerns: Vec::new(),
         evidence: None,
         proofs: Vec::new(),
@@ -541,7 +541,7 @@ pub fn landing_begins() -> Line {
     line("landing begins", |scene| News::LandingBegan {
         attempt: scene.task.attempt,
         batch: BatchId(1),
-        report: report(vec![command("tests", Outcome::Pass)]),
+        report: report(vec![command("tests", CheckOutcome::Pass)]),
     })
 }
 
@@ -550,7 +550,7 @@ pub fn is_ejected() -> Line {
     line("ejected", |scene| News::Ejected {
         attempt: scene.task.attempt,
         batch: BatchId(1),
-        report: report(vec![command("tests", Outcome::Fail)]),
+        report: report(vec![command("tests", CheckOutcome::Fail)]),
     })
 }
 
@@ -655,7 +655,7 @@ pub fn block(reason: &str) -> Line {
     line("block", move |_| News::Block { reason: reason.clone() })
 }
 
-pub fn limits(limits: OwnLimits) -> Line {
+pub fn limits(limits: TaskLimitOverrides) -> Line {
     line("limits", move |_| News::SetLimits { limits })
 }
 
@@ -695,7 +695,12 @@ pub fn commit(name: &str) -> Commit {
 }
 
 pub fn usage(tokens: u64) -> Signal {
-    Signal::Usage(Usage { tokens_in: tokens, tokens_out: tokens, micro_usd: tokens, ..Usage::default() })
+    Signal::Usage(AgentUsage {
+        tokens_in: tokens,
+        tokens_out: tokens,
+        micro_usd: tokens,
+        ..AgentUsage::default()
+    })
 }
 
 /// The run of the agent that is under way.
@@ -724,25 +729,25 @@ pub fn place(task: &Task) -> String {
     }
 }
 
-fn wait_word(task: &Task, wait: &Wait) -> String {
+fn wait_word(task: &Task, wait: &WaitReason) -> String {
     match wait {
-        Wait::Quota { until, .. } => format!("quota +{}ms", until.0 - task.changed.0),
-        Wait::Backoff { until, cause } => format!("backoff +{}ms ({cause})", until.0 - task.changed.0),
-        Wait::Question { text } => format!("an answer to `{text}`"),
-        Wait::GateBroken { command, detail } => format!("the gate `{command}` ({detail})"),
-        Wait::Login { account, detail, .. } => format!("a login to {account} ({detail})"),
-        Wait::Conflict { base, files, until, overdue } => {
+        WaitReason::Quota { until, .. } => format!("quota +{}ms", until.0 - task.changed.0),
+        WaitReason::Backoff { until, cause } => format!("backoff +{}ms ({cause})", until.0 - task.changed.0),
+        WaitReason::Question { text } => format!("an answer to `{text}`"),
+        WaitReason::GateBroken { command, detail } => format!("the gate `{command}` ({detail})"),
+        WaitReason::Login { account, detail, .. } => format!("a login to {account} ({detail})"),
+        WaitReason::Conflict { base, files, until, overdue } => {
             let (files, ms) = (files.join(", "), until.0 - task.changed.0);
             format!("a person, because of {files} on {base}, +{ms}ms or {}", overdue.word())
         }
-        Wait::Dependency(_)
-        | Wait::Slot
-        | Wait::Turn(_)
-        | Wait::Budget { .. }
-        | Wait::Disk { .. }
-        | Wait::Parts
-        | Wait::Blockers { .. }
-        | Wait::Pause => wait.word().to_owned(),
+        WaitReason::Dependency(_)
+        | WaitReason::Slot
+        | WaitReason::Turn(_)
+        | WaitReason::Budget { .. }
+        | WaitReason::Disk { .. }
+        | WaitReason::Parts
+        | WaitReason::Blockers { .. }
+        | WaitReason::Pause => wait.word().to_owned(),
     }
 }
 
@@ -760,14 +765,14 @@ fn doing_word(doing: &Doing) -> String {
     }
 }
 
-fn stop_word(stop: Option<&Stop>) -> &'static str {
+fn stop_word(stop: Option<&StopRequest>) -> &'static str {
     match stop {
         None => "",
-        Some(Stop::Pause) => " (pausing)",
-        Some(Stop::Interrupt) => " (interrupted)",
-        Some(Stop::Cancel { .. }) => " (cancelling)",
-        Some(Stop::Redirect) => " (redirecting)",
-        Some(Stop::Block { .. }) => " (blocking)",
+        Some(StopRequest::Pause) => " (pausing)",
+        Some(StopRequest::Interrupt) => " (interrupted)",
+        Some(StopRequest::Cancel { .. }) => " (cancelling)",
+        Some(StopRequest::Redirect) => " (redirecting)",
+        Some(StopRequest::Block { .. }) => " (blocking)",
     }
 }
 
@@ -796,11 +801,11 @@ fn orders(effects: &[Effect]) -> String {
     effects.iter().map(|effect| format!(" ! {}", order(effect))).collect()
 }
 
-fn talk_word(talk: &Talk) -> String {
+fn talk_word(talk: &SessionStart) -> String {
     match talk {
-        Talk::New => String::new(),
-        Talk::Resumed { session, compact: false } => format!(" resuming {session}"),
-        Talk::Resumed { session, compact: true } => format!(" resuming {session}, to be summed up"),
+        SessionStart::New => String::new(),
+        SessionStart::Resumed { session, compact: false } => format!(" resuming {session}"),
+        SessionStart::Resumed { session, compact: true } => format!(" resuming {session}, to be summed up"),
     }
 }
 
@@ -816,7 +821,7 @@ fn order(effect: &Effect) -> String {
         Effect::Check { attempt, head: None, .. } => format!("check {attempt}"),
         Effect::Report { attempt, .. } => format!("report {attempt}"),
         Effect::Exchange { attempt, act, .. } => {
-            format!("exchange {attempt} {}", act.map_or("split", Act::word))
+            format!("exchange {attempt} {}", act.map_or("split", TrackerOperation::word))
         }
         Effect::Recover { attempt, .. } => format!("recover {attempt}"),
         Effect::Tidy { .. } => "tidy".to_owned(),

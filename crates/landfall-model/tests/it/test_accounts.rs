@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use landfall_model::{
-    AccountState, Accounts, Doing, Drive, Driving, EndedRun, Evidence, Exit, Input, Leave, Limits, News,
-    POLL_MS, Route, RunId, Said, Scope, Signal, Spent, Standing, State, StepName, Style, Talk, Task, TaskId,
-    TaskLimits, TaskSpec, Timestamp, Traces, Usage, Wait, World, apply, plan, step, why,
+    AccountState, Accounts, AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage,
+    BudgetScope, ControlSignal, Doing, Drive, EndedRun, Evidence, Input, Leave, Limits, News, POLL_MS, Route,
+    RunId, SessionStart, Signal, Spent, Standing, State, StepName, Task, TaskId, TaskLimits, TaskSpec,
+    Timestamp, WaitReason, World, apply, plan, step, why,
 };
 
 use crate::flows_used::loops;
@@ -35,9 +36,13 @@ fn route(line: &str) -> (String, Route) {
 fn asker(id: u32) -> Task {
     let mut task = Task::added(TaskId(id), TaskSpec::new("a task").expect("a title"), Timestamp(0));
     let account = "any".to_owned();
-    task.driving = Some(Driving { profile: "any".to_owned(), account: account.clone(), style: Style::Fresh });
+    task.driving = Some(AgentAssignment {
+        profile: "any".to_owned(),
+        account: account.clone(),
+        style: AgentDriveStyle::Fresh,
+    });
     task.spec.agent = Some("any".to_owned());
-    let wait = Wait::Login { account, detail: String::new(), asker: TaskId(id) };
+    let wait = WaitReason::Login { account, detail: String::new(), asker: TaskId(id) };
     task.state = State::Waiting { wait, then: StepName::new("work"), since: Timestamp(0) };
     task
 }
@@ -93,7 +98,8 @@ impl Backlog {
         while let Some(grant) = plan(&self.world, &self.limits) {
             let account = self.world.account_of(&grant.profile).to_owned();
             started.push(format!("{} by {}", grant.task, grant.profile));
-            let driving = Driving { profile: grant.profile, account, style: Style::Session };
+            let driving =
+                AgentAssignment { profile: grant.profile, account, style: AgentDriveStyle::Session };
             let (flow, limits) = (loops(), TaskLimits::default());
             self.hear(grant.task.0, News::Granted { run: RunId(1), flow, limits, driving });
             let task = self.task(grant.task.0);
@@ -131,12 +137,12 @@ impl Backlog {
             News::AgentEnded(EndedRun {
                 attempt: task.attempt,
                 iteration,
-                exit: Exit::Code(0),
+                exit: AgentExit::Code(0),
                 seen: signals.to_vec(),
                 evidence: Evidence::default(),
                 took_ms: 1_000,
-                usage: Usage::default(),
-                traces: Traces { session: Some(format!("s{id}")), ..Traces::default() },
+                usage: AgentUsage::default(),
+                traces: AgentRunTraces { session: Some(format!("s{id}")), ..AgentRunTraces::default() },
                 climbed: None,
             }),
         );
@@ -165,7 +171,7 @@ impl Backlog {
     }
 
     fn complete(self, id: u32) -> Self {
-        self.ends("COMPLETE", id, &[Signal::Said(Said::Complete)])
+        self.ends("COMPLETE", id, &[Signal::Said(ControlSignal::Complete)])
     }
 
     fn nothing(self, id: u32) -> Self {
@@ -312,7 +318,7 @@ fn nothing_is_spent_while_an_account_is_used_up() {
     assert_eq!((counters.spent_ms, counters.agent_ms, counters.quota_waits), (1_000, 1_000, 1));
     assert_eq!(
         task.talk(),
-        Talk::Resumed { session: "s1".to_owned(), compact: false },
+        SessionStart::Resumed { session: "s1".to_owned(), compact: false },
         "it goes on where it was"
     );
 }
@@ -536,10 +542,10 @@ fn only_passing_errors_hold_an_account_not_what_else_a_task_pauses_for() {
         .start()
         .answered(1);
     assert_eq!(*story.world.accounts().get("main"), AccountState::Open, "{}", story.told);
-    let finish = landfall_model::Finish::Error;
+    let finish = landfall_model::AgentFinish::Error;
     let story = story.ends("crash", 1, &[Signal::Finished { how: finish, text: String::new() }]);
     let task = story.task(1);
-    assert!(matches!(task.state, State::Waiting { wait: Wait::Backoff { .. }, .. }), "{}", story.told);
+    assert!(matches!(task.state, State::Waiting { wait: WaitReason::Backoff { .. }, .. }), "{}", story.told);
     assert_eq!(task.counters.transients, 2);
     assert_eq!(*story.world.accounts().get("main"), AccountState::Open, "{}", story.told);
 }
@@ -671,12 +677,12 @@ fn an_answer_that_never_came_shuts_the_account_at_once() {
         EndedRun {
             attempt: task.attempt,
             iteration,
-            exit: Exit::Silent,
+            exit: AgentExit::Silent,
             seen: Vec::new(),
             evidence: Evidence { unanswered: true, model_wait_ms: 600_000, ..Evidence::default() },
             took_ms: 601_500,
-            usage: Usage::default(),
-            traces: Traces::default(),
+            usage: AgentUsage::default(),
+            traces: AgentRunTraces::default(),
             climbed: None,
         }
     };
@@ -938,7 +944,7 @@ fn an_account_whose_asker_has_gone_on_is_tried_by_one() {
     assert_eq!(story.world.leave("main", story.limits.now), Leave::One);
     assert_eq!(
         story.world.held(TaskId(1), &story.limits),
-        Some(Wait::Quota { until: story.limits.now, guessed: false })
+        Some(WaitReason::Quota { until: story.limits.now, guessed: false })
     );
     let story = story.complete(2);
     assert_eq!(*story.world.accounts().get("main"), AccountState::Open);
@@ -963,8 +969,11 @@ fn why_names_the_task_to_answer() {
 
 #[test]
 fn with_the_days_budget_used_up_nobody_starts_an_agent_but_verification_goes_on() {
-    let spent =
-        Spent { scope: Scope::Day, what: "$41.00 of $40.00".to_owned(), until: Some(Timestamp(86_400_000)) };
+    let spent = Spent {
+        scope: BudgetScope::Day,
+        what: "$41.00 of $40.00".to_owned(),
+        until: Some(Timestamp(86_400_000)),
+    };
     Backlog::new(&["main → a, else spare", "spare → b"], ["main", "main"])
         .start()
         .complete(1)
@@ -988,7 +997,7 @@ fn with_the_days_budget_used_up_nobody_starts_an_agent_but_verification_goes_on(
 
 #[test]
 fn the_budget_of_a_run_holds_until_the_next_run() {
-    let spent = Spent { scope: Scope::Run, what: "900 of 800 turns".to_owned(), until: None };
+    let spent = Spent { scope: BudgetScope::Run, what: "900 of 800 turns".to_owned(), until: None };
     Backlog::new(&[], ["main"]).spent(Some(spent)).start().why(1).check(expect![[r#"
         nobody started
         why: T1 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` continues.
@@ -1040,7 +1049,8 @@ impl Naive<'_> {
         let leave = match self.accounts.get(&account) {
             AccountState::LoggedOut { task } => {
                 let asks = self.world.tasks().any(|it| {
-                    it.id == *task && matches!(it.state, State::Waiting { wait: Wait::Login { .. }, .. })
+                    it.id == *task
+                        && matches!(it.state, State::Waiting { wait: WaitReason::Login { .. }, .. })
                 });
                 if asks { Leave::Never { until: None } } else { Leave::One }
             }
@@ -1115,7 +1125,7 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                 2 => {
                     let what = "all of it".to_owned();
                     limits.spent =
-                        (rng.below(4) == 0).then_some(Spent { scope: Scope::Run, what, until: None });
+                        (rng.below(4) == 0).then_some(Spent { scope: BudgetScope::Run, what, until: None });
                 }
                 _ => {
                     let mut spec = TaskSpec::new("a task").expect("a title");
@@ -1127,7 +1137,9 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                     task.state = match rng.below(6) {
                         0..=2 => State::Ready { next: Some(name("work")), since: limits.now },
                         3 => State::Ready { next: Some(name("verify")), since: limits.now },
-                        4 => State::Waiting { wait: Wait::Pause, then: name("work"), since: limits.now },
+                        4 => {
+                            State::Waiting { wait: WaitReason::Pause, then: name("work"), since: limits.now }
+                        }
                         _ => State::Active { step: name("report"), doing: Doing::Reporting },
                     };
                     world.put(task);
@@ -1153,7 +1165,7 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
             if let Some((id, profile)) = got {
                 let mut task = (**world.get(id).expect("granted")).clone();
                 let account = naive.account(&profile);
-                task.driving = Some(Driving { profile, account, style: Style::Fresh });
+                task.driving = Some(AgentAssignment { profile, account, style: AgentDriveStyle::Fresh });
                 let doing = Doing::Preparing { fresh: true, stop: None };
                 task.state = State::Active { step: StepName::new("work"), doing };
                 world.put(task);

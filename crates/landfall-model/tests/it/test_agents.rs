@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use landfall_model::{
-    Budget, Context, Digest, Event, Exit, Said, Scope, Session, Signal, Spending, Spent, Style, Talk,
-    Timestamp, Usage, Warning,
+    AgentDriveStyle, AgentExit, AgentUsage, Budget, BudgetScope, ContextUsage, ControlSignal, Digest, Event,
+    Session, SessionStart, Signal, Spending, Spent, Timestamp, Warning,
 };
 
 use crate::flows_used::{agent_once, flow, loops, on, polishes, step};
@@ -19,12 +19,12 @@ use crate::story::{
 // ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────
 
 /// A task whose agent is driven in the style `session`.
-fn in_style(style: Style) -> Scene {
+fn in_style(style: AgentDriveStyle) -> Scene {
     Scene::new(loops()).play_all([driven("main", style)])
 }
 
 fn session() -> Scene {
-    in_style(Style::Session)
+    in_style(AgentDriveStyle::Session)
 }
 
 /// The same run, which told its session.
@@ -36,18 +36,18 @@ fn of(id: &str, run: Line) -> Line {
 /// The same run, which left its context so full.
 fn full(percent: u64, run: Line) -> Line {
     but(format!("{percent}% full"), run, move |run| {
-        run.traces.context = Some(Context { used: percent * 2_000, size: 200_000 });
+        run.traces.context = Some(ContextUsage { used: percent * 2_000, size: 200_000 });
     })
 }
 
 fn misses_its_session() -> Line {
-    ran("session gone", Exit::Code(1), [Signal::SessionGone])
+    ran("session gone", AgentExit::Code(1), [Signal::SessionGone])
 }
 
 #[test]
 fn c01_a_session_is_resumed_in_the_next_iteration_and_in_the_next_step() {
     let task = check_in(
-        Scene::new(polishes()).play_all([driven("main", Style::Session)]),
+        Scene::new(polishes()).play_all([driven("main", AgentDriveStyle::Session)]),
         [
             granted(),
             workspace(),
@@ -79,13 +79,13 @@ fn c01_a_session_is_resumed_in_the_next_iteration_and_in_the_next_step() {
             workspace → polish a5: running 4 [workspace-made, iteration-began] ! spawn a5/4 for 1777s resuming s1
         "#]],
     );
-    assert_eq!(task.talk(), Talk::Resumed { session: "s1".to_owned(), compact: false });
+    assert_eq!(task.talk(), SessionStart::Resumed { session: "s1".to_owned(), compact: false });
 }
 
 #[test]
 fn c01_in_the_fresh_style_every_run_is_new_whatever_session_it_tells() {
     check_in(
-        in_style(Style::Fresh),
+        in_style(AgentDriveStyle::Fresh),
         [granted(), workspace(), of("s1", says_nothing()), of("s2", says_nothing())],
         expect![[r#"
             granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
@@ -184,7 +184,7 @@ fn a_new_run_that_crashes_without_a_word_leaves_the_session_of_another_profile()
         granted(),
         workspace(),
         of("s1", crashes()),
-        driven("other", Style::Session),
+        driven("other", AgentDriveStyle::Session),
         Line::Wait(60_000),
         due(),
         granted(),
@@ -223,7 +223,7 @@ fn a_session_that_is_gone_is_no_crash_and_a_new_one_is_briefed() {
 
     let told = Scene::new(loops())
         .play_all([
-            driven("main", Style::Session),
+            driven("main", AgentDriveStyle::Session),
             granted(),
             workspace(),
             of("s1", says_nothing()),
@@ -294,14 +294,14 @@ fn a_session_whose_workspace_is_gone_is_not_resumed() {
     let removed = crate::story::workspace_removed();
     let task = session().play_all([granted(), workspace(), blocked, removed, retry(), granted()]).task;
     assert_eq!(task.workspace, None);
-    assert_eq!(task.talk(), Talk::New);
+    assert_eq!(task.talk(), SessionStart::New);
 }
 
 #[test]
 fn a_session_without_room_is_not_resumed_by_a_retry() {
-    let used_up = of("s1", ran("context", Exit::ContextUsedUp, []));
+    let used_up = of("s1", ran("context", AgentExit::ContextUsedUp, []));
     let task = session().play_all([granted(), workspace(), used_up, retry()]).task;
-    assert_eq!(task.talk(), Talk::New);
+    assert_eq!(task.talk(), SessionStart::New);
 }
 
 #[test]
@@ -312,14 +312,14 @@ fn another_profile_does_not_get_the_session_and_its_own_takes_its_place() {
             granted(),
             workspace(),
             of("s1", crashes()),
-            driven("other", Style::Session),
+            driven("other", AgentDriveStyle::Session),
             Line::Wait(60_000),
             due(),
             granted(),
             workspace(),
             of("s2", says_nothing()),
             of("s2", crashes()),
-            driven("main", Style::Session),
+            driven("main", AgentDriveStyle::Session),
             Line::Wait(60_000),
             due(),
             granted(),
@@ -387,7 +387,7 @@ fn c11_a_session_with_little_room_is_asked_once_to_sum_itself_up() {
             no word, session s2, 90% full → work a2: running 3 [iteration-ended continue, iteration-began] ! spawn a2/3 for 1797s resuming s2, to be summed up
         "#]],
     );
-    assert_eq!(another.talk(), Talk::Resumed { session: "s2".to_owned(), compact: false });
+    assert_eq!(another.talk(), SessionStart::Resumed { session: "s2".to_owned(), compact: false });
 }
 
 #[test]
@@ -402,8 +402,8 @@ fn what_a_session_has_used_adds_up_also_under_another_name_and_begins_anew_with_
         uses(7, full(30, of("s1", says_nothing()))),
         uses(1, of("s1", says_nothing())),
     ]);
-    let usage = Usage { tokens_in: 13, ..Usage::default() };
-    let context = Some(Context { used: 60_000, size: 200_000 });
+    let usage = AgentUsage { tokens_in: 13, ..AgentUsage::default() };
+    let context = Some(ContextUsage { used: 60_000, size: 200_000 });
     let kept = Session { profile: "main".to_owned(), id: "s1".to_owned(), usage, context, compacted: false };
     assert_eq!(scene.task.session, Some(kept));
     let told = |scene: &Scene| {
@@ -424,7 +424,7 @@ fn what_a_session_has_used_adds_up_also_under_another_name_and_begins_anew_with_
 #[test]
 fn how_full_a_context_is_never_exceeds_full() {
     for (used, size, percent) in [(0, 0, 0), (5, 0, 100), (1, 3, 33), (200, 100, 100), (u64::MAX, 1, 100)] {
-        assert_eq!(Context { used, size }.percent(), percent, "{used} of {size}");
+        assert_eq!(ContextUsage { used, size }.percent(), percent, "{used} of {size}");
     }
 }
 
@@ -432,7 +432,7 @@ fn how_full_a_context_is_never_exceeds_full() {
 fn a_context_that_is_dropped_again_and_again_ends_the_task() {
     let task = check_in(
         working(),
-        [ran("context", Exit::ContextUsedUp, [])],
+        [ran("context", AgentExit::ContextUsedUp, [])],
         expect![[r#"
         context → Failed(context_budget: context budget insufficient: the agent dropped its context again and again within one run; split the task, or give it an agent with more room) [iteration-ended contextusedup, ended]
     "#]],
@@ -448,8 +448,8 @@ fn what_an_agent_was_refused_leave_for_is_counted_over_all_its_runs() {
     let scene = session().play_all([
         granted(),
         workspace(),
-        ran("refused twice", Exit::Code(0), [asks("rm"), asks("curl")]),
-        ran("refused and crashed", Exit::Code(1), [asks("rm")]),
+        ran("refused twice", AgentExit::Code(0), [asks("rm"), asks("curl")]),
+        ran("refused and crashed", AgentExit::Code(1), [asks("rm")]),
         Line::Wait(60_000),
         due(),
         granted(),
@@ -464,7 +464,7 @@ fn an_agent_that_waits_for_leave_in_vain_asks_a_person() {
     let asks = Signal::PermissionAsked { what: "rm -r target".to_owned() };
     let task = check_in(
         working(),
-        [ran("wants leave", Exit::Silent, [asks]), answers("yes, do"), granted(), workspace()],
+        [ran("wants leave", AgentExit::Silent, [asks]), answers("yes, do"), granted(), workspace()],
         expect![[r#"
             wants leave → waits for an answer to `the agent wants leave to go on: rm -r target`, then work [iteration-ended pending, yielded asked, waited]
             answer `yes, do` → ready for work [resumed]
@@ -478,14 +478,14 @@ fn an_agent_that_waits_for_leave_in_vain_asks_a_person() {
 #[test]
 fn what_an_agent_found_out_is_a_warning_for_people() {
     let found = [
-        Signal::Said(Said::DiscoveryLocal("the tests need a database".to_owned())),
-        Signal::Said(Said::DiscoveryGlobal("the linter is slow".to_owned())),
-        Signal::Said(Said::Progress(50)),
-        Signal::Said(Said::Complete),
+        Signal::Said(ControlSignal::DiscoveryLocal("the tests need a database".to_owned())),
+        Signal::Said(ControlSignal::DiscoveryGlobal("the linter is slow".to_owned())),
+        Signal::Said(ControlSignal::Progress(50)),
+        Signal::Said(ControlSignal::Complete),
     ];
     let task = check_in(
         working(),
-        [ran("discoveries", Exit::Code(0), found)],
+        [ran("discoveries", AgentExit::Code(0), found)],
         expect![[r#"
             discoveries → ready for verify [iteration-ended complete, warned: the agent found out: the tests need a database, warned: the agent found out, for every task: the linter is slow, left done]
         "#]],
@@ -497,7 +497,7 @@ fn what_an_agent_found_out_is_a_warning_for_people() {
 // ── circles ──────────────────────────────────────────────────────────────────────────────────────────────
 
 fn loops_about() -> Line {
-    ran("loops", Exit::Looping, [])
+    ran("loops", AgentExit::Looping, [])
 }
 
 /// The same run, which ended in these words.
@@ -605,7 +605,7 @@ fn the_same_words_are_no_loop_with_a_commit_with_other_words_between_or_with_non
     for story in stories {
         let scene = working().play_all(story);
         let loops = scene.journal.iter().filter(|(_, event)| {
-            matches!(event, Event::Yielded { why: landfall_model::Parting::Looping, .. })
+            matches!(event, Event::Yielded { why: landfall_model::YieldReason::Looping, .. })
         });
         assert_eq!(loops.count(), 0);
     }
@@ -682,27 +682,27 @@ fn a_wait_for_a_login_can_be_retried_paused_and_cancelled() {
 // ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /// The same run, which spent this.
-fn spending(word: &str, usage: Usage, run: Line) -> Line {
+fn spending(word: &str, usage: AgentUsage, run: Line) -> Line {
     but(word, run, move |run| run.usage = usage)
 }
 
 /// One budget of each thing, with a run that uses half of it.
-fn budgets() -> [(&'static str, Budget, Usage, u64); 4] {
-    let none = Usage::default();
+fn budgets() -> [(&'static str, Budget, AgentUsage, u64); 4] {
+    let none = AgentUsage::default();
     [
         (
             "$1",
             Budget { micro_usd: Some(2_000_000), ..Budget::default() },
-            Usage { micro_usd: 1_000_000, ..none },
+            AgentUsage { micro_usd: 1_000_000, ..none },
             10,
         ),
         (
             "500 tokens",
             Budget { tokens: Some(1_000), ..Budget::default() },
-            Usage { tokens_in: 400, tokens_cached: 300, tokens_out: 100, ..none },
+            AgentUsage { tokens_in: 400, tokens_cached: 300, tokens_out: 100, ..none },
             10,
         ),
-        ("5 turns", Budget { turns: Some(10), ..Budget::default() }, Usage { turns: 5, ..none }, 10),
+        ("5 turns", Budget { turns: Some(10), ..Budget::default() }, AgentUsage { turns: 5, ..none }, 10),
         ("5 minutes", Budget { time_ms: Some(600_000), ..Budget::default() }, none, 300_000),
     ]
 }
@@ -743,7 +743,7 @@ fn the_budget_of_a_task_counts_every_attempt_and_ends_no_finished_work() {
         let (_, budget, ..) = budgets()[2];
         Scene::new(loops()).limited(move |limits| limits.task_budget = budget)
     };
-    let five = Usage { turns: 5, ..Usage::default() };
+    let five = AgentUsage { turns: 5, ..AgentUsage::default() };
     check_in(
         scene(),
         [
@@ -852,8 +852,8 @@ fn the_budget_of_an_attempt_ends_the_attempt_and_another_has_its_own() {
 #[test]
 fn attempts_that_all_use_up_their_budget_are_not_made_for_ever() {
     let over = || {
-        let exit = Exit::OverBudget { scope: Scope::Attempt, what: "$2.00 of $2.00".to_owned() };
-        let usage = Usage { micro_usd: 2_000_000, ..Usage::default() };
+        let exit = AgentExit::OverBudget { scope: BudgetScope::Attempt, what: "$2.00 of $2.00".to_owned() };
+        let usage = AgentUsage { micro_usd: 2_000_000, ..AgentUsage::default() };
         taking(10, spending("$2", usage, ran("over budget", exit, [])))
     };
     let mut scene = working();
@@ -867,15 +867,15 @@ fn attempts_that_all_use_up_their_budget_are_not_made_for_ever() {
 
 #[test]
 fn a_run_that_is_stopped_over_a_budget_is_named_for_whose_it_was() {
-    for scope in Scope::ALL {
-        let exit = Exit::OverBudget { scope, what: "900 of 800 turns".to_owned() };
+    for scope in BudgetScope::ALL {
+        let exit = AgentExit::OverBudget { scope, what: "900 of 800 turns".to_owned() };
         let mut scene = working();
         let told = scene.play(&ran(scope.word(), exit, [])).expect("news is told");
         match scope {
-            Scope::Attempt => expect!["attempt → waits for backoff +530ms (the budget of the attempt is used up: 900 of 800 turns), then work [iteration-ended overbudget, yielded overspent, waited]"].assert_eq(&told),
-            Scope::Task => expect!["task → Timeout(budget: its agent never signalled that it is complete; the budget of the task is used up: 900 of 800 turns) [iteration-ended overbudget, ended]"].assert_eq(&told),
-            Scope::Run => expect!["run → ready for work [iteration-ended overbudget, yielded budget]"].assert_eq(&told),
-            Scope::Day => expect!["day → ready for work [iteration-ended overbudget, yielded budget]"].assert_eq(&told),
+            BudgetScope::Attempt => expect!["attempt → waits for backoff +530ms (the budget of the attempt is used up: 900 of 800 turns), then work [iteration-ended overbudget, yielded overspent, waited]"].assert_eq(&told),
+            BudgetScope::Task => expect!["task → Timeout(budget: its agent never signalled that it is complete; the budget of the task is used up: 900 of 800 turns) [iteration-ended overbudget, ended]"].assert_eq(&told),
+            BudgetScope::Run => expect!["run → ready for work [iteration-ended overbudget, yielded budget]"].assert_eq(&told),
+            BudgetScope::Day => expect!["day → ready for work [iteration-ended overbudget, yielded budget]"].assert_eq(&told),
         }
         let counters = &scene.task.counters;
         assert_eq!((counters.iterations, counters.restarts, counters.transients), (0, 0, 0));
@@ -884,7 +884,7 @@ fn a_run_that_is_stopped_over_a_budget_is_named_for_whose_it_was() {
 
 fn day_is_spent() -> Line {
     let what = "$40.12 of $40.00".to_owned();
-    Line::Spent(Some(Spent { scope: Scope::Day, what, until: Some(Timestamp(86_400_000)) }))
+    Line::Spent(Some(Spent { scope: BudgetScope::Day, what, until: Some(Timestamp(86_400_000)) }))
 }
 
 #[test]

@@ -4,7 +4,7 @@ use landfall_model::gaming::{
     BaseTestMode, BaseTestRun, ChangedFile, Restore, base_test_run, commands_with_tests, failing_tests,
     restores, unrestored_tests,
 };
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 
 fn changed(path: &str) -> ChangedFile {
     ChangedFile { path: path.to_owned(), ..ChangedFile::default() }
@@ -186,13 +186,13 @@ fn a_failure_asks_for_a_review_that_names_the_test() {
         base_test_run(&restore, &[changed("tests/a.py")], outcome, failing, None, 7)
     };
     let told = |run: &BaseTestRun, mode: BaseTestMode| mode.concern(run).map(|concern| concern.to_string());
-    let red = run(Outcome::Fail, &["test_add"]);
+    let red = run(CheckOutcome::Fail, &["test_add"]);
     let words = "fails tests of the base: test_add (the version on the base of tests/a.py)";
     assert_eq!(told(&red, BaseTestMode::Review).as_deref(), Some(words));
     assert_eq!(told(&red, BaseTestMode::Report), None, "the certificate says so");
-    assert_eq!(told(&run(Outcome::Pass, &[]), BaseTestMode::Review), None);
-    assert_eq!(told(&run(Outcome::Flaky, &["test_add"]), BaseTestMode::Review), None);
-    let unnamed = run(Outcome::Broken, &[]);
+    assert_eq!(told(&run(CheckOutcome::Pass, &[]), BaseTestMode::Review), None);
+    assert_eq!(told(&run(CheckOutcome::Flaky, &["test_add"]), BaseTestMode::Review), None);
+    let unnamed = run(CheckOutcome::Broken, &[]);
     let words =
         "fails tests of the base: tests/a.py (the version on the base of tests/a.py, which could not run)";
     assert_eq!(told(&unnamed, BaseTestMode::Review).as_deref(), Some(words));
@@ -203,7 +203,7 @@ fn a_failure_without_the_new_tests_names_a_test_or_is_about_something_else() {
     let restore = [Restore::Remove { path: "tests/b.py".to_owned() }];
     let told = |failing: &[&str], tests| {
         let failing = failing.iter().map(|name| (*name).to_owned()).collect();
-        let run = base_test_run(&restore, &[changed("tests/b.py")], Outcome::Fail, failing, tests, 7);
+        let run = base_test_run(&restore, &[changed("tests/b.py")], CheckOutcome::Fail, failing, tests, 7);
         BaseTestMode::Review.concern(&run).map(|concern| concern.to_string())
     };
     let words = "fails tests of the base: test_add (without the test files that the change adds)";

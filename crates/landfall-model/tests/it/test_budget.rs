@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use expect_test::expect;
 use landfall_model::{
-    Budget, BudgetUse as _, Context, Day, Digest, Finish, Ledger, Price, Prices, Purse, Scope, Signal,
-    Spending, Tally, Timestamp, Usage, usd,
+    AgentFinish, AgentUsage, Budget, BudgetScope, BudgetUse as _, ContextUsage, Day, Digest, Ledger, Price,
+    Prices, Purse, Signal, Spending, Tally, Timestamp, usd,
 };
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
 fn usage(tokens_in: u64, tokens_cached: u64, tokens_out: u64, turns: u64) -> Signal {
-    Signal::Usage(Usage { tokens_in, tokens_cached, tokens_out, turns, ..Usage::default() })
+    Signal::Usage(AgentUsage { tokens_in, tokens_cached, tokens_out, turns, ..AgentUsage::default() })
 }
 
 fn started(model: &str) -> Signal {
@@ -107,7 +107,7 @@ fn the_agents_own_word_about_money_is_believed_over_the_table() {
     assert_eq!(money(&table, &[started("m"), used.clone()]), (3_000, 3_000));
     assert_eq!(money(&table, &[started("other"), used.clone()]), (0, 0));
     assert_eq!(money(&table, std::slice::from_ref(&used)), (0, 0), "no model, no price");
-    let paid = Signal::Usage(Usage { tokens_in: 1_000, micro_usd: 5, ..Usage::default() });
+    let paid = Signal::Usage(AgentUsage { tokens_in: 1_000, micro_usd: 5, ..AgentUsage::default() });
     assert_eq!(money(&table, &[started("m"), paid]), (5, 0));
 }
 
@@ -119,8 +119,8 @@ fn usage_adds_up_over_a_run_and_nonsense_does_not_wrap() {
     let most = tally(&[started("m"), usage(u64::MAX, 0, u64::MAX, 1), usage(1, 0, 1, 1)]);
     let used = most.usage(&prices([("m", 1_000_000, 0, 1)]));
     assert_eq!((used.tokens_in, used.tokens(), used.micro_usd), (u64::MAX, u64::MAX, u64::MAX));
-    let before = Usage { tokens_in: 10, turns: 3, ..Usage::default() };
-    let since = Usage { tokens_in: 25, turns: 1, ..Usage::default() }.since(before);
+    let before = AgentUsage { tokens_in: 10, turns: 3, ..AgentUsage::default() };
+    let since = AgentUsage { tokens_in: 25, turns: 1, ..AgentUsage::default() }.since(before);
     assert_eq!((since.tokens_in, since.turns), (15, 0), "totals of a session never count backwards");
 }
 
@@ -143,10 +143,10 @@ fn a_tally_keeps_what_was_said_last() {
         Signal::Context { used: 5, size: 10 },
         text("last words "),
         text("  \n"),
-        Signal::Finished { how: Finish::Success, text: String::new() },
+        Signal::Finished { how: AgentFinish::Success, text: String::new() },
     ]);
     assert_eq!((tally.tools_open(), tally.compactions(), tally.model()), (1, 2, Some("m2")));
-    assert_eq!((tally.context(), tally.words()), (Some(Context { used: 5, size: 10 }), "last words "));
+    assert_eq!((tally.context(), tally.words()), (Some(ContextUsage { used: 5, size: 10 }), "last words "));
     let traces = tally.traces(&|words| Digest::new(words));
     assert_eq!((traces.session.as_deref(), traces.words), (Some("s1"), Some(Digest::new("last words"))));
     let silent = Tally::default().traces(&|words| Digest::new(words));
@@ -169,7 +169,7 @@ fn long_last_words_are_cut_between_letters() {
 // ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────
 
 fn spent(micro_usd: u64, tokens: u64, turns: u64, time_ms: u64) -> Spending {
-    Spending { usage: Usage { tokens_in: tokens, micro_usd, turns, ..Usage::default() }, time_ms }
+    Spending { usage: AgentUsage { tokens_in: tokens, micro_usd, turns, ..AgentUsage::default() }, time_ms }
 }
 
 #[test]
@@ -227,11 +227,11 @@ fn a_day_begins_at_its_midnight_and_a_run_where_it_was_started() {
     let live = |turns: u64| spent(0, 0, turns, 0);
     assert_eq!(purse.spent(&ledger, live(0), day(24)), None);
     let by_live = purse.spent(&ledger, live(1), day(24)).expect("what runs counts, too");
-    assert_eq!((by_live.scope, by_live.what.as_str()), (Scope::Run, "8 of 8 turns"));
+    assert_eq!((by_live.scope, by_live.what.as_str()), (BudgetScope::Run, "8 of 8 turns"));
     let both = purse.spent(&ledger, live(2), day(0)).expect("used up");
     assert_eq!(
         (both.scope, both.until),
-        (Scope::Day, Some(Timestamp(24 * HOUR_MS))),
+        (BudgetScope::Day, Some(Timestamp(24 * HOUR_MS))),
         "time brings more of that"
     );
     ledger.run_started();

@@ -1,11 +1,11 @@
 //! Checkpoints: when one is due, which are kept, and what going back takes away.
 
-use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, EVERY, Retention};
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason, Checkpoints, EVERY, Retention};
 use landfall_model::{Commit, TaskId, Timestamp};
 
 const FOREVER: u64 = u64::MAX / 4;
 
-fn made(checkpoints: &mut Checkpoints, at: i64, why: CheckpointWhy) -> String {
+fn made(checkpoints: &mut Checkpoints, at: i64, why: CheckpointReason) -> String {
     let name = checkpoints.next_name();
     let (name, commit) = (name, Commit::new(&format!("c{at}")));
     checkpoints.apply(Timestamp(at), &CheckpointEvent::Made { name: name.clone(), commit, why });
@@ -14,7 +14,7 @@ fn made(checkpoints: &mut Checkpoints, at: i64, why: CheckpointWhy) -> String {
 
 fn named(checkpoints: &mut Checkpoints, at: i64, name: &str) {
     let (name, commit) = (name.to_owned(), Commit::new(&format!("c{at}")));
-    checkpoints.apply(Timestamp(at), &CheckpointEvent::Made { name, commit, why: CheckpointWhy::Person });
+    checkpoints.apply(Timestamp(at), &CheckpointEvent::Made { name, commit, why: CheckpointReason::Person });
 }
 
 fn names(checkpoints: &Checkpoints) -> Vec<&str> {
@@ -30,11 +30,11 @@ fn one_is_due_after_every_few_landings() {
     assert!(!checkpoints.is_due());
     checkpoints.landed(TaskId(EVERY));
     assert!(checkpoints.is_due());
-    made(&mut checkpoints, 1, CheckpointWhy::Landings);
+    made(&mut checkpoints, 1, CheckpointReason::Landings);
     assert!(!checkpoints.is_due());
     (1..=EVERY).for_each(|id| checkpoints.landed(TaskId(id)));
     assert!(checkpoints.is_due());
-    made(&mut checkpoints, 2, CheckpointWhy::Person);
+    made(&mut checkpoints, 2, CheckpointReason::Person);
     assert!(!checkpoints.is_due(), "a person's own does as well");
 }
 
@@ -42,10 +42,10 @@ fn one_is_due_after_every_few_landings() {
 fn going_back_takes_away_what_landed_after_it() {
     let mut checkpoints = Checkpoints::default();
     checkpoints.landed(TaskId(1));
-    let first = made(&mut checkpoints, 1, CheckpointWhy::Sprint);
+    let first = made(&mut checkpoints, 1, CheckpointReason::Sprint);
     checkpoints.landed(TaskId(3));
     checkpoints.landed(TaskId(2));
-    let second = made(&mut checkpoints, 2, CheckpointWhy::Landings);
+    let second = made(&mut checkpoints, 2, CheckpointReason::Landings);
     let lost = |name: &str| checkpoints.lost(checkpoints.get(name).expect("it is kept")).to_vec();
     assert_eq!((lost(&first), lost(&second)), (vec![TaskId(3), TaskId(2)], vec![]));
     assert_eq!(checkpoints.get(&first).map(|it| it.commit.as_str()), Some("c1"));
@@ -55,8 +55,8 @@ fn going_back_takes_away_what_landed_after_it() {
 #[test]
 fn names_go_on_after_some_were_dropped() {
     let mut checkpoints = Checkpoints::default();
-    let first = made(&mut checkpoints, 1, CheckpointWhy::Landings);
-    made(&mut checkpoints, 2, CheckpointWhy::Landings);
+    let first = made(&mut checkpoints, 1, CheckpointReason::Landings);
+    made(&mut checkpoints, 2, CheckpointReason::Landings);
     checkpoints.apply(Timestamp(3), &CheckpointEvent::Dropped { name: first });
     assert_eq!((names(&checkpoints), checkpoints.next_name().as_str()), (vec!["cp-2"], "cp-3"));
 }
@@ -65,7 +65,7 @@ fn names_go_on_after_some_were_dropped() {
 fn a_name_that_is_given_again_means_the_later_one() {
     let mut checkpoints = Checkpoints::default();
     named(&mut checkpoints, 1, "before the move");
-    made(&mut checkpoints, 2, CheckpointWhy::Landings);
+    made(&mut checkpoints, 2, CheckpointReason::Landings);
     named(&mut checkpoints, 3, "before the move");
     assert_eq!(names(&checkpoints), ["cp-2", "before the move"]);
     assert_eq!(checkpoints.get("before the move").map(|it| it.commit.as_str()), Some("c3"));
@@ -74,7 +74,7 @@ fn a_name_that_is_given_again_means_the_later_one() {
 #[test]
 fn the_oldest_past_the_count_are_outdated() {
     let mut checkpoints = Checkpoints::default();
-    (1..=6).for_each(|at| drop(made(&mut checkpoints, at, CheckpointWhy::Landings)));
+    (1..=6).for_each(|at| drop(made(&mut checkpoints, at, CheckpointReason::Landings)));
     let retention = Retention { count: 4, age_ms: FOREVER };
     assert_eq!(checkpoints.outdated(Timestamp(7), retention), ["cp-1", "cp-2"]);
     let retention = Retention { count: 6, age_ms: FOREVER };
@@ -85,7 +85,7 @@ fn the_oldest_past_the_count_are_outdated() {
 fn the_latest_few_and_those_of_a_person_are_kept_however_old() {
     let mut checkpoints = Checkpoints::default();
     named(&mut checkpoints, 1, "mine");
-    (2..=6).for_each(|at| drop(made(&mut checkpoints, at, CheckpointWhy::Landings)));
+    (2..=6).for_each(|at| drop(made(&mut checkpoints, at, CheckpointReason::Landings)));
     let retention = Retention { count: 0, age_ms: 0 };
     let outdated = checkpoints.outdated(Timestamp(1_000_000), retention);
     assert_eq!(outdated, ["cp-2", "cp-3"], "three stay, and mine");
@@ -98,7 +98,7 @@ fn the_latest_few_and_those_of_a_person_are_kept_however_old() {
 #[test]
 fn what_is_too_old_is_outdated_however_few_there_are() {
     let mut checkpoints = Checkpoints::default();
-    (1..=5).for_each(|at| drop(made(&mut checkpoints, at * 100, CheckpointWhy::Sprint)));
+    (1..=5).for_each(|at| drop(made(&mut checkpoints, at * 100, CheckpointReason::Sprint)));
     let retention = Retention { count: 99, age_ms: 450 };
     assert_eq!(checkpoints.outdated(Timestamp(550), retention), Vec::<String>::new());
     assert_eq!(checkpoints.outdated(Timestamp(551), retention), ["cp-1"]);
@@ -106,6 +106,6 @@ fn what_is_too_old_is_outdated_however_few_there_are() {
 
 #[test]
 fn every_reason_has_its_word() {
-    let words: std::collections::BTreeSet<_> = CheckpointWhy::ALL.iter().map(|why| why.word()).collect();
-    assert_eq!(words.len(), CheckpointWhy::ALL.len());
+    let words: std::collections::BTreeSet<_> = CheckpointReason::ALL.iter().map(|why| why.word()).collect();
+    assert_eq!(words.len(), CheckpointReason::ALL.len());
 }

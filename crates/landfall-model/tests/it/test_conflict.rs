@@ -1,7 +1,7 @@
 //! Conflicts: who resolves them, and what happens when nobody does in time.
 
 use expect_test::expect;
-use landfall_model::conflict::{Clash, ClashKind, Class, Overdue, class};
+use landfall_model::conflict::{Clash, ClashKind, Class, ConflictTimeoutAction, class};
 
 use crate::flows_used::takes_back;
 use crate::story::{
@@ -126,7 +126,7 @@ fn a_person_may_take_it_up_begin_it_anew_or_give_it_up() {
 }
 
 /// A task that waits for a person because of a conflict, and what happens when they are late.
-fn overdue(overdue: Overdue) -> Scene {
+fn overdue(overdue: ConflictTimeoutAction) -> Scene {
     let scene = Scene::new(crate::flows_used::loops()).limited(|limits| {
         limits.overdue = overdue;
         limits.conflict_ms = 5_000;
@@ -137,7 +137,7 @@ fn overdue(overdue: Overdue) -> Scene {
 #[test]
 fn nothing_happens_before_its_time() {
     check_in(
-        overdue(Overdue::Defer),
+        overdue(ConflictTimeoutAction::Defer),
         [Line::Wait(4_999), due()],
         expect![[r#"
         due ✗ T1 is waiting for conflict: no wait is over
@@ -148,7 +148,7 @@ fn nothing_happens_before_its_time() {
 #[test]
 fn late_it_is_deferred() {
     check_in(
-        overdue(Overdue::Defer),
+        overdue(ConflictTimeoutAction::Defer),
         [Line::Wait(5_000), due(), retry(), granted()],
         expect![[r#"
         due → Blocked(conflict_limit: it conflicts with the base in logo.png (binary) and nobody resolved it in time) [ended]
@@ -161,7 +161,7 @@ fn late_it_is_deferred() {
 #[test]
 fn late_it_is_given_up() {
     check_in(
-        overdue(Overdue::Skip),
+        overdue(ConflictTimeoutAction::Skip),
         [Line::Wait(5_000), due(), retry()],
         expect![[r#"
         due → Cancelled(conflict_limit: it conflicts with the base in logo.png (binary) and nobody resolved it in time) [ended]
@@ -173,7 +173,7 @@ fn late_it_is_given_up() {
 #[test]
 fn late_the_agent_tries_it() {
     let task = check_in(
-        overdue(Overdue::Retry),
+        overdue(ConflictTimeoutAction::Retry),
         [Line::Wait(5_000), due(), granted(), workspace()],
         expect![[r#"
         due → ready for work [left fail with feedback]
@@ -188,7 +188,7 @@ fn late_the_agent_tries_it() {
 #[test]
 fn late_they_are_told_again_and_it_waits_once_more() {
     check_in(
-        overdue(Overdue::Notify),
+        overdue(ConflictTimeoutAction::Notify),
         [Line::Wait(5_000), due(), due(), Line::Wait(5_000), due(), answers("ok"), granted()],
         expect![[r#"
             due → waits for a person, because of logo.png (binary) on newbase, +5000ms or notify, then verify [waited]
@@ -230,8 +230,8 @@ fn an_easy_conflict_in_the_queue_takes_the_edge_for_conflicts() {
 #[test]
 fn every_action_has_its_word_and_its_sentence() {
     let words: std::collections::BTreeSet<_> =
-        Overdue::ALL.iter().map(|it| (it.word(), it.sentence())).collect();
-    assert_eq!(words.len(), Overdue::ALL.len());
+        ConflictTimeoutAction::ALL.iter().map(|it| (it.word(), it.sentence())).collect();
+    assert_eq!(words.len(), ConflictTimeoutAction::ALL.len());
     let kinds: std::collections::BTreeSet<_> = ClashKind::ALL.iter().map(|kind| kind.word()).collect();
     assert_eq!(kinds.len(), ClashKind::ALL.len());
 }

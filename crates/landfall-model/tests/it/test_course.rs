@@ -6,14 +6,14 @@ use landfall_model::course::{
     Coming, Interruption, Person, Scene, ShortStop, ShortageSpan, decide_short_stop, filter, is_far_ahead,
     waits_for_batch, waits_for_task,
 };
-use landfall_model::pilot::{Mode, Phase};
+use landfall_model::pilot::{Phase, PilotMode};
 use landfall_model::queue::BatchDoing;
 use landfall_model::resource::MachineResource;
 use landfall_model::review::{ReviewMode, ReviewRule};
-use landfall_model::sprint::{Goal, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
+use landfall_model::sprint::{SprintEnd, SprintEndCondition, SprintEvent, SprintPhase, SprintSpec, Sprints};
 use landfall_model::{
-    Attempt, Doing, Drive, Event, Opening, RunEnd, RunId, Scope, Spent, State, StepName, Task, TaskId,
-    TaskSpec, Timestamp,
+    Attempt, AttemptStart, BudgetScope, Doing, Drive, Event, RunEnd, RunId, Spent, State, StepName, Task,
+    TaskId, TaskSpec, Timestamp,
 };
 
 const NOW: Timestamp = Timestamp(1_000);
@@ -22,7 +22,7 @@ fn scene() -> Scene {
     Scene {
         drive: Drive::Running,
         phase: Phase::Running,
-        mode: Mode::Autopilot,
+        mode: PilotMode::Autopilot,
         person: Person::Away,
         pickable: false,
         wants_slot: true,
@@ -33,7 +33,7 @@ fn scene() -> Scene {
 }
 
 fn spent(until: Option<Timestamp>) -> Option<Spent> {
-    Some(Spent { scope: Scope::Day, what: "$1.00 of $1.00".to_owned(), until })
+    Some(Spent { scope: BudgetScope::Day, what: "$1.00 of $1.00".to_owned(), until })
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_pause_waits_for_a_person_who_is_there_and_else_only_for_landings() {
 fn whoever_picks_is_waited_for_while_there_is_something_to_pick() {
     let waits = Scene {
         phase: Phase::WaitingUser,
-        mode: Mode::SemiAuto,
+        mode: PilotMode::SemiAuto,
         person: Person::There,
         pickable: true,
         ..scene()
@@ -101,7 +101,7 @@ fn whoever_picks_is_waited_for_while_there_is_something_to_pick() {
 fn the_first_reason_that_holds_is_why_a_run_is_over() {
     let all = Scene {
         phase: Phase::Paused,
-        mode: Mode::SemiAuto,
+        mode: PilotMode::SemiAuto,
         pickable: true,
         spent: spent(None),
         sprint: Some(SprintPhase::Completing { why: SprintEnd::Goal }),
@@ -140,12 +140,12 @@ fn agents_run_ahead_by_their_number_or_by_a_batch() {
     assert!(is_far_ahead(8, 8, 4));
 }
 
-fn begun(goal: Goal, tasks: &[u32]) -> Sprints {
+fn begun(goal: SprintEndCondition, tasks: &[u32]) -> Sprints {
     let mut sprints = Sprints::default();
     let sprint = sprints.next_id();
-    sprints.apply(NOW, &SprintEvent::Started { sprint, plan: SprintPlan::new(goal), ready: 3 });
+    sprints.apply(NOW, &SprintEvent::Started { sprint, plan: SprintSpec::new(goal), ready: 3 });
     for task in tasks {
-        let (step, run, opening) = (StepName::new("work"), RunId(1), Opening::FreshWorkspace);
+        let (step, run, opening) = (StepName::new("work"), RunId(1), AttemptStart::FreshWorkspace);
         sprints.note(NOW, TaskId(*task), &Event::Entered { attempt: Attempt(1), step, run, opening });
     }
     sprints
@@ -153,30 +153,31 @@ fn begun(goal: Goal, tasks: &[u32]) -> Sprints {
 
 #[test]
 fn a_sprint_begins_no_more_than_it_needs() {
-    let two = begun(Goal::Count(2), &[1, 2]);
-    let starts =
-        |goes_on: &dyn Fn(TaskId) -> bool| filter(two.open(), goes_on, (Mode::Autopilot, None), None).starts;
+    let two = begun(SprintEndCondition::Count(2), &[1, 2]);
+    let starts = |goes_on: &dyn Fn(TaskId) -> bool| {
+        filter(two.open(), goes_on, (PilotMode::Autopilot, None), None).starts
+    };
     assert_eq!(starts(&|_| true), Some(BTreeSet::new()), "both may do");
     assert_eq!(starts(&|id| id == TaskId(1)), None, "one has given up: another may begin");
-    let long = begun(Goal::NoReady, &[1, 2]);
-    assert_eq!(filter(long.open(), &|_| true, (Mode::Autopilot, None), None).starts, None);
+    let long = begun(SprintEndCondition::NoReady, &[1, 2]);
+    assert_eq!(filter(long.open(), &|_| true, (PilotMode::Autopilot, None), None).starts, None);
 }
 
 #[test]
 fn what_a_person_picks_or_names_is_all_that_begins() {
-    let picked = filter(None, &|_| true, (Mode::SemiAuto, Some(TaskId(7))), None);
+    let picked = filter(None, &|_| true, (PilotMode::SemiAuto, Some(TaskId(7))), None);
     assert_eq!(picked.starts, Some(BTreeSet::from([TaskId(7)])));
-    let nothing = filter(None, &|_| true, (Mode::SemiAuto, None), None);
+    let nothing = filter(None, &|_| true, (PilotMode::SemiAuto, None), None);
     assert_eq!(nothing.starts, Some(BTreeSet::new()));
     let only = BTreeSet::from([TaskId(3)]);
-    let named = filter(None, &|_| true, (Mode::Autopilot, None), Some(&only));
+    let named = filter(None, &|_| true, (PilotMode::Autopilot, None), Some(&only));
     assert_eq!((named.only, named.starts), (Some(only), None));
 }
 
 #[test]
 fn the_end_of_a_run_ends_or_pauses_its_sprint() {
     let ends = |phase: Option<SprintEvent>, why: RunEnd| {
-        let mut sprints = begun(Goal::Count(2), &[]);
+        let mut sprints = begun(SprintEndCondition::Count(2), &[]);
         if let Some(event) = phase {
             sprints.apply(NOW, &event);
         }
@@ -198,15 +199,15 @@ fn the_end_of_a_run_ends_or_pauses_its_sprint() {
 
 #[test]
 fn a_paused_sprint_completes_by_count_alone() {
-    let mut sprints = begun(Goal::Until(NOW), &[]);
+    let mut sprints = begun(SprintEndCondition::Until(NOW), &[]);
     let complete = |sprints: &Sprints| sprints.open().expect("it is open").should_complete(NOW, 0);
     assert_eq!(complete(&sprints), Some(SprintEnd::Goal));
     sprints.apply(NOW, &SprintEvent::Paused { reason: "lunch".to_owned() });
     assert_eq!(complete(&sprints), None);
-    let mut count = begun(Goal::Count(0), &[]);
+    let mut count = begun(SprintEndCondition::Count(0), &[]);
     count.apply(NOW, &SprintEvent::Paused { reason: "lunch".to_owned() });
     assert_eq!(complete(&count), Some(SprintEnd::Goal));
-    assert_eq!(complete(&begun(Goal::NoReady, &[])), Some(SprintEnd::NothingLeft));
+    assert_eq!(complete(&begun(SprintEndCondition::NoReady, &[])), Some(SprintEnd::NothingLeft));
 }
 
 #[test]

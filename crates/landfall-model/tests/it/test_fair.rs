@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 use landfall_model::{
-    AccountState, Area, Caps, Commit, Doing, Driving, EndCode, EndKind, Ending, Filter, Grant, Landed,
-    Limits, Route, Standing, State, StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Tree,
-    Wait, World, plan,
+    AccountState, AgentAssignment, AgentDriveStyle, Area, Caps, Commit, Doing, EndCode, EndKind, Ending,
+    Filter, Grant, Landed, Limits, PathPattern, Route, SessionStart, Standing, State, StepName, Task, TaskId,
+    TaskSpec, Timestamp, Tree, WaitReason, World, plan,
 };
 
 use crate::flows_used::loops;
@@ -103,7 +103,7 @@ impl Yard {
         assert!(anew == self.world, "seed {}: the kept world is not the one made anew", self.seed);
     }
 
-    fn touches(&mut self) -> BTreeSet<Touch> {
+    fn touches(&mut self) -> BTreeSet<PathPattern> {
         (0..self.rng.below(3)).map(|_| touch(PATHS[self.rng.below(PATHS.len())])).collect()
     }
 
@@ -159,14 +159,14 @@ impl Yard {
                 Self::ended(task, EndKind::Failed)
             }
             (Doing::Preparing { .. } | Doing::Running { .. }, 1) if !well => {
-                let (wait, then) = (Wait::Pause, StepName::new("work"));
+                let (wait, then) = (WaitReason::Pause, StepName::new("work"));
                 Task { state: State::Waiting { wait, then, since: self.limits.now }, ..task }
             }
             (Doing::Preparing { .. } | Doing::Running { .. }, 2) => self.ready(task, Some("work")),
             (Doing::Preparing { .. } | Doing::Running { .. }, _) => self.ready(task, Some("verify")),
             (Doing::Checking { .. }, 0) => self.ready(task, Some("work")),
             (Doing::Checking { .. }, _) => {
-                let gate = Some(report(vec![command("tests", Outcome::Pass)]));
+                let gate = Some(report(vec![command("tests", CheckOutcome::Pass)]));
                 self.ready(Task { gate, cleared: true, ..task }, Some("land"))
             }
             (_, _) => self.landed(task),
@@ -188,7 +188,7 @@ impl Yard {
             3 => {
                 let files = (0..self.rng.below(4)).map(|_| {
                     let files = ["src/a.rs", "web/deep/x.ts", "docs/guide/a.md", "LICENSE", "src/new.rs"];
-                    Touch::file(files[self.rng.below(5)]).expect("a path")
+                    PathPattern::file(files[self.rng.below(5)]).expect("a path")
                 });
                 let files = files.collect();
                 self.world.set_observed(TaskId(id), files);
@@ -259,8 +259,8 @@ impl Yard {
                     assert_eq!((task, profile.as_str()), (wanted.0, wanted.1.as_str()), "seed {}", self.seed);
                     self.check_limits(&after, &profile);
                     let account = self.routes[&profile].account.clone();
-                    after.driving = Some(Driving { profile, account, style: Style::Fresh });
-                    let talk = Talk::New;
+                    after.driving = Some(AgentAssignment { profile, account, style: AgentDriveStyle::Fresh });
+                    let talk = SessionStart::New;
                     ("work", Doing::Running { iteration: 1, since: self.limits.now, stop: None, talk })
                 }
                 Standing::Lane => ("verify", Doing::Checking { stop: None }),
@@ -280,7 +280,7 @@ impl Yard {
         let line = self.line();
         for task in self.world.tasks() {
             let Some(wait) = self.world.held(task.id, &self.limits) else { continue };
-            if matches!(wait, Wait::Turn(landfall_model::Turn::Overlap { .. })) {
+            if matches!(wait, WaitReason::Turn(landfall_model::TurnBlocker::Overlap { .. })) {
                 assert!(self.meets_busy(task), "seed {}: {} overlaps with nobody", self.seed, task.id);
             }
         }
@@ -297,7 +297,7 @@ impl Yard {
     }
 
     fn check_limits(&self, task: &Task, profile: &str) {
-        let driven = |by: &dyn Fn(&Driving) -> bool| {
+        let driven = |by: &dyn Fn(&AgentAssignment) -> bool| {
             self.at_work().filter(|task| task.driving.as_ref().is_some_and(by)).count() as u32
         };
         let seed = self.seed;
@@ -326,16 +326,16 @@ impl Yard {
         self.world.tasks().filter(agent)
     }
 
-    fn observed(&self, id: TaskId) -> Vec<Touch> {
+    fn observed(&self, id: TaskId) -> Vec<PathPattern> {
         self.world.observed().filter(|(task, _)| *task == id).flat_map(|(_, files)| files.to_vec()).collect()
     }
 
-    fn files(&self, task: &Task) -> Vec<Touch> {
+    fn files(&self, task: &Task) -> Vec<PathPattern> {
         task.spec.touches.iter().cloned().chain(self.observed(task.id)).collect()
     }
 
     /// The files of everybody on the way to the base.
-    fn busy(&self) -> Vec<Touch> {
+    fn busy(&self) -> Vec<PathPattern> {
         let mut busy = Vec::new();
         for task in self.world.tasks().filter(|task| task.landed.is_none()) {
             let observed = self.observed(task.id);
@@ -430,7 +430,7 @@ impl Yard {
             }
             at = failover.clone()?;
         };
-        let driven = |by: &dyn Fn(&Driving) -> bool| {
+        let driven = |by: &dyn Fn(&AgentAssignment) -> bool| {
             self.at_work().filter(|task| task.driving.as_ref().is_some_and(by)).count() as u32
         };
         let account = &self.routes[&profile].account;
@@ -466,7 +466,7 @@ impl Yard {
     }
 }
 
-fn touch(text: &str) -> Touch {
+fn touch(text: &str) -> PathPattern {
     text.parse().expect("a path")
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use landfall_model::flow::{Act, mermaid, text};
-use landfall_model::score::Checkpoint;
+use landfall_model::flow::{TrackerOperation, mermaid, text};
+use landfall_model::score::GatePoint;
 use landfall_model::{Flow, StepKind, StepName, StepResult};
 
 use crate::flows_used::{agent, agent_once, ask, asks, at_most, flow, loops, on, polishes, step, takes_back};
@@ -24,13 +24,13 @@ fn every_kind() -> [StepKind; 11] {
     [
         agent(),
         StepKind::Verify,
-        StepKind::Check { checkpoint: Checkpoint::PostPlan, threshold: 700 },
+        StepKind::Check { checkpoint: GatePoint::PostPlan, threshold: 700 },
         StepKind::Review,
         StepKind::Land,
         StepKind::Report,
         ask("Is the plan good?"),
         StepKind::Split,
-        StepKind::Tracker { act: Act::Observe },
+        StepKind::Tracker { act: TrackerOperation::Observe },
         StepKind::Target,
         StepKind::Converge,
     ]

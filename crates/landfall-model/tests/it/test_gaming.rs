@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use landfall_model::gaming::{BaseTestRun, ChangedFile, concerns, is_telling};
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 
 fn file(path: &str, added: &[&str], removed: &[&str]) -> ChangedFile {
     let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
@@ -187,11 +187,11 @@ fn tests_that_become_one_are_not_removed() {
     let found = |now: Option<u64>, run: Option<&BaseTestRun>| {
         !concerns(std::slice::from_ref(&file), &[], now, Some(2), run).is_empty()
     };
-    assert!(!found(Some(2), Some(&run(Outcome::Pass))), "as many run, and those of the base pass");
+    assert!(!found(Some(2), Some(&run(CheckOutcome::Pass))), "as many run, and those of the base pass");
     assert!(found(Some(2), None));
-    assert!(found(Some(2), Some(&run(Outcome::Fail))));
-    assert!(found(Some(1), Some(&run(Outcome::Pass))));
-    assert!(found(None, Some(&run(Outcome::Pass))));
+    assert!(found(Some(2), Some(&run(CheckOutcome::Fail))));
+    assert!(found(Some(1), Some(&run(CheckOutcome::Pass))));
+    assert!(found(None, Some(&run(CheckOutcome::Pass))));
 }
 
 #[test]

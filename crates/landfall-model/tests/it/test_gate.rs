@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use landfall_model::gate::{GateReport, Outcome, Seen, count_tests, weigh};
+use landfall_model::gate::{CheckOutcome, GateReport, Seen, count_tests, weigh};
 
 use crate::story::{command, report};
 
@@ -79,16 +79,16 @@ fn a_command_weighs_its_run_on_the_work_then_again_then_on_the_base() {
 
 #[test]
 fn only_a_pass_or_a_pass_on_retry_is_green() {
-    let green: Vec<_> = Outcome::ALL.into_iter().filter(|it| it.is_green()).collect();
-    assert_eq!(green, [Outcome::Pass, Outcome::Flaky]);
+    let green: Vec<_> = CheckOutcome::ALL.into_iter().filter(|it| it.is_green()).collect();
+    assert_eq!(green, [CheckOutcome::Pass, CheckOutcome::Flaky]);
 }
 
 // ── the report ───────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]
 fn the_worst_required_check_is_the_outcome() {
-    use Outcome::{Broken, Fail, Flaky, Pass, PreExisting, Timeout};
-    let check = |commands: &[(&str, Outcome)], expect: Outcome| {
+    use CheckOutcome::{Broken, Fail, Flaky, Pass, PreExisting, Timeout};
+    let check = |commands: &[(&str, CheckOutcome)], expect: CheckOutcome| {
         let made = commands.iter().map(|(name, outcome)| command(name, *outcome)).collect();
         assert_eq!(report(made).outcome(), expect, "{commands:?}");
     };
@@ -104,9 +104,9 @@ fn the_worst_required_check_is_the_outcome() {
 
 #[test]
 fn a_gate_of_optional_checks_alone_holds_where_one_is_required() {
-    let optional = report(vec![command("lint?", Outcome::Pass)]);
-    assert_eq!(GateReport { required: true, ..optional.clone() }.outcome(), Outcome::Broken);
-    assert_eq!(optional.outcome(), Outcome::Pass);
+    let optional = report(vec![command("lint?", CheckOutcome::Pass)]);
+    assert_eq!(GateReport { required: true, ..optional.clone() }.outcome(), CheckOutcome::Broken);
+    assert_eq!(optional.outcome(), CheckOutcome::Pass);
     assert!(!optional.is_empty());
     assert!(report(vec![]).is_empty());
 }
@@ -114,7 +114,7 @@ fn a_gate_of_optional_checks_alone_holds_where_one_is_required() {
 #[test]
 fn tests_are_summed_over_the_commands_that_told() {
     let told = |tests| {
-        let mut command = command("tests", Outcome::Pass);
+        let mut command = command("tests", CheckOutcome::Pass);
         command.tests = tests;
         command
     };
@@ -126,11 +126,11 @@ fn tests_are_summed_over_the_commands_that_told() {
 #[test]
 fn offenders_are_the_required_checks_that_are_not_green() {
     let all = report(vec![
-        command("a", Outcome::Pass),
-        command("b", Outcome::Fail),
-        command("c?", Outcome::Fail),
-        command("d", Outcome::Flaky),
-        command("e", Outcome::Broken),
+        command("a", CheckOutcome::Pass),
+        command("b", CheckOutcome::Fail),
+        command("c?", CheckOutcome::Fail),
+        command("d", CheckOutcome::Flaky),
+        command("e", CheckOutcome::Broken),
     ]);
     let names: Vec<_> = all.offenders().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["b", "e"]);
@@ -306,6 +306,6 @@ fn a_count_no_runner_could_mean_does_not_panic() {
 
 #[test]
 fn outcomes_have_words() {
-    let check = |words: Expect| words.assert_eq(&Outcome::ALL.map(Outcome::word).join(", "));
+    let check = |words: Expect| words.assert_eq(&CheckOutcome::ALL.map(CheckOutcome::word).join(", "));
     check(expect!["pass, flaky, pre-existing, fail, timeout, broken"]);
 }

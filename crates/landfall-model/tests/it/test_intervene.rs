@@ -1,7 +1,7 @@
 //! Stories about what a person says to one task while it goes on.
 
 use expect_test::expect;
-use landfall_model::{Exit, OwnLimits, Scope, State, Status};
+use landfall_model::{AgentExit, BudgetScope, State, Status, TaskLimitOverrides};
 
 use crate::flows_used::loops;
 use crate::story::{
@@ -229,7 +229,8 @@ fn what_a_person_blocks_is_blocked_and_can_be_retried() {
 
 #[test]
 fn limits_of_its_own_stand_above_the_settings() {
-    let own = OwnLimits { iterations_max: Some(2), task_ms: Some(3_600_000), micro_usd: Some(5_000_000) };
+    let own =
+        TaskLimitOverrides { iterations_max: Some(2), task_ms: Some(3_600_000), micro_usd: Some(5_000_000) };
     let task = check(
         [limits(own), granted(), workspace(), says_nothing(), says_nothing(), retry(), granted()],
         expect![[r#"
@@ -248,7 +249,7 @@ fn limits_of_its_own_stand_above_the_settings() {
 
 #[test]
 fn a_run_that_ended_at_a_limit_that_was_raised_meanwhile_is_gone_on_with() {
-    let own = OwnLimits { task_ms: Some(7_200_000), ..OwnLimits::default() };
+    let own = TaskLimitOverrides { task_ms: Some(7_200_000), ..TaskLimitOverrides::default() };
     check_in(
         working(),
         [limits(own), hits_the_deadline(), granted()],
@@ -269,9 +270,14 @@ fn a_run_that_ended_at_a_limit_that_was_raised_meanwhile_is_gone_on_with() {
             workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 7200s
         "#]],
     );
-    let spent =
-        || ran("over budget", Exit::OverBudget { scope: Scope::Task, what: "$2 of $1".to_owned() }, []);
-    let own = OwnLimits { micro_usd: Some(5_000_000), ..OwnLimits::default() };
+    let spent = || {
+        ran(
+            "over budget",
+            AgentExit::OverBudget { scope: BudgetScope::Task, what: "$2 of $1".to_owned() },
+            [],
+        )
+    };
+    let own = TaskLimitOverrides { micro_usd: Some(5_000_000), ..TaskLimitOverrides::default() };
     check_in(
         working(),
         [limits(own), spent(), granted()],

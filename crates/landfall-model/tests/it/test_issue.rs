@@ -3,37 +3,38 @@
 use std::sync::Arc;
 
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
-use landfall_model::flow::{Act, Edge, Step};
+use landfall_model::flow::{FlowEdge, FlowStep, TrackerOperation};
 use landfall_model::issue::{
-    Accepted, Ci, ClosedAs, Depth, Part, PartEnd, PartFate, Parts, Phase, Pipeline, Point, Pr, Seen, SeenPr,
-    SeenPrState, Way, Wishes, completion, goes_on_with_whole, is_of_round, is_taken_on_by, known_before,
+    AcceptanceOutcome, CiStatus, ClosedAs, IssueOptions, IssuePhase, IssueRoute, IssueSnapshot, Parts,
+    Pipeline, Point, PullRequestRef, PullRequestSnapshot, PullRequestState, ReviewDepth, SubIssue,
+    SubIssueEnd, SubIssueOutcome, completion, goes_on_with_whole, is_of_round, is_taken_on_by, known_before,
     precondition, stand, stops_at,
 };
-use landfall_model::recovery::{Action, Known, Outcome, Pattern, Sample, Sign, checked, unmet};
+use landfall_model::recovery::{Action, Known, Pattern, RecoveryOutcome, Sample, Sign, checked, unmet};
 use landfall_model::{
-    Commit, Drive, Driving, Effect, EndCode, EndKind, Ending, Event, Exchanged, Flow, Input, News, POLL_MS,
-    Recovered, RunId, Size, State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec,
-    Timestamp, Wait, expects, step,
+    AgentAssignment, AgentDriveStyle, Commit, Drive, EdgeTarget, Effect, EndCode, EndKind, Ending, Event,
+    Exchanged, Flow, Input, News, POLL_MS, Recovered, RunId, State, StepKind, StepName, Task, TaskId,
+    TaskLimits, TaskSize, TaskSpec, Timestamp, WaitReason, expects, step,
 };
 
 /// The part of the flow that talks to a tracker. What lies between is a report, which needs nothing.
 fn flow() -> Arc<Flow> {
-    let acts = Act::ALL.into_iter().map(|act| (act.word(), StepKind::Tracker { act }));
+    let acts = TrackerOperation::ALL.into_iter().map(|act| (act.word(), StepKind::Tracker { act }));
     let kinds = acts.chain([("split", StepKind::Split), ("report", StepKind::Report)]);
     let steps = kinds.map(|(name, kind)| {
-        let on = kind.must_route().iter().chain(kind.may_route()).map(|result| Edge {
+        let on = kind.must_route().iter().chain(kind.may_route()).map(|result| FlowEdge {
             result: *result,
             to: match (name, result.word()) {
-                ("observe", "split") => Target::Step(StepName::new("split")),
-                ("split", _) => Target::Step(StepName::new("gather")),
-                ("gather", "split") => Target::Step(StepName::new("split")),
-                ("observe", "landed") | ("gather", _) => Target::Step(StepName::new("accept")),
-                ("report", _) => Target::End,
-                _ => Target::Step(StepName::new("report")),
+                ("observe", "split") => EdgeTarget::Step(StepName::new("split")),
+                ("split", _) => EdgeTarget::Step(StepName::new("gather")),
+                ("gather", "split") => EdgeTarget::Step(StepName::new("split")),
+                ("observe", "landed") | ("gather", _) => EdgeTarget::Step(StepName::new("accept")),
+                ("report", _) => EdgeTarget::End,
+                _ => EdgeTarget::Step(StepName::new("report")),
             },
             max: None,
         });
-        Step {
+        FlowStep {
             name: StepName::new(name),
             phase: if name == "checks" { "review".to_owned() } else { name.to_owned() },
             before: None,
@@ -63,7 +64,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(wishes: Wishes) -> Self {
+    fn new(wishes: IssueOptions) -> Self {
         let mut spec = TaskSpec::new("Fix the door").expect("a title");
         spec.source = "local:#7".to_owned();
         let mut walk = Self {
@@ -79,8 +80,8 @@ impl Walk {
     }
 
     /// The same, standing at `act`.
-    fn at(act: Act, seen: Seen) -> Self {
-        let mut walk = Self::new(Wishes::default());
+    fn at(act: TrackerOperation, seen: IssueSnapshot) -> Self {
+        let mut walk = Self::new(IssueOptions::default());
         walk.answers(Exchanged::Seen { seen: Box::new(seen), head: None });
         walk.task.state = State::Ready { next: Some(StepName::new(act.word())), since: Timestamp(walk.at) };
         walk.granted();
@@ -107,7 +108,11 @@ impl Walk {
     }
 
     fn granted(&mut self) {
-        let driving = Driving { profile: "default".to_owned(), account: "a".to_owned(), style: Style::Fresh };
+        let driving = AgentAssignment {
+            profile: "default".to_owned(),
+            account: "a".to_owned(),
+            style: AgentDriveStyle::Fresh,
+        };
         let limits = TaskLimits::default();
         self.hears(News::Granted { run: RunId(1), flow: flow(), limits, driving });
     }
@@ -117,7 +122,7 @@ impl Walk {
         self.hears(News::Exchanged { attempt: self.task.attempt, exchanged });
     }
 
-    fn sees(&mut self, seen: Seen) -> String {
+    fn sees(&mut self, seen: IssueSnapshot) -> String {
         self.answers(Exchanged::Seen { seen: Box::new(seen), head: None });
         self.stands()
     }
@@ -135,60 +140,61 @@ impl Walk {
     }
 }
 
-fn seen(phase: Option<Phase>, size: Option<Size>) -> Seen {
-    Seen { number: 7, open: true, phase, triaged: phase.is_some(), size, ..Seen::default() }
+fn seen(phase: Option<IssuePhase>, size: Option<TaskSize>) -> IssueSnapshot {
+    IssueSnapshot { number: 7, open: true, phase, triaged: phase.is_some(), size, ..IssueSnapshot::default() }
 }
 
 #[test]
 fn what_is_seen_leads_to_the_step_that_is_owed() {
-    let by = |seen| Walk::new(Wishes::default()).sees(seen);
+    let by = |seen| Walk::new(IssueOptions::default()).sees(seen);
     assert_eq!(by(seen(None, None)), "ready for report by triage");
-    assert_eq!(by(seen(Some(Phase::Issue), Some(Size::M))), "ready for report by spec");
-    assert_eq!(by(seen(Some(Phase::Issue), Some(Size::XS))), "ready for report by code");
-    assert_eq!(by(seen(Some(Phase::Verify), Some(Size::M))), "ready for accept by landed");
-    assert_eq!(by(seen(Some(Phase::Issue), Some(Size::XL))), "ready for split by split");
-    let closed = Seen { open: false, ..seen(Some(Phase::Done), Some(Size::M)) };
+    assert_eq!(by(seen(Some(IssuePhase::Issue), Some(TaskSize::M))), "ready for report by spec");
+    assert_eq!(by(seen(Some(IssuePhase::Issue), Some(TaskSize::XS))), "ready for report by code");
+    assert_eq!(by(seen(Some(IssuePhase::Verify), Some(TaskSize::M))), "ready for accept by landed");
+    assert_eq!(by(seen(Some(IssuePhase::Issue), Some(TaskSize::XL))), "ready for split by split");
+    let closed = IssueSnapshot { open: false, ..seen(Some(IssuePhase::Done), Some(TaskSize::M)) };
     assert_eq!(by(closed), "ready for report by done");
-    let blocked = Seen { blockers: vec!["#3".to_owned()], ..seen(Some(Phase::Issue), Some(Size::M)) };
+    let blocked =
+        IssueSnapshot { blockers: vec!["#3".to_owned()], ..seen(Some(IssuePhase::Issue), Some(TaskSize::M)) };
     assert_eq!(by(blocked), "waits for blocked by issues");
 }
 
 #[test]
 fn the_words_and_the_size_of_an_issue_become_those_of_its_task() {
-    let mut walk = Walk::new(Wishes { depth: Some(Depth::Full), ..Wishes::default() });
+    let mut walk = Walk::new(IssueOptions { depth: Some(ReviewDepth::Full), ..IssueOptions::default() });
     let words = ("Fix the gate".to_owned(), "It creaks.".to_owned());
-    walk.sees(Seen { words, ..seen(Some(Phase::Issue), Some(Size::XS)) });
+    walk.sees(IssueSnapshot { words, ..seen(Some(IssuePhase::Issue), Some(TaskSize::XS)) });
     let Task { spec, issue, .. } = &walk.task;
     assert_eq!(
         (spec.title.as_str(), spec.body.as_str(), spec.size),
-        ("Fix the gate", "It creaks.", Some(Size::XS))
+        ("Fix the gate", "It creaks.", Some(TaskSize::XS))
     );
     let routed = issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
-    assert_eq!((routed.way, routed.depth), (Way::Pr, Depth::Full), "the wishes of a person win");
+    assert_eq!((routed.way, routed.depth), (IssueRoute::Pr, ReviewDepth::Full), "the wishes of a person win");
 }
 
 #[test]
 fn a_size_that_shrinks_after_the_spec_takes_the_shorter_way() {
-    let mut walk = Walk::at(Act::Sized, seen(Some(Phase::Spec), Some(Size::L)));
+    let mut walk = Walk::at(TrackerOperation::Sized, seen(Some(IssuePhase::Spec), Some(TaskSize::L)));
     let before = walk.task.issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
-    walk.sees(seen(Some(Phase::Ready), Some(Size::S)));
+    walk.sees(seen(Some(IssuePhase::Ready), Some(TaskSize::S)));
     let after = walk.task.issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
-    assert_eq!((before.way, after.way), (Way::Pr, Way::Patch));
+    assert_eq!((before.way, after.way), (IssueRoute::Pr, IssueRoute::Patch));
     assert_eq!(walk.stands(), "ready for report by code");
 }
 
 #[test]
 fn work_of_a_pull_request_is_taken_up_and_not_done_again() {
-    let mut walk = Walk::new(Wishes::default());
+    let mut walk = Walk::new(IssueOptions::default());
     let head = Commit::new(&"d".repeat(40));
-    let pr = SeenPr {
+    let pr = PullRequestSnapshot {
         number: 9,
         url: "u".to_owned(),
-        state: SeenPrState::Open,
+        state: PullRequestState::Open,
         head: Some(head.clone()),
         reviewed: false,
     };
-    let seen = Seen { pr: Some(pr), ..seen(Some(Phase::Review), Some(Size::M)) };
+    let seen = IssueSnapshot { pr: Some(pr), ..seen(Some(IssuePhase::Review), Some(TaskSize::M)) };
     walk.answers(Exchanged::Seen { seen: Box::new(seen), head: Some(head.clone()) });
     assert_eq!(walk.stands(), "ready for report by offered");
     assert_eq!(walk.task.head, Some(head.clone()));
@@ -197,24 +203,24 @@ fn work_of_a_pull_request_is_taken_up_and_not_done_again() {
 
 #[test]
 fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
-    let by = |ci: Ci| {
-        let mut walk = Walk::at(Act::Checks, seen(Some(Phase::Code), Some(Size::M)));
+    let by = |ci: CiStatus| {
+        let mut walk = Walk::at(TrackerOperation::Checks, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
         walk.answers(Exchanged::Checks { ci, climbed: None });
         walk
     };
     let names = || vec!["build".to_owned()];
-    assert_eq!(by(Ci::Absent).stands(), "ready for report by pass");
-    assert_eq!(by(Ci::Broken(names())).stands(), "ready for report by pass");
-    assert_eq!(by(Ci::PreExisting(names())).stands(), "ready for report by pass");
-    assert_eq!(by(Ci::Broken(names())).task.warnings.len(), 1, "what is not heeded is told");
-    assert_eq!(by(Ci::Failed(names())).stands(), "ready for report by fail");
-    let mut walk = by(Ci::Running(names()));
+    assert_eq!(by(CiStatus::Absent).stands(), "ready for report by pass");
+    assert_eq!(by(CiStatus::Broken(names())).stands(), "ready for report by pass");
+    assert_eq!(by(CiStatus::PreExisting(names())).stands(), "ready for report by pass");
+    assert_eq!(by(CiStatus::Broken(names())).task.warnings.len(), 1, "what is not heeded is told");
+    assert_eq!(by(CiStatus::Failed(names())).stands(), "ready for report by fail");
+    let mut walk = by(CiStatus::Running(names()));
     assert_eq!(walk.stands(), "waits for backoff");
     // It is waited for no longer than twenty minutes: our own checks have passed.
     walk.at += 21 * 60 * 1_000;
     walk.hears(News::Due);
     walk.granted();
-    walk.answers(Exchanged::Checks { ci: Ci::Running(names()), climbed: None });
+    walk.answers(Exchanged::Checks { ci: CiStatus::Running(names()), climbed: None });
     assert_eq!(walk.stands(), "ready for report by pass");
 }
 
@@ -222,14 +228,14 @@ fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
 fn a_tracker_is_asked_again_after_the_poll_interval() {
     // The answer, and the longest pause that it may lead to.
     let names = || vec!["build".to_owned()];
-    let running = || Exchanged::Checks { ci: Ci::Running(names()), climbed: None };
+    let running = || Exchanged::Checks { ci: CiStatus::Running(names()), climbed: None };
     let published = || Exchanged::NotYet { what: "it is not published".to_owned() };
     let outage = || Exchanged::Trouble { detail: "no answer".to_owned(), until: None, hopeless: false };
-    let check = |act: Act, answer: Exchanged, poll_ms: u64, expected_ms: i64| {
-        let mut walk = Walk::at(act, seen(Some(Phase::Code), Some(Size::M)));
+    let check = |act: TrackerOperation, answer: Exchanged, poll_ms: u64, expected_ms: i64| {
+        let mut walk = Walk::at(act, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
         walk.poll_ms = poll_ms;
         walk.answers(answer);
-        let State::Waiting { wait: Wait::Backoff { until, .. }, .. } = &walk.task.state else {
+        let State::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = &walk.task.state else {
             panic!("{act:?} does not wait: {:?}", walk.task.state);
         };
         let pause = until.0 - walk.at;
@@ -237,9 +243,9 @@ fn a_tracker_is_asked_again_after_the_poll_interval() {
         assert!((expected_ms..=expected_ms + expected_ms / 10).contains(&pause), "{act:?}: {pause} ms");
     };
     for (poll_ms, checks_ms, rest_ms) in [(POLL_MS, 60_000, 5_000), (7_000, 7_000, 5_000), (200, 200, 200)] {
-        check(Act::Checks, running(), poll_ms, checks_ms);
-        check(Act::Merged, published(), poll_ms, rest_ms);
-        check(Act::Checks, outage(), poll_ms, rest_ms);
+        check(TrackerOperation::Checks, running(), poll_ms, checks_ms);
+        check(TrackerOperation::Merged, published(), poll_ms, rest_ms);
+        check(TrackerOperation::Checks, outage(), poll_ms, rest_ms);
     }
 }
 
@@ -272,7 +278,7 @@ fn about_checks() -> Vec<Pattern> {
 }
 
 impl Walk {
-    fn checks(&mut self, ci: Ci) -> String {
+    fn checks(&mut self, ci: CiStatus) -> String {
         let climbed = checked(&about_checks(), &self.task, &ci, Timestamp(self.at + 1_000));
         self.answers(Exchanged::Checks { ci, climbed });
         self.stands()
@@ -291,17 +297,20 @@ impl Walk {
 
     /// Other work is offered.
     fn offers(&mut self, digit: char) {
-        let step = |act: Act| State::Ready { next: Some(StepName::new(act.word())), since: Timestamp(0) };
-        self.task.state = step(Act::Offer);
+        let step = |act: TrackerOperation| State::Ready {
+            next: Some(StepName::new(act.word())),
+            since: Timestamp(0),
+        };
+        self.task.state = step(TrackerOperation::Offer);
         self.granted();
         let head = Commit::new(&digit.to_string().repeat(40));
-        self.answers(Exchanged::Offered(Some(Pr { number: 9, url: String::new(), head })));
-        self.task.state = step(Act::Checks);
+        self.answers(Exchanged::Offered(Some(PullRequestRef { number: 9, url: String::new(), head })));
+        self.task.state = step(TrackerOperation::Checks);
         self.granted();
     }
 
     /// What was tried about the checks: the symptom, and what came of it.
-    fn tried(&self) -> Vec<(&str, Option<Outcome>)> {
+    fn tried(&self) -> Vec<(&str, Option<RecoveryOutcome>)> {
         let tried = self.task.recoveries.tried.iter();
         tried.map(|it| (it.symptom.as_str(), it.outcome.as_ref().map(|it| it.0))).collect()
     }
@@ -310,43 +319,49 @@ impl Walk {
 #[test]
 fn what_fails_is_run_once_more_on_the_same_commit_before_the_work_is_blamed() {
     let names = || vec!["build".to_owned()];
-    let at = || Walk::at(Act::Checks, seen(Some(Phase::Code), Some(Size::M)));
+    let at = || Walk::at(TrackerOperation::Checks, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
     let mut walk = at();
-    assert_eq!(walk.checks(Ci::Failed(names())), "waits for backoff");
+    assert_eq!(walk.checks(CiStatus::Failed(names())), "waits for backoff");
     walk.runs_again();
-    assert_eq!(walk.checks(Ci::Running(names())), "waits for backoff");
+    assert_eq!(walk.checks(CiStatus::Running(names())), "waits for backoff");
     walk.at += 2 * 60 * 1_000;
     walk.hears(News::Due);
     walk.granted();
-    assert_eq!(walk.checks(Ci::Passed), "ready for report by pass");
-    assert_eq!(walk.tried(), [("failed", Some(Outcome::Success))]);
+    assert_eq!(walk.checks(CiStatus::Passed), "ready for report by pass");
+    assert_eq!(walk.tried(), [("failed", Some(RecoveryOutcome::Success))]);
 
     let mut walk = at();
-    walk.checks(Ci::Failed(names()));
+    walk.checks(CiStatus::Failed(names()));
     walk.runs_again();
-    assert_eq!(walk.checks(Ci::Failed(names())), "ready for report by fail");
-    assert_eq!(walk.tried(), [("failed", Some(Outcome::Failed))]);
+    assert_eq!(walk.checks(CiStatus::Failed(names())), "ready for report by fail");
+    assert_eq!(walk.tried(), [("failed", Some(RecoveryOutcome::Failed))]);
     // Other work may be unlucky, too.
     walk.offers('b');
-    assert_eq!(walk.checks(Ci::Failed(names())), "waits for backoff");
+    assert_eq!(walk.checks(CiStatus::Failed(names())), "waits for backoff");
     walk.runs_again();
-    assert_eq!(walk.checks(Ci::Failed(names())), "ready for report by fail");
+    assert_eq!(walk.checks(CiStatus::Failed(names())), "ready for report by fail");
     assert_eq!(walk.tried().len(), 2);
 }
 
 #[test]
 fn what_says_nothing_about_the_work_is_run_once_more_and_then_keeps_nothing_from_landing() {
     let names = || vec!["build".to_owned()];
-    let at = || Walk::at(Act::Checks, seen(Some(Phase::Code), Some(Size::M)));
+    let at = || Walk::at(TrackerOperation::Checks, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
     let mut walk = at();
-    assert_eq!(walk.checks(Ci::Broken(names())), "waits for backoff");
+    assert_eq!(walk.checks(CiStatus::Broken(names())), "waits for backoff");
     walk.runs_again();
-    assert_eq!(walk.checks(Ci::Broken(names())), "ready for report by pass");
-    assert_eq!((walk.tried(), walk.task.warnings.len()), (vec![("broken", Some(Outcome::Failed))], 1));
+    assert_eq!(walk.checks(CiStatus::Broken(names())), "ready for report by pass");
+    assert_eq!(
+        (walk.tried(), walk.task.warnings.len()),
+        (vec![("broken", Some(RecoveryOutcome::Failed))], 1)
+    );
 
     let mut walk = at();
-    assert_eq!(walk.checks(Ci::PreExisting(names())), "ready for report by pass");
-    assert_eq!((walk.tried(), walk.task.warnings.len()), (vec![("before", Some(Outcome::Success))], 1));
+    assert_eq!(walk.checks(CiStatus::PreExisting(names())), "ready for report by pass");
+    assert_eq!(
+        (walk.tried(), walk.task.warnings.len()),
+        (vec![("before", Some(RecoveryOutcome::Success))], 1)
+    );
 
     // What hangs is run again once, and waited for as long again.
     let mut walk = at();
@@ -354,32 +369,39 @@ fn what_says_nothing_about_the_work_is_run_once_more_and_then_keeps_nothing_from
         walk.at += 21 * 60 * 1_000;
         walk.hears(News::Due);
         walk.granted();
-        walk.checks(Ci::Running(names()))
+        walk.checks(CiStatus::Running(names()))
     };
-    assert_eq!(walk.checks(Ci::Running(names())), "waits for backoff");
+    assert_eq!(walk.checks(CiStatus::Running(names())), "waits for backoff");
     assert_eq!(late(&mut walk), "waits for backoff");
     assert_eq!(walk.tried(), [("waited", None)]);
     walk.runs_again();
-    assert_eq!(walk.checks(Ci::Running(names())), "waits for backoff", "it was run again just now");
+    assert_eq!(walk.checks(CiStatus::Running(names())), "waits for backoff", "it was run again just now");
     assert_eq!(late(&mut walk), "ready for report by pass");
 }
 
 #[test]
 fn an_issue_that_was_closed_meanwhile_is_left_alone_and_its_work_is_kept() {
-    for act in Act::ALL {
+    for act in TrackerOperation::ALL {
         let expected = match act {
-            Act::Observe => [false, false],
-            Act::Merged | Act::Accept | Act::Close => [false, true],
-            Act::Triaged | Act::Sized | Act::Offer | Act::Checks | Act::Reviewed | Act::Gather => {
-                [true, true]
-            }
+            TrackerOperation::Observe => [false, false],
+            TrackerOperation::Merged | TrackerOperation::Accept | TrackerOperation::Close => [false, true],
+            TrackerOperation::Triaged
+            | TrackerOperation::Sized
+            | TrackerOperation::Offer
+            | TrackerOperation::Checks
+            | TrackerOperation::Reviewed
+            | TrackerOperation::Gather => [true, true],
         };
         let stops = |made| [ClosedAs::Done, ClosedAs::NotPlanned].map(|how| stops_at(act, how, made));
         assert_eq!(stops(false), expected, "{act:?}");
         // Work that is kept is gone on with once it is wanted again.
-        assert_eq!(stops(true), if act == Act::Observe { [false, true] } else { expected }, "{act:?}");
+        assert_eq!(
+            stops(true),
+            if act == TrackerOperation::Observe { [false, true] } else { expected },
+            "{act:?}"
+        );
     }
-    let mut walk = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::M)));
+    let mut walk = Walk::at(TrackerOperation::Offer, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
     walk.offers('b');
     walk.answers(Exchanged::Closed(ClosedAs::NotPlanned));
     assert_eq!(walk.stands(), "Blocked tracker");
@@ -395,7 +417,7 @@ fn an_issue_that_was_closed_meanwhile_is_left_alone_and_its_work_is_kept() {
 fn a_pull_request_belongs_to_the_round_it_was_offered_in() {
     let head = Commit::new(&"a".repeat(40));
     let of = |pr: Option<u64>, reworks| Pipeline {
-        pr: pr.map(|number| Pr { number, url: String::new(), head: head.clone() }),
+        pr: pr.map(|number| PullRequestRef { number, url: String::new(), head: head.clone() }),
         reworks,
         ..Pipeline::default()
     };
@@ -407,12 +429,12 @@ fn a_pull_request_belongs_to_the_round_it_was_offered_in() {
 
 fn accepted(result: VerifyResult, outcome: VerifyOutcome) -> Exchanged {
     let items = vec![("the door is quiet".to_owned(), result, "it creaks".to_owned())];
-    Exchanged::Accepted { accepted: Accepted { items, outcome }, climbed: None }
+    Exchanged::Accepted { accepted: AcceptanceOutcome { items, outcome }, climbed: None }
 }
 
 #[test]
 fn what_does_not_hold_goes_back_to_work_and_at_last_to_a_person() {
-    let at = || Walk::at(Act::Accept, seen(Some(Phase::Verify), Some(Size::M)));
+    let at = || Walk::at(TrackerOperation::Accept, seen(Some(IssuePhase::Verify), Some(TaskSize::M)));
     let mut walk = at();
     walk.answers(accepted(VerifyResult::Pass, VerifyOutcome::Done));
     assert_eq!(walk.stands(), "ready for report by pass");
@@ -433,12 +455,12 @@ fn what_does_not_hold_goes_back_to_work_and_at_last_to_a_person() {
 
 #[test]
 fn what_does_not_hold_is_known_to_the_catalogue_which_may_stop_it() {
-    let failed = Accepted {
+    let failed = AcceptanceOutcome {
         items: vec![("the door is quiet".to_owned(), VerifyResult::Fail, "it creaks".to_owned())],
         outcome: VerifyOutcome::Reopen { iteration: 1 },
     };
     let by = |action: Action| {
-        let mut walk = Walk::at(Act::Accept, seen(Some(Phase::Verify), Some(Size::M)));
+        let mut walk = Walk::at(TrackerOperation::Accept, seen(Some(IssuePhase::Verify), Some(TaskSize::M)));
         let mut catalogue = about_checks();
         let again = Pattern { all: vec![Sign::Fact(Known::CriterionFails)], action, ..catalogue[0].clone() };
         catalogue.insert(0, Pattern { name: "again".to_owned(), ..again });
@@ -450,8 +472,8 @@ fn what_does_not_hold_is_known_to_the_catalogue_which_may_stop_it() {
     let walk = by(Action::Retry);
     assert_eq!((walk.stands().as_str(), walk.tried()[0].0), ("ready for report by fail", "again"));
     assert_eq!(by(Action::Stop).stands(), "Blocked acceptance_failed");
-    let walk = Walk::at(Act::Accept, seen(Some(Phase::Verify), Some(Size::M)));
-    let fine = Accepted { outcome: VerifyOutcome::Done, ..failed };
+    let walk = Walk::at(TrackerOperation::Accept, seen(Some(IssuePhase::Verify), Some(TaskSize::M)));
+    let fine = AcceptanceOutcome { outcome: VerifyOutcome::Done, ..failed };
     assert_eq!(unmet(&about_checks(), &walk.task, &fine), None);
 }
 
@@ -466,7 +488,7 @@ fn verifying(flow: &Flow) -> Arc<Flow> {
 
 #[test]
 fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
-    let part = |number, needs| Part {
+    let part = |number, needs| SubIssue {
         number,
         title: format!("part {number}"),
         size: None,
@@ -475,34 +497,34 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
         needs,
     };
     let split = || {
-        let mut walk = Walk::new(Wishes::default());
-        walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
+        let mut walk = Walk::new(IssueOptions::default());
+        walk.sees(seen(Some(IssuePhase::Issue), Some(TaskSize::XL)));
         walk.granted();
         walk.answers(Exchanged::Parts(vec![part(8, vec![]), part(9, vec![8])]));
         walk.granted();
         assert_eq!(walk.stands(), "waits for sub-issues");
         walk
     };
-    let end = |number, end| PartEnd { number, task: Some(TaskId(2)), end };
-    let over = |ends: [PartEnd; 2], found: [PartEnd; 2], reopened: &[u64]| {
+    let end = |number, end| SubIssueEnd { number, task: Some(TaskId(2)), end };
+    let over = |ends: [SubIssueEnd; 2], found: [SubIssueEnd; 2], reopened: &[u64]| {
         let mut walk = split();
         walk.hears(News::PartsOver(ends.to_vec()));
         walk.granted();
         walk.answers(Exchanged::Gathered { ends: found.to_vec(), reopened: reopened.to_vec() });
         walk
     };
-    let failed = || PartFate::Failed("no hinge".to_owned());
-    let done = || [end(8, PartFate::Done), end(9, PartFate::Done)];
+    let failed = || SubIssueOutcome::Failed("no hinge".to_owned());
+    let done = || [end(8, SubIssueOutcome::Done), end(9, SubIssueOutcome::Done)];
     assert_eq!(over(done(), done(), &[]).stands(), "ready for accept by done");
-    let skipped = || [end(8, failed()), end(9, PartFate::Skipped(8))];
+    let skipped = || [end(8, failed()), end(9, SubIssueOutcome::Skipped(8))];
     assert_eq!(over(skipped(), skipped(), &[]).stands(), "Blocked parts_failed");
     // What landed and is left for a person keeps the whole from being done, and not from being looked at.
-    let left = || [end(8, PartFate::Left), end(9, PartFate::Done)];
+    let left = || [end(8, SubIssueOutcome::Left), end(9, SubIssueOutcome::Done)];
     let walk = over(left(), left(), &[]);
     assert_eq!(walk.stands(), "ready for accept by done");
     assert_eq!(walk.task.issue.as_ref().map(|issue| issue.parts_left()), Some(1));
     // One that broke another: it is done again, and the whole is made of them once more.
-    let broken = || [end(8, failed()), end(9, PartFate::Done)];
+    let broken = || [end(8, failed()), end(9, SubIssueOutcome::Done)];
     let mut walk = over(done(), broken(), &[8]);
     assert_eq!(walk.stands(), "ready for split by split");
     walk.granted();
@@ -520,20 +542,20 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
 #[test]
 fn what_came_of_an_issue_before_is_never_told_as_the_word_of_a_person() {
     let why = "it was done, and does not hold any more: the door is quiet (it creaks)";
-    let feedback = known_before(&PartFate::Failed(why.to_owned())).expect("it failed");
-    let mut walk = Walk::new(Wishes::default());
+    let feedback = known_before(&SubIssueOutcome::Failed(why.to_owned())).expect("it failed");
+    let mut walk = Walk::new(IssueOptions::default());
     walk.hears(News::Inform(feedback.clone()));
     assert_eq!((&walk.task.feedback, &walk.task.messages), (&vec![feedback.clone()], &Vec::new()));
     assert_eq!(feedback.about, "What was seen on the base");
     assert!(feedback.text.ends_with(why), "{}", feedback.text);
-    for fate in [PartFate::Done, PartFate::Left, PartFate::Skipped(8)] {
+    for fate in [SubIssueOutcome::Done, SubIssueOutcome::Left, SubIssueOutcome::Skipped(8)] {
         assert_eq!(known_before(&fate), None);
     }
 }
 
 #[test]
 fn a_part_that_landed_and_is_left_for_a_person_is_not_done_anew_with_its_whole() {
-    let part = |at_verify| Part {
+    let part = |at_verify| SubIssue {
         number: 7,
         title: "part".to_owned(),
         size: None,
@@ -542,8 +564,8 @@ fn a_part_that_landed_and_is_left_for_a_person_is_not_done_anew_with_its_whole()
         needs: vec![],
     };
     // Nobody was to look whether it holds.
-    let mut walk = Walk::new(Wishes { accept: false, ..Wishes::default() });
-    walk.sees(seen(Some(Phase::Verify), Some(Size::S)));
+    let mut walk = Walk::new(IssueOptions { accept: false, ..IssueOptions::default() });
+    walk.sees(seen(Some(IssuePhase::Verify), Some(TaskSize::S)));
     walk.granted();
     assert_eq!(walk.stands(), "ready for report by partial");
     let ended = || State::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() });
@@ -552,21 +574,21 @@ fn a_part_that_landed_and_is_left_for_a_person_is_not_done_anew_with_its_whole()
         Parts::Over(ends) => ends[0].end.clone(),
         Parts::Going { .. } => panic!("it is over"),
     };
-    assert_eq!(stood(&walk.task), PartFate::Left, "what nobody looked at is not known to hold");
+    assert_eq!(stood(&walk.task), SubIssueOutcome::Left, "what nobody looked at is not known to hold");
     assert!(is_taken_on_by(&part(true), &walk.task), "its acceptance is all that is left");
     assert!(!is_taken_on_by(&part(false), &walk.task), "it was sent back, or opened again");
     assert!(goes_on_with_whole(&part(true), &walk.task, true), "it is looked at now");
     assert!(!goes_on_with_whole(&part(true), &walk.task, false));
     // Where nothing was left to do, nothing is left for a person.
-    let mut walk = Walk::new(Wishes { accept: false, ..Wishes::default() });
-    walk.sees(Seen { open: false, ..seen(Some(Phase::Done), Some(Size::S)) });
+    let mut walk = Walk::new(IssueOptions { accept: false, ..IssueOptions::default() });
+    walk.sees(IssueSnapshot { open: false, ..seen(Some(IssuePhase::Done), Some(TaskSize::S)) });
     walk.task.state = ended();
-    assert_eq!(stood(&walk.task), PartFate::Done);
+    assert_eq!(stood(&walk.task), SubIssueOutcome::Done);
 }
 
 #[test]
 fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
-    let part = |number, needs| Part {
+    let part = |number, needs| SubIssue {
         number,
         title: "part".to_owned(),
         size: None,
@@ -574,8 +596,8 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
         at_verify: false,
         needs,
     };
-    let mut walk = Walk::new(Wishes::default());
-    walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
+    let mut walk = Walk::new(IssueOptions::default());
+    walk.sees(seen(Some(IssuePhase::Issue), Some(TaskSize::XL)));
     walk.granted();
     walk.answers(Exchanged::Parts(vec![part(8, vec![]), part(9, vec![]), part(10, vec![8])]));
     walk.granted();
@@ -610,7 +632,7 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
         assert_eq!(walk.stands(), "waits for sub-issues");
     }
     assert_eq!(level(&walk).failing, failing);
-    let end = |number| PartEnd { number, task: None, end: PartFate::Done };
+    let end = |number| SubIssueEnd { number, task: None, end: SubIssueOutcome::Done };
     walk.hears(News::PartsOver([8, 9, 10].map(end).to_vec()));
     walk.granted();
     walk.answers(Exchanged::Gathered { ends: [8, 9, 10].map(end).to_vec(), reopened: Vec::new() });
@@ -619,8 +641,8 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
 
 #[test]
 fn an_issue_too_big_that_nobody_split_is_for_a_person() {
-    let mut walk = Walk::new(Wishes::default());
-    walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
+    let mut walk = Walk::new(IssueOptions::default());
+    walk.sees(seen(Some(IssuePhase::Issue), Some(TaskSize::XL)));
     walk.granted();
     walk.answers(Exchanged::Parts(Vec::new()));
     assert_eq!(walk.stands(), "Blocked tracker");
@@ -629,12 +651,12 @@ fn an_issue_too_big_that_nobody_split_is_for_a_person() {
 #[test]
 fn a_tracker_in_trouble_is_asked_again_and_one_that_says_no_is_told() {
     let by = |until, hopeless| {
-        let mut walk = Walk::new(Wishes::default());
+        let mut walk = Walk::new(IssueOptions::default());
         walk.answers(Exchanged::Trouble { detail: "away".to_owned(), until, hopeless });
         walk
     };
     assert_eq!(by(None, false).stands(), "waits for backoff");
-    let State::Waiting { wait: Wait::Backoff { until, .. }, .. } =
+    let State::Waiting { wait: WaitReason::Backoff { until, .. }, .. } =
         by(Some(Timestamp(90_000)), false).task.state
     else {
         panic!("it says when");
@@ -660,9 +682,9 @@ fn a_task_that_comes_from_no_issue_is_not_bound_to_the_flow_of_one() {
 
 #[test]
 fn a_pull_request_that_was_made_while_a_person_stopped_it_is_known_afterwards() {
-    let mut walk = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::M)));
+    let mut walk = Walk::at(TrackerOperation::Offer, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
     walk.hears(News::StopTask);
-    let pr = Pr { number: 9, url: "u".to_owned(), head: Commit::new(&"d".repeat(40)) };
+    let pr = PullRequestRef { number: 9, url: "u".to_owned(), head: Commit::new(&"d".repeat(40)) };
     walk.hears(News::Exchanged {
         attempt: walk.task.attempt,
         exchanged: Exchanged::Offered(Some(pr.clone())),
@@ -673,13 +695,13 @@ fn a_pull_request_that_was_made_while_a_person_stopped_it_is_known_afterwards() 
 
 #[test]
 fn c24_an_issue_without_a_size_takes_a_pull_request_wherever_nobody_can_be_asked() {
-    let mut walk = Walk::new(Wishes::default());
-    walk.sees(seen(Some(Phase::Issue), None));
+    let mut walk = Walk::new(IssueOptions::default());
+    walk.sees(seen(Some(IssuePhase::Issue), None));
     let routed = walk.task.issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
-    assert_eq!((routed.way, routed.depth, routed.spec), (Way::Pr, Depth::Light, true));
-    let mut walk = Walk::at(Act::Sized, seen(Some(Phase::Spec), None));
+    assert_eq!((routed.way, routed.depth, routed.spec), (IssueRoute::Pr, ReviewDepth::Light, true));
+    let mut walk = Walk::at(TrackerOperation::Sized, seen(Some(IssuePhase::Spec), None));
     assert_eq!(
-        walk.sees(seen(Some(Phase::Ready), None)),
+        walk.sees(seen(Some(IssuePhase::Ready), None)),
         "ready for report by code",
         "a spec changes nothing about it"
     );
@@ -687,30 +709,31 @@ fn c24_an_issue_without_a_size_takes_a_pull_request_wherever_nobody_can_be_asked
 
 #[test]
 fn c25_a_merge_needs_our_own_verdict_and_nobodys_approval() {
-    let pr = SeenPr {
+    let pr = PullRequestSnapshot {
         number: 9,
         url: "u".to_owned(),
-        state: SeenPrState::Open,
+        state: PullRequestState::Open,
         head: Some(Commit::new(&"d".repeat(40))),
         reviewed: true,
     };
-    let read = Seen { pr: Some(pr), ..seen(Some(Phase::Merge), Some(Size::M)) };
+    let read = IssueSnapshot { pr: Some(pr), ..seen(Some(IssuePhase::Merge), Some(TaskSize::M)) };
     assert!(precondition(Point::Merge, &read).matches, "who reads their own work is approved by nobody");
     assert!(completion(Point::Review, &read).matches);
-    let unread = Seen { pr: read.pr.clone().map(|pr| SeenPr { reviewed: false, ..pr }), ..read };
+    let unread =
+        IssueSnapshot { pr: read.pr.clone().map(|pr| PullRequestSnapshot { reviewed: false, ..pr }), ..read };
     assert!(!completion(Point::Review, &unread).matches, "without a summary of ours it was not read");
 }
 
 #[test]
 fn what_an_earlier_try_was_warned_of_is_over_once_a_check_has_proved_the_work() {
     use crate::story::{command, report};
-    use landfall_model::gate::Outcome;
-    let mut task = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::XS))).task;
+    use landfall_model::gate::CheckOutcome;
+    let mut task = Walk::at(TrackerOperation::Offer, seen(Some(IssuePhase::Code), Some(TaskSize::XS))).task;
     (task.gate, task.warnings) = (None, Vec::new());
     assert!(!task.is_unproved(), "nobody has verified it");
     task.warnings.push(landfall_model::Warning::VerificationEmpty);
     assert!(task.is_unproved());
-    task.gate = Some(report(vec![command("tests", Outcome::Pass)]));
+    task.gate = Some(report(vec![command("tests", CheckOutcome::Pass)]));
     assert!(!task.is_unproved());
     task.gate = Some(report(Vec::new()));
     assert!(task.is_unproved());

@@ -3,22 +3,24 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use landfall_model::flow::{Act, Edge, Step};
+use landfall_model::flow::{FlowEdge, FlowStep, TrackerOperation};
+use landfall_model::issue::IssueOptions;
 use landfall_model::issue::Point;
-use landfall_model::issue::Wishes;
 use landfall_model::recovery::{
-    Action, Agent, Climb, Climbed, Op, Outcome, Pattern, PlanAction, RecoveryEvent, Sample, Sign, Tier, look,
+    Action, Agent, Climb, Climbed, Pattern, PlanAction, RecoveryEvent, RecoveryOp, RecoveryOutcome,
+    RecoveryTier, Sample, Sign, look,
 };
 use landfall_model::review::Opinion;
 use landfall_model::{
-    Commit, Drive, Driving, Effect, EndCode, EndedRun, Ending, Event, Evidence, Exchanged, Exit, Flow, Input,
-    News, POLL_MS, Recovered, RunId, Said, Signal, State, StepKind, StepName, StepResult, Style, Target,
-    Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Usage, Wait, expects, step,
+    AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage, Commit, ControlSignal, Drive,
+    EdgeTarget, Effect, EndCode, EndedRun, Ending, Event, Evidence, Exchanged, Flow, Input, News, POLL_MS,
+    Recovered, RunId, Signal, State, StepKind, StepName, StepResult, Task, TaskId, TaskLimits, TaskSpec,
+    Timestamp, WaitReason, expects, step,
 };
 
-fn edge(result: StepResult, to: &str) -> Edge {
-    let to = if to == "end" { Target::End } else { Target::Step(StepName::new(to)) };
-    Edge { result, to, max: None }
+fn edge(result: StepResult, to: &str) -> FlowEdge {
+    let to = if to == "end" { EdgeTarget::End } else { EdgeTarget::Step(StepName::new(to)) };
+    FlowEdge { result, to, max: None }
 }
 
 fn flow() -> Arc<Flow> {
@@ -40,7 +42,7 @@ fn flow() -> Arc<Flow> {
         (
             "offer",
             "code",
-            StepKind::Tracker { act: Act::Offer },
+            StepKind::Tracker { act: TrackerOperation::Offer },
             vec![edge(StepResult::Pr, "review"), edge(StepResult::Patch, "review")],
         ),
         (
@@ -51,7 +53,7 @@ fn flow() -> Arc<Flow> {
         ),
         ("report", "done", StepKind::Report, vec![edge(StepResult::Done, "end")]),
     ];
-    let steps = steps.into_iter().map(|(name, phase, kind, on)| Step {
+    let steps = steps.into_iter().map(|(name, phase, kind, on)| FlowStep {
         name: StepName::new(name),
         phase: phase.to_owned(),
         before: None,
@@ -106,7 +108,7 @@ impl Walk {
         spec.source = "local:#7".to_owned();
         let task = Task::added(TaskId(1), spec, Timestamp(0));
         let mut walk = Self { task, at: 0, effects: Vec::new(), events: Vec::new() };
-        walk.hears(News::Wish(Wishes::default()));
+        walk.hears(News::Wish(IssueOptions::default()));
         walk.task.state = State::Ready { next: Some(StepName::new(step_name)), since: Timestamp(0) };
         walk.goes_on();
         walk
@@ -134,11 +136,15 @@ impl Walk {
 
     /// Waits what there is to wait for, and begins what is next.
     fn goes_on(&mut self) {
-        if let State::Waiting { wait: Wait::Backoff { until, .. }, .. } = self.task.state.clone() {
+        if let State::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = self.task.state.clone() {
             self.at = until.0;
             self.hears(News::Due);
         }
-        let driving = Driving { profile: "default".to_owned(), account: "a".to_owned(), style: Style::Fresh };
+        let driving = AgentAssignment {
+            profile: "default".to_owned(),
+            account: "a".to_owned(),
+            style: AgentDriveStyle::Fresh,
+        };
         let limits = TaskLimits::default();
         self.hears(News::Granted { run: RunId(1), flow: flow(), limits, driving });
         if let [Effect::Prepare { attempt, .. }] = self.effects[..] {
@@ -148,7 +154,7 @@ impl Walk {
     }
 
     /// Its agent ends like this; what was made of it, and where the task is then.
-    fn ends(&mut self, exit: Exit, log: &str, change: impl Fn(&mut EndedRun)) -> String {
+    fn ends(&mut self, exit: AgentExit, log: &str, change: impl Fn(&mut EndedRun)) -> String {
         let [Effect::Spawn { attempt, iteration, .. }] = self.effects[..] else {
             panic!("no agent runs: {:?}", self.effects)
         };
@@ -161,8 +167,8 @@ impl Walk {
             seen: Vec::new(),
             evidence,
             took_ms: 10_000,
-            usage: Usage::default(),
-            traces: Traces::default(),
+            usage: AgentUsage::default(),
+            traces: AgentRunTraces::default(),
             climbed: None,
         };
         change(&mut run);
@@ -172,7 +178,7 @@ impl Walk {
     }
 
     fn says_done(&mut self) -> String {
-        self.ends(Exit::Code(0), "", |run| run.seen = vec![Signal::Said(Said::Complete)])
+        self.ends(AgentExit::Code(0), "", |run| run.seen = vec![Signal::Said(ControlSignal::Complete)])
     }
 
     fn answers(&mut self, recovered: Recovered) -> String {
@@ -201,13 +207,13 @@ impl Walk {
     }
 }
 
-fn diagnosed(action: Option<PlanAction>, ops: Vec<Op>) -> Recovered {
+fn diagnosed(action: Option<PlanAction>, ops: Vec<RecoveryOp>) -> Recovered {
     Recovered::Diagnosed {
         action,
         rationale: "line 7 says so".to_owned(),
         ops,
         profile: "default".to_owned(),
-        usage: Usage::default(),
+        usage: AgentUsage::default(),
         took_ms: 5,
     }
 }
@@ -219,8 +225,8 @@ fn nothing_done_is_tried_once_more_then_looked_at_then_left_to_a_person() {
     assert!(walk.task.feedback.iter().any(|it| it.text.contains("no commit")), "it is told");
     walk.goes_on();
     assert_eq!(walk.says_done(), "ready for code; recovery-ended, recovery-tried");
-    let tiers: Vec<Tier> = walk.task.recoveries.tried.iter().map(|it| it.tier).collect();
-    assert_eq!(tiers, [Tier::Pattern, Tier::Agent]);
+    let tiers: Vec<RecoveryTier> = walk.task.recoveries.tried.iter().map(|it| it.tier).collect();
+    assert_eq!(tiers, [RecoveryTier::Pattern, RecoveryTier::Agent]);
     walk.goes_on();
     assert!(matches!(walk.effects[..], [Effect::Recover { .. }]), "{:?}", walk.effects);
     assert_eq!(
@@ -242,24 +248,25 @@ fn nothing_done_is_tried_once_more_then_looked_at_then_left_to_a_person() {
 
 #[test]
 fn finished_work_counts_whatever_the_exit_code_says() {
-    let ends = [Exit::Code(1), Exit::Signal(9), Exit::Lost, Exit::Silent, Exit::Looping];
+    let ends =
+        [AgentExit::Code(1), AgentExit::Signal(9), AgentExit::Lost, AgentExit::Silent, AgentExit::Looping];
     for exit in ends {
         let mut walk = Walk::at("code");
         let stands =
             walk.ends(exit.clone(), "boom", |run| run.evidence.head_after = Some(Commit::new("work")));
         assert_eq!(stands, "ready for verify; recovery-tried, recovery-ended", "{exit:?}");
-        assert_eq!(walk.task.recoveries.tried[0].tier, Tier::Reconcile);
+        assert_eq!(walk.task.recoveries.tried[0].tier, RecoveryTier::Reconcile);
         // Sent back and crashed before anything changed: that is not finished.
         walk.task.state = State::Ready { next: Some(StepName::new("code")), since: Timestamp(0) };
         walk.task.head = Some(Commit::new("work"));
         walk.goes_on();
-        let stands = walk.ends(Exit::Code(3), "boom", |_| {});
+        let stands = walk.ends(AgentExit::Code(3), "boom", |_| {});
         assert_eq!(stands, "ready for code; recovery-tried", "an agent looks");
     }
     let mut walk = Walk::at("spec");
-    assert_eq!(walk.ends(Exit::Code(1), "", |_| {}), "ready for code; recovery-tried, recovery-ended");
+    assert_eq!(walk.ends(AgentExit::Code(1), "", |_| {}), "ready for code; recovery-tried, recovery-ended");
     let mut walk = Walk::at("review");
-    let stands = walk.ends(Exit::Code(1), "", |run| run.evidence.opinion = Some(Opinion::default()));
+    let stands = walk.ends(AgentExit::Code(1), "", |run| run.evidence.opinion = Some(Opinion::default()));
     assert_eq!(stands, "ready for report; recovery-tried, recovery-ended");
 }
 
@@ -267,21 +274,21 @@ fn finished_work_counts_whatever_the_exit_code_says() {
 fn a_run_that_ends_well_needs_no_ladder() {
     let mut walk = Walk::at("code");
     let committed = |run: &mut EndedRun| {
-        run.seen = vec![Signal::Said(Said::Complete)];
+        run.seen = vec![Signal::Said(ControlSignal::Complete)];
         run.evidence.head_after = Some(Commit::new("work"));
     };
-    assert_eq!(walk.ends(Exit::Code(0), "", committed), "ready for verify; ");
+    assert_eq!(walk.ends(AgentExit::Code(0), "", committed), "ready for verify; ");
     // Without a word that ends the work it is simply run again.
     let mut walk = Walk::at("code");
-    let on = walk.ends(Exit::Code(0), "", |run| run.evidence.head_after = Some(Commit::new("work")));
+    let on = walk.ends(AgentExit::Code(0), "", |run| run.evidence.head_after = Some(Commit::new("work")));
     assert_eq!(on, "active in `code` (running); ");
-    assert_eq!(walk.ends(Exit::Code(0), "", |_| {}), "active in `code` (running); ");
+    assert_eq!(walk.ends(AgentExit::Code(0), "", |_| {}), "active in `code` (running); ");
     assert_eq!(walk.says_done(), "ready for verify; ", "what an earlier run committed is there");
     assert!(walk.task.recoveries.tried.is_empty());
     // What was written for the work is not the work.
     let mut walk = Walk::at("spec");
     let wrote = |run: &mut EndedRun| run.evidence.head_after = Some(Commit::new("words"));
-    walk.ends(Exit::Code(0), "", wrote);
+    walk.ends(AgentExit::Code(0), "", wrote);
     walk.goes_on();
     assert_eq!(walk.says_done(), "ready for code; recovery-tried");
 }
@@ -289,19 +296,19 @@ fn a_run_that_ends_well_needs_no_ladder() {
 #[test]
 fn what_was_to_be_written_is_asked_for_again() {
     let mut walk = Walk::at("spec");
-    let stands = walk.ends(Exit::Code(0), "", |run| run.evidence.missing = vec!["spec.md".to_owned()]);
+    let stands = walk.ends(AgentExit::Code(0), "", |run| run.evidence.missing = vec!["spec.md".to_owned()]);
     assert_eq!(stands, "ready for spec; recovery-tried");
     assert!(walk.task.feedback.iter().any(|it| it.text.contains("spec.md")));
     walk.goes_on();
-    assert_eq!(walk.ends(Exit::Code(0), "", |_| {}), "ready for code; recovery-ended");
-    assert_eq!(walk.task.recoveries.tried[0].outcome, Some((Outcome::Success, String::new())));
+    assert_eq!(walk.ends(AgentExit::Code(0), "", |_| {}), "ready for code; recovery-ended");
+    assert_eq!(walk.task.recoveries.tried[0].outcome, Some((RecoveryOutcome::Success, String::new())));
 }
 
 #[test]
 fn what_a_step_did_not_leave_is_named_to_whoever_looks_and_at_the_end() {
     let mut walk = Walk::at("spec");
     let nothing = |walk: &mut Walk| {
-        walk.ends(Exit::Code(0), "all is well\n", |run| {
+        walk.ends(AgentExit::Code(0), "all is well\n", |run| {
             run.evidence.missing = vec!["docs/spec/issue-7-door.md".to_owned()];
         })
     };
@@ -322,20 +329,20 @@ fn what_a_step_did_not_leave_is_named_to_whoever_looks_and_at_the_end() {
 #[test]
 fn an_agent_that_could_not_be_started_is_tried_again_within_its_limits() {
     let mut walk = Walk::at("code");
-    let exit = Exit::NotStarted { detail: "no room".to_owned(), hopeless: false };
+    let exit = AgentExit::NotStarted { detail: "no room".to_owned(), hopeless: false };
     assert_eq!(walk.ends(exit, "", |_| {}), "waits for backoff before code; ");
 }
 
 #[test]
 fn an_early_kill_is_tried_once_more() {
     let mut walk = Walk::at("code");
-    assert_eq!(walk.ends(Exit::Signal(9), "", |_| {}), "waits for backoff before code; recovery-tried");
+    assert_eq!(walk.ends(AgentExit::Signal(9), "", |_| {}), "waits for backoff before code; recovery-tried");
     walk.goes_on();
-    assert_eq!(walk.ends(Exit::Signal(9), "", |_| {}), "ready for code; recovery-ended, recovery-tried");
-    assert_eq!(walk.task.recoveries.tried[1].tier, Tier::Agent);
+    assert_eq!(walk.ends(AgentExit::Signal(9), "", |_| {}), "ready for code; recovery-ended, recovery-tried");
+    assert_eq!(walk.task.recoveries.tried[1].tier, RecoveryTier::Agent);
     let mut walk = Walk::at("code");
-    walk.ends(Exit::Code(1), "come back later", |_| {});
-    let State::Waiting { wait: Wait::Backoff { until, .. }, .. } = &walk.task.state else {
+    walk.ends(AgentExit::Code(1), "come back later", |_| {});
+    let State::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = &walk.task.state else {
         panic!("it waits")
     };
     assert!(until.0 >= walk.at + 60_000, "as long as the pattern says");
@@ -344,9 +351,9 @@ fn an_early_kill_is_tried_once_more() {
 #[test]
 fn what_a_plan_says_is_done_and_then_the_step_is_tried_again() {
     let mut walk = Walk::at("code");
-    walk.ends(Exit::Code(3), "who knows", |_| {});
+    walk.ends(AgentExit::Code(3), "who knows", |_| {});
     walk.goes_on();
-    let plan = diagnosed(Some(PlanAction::Recover), vec![Op::CommitLeftovers]);
+    let plan = diagnosed(Some(PlanAction::Recover), vec![RecoveryOp::CommitLeftovers]);
     assert_eq!(walk.answers(plan), "active in `code` (recovering); recovery-diagnosed");
     let done = Recovered::Done { head: Some(Commit::new("mended")), lines: vec!["committed".to_owned()] };
     assert_eq!(walk.answers(done), "ready for code; recovery-ended");
@@ -354,7 +361,7 @@ fn what_a_plan_says_is_done_and_then_the_step_is_tried_again() {
     walk.goes_on();
     assert!(matches!(walk.effects[..], [Effect::Spawn { .. }]));
     // Once per step: then a person.
-    assert_eq!(walk.ends(Exit::Code(3), "who knows", |_| {}), "Blocked recovery_failed; recovery-ended");
+    assert_eq!(walk.ends(AgentExit::Code(3), "who knows", |_| {}), "Blocked recovery_failed; recovery-ended");
     assert!(walk.detail().contains("`unknown/code-patch/exit-3`"), "{}", walk.detail());
 }
 
@@ -369,13 +376,13 @@ fn a_plan_that_is_refused_or_gives_up_ends_with_a_person() {
         (Recovered::Failed { why: "nobody answered".to_owned() }, "nobody answered"),
     ] {
         let mut walk = Walk::at("code");
-        walk.ends(Exit::Code(3), "who knows", |_| {});
+        walk.ends(AgentExit::Code(3), "who knows", |_| {});
         walk.goes_on();
         let stands = walk.answers(said);
         assert!(stands.starts_with("Blocked recovery_failed; "), "{stands}");
         assert_eq!(walk.detail(), format!("step `code` failed by `unknown/code-patch/exit-3`: {words}"));
         let last = walk.task.recoveries.tried.last().expect("it was tried");
-        assert!(matches!(last.outcome, Some((Outcome::Failed, _))), "{last:?}");
+        assert!(matches!(last.outcome, Some((RecoveryOutcome::Failed, _))), "{last:?}");
     }
 }
 
@@ -406,17 +413,17 @@ fn an_offer_that_is_refused_is_mended_by_operations_and_verified_again() {
     walk.goes_on();
     let failed = Recovered::Failed { why: "`push-branch` (step 2): no".to_owned() };
     assert_eq!(walk.answers(failed), "ready for offer; recovery-ended, recovery-tried");
-    assert_eq!(walk.task.recoveries.tried[1].tier, Tier::Agent);
+    assert_eq!(walk.task.recoveries.tried[1].tier, RecoveryTier::Agent);
 }
 
 #[test]
 fn a_stop_waits_for_what_is_being_done_and_loses_nothing_of_it() {
     let mut walk = Walk::at("code");
-    walk.ends(Exit::Code(3), "who knows", |_| {});
+    walk.ends(AgentExit::Code(3), "who knows", |_| {});
     walk.goes_on();
     walk.hears(News::StopTask);
     walk.effects = expects(&walk.task);
-    let plan = diagnosed(Some(PlanAction::Recover), vec![Op::CommitLeftovers]);
+    let plan = diagnosed(Some(PlanAction::Recover), vec![RecoveryOp::CommitLeftovers]);
     assert_eq!(walk.answers(plan), "waits for pause before code; recovery-diagnosed");
     walk.hears(News::Retry { fresh: false, note: None });
     walk.goes_on();
@@ -427,7 +434,7 @@ fn a_stop_waits_for_what_is_being_done_and_loses_nothing_of_it() {
 fn a_task_without_an_issue_is_tried_again_as_ever() {
     let mut walk = Walk::at("code");
     walk.task.issue = None;
-    let stands = walk.ends(Exit::Code(1), "", |_| {});
+    let stands = walk.ends(AgentExit::Code(1), "", |_| {});
     assert_eq!(stands, "waits for backoff before code; ");
     let tried = RecoveryEvent::Proposed { symptom: String::new() };
     assert_eq!(tried.name(), "recovery-proposed");

@@ -8,7 +8,8 @@ use landfall_model::liveness::{
     evidence, is_answer, is_life, model_wait_ms,
 };
 use landfall_model::{
-    Budget, Finish, Said, Scope, Signal, Spending, Spent, Stride, TaskLimits, Timestamp, Usage,
+    AgentFinish, AgentUsage, Budget, BudgetScope, ControlSignal, LoopStep, Signal, Spending, Spent,
+    TaskLimits, Timestamp,
 };
 
 const MINUTE_MS: u64 = 60_000;
@@ -136,7 +137,7 @@ fn a_circle_is_one_however_lively() {
 // ── ends before the end ──────────────────────────────────────────────────────────────────────────────────
 
 fn turns(turns: u64) -> Spending {
-    Spending { usage: Usage { turns, ..Usage::default() }, time_ms: 0 }
+    Spending { usage: AgentUsage { turns, ..AgentUsage::default() }, time_ms: 0 }
 }
 
 /// At most five turns an attempt, ten a task.
@@ -231,8 +232,8 @@ fn a_stream_is_life_and_keep_alives_and_new_tries_are_not() {
 
 #[test]
 fn an_error_is_no_answer_of_a_model_however_it_is_told() {
-    let error = Signal::Finished { how: Finish::Error, text: "overloaded".to_owned() };
-    let usage = Signal::Usage(Usage { turns: 1, ..Usage::default() });
+    let error = Signal::Finished { how: AgentFinish::Error, text: "overloaded".to_owned() };
+    let usage = Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() });
     assert!(is_answer(&[]) && is_answer(std::slice::from_ref(&usage)));
     assert!(!is_answer(&[usage, error]));
     assert!(!is_answer(&[Signal::Transient { detail: String::new() }]));
@@ -244,20 +245,20 @@ fn a_newly_reported_step_is_no_repetition() {
     let mut echo = Echo::default();
     let say = |echo: &mut Echo| {
         echo.hear(&Signal::Text("The step is done.".to_owned()));
-        echo.hear(&Signal::Usage(Usage { turns: 1, ..Usage::default() }));
+        echo.hear(&Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() }));
     };
     for number in 1..=5 {
         say(&mut echo);
-        let stride = Stride { mark: format!("m{number}"), ..Stride::default() };
+        let stride = LoopStep { mark: format!("m{number}"), ..LoopStep::default() };
         echo.hear(&Signal::Stride(stride));
         say(&mut echo);
-        echo.hear(&Signal::Said(Said::Step(number)));
+        echo.hear(&Signal::Said(ControlSignal::Step(number)));
         assert!(echo.count() < ECHOES_MAX, "after step {number}");
     }
     for _ in 0..ECHOES_MAX {
         say(&mut echo);
-        echo.hear(&Signal::Stride(Stride { mark: "m5".to_owned(), ..Stride::default() }));
-        echo.hear(&Signal::Said(Said::Step(5)));
+        echo.hear(&Signal::Stride(LoopStep { mark: "m5".to_owned(), ..LoopStep::default() }));
+        echo.hear(&Signal::Said(ControlSignal::Step(5)));
     }
     assert_eq!(echo.count(), ECHOES_MAX, "the same step again is none");
 }
@@ -327,7 +328,8 @@ fn only_the_dead_and_those_in_a_circle_are_ended() {
 fn of_several_reasons_a_person_comes_first_then_money_then_what_it_does() {
     type Mend = fn(&mut Case<'_>);
     let limits = five_and_ten();
-    let day = Spent { scope: Scope::Day, what: "$41.00 of $40.00".to_owned(), until: Some(Timestamp(9)) };
+    let day =
+        Spent { scope: BudgetScope::Day, what: "$41.00 of $40.00".to_owned(), until: Some(Timestamp(9)) };
     let mut case = Case {
         stopped: true,
         spent: Some(&day),
@@ -376,17 +378,17 @@ fn what_a_run_spends_counts_on_top_of_what_was_spent_before() {
             Early::OverBudget(scope, _) => scope,
             other => panic!("{other:?}"),
         });
-        assert_eq!(scope, over.then_some(Scope::Attempt), "{before} before, {here} here");
+        assert_eq!(scope, over.then_some(BudgetScope::Attempt), "{before} before, {here} here");
     }
     let case = Case { task: turns(9), here: turns(1), ..calm(&limits) };
-    assert!(matches!(early(&case), Some(Early::OverBudget(Scope::Task, _))));
+    assert!(matches!(early(&case), Some(Early::OverBudget(BudgetScope::Task, _))));
 }
 
 #[test]
 fn a_run_whose_processes_are_gone_is_still_named_for_a_used_up_budget() {
     let limits = five_and_ten();
     let case = Case { here: turns(5), class: None, ..calm(&limits) };
-    assert!(matches!(early(&case), Some(Early::OverBudget(Scope::Attempt, _))));
+    assert!(matches!(early(&case), Some(Early::OverBudget(BudgetScope::Attempt, _))));
 }
 
 // ── what the class is worth ──────────────────────────────────────────────────────────────────────────────
@@ -444,7 +446,7 @@ fn tool(detail: &str) -> Signal {
 }
 
 fn turn() -> Signal {
-    Signal::Usage(Usage { turns: 1, ..Usage::default() })
+    Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() })
 }
 
 fn echoes(signals: &[Signal]) -> u32 {
@@ -465,7 +467,10 @@ fn the_same_step_three_times_in_a_row_is_a_circle() {
         vec![text("Let me try."), turn()],
         vec![text("Let me try."), tool("cargo test"), turn(), Signal::ToolDone],
         vec![tool("a"), tool("b"), Signal::ToolDone, Signal::ToolDone],
-        vec![text("I am done."), Signal::Finished { how: Finish::Success, text: "I am done.".to_owned() }],
+        vec![
+            text("I am done."),
+            Signal::Finished { how: AgentFinish::Success, text: "I am done.".to_owned() },
+        ],
     ];
     for step in steps {
         for times in 1..5 {
@@ -497,12 +502,15 @@ fn another_word_before_the_same_tool_is_another_step() {
 #[test]
 fn lines_of_progress_are_no_steps() {
     assert_eq!(echoes(&repeated(&[text("compiling …")], 50)), 0, "words alone end no step");
-    assert_eq!(echoes(&repeated(&[Signal::Said(Said::Progress(50))], 50)), 0);
-    assert_eq!(echoes(&repeated(&[Signal::Usage(Usage { tokens_in: 5, ..Usage::default() })], 50)), 0);
+    assert_eq!(echoes(&repeated(&[Signal::Said(ControlSignal::Progress(50))], 50)), 0);
+    assert_eq!(
+        echoes(&repeated(&[Signal::Usage(AgentUsage { tokens_in: 5, ..AgentUsage::default() })], 50)),
+        0
+    );
     assert_eq!(echoes(&repeated(&[turn()], 50)), 0, "a turn without a word");
     assert_eq!(echoes(&repeated(&[text("  "), turn()], 50)), 0, "nor with an empty one");
     assert_eq!(echoes(&repeated(&[Signal::ToolDone], 50)), 0);
-    let progress = [text("step"), Signal::Said(Said::Progress(10)), Signal::Cost(3), turn()];
+    let progress = [text("step"), Signal::Said(ControlSignal::Progress(10)), Signal::Cost(3), turn()];
     assert_eq!(echoes(&repeated(&progress, 2)), 2, "and change nothing about the steps around them");
 }
 
@@ -524,7 +532,7 @@ fn a_trouble_told_again_is_no_sign_of_life_and_anything_else_is() {
 #[test]
 fn a_newly_reported_step_of_its_own_loop_is_no_circle() {
     let step = |mark: &str| {
-        let report = Signal::Stride(Stride { mark: mark.to_owned(), ..Stride::default() });
+        let report = Signal::Stride(LoopStep { mark: mark.to_owned(), ..LoopStep::default() });
         [text("Done."), report, turn()]
     };
     assert_eq!(echoes(&["a", "b", "c", "d"].map(step).concat()), 1, "four steps that end in the same words");

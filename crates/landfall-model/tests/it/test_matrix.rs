@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use landfall_model::ReviewSaid;
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 use landfall_model::review::ReviewMode;
 
 use crate::flows_used::{asks, loops};
@@ -45,7 +45,7 @@ fn places() -> Vec<(&'static str, Scene)> {
         ("waits: ask step", Scene::new(asks()).play_all([granted(), workspace(), says_nothing(), granted()])),
         ("waits: pause", working().play_all([says_complete(), stop()])),
         ("waits: conflict", verifying().play_all([conflicts_badly()])),
-        ("waits: gate", verifying().play_all([checked(Outcome::Broken)])),
+        ("waits: gate", verifying().play_all([checked(CheckOutcome::Broken)])),
         ("review", verifying().play_all([passes_with_concern()])),
         ("landed, to be looked at", landed_in_batch_review()),
         ("done", reporting().play_all([reported()])),

@@ -1,11 +1,11 @@
 //! Stories of bugs that were there once. Each was red before its fix.
 
 use expect_test::expect;
-use landfall_model::flow::Edge;
-use landfall_model::gate::Outcome;
+use landfall_model::flow::FlowEdge;
+use landfall_model::gate::CheckOutcome;
 use landfall_model::{
-    Concern, ConcernCode, Doing, EndKind, Event, Flow, State, Status, StepKind, StepName, StepResult, Target,
-    Warning,
+    ChangeConcern, ConcernCode, Doing, EdgeTarget, EndKind, Event, Flow, State, Status, StepKind, StepName,
+    StepResult, Warning,
 };
 use std::sync::Arc;
 
@@ -258,7 +258,7 @@ fn check_never_lands(told: &Scene, from: usize) {
 }
 #[test]
 fn an_approval_of_the_work_survives_a_move_of_the_base() {
-    let mut merged = report(vec![command("tests", Outcome::Pass)]);
+    let mut merged = report(vec![command("tests", CheckOutcome::Pass)]);
     merged.tree = landfall_model::Tree::new("tree2");
     merged.base = commit("newbase");
     merged.commit = commit("merge2");
@@ -292,13 +292,13 @@ fn an_approval_of_the_work_survives_a_move_of_the_base() {
 #[test]
 fn a_protected_input_that_was_not_shown_needs_another_approval() {
     let protected =
-        |lines: &str| Concern { code: ConcernCode::ProtectedInput, detail: format!("ci.sh: {lines}") };
-    let mut merged = report(vec![command("tests", Outcome::Pass)]);
+        |lines: &str| ChangeConcern { code: ConcernCode::ProtectedInput, detail: format!("ci.sh: {lines}") };
+    let mut merged = report(vec![command("tests", CheckOutcome::Pass)]);
     merged.tree = landfall_model::Tree::new("tree2");
     merged.base = commit("newbase");
     let last = |lines: &str| {
         let scene = verifying().play_all([
-            checked_as("shown", report(vec![command("tests", Outcome::Pass)]), [protected("+true")]),
+            checked_as("shown", report(vec![command("tests", CheckOutcome::Pass)]), [protected("+true")]),
             answers("approve"),
             granted(),
             is_ejected(),
@@ -316,7 +316,7 @@ fn a_protected_input_that_was_not_shown_needs_another_approval() {
 
 #[test]
 fn other_work_needs_another_approval() {
-    let mut merged = report(vec![command("tests", Outcome::Pass)]);
+    let mut merged = report(vec![command("tests", CheckOutcome::Pass)]);
     merged.tree = landfall_model::Tree::new("tree2");
     merged.head = commit("head2");
     check_in(
@@ -521,7 +521,7 @@ fn verifying_leftovers_again(scene: Scene) -> Scene {
     let run = landfall_model::EndedRun {
         attempt: scene.task.attempt,
         iteration: 2,
-        exit: landfall_model::Exit::Code(0),
+        exit: landfall_model::AgentExit::Code(0),
         seen: Vec::new(),
         evidence: landfall_model::Evidence {
             head_before: None,
@@ -529,8 +529,8 @@ fn verifying_leftovers_again(scene: Scene) -> Scene {
             ..Default::default()
         },
         took_ms: 1,
-        usage: landfall_model::Usage::default(),
-        traces: landfall_model::Traces::default(),
+        usage: landfall_model::AgentUsage::default(),
+        traces: landfall_model::AgentRunTraces::default(),
         climbed: None,
     };
     scene.hear(landfall_model::News::AgentEnded(run)).expect("it runs");
@@ -691,7 +691,7 @@ fn work_that_is_lost_goes_to_the_agent_past_edges_that_lead_elsewhere() {
                     !matches!(edge.result, StepResult::Fail | StepResult::Red | StepResult::Changes)
                 });
                 let edge = step.on.first().expect("it passes somewhere").clone();
-                step.on.push(Edge { result, to: Target::Step(StepName::new(to)), ..edge });
+                step.on.push(FlowEdge { result, to: EdgeTarget::Step(StepName::new(to)), ..edge });
             }
         });
         let next = scene.task.step().map(ToString::to_string);
@@ -724,12 +724,12 @@ fn killed_while(oom_kills: &[u64]) -> Scene {
         let run = landfall_model::EndedRun {
             attempt: scene.task.attempt,
             iteration: *iteration,
-            exit: landfall_model::Exit::Signal(9),
+            exit: landfall_model::AgentExit::Signal(9),
             seen: Vec::new(),
             evidence: landfall_model::Evidence { oom_kills: *oom_kills, ..Default::default() },
             took_ms: 1,
-            usage: landfall_model::Usage::default(),
-            traces: landfall_model::Traces::default(),
+            usage: landfall_model::AgentUsage::default(),
+            traces: landfall_model::AgentRunTraces::default(),
             climbed: None,
         };
         scene.hear(landfall_model::News::AgentEnded(run)).expect("it runs");

@@ -4,7 +4,7 @@ use landfall_model::gaming::{
     ChangedFile, Mutation, MutationBudget, MutationMode, MutationOutcome, MutationRun, MutationTrial,
     choose_mutations, could_not_build, mutation_outcome,
 };
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 
 use crate::test_protected::{change, trace};
 
@@ -187,16 +187,16 @@ fn the_time_for_mutations_follows_from_that_of_the_check() {
 fn only_a_command_with_tests_notices_a_mutation() {
     use MutationOutcome::{Caught, Unbuilt};
     for (outcome, with_tests, without_tests) in [
-        (Outcome::Pass, None, None),
-        (Outcome::Fail, Some(Caught), Some(Unbuilt)),
-        (Outcome::Timeout, Some(Caught), Some(Unbuilt)),
-        (Outcome::Broken, Some(Caught), Some(Unbuilt)),
+        (CheckOutcome::Pass, None, None),
+        (CheckOutcome::Fail, Some(Caught), Some(Unbuilt)),
+        (CheckOutcome::Timeout, Some(Caught), Some(Unbuilt)),
+        (CheckOutcome::Broken, Some(Caught), Some(Unbuilt)),
     ] {
         assert_eq!(mutation_outcome(outcome, true, false), with_tests, "{outcome:?}");
         assert_eq!(mutation_outcome(outcome, false, false), without_tests, "{outcome:?}");
     }
-    assert_eq!(mutation_outcome(Outcome::Fail, true, true), Some(Unbuilt));
-    assert_eq!(mutation_outcome(Outcome::Timeout, true, true), Some(Caught));
+    assert_eq!(mutation_outcome(CheckOutcome::Fail, true, true), Some(Unbuilt));
+    assert_eq!(mutation_outcome(CheckOutcome::Timeout, true, true), Some(Caught));
 }
 
 #[test]

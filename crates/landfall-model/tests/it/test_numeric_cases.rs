@@ -1,11 +1,11 @@
 //! The numbers of objectives, stages and gates, each computed by hand from the description of the third source system. The table
 //! shares no constant with the code.
 
-use landfall_model::audit::{Extent, rounds, rounds_of};
+use landfall_model::audit::{ChangeSize, rounds, rounds_of};
 use landfall_model::convergence::{Coverage, convergence, progress};
 use landfall_model::objective::{Requirement, Weight};
-use landfall_model::score::{Checkpoint, Judgement, Known, Scores, WEIGHTS, weigh};
-use landfall_model::tune::{Params, for_task, params_of, weights};
+use landfall_model::score::{GatePoint, Judgement, Known, Scores, WEIGHTS, weigh};
+use landfall_model::tune::{GateParams, for_task, params_of, weights};
 use landfall_model::{Event, State, Task};
 
 use crate::flows_used::lifecycle;
@@ -18,18 +18,18 @@ use crate::test_rows::{
 type Case = (&'static str, fn() -> String, &'static str);
 
 const CASES: [Case; 26] = [
-    ("post-plan passes at 0.70", || verdict(Checkpoint::PostPlan, [700; 6]), "PASS"),
-    ("post-plan fails below 0.70", || verdict(Checkpoint::PostPlan, [699; 6]), "NEEDS_REVISION"),
-    ("mid-exec passes at 0.60", || verdict(Checkpoint::MidExec, [600; 6]), "CONTINUE"),
-    ("mid-exec fails below 0.60", || verdict(Checkpoint::MidExec, [599; 6]), "NEEDS_FIX"),
-    ("post-exec passes at 0.75", || verdict(Checkpoint::PostExec, [750; 6]), "ACCEPT"),
-    ("post-exec fails below 0.75", || verdict(Checkpoint::PostExec, [749; 6]), "NEEDS_FIX"),
+    ("post-plan passes at 0.70", || verdict(GatePoint::PostPlan, [700; 6]), "PASS"),
+    ("post-plan fails below 0.70", || verdict(GatePoint::PostPlan, [699; 6]), "NEEDS_REVISION"),
+    ("mid-exec passes at 0.60", || verdict(GatePoint::MidExec, [600; 6]), "CONTINUE"),
+    ("mid-exec fails below 0.60", || verdict(GatePoint::MidExec, [599; 6]), "NEEDS_FIX"),
+    ("post-exec passes at 0.75", || verdict(GatePoint::PostExec, [750; 6]), "ACCEPT"),
+    ("post-exec fails below 0.75", || verdict(GatePoint::PostExec, [749; 6]), "NEEDS_FIX"),
     // 0.25·0.8 + 0.20·0.9 + 0.20·0.7 + 0.10·0.8 + 0.10·0.8 + 0.15·0.9 = 0.815
     ("the composite has six weights", || composite([800, 900, 700, 800, 800, 900]), "815000"),
     // 0.25 + 0.20·0.49 + 0.20 + 0.10 + 0.10 + 0.15 = 0.898, and D2 blocks below one half
     (
         "a gate outweighs the composite",
-        || verdict(Checkpoint::PostExec, [1000, 490, 1000, 1000, 1000, 1000]),
+        || verdict(GatePoint::PostExec, [1000, 490, 1000, 1000, 1000, 1000]),
         "NEEDS_FIX",
     ),
     // 250, 200·5/4, 200·5/4, 100, 100, 150 of 1100
@@ -42,11 +42,15 @@ const CASES: [Case; 26] = [
     ("work on the way is mended twice", mid_judged, "3 judged, failed"),
     (
         "finished work is mended three times, 11 files or not",
-        || end_judged(Extent { files: 11, lines: 300, dirs: 2 }),
+        || end_judged(ChangeSize { files: 11, lines: 300, dirs: 2 }),
         "4 judged, failed",
     ),
     // ⌈11/5⌉ + ⌈300/200⌉ + ⌈2/3⌉ = 3 + 2 + 1
-    ("its check has six rounds", || rounds(Extent { files: 11, lines: 300, dirs: 2 }, &[]).to_string(), "6"),
+    (
+        "its check has six rounds",
+        || rounds(ChangeSize { files: 11, lines: 300, dirs: 2 }, &[]).to_string(),
+        "6",
+    ),
     // ⌈100/5⌉ + … is 10 at most; the least is 2; without a measure it is 3
     ("a check has two to ten rounds, three by default", rounds_bounds, "10 2 3"),
     ("a bug fix has 0.60 and 0.65, and two revisions", || profile("bug-fix"), "600/600/650 2/2/3"),
@@ -79,7 +83,7 @@ const CASES: [Case; 26] = [
     ),
     (
         "a context is summed up at 82 %, a check comes every third step",
-        || format!("{} {}", Params::DEFAULT.compact_percent, Params::DEFAULT.mid_exec_interval),
+        || format!("{} {}", GateParams::DEFAULT.compact_percent, GateParams::DEFAULT.mid_exec_interval),
         "82 3",
     ),
 ];
@@ -96,24 +100,24 @@ fn every_number_is_the_one_of_the_source() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-fn ruled(checkpoint: Checkpoint, scores: [u32; 6]) -> landfall_model::score::Ruling {
+fn ruled(checkpoint: GatePoint, scores: [u32; 6]) -> landfall_model::score::Ruling {
     let judgement = Judgement { scores: Scores::new(scores), ..Judgement::default() };
     let known =
         Known { red: false, uncovered: Vec::new(), unproved: None, caps: Vec::new(), refinement: None };
-    let threshold = Params::DEFAULT.thresholds.of(checkpoint);
+    let threshold = GateParams::DEFAULT.thresholds.of(checkpoint);
     weigh(checkpoint, threshold, WEIGHTS, &judgement, &known).expect("six scores are enough")
 }
 
-fn verdict(checkpoint: Checkpoint, scores: [u32; 6]) -> String {
+fn verdict(checkpoint: GatePoint, scores: [u32; 6]) -> String {
     ruled(checkpoint, scores).result.word().to_owned()
 }
 
 fn composite(scores: [u32; 6]) -> String {
-    ruled(Checkpoint::PostExec, scores).composite.expect("it was computed").to_string()
+    ruled(GatePoint::PostExec, scores).composite.expect("it was computed").to_string()
 }
 
 /// How often a checkpoint judged before the task stopped.
-fn judged(scene: &Scene, checkpoint: Checkpoint) -> String {
+fn judged(scene: &Scene, checkpoint: GatePoint) -> String {
     let count = scene.task.staged.judged.iter().filter(|it| it.checkpoint == checkpoint).count();
     let State::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
     format!("{count} judged, {}", ending.kind.word())
@@ -124,7 +128,7 @@ fn plan_judged() -> String {
     while !scene.task.is_over() {
         play(&mut scene, [granted(), workspace(), plans(), granted(), workspace(), judges(550, NOTHING)]);
     }
-    judged(&scene, Checkpoint::PostPlan)
+    judged(&scene, GatePoint::PostPlan)
 }
 
 fn mid_judged() -> String {
@@ -134,26 +138,26 @@ fn mid_judged() -> String {
         play(&mut scene, [granted(), workspace(), crate::test_rows::asks_for_a_look(), granted()]);
         play(&mut scene, [crate::story::passes(), granted(), workspace(), judges(550, NOTHING)]);
     }
-    judged(&scene, Checkpoint::MidExec)
+    judged(&scene, GatePoint::MidExec)
 }
 
-fn end_judged(extent: Extent) -> String {
+fn end_judged(extent: ChangeSize) -> String {
     let mut scene = begun(lifecycle());
     play(&mut scene, planned());
     while !scene.task.is_over() {
         play(&mut scene, [granted(), workspace(), says_complete(), granted(), sized(extent)]);
         play(&mut scene, [granted(), workspace(), judges(550, NOTHING)]);
     }
-    judged(&scene, Checkpoint::PostExec)
+    judged(&scene, GatePoint::PostExec)
 }
 
 fn rounds_bounds() -> String {
-    let large = rounds(Extent { files: 100, lines: 9_000, dirs: 40 }, &["software"]);
-    let small = rounds(Extent { files: 0, lines: 0, dirs: 0 }, &[]);
+    let large = rounds(ChangeSize { files: 100, lines: 9_000, dirs: 40 }, &["software"]);
+    let small = rounds(ChangeSize { files: 0, lines: 0, dirs: 0 }, &[]);
     format!("{large} {small} {}", rounds_of(&begun(lifecycle()).task))
 }
 
-fn shown(params: Params) -> String {
+fn shown(params: GateParams) -> String {
     let all = |per: [u32; 3]| per.map(|it| it.to_string()).join("/");
     format!("{} {}", all(params.thresholds.into()), all(params.retries.into()))
 }

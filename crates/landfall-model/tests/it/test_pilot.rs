@@ -1,6 +1,6 @@
 //! Who picks the next task, and when a run pauses by itself.
 
-use landfall_model::pilot::{Mode, PauseWhy, Phase, Pilot, PilotEvent};
+use landfall_model::pilot::{PauseReason, Phase, Pilot, PilotEvent, PilotMode};
 use landfall_model::{Attempt, Commit, EndCode, EndKind, Ending, Event, RunEnd, TaskId, Timestamp, Tree};
 
 const NOW: Timestamp = Timestamp(5_000);
@@ -25,7 +25,7 @@ fn running() -> Pilot {
     pilot
 }
 
-fn paused(why: PauseWhy) -> PilotEvent {
+fn paused(why: PauseReason) -> PilotEvent {
     PilotEvent::Paused { why, reason: "because".to_owned() }
 }
 
@@ -36,7 +36,7 @@ fn sees<const N: usize>(pilot: &mut Pilot, events: [Event; N]) {
     }
 }
 
-fn reason(pause: Option<PilotEvent>) -> Option<(PauseWhy, String)> {
+fn reason(pause: Option<PilotEvent>) -> Option<(PauseReason, String)> {
     match pause {
         Some(PilotEvent::Paused { why, reason }) => Some((why, reason)),
         Some(other) => panic!("{other:?} is no pause"),
@@ -47,7 +47,7 @@ fn reason(pause: Option<PilotEvent>) -> Option<(PauseWhy, String)> {
 #[test]
 fn a_run_goes_from_idle_to_running_to_completed() {
     let mut pilot = Pilot::default();
-    assert_eq!((pilot.phase(), pilot.mode()), (Phase::Idle, Mode::Autopilot));
+    assert_eq!((pilot.phase(), pilot.mode()), (Phase::Idle, PilotMode::Autopilot));
     pilot.run_started();
     assert_eq!(pilot.phase(), Phase::Running);
     pilot.run_ended(RunEnd::NothingLeft);
@@ -60,26 +60,26 @@ fn a_run_goes_from_idle_to_running_to_completed() {
 #[test]
 fn in_semi_auto_a_person_picks_and_it_waits_for_them_again() {
     let mut pilot = running();
-    pilot.apply(NOW, &PilotEvent::ModeSet { mode: Mode::SemiAuto });
+    pilot.apply(NOW, &PilotEvent::ModeSet { mode: PilotMode::SemiAuto });
     assert_eq!(pilot.phase(), Phase::WaitingUser);
     pilot.apply(NOW, &PilotEvent::Assigned { task: TaskId(7) });
     assert_eq!((pilot.phase(), pilot.assigned()), (Phase::Running, Some(TaskId(7))));
     pilot.apply(NOW, &PilotEvent::Settled);
     assert_eq!((pilot.phase(), pilot.assigned()), (Phase::WaitingUser, None));
     pilot.apply(NOW, &PilotEvent::Assigned { task: TaskId(8) });
-    pilot.apply(NOW, &PilotEvent::ModeSet { mode: Mode::Autopilot });
+    pilot.apply(NOW, &PilotEvent::ModeSet { mode: PilotMode::Autopilot });
     assert_eq!((pilot.phase(), pilot.assigned()), (Phase::Running, None));
 }
 
 #[test]
 fn a_pause_says_why_and_since_when_and_ends_with_a_resume_or_the_run() {
     let mut pilot = running();
-    pilot.apply(NOW, &paused(PauseWhy::Person));
+    pilot.apply(NOW, &paused(PauseReason::Person));
     let pause = pilot.pause().expect("it is paused");
-    assert_eq!((pilot.phase(), pause.why, pause.since), (Phase::Paused, PauseWhy::Person, NOW));
+    assert_eq!((pilot.phase(), pause.why, pause.since), (Phase::Paused, PauseReason::Person, NOW));
     pilot.apply(NOW, &PilotEvent::Resumed);
     assert_eq!((pilot.phase(), pilot.pause()), (Phase::Running, None));
-    pilot.apply(NOW, &paused(PauseWhy::Person));
+    pilot.apply(NOW, &paused(PauseReason::Person));
     pilot.run_ended(RunEnd::Drained);
     pilot.run_started();
     assert_eq!(pilot.phase(), Phase::Running, "a pause is of its run");
@@ -92,7 +92,10 @@ fn so_many_failures_in_a_row_pause_the_run_and_name_the_tasks() {
     assert_eq!(reason(pilot.should_pause(3, false)), None);
     pilot.note(TaskId(9), &ended(EndKind::Failed));
     let (why, text) = reason(pilot.should_pause(3, false)).expect("three are enough");
-    assert_eq!((why, text.as_str()), (PauseWhy::Failures, "3 tasks in a row failed or ran out: T1, T2, T9"));
+    assert_eq!(
+        (why, text.as_str()),
+        (PauseReason::Failures, "3 tasks in a row failed or ran out: T1, T2, T9")
+    );
     assert_eq!(reason(pilot.should_pause(0, false)), None, "none is as many as one likes");
 }
 
@@ -116,7 +119,7 @@ fn a_sprint_that_wants_to_stops_at_the_first_failure() {
     let (why, text) = reason(pilot.should_pause(3, true)).expect("one is enough");
     assert_eq!(
         (why, text.as_str()),
-        (PauseWhy::SprintError, "T4 failed, and this sprint pauses on an error")
+        (PauseReason::SprintError, "T4 failed, and this sprint pauses on an error")
     );
 }
 
@@ -151,16 +154,16 @@ fn a_bad_night_names_only_the_latest() {
 
 #[test]
 fn every_word_is_its_own() {
-    let modes: std::collections::BTreeSet<_> = Mode::ALL.iter().map(|mode| mode.word()).collect();
-    let whys: std::collections::BTreeSet<_> = PauseWhy::ALL.iter().map(|why| why.word()).collect();
-    assert_eq!((modes.len(), whys.len()), (Mode::ALL.len(), PauseWhy::ALL.len()));
+    let modes: std::collections::BTreeSet<_> = PilotMode::ALL.iter().map(|mode| mode.word()).collect();
+    let whys: std::collections::BTreeSet<_> = PauseReason::ALL.iter().map(|why| why.word()).collect();
+    assert_eq!((modes.len(), whys.len()), (PilotMode::ALL.len(), PauseReason::ALL.len()));
 }
 
 #[test]
 fn a_pause_outlives_an_engine_that_is_lost() {
     let mut pilot = Pilot::default();
     pilot.run_started();
-    let why = PilotEvent::Paused { why: PauseWhy::Failures, reason: "three failed".to_owned() };
+    let why = PilotEvent::Paused { why: PauseReason::Failures, reason: "three failed".to_owned() };
     pilot.apply(Timestamp(1), &why);
     pilot.run_ended(RunEnd::Lost);
     pilot.run_started();

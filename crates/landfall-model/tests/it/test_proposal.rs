@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use landfall_model::proposal::{Group, Known, Need, Part, Proposal, Standing, check};
-use landfall_model::{Size, TaskId};
+use landfall_model::{TaskId, TaskSize};
 
 /// A good task: `a: Title < needs @group`.
 fn part(line: &str) -> Part {
@@ -14,7 +14,7 @@ fn part(line: &str) -> Part {
         title: title.to_owned(),
         body: format!("About {title}."),
         criteria: vec![format!("`{title}` can be seen")],
-        size: Some(Size::S),
+        size: Some(TaskSize::S),
         needs: needs.split(',').filter(|it| !it.is_empty()).map(str::to_owned).collect(),
         group: group.map(str::to_owned),
         ..Part::default()
@@ -149,7 +149,7 @@ fn what_takes_thought_goes_back() {
     );
     let bad = Part {
         criteria: (0..11).map(|it| format!("holds {it}")).chain(["It works.".to_owned()]).collect(),
-        size: Some(Size::XL),
+        size: Some(TaskSize::XL),
         body: " ".to_owned(),
         title: "x".repeat(130),
         ..part("a: x")

@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 use landfall_model::conflict::{Clash, ClashKind};
-use landfall_model::gate::Outcome;
-use landfall_model::queue::{Closed, HoldWhy, LeftOut, Member, Prefix, Queue};
+use landfall_model::gate::CheckOutcome;
+use landfall_model::queue::{BatchMember, BatchPrefix, Closed, HoldReason, LeftOut, Queue};
 use landfall_model::{
-    Attempt, BatchId, Commit, ConcernCode, News, Opening, QueueEffect, QueueEvent, QueueNews, State, TaskId,
-    Timestamp, Tree,
+    Attempt, AttemptStart, BatchId, Commit, ConcernCode, News, QueueEffect, QueueEvent, QueueNews, State,
+    TaskId, Timestamp, Tree,
 };
 
 use crate::stage::{Stage, has_left_the_line};
@@ -64,7 +64,7 @@ fn four_that_wait_land_as_one() {
     let mut stage = line(4);
     stage.look();
     stage.built(1);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
     stage.tells(expect![[r#"
         look → B1 of T1 T2 T3 T4 ! build B1
@@ -115,7 +115,7 @@ fn flaky_is_green() {
     let mut stage = line(2);
     stage.look();
     stage.built(1);
-    stage.checked(1, Outcome::Flaky);
+    stage.checked(1, CheckOutcome::Flaky);
     stage.lands(1);
     assert_eq!(stage.landed(), [1, 2]);
 }
@@ -207,7 +207,7 @@ fn a_timeout_is_red() {
     let mut stage = line(1);
     stage.look();
     stage.built(1);
-    stage.checked(1, Outcome::Timeout);
+    stage.checked(1, CheckOutcome::Timeout);
     assert_eq!(stage.ejected(), [1]);
 }
 
@@ -222,7 +222,7 @@ fn who_cannot_be_merged_is_left_out_and_the_others_land() {
     let mut stage = line(4);
     stage.look();
     stage.built_without(1, vec![(2, clash()), (3, LeftOut::NothingChanged)]);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
     stage.tells(expect![[r#"
         look → B1 of T1 T2 T3 T4 ! build B1
@@ -250,7 +250,7 @@ fn who_does_not_fit_to_those_before_it_waits_for_them() {
     stage.look();
     stage.built_without(1, vec![(2, LeftOut::Crowded)]);
     stage.look();
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
     stage.tells(expect![[r#"
         look → B1 of T1 T2 ! build B1
@@ -294,8 +294,8 @@ fn two_batches() -> Stage {
 #[test]
 fn the_next_batch_is_verified_on_top_and_lands_without_another_look() {
     let mut stage = two_batches();
-    stage.checked(2, Outcome::Pass);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(2, CheckOutcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
     stage.lands(2);
     stage.tells(expect![[r#"
@@ -315,7 +315,7 @@ fn the_next_batch_is_verified_on_top_and_lands_without_another_look() {
 fn when_the_first_is_red_the_second_is_dropped_and_its_check_abandoned() {
     let mut stage = two_batches();
     stage.forget();
-    stage.checked(1, Outcome::Fail);
+    stage.checked(1, CheckOutcome::Fail);
     stage.tells(expect![[r#"
         B1/2 fail → B1/2 is fail, B2 over: it stood on a batch that was red, checking B1/1 ! abandon B2 ! check B1/1
     "#]]);
@@ -327,10 +327,10 @@ fn when_the_first_is_red_the_second_is_dropped_and_its_check_abandoned() {
 fn a_second_that_is_red_is_searched_only_when_the_first_has_landed() {
     let mut stage = two_batches();
     stage.forget();
-    stage.checked(2, Outcome::Fail);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(2, CheckOutcome::Fail);
+    stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
-    stage.checked(2, Outcome::Pass);
+    stage.checked(2, CheckOutcome::Pass);
     stage.lands(2);
     stage.tells(expect![[r#"
         B2/2 fail → B2/2 is fail
@@ -349,7 +349,7 @@ fn a_conflict_on_top_of_what_may_never_land_is_seen_again_on_the_base() {
     stage.built(1);
     stage.built_without(2, vec![(3, clash())]);
     stage.look();
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
     stage.built_without(3, vec![(3, clash())]);
     stage.tells(expect![[r#"
@@ -367,7 +367,7 @@ fn a_conflict_on_top_of_what_may_never_land_is_seen_again_on_the_base() {
 fn a_gate_that_breaks_on_top_is_not_tried_there_again() {
     let mut stage = two_batches();
     stage.forget();
-    stage.checked(2, Outcome::Broken);
+    stage.checked(2, CheckOutcome::Broken);
     stage.look();
     stage.tells(expect![[r#"
         B2/2 broken → B2/2 is broken, B2 over: the check `tests` cannot be trusted: `run tests` was not found (exit code 127)
@@ -408,7 +408,7 @@ fn a_push_while_it_lands_is_found_out_by_the_landing() {
     let mut stage = line(2);
     stage.look();
     stage.built(1);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.forget();
     stage.push("human");
     stage.lands(1);
@@ -440,7 +440,7 @@ fn a_landing_that_does_not_look_right_ends_its_members_and_nobody_else() {
     stage.look();
     stage.built(1);
     stage.built(2);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.forget();
     stage.orders.clear();
     stage.hear("mismatch", &QueueNews::LandMismatch { batch: BatchId(1), detail: "another tree".to_owned() });
@@ -453,13 +453,13 @@ fn a_landing_that_does_not_look_right_ends_its_members_and_nobody_else() {
 
 #[test]
 fn a_broken_gate_holds_the_queue_and_a_new_base_releases_it() {
-    for outcome in [Outcome::Broken, Outcome::PreExisting] {
+    for outcome in [CheckOutcome::Broken, CheckOutcome::PreExisting] {
         let mut stage = line(2);
         stage.look();
         stage.built(1);
         stage.checked(1, outcome);
         assert!(stage.ejected().is_empty(), "a gate that says nothing says nothing about them");
-        assert_eq!(stage.queue.hold().map(|hold| hold.why), Some(HoldWhy::Gate));
+        assert_eq!(stage.queue.hold().map(|hold| hold.why), Some(HoldReason::Gate));
         stage.look();
         assert!(stage.orders.is_empty() && !stage.queue.is_busy());
         stage.push("mended");
@@ -471,7 +471,7 @@ fn a_broken_gate_holds_the_queue_and_a_new_base_releases_it() {
     stage.look();
     stage.built(1);
     stage.forget();
-    stage.checked(1, Outcome::Broken);
+    stage.checked(1, CheckOutcome::Broken);
     stage.push("mended");
     stage.tells(expect![[r#"
         B1/1 broken → B1/1 is broken, B1 over: the check `tests` cannot be trusted: `run tests` was not found (exit code 127), held (gate) until 16001: the check `tests` cannot be trusted: `run tests` was not found (exit code 127)
@@ -505,7 +505,7 @@ fn a_search_that_has_begun_is_finished_before_the_queue_pauses() {
     let mut stage = line(4).policy(|policy| policy.runaway = 1);
     stage.run(&|heads| holds(heads, 1));
     assert_eq!(stage.ejected(), [1], "given up half-way, the same search would begin anew for ever");
-    assert_eq!(stage.queue.hold().map(|hold| hold.why), Some(HoldWhy::Runaway));
+    assert_eq!(stage.queue.hold().map(|hold| hold.why), Some(HoldReason::Runaway));
 }
 
 #[test]
@@ -520,8 +520,8 @@ fn a_persons_pause_finishes_what_is_green_and_takes_nobody() {
     let mut stage = two_batches();
     stage.stand(5);
     stage.forget();
-    stage.hold(HoldWhy::Person, "let me look");
-    stage.checked(1, Outcome::Pass);
+    stage.hold(HoldReason::Person, "let me look");
+    stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
     stage.look();
     stage.tells(expect![[r#"
@@ -530,7 +530,7 @@ fn a_persons_pause_finishes_what_is_green_and_takes_nobody() {
         B1 landed → T1 landed, T2 landed, B1 over, 2 landed as B1:root+h1+h2
         look → nothing
     "#]]);
-    stage.checked(2, Outcome::Pass);
+    stage.checked(2, CheckOutcome::Pass);
     stage.lands(2);
     assert_eq!(stage.landed(), [1, 2, 3, 4]);
     assert!(stage.orders.is_empty());
@@ -548,7 +548,7 @@ fn a_persons_pause_finishes_what_is_green_and_takes_nobody() {
 fn what_is_merged_in_a_pause_is_not_verified() {
     let mut stage = line(1);
     stage.look();
-    stage.hold(HoldWhy::Person, "let me look");
+    stage.hold(HoldReason::Person, "let me look");
     stage.built(1);
     assert!(stage.orders.is_empty() && stage.queue.batches().is_empty());
     assert_eq!(stage.queue.len(), 1);
@@ -559,13 +559,13 @@ fn what_a_person_said_is_not_overwritten_by_less() {
     let mut stage = line(1);
     stage.look();
     stage.built(1);
-    stage.hold(HoldWhy::Person, "let me look");
-    stage.hold(HoldWhy::Person, "let me look");
-    stage.checked(1, Outcome::Broken);
+    stage.hold(HoldReason::Person, "let me look");
+    stage.hold(HoldReason::Person, "let me look");
+    stage.checked(1, CheckOutcome::Broken);
     stage.push("human");
-    assert_eq!(stage.queue.hold().map(|hold| hold.why), Some(HoldWhy::Person));
-    stage.hold(HoldWhy::Deleted, "the branch is gone");
-    assert_eq!(stage.queue.hold().map(|hold| hold.why), Some(HoldWhy::Deleted));
+    assert_eq!(stage.queue.hold().map(|hold| hold.why), Some(HoldReason::Person));
+    stage.hold(HoldReason::Deleted, "the branch is gone");
+    assert_eq!(stage.queue.hold().map(|hold| hold.why), Some(HoldReason::Deleted));
 }
 
 #[test]
@@ -622,7 +622,7 @@ fn a_landing_that_fails_again_and_again_holds_however_often_its_pass_is_taken_ov
         stage.look();
         stage.built(batch);
         if batch == 1 {
-            stage.checked(batch, Outcome::Pass)
+            stage.checked(batch, CheckOutcome::Pass)
         } else {
             stage.reused(batch)
         }
@@ -640,9 +640,9 @@ fn a_hold_that_no_person_has_to_end_ends_by_itself() {
     for batch in 1..=3 {
         stage.look();
         stage.built(batch);
-        stage.checked(batch, Outcome::Broken);
+        stage.checked(batch, CheckOutcome::Broken);
         let hold = stage.queue.hold().expect("the gate is broken").clone();
-        assert!(hold.why == HoldWhy::Gate && !stage.queue.resumes_soon(), "a run does not wait for it");
+        assert!(hold.why == HoldReason::Gate && !stage.queue.resumes_soon(), "a run does not wait for it");
         let pause = hold.until.expect("it ends by itself").0 - hold.since.0;
         pauses.push(pause);
         stage.wait(u64::try_from(pause).expect("later"));
@@ -653,12 +653,12 @@ fn a_hold_that_no_person_has_to_end_ends_by_itself() {
 
     // By a new run, or a check that passed: what a person has to end stays.
     for (why, retry, restored) in [
-        (HoldWhy::Gate, true, false),
-        (HoldWhy::Machine, true, false),
-        (HoldWhy::Rewritten, false, true),
-        (HoldWhy::Deleted, false, true),
-        (HoldWhy::Person, false, false),
-        (HoldWhy::Runaway, false, false),
+        (HoldReason::Gate, true, false),
+        (HoldReason::Machine, true, false),
+        (HoldReason::Rewritten, false, true),
+        (HoldReason::Deleted, false, true),
+        (HoldReason::Person, false, false),
+        (HoldReason::Runaway, false, false),
     ] {
         for (news, ends) in [(QueueNews::Retry, retry), (QueueNews::BranchRestored, restored)] {
             let mut stage = line(1);
@@ -674,7 +674,7 @@ fn a_landing_that_failed_after_it_moved_the_base_is_found_by_the_next_merge() {
     let mut stage = line(2);
     stage.look();
     stage.built(1);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     let landed = stage.land(1);
     assert!(matches!(landed, QueueNews::Landed { .. }));
     stage.forget();
@@ -708,7 +708,7 @@ fn who_is_cancelled_while_its_batch_is_verified_never_lands() {
     stage.built(1);
     stage.cancel(2);
     stage.forget();
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.tells(expect![[r#"
         B1/3 pass → B1/3 is pass, B1 over: T2 has left the line, B2 of T1 T3 ! build B2
     "#]]);
@@ -721,7 +721,7 @@ fn who_leaves_during_a_search_is_searched_no_more() {
     let mut stage = line(4);
     stage.look();
     stage.built(1);
-    stage.checked(1, Outcome::Fail);
+    stage.checked(1, CheckOutcome::Fail);
     stage.cancel(3);
     stage.run(&|heads| holds(heads, 3));
     assert_eq!((stage.landed(), stage.ejected()), (vec![1, 2, 4], vec![]));
@@ -732,7 +732,7 @@ fn who_lands_can_no_longer_be_cancelled() {
     let mut stage = line(1);
     stage.look();
     stage.built(1);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.forget();
     stage.cancel(1);
     stage.tells(expect![[r#"
@@ -743,7 +743,7 @@ fn who_lands_can_no_longer_be_cancelled() {
 #[test]
 fn news_of_a_batch_that_is_over_changes_nothing() {
     let mut stage = two_batches();
-    let (_, late) = stage.clone().seen(2, Outcome::Pass, false);
+    let (_, late) = stage.clone().seen(2, CheckOutcome::Pass, false);
     stage.run(&green);
     let before = stage.queue.clone();
     let id = BatchId(1);
@@ -756,7 +756,11 @@ fn news_of_a_batch_that_is_over_changes_nothing() {
             left_out: Vec::new(),
             resolved: Vec::new(),
         },
-        QueueNews::Checked { batch: id, count: 2, report: report(vec![command("tests", Outcome::Broken)]) },
+        QueueNews::Checked {
+            batch: id,
+            count: 2,
+            report: report(vec![command("tests", CheckOutcome::Broken)]),
+        },
         QueueNews::Landed { batch: id, proof: String::new() },
         QueueNews::LandMoved { batch: id, to: Commit::new("human") },
         QueueNews::LandMismatch { batch: id, detail: String::new() },
@@ -775,8 +779,8 @@ fn a_check_of_another_beginning_than_the_one_ordered_is_not_believed() {
     let mut stage = line(4);
     stage.look();
     stage.built(1);
-    let (_, all) = stage.clone().seen(1, Outcome::Pass, false);
-    stage.checked(1, Outcome::Fail);
+    let (_, all) = stage.clone().seen(1, CheckOutcome::Pass, false);
+    stage.checked(1, CheckOutcome::Fail);
     stage.forget();
     stage.hear("late", &all);
     stage.tells(expect![[r#"
@@ -794,9 +798,9 @@ fn a_restart_in_every_stage_goes_on_from_there() {
     stage.restart();
     stage.built(1);
     stage.restart();
-    stage.checked(1, Outcome::Fail);
+    stage.checked(1, CheckOutcome::Fail);
     stage.restart();
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Pass);
     stage.restart();
     stage.lands(1);
     stage.restart();
@@ -861,7 +865,7 @@ fn wherever_the_journal_is_cut_all_who_are_good_land_once() {
 
 #[test]
 fn a_gate_that_says_nothing_lets_nobody_land_wherever_the_journal_is_cut() {
-    for outcome in [Outcome::Broken, Outcome::PreExisting] {
+    for outcome in [CheckOutcome::Broken, CheckOutcome::PreExisting] {
         let mut stage = line(2);
         let from = stage.journal.len();
         stage.look();
@@ -895,7 +899,7 @@ fn a_landing_from_before_the_queue_is_stood_in_line_again() {
     let said = stage.hear_task(TaskId(1), News::StopTask);
     assert_eq!(said, "T1 yielded");
     assert_eq!(stage.hear_task(TaskId(1), News::Retry { fresh: false, note: None }), "T1 resumed");
-    stage.enter(1, Opening::Land);
+    stage.enter(1, AttemptStart::Land);
     stage.restart();
     stage.run(&green);
     stage.tells(expect![[r#"
@@ -912,8 +916,8 @@ fn a_landing_from_before_the_queue_is_stood_in_line_again() {
 
 #[test]
 fn a_fact_that_cannot_follow_is_refused_in_words() {
-    let member = |id: u32| Member { task: TaskId(id), attempt: Attempt(1), head: Commit::new("h") };
-    let prefix = || Prefix { commit: Commit::new("c"), tree: Tree::new("t") };
+    let member = |id: u32| BatchMember { task: TaskId(id), attempt: Attempt(1), head: Commit::new("h") };
+    let prefix = || BatchPrefix { commit: Commit::new("c"), tree: Tree::new("t") };
     let (one, two) = (BatchId(1), BatchId(2));
     let formed = |batch, on| QueueEvent::Formed { batch, on, members: vec![member(1)] };
     let built = |batch, prefixes| QueueEvent::Built {
@@ -926,7 +930,7 @@ fn a_fact_that_cannot_follow_is_refused_in_words() {
     let checked = |count| QueueEvent::Checked {
         batch: one,
         count,
-        report: report(vec![command("tests", Outcome::Fail)]),
+        report: report(vec![command("tests", CheckOutcome::Fail)]),
     };
     let dropped = |batch| QueueEvent::Over { batch, how: Closed::Dropped { reason: String::new() } };
     let mut told = String::new();
@@ -1013,7 +1017,7 @@ fn five_by_agents() -> Stage {
         task.counters.runs = 1;
         stage.queue.put(task);
     }
-    let mut base = report(vec![command("tests", Outcome::Pass)]);
+    let mut base = report(vec![command("tests", CheckOutcome::Pass)]);
     (base.commit, base.commands[0].tests) = (Commit::new("root"), Some(10));
     stage.queue.seen(&base);
     stage
@@ -1028,7 +1032,7 @@ fn play(stage: &mut Stage, tests: &dyn Fn(&[Commit]) -> Option<u64>) {
             continue;
         };
         let heads: Vec<Commit> = prefix.tree.as_str().split('+').skip(1).map(Commit::new).collect();
-        let (name, mut news) = stage.seen(batch.0, Outcome::Pass, false);
+        let (name, mut news) = stage.seen(batch.0, CheckOutcome::Pass, false);
         let QueueNews::Checked { report, .. } = &mut news else { panic!("{name}") };
         report.commands[0].tests = tests(&heads);
         stage.hear(&name, &news);
@@ -1053,7 +1057,7 @@ fn whoever_runs_fewer_tests_than_the_base_is_found_and_waits_for_a_person() {
         let head = Commit::new("h3");
         let task = stage.tasks.get_mut(&TaskId(3)).expect("it is there");
         (task.approved_head, task.state) = (Some(head), State::Ready { next: None, since: Timestamp(0) });
-        stage.enter(3, Opening::Queue);
+        stage.enter(3, AttemptStart::Queue);
         play(&mut stage, &|_| fewer);
         assert_eq!(stage.landed(), [1, 2, 4, 5, 3], "{}", stage.told);
     }
@@ -1078,8 +1082,8 @@ fn a_culprit_is_told_the_commit_it_failed_on_once_that_has_landed() {
     let mut stage = line(2);
     stage.look();
     stage.built(1);
-    stage.checked(1, Outcome::Fail);
-    stage.checked(1, Outcome::Pass);
+    stage.checked(1, CheckOutcome::Fail);
+    stage.checked(1, CheckOutcome::Pass);
     // What it failed on may not land after all: then it is not told to merge that.
     let mut moved = stage.clone();
     moved.push("theirs");

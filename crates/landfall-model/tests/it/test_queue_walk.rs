@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 use landfall_model::{Commit, QueueEffect, TaskId};
 
 use crate::sim::Rng;
@@ -85,7 +85,7 @@ fn walk(seed: u64) -> Stage {
         match &order {
             QueueEffect::Check { prefix, .. } if flakes && rng.below(4) == 0 => {
                 let red = nature.is_red(&holds(&prefix.commit));
-                stage.checked(batch.0, if red { Outcome::Timeout } else { Outcome::Flaky });
+                stage.checked(batch.0, if red { CheckOutcome::Timeout } else { CheckOutcome::Flaky });
             }
             _ => stage.answer(&order, &|heads| nature.is_red(&numbers(heads))),
         }

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::{Expect, expect};
-use landfall_model::issue::{Phase, Point};
+use landfall_model::issue::{IssuePhase, Point};
 use landfall_model::recovery::{
-    Action, Agent, Bounds, Draft, DraftStep, Hints, Known, Milestone, OPS, Op, Outcome, Pattern, Plan,
-    PlanAction, Recoveries, RecoveryEvent, Rung, STEPS_MAX, Sample, Sign, Symptoms, Tier, check, climb,
-    detect, entry, is_restorable, milestone, project_log, promotion, restored,
+    Action, Agent, Bounds, Draft, DraftStep, Hints, Known, Milestone, OPS, Pattern, Plan, PlanAction,
+    Recoveries, RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryTier, Rung, STEPS_MAX, Sample, Sign,
+    Symptoms, check, climb, detect, entry, is_restorable, milestone, project_log, promotion, restored,
 };
-use landfall_model::{Event, Exit, StepName, Task, TaskId, TaskSpec, Timestamp, apply};
+use landfall_model::{AgentExit, Event, StepName, Task, TaskId, TaskSpec, Timestamp, apply};
 
 fn code() -> StepName {
     StepName::new("code")
 }
 
-fn symptoms(exit: &Exit, log: &str, matches: Option<bool>) -> Symptoms {
+fn symptoms(exit: &AgentExit, log: &str, matches: Option<bool>) -> Symptoms {
     Symptoms::of(Point::CodePr, exit, 600_000, log, matches)
 }
 
@@ -45,7 +45,7 @@ fn catalogue() -> Vec<Pattern> {
     ]
 }
 
-fn tried(symptom: &str, tier: Tier) -> RecoveryEvent {
+fn tried(symptom: &str, tier: RecoveryTier) -> RecoveryEvent {
     let (symptom, action) = (symptom.to_owned(), "retry".to_owned());
     RecoveryEvent::Tried {
         step: code(),
@@ -59,7 +59,7 @@ fn tried(symptom: &str, tier: Tier) -> RecoveryEvent {
     }
 }
 
-fn ended(outcome: Outcome) -> RecoveryEvent {
+fn ended(outcome: RecoveryOutcome) -> RecoveryEvent {
     RecoveryEvent::Ended { step: code(), outcome, detail: String::new() }
 }
 
@@ -86,7 +86,14 @@ fn rung(past: &Recoveries, agent: Agent, symptoms: &Symptoms) -> String {
 #[test]
 fn what_is_there_counts_for_more_than_an_exit_code() {
     let past = Recoveries::default();
-    for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(9), Exit::Lost, Exit::Silent, Exit::Deadline] {
+    for exit in [
+        AgentExit::Code(0),
+        AgentExit::Code(1),
+        AgentExit::Signal(9),
+        AgentExit::Lost,
+        AgentExit::Silent,
+        AgentExit::Deadline,
+    ] {
         assert_eq!(rung(&past, Agent::Off, &symptoms(&exit, "", Some(true))), "done", "{exit:?}");
         let missing = rung(&past, Agent::Off, &symptoms(&exit, "", Some(false)));
         assert_ne!(missing, "done", "{exit:?}");
@@ -97,20 +104,20 @@ fn what_is_there_counts_for_more_than_an_exit_code() {
 
 #[test]
 fn exit_0_without_a_result_is_tried_again_once_then_an_agent_looks_once_then_it_stops() {
-    let failure = symptoms(&Exit::Code(0), "I've implemented it.", Some(false));
+    let failure = symptoms(&AgentExit::Code(0), "I've implemented it.", Some(false));
     assert!(failure.facts.contains(&Known::ClaimsSuccess));
     let mut events = Vec::new();
     let mut story = Vec::new();
-    for (symptom, tier) in [("no-op", Tier::Pattern), ("no-op", Tier::Agent)] {
+    for (symptom, tier) in [("no-op", RecoveryTier::Pattern), ("no-op", RecoveryTier::Agent)] {
         story.push(rung(&task(events.clone()).recoveries, Agent::Free, &failure));
-        events.extend([tried(symptom, tier), ended(Outcome::Failed)]);
+        events.extend([tried(symptom, tier), ended(RecoveryOutcome::Failed)]);
     }
     let past = task(events.clone()).recoveries;
     story.push(rung(&past, Agent::Free, &failure));
     // Another failure of the same step does not get another agent.
-    story.push(rung(&past, Agent::Free, &symptoms(&Exit::Code(3), "", Some(false))));
+    story.push(rung(&past, Agent::Free, &symptoms(&AgentExit::Code(3), "", Some(false))));
     // The step came to a good end since: what it needed before is forgotten.
-    events.extend([tried("no-op", Tier::Person), ended(Outcome::Success)]);
+    events.extend([tried("no-op", RecoveryTier::Person), ended(RecoveryOutcome::Success)]);
     story.push(rung(&task(events).recoveries, Agent::Free, &failure));
     expect![[r#"
         no-op: retry
@@ -123,25 +130,26 @@ fn exit_0_without_a_result_is_tried_again_once_then_an_agent_looks_once_then_it_
 
 #[test]
 fn every_way_up_ends() {
-    let failure = symptoms(&Exit::Code(1), "flood", Some(false));
+    let failure = symptoms(&AgentExit::Code(1), "flood", Some(false));
     let mut events = Vec::new();
     for _ in 0..100 {
         let past = task(events.clone()).recoveries;
         match climb(&catalogue(), &past, Agent::Free, &code(), &failure) {
-            Rung::Act(pattern) => events.push(tried(&pattern.name, Tier::Pattern)),
-            Rung::Diagnose(name) => events.push(tried(&name, Tier::Agent)),
+            Rung::Act(pattern) => events.push(tried(&pattern.name, RecoveryTier::Pattern)),
+            Rung::Diagnose(name) => events.push(tried(&name, RecoveryTier::Agent)),
             Rung::Stop(_) => break,
             Rung::Done | Rung::Wait => panic!("nothing is there, and the agent is free"),
         }
     }
-    let agents = events.iter().filter(|it| matches!(it, RecoveryEvent::Tried { tier: Tier::Agent, .. }));
+    let agents =
+        events.iter().filter(|it| matches!(it, RecoveryEvent::Tried { tier: RecoveryTier::Agent, .. }));
     assert_eq!((events.len(), agents.count()), (7, 1), "six times by the catalogue, once by an agent");
 }
 
 #[test]
 fn a_pattern_may_skip_rungs_and_an_agent_may_be_busy_or_off() {
     let past = Recoveries::default();
-    let at = |log: &str, agent| rung(&past, agent, &symptoms(&Exit::Code(1), log, Some(false)));
+    let at = |log: &str, agent| rung(&past, agent, &symptoms(&AgentExit::Code(1), log, Some(false)));
     let told = [
         at("overlap", Agent::Free),
         at("dirt", Agent::Free),
@@ -162,39 +170,39 @@ fn a_pattern_may_skip_rungs_and_an_agent_may_be_busy_or_off() {
 fn the_first_pattern_that_fits_wins_and_only_the_end_of_a_log_is_looked_at() {
     let name = |log: &str| {
         let catalogue = catalogue();
-        detect(&catalogue, &symptoms(&Exit::Code(1), log, None)).map(|pattern| pattern.name.clone())
+        detect(&catalogue, &symptoms(&AgentExit::Code(1), log, None)).map(|pattern| pattern.name.clone())
     };
     assert_eq!(name("dirt, overlap, flood").as_deref(), Some("flood"));
     let lines = |count: usize| format!("flood\n{}dirt", "fine\n".repeat(count));
     assert_eq!(name(&lines(198)).as_deref(), Some("flood"), "the 200th line from the end");
     assert_eq!(name(&lines(199)).as_deref(), Some("dirt"), "the 201st is not looked at");
     let silent = pattern("all", Vec::new(), Action::Proceed, 1);
-    assert!(!silent.fits(&symptoms(&Exit::Code(1), "", None)), "a pattern without signs fits nothing");
+    assert!(!silent.fits(&symptoms(&AgentExit::Code(1), "", None)), "a pattern without signs fits nothing");
 }
 
 #[test]
 fn exits_are_told_as_a_shell_tells_them() {
-    let seen = |exit: &Exit| {
+    let seen = |exit: &AgentExit| {
         let symptoms = symptoms(exit, "", None);
         (symptoms.exit, symptoms.facts.iter().map(|fact| fact.word()).collect::<Vec<_>>())
     };
-    assert_eq!(seen(&Exit::Signal(9)), (Some(137), vec![]));
-    assert_eq!(seen(&Exit::Silent), (Some(143), vec!["silence"]));
-    assert_eq!(seen(&Exit::Lost), (None, vec!["vanished"]));
+    assert_eq!(seen(&AgentExit::Signal(9)), (Some(137), vec![]));
+    assert_eq!(seen(&AgentExit::Silent), (Some(143), vec!["silence"]));
+    assert_eq!(seen(&AgentExit::Lost), (None, vec!["vanished"]));
 }
 
 #[test]
 fn a_fact_that_cannot_follow_is_refused() {
     let none = task([]);
     for event in [
-        ended(Outcome::Success),
+        ended(RecoveryOutcome::Success),
         RecoveryEvent::Diagnosed { step: code(), action: None, rationale: String::new(), ops: Vec::new() },
     ] {
         let refused = apply(Some(none.clone()), TaskId(7), Timestamp(1), &Event::Recovery(event));
         assert!(refused.is_err(), "nothing was tried");
     }
-    let over = task([tried("no-op", Tier::Pattern), ended(Outcome::Failed)]);
-    let again = Event::Recovery(ended(Outcome::Success));
+    let over = task([tried("no-op", RecoveryTier::Pattern), ended(RecoveryOutcome::Failed)]);
+    let again = Event::Recovery(ended(RecoveryOutcome::Success));
     assert!(apply(Some(over), TaskId(7), Timestamp(1), &again).is_err(), "what came of it is known");
 }
 
@@ -218,7 +226,7 @@ fn the_phase_and_what_is_left_are_told_from_what_is_there() {
     let line = |hints: Hints| {
         let milestone = milestone(hints);
         let rest = milestone.rest().map_or("go on with the work".to_owned(), |ops| {
-            ops.iter().map(Op::word).collect::<Vec<_>>().join(", ")
+            ops.iter().map(RecoveryOp::word).collect::<Vec<_>>().join(", ")
         });
         format!("{} {}: {rest}", restored(hints).word(), milestone.word()).trim_end().to_owned()
     };
@@ -268,11 +276,11 @@ fn a_plan_of_allowed_operations_is_taken_as_it_is() {
     let plan = measured(&draft("recover", steps), Some(false)).expect("it is fine");
     assert_eq!(plan.action(), PlanAction::Recover);
     let ops = [
-        Op::AmendSignOff,
-        Op::PushBranch,
-        Op::Comment { text: "signed off".to_owned() },
-        Op::SetPhaseLabel { phase: Phase::Review },
-        Op::RunCheck { name: "test".to_owned() },
+        RecoveryOp::AmendSignOff,
+        RecoveryOp::PushBranch,
+        RecoveryOp::Comment { text: "signed off".to_owned() },
+        RecoveryOp::SetPhaseLabel { phase: IssuePhase::Review },
+        RecoveryOp::RunCheck { name: "test".to_owned() },
     ];
     assert_eq!(plan.steps(), ops);
     for action in ["retry", "abort"] {
@@ -365,7 +373,7 @@ fn no_spelling_of_a_destructive_command_gets_into_a_plan() {
         measured(&draft(word, Vec::new()), Some(true)).expect_err(word);
         // Said under the issue it is only words.
         let said = measured(&draft("recover", vec![step("comment", &[("text", word)])]), None);
-        assert_eq!(said.expect("it is words").steps(), [Op::Comment { text: word.to_owned() }]);
+        assert_eq!(said.expect("it is words").steps(), [RecoveryOp::Comment { text: word.to_owned() }]);
     }
 }
 
@@ -423,10 +431,16 @@ fn whatever_is_proposed_a_plan_that_is_taken_holds_only_what_is_in_the_list() {
         for (op, asked) in plan.steps().iter().zip(&draft.steps) {
             assert_eq!(op.word(), asked.op.trim(), "seed {seed}");
             let said = op.said().map(|(key, value)| (key.to_owned(), value.to_owned()));
-            assert_eq!(Op::read(op.word(), &said.into_iter().collect()).as_ref(), Ok(op), "seed {seed}");
+            assert_eq!(
+                RecoveryOp::read(op.word(), &said.into_iter().collect()).as_ref(),
+                Ok(op),
+                "seed {seed}"
+            );
             match op {
-                Op::RunCheck { name } => assert!(["test", "lint"].contains(&name.as_str()), "seed {seed}"),
-                Op::SetPhaseLabel { phase } => assert!(is_restorable(*phase), "seed {seed}"),
+                RecoveryOp::RunCheck { name } => {
+                    assert!(["test", "lint"].contains(&name.as_str()), "seed {seed}")
+                }
+                RecoveryOp::SetPhaseLabel { phase } => assert!(is_restorable(*phase), "seed {seed}"),
                 _ => {}
             }
         }
@@ -442,16 +456,16 @@ fn what_is_seen_three_times_is_proposed_once() {
     let seen = |all: &[Recoveries]| {
         promotion(all).iter().map(|it| (it.symptom.clone(), it.seen)).collect::<Vec<_>>()
     };
-    assert_eq!(seen(&[of(2, Tier::Pattern)]), []);
-    assert_eq!(seen(&[of(2, Tier::Pattern), of(1, Tier::Agent)]), [("no-op".to_owned(), 3)]);
+    assert_eq!(seen(&[of(2, RecoveryTier::Pattern)]), []);
+    assert_eq!(seen(&[of(2, RecoveryTier::Pattern), of(1, RecoveryTier::Agent)]), [("no-op".to_owned(), 3)]);
     assert_eq!(
-        seen(&[of(2, Tier::Pattern), of(5, Tier::Reconcile)]),
+        seen(&[of(2, RecoveryTier::Pattern), of(5, RecoveryTier::Reconcile)]),
         [],
         "work that was there is no trouble"
     );
     let told = task([RecoveryEvent::Proposed { symptom: "no-op".to_owned() }]).recoveries;
-    assert_eq!(seen(&[of(9, Tier::Pattern), told]), []);
-    let part = promotion(&[of(3, Tier::Pattern)])[0].part();
+    assert_eq!(seen(&[of(9, RecoveryTier::Pattern), told]), []);
+    let part = promotion(&[of(3, RecoveryTier::Pattern)])[0].part();
     assert_eq!(part.title, "Keep `no-op` from happening");
     let checked = landfall_model::proposal::check(
         landfall_model::proposal::Proposal { groups: Vec::new(), tasks: vec![part] },
@@ -467,7 +481,7 @@ fn a_recovery_is_told_in_full() {
         RecoveryEvent::Tried {
             step: code(),
             symptom: "dco-missing".to_owned(),
-            tier: Tier::Agent,
+            tier: RecoveryTier::Agent,
             action: "diagnose".to_owned(),
             exit: Some(1),
             tail: "```\nERROR: missing sign-off".to_owned(),
@@ -478,11 +492,11 @@ fn a_recovery_is_told_in_full() {
             step: code(),
             action: Some(PlanAction::Recover),
             rationale: "The last commit is not signed off.".to_owned(),
-            ops: vec![Op::AmendSignOff, Op::PushBranch],
+            ops: vec![RecoveryOp::AmendSignOff, RecoveryOp::PushBranch],
         },
         RecoveryEvent::Ended {
             step: code(),
-            outcome: Outcome::Success,
+            outcome: RecoveryOutcome::Success,
             detail: "the pull request is open".to_owned(),
         },
     ];
@@ -534,7 +548,7 @@ fn the_log_of_a_project_has_every_recovery_newest_first_and_counts_across_tasks(
     let tried = |step: &str| RecoveryEvent::Tried {
         step: StepName::new(step),
         symptom: "silent-no-op".to_owned(),
-        tier: Tier::Pattern,
+        tier: RecoveryTier::Pattern,
         action: "retry".to_owned(),
         exit: Some(0),
         tail: String::new(),

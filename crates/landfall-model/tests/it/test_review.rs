@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use landfall_model::flake::Flakes;
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 use landfall_model::review::{QUICK_ISSUES, Redo, ReviewMode, complaint, reasons};
 use landfall_model::sprint::ReviewDecision;
 use landfall_model::{Event, ReviewSaid, SignOff, Task, Timestamp};
@@ -98,7 +98,7 @@ fn what_did_not_go_smoothly_is_looked_at_and_says_why() {
     };
     let one = || [granted(), workspace()];
     let smooth = scene().play_all(one()).play_all([says_nothing(), says_complete(), granted()]);
-    let green = report(vec![command("tests", Outcome::Pass)]);
+    let green = report(vec![command("tests", CheckOutcome::Pass)]);
     assert_eq!(why(&smooth.task, &green), Vec::<String>::new());
 
     let long = scene().play_all(one()).play_all([says_nothing(), says_nothing(), says_complete(), granted()]);
@@ -107,10 +107,10 @@ fn what_did_not_go_smoothly_is_looked_at_and_says_why() {
     let mut told = Vec::new();
     told.extend(why(&long.task, &green));
     told.extend(why(&asked.task, &green));
-    told.extend(why(&smooth.task, &report(vec![command("tests", Outcome::Flaky)])));
+    told.extend(why(&smooth.task, &report(vec![command("tests", CheckOutcome::Flaky)])));
     told.extend(why(
         &smooth.task,
-        &report(vec![command("tests", Outcome::Pass), command("lint?", Outcome::Fail)]),
+        &report(vec![command("tests", CheckOutcome::Pass), command("lint?", CheckOutcome::Fail)]),
     ));
     told.extend(why(&smooth.task, &report(Vec::new())));
     let all_of_it = why(&long.task, &report(Vec::new()));
@@ -310,7 +310,7 @@ fn a_skipped_review_lets_it_pass_and_says_so() {
 #[test]
 fn an_approval_is_of_this_work_and_not_of_what_comes_after() {
     let other = || {
-        let mut other = report(vec![command("tests", Outcome::Pass)]);
+        let mut other = report(vec![command("tests", CheckOutcome::Pass)]);
         (other.head, other.tree) = (commit("head2"), landfall_model::Tree::new("tree2"));
         checked_as("pass, other work", other, [])
     };
@@ -376,16 +376,16 @@ fn a_concern_of_settings_reads_well() {
 fn the_ledger_counts_runs_and_flakes_and_forgets_what_did_not_run() {
     let mut flakes = Flakes::default();
     let seen = |tests, lint| report(vec![command("tests", tests), command("lint?", lint)]);
-    flakes.note(Timestamp(1), &seen(Outcome::Flaky, Outcome::Pass));
-    flakes.note(Timestamp(2), &seen(Outcome::Fail, Outcome::Flaky));
-    flakes.note(Timestamp(3), &seen(Outcome::Flaky, Outcome::Pass));
-    let mut reused = seen(Outcome::Flaky, Outcome::Flaky);
+    flakes.note(Timestamp(1), &seen(CheckOutcome::Flaky, CheckOutcome::Pass));
+    flakes.note(Timestamp(2), &seen(CheckOutcome::Fail, CheckOutcome::Flaky));
+    flakes.note(Timestamp(3), &seen(CheckOutcome::Flaky, CheckOutcome::Pass));
+    let mut reused = seen(CheckOutcome::Flaky, CheckOutcome::Flaky);
     reused.reused = true;
     flakes.note(Timestamp(4), &reused);
-    let mut copied = seen(Outcome::Pass, Outcome::Pass);
+    let mut copied = seen(CheckOutcome::Pass, CheckOutcome::Pass);
     copied.commands.iter_mut().for_each(|command| command.copied_from_base = true);
     flakes.note(Timestamp(4), &copied);
-    flakes.note(Timestamp(5), &report(vec![command("steady", Outcome::Pass)]));
+    flakes.note(Timestamp(5), &report(vec![command("steady", CheckOutcome::Pass)]));
     let worst: Vec<_> =
         flakes.worst().into_iter().map(|(name, it)| (name, it.flakes, it.runs, it.last)).collect();
     assert_eq!(worst, [("tests", 2, 3, Some(Timestamp(3))), ("lint", 1, 3, Some(Timestamp(2)))]);

@@ -3,18 +3,19 @@
 
 use std::sync::Arc;
 
-use landfall_model::audit::{Extent, budget, rounds_of};
-use landfall_model::convergence::{DIRECTIONS_MAX, Progress};
-use landfall_model::gate::Outcome;
-use landfall_model::objective::{Item, Requirement, Split, Weight};
+use landfall_model::audit::{ChangeSize, budget, rounds_of};
+use landfall_model::convergence::{DIRECTIONS_MAX, StageProgress};
+use landfall_model::gate::CheckOutcome;
+use landfall_model::objective::{ObjectiveItem, Requirement, Split, Weight};
 use landfall_model::plan::{Outline, PlanStep};
-use landfall_model::proof::{Colour, Of, Run};
-use landfall_model::review::{Said, Severity};
+use landfall_model::proof::{ProofColour, ProofRun, ProofSubject};
+use landfall_model::review::{FindingSeverity, Said};
 use landfall_model::score::{Covered, Judgement, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
-    Digest, Doing, EndCode, EndKind, Event, Flow, FlowChange, News, OwnLimits, Said as SignalSaid, Signal,
-    State, Status, StepName, StepResult, Stop, Style, Task, TaskId, TaskSpec, Timestamp, Wait,
+    AgentDriveStyle, ControlSignal as SignalSaid, Digest, Doing, EndCode, EndKind, Event, Flow, FlowChange,
+    News, Signal, State, Status, StepName, StepResult, StopRequest, Task, TaskId, TaskLimitOverrides,
+    TaskSpec, Timestamp, WaitReason,
 };
 
 use crate::flows_used::{ask, lifecycle, loops, on, stages, step, watches};
@@ -189,7 +190,7 @@ fn c08_what_is_taken_up_while_it_was_executed_is_verified_and_judged_and_keeps_i
 
 #[test]
 fn c10_every_intervention_is_a_fact() {
-    let limits = OwnLimits { iterations_max: Some(9), task_ms: None, micro_usd: None };
+    let limits = TaskLimitOverrides { iterations_max: Some(9), task_ms: None, micro_usd: None };
     let all = [
         ("messaged", News::Message { text: "not so".to_owned(), now: false }),
         ("stop-asked", News::Message { text: "not so".to_owned(), now: true }),
@@ -246,7 +247,7 @@ fn c14_the_time_of_a_task_the_silence_of_a_run_and_the_time_of_a_check_are_three
     play(&mut silent, [falls_silent()]);
     assert!(!silent.task.is_over() && silent.task.counters.stalls_total == 1, "silence is no used-up time");
     let mut slow_check = working();
-    play(&mut slow_check, [says_complete(), granted(), checked(Outcome::Timeout)]);
+    play(&mut slow_check, [says_complete(), granted(), checked(CheckOutcome::Timeout)]);
     assert_eq!(next(&slow_check), "work", "a slow check is a failed one, and the agent hears of it");
 }
 
@@ -268,7 +269,7 @@ fn c15_edge_02_it_stops_when_as_many_iterations_as_it_may_have_are_completed() {
 fn c18_edge_24_no_clock_runs_while_a_person_thinks_about_the_objective() {
     let mut scene = begun(stages());
     play(&mut scene, [granted()]);
-    assert!(matches!(&scene.task.state, State::Waiting { wait: Wait::Question { .. }, .. }));
+    assert!(matches!(&scene.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. }));
     assert_eq!(scene.task.due(), None, "silence is no answer");
     play(&mut scene, [Line::Wait(30 * 24 * 3_600_000)]);
     assert!(tell_of(&mut scene, &due()).contains('✗'));
@@ -295,7 +296,7 @@ fn c19_at_0_95_it_is_met_by_itself_and_a_flow_may_ask_a_person_first() {
     play(&mut scene, [granted(), answers("OK")]);
     play(&mut scene, stage([4, 4, 4]));
     play(&mut scene, [granted()]);
-    assert!(matches!(&scene.task.state, State::Waiting { wait: Wait::Question { .. }, .. }));
+    assert!(matches!(&scene.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. }));
 }
 
 #[test]
@@ -303,8 +304,8 @@ fn c20_what_comes_before_work_is_open_and_what_ends_it_is_closed() {
     let mut scene = working();
     scene.hear(News::HookFailed { detail: "no such file".to_owned() }).expect("it is told, and no more");
     assert!(matches!(&scene.task.state, State::Active { doing: Doing::Running { .. }, .. }));
-    play(&mut scene, [says_complete(), granted(), checked(Outcome::Broken)]);
-    assert!(matches!(&scene.task.state, State::Waiting { wait: Wait::GateBroken { .. }, .. }));
+    play(&mut scene, [says_complete(), granted(), checked(CheckOutcome::Broken)]);
+    assert!(matches!(&scene.task.state, State::Waiting { wait: WaitReason::GateBroken { .. }, .. }));
     let mut judged = begun(lifecycle());
     play(&mut judged, planned());
     play(&mut judged, executed());
@@ -326,7 +327,7 @@ fn c23_edge_14_rounds_and_summaries_outlive_the_engine() {
     play(&mut scene, revised());
     check_ended(&scene, EndKind::Failed, EndCode::EdgeLimit);
     let mut full = Scene::new(loops());
-    play(&mut full, [driven("main", Style::Session), granted(), workspace(), says_nothing()]);
+    play(&mut full, [driven("main", AgentDriveStyle::Session), granted(), workspace(), says_nothing()]);
     let cut = full.cut(full.journal.len());
     assert_eq!(cut.task.counters, full.task.counters);
     assert_eq!(cut.task.session, full.task.session, "whether it was summed up is part of it");
@@ -337,7 +338,10 @@ fn c23_edge_14_rounds_and_summaries_outlive_the_engine() {
 fn c36_a_judge_never_goes_on_with_the_session_of_whoever_worked() {
     let tells = |run: Line| but("in a session", run, |run| run.traces.session = Some("s1".to_owned()));
     let mut scene = begun(lifecycle());
-    play(&mut scene, [driven("main", Style::Session), granted(), workspace(), tells(plans()), granted()]);
+    play(
+        &mut scene,
+        [driven("main", AgentDriveStyle::Session), granted(), workspace(), tells(plans()), granted()],
+    );
     let judge = tell_of(&mut scene, &workspace());
     assert!(judge.contains("! spawn") && !judge.contains("resuming"), "{judge}");
     play(&mut scene, [tells(judges(900, NOTHING)), granted()]);
@@ -385,7 +389,7 @@ fn edge_03_a_task_that_is_being_stopped_is_not_started_beside_itself() {
     let stopping = |scene: &Scene| {
         matches!(
             &scene.task.state,
-            State::Active { doing: Doing::Running { stop: Some(Stop::Pause), .. }, .. }
+            State::Active { doing: Doing::Running { stop: Some(StopRequest::Pause), .. }, .. }
         )
     };
     assert!(stopping(&scene), "until its process is seen to end: {:?}", scene.task.state);
@@ -393,7 +397,7 @@ fn edge_03_a_task_that_is_being_stopped_is_not_started_beside_itself() {
     assert!(tell_of(&mut scene, &retry()).contains('✗'));
     assert!(stopping(&scene));
     play(&mut scene, [says_nothing()]);
-    assert!(matches!(&scene.task.state, State::Waiting { wait: Wait::Pause, .. }));
+    assert!(matches!(&scene.task.state, State::Waiting { wait: WaitReason::Pause, .. }));
 }
 
 #[test]
@@ -451,7 +455,7 @@ fn edge_16_what_stood_before_is_measured_by_what_is_wanted_now() {
         }
         _ => None,
     });
-    assert_eq!(measured, Some((Some(10_000), 10_000, Progress::Satisfied)));
+    assert_eq!(measured, Some((Some(10_000), 10_000, StageProgress::Satisfied)));
 }
 
 #[test]
@@ -476,11 +480,11 @@ fn behaviour_19_who_wants_more_is_asked_again_and_gets_another_stage_and_a_lower
     scene.hear(News::Refine { text: "and it sings".to_owned() }).expect("a refinement reopens it");
     let splits = but("a split", says_nothing(), |run| {
         let requirements = vec![Requirement::new(0, "it sings", "", Weight::Important)];
-        let item = Item { text: "Singing".to_owned(), requirements };
+        let item = ObjectiveItem { text: "Singing".to_owned(), requirements };
         run.evidence.split = Some(Split { items: vec![item], ..Split::default() });
     });
     play(&mut scene, [granted(), workspace(), splits]);
-    let asked = matches!(&scene.task.state, State::Waiting { wait: Wait::Question { .. }, .. });
+    let asked = matches!(&scene.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. });
     assert!(asked, "what is wanted now is shown first: {:?}", scene.task.state);
     play(&mut scene, [answers("OK")]);
     let focus = scene.task.staged.focus.clone().map(|focus| (focus.number, focus.requirements));
@@ -538,9 +542,9 @@ fn a_stage_that_comes_back_from_its_landing_is_the_same_stage() {
 }
 
 /// Verified with these colours, each before the work and on it.
-fn proves<const N: usize>(runs: [(Of, Option<Colour>, Colour); N]) -> Line {
+fn proves<const N: usize>(runs: [(ProofSubject, Option<ProofColour>, ProofColour); N]) -> Line {
     let Line::News(name, make) = passes() else { panic!("it is news") };
-    let runs = runs.map(|(of, before, now)| (Run { of, before, now }, "its output".to_owned()));
+    let runs = runs.map(|(of, before, now)| (ProofRun { of, before, now }, "its output".to_owned()));
     line(format!("{name}, {N} checks"), move |scene| match make(scene) {
         News::Checked { attempt, head, leftovers, report, concerns, evidence, extent, .. } => News::Checked {
             attempt,
@@ -572,19 +576,25 @@ fn plans_with_checks() -> Line {
 
 #[test]
 fn checks_of_a_plan_send_work_back_until_they_are_green_and_when_one_is_lost() {
-    let (red, green) = (Some(Colour::Red), Colour::Green);
+    let (red, green) = (Some(ProofColour::Red), ProofColour::Green);
     let mut scene = confirmed();
     play(&mut scene, [granted(), workspace(), plans_with_checks(), granted(), workspace()]);
     play(&mut scene, [judges(900, NOTHING), granted(), workspace(), says_complete(), granted()]);
-    play(&mut scene, [proves([(Of::Step(1), red, green), (Of::Step(2), red, Colour::Red)])]);
+    play(
+        &mut scene,
+        [proves([(ProofSubject::Step(1), red, green), (ProofSubject::Step(2), red, ProofColour::Red)])],
+    );
     let told = scene.task.feedback.iter().map(|it| it.text.as_str()).collect::<String>();
     assert!(next(&scene) == "exec" && told.contains("check 2") && !told.contains("check 1"), "{told}");
     assert_eq!(scene.task.staged.proofs.progress(), (1, 2));
     play(&mut scene, [granted(), workspace(), says_complete(), granted()]);
-    play(&mut scene, [proves([(Of::Step(1), None, Colour::Red), (Of::Step(2), None, green)])]);
+    play(
+        &mut scene,
+        [proves([(ProofSubject::Step(1), None, ProofColour::Red), (ProofSubject::Step(2), None, green)])],
+    );
     assert_eq!((next(&scene), scene.task.staged.proofs.anomalies), ("exec", 1));
     play(&mut scene, [granted(), workspace(), says_complete(), granted()]);
-    play(&mut scene, [proves([(Of::Step(1), None, green), (Of::Step(2), None, green)])]);
+    play(&mut scene, [proves([(ProofSubject::Step(1), None, green), (ProofSubject::Step(2), None, green)])]);
     assert_eq!((next(&scene), scene.task.staged.proofs.progress()), ("check-exec", (2, 2)));
     play(&mut scene, [granted(), workspace(), judges(900, [4, 0, 0]), granted()]);
     assert_eq!((next(&scene), scene.task.staged.proofs.all.len()), ("plan", 0), "the next plan has its own");
@@ -598,7 +608,7 @@ fn a_finding_with_a_test_is_open_until_it_was_red_and_is_green() {
             judgement.word = Some(StepResult::NeedsFix);
             judgement.findings.push(Said {
                 id: None,
-                severity: Severity::Major,
+                severity: FindingSeverity::Major,
                 title: "it does not greet".to_owned(),
                 detail: String::new(),
                 place: String::new(),
@@ -611,24 +621,28 @@ fn a_finding_with_a_test_is_open_until_it_was_red_and_is_green() {
     play(&mut scene, executed());
     play(&mut scene, [named("greets")]);
     let promise = &scene.task.staged.proofs.all[0].promise;
-    assert_eq!((promise.of, &promise.before), (Of::Finding(1), &scene.task.head), "red on what was judged");
-    let red = (Of::Finding(1), Some(Colour::Red), Colour::Red);
+    assert_eq!(
+        (promise.of, &promise.before),
+        (ProofSubject::Finding(1), &scene.task.head),
+        "red on what was judged"
+    );
+    let red = (ProofSubject::Finding(1), Some(ProofColour::Red), ProofColour::Red);
     play(&mut scene, [granted(), workspace(), says_complete(), granted(), proves([red])]);
     assert_eq!(next(&scene), "exec", "no judge sees it before");
-    let green = (Of::Finding(1), None, Colour::Green);
+    let green = (ProofSubject::Finding(1), None, ProofColour::Green);
     play(&mut scene, [granted(), workspace(), says_complete(), granted(), proves([green])]);
     assert_eq!(next(&scene), "check-exec");
     play(&mut scene, [granted(), workspace(), named("is void")]);
-    let void = (Of::Finding(2), Some(Colour::Green), Colour::Green);
+    let void = (ProofSubject::Finding(2), Some(ProofColour::Green), ProofColour::Green);
     play(&mut scene, [granted(), workspace(), says_complete(), granted(), proves([green, void])]);
     assert_eq!(next(&scene), "check-exec", "what proves nothing is for the judge to weigh");
     play(&mut scene, [granted(), workspace(), judges(900, [4, 0, 0])]);
-    let left: Vec<Of> = scene.task.staged.proofs.all.iter().map(|it| it.promise.of).collect();
-    assert_eq!((next(&scene), left.as_slice()), ("converge", &[Of::Finding(1)][..]));
+    let left: Vec<ProofSubject> = scene.task.staged.proofs.all.iter().map(|it| it.promise.of).collect();
+    assert_eq!((next(&scene), left.as_slice()), ("converge", &[ProofSubject::Finding(1)][..]));
 }
 
 /// The work is as large as this.
-pub fn sized(extent: Extent) -> Line {
+pub fn sized(extent: ChangeSize) -> Line {
     let Line::News(name, make) = passes() else { panic!("it is news") };
     line(name, move |scene| match make(scene) {
         News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, .. } => {
@@ -641,7 +655,7 @@ pub fn sized(extent: Extent) -> Line {
 
 #[test]
 fn the_size_of_a_change_gives_its_judge_more_rounds_and_its_work_no_more_retries() {
-    let refused = |extent: Extent| {
+    let refused = |extent: ChangeSize| {
         let mut scene = confirmed();
         play(&mut scene, planned());
         let mut judged = 0;
@@ -654,9 +668,9 @@ fn the_size_of_a_change_gives_its_judge_more_rounds_and_its_work_no_more_retries
         assert_eq!(budget(&scene.task, &stages()), Some((3, 3)));
         (judged, rounds_of(&scene.task))
     };
-    assert_eq!(refused(Extent { files: 1, lines: 10, dirs: 1 }), (4, 3));
-    assert_eq!(refused(Extent { files: 11, lines: 100, dirs: 2 }), (4, 5));
-    assert_eq!(refused(Extent { files: 900, lines: 90_000, dirs: 80 }), (4, 10));
+    assert_eq!(refused(ChangeSize { files: 1, lines: 10, dirs: 1 }), (4, 3));
+    assert_eq!(refused(ChangeSize { files: 11, lines: 100, dirs: 2 }), (4, 5));
+    assert_eq!(refused(ChangeSize { files: 900, lines: 90_000, dirs: 80 }), (4, 10));
 }
 
 #[test]
@@ -730,30 +744,30 @@ fn imported_in_review() -> Scene {
 
 #[test]
 fn a_comment_on_a_plan_does_not_supersede_it() {
-    use landfall_model::annotate::Impact;
+    use landfall_model::annotate::AnnotationImpact;
     let annotated = |impact, paper: &str| {
         let paper = Digest::new(paper);
         let covers = Vec::new();
         Event::Staged(StagedEvent::Annotated { name: PLAN.to_owned(), paper, steps: 2, covers, impact })
     };
-    let commented = imported_in_review().with(annotated(Impact::None, "the plan and a comment"));
+    let commented = imported_in_review().with(annotated(AnnotationImpact::None, "the plan and a comment"));
     assert_eq!(commented.task.staged.plan.superseded, 0);
     assert_eq!(commented.task.staged.papers[PLAN], Digest::new("the plan and a comment"));
-    let changed = commented.with(annotated(Impact::Medium, "another plan"));
+    let changed = commented.with(annotated(AnnotationImpact::Medium, "another plan"));
     assert_eq!(changed.task.staged.plan.superseded, 1);
 }
 
 #[test]
 fn the_thresholds_and_weights_of_a_task_are_those_of_its_kind() {
-    use landfall_model::score::{Checkpoint, WEIGHTS};
-    use landfall_model::tune::{Params, applied_threshold, applied_weights};
+    use landfall_model::score::{GatePoint, WEIGHTS};
+    use landfall_model::tune::{GateParams, applied_threshold, applied_weights};
     let mut task = begun(lifecycle()).task;
-    assert_eq!(applied_threshold(&task, Checkpoint::PostPlan, 650), 650, "what the flow says");
+    assert_eq!(applied_threshold(&task, GatePoint::PostPlan, 650), 650, "what the flow says");
     assert_eq!(applied_weights(&task), WEIGHTS);
-    task.limits.tuning = Some(Params::DEFAULT);
+    task.limits.tuning = Some(GateParams::DEFAULT);
     task.spec.tags = ["type:software"].iter().map(|tag| tag.parse().expect("a tag")).collect();
-    let of_kind = Params::DEFAULT.thresholds.of(Checkpoint::PostPlan);
-    assert_eq!(applied_threshold(&task, Checkpoint::PostPlan, 650), of_kind);
+    let of_kind = GateParams::DEFAULT.thresholds.of(GatePoint::PostPlan);
+    assert_eq!(applied_threshold(&task, GatePoint::PostPlan, 650), of_kind);
     assert_ne!(applied_weights(&task), WEIGHTS);
 }
 
@@ -784,7 +798,7 @@ fn an_imported_task_that_is_given_another_flow_begins_where_that_has_its_phase()
 #[test]
 fn an_agent_with_a_loop_of_its_own_is_not_started_in_a_flow_of_several_steps() {
     let mut scene = begun(lifecycle());
-    play(&mut scene, [driven("mine", Style::Own), granted()]);
+    play(&mut scene, [driven("mine", AgentDriveStyle::Own), granted()]);
     check_ended(&scene, EndKind::Blocked, EndCode::UnsupportedStep);
     let State::Ended(ending) = &scene.task.state else { panic!("it ended") };
     assert!(ending.detail.contains("flow `lifecycle` has 3 steps for agents"), "{}", ending.detail);
@@ -801,7 +815,7 @@ fn only_continue_shows_the_objective_again_and_changes_nothing() {
         play(&mut scene, [granted()]);
         let (journal, objective) = (scene.journal.len(), scene.task.staged.objective.clone());
         play(&mut scene, [answers(words)]);
-        let asked = matches!(&scene.task.state, State::Waiting { wait: Wait::Question { .. }, .. });
+        let asked = matches!(&scene.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. });
         assert!(asked, "{words}: {:?}", scene.task.state);
         let told: Vec<&Event> = scene.journal[journal..].iter().map(|(_, event)| event).collect();
         assert!(told.iter().any(|event| **event == Event::Staged(StagedEvent::ObjectiveShown)), "{told:?}");
@@ -846,7 +860,7 @@ fn three_steps_without_a_check_that_turns_green_bring_a_judge() {
     );
     play(&mut scene, [granted(), workspace(), steps(3)]);
     assert!(scene.task.staged.proof_anomaly().is_some_and(|it| it.contains("last 3 steps")));
-    let green = (Of::Step(1), Some(Colour::Red), Colour::Green);
+    let green = (ProofSubject::Step(1), Some(ProofColour::Red), ProofColour::Green);
     assert_eq!(next(&scene), "verify-mid");
     play(&mut scene, [granted(), proves([green])]);
     assert_eq!(scene.task.staged.proof_anomaly(), None, "one turned green");

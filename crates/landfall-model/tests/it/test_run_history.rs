@@ -1,9 +1,10 @@
 //! Runs as people count them: over all engines that drove them, each task once.
 
-use landfall_model::pilot::{PauseWhy, PilotEvent};
+use landfall_model::pilot::{PauseReason, PilotEvent};
 use landfall_model::run_history::{RunHistory, RunRecord, TaskResult};
 use landfall_model::{
-    EndCode, EndKind, Ending, EngineEvent, Entry, Event, Fact, RunEnd, RunId, TaskId, TaskSpec, Timestamp,
+    EndCode, EndKind, Ending, EngineEvent, Event, Fact, JournalEntry, RunEnd, RunId, TaskId, TaskSpec,
+    Timestamp,
 };
 
 const MINUTE: i64 = 60_000;
@@ -18,7 +19,7 @@ struct Night {
 
 impl Night {
     fn tell(&mut self, fact: Fact) -> &mut Self {
-        self.history.hear(&Entry { at: Timestamp(self.now * MINUTE), fact });
+        self.history.hear(&JournalEntry { at: Timestamp(self.now * MINUTE), fact });
         self
     }
 
@@ -58,7 +59,7 @@ impl Night {
 
     fn pause(&mut self) -> &mut Self {
         self.engine(EngineEvent::Pilot(PilotEvent::Paused {
-            why: PauseWhy::Person,
+            why: PauseReason::Person,
             reason: "lunch".to_owned(),
         }))
     }

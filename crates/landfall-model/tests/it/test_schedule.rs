@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 use landfall_model::{
-    Area, Attempt, Caps, Doing, Driving, EndCode, EndKind, Ending, Filter, Grant, Limits, Route, Size,
-    Standing, State, StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Turn, Wait, World,
-    plan, spares, why,
+    AgentAssignment, AgentDriveStyle, Area, Attempt, Caps, Doing, EndCode, EndKind, Ending, Filter, Grant,
+    Limits, PathPattern, Route, SessionStart, Standing, State, StepName, Task, TaskId, TaskSize, TaskSpec,
+    Timestamp, TurnBlocker, WaitReason, World, plan, spares, why,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, takes_back, watches};
@@ -44,7 +44,7 @@ fn ready_for(task: Task, step: &str) -> Task {
 /// Verified and cleared, so that it only has to stand in line.
 fn verified(task: Task) -> Task {
     let mut task = ready_for(task, "land");
-    task.gate = Some(report(vec![command("tests", Outcome::Pass)]));
+    task.gate = Some(report(vec![command("tests", CheckOutcome::Pass)]));
     task.cleared = true;
     task
 }
@@ -53,7 +53,7 @@ fn active(task: Task, step: &str, doing: landfall_model::Doing) -> Task {
     in_state(task, State::Active { step: StepName::new(step), doing })
 }
 
-fn waiting(task: Task, wait: Wait) -> Task {
+fn waiting(task: Task, wait: WaitReason) -> Task {
     in_state(task, State::Waiting { wait, then: StepName::new("work"), since: Timestamp(0) })
 }
 
@@ -77,7 +77,7 @@ fn order(world: &World) -> Vec<u32> {
     while let Some(Grant { task, .. }) = plan(&world, &room) {
         granted.push(task.0);
         let it = (**world.get(task).expect("granted")).clone();
-        world.put(waiting(it, Wait::Pause));
+        world.put(waiting(it, WaitReason::Pause));
     }
     granted
 }
@@ -212,7 +212,7 @@ fn a_new_sibling_tips_the_scale_back() {
 #[test]
 fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     use landfall_model::Doing::{Checking, Landing, Preparing, Queued, Reporting, Running};
-    let running = || Running { iteration: 1, since: Timestamp(0), stop: None, talk: Talk::New };
+    let running = || Running { iteration: 1, since: Timestamp(0), stop: None, talk: SessionStart::New };
     let mut world = world();
     world.put(active(task(1, |_| ()), "work", running()));
     assert_eq!(plan(&world, &LIMITS), None);
@@ -221,7 +221,7 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     world.put(active(task(2, |_| ()), "work", Preparing { fresh: true, stop: None }));
     world.put(task(3, |_| ()));
     assert_eq!(plan(&world, &LIMITS), None, "both slots are held");
-    assert_eq!(world.held(TaskId(3), &LIMITS), Some(Wait::Slot));
+    assert_eq!(world.held(TaskId(3), &LIMITS), Some(WaitReason::Slot));
     assert_eq!(world.held(TaskId(1), &LIMITS), None, "it stands in no line");
 
     world.put(ready_for(task(4, |_| ()), "verify"));
@@ -264,9 +264,12 @@ fn a_run_may_be_restricted_to_some_tasks() {
 #[test]
 fn moments_and_broken_gates_are_kept_in_order() {
     let mut world = world();
-    world.put(waiting(task(1, |_| ()), Wait::Quota { until: Timestamp(9), guessed: false }));
-    world.put(waiting(task(2, |_| ()), Wait::Backoff { until: Timestamp(5), cause: String::new() }));
-    world.put(waiting(task(3, |_| ()), Wait::GateBroken { command: String::new(), detail: String::new() }));
+    world.put(waiting(task(1, |_| ()), WaitReason::Quota { until: Timestamp(9), guessed: false }));
+    world.put(waiting(task(2, |_| ()), WaitReason::Backoff { until: Timestamp(5), cause: String::new() }));
+    world.put(waiting(
+        task(3, |_| ()),
+        WaitReason::GateBroken { command: String::new(), detail: String::new() },
+    ));
     assert_eq!(world.next_due(), Some((Timestamp(5), TaskId(2))));
     assert_eq!(world.gate_waits(), [TaskId(3)]);
     world.put(task(2, |_| ()));
@@ -302,16 +305,17 @@ fn by(profile: &str) -> impl Fn(&mut TaskSpec) {
 }
 
 fn touches(path: &str) -> impl Fn(&mut TaskSpec) {
-    let touch: Touch = path.parse().expect("a path");
+    let touch: PathPattern = path.parse().expect("a path");
     move |spec| spec.touches = BTreeSet::from([touch.clone()])
 }
 
 /// The task, at work by this profile on an account.
 fn at_work(task: Task, account: &str) -> Task {
-    let doing = Doing::Running { iteration: 1, since: Timestamp(0), stop: None, talk: Talk::New };
+    let doing = Doing::Running { iteration: 1, since: Timestamp(0), stop: None, talk: SessionStart::New };
     let mut task = active(task, "work", doing);
     let profile = World::profile_of(&task).to_owned();
-    task.driving = Some(Driving { profile, account: account.to_owned(), style: Style::Fresh });
+    task.driving =
+        Some(AgentAssignment { profile, account: account.to_owned(), style: AgentDriveStyle::Fresh });
     task
 }
 
@@ -375,7 +379,7 @@ fn an_area_has_as_many_agents_as_it_may() {
     // What is seen counts like what was said.
     world.put(at_work(task(1, |_| ()), "own"));
     assert_eq!(order_with(&world, &ROOM), [2, 3, 4]);
-    world.set_observed(TaskId(1), vec![Touch::file("web/new.ts").expect("a path")]);
+    world.set_observed(TaskId(1), vec![PathPattern::file("web/new.ts").expect("a path")]);
     assert_eq!(order_with(&world, &ROOM), [3, 4]);
     world.put(done(task(1, |_| ())));
     assert_eq!(world.observed().count(), 0, "what is over touches nothing");
@@ -387,7 +391,7 @@ fn order_with(world: &World, limits: &Limits) -> Vec<u32> {
     while let Some(Grant { task, .. }) = plan(&world, limits) {
         granted.push(task.0);
         let it = (**world.get(task).expect("granted")).clone();
-        world.put(waiting(it, Wait::Pause));
+        world.put(waiting(it, WaitReason::Pause));
     }
     granted
 }
@@ -408,14 +412,14 @@ fn who_would_meet_work_under_way_is_passed_over_while_others_can_run() {
         "T2 is held back: T1, which has not landed, changes `src/lib.rs` as well; it starts when T1 has landed, or when \
          nothing else can run."
     );
-    let overlap = Wait::Turn(Turn::Overlap { with: TaskId(1), path: "src/lib.rs".to_owned() });
+    let overlap = WaitReason::Turn(TurnBlocker::Overlap { with: TaskId(1), path: "src/lib.rs".to_owned() });
     assert_eq!(world.turns(&LIMITS), BTreeMap::from([(TaskId(2), overlap)]));
     assert_eq!(plan(&world, &ROOM), grant(TaskId(2), Standing::Slot), "but no slot is idle for a guess");
 }
 
 #[test]
 fn work_is_in_the_way_until_it_has_landed() {
-    let seen = || vec![Touch::file("src/lib.rs").expect("a path")];
+    let seen = || vec![PathPattern::file("src/lib.rs").expect("a path")];
     let mut world = world();
     world.put(at_work(task(1, touches("src/")), "own"));
     world.put(task(2, touches("src/main.rs")));
@@ -431,7 +435,7 @@ fn work_is_in_the_way_until_it_has_landed() {
     assert_eq!(first(&world), Some(2));
     world.set_observed(TaskId(1), Vec::new());
     assert_eq!(first(&world), Some(3));
-    world.put(waiting(task(1, touches("src/")), Wait::Pause));
+    world.put(waiting(task(1, touches("src/")), WaitReason::Pause));
     assert_eq!(first(&world), Some(2), "nobody knows when it goes on");
     world.put(at_work(task(1, touches("src/")), "own"));
     world.put(done(task(1, touches("src/"))));
@@ -445,7 +449,7 @@ fn what_was_begun_is_not_held_back_for_its_files() {
     world.put(task(2, |_| ()));
     world.put(ready_for(task(3, touches("src/lib.rs")), "work"));
     assert_eq!(plan(&world, &ROOM), grant(TaskId(3), Standing::Slot));
-    assert_eq!(world.held(TaskId(3), &Limits { slots: 1, ..ROOM }), Some(Wait::Slot));
+    assert_eq!(world.held(TaskId(3), &Limits { slots: 1, ..ROOM }), Some(WaitReason::Slot));
 }
 
 #[test]
@@ -527,13 +531,13 @@ fn a_filter_admits_parts_and_tags_and_what_was_begun_goes_on() {
 fn a_profile_with_a_loop_of_its_own_gets_a_flow_that_is_made_for_that() {
     let flows = [loops(), lifecycle(), watches()];
     let world = World::new(flows.into_iter().map(|flow| (flow.name.clone(), flow)).collect(), "loop");
-    let flow_for = |flow: Option<&str>, is_chosen: bool, own: Style| {
+    let flow_for = |flow: Option<&str>, is_chosen: bool, own: AgentDriveStyle| {
         let mut spec = TaskSpec::new("a task").expect("a title");
         spec.flow = flow.map(ToOwned::to_owned);
         world.self_driven_flow(&spec, own, is_chosen)
     };
     let watched = Ok(Some("watched".to_owned()));
-    for own in [Style::Own, Style::Dispatch] {
+    for own in [AgentDriveStyle::Own, AgentDriveStyle::Dispatch] {
         assert_eq!(flow_for(None, false, own), watched, "nobody chose a flow");
         assert_eq!(flow_for(Some("lifecycle"), false, own), watched, "the form of a folder did");
         assert_eq!(flow_for(Some("watched"), true, own), Ok(None));
@@ -545,7 +549,7 @@ fn a_profile_with_a_loop_of_its_own_gets_a_flow_that_is_made_for_that() {
         );
         assert_eq!((mismatch.to_string(), mismatch.other.as_deref()), (expected, Some("watched")));
     }
-    for own in [Style::Fresh, Style::Session] {
+    for own in [AgentDriveStyle::Fresh, AgentDriveStyle::Session] {
         assert_eq!(flow_for(None, false, own), Ok(None));
         assert_eq!(flow_for(Some("lifecycle"), false, own), Ok(None));
     }
@@ -565,11 +569,11 @@ fn a_step_for_large_work_is_done_by_the_profile_of_that_size_where_there_is_one(
     let mut world = World::new(BTreeMap::from([(flow.name.clone(), Arc::new(flow))]), "loop");
     let route = |name: &str| (name.to_owned(), Route { account: "main".to_owned(), failover: None });
     world.set_routes(["default", "spec", "spec-l"].map(route).into());
-    let by = |size: Option<Size>, agent: Option<&str>| {
+    let by = |size: Option<TaskSize>, agent: Option<&str>| {
         let sized = task(1, |spec| (spec.size, spec.agent) = (size, agent.map(str::to_owned)));
         world.profile_for(&sized).to_owned()
     };
-    assert_eq!(by(Some(Size::L), None), "spec-l");
-    assert_eq!([by(Some(Size::M), None), by(None, None)], ["spec", "spec"]);
-    assert_eq!(by(Some(Size::L), Some("mine")), "mine", "what a person names counts for more");
+    assert_eq!(by(Some(TaskSize::L), None), "spec-l");
+    assert_eq!([by(Some(TaskSize::M), None), by(None, None)], ["spec", "spec"]);
+    assert_eq!(by(Some(TaskSize::L), Some("mine")), "mine", "what a person names counts for more");
 }

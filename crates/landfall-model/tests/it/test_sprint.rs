@@ -1,12 +1,14 @@
 //! Sprints: when they have what they wanted, what they count, and what they expect.
 
-use landfall_model::gate::Outcome;
+use landfall_model::gate::CheckOutcome;
 use landfall_model::sprint::{
-    Fate, Goal, ReviewDecision, Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints,
+    Fate, ReviewDecision, Sprint, SprintEnd, SprintEndCondition, SprintEvent, SprintPhase, SprintSpec,
+    Sprints,
 };
 use landfall_model::{
-    Attempt, BatchId, Commit, EndCode, EndKind, Ending, Event, Exit, Opening, RunId, SprintId, StepName,
-    StepResult, Talk, Target, TaskId, Timestamp, Traces, Tree, Usage, Verdict,
+    AgentExit, AgentRunTraces, AgentUsage, Attempt, AttemptStart, BatchId, Commit, EdgeTarget, EndCode,
+    EndKind, Ending, Event, RunId, SessionStart, SprintId, StepName, StepResult, TaskId, Timestamp, Tree,
+    Verdict,
 };
 
 use crate::story::{command, report};
@@ -20,15 +22,15 @@ struct Story {
 }
 
 impl Story {
-    fn new(goal: Goal) -> Self {
+    fn new(goal: SprintEndCondition) -> Self {
         let mut story = Self { sprints: Sprints::default(), now: Timestamp(0) };
         story.start(goal);
         story
     }
 
-    fn start(&mut self, goal: Goal) {
+    fn start(&mut self, goal: SprintEndCondition) {
         let sprint = self.sprints.next_id();
-        self.tell(SprintEvent::Started { sprint, plan: SprintPlan::new(goal), ready: 3 });
+        self.tell(SprintEvent::Started { sprint, plan: SprintSpec::new(goal), ready: 3 });
     }
 
     fn tell(&mut self, event: SprintEvent) -> &mut Self {
@@ -75,32 +77,32 @@ impl Story {
 
 fn entered() -> Event {
     let (step, run) = (StepName::new("work"), RunId(1));
-    Event::Entered { attempt: Attempt(1), step, run, opening: Opening::FreshWorkspace }
+    Event::Entered { attempt: Attempt(1), step, run, opening: AttemptStart::FreshWorkspace }
 }
 
 fn ran(tokens: u64) -> [Event; 2] {
-    let usage = Usage { tokens_in: tokens, micro_usd: 10 * tokens, ..Usage::default() };
+    let usage = AgentUsage { tokens_in: tokens, micro_usd: 10 * tokens, ..AgentUsage::default() };
     [
-        Event::IterationBegan { attempt: Attempt(1), iteration: 1, talk: Talk::New },
+        Event::IterationBegan { attempt: Attempt(1), iteration: 1, talk: SessionStart::New },
         Event::IterationEnded {
             attempt: Attempt(1),
             iteration: 1,
-            exit: Exit::Code(0),
+            exit: AgentExit::Code(0),
             verdict: Verdict::Complete,
             took_ms: 1,
             usage,
             head: None,
-            traces: Traces::default(),
+            traces: AgentRunTraces::default(),
         },
     ]
 }
 
-fn verified(outcome: Outcome) -> Event {
+fn verified(outcome: CheckOutcome) -> Event {
     Event::Verified { attempt: Attempt(2), report: report(vec![command("tests", outcome)]), evidence: None }
 }
 
 fn ejected() -> Event {
-    let report = report(vec![command("tests", Outcome::Fail)]);
+    let report = report(vec![command("tests", CheckOutcome::Fail)]);
     Event::Ejected { attempt: Attempt(3), batch: BatchId(1), report }
 }
 
@@ -118,7 +120,7 @@ fn ended(kind: EndKind) -> Event {
     Event::Ended(Ending { kind, code: EndCode::Person, detail: String::new() })
 }
 
-fn left(to: Target) -> Event {
+fn left(to: EdgeTarget) -> Event {
     let (attempt, step) = (Attempt(4), StepName::new("report"));
     Event::Left { attempt, step, result: StepResult::Done, to, feedback: None }
 }
@@ -127,10 +129,12 @@ fn left(to: Target) -> Event {
 
 #[test]
 fn a_count_counts_what_is_verified_whether_it_has_landed_or_not() {
-    let mut story = Story::new(Goal::Count(2));
-    story.task(1, &[entered(), verified(Outcome::Pass)]).task(2, &[entered(), verified(Outcome::Fail)]);
+    let mut story = Story::new(SprintEndCondition::Count(2));
+    story
+        .task(1, &[entered(), verified(CheckOutcome::Pass)])
+        .task(2, &[entered(), verified(CheckOutcome::Fail)]);
     assert!(!story.reached());
-    story.task(2, &[verified(Outcome::Flaky)]);
+    story.task(2, &[verified(CheckOutcome::Flaky)]);
     assert!(story.reached());
     story.task(1, &[landed()]);
     assert_eq!((story.reached(), story.sprint().verified()), (true, 2), "landing counts no second time");
@@ -138,9 +142,9 @@ fn a_count_counts_what_is_verified_whether_it_has_landed_or_not() {
 
 #[test]
 fn what_is_no_longer_verified_counts_no_longer() {
-    let mut story = Story::new(Goal::Count(1));
+    let mut story = Story::new(SprintEndCondition::Count(1));
     let again = |story: &mut Story| {
-        story.task(1, &[verified(Outcome::Pass)]);
+        story.task(1, &[verified(CheckOutcome::Pass)]);
         assert!(story.reached());
     };
     story.task(1, &[entered()]);
@@ -166,14 +170,14 @@ fn what_is_no_longer_verified_counts_no_longer() {
 
 #[test]
 fn what_was_begun_before_or_elsewhere_does_not_count() {
-    let mut story = Story::new(Goal::Count(1));
-    story.task(1, &[verified(Outcome::Pass), landed()]);
+    let mut story = Story::new(SprintEndCondition::Count(1));
+    story.task(1, &[verified(CheckOutcome::Pass), landed()]);
     assert_eq!((story.sprint().tasks.len(), story.reached()), (1, false), "it is among the landings alone");
 }
 
 #[test]
 fn a_duration_does_not_count_pauses() {
-    let mut story = Story::new(Goal::Duration { ms: 10 * MINUTE.unsigned_abs() });
+    let mut story = Story::new(SprintEndCondition::Duration { ms: 10 * MINUTE.unsigned_abs() });
     story.pass(4).pause().pass(60);
     assert_eq!(story.worked(), 4);
     assert!(!story.reached());
@@ -191,7 +195,7 @@ fn a_duration_does_not_count_pauses() {
 
 #[test]
 fn what_completes_out_of_a_pause_does_not_count_the_pause() {
-    let mut story = Story::new(Goal::Until(Timestamp(20 * MINUTE)));
+    let mut story = Story::new(SprintEndCondition::Until(Timestamp(20 * MINUTE)));
     story.pass(5).pause().pass(20).tell(SprintEvent::Completing { why: SprintEnd::Goal }).pass(2);
     assert_eq!(story.worked(), 7);
     story.tell(SprintEvent::Ended { why: SprintEnd::Goal }).pass(60);
@@ -200,7 +204,7 @@ fn what_completes_out_of_a_pause_does_not_count_the_pause() {
 
 #[test]
 fn until_is_a_moment_whatever_was_paused() {
-    let mut story = Story::new(Goal::Until(Timestamp(10 * MINUTE)));
+    let mut story = Story::new(SprintEndCondition::Until(Timestamp(10 * MINUTE)));
     assert_eq!(story.sprint().due(story.now), Some(Timestamp(10 * MINUTE)));
     story.pass(9).pause();
     assert!(!story.reached());
@@ -210,7 +214,7 @@ fn until_is_a_moment_whatever_was_paused() {
 
 #[test]
 fn no_ready_is_reached_when_nothing_is() {
-    let story = Story::new(Goal::NoReady);
+    let story = Story::new(SprintEndCondition::NoReady);
     assert!(!story.sprint().reached(story.now, 1) && story.sprint().reached(story.now, 0));
     assert_eq!(story.sprint().due(story.now), None);
 }
@@ -219,7 +223,7 @@ fn no_ready_is_reached_when_nothing_is() {
 
 #[test]
 fn each_task_has_its_fate_and_what_it_used() {
-    let mut story = Story::new(Goal::NoReady);
+    let mut story = Story::new(SprintEndCondition::NoReady);
     story.task(1, &[entered()]).task(1, &ran(5)).task(1, &ran(7)).pass(3).task(1, &[landed()]);
     let stat = &story.sprint().tasks[&TaskId(1)];
     assert_eq!((stat.iterations, stat.tokens, stat.micro_usd), (2, 12, 120));
@@ -243,15 +247,15 @@ fn each_task_has_its_fate_and_what_it_used() {
 
 #[test]
 fn the_end_of_a_flow_is_an_end_too() {
-    let mut story = Story::new(Goal::NoReady);
-    story.task(1, &[entered(), left(Target::Step(StepName::new("land")))]);
+    let mut story = Story::new(SprintEndCondition::NoReady);
+    story.task(1, &[entered(), left(EdgeTarget::Step(StepName::new("land")))]);
     assert_eq!(story.fate(1), Fate::Open);
-    story.pass(1).task(1, &[left(Target::End)]);
+    story.pass(1).task(1, &[left(EdgeTarget::End)]);
     assert_eq!(story.fate(1), Fate::Landed, "a flow without landing ends by its last step");
     assert_eq!(story.sprint().tasks[&TaskId(1)].completed, Some(Timestamp(MINUTE)));
-    story.task(2, &[entered(), left(Target::Stop)]);
+    story.task(2, &[entered(), left(EdgeTarget::Stop)]);
     assert_eq!(story.fate(2), Fate::Blocked);
-    story.task(3, &[entered(), landed()]).pass(5).task(3, &[left(Target::End)]);
+    story.task(3, &[entered(), landed()]).pass(5).task(3, &[left(EdgeTarget::End)]);
     assert_eq!(
         story.sprint().tasks[&TaskId(3)].completed,
         Some(Timestamp(MINUTE)),
@@ -261,8 +265,8 @@ fn the_end_of_a_flow_is_an_end_too() {
 
 #[test]
 fn a_task_queued_before_the_sprint_is_among_its_landings() {
-    let mut story = Story::new(Goal::Count(1));
-    story.pass(2).task(1, &[landed(), entered(), left(Target::End)]);
+    let mut story = Story::new(SprintEndCondition::Count(1));
+    story.pass(2).task(1, &[landed(), entered(), left(EdgeTarget::End)]);
     let sprint = story.sprint();
     assert_eq!(
         sprint.landings,
@@ -275,14 +279,14 @@ fn a_task_queued_before_the_sprint_is_among_its_landings() {
 
 #[test]
 fn reviews_are_part_of_the_statistics_even_afterwards() {
-    let mut story = Story::new(Goal::NoReady);
+    let mut story = Story::new(SprintEndCondition::NoReady);
     story.task(1, &[entered(), Event::ReviewWanted { concerns: Vec::new(), then: StepName::new("land") }]);
     assert!(story.sprint().tasks[&TaskId(1)].reviewing);
     story.task(1, &[Event::Reviewed { approved: true, note: String::new() }, landed(), Event::ReviewOwed]);
     assert_eq!(story.sprint().tasks[&TaskId(1)].review, Some(ReviewDecision::Approved));
     assert!(!story.sprint().tasks[&TaskId(1)].reviewing);
     story.tell(SprintEvent::Ended { why: SprintEnd::NothingLeft });
-    story.start(Goal::NoReady);
+    story.start(SprintEndCondition::NoReady);
     let signed = Event::Signed { decision: ReviewDecision::Redo, note: String::new() };
     story.task(1, &[signed, ended(EndKind::Failed), entered()]);
     let first = &story.sprints.all()[0].tasks[&TaskId(1)];
@@ -293,7 +297,7 @@ fn reviews_are_part_of_the_statistics_even_afterwards() {
 
 #[test]
 fn one_sprint_is_open_at_a_time_and_what_is_over_stays_over() {
-    let mut story = Story::new(Goal::NoReady);
+    let mut story = Story::new(SprintEndCondition::NoReady);
     assert_eq!(story.sprints.open().map(|sprint| sprint.id), Some(SprintId(1)));
     story.pause();
     assert!(matches!(story.sprint().phase, SprintPhase::Paused { .. }), "{:?}", story.sprint().phase);
@@ -304,7 +308,7 @@ fn one_sprint_is_open_at_a_time_and_what_is_over_stays_over() {
     story.pause().resume().tell(SprintEvent::Completing { why: SprintEnd::Goal });
     let over = SprintPhase::Over { why: SprintEnd::Cancelled, at: story.now };
     assert_eq!(story.sprint().phase, over);
-    story.start(Goal::Count(1));
+    story.start(SprintEndCondition::Count(1));
     assert_eq!(story.sprints.open().map(|sprint| sprint.id), Some(SprintId(2)));
 }
 
@@ -323,7 +327,7 @@ fn a_sprint_is_written_with_an_s() {
 
 #[test]
 fn a_forecast_goes_by_the_pace_of_the_last_half() {
-    let mut story = Story::new(Goal::NoReady);
+    let mut story = Story::new(SprintEndCondition::NoReady);
     for id in 1..=4 {
         story.task(id, &[entered()]);
     }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use landfall_model::convergence::{
-    Coverage, DIRECTIONS_MAX, Exclusion, Progress, convergence, next_focus, progress, snap,
+    Coverage, DIRECTIONS_MAX, Exclusion, StageProgress, convergence, next_focus, progress, snap,
 };
 use landfall_model::objective::{Requirement, Weight};
-use landfall_model::score::{Checkpoint, Dimension, Impact, Judgement, Known, Scores, Shortfall, weigh};
-use landfall_model::tune::{Params, params_of, weights};
+use landfall_model::score::{
+    Dimension, GatePoint, Judgement, Known, RefinementImpact, Scores, Shortfall, weigh,
+};
+use landfall_model::tune::{GateParams, params_of, weights};
 use landfall_model::{Commit, StepResult};
 
 use crate::sim::Rng;
@@ -58,7 +60,7 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
     let mut met: BTreeMap<String, u32> = BTreeMap::new();
     for seed in 0..seeds() {
         let rng = &mut Rng::new(seed);
-        let checkpoint = some_of(rng, &Checkpoint::ALL);
+        let checkpoint = some_of(rng, &GatePoint::ALL);
         let types = types(rng);
         let (weights, threshold) = match rng.below(3) {
             0 => (oracle::TABLE, oracle::threshold(checkpoint.word())),
@@ -71,11 +73,12 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
             _ => std::array::from_fn(|_| score(rng)),
         };
         let said = (rng.below(2) == 0).then(|| some_of(rng, checkpoint.results()));
-        let impact = (rng.below(4) == 0).then(|| some_of(rng, &Impact::ALL));
+        let impact = (rng.below(4) == 0).then(|| some_of(rng, &RefinementImpact::ALL));
         let failed: Vec<usize> = if rng.below(6) == 0 { vec![1 + rng.below(6)] } else { Vec::new() };
         let (red, uncovered) = (rng.below(6) == 0, rng.below(6) == 0);
 
-        let facts = Facts { red, uncovered, failed_checks: &failed, refinement: impact.map(Impact::word) };
+        let facts =
+            Facts { red, uncovered, failed_checks: &failed, refinement: impact.map(RefinementImpact::word) };
         let expected =
             oracle::verdict(checkpoint.word(), threshold, scores, weights, said.map(StepResult::word), facts);
 
@@ -108,7 +111,7 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
         assert_eq!(ruling.shortfalls.is_empty(), ruling.result == checkpoint.passes_as(), "{told}");
         *met.entry(format!("{} {expected}", checkpoint.word())).or_default() += 1;
     }
-    let all: usize = Checkpoint::ALL.iter().map(|it| oracle::ladder(it.word()).len()).sum();
+    let all: usize = GatePoint::ALL.iter().map(|it| oracle::ladder(it.word()).len()).sum();
     assert_eq!(met.len(), all, "every verdict of every checkpoint is met: {met:?}");
     assert!(met.values().all(|times| u64::from(*times) * 500 >= seeds()), "none of them is rare: {met:?}");
 }
@@ -145,9 +148,9 @@ fn weights_are_within_rounding_of_the_exact_ones() {
 
 #[test]
 fn the_default_numbers_are_those_of_the_checkpoints() {
-    for checkpoint in Checkpoint::ALL {
+    for checkpoint in GatePoint::ALL {
         assert_eq!(checkpoint.threshold(), oracle::threshold(checkpoint.word()));
-        assert_eq!(Params::DEFAULT.thresholds.of(checkpoint), checkpoint.threshold());
+        assert_eq!(GateParams::DEFAULT.thresholds.of(checkpoint), checkpoint.threshold());
         let words: Vec<&str> = checkpoint.results().iter().map(|it| it.word()).collect();
         assert_eq!(words, oracle::ladder(checkpoint.word()), "{}", checkpoint.word());
     }
@@ -215,10 +218,10 @@ fn convergence_over_whole_histories_is_that_of_the_second_opinion() {
                     let exact = oracle::convergence(&flat, &now).expect("both have a baseline");
                     assert_eq!(u128::from(current), exact.rounded(10_000), "{told}");
                     match progress(previous.flatten(), current) {
-                        Progress::Satisfied => "satisfied",
-                        Progress::Closer => "advanced",
-                        Progress::NoCloser => "rollback",
-                        Progress::Stuck => "needs-fix",
+                        StageProgress::Satisfied => "satisfied",
+                        StageProgress::Closer => "advanced",
+                        StageProgress::NoCloser => "rollback",
+                        StageProgress::Stuck => "needs-fix",
                     }
                 }
             };

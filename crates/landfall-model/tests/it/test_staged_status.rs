@@ -5,31 +5,37 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landfall_model::convergence::Coverage;
-use landfall_model::flow::Edge;
-use landfall_model::score::Checkpoint;
-use landfall_model::staged::{Judged, StagedEvent};
+use landfall_model::flow::FlowEdge;
+use landfall_model::score::GatePoint;
+use landfall_model::staged::{JudgeResult, StagedEvent};
 use landfall_model::{
-    Event, Flow, News, State, Step, StepKind, StepName, StepResult, TaskId, Timestamp, apply,
+    Event, Flow, FlowStep, News, State, StepKind, StepName, StepResult, TaskId, Timestamp, apply,
 };
 
 use crate::flows_used::{agent, at_most, flow, on, step};
 use crate::story::{Scene, commit};
 
-fn phased<const N: usize>(name: &str, kind: StepKind, phase: &str, before: &str, on: [Edge; N]) -> Step {
+fn phased<const N: usize>(
+    name: &str,
+    kind: StepKind,
+    phase: &str,
+    before: &str,
+    on: [FlowEdge; N],
+) -> FlowStep {
     let before = (!before.is_empty()).then(|| before.to_owned());
-    Step { phase: phase.to_owned(), before, ..step(name, kind, on) }
+    FlowStep { phase: phase.to_owned(), before, ..step(name, kind, on) }
 }
 
 /// A plan, its check, the work, its check, a measure, the landing: small, with the words of the long ones.
 fn planned() -> Arc<Flow> {
-    let check = |checkpoint: Checkpoint| StepKind::Check { checkpoint, threshold: checkpoint.threshold() };
+    let check = |checkpoint: GatePoint| StepKind::Check { checkpoint, threshold: checkpoint.threshold() };
     let mut flow = flow(
         "planned",
         [
             phased("plan", agent(), "planning", "draft", [on("done", "check-plan")]),
             phased(
                 "check-plan",
-                check(Checkpoint::PostPlan),
+                check(GatePoint::PostPlan),
                 "planning",
                 "",
                 [on("PASS", "exec"), at_most(3, on("NEEDS_REVISION", "plan")), on("BLOCKED", "stop")],
@@ -37,7 +43,7 @@ fn planned() -> Arc<Flow> {
             phased("exec", agent(), "executing", "review", [on("done", "check-exec")]),
             phased(
                 "check-exec",
-                check(Checkpoint::PostExec),
+                check(GatePoint::PostExec),
                 "executing",
                 "",
                 [
@@ -100,9 +106,9 @@ fn who_is_sent_back_keeps_the_status_and_who_comes_has_not_begun() {
     }
 }
 
-fn judged(result: StepResult, head: &str) -> Judged {
-    Judged {
-        checkpoint: Checkpoint::PostExec,
+fn judged(result: StepResult, head: &str) -> JudgeResult {
+    JudgeResult {
+        checkpoint: GatePoint::PostExec,
         stage: None,
         head: Some(commit(head)),
         scores: None,
@@ -119,7 +125,7 @@ fn judged(result: StepResult, head: &str) -> Judged {
 fn no_hand_lands_what_no_judge_accepted() {
     let land =
         || News::Do { command: "land".to_owned(), checkpoint: None, alone: true, flow: None, note: None };
-    let said = |all: Vec<Judged>| {
+    let said = |all: Vec<JudgeResult>| {
         let mut scene = between("exec", "check-exec");
         scene.task.head = Some(commit("now"));
         scene.task.staged.judged = all;

@@ -1,9 +1,10 @@
 //! A story for every arm of `decide`, in the order of a task's life.
 
 use expect_test::expect;
-use landfall_model::gate::{GateReport, Outcome};
+use landfall_model::gate::{CheckOutcome, GateReport};
 use landfall_model::{
-    Counters, EndCode, EndKind, Ending, Event, Exit, Said, Signal, State, Status, StepName, Tree, Usage,
+    AgentExit, AgentUsage, ControlSignal, Counters, EndCode, EndKind, Ending, Event, Signal, State, Status,
+    StepName, Tree,
 };
 
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
@@ -91,7 +92,7 @@ fn complete_with_failing_checks_iterates_with_the_failure_in_the_prompt() {
 fn a_check_that_ran_into_its_limit_says_so_in_the_feedback() {
     let task = check_in(
         verifying(),
-        [checked(Outcome::Timeout)],
+        [checked(CheckOutcome::Timeout)],
         expect![[r#"
         checked: timeout → ready for work [collected, verified, left fail with feedback]
     "#]],
@@ -107,7 +108,11 @@ fn a_check_that_ran_into_its_limit_says_so_in_the_feedback() {
 fn a_non_zero_exit_with_complete_is_verified_all_the_same() {
     check_in(
         working(),
-        [ran("COMPLETE, exit 1", Exit::Code(1), [Signal::Said(Said::Complete)]), granted(), passes()],
+        [
+            ran("COMPLETE, exit 1", AgentExit::Code(1), [Signal::Said(ControlSignal::Complete)]),
+            granted(),
+            passes(),
+        ],
         expect![[r#"
             COMPLETE, exit 1 → ready for verify [iteration-ended complete, left done]
             granted → verify a2: checking [entered] ! check a2
@@ -118,18 +123,18 @@ fn a_non_zero_exit_with_complete_is_verified_all_the_same() {
 
 #[test]
 fn complete_with_blocked_is_blocked_in_either_order() {
-    let blocked = || Signal::Said(Said::Blocked("no access".to_owned()));
-    let complete = || Signal::Said(Said::Complete);
+    let blocked = || Signal::Said(ControlSignal::Blocked("no access".to_owned()));
+    let complete = || Signal::Said(ControlSignal::Complete);
     check_in(
         working(),
-        [ran("COMPLETE, BLOCKED", Exit::Code(0), [complete(), blocked()])],
+        [ran("COMPLETE, BLOCKED", AgentExit::Code(0), [complete(), blocked()])],
         expect![[r#"
         COMPLETE, BLOCKED → Blocked(agent_blocked: no access) [iteration-ended blocked, ended]
     "#]],
     );
     check_in(
         working(),
-        [ran("BLOCKED, COMPLETE", Exit::Code(0), [blocked(), complete()])],
+        [ran("BLOCKED, COMPLETE", AgentExit::Code(0), [blocked(), complete()])],
         expect![[r#"
         BLOCKED, COMPLETE → Blocked(agent_blocked: no access) [iteration-ended blocked, ended]
     "#]],
@@ -186,7 +191,7 @@ fn behaviour_15_a_malformed_signal_is_a_warning_and_nothing_else() {
     let malformed = Signal::Malformed { code: "SIGNAL_UNKNOWN", text: "FINISHED".to_owned() };
     check_in(
         working(),
-        [ran("malformed", Exit::Code(0), [malformed])],
+        [ran("malformed", AgentExit::Code(0), [malformed])],
         expect![[r#"
         malformed → work a1: running 2 [iteration-ended continue, warned: SIGNAL_UNKNOWN: FINISHED, iteration-began] ! spawn a1/2 for 1799s
     "#]],
@@ -197,13 +202,19 @@ fn behaviour_15_a_malformed_signal_is_a_warning_and_nothing_else() {
 fn usage_adds_up_over_iterations() {
     let task = check_in(
         working(),
-        [ran("uses 3", Exit::Code(0), [usage(1), usage(2)]), ran("uses 4", Exit::Code(1), [usage(4)])],
+        [
+            ran("uses 3", AgentExit::Code(0), [usage(1), usage(2)]),
+            ran("uses 4", AgentExit::Code(1), [usage(4)]),
+        ],
         expect![[r#"
             uses 3 → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1799s
             uses 4 → waits for backoff +530ms (the agent crashed (exit code 1)), then work [iteration-ended crashed, yielded crashed, waited]
         "#]],
     );
-    assert_eq!(task.counters.usage, Usage { tokens_in: 7, tokens_out: 7, micro_usd: 7, ..Usage::default() });
+    assert_eq!(
+        task.counters.usage,
+        AgentUsage { tokens_in: 7, tokens_out: 7, micro_usd: 7, ..AgentUsage::default() }
+    );
     assert_eq!(task.counters.spent_ms, 2_000);
 }
 
@@ -264,8 +275,10 @@ fn the_deadline_is_a_timeout() {
 
 #[test]
 fn complete_before_the_deadline_counts_and_lands_without_time_left() {
-    let late_word =
-        taking(30 * 60_000, ran("COMPLETE, deadline", Exit::Deadline, [Signal::Said(Said::Complete)]));
+    let late_word = taking(
+        30 * 60_000,
+        ran("COMPLETE, deadline", AgentExit::Deadline, [Signal::Said(ControlSignal::Complete)]),
+    );
     check_in(
         working(),
         [late_word, granted(), passes(), granted(), landing_begins(), lands()],
@@ -710,7 +723,7 @@ fn a_trouble_while_landing_or_reporting_is_tried_again_from_there() {
 fn a_broken_gate_holds_and_is_tried_again_when_the_base_advances() {
     let task = check_in(
         verifying(),
-        [checked(Outcome::Broken), due(), base_advances(), granted(), passes()],
+        [checked(CheckOutcome::Broken), due(), base_advances(), granted(), passes()],
         expect![[r#"
             checked: broken → waits for the gate `tests` (`run tests` was not found (exit code 127)), then verify [collected, verified, yielded gatebroken, waited]
             due ✗ T1 is waiting for gate broken: no wait is over
@@ -726,7 +739,7 @@ fn a_broken_gate_holds_and_is_tried_again_when_the_base_advances() {
 fn a_check_that_fails_on_the_base_too_holds_and_can_be_retried() {
     check_in(
         verifying(),
-        [checked(Outcome::PreExisting), retry(), granted()],
+        [checked(CheckOutcome::PreExisting), retry(), granted()],
         expect![[r#"
         checked: pre-existing → waits for the gate `tests` (it fails on the base as well, without this work), then verify [collected, verified, yielded gatebroken, waited]
         retry → ready for verify [resumed]
@@ -737,7 +750,7 @@ fn a_check_that_fails_on_the_base_too_holds_and_can_be_retried() {
 
 #[test]
 fn the_worst_of_several_checks_decides() {
-    let mixed = || report(vec![command("lint", Outcome::Fail), command("tests", Outcome::Broken)]);
+    let mixed = || report(vec![command("lint", CheckOutcome::Fail), command("tests", CheckOutcome::Broken)]);
     check_in(
         verifying(),
         [checked_as("fail and broken", mixed(), [])],
@@ -749,7 +762,7 @@ fn the_worst_of_several_checks_decides() {
 
 #[test]
 fn a_check_that_ran_no_test_says_so() {
-    let mut broken = command("tests", Outcome::Broken);
+    let mut broken = command("tests", CheckOutcome::Broken);
     broken.exit = Some(0);
     broken.tests = Some(0);
     check_in(
@@ -765,7 +778,7 @@ fn a_check_that_ran_no_test_says_so() {
 fn a_flaky_gate_lands_with_a_warning() {
     check_in(
         verifying(),
-        [checked(Outcome::Flaky)],
+        [checked(CheckOutcome::Flaky)],
         expect![[r#"
         checked: flaky → ready for land [collected, verified, warned: the check `tests` failed once and then passed: flaky, left pass]
     "#]],
@@ -797,7 +810,7 @@ fn an_empty_gate_holds_where_verification_is_required() {
 
 #[test]
 fn an_optional_check_that_fails_is_only_a_warning() {
-    let optional = report(vec![command("tests", Outcome::Pass), command("lint?", Outcome::Fail)]);
+    let optional = report(vec![command("tests", CheckOutcome::Pass), command("lint?", CheckOutcome::Fail)]);
     check_in(
         verifying(),
         [checked_as("lint fails", optional, [])],
@@ -949,7 +962,7 @@ fn a_conflict_on_landing_goes_back_to_the_agent() {
 fn a_gate_that_breaks_on_landing_frees_the_landing_and_holds_the_task() {
     check_in(
         checking_to_land(),
-        [checked(Outcome::Broken), base_advances(), granted()],
+        [checked(CheckOutcome::Broken), base_advances(), granted()],
         expect![[r#"
             checked: broken → waits for the gate `tests` (`run tests` was not found (exit code 127)), then land [verified, yielded gatebroken, waited]
             base advanced → ready for land [resumed]
@@ -1337,7 +1350,7 @@ fn a_retry_keeps_the_workspace_and_what_was_used_and_forgets_the_other_counters(
     let task = check_in(
         working(),
         [
-            ran("uses 5", Exit::Code(0), [usage(5)]),
+            ran("uses 5", AgentExit::Code(0), [usage(5)]),
             says_blocked("no access"),
             retry_with("the key is in the vault"),
             granted(),
@@ -1351,7 +1364,7 @@ fn a_retry_keeps_the_workspace_and_what_was_used_and_forgets_the_other_counters(
             workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 1800s
         "#]],
     );
-    let kept = Usage { tokens_in: 5, tokens_out: 5, micro_usd: 5, ..Usage::default() };
+    let kept = AgentUsage { tokens_in: 5, tokens_out: 5, micro_usd: 5, ..AgentUsage::default() };
     let step_runs = [(StepName::new("work"), 3)].into();
     let kept = Counters { runs: 3, step_runs, usage: kept, agent_ms: 2_000, ..Counters::default() };
     assert_eq!(task.counters, Counters { retries: 1, ..kept });
@@ -1576,7 +1589,7 @@ fn the_same_red_work_is_not_verified_for_ever() {
     );
     // Work that changes meanwhile is another matter, whoever committed it.
     let other = || {
-        let mut other = report(vec![command("tests", Outcome::Fail)]);
+        let mut other = report(vec![command("tests", CheckOutcome::Fail)]);
         other.tree = Tree::new("another tree");
         checked_as("fail", other, [])
     };
@@ -1650,12 +1663,12 @@ fn news_of_another_iteration_is_refused() {
     let first = landfall_model::News::AgentEnded(landfall_model::EndedRun {
         attempt: scene.task.attempt,
         iteration: 1,
-        exit: Exit::Code(0),
-        seen: vec![Signal::Said(Said::Complete)],
+        exit: AgentExit::Code(0),
+        seen: vec![Signal::Said(ControlSignal::Complete)],
         evidence: landfall_model::Evidence::default(),
         took_ms: 0,
-        usage: Usage::default(),
-        traces: landfall_model::Traces::default(),
+        usage: AgentUsage::default(),
+        traces: landfall_model::AgentRunTraces::default(),
         climbed: None,
     });
     expect!["T1 is active in `work` (running): that iteration does not run"]

@@ -2,19 +2,20 @@
 
 use landfall_model::liveness::{Case, Class, Course, Early, Farewell, early, farewell};
 use landfall_model::{
-    Attempt, Commit, Drive, Driving, Event, Input, News, Opening, POLL_MS, RunId, Spending, StepName,
-    StopReason, Stride, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, apply, step,
+    AgentAssignment, AgentDriveStyle, Attempt, AttemptStart, Commit, Drive, Event, Input, LoopStep, News,
+    POLL_MS, RunId, SessionStart, Spending, StepName, StopReason, Task, TaskId, TaskLimits, TaskSpec,
+    Timestamp, apply, step,
 };
 
 use crate::flows_used::loops;
 
-fn stride(mark: &str, iteration: Option<u32>) -> Stride {
-    Stride { step: "exec".to_owned(), iteration, mark: mark.to_owned(), ..Stride::default() }
+fn stride(mark: &str, iteration: Option<u32>) -> LoopStep {
+    LoopStep { step: "exec".to_owned(), iteration, mark: mark.to_owned(), ..LoopStep::default() }
 }
 
-fn running(style: Style, limits: TaskLimits) -> Task {
+fn running(style: AgentDriveStyle, limits: TaskLimits) -> Task {
     let (id, at, attempt) = (TaskId(1), Timestamp(0), Attempt(1));
-    let driving = Driving { profile: "main".to_owned(), account: "main".to_owned(), style };
+    let driving = AgentAssignment { profile: "main".to_owned(), account: "main".to_owned(), style };
     let facts = [
         Event::Added { spec: TaskSpec::new("a task").expect("a title") },
         Event::Bound { flow: loops(), limits, driving },
@@ -22,10 +23,10 @@ fn running(style: Style, limits: TaskLimits) -> Task {
             attempt,
             step: StepName::new("work"),
             run: RunId(1),
-            opening: Opening::FreshWorkspace,
+            opening: AttemptStart::FreshWorkspace,
         },
         Event::WorkspaceMade { attempt, base: Commit::new("b0") },
-        Event::IterationBegan { attempt, iteration: 1, talk: Talk::New },
+        Event::IterationBegan { attempt, iteration: 1, talk: SessionStart::New },
     ];
     let mut task = None;
     for fact in &facts {
@@ -34,7 +35,7 @@ fn running(style: Style, limits: TaskLimits) -> Task {
     task.expect("it was added")
 }
 
-fn strode(task: &Task, attempt: u32, iteration: u32, stride: Stride) -> Result<Task, String> {
+fn strode(task: &Task, attempt: u32, iteration: u32, stride: LoopStep) -> Result<Task, String> {
     let news = News::Strode { attempt: Attempt(attempt), iteration, stride };
     let input = Input {
         at: Timestamp(5),
@@ -49,7 +50,7 @@ fn strode(task: &Task, attempt: u32, iteration: u32, stride: Stride) -> Result<T
 
 #[test]
 fn a_step_counts_once_and_what_was_missed_is_counted_by_its_number() {
-    let mut task = running(Style::Own, TaskLimits::default());
+    let mut task = running(AgentDriveStyle::Own, TaskLimits::default());
     task.counters.stalls_step = 2;
     task.counters.stalls_total = 2;
     let mut counted = Vec::new();
@@ -69,7 +70,7 @@ fn a_step_counts_once_and_what_was_missed_is_counted_by_its_number() {
 
 #[test]
 fn steps_are_iterations_only_where_the_loop_is_the_agents_own() {
-    for style in Style::ALL {
+    for style in AgentDriveStyle::ALL {
         let task = running(style, TaskLimits::default());
         let task = strode(&task, 1, 1, stride("a", None)).expect("news");
         assert_eq!(task.iterations_done(), u32::from(style.strides()), "{}", style.word());
@@ -134,14 +135,14 @@ fn ended(task: &Task, iteration: u32) -> Task {
     let ended = landfall_model::EndedRun {
         attempt: task.attempt,
         iteration,
-        exit: landfall_model::Exit::Code(0),
+        exit: landfall_model::AgentExit::Code(0),
         seen: Vec::new(),
         evidence: landfall_model::Evidence::default(),
         took_ms: 1_000,
-        usage: landfall_model::Usage::default(),
-        traces: landfall_model::Traces {
+        usage: landfall_model::AgentUsage::default(),
+        traces: landfall_model::AgentRunTraces {
             words: Some(landfall_model::Digest::new("Done.")),
-            ..landfall_model::Traces::default()
+            ..landfall_model::AgentRunTraces::default()
         },
         climbed: None,
     };
@@ -160,7 +161,7 @@ fn ended(task: &Task, iteration: u32) -> Task {
 #[test]
 fn runs_that_report_new_steps_and_end_in_the_same_words_are_no_loop() {
     let loops_of = |reports: bool| {
-        let mut task = running(Style::Own, TaskLimits::default());
+        let mut task = running(AgentDriveStyle::Own, TaskLimits::default());
         for iteration in 1..=3 {
             if reports {
                 task = strode(&task, 1, iteration, stride(&iteration.to_string(), None)).expect("news");

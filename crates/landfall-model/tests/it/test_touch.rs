@@ -1,10 +1,10 @@
 //! Paths, folders and patterns, and when two of them meet.
 
-use landfall_model::Touch;
+use landfall_model::PathPattern;
 
 use crate::sim::Rng;
 
-fn touch(text: &str) -> Touch {
+fn touch(text: &str) -> PathPattern {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -26,9 +26,9 @@ fn paths_are_read_as_people_write_them() {
         assert_eq!(touch(&read(text)), touch(text));
     }
     for wrong in ["", "  ", "..", "src/../etc", "a\nb", &"x".repeat(600), &"a/".repeat(200)] {
-        assert!(wrong.parse::<Touch>().is_err(), "{wrong:?}");
+        assert!(wrong.parse::<PathPattern>().is_err(), "{wrong:?}");
     }
-    assert!(Touch::file("../x").is_err() && Touch::file("").is_err());
+    assert!(PathPattern::file("../x").is_err() && PathPattern::file("").is_err());
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn patterns_meet_where_some_file_fits_both() {
 
 #[test]
 fn a_file_that_was_seen_is_no_folder() {
-    let license = Touch::file("LICENSE").expect("a path");
+    let license = PathPattern::file("LICENSE").expect("a path");
     assert!(!license.meets(&touch("**/*.md")), "declared, it may be a folder; seen, it is a file");
     assert!(touch("LICENSE").meets(&touch("**/*.md")));
     assert!(license.meets(&touch("LICENSE")));
@@ -84,12 +84,12 @@ fn paths() -> Vec<String> {
 #[test]
 fn patterns_agree_with_looking_at_every_file() {
     let parts = ["a", "b", "ab", "*", "a*", "*b", "?", "**"];
-    let files: Vec<(String, Touch)> =
-        paths().into_iter().map(|path| (path.clone(), Touch::file(&path).expect("a path"))).collect();
+    let files: Vec<(String, PathPattern)> =
+        paths().into_iter().map(|path| (path.clone(), PathPattern::file(&path).expect("a path"))).collect();
     let (mut met, mut apart) = (0, 0);
     for seed in 0..2_000 {
         let mut rng = Rng::new(seed);
-        let mut pattern = || -> Touch {
+        let mut pattern = || -> PathPattern {
             let parts: Vec<&str> = (0..1 + rng.below(2)).map(|_| parts[rng.below(parts.len())]).collect();
             touch(&parts.join("/"))
         };

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
-use landfall_model::flow::{Act, Step};
+use landfall_model::flow::{FlowStep, TrackerOperation};
 use landfall_model::gate::GateReport;
 use landfall_model::issue::{
-    Accepted, Ci, Depth, IssueEvent, Paper, Part, PartEnd, PartFate, Pipeline, Routed, Trace, Way, lookback,
-    rollup, trail,
+    AcceptanceOutcome, CiStatus, IssueEvent, IssueRoute, Paper, Pipeline, ReviewDepth, RoutingDecision,
+    SubIssue, SubIssueEnd, SubIssueOutcome, Trace, lookback, rollup, trail,
 };
-use landfall_model::recovery::{Outcome, RecoveryEvent, Tier};
+use landfall_model::recovery::{RecoveryEvent, RecoveryOutcome, RecoveryTier};
 use landfall_model::{
-    Attempt, BatchId, Commit, Digest, Driving, EndCode, EndKind, Ending, Event, Exit, Flow, Opening, Parting,
-    RunId, Size, StepKind, StepName, StepResult, Style, Target, Task, TaskId, TaskLimits, TaskSpec,
-    Timestamp, Traces, Tree, Usage, Verdict, Wait,
+    AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage, Attempt, AttemptStart, BatchId,
+    Commit, Digest, EdgeTarget, EndCode, EndKind, Ending, Event, Flow, RunId, StepKind, StepName, StepResult,
+    Task, TaskId, TaskLimits, TaskSize, TaskSpec, Timestamp, Tree, Verdict, WaitReason, YieldReason,
 };
 
 const ONE: Attempt = Attempt(1);
@@ -21,14 +21,14 @@ const ONE: Attempt = Attempt(1);
 fn flow() -> Arc<Flow> {
     let agent = || StepKind::Agent { prompt: "x".to_owned(), iterate: true, every: 0, output: Vec::new() };
     let steps = [
-        ("observe", "issue", StepKind::Tracker { act: Act::Observe }),
+        ("observe", "issue", StepKind::Tracker { act: TrackerOperation::Observe }),
         ("spec", "spec", agent()),
         ("code", "code", agent()),
         ("review", "review", StepKind::Review),
         ("land", "merge", StepKind::Land),
-        ("accept", "verify", StepKind::Tracker { act: Act::Accept }),
+        ("accept", "verify", StepKind::Tracker { act: TrackerOperation::Accept }),
     ];
-    let steps = steps.into_iter().map(|(name, phase, kind)| Step {
+    let steps = steps.into_iter().map(|(name, phase, kind)| FlowStep {
         name: StepName::new(name),
         phase: phase.to_owned(),
         before: None,
@@ -48,38 +48,52 @@ fn flow() -> Arc<Flow> {
 }
 
 fn entered(step: &str) -> Event {
-    Event::Entered { attempt: ONE, step: StepName::new(step), run: RunId(3), opening: Opening::Workspace }
+    Event::Entered {
+        attempt: ONE,
+        step: StepName::new(step),
+        run: RunId(3),
+        opening: AttemptStart::Workspace,
+    }
 }
 
 fn left(step: &str, result: StepResult, to: &str) -> Event {
-    let to = if to == "end" { Target::End } else { Target::Step(StepName::new(to)) };
+    let to = if to == "end" { EdgeTarget::End } else { EdgeTarget::Step(StepName::new(to)) };
     Event::Left { attempt: ONE, step: StepName::new(step), result, to, feedback: None }
 }
 
-fn ran(exit: Exit, tokens_in: u64) -> Event {
-    let usage = Usage { tokens_in, tokens_out: 5, micro_usd: 70, ..Usage::default() };
+fn ran(exit: AgentExit, tokens_in: u64) -> Event {
+    let usage = AgentUsage { tokens_in, tokens_out: 5, micro_usd: 70, ..AgentUsage::default() };
     Event::IterationEnded {
         attempt: ONE,
         iteration: 1,
         exit,
         verdict: Verdict::Complete,
         took_ms: 4_000,
-        usage: if tokens_in == 0 { Usage::default() } else { usage },
+        usage: if tokens_in == 0 { AgentUsage::default() } else { usage },
         head: None,
-        traces: Traces {
+        traces: AgentRunTraces {
             model: (tokens_in > 100).then(|| "large".to_owned()),
             quiet_ms: tokens_in * 1_000,
-            ..Traces::default()
+            ..AgentRunTraces::default()
         },
     }
 }
 
-fn routed(size: Size, way: Way) -> Event {
-    Event::Issue(IssueEvent::Routed(Routed { size: Some(size), way, spec: true, depth: Depth::Light }))
+fn routed(size: TaskSize, way: IssueRoute) -> Event {
+    Event::Issue(IssueEvent::Routed(RoutingDecision {
+        size: Some(size),
+        way,
+        spec: true,
+        depth: ReviewDepth::Light,
+    }))
 }
 
 fn bound() -> Event {
-    let driving = Driving { profile: "small".to_owned(), account: "a".to_owned(), style: Style::Fresh };
+    let driving = AgentAssignment {
+        profile: "small".to_owned(),
+        account: "a".to_owned(),
+        style: AgentDriveStyle::Fresh,
+    };
     Event::Bound { flow: flow(), limits: TaskLimits::default(), driving }
 }
 
@@ -103,25 +117,25 @@ fn lines(traces: &[Trace]) -> String {
 }
 
 fn whole() -> Vec<Event> {
-    let accepted = Accepted {
+    let accepted = AcceptanceOutcome {
         items: vec![("it greets".to_owned(), VerifyResult::Fail, "no".to_owned())],
         outcome: VerifyOutcome::Reopen { iteration: 1 },
     };
     vec![
         bound(),
         entered("observe"),
-        routed(Size::L, Way::Pr),
+        routed(TaskSize::L, IssueRoute::Pr),
         left("observe", StepResult::Spec, "spec"),
         entered("spec"),
-        ran(Exit::Code(0), 200),
+        ran(AgentExit::Code(0), 200),
         left("spec", StepResult::Done, "code"),
-        routed(Size::M, Way::Pr),
+        routed(TaskSize::M, IssueRoute::Pr),
         entered("code"),
-        ran(Exit::Silent, 50),
+        ran(AgentExit::Silent, 50),
         Event::Recovery(RecoveryEvent::Tried {
             step: StepName::new("code"),
             symptom: "watchdog-kill".to_owned(),
-            tier: Tier::Pattern,
+            tier: RecoveryTier::Pattern,
             action: "retry".to_owned(),
             exit: None,
             tail: String::new(),
@@ -131,14 +145,14 @@ fn whole() -> Vec<Event> {
         entered("code"),
         Event::Recovery(RecoveryEvent::Ended {
             step: StepName::new("code"),
-            outcome: Outcome::Success,
+            outcome: RecoveryOutcome::Success,
             detail: String::new(),
         }),
         Event::Messaged { about: None, text: "hurry".to_owned() },
         left("code", StepResult::Done, "review"),
         entered("review"),
-        Event::Issue(IssueEvent::Checks { attempt: ONE, ci: Ci::Running(vec!["a".to_owned()]) }),
-        Event::Issue(IssueEvent::Checks { attempt: ONE, ci: Ci::Passed }),
+        Event::Issue(IssueEvent::Checks { attempt: ONE, ci: CiStatus::Running(vec!["a".to_owned()]) }),
+        Event::Issue(IssueEvent::Checks { attempt: ONE, ci: CiStatus::Passed }),
         left("review", StepResult::Approved, "land"),
         entered("land"),
         Event::BaseMoved { attempt: ONE, to: Commit::new("abc") },
@@ -184,25 +198,25 @@ fn the_journal_of_an_issue_is_a_log_of_its_phases() {
     .assert_eq(&lines(&log(&whole())));
 }
 
-fn waited(wait: Wait) -> [Event; 2] {
+fn waited(wait: WaitReason) -> [Event; 2] {
     let then = StepName::new("x");
-    [Event::Yielded { attempt: ONE, why: Parting::NotYet, feedback: None }, Event::Waited { wait, then }]
+    [Event::Yielded { attempt: ONE, why: YieldReason::NotYet, feedback: None }, Event::Waited { wait, then }]
 }
 
 fn resumed() -> Event {
     Event::Resumed { feedback: None }
 }
 
-fn backoff() -> Wait {
-    Wait::Backoff { until: Timestamp(0), cause: "x".to_owned() }
+fn backoff() -> WaitReason {
+    WaitReason::Backoff { until: Timestamp(0), cause: "x".to_owned() }
 }
 
-fn checks(ci: Ci) -> Event {
+fn checks(ci: CiStatus) -> Event {
     Event::Issue(IssueEvent::Checks { attempt: ONE, ci })
 }
 
 fn queued() -> Event {
-    Event::Entered { attempt: ONE, step: StepName::new("land"), run: RunId(3), opening: Opening::Queue }
+    Event::Entered { attempt: ONE, step: StepName::new("land"), run: RunId(3), opening: AttemptStart::Queue }
 }
 
 fn landing(took_ms: u64, reused: bool) -> Event {
@@ -227,16 +241,19 @@ fn landing(took_ms: u64, reused: bool) -> Event {
 fn waiting() -> Vec<(i64, Vec<Event>)> {
     let group = |at: i64, parts: &[&[Event]]| (at, parts.concat());
     vec![
-        group(0, &[&[bound(), routed(Size::M, Way::Pr), entered("code")]]),
-        group(10, &[&waited(Wait::Question { text: "which?".to_owned() })]),
+        group(0, &[&[bound(), routed(TaskSize::M, IssueRoute::Pr), entered("code")]]),
+        group(10, &[&waited(WaitReason::Question { text: "which?".to_owned() })]),
         group(70, &[&[resumed()]]),
         group(75, &[&[entered("code")]]),
-        group(80, &[&waited(Wait::Quota { until: Timestamp(0), guessed: false })]),
+        group(80, &[&waited(WaitReason::Quota { until: Timestamp(0), guessed: false })]),
         group(380, &[&[resumed(), entered("code")]]),
         group(390, &[&[left("code", StepResult::Done, "review")]]),
-        group(390, &[&[entered("review"), checks(Ci::Running(vec!["a".to_owned()]))], &waited(backoff())]),
+        group(
+            390,
+            &[&[entered("review"), checks(CiStatus::Running(vec!["a".to_owned()]))], &waited(backoff())],
+        ),
         group(450, &[&[resumed(), entered("review")]]),
-        group(452, &[&[checks(Ci::Passed)], &waited(backoff())]),
+        group(452, &[&[checks(CiStatus::Passed)], &waited(backoff())]),
         group(462, &[&[resumed(), entered("review")]]),
         group(463, &[&[left("review", StepResult::Approved, "land")]]),
         group(463, &[&[queued()]]),
@@ -244,7 +261,7 @@ fn waiting() -> Vec<(i64, Vec<Event>)> {
         group(568, &[&[left("land", StepResult::Landed, "accept")]]),
         group(568, &[&[entered("accept")]]),
         group(569, &[&[Event::Held { reason: String::new() }]]),
-        group(570, &[&[Event::Yielded { attempt: ONE, why: Parting::Held, feedback: None }]]),
+        group(570, &[&[Event::Yielded { attempt: ONE, why: YieldReason::Held, feedback: None }]]),
         group(600, &[&[Event::Released]]),
         group(604, &[&[entered("accept")]]),
         group(605, &[&[left("accept", StepResult::Pass, "end")]]),
@@ -294,7 +311,7 @@ fn the_time_of_a_phase_is_told_apart_into_work_and_waits() {
 fn a_batch_whose_verification_was_taken_over_took_nobody_any_time() {
     let over = |event: Event| {
         let all = timed(&[
-            (0, vec![bound(), routed(Size::M, Way::Pr), queued()]),
+            (0, vec![bound(), routed(TaskSize::M, IssueRoute::Pr), queued()]),
             (40, vec![event]),
             (50, vec![left("land", StepResult::Landed, "accept")]),
         ]);
@@ -309,7 +326,7 @@ fn a_batch_whose_verification_was_taken_over_took_nobody_any_time() {
 #[test]
 fn the_end_of_its_flow_is_the_end_of_an_issue_and_is_told_once() {
     let mut spec = TaskSpec::new("Greet").expect("a title");
-    spec.size = Some(Size::S);
+    spec.size = Some(TaskSize::S);
     let events = [
         Event::Added { spec },
         entered("observe"),
@@ -377,11 +394,16 @@ fn many_logs_come_to_counts_times_and_tokens() {
     assert!(rollup(all, Timestamp(1_000_000)).phases.is_empty(), "what is older is left out");
 }
 
-fn task(way: Way, ends: Option<Vec<PartEnd>>) -> Task {
+fn task(way: IssueRoute, ends: Option<Vec<SubIssueEnd>>) -> Task {
     let mut spec = TaskSpec::new("Greet").expect("a title");
     spec.source = "local:#7".to_owned();
     let mut task = Task::added(TaskId(1), spec, Timestamp(0));
-    let routed = Routed { size: Some(Size::M), way, spec: way != Way::Split, depth: Depth::Light };
+    let routed = RoutingDecision {
+        size: Some(TaskSize::M),
+        way,
+        spec: way != IssueRoute::Split,
+        depth: ReviewDepth::Light,
+    };
     task.issue = Some(Box::new(Pipeline { routed: Some(routed), ends, ..Pipeline::default() }));
     task
 }
@@ -389,11 +411,11 @@ fn task(way: Way, ends: Option<Vec<PartEnd>>) -> Task {
 #[test]
 fn something_is_said_afterwards_only_of_what_was_out_of_the_ordinary() {
     let smooth = [bound(), entered("spec"), left("spec", StepResult::Done, "code"), entered("code")];
-    assert_eq!(lookback(&task(Way::Pr, None), &log(&smooth), None), None);
+    assert_eq!(lookback(&task(IssueRoute::Pr, None), &log(&smooth), None), None);
     let paper = Paper::read(
         "## Overview\nx\n## Phase Handoff\n### Deferred Items\n- the plural\n## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n",
     );
-    let said = lookback(&task(Way::Pr, None), &log(&whole()), Some(&paper)).expect("much was");
+    let said = lookback(&task(IssueRoute::Pr, None), &log(&whole()), Some(&paper)).expect("much was");
     expect_test::expect![[r#"
         ## Auto Retrospective
 
@@ -429,10 +451,15 @@ fn something_is_said_afterwards_only_of_what_was_out_of_the_ordinary() {
 fn the_retrospective_of_work_without_a_spec_is_transcribed() {
     let paper = Paper::read("## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n");
     let smooth = [bound(), entered("code")];
-    let mut tiny = task(Way::Patch, None);
+    let mut tiny = task(IssueRoute::Patch, None);
     assert_eq!(lookback(&tiny, &log(&smooth), Some(&paper)), None, "a spec on the base has it");
     let issue = tiny.issue.as_mut().expect("it follows one");
-    issue.routed = Some(Routed { size: Some(Size::XS), way: Way::Patch, spec: false, depth: Depth::None });
+    issue.routed = Some(RoutingDecision {
+        size: Some(TaskSize::XS),
+        way: IssueRoute::Patch,
+        spec: false,
+        depth: ReviewDepth::None,
+    });
     let said = lookback(&tiny, &log(&smooth), Some(&paper)).expect("there is a paper");
     assert_eq!(said.proposals, [("issue", "Name it".to_owned())]);
     assert_eq!(lookback(&tiny, &log(&smooth), None), None, "nothing was left");
@@ -441,12 +468,12 @@ fn the_retrospective_of_work_without_a_spec_is_transcribed() {
 #[test]
 fn of_a_whole_something_is_always_said() {
     let ends = vec![
-        PartEnd { number: 8, task: None, end: PartFate::Done },
-        PartEnd { number: 9, task: None, end: PartFate::Failed("no key\nat all".to_owned()) },
-        PartEnd { number: 10, task: None, end: PartFate::Skipped(9) },
+        SubIssueEnd { number: 8, task: None, end: SubIssueOutcome::Done },
+        SubIssueEnd { number: 9, task: None, end: SubIssueOutcome::Failed("no key\nat all".to_owned()) },
+        SubIssueEnd { number: 10, task: None, end: SubIssueOutcome::Skipped(9) },
     ];
-    let mut whole = task(Way::Split, Some(ends));
-    let part = |number, title: &str, size, needs: &[u64]| Part {
+    let mut whole = task(IssueRoute::Split, Some(ends));
+    let part = |number, title: &str, size, needs: &[u64]| SubIssue {
         number,
         title: title.to_owned(),
         size: Some(size),
@@ -455,9 +482,9 @@ fn of_a_whole_something_is_always_said() {
         needs: needs.to_vec(),
     };
     whole.issue.as_mut().expect("it follows one").parts = vec![
-        part(8, "Parse a|b", Size::S, &[]),
-        part(9, "Store", Size::M, &[]),
-        part(10, "Show", Size::XS, &[9]),
+        part(8, "Parse a|b", TaskSize::S, &[]),
+        part(9, "Store", TaskSize::M, &[]),
+        part(10, "Show", TaskSize::XS, &[9]),
     ];
     let said = lookback(&whole, &[], None).expect("it is a whole");
     assert_eq!(said.result, "SUCCESS");
@@ -491,7 +518,7 @@ fn the_corpus_of_the_fuzzer_is_read() {
 fn a_failed_acceptance_has_the_number_of_its_tracker_everywhere() {
     let accepted = |outcome| {
         let items = vec![("it greets".to_owned(), VerifyResult::Fail, "no".to_owned())];
-        Event::Issue(IssueEvent::Accepted { attempt: ONE, accepted: Accepted { items, outcome } })
+        Event::Issue(IssueEvent::Accepted { attempt: ONE, accepted: AcceptanceOutcome { items, outcome } })
     };
     let reworked = || {
         [
@@ -503,7 +530,8 @@ fn a_failed_acceptance_has_the_number_of_its_tracker_everywhere() {
             entered("accept"),
         ]
     };
-    let mut events = vec![bound(), entered("observe"), routed(Size::M, Way::Pr), entered("accept")];
+    let mut events =
+        vec![bound(), entered("observe"), routed(TaskSize::M, IssueRoute::Pr), entered("accept")];
     // The same commit is looked at twice: that is one failure. An earlier task of the issue had the first.
     events.extend(reworked());
     events.extend(reworked());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use landfall_model::staged::StagedEvent;
-use landfall_model::{EngineEvent, Event, Fact, Talk, Verdict};
+use landfall_model::{EngineEvent, Event, Fact, SessionStart, Verdict};
 
 use crate::sim::Sim;
 
@@ -140,9 +140,9 @@ fn the_walks_meet_every_fact_every_verdict_and_most_ends() {
                 }
                 Event::IterationEnded { verdict, .. } => format!("verdict:{}", first_word(verdict)),
                 Event::IterationBegan { talk, .. } => match talk {
-                    Talk::New => "talk:new".to_owned(),
-                    Talk::Resumed { compact: false, .. } => "talk:resumed".to_owned(),
-                    Talk::Resumed { compact: true, .. } => "talk:summed-up".to_owned(),
+                    SessionStart::New => "talk:new".to_owned(),
+                    SessionStart::Resumed { compact: false, .. } => "talk:resumed".to_owned(),
+                    SessionStart::Resumed { compact: true, .. } => "talk:summed-up".to_owned(),
                 },
                 Event::Bound { driving, .. } => {
                     let own = sim.profile_of(id) == driving.profile;

@@ -4,61 +4,73 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use expect_test::expect;
-use landfall_model::conflict::Overdue;
+use landfall_model::conflict::ConflictTimeoutAction;
 use landfall_model::{
-    Commit, Doing, EndCode, EndKind, Ending, Hold, Landed, State, Status, StepName, Stop, Talk, Task, TaskId,
-    TaskSpec, Timestamp, Tree, Turn, Wait, why,
+    Commit, Doing, EndCode, EndKind, Ending, Hold, Landed, SessionStart, State, Status, StepName,
+    StopRequest, Task, TaskId, TaskSpec, Timestamp, Tree, TurnBlocker, WaitReason, why,
 };
 
 use crate::flows_used::loops;
 use crate::story::concern;
 
 /// One of each, by name: a new variant does not compile until it is in here.
-fn waits() -> Vec<Wait> {
-    let first = |wait: &Wait| match wait {
-        Wait::Dependency(_) => Some(Wait::Slot),
-        Wait::Slot => Some(Wait::Turn(Turn::Profile { name: "default".to_owned(), slots: 2 })),
-        Wait::Turn(Turn::Profile { .. }) => {
-            Some(Wait::Turn(Turn::Account { name: "main".to_owned(), slots: 2 }))
+fn waits() -> Vec<WaitReason> {
+    let first = |wait: &WaitReason| match wait {
+        WaitReason::Dependency(_) => Some(WaitReason::Slot),
+        WaitReason::Slot => {
+            Some(WaitReason::Turn(TurnBlocker::Profile { name: "default".to_owned(), slots: 2 }))
         }
-        Wait::Turn(Turn::Account { .. }) => Some(Wait::Turn(Turn::Area { name: "web".to_owned(), slots: 1 })),
-        Wait::Turn(Turn::Area { .. }) => {
-            Some(Wait::Turn(Turn::Overlap { with: TaskId(3), path: "src/lib.rs".to_owned() }))
+        WaitReason::Turn(TurnBlocker::Profile { .. }) => {
+            Some(WaitReason::Turn(TurnBlocker::Account { name: "main".to_owned(), slots: 2 }))
         }
-        Wait::Turn(Turn::Overlap { .. }) => Some(Wait::Quota { until: Timestamp(60_000), guessed: false }),
-        Wait::Quota { .. } => Some(Wait::Login {
+        WaitReason::Turn(TurnBlocker::Account { .. }) => {
+            Some(WaitReason::Turn(TurnBlocker::Area { name: "web".to_owned(), slots: 1 }))
+        }
+        WaitReason::Turn(TurnBlocker::Area { .. }) => {
+            Some(WaitReason::Turn(TurnBlocker::Overlap { with: TaskId(3), path: "src/lib.rs".to_owned() }))
+        }
+        WaitReason::Turn(TurnBlocker::Overlap { .. }) => {
+            Some(WaitReason::Quota { until: Timestamp(60_000), guessed: false })
+        }
+        WaitReason::Quota { .. } => Some(WaitReason::Login {
             account: "main".to_owned(),
             detail: "401 OAuth token has expired".to_owned(),
             asker: TaskId(7),
         }),
-        Wait::Login { .. } => {
-            Some(Wait::Budget { what: "$40.12 of $40.00".to_owned(), until: Some(Timestamp(60_000)) })
+        WaitReason::Login { .. } => {
+            Some(WaitReason::Budget { what: "$40.12 of $40.00".to_owned(), until: Some(Timestamp(60_000)) })
         }
-        Wait::Budget { until: Some(_), .. } => {
-            Some(Wait::Budget { what: "900 of 800 turns".to_owned(), until: None })
+        WaitReason::Budget { until: Some(_), .. } => {
+            Some(WaitReason::Budget { what: "900 of 800 turns".to_owned(), until: None })
         }
-        Wait::Budget { until: None, .. } => Some(Wait::Question { text: "Which port?".to_owned() }),
-        Wait::Question { .. } => Some(Wait::Backoff {
+        WaitReason::Budget { until: None, .. } => {
+            Some(WaitReason::Question { text: "Which port?".to_owned() })
+        }
+        WaitReason::Question { .. } => Some(WaitReason::Backoff {
             until: Timestamp(60_000),
             cause: "the agent crashed (exit code 1)".to_owned(),
         }),
-        Wait::Backoff { .. } => Some(Wait::Disk { detail: "1 GB is left, 5 GB are wanted".to_owned() }),
-        Wait::Disk { .. } => Some(Wait::Pause),
-        Wait::Pause => Some(Wait::Conflict {
+        WaitReason::Backoff { .. } => {
+            Some(WaitReason::Disk { detail: "1 GB is left, 5 GB are wanted".to_owned() })
+        }
+        WaitReason::Disk { .. } => Some(WaitReason::Pause),
+        WaitReason::Pause => Some(WaitReason::Conflict {
             base: Commit::new("0123456789abcdef"),
             files: vec!["src/a.rs (30 lines)".to_owned(), "logo.png (binary)".to_owned()],
             until: Timestamp(60_000),
-            overdue: Overdue::Defer,
+            overdue: ConflictTimeoutAction::Defer,
         }),
-        Wait::Conflict { .. } => Some(Wait::GateBroken {
+        WaitReason::Conflict { .. } => Some(WaitReason::GateBroken {
             command: "tests".to_owned(),
             detail: "`cargo test` was not found (exit code 127)".to_owned(),
         }),
-        Wait::GateBroken { .. } => Some(Wait::Parts),
-        Wait::Parts => Some(Wait::Blockers { by: vec!["#3".to_owned(), "other/place#4".to_owned()] }),
-        Wait::Blockers { .. } => None,
+        WaitReason::GateBroken { .. } => Some(WaitReason::Parts),
+        WaitReason::Parts => {
+            Some(WaitReason::Blockers { by: vec!["#3".to_owned(), "other/place#4".to_owned()] })
+        }
+        WaitReason::Blockers { .. } => None,
     };
-    let mut all = vec![Wait::Dependency(vec![TaskId(1), TaskId(2)])];
+    let mut all = vec![WaitReason::Dependency(vec![TaskId(1), TaskId(2)])];
     while let Some(next) = first(all.last().expect("never empty")) {
         all.push(next);
     }
@@ -70,51 +82,53 @@ fn doings() -> Vec<Doing> {
     let next = |doing: &Doing| match doing {
         Doing::Preparing { fresh: true, .. } => Some(Doing::Preparing { fresh: false, stop: None }),
         Doing::Preparing { fresh: false, stop: None } => {
-            Some(Doing::Preparing { fresh: false, stop: Some(Stop::Pause) })
+            Some(Doing::Preparing { fresh: false, stop: Some(StopRequest::Pause) })
         }
         Doing::Preparing { fresh: false, stop: Some(_) } => {
-            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: None, talk: Talk::New })
+            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: None, talk: SessionStart::New })
         }
         Doing::Running { stop: None, .. } => Some(Doing::Running {
             iteration: 3,
             since: Timestamp(0),
-            stop: Some(Stop::Pause),
-            talk: Talk::New,
+            stop: Some(StopRequest::Pause),
+            talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(Stop::Pause), .. } => Some(Doing::Running {
+        Doing::Running { stop: Some(StopRequest::Pause), .. } => Some(Doing::Running {
             iteration: 3,
             since: Timestamp(0),
-            stop: Some(Stop::Interrupt),
-            talk: Talk::New,
+            stop: Some(StopRequest::Interrupt),
+            talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(Stop::Interrupt), .. } => Some(Doing::Running {
+        Doing::Running { stop: Some(StopRequest::Interrupt), .. } => Some(Doing::Running {
             iteration: 3,
             since: Timestamp(0),
-            stop: Some(Stop::Cancel { reason: "no longer wanted".to_owned() }),
-            talk: Talk::New,
+            stop: Some(StopRequest::Cancel { reason: "no longer wanted".to_owned() }),
+            talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(Stop::Cancel { .. }), .. } => Some(Doing::Running {
+        Doing::Running { stop: Some(StopRequest::Cancel { .. }), .. } => Some(Doing::Running {
             iteration: 3,
             since: Timestamp(0),
-            stop: Some(Stop::Redirect),
-            talk: Talk::New,
+            stop: Some(StopRequest::Redirect),
+            talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(Stop::Redirect), .. } => Some(Doing::Running {
+        Doing::Running { stop: Some(StopRequest::Redirect), .. } => Some(Doing::Running {
             iteration: 3,
             since: Timestamp(0),
-            stop: Some(Stop::Block { reason: "no key".to_owned() }),
-            talk: Talk::New,
+            stop: Some(StopRequest::Block { reason: "no key".to_owned() }),
+            talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(Stop::Block { .. }), .. } => Some(Doing::Checking { stop: None }),
-        Doing::Checking { stop: None } => Some(Doing::Checking { stop: Some(Stop::Redirect) }),
-        Doing::Checking { stop: Some(Stop::Redirect) } => Some(Doing::Checking { stop: Some(Stop::Pause) }),
+        Doing::Running { stop: Some(StopRequest::Block { .. }), .. } => Some(Doing::Checking { stop: None }),
+        Doing::Checking { stop: None } => Some(Doing::Checking { stop: Some(StopRequest::Redirect) }),
+        Doing::Checking { stop: Some(StopRequest::Redirect) } => {
+            Some(Doing::Checking { stop: Some(StopRequest::Pause) })
+        }
         Doing::Checking { stop: Some(_) } => Some(Doing::Queued { since: Timestamp(60_000) }),
         Doing::Queued { .. } => Some(Doing::Landing),
         Doing::Landing => Some(Doing::Reporting),
         Doing::Reporting => Some(Doing::Exchanging { stop: None }),
-        Doing::Exchanging { stop: None } => Some(Doing::Exchanging { stop: Some(Stop::Pause) }),
+        Doing::Exchanging { stop: None } => Some(Doing::Exchanging { stop: Some(StopRequest::Pause) }),
         Doing::Exchanging { stop: Some(_) } => Some(Doing::Recovering { stop: None }),
-        Doing::Recovering { stop: None } => Some(Doing::Recovering { stop: Some(Stop::Pause) }),
+        Doing::Recovering { stop: None } => Some(Doing::Recovering { stop: Some(StopRequest::Pause) }),
         Doing::Recovering { stop: Some(_) } => None,
     };
     let mut all = vec![Doing::Preparing { fresh: true, stop: None }];
@@ -138,31 +152,31 @@ fn step(name: &str) -> StepName {
 }
 
 /// Every task worth asking about, with its unmet needs and what holds it up.
-fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
+fn cases() -> Vec<(Task, Vec<TaskId>, Option<WaitReason>)> {
     let ready = |next: Option<&str>| State::Ready { next: next.map(step), since: Timestamp(0) };
     let mut cases = vec![
         (task(State::Draft), vec![], None),
         (task(ready(None)), vec![], None),
         (task(ready(None)), vec![TaskId(3)], None),
-        (task(ready(None)), vec![TaskId(3), TaskId(4)], Some(Wait::Slot)),
-        (task(ready(None)), vec![], Some(Wait::Slot)),
+        (task(ready(None)), vec![TaskId(3), TaskId(4)], Some(WaitReason::Slot)),
+        (task(ready(None)), vec![], Some(WaitReason::Slot)),
         (
             task(ready(None)),
             vec![],
-            Some(Wait::Turn(Turn::Overlap { with: TaskId(3), path: "src/lib.rs".to_owned() })),
+            Some(WaitReason::Turn(TurnBlocker::Overlap { with: TaskId(3), path: "src/lib.rs".to_owned() })),
         ),
         (task(ready(Some("work"))), vec![], None),
-        (task(ready(Some("work"))), vec![], Some(Wait::Slot)),
+        (task(ready(Some("work"))), vec![], Some(WaitReason::Slot)),
         (task(ready(Some("verify"))), vec![], None),
-        (task(ready(Some("verify"))), vec![], Some(Wait::Slot)),
+        (task(ready(Some("verify"))), vec![], Some(WaitReason::Slot)),
         (task(ready(Some("land"))), vec![], None),
-        (task(ready(Some("land"))), vec![], Some(Wait::Slot)),
+        (task(ready(Some("land"))), vec![], Some(WaitReason::Slot)),
         (task(ready(Some("land"))), vec![TaskId(3)], None),
         (task(ready(Some("report"))), vec![], None),
     ];
-    let asked = Wait::Login { account: "main".to_owned(), detail: String::new(), asker: TaskId(3) };
-    let shut = Wait::Quota { until: Timestamp(60_000), guessed: false };
-    let budgets = waits().into_iter().filter(|wait| matches!(wait, Wait::Budget { .. }));
+    let asked = WaitReason::Login { account: "main".to_owned(), detail: String::new(), asker: TaskId(3) };
+    let shut = WaitReason::Quota { until: Timestamp(60_000), guessed: false };
+    let budgets = waits().into_iter().filter(|wait| matches!(wait, WaitReason::Budget { .. }));
     for wait in [asked, shut].into_iter().chain(budgets) {
         cases.push((task(ready(Some("work"))), vec![], Some(wait)));
     }
@@ -192,7 +206,7 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
     for state in [
         ready(None),
         State::Active { step: step("work"), doing: Doing::Preparing { fresh: false, stop: None } },
-        State::Waiting { wait: Wait::Slot, then: step("work"), since: Timestamp(0) },
+        State::Waiting { wait: WaitReason::Slot, then: step("work"), since: Timestamp(0) },
         State::Review { then: step("verify") },
     ] {
         let mut held = task(state);
@@ -227,7 +241,7 @@ fn when(at: Timestamp) -> String {
     format!("today at 10:{:02}", at.0 / 60_000)
 }
 
-fn said(case: &(Task, Vec<TaskId>, Option<Wait>)) -> String {
+fn said(case: &(Task, Vec<TaskId>, Option<WaitReason>)) -> String {
     why(&case.0, &case.1, case.2.as_ref(), &when)
 }
 
@@ -469,27 +483,31 @@ fn words_from_outside_stay_one_line_and_one_sentence() {
             State::Ended(Ending { kind: EndKind::Failed, code: EndCode::Machine, detail: text.clone() }),
             State::Ended(Ending { kind: EndKind::Cancelled, code: EndCode::Person, detail: text.clone() }),
             State::Waiting {
-                wait: Wait::Question { text: text.clone() },
+                wait: WaitReason::Question { text: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),
             },
             State::Waiting {
-                wait: Wait::Backoff { until: Timestamp(0), cause: text.clone() },
+                wait: WaitReason::Backoff { until: Timestamp(0), cause: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),
             },
             State::Waiting {
-                wait: Wait::Login { account: "main".to_owned(), detail: text.clone(), asker: TaskId(1) },
+                wait: WaitReason::Login {
+                    account: "main".to_owned(),
+                    detail: text.clone(),
+                    asker: TaskId(1),
+                },
                 then: step("work"),
                 since: Timestamp(0),
             },
             State::Waiting {
-                wait: Wait::Disk { detail: text.clone() },
+                wait: WaitReason::Disk { detail: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),
             },
             State::Waiting {
-                wait: Wait::GateBroken { command: "tests".to_owned(), detail: text.clone() },
+                wait: WaitReason::GateBroken { command: "tests".to_owned(), detail: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),
             },

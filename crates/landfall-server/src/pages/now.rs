@@ -2,9 +2,9 @@
 
 use askama::Template;
 use landfall_api::{
-    AccountLine, AccountStanding, Ask as _, Board, BoardAsked, BudgetLine, BudgetOf, Card, CheckMark, Column,
-    ColumnName, MarkState, Mode, Outcome, Problem, Scope, Severity, SprintGoal, SprintOf, SprintReport,
-    SprintStage, Status, Trouble, WaitFor,
+    AccountLine, AccountStanding, Ask as _, Board, BoardAsked, BudgetLine, BudgetOf, BudgetScope, Card,
+    CheckMark, Column, ColumnName, MarkState, Mode, Outcome, Problem, Severity, SprintGoal, SprintOf,
+    SprintReport, SprintStage, Status, Trouble, WaitFor,
 };
 
 use super::state::Drive;
@@ -304,8 +304,8 @@ fn budget(line: &BudgetLine) -> (String, String) {
         BudgetOf::Time => words::length(number as u64),
     };
     let whose = match line.scope {
-        Scope::Day => "Today".to_owned(),
-        Scope::Run => "This run".to_owned(),
+        BudgetScope::Day => "Today".to_owned(),
+        BudgetScope::Run => "This run".to_owned(),
         other => other.word().to_owned(),
     };
     (whose, format!("{} of {}", amount(line.used), amount(line.max)))

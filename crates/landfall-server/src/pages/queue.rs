@@ -167,7 +167,7 @@ mod tests {
             }],
             batches: vec![batch(&[(5, Outcome::Fail)])],
             hold: Some(HoldLine {
-                why: landfall_api::HoldWhy::Rewritten,
+                why: landfall_api::HoldReason::Rewritten,
                 reason: hostile.clone(),
                 since_ms: 0,
                 until_ms: Some(5),

@@ -3,7 +3,9 @@
 use std::borrow::Borrow;
 
 use askama::Template;
-use landfall_api::{Ask as _, Board, BoardAsked, ColumnName, Mode, PilotPhase, Scope, Status, TroubleKind};
+use landfall_api::{
+    Ask as _, Board, BoardAsked, BudgetScope, ColumnName, Mode, PilotPhase, Status, TroubleKind,
+};
 
 use super::{Visit, parts, state as here, words}; // templates reach functions by a path only
 
@@ -177,7 +179,7 @@ pub(super) fn needs_you(board: &Board) -> u64 {
 
 /// What today cost, if anything is known about it.
 fn spent_today(board: &Board) -> Option<String> {
-    let day = board.spending.iter().find(|line| line.scope == Scope::Day)?;
+    let day = board.spending.iter().find(|line| line.scope == BudgetScope::Day)?;
     Some(match day.usage.cost_usd {
         Some(cost) if day.usage.tokens_without_price > 0 => {
             let unpriced = words::short(day.usage.tokens_without_price);

@@ -7,7 +7,7 @@ mod v1;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use landfall_model::{Entry, Flow};
+use landfall_model::{Flow, JournalEntry};
 use thiserror::Error;
 
 use crate::Seq;
@@ -43,7 +43,7 @@ impl Written {
 
 /// How the journal writes a fact: its kind and its body.
 #[must_use]
-pub fn written(entry: &Entry) -> (&'static str, serde_json::Value) {
+pub fn written(entry: &JournalEntry) -> (&'static str, serde_json::Value) {
     let written = encode(entry);
     let body = serde_json::from_str(&written.short).expect("a body is JSON");
     (written.kind, body)

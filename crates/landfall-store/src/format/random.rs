@@ -4,13 +4,15 @@
 use landfall_facts::auto::AutoEvent;
 use landfall_facts::checkpoint::CheckpointEvent;
 use landfall_facts::convergence::Coverage;
-use landfall_facts::haul::HaulEvent;
-use landfall_facts::issue::{IssueEvent, Seen};
+use landfall_facts::haul::IssueBatchEvent;
+use landfall_facts::issue::{IssueEvent, IssueSnapshot};
 use landfall_facts::pilot::PilotEvent;
-use landfall_facts::recovery::{Op, RecoveryEvent};
+use landfall_facts::recovery::{RecoveryEvent, RecoveryOp};
 use landfall_facts::sprint::SprintEvent;
-use landfall_facts::staged::{Judged, StagedEvent};
-use landfall_facts::{EngineEvent, Entry, Event, Fact, QueueEvent, TaskId, Timestamp, Turn, Wait};
+use landfall_facts::staged::{JudgeResult, StagedEvent};
+use landfall_facts::{
+    EngineEvent, Event, Fact, JournalEntry, QueueEvent, TaskId, Timestamp, TurnBlocker, WaitReason,
+};
 use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{
@@ -74,7 +76,7 @@ impl Random {
         (0..10_000).find_map(|_| T::deserialize(&mut *self).ok()).expect("one of many draws is valid")
     }
 
-    pub(super) fn entry(&mut self) -> Entry {
+    pub(super) fn entry(&mut self) -> JournalEntry {
         let at = Timestamp(i64::try_from(self.number(1 << 45)).expect("fits"));
         let task = TaskId(self.draw::<u32>());
         let of_task = |event| Fact::Task(task, event);
@@ -89,16 +91,16 @@ impl Random {
             95..97 => Fact::Engine(EngineEvent::Sprint(self.draw::<SprintEvent>())),
             97 => Fact::Engine(EngineEvent::Checkpoint(self.draw::<CheckpointEvent>())),
             98 => Fact::Engine(EngineEvent::Auto(self.draw::<AutoEvent>())),
-            _ => Fact::Engine(EngineEvent::Haul(self.draw::<HaulEvent>())),
+            _ => Fact::Engine(EngineEvent::Haul(self.draw::<IssueBatchEvent>())),
         };
-        Entry { at, fact }
+        JournalEntry { at, fact }
     }
 
     fn event(&mut self) -> Event {
         match self.below(80) {
             0 => {
-                let turn = Turn::Overlap { with: self.draw(), path: self.text().to_owned() };
-                Event::Waited { wait: Wait::Turn(turn), then: self.draw() }
+                let turn = TurnBlocker::Overlap { with: self.draw(), path: self.text().to_owned() };
+                Event::Waited { wait: WaitReason::Turn(turn), then: self.draw() }
             }
             _ => self.draw(),
         }
@@ -111,7 +113,7 @@ impl Random {
             0 => IssueEvent::Offered { attempt: self.draw(), pr: self.draw() },
             1 => IssueEvent::Accepted { attempt: self.draw(), accepted: self.draw() },
             2 | 3 => {
-                let seen = Seen {
+                let seen = IssueSnapshot {
                     number: self.draw(),
                     words: self.draw(),
                     open: self.draw(),
@@ -137,7 +139,7 @@ impl Random {
     fn staged(&mut self) -> StagedEvent {
         match self.below(18) {
             0..2 => {
-                let mut judged: Judged = self.draw();
+                let mut judged: JudgeResult = self.draw();
                 judged.coverage = self.draw::<Coverage>();
                 StagedEvent::Judged { attempt: self.draw(), judged }
             }
@@ -151,17 +153,17 @@ impl Random {
         let mut event = self.draw();
         if let RecoveryEvent::Diagnosed { ops, .. } = &mut event {
             let all = [
-                Op::CommitLeftovers,
-                Op::AmendSignOff,
-                Op::RebaseOntoBase,
-                Op::MergeBase,
-                Op::PushBranch,
-                Op::OpenPr,
-                Op::Comment { text: "it is \"done\"".to_owned() },
-                Op::SetPhaseLabel { phase: landfall_facts::issue::Phase::Review },
-                Op::RerunChecks,
-                Op::MarkReview,
-                Op::RunCheck { name: "test".to_owned() },
+                RecoveryOp::CommitLeftovers,
+                RecoveryOp::AmendSignOff,
+                RecoveryOp::RebaseOntoBase,
+                RecoveryOp::MergeBase,
+                RecoveryOp::PushBranch,
+                RecoveryOp::OpenPr,
+                RecoveryOp::Comment { text: "it is \"done\"".to_owned() },
+                RecoveryOp::SetPhaseLabel { phase: landfall_facts::issue::IssuePhase::Review },
+                RecoveryOp::RerunChecks,
+                RecoveryOp::MarkReview,
+                RecoveryOp::RunCheck { name: "test".to_owned() },
             ];
             *ops = (0..self.below(4)).map(|_| all[self.below(all.len())].clone()).collect();
         }

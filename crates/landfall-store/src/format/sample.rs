@@ -6,39 +6,41 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
-use landfall_model::annotate::Impact as Mattering;
-use landfall_model::audit::Extent;
+use landfall_model::annotate::AnnotationImpact as Mattering;
+use landfall_model::audit::ChangeSize;
 use landfall_model::auto::AutoEvent;
-use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
-use landfall_model::conflict::Overdue;
-use landfall_model::convergence::{Exclusion, Progress};
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
+use landfall_model::conflict::ConflictTimeoutAction;
+use landfall_model::convergence::{Exclusion, StageProgress};
 use landfall_model::denial::{DeniedAccess, SandboxDenial};
-use landfall_model::flow::Act;
+use landfall_model::flow::TrackerOperation;
 use landfall_model::gaming::{
     BaseTestRun, MutationOutcome, MutationRun, MutationTrial, ProtectedChange, TestCounts, TestEvidence,
 };
-use landfall_model::gate::{CommandResult, GateReport, Outcome};
-use landfall_model::haul::{Chosen, HaulEvent, HaulId};
+use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
+use landfall_model::haul::{IssueBatchEvent, IssueBatchId, IssueSelection};
 use landfall_model::issue::{
-    Accepted, Ci, Depth, IssueEvent, Part, PartEnd, PartFate, Phase, Pr, Routed, Seen, SeenPr, SeenPrState,
-    Way, Wishes,
+    AcceptanceOutcome, CiStatus, IssueEvent, IssueOptions, IssuePhase, IssueRoute, IssueSnapshot,
+    PullRequestRef, PullRequestSnapshot, PullRequestState, ReviewDepth, RoutingDecision, SubIssue,
+    SubIssueEnd, SubIssueOutcome,
 };
-use landfall_model::objective::{Item, Requirement, Weight};
-use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
-use landfall_model::proof::{Author, Colour, Of, Promise, Run};
-use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
-use landfall_model::recovery::{self, Op, PlanAction, RecoveryEvent, Tier};
-use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
-use landfall_model::score::{Checkpoint, Dimension, Impact, Scores};
-use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
-use landfall_model::staged::{Judged, StagedEvent};
+use landfall_model::objective::{ObjectiveItem, Requirement, Weight};
+use landfall_model::pilot::{PauseReason, PilotEvent, PilotMode};
+use landfall_model::proof::{ProofAuthor, ProofColour, ProofRun, ProofSubject, RequiredProof};
+use landfall_model::queue::{BatchMember, BatchPrefix, Closed, HoldReason};
+use landfall_model::recovery::{self, PlanAction, RecoveryEvent, RecoveryOp, RecoveryTier};
+use landfall_model::review::{Finding, FindingSeverity, ReviewMode, ReviewRule};
+use landfall_model::score::{Dimension, GatePoint, RefinementImpact, Scores};
+use landfall_model::sprint::{ReviewDecision, SprintEnd, SprintEndCondition, SprintEvent, SprintSpec};
+use landfall_model::staged::{JudgeResult, StagedEvent};
 use landfall_model::tune::params_of;
 use landfall_model::{
-    AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
-    EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits,
-    Parting, QueueEvent, RunEnd, RunId, Scope, Size, SprintId, Step, StepKind, StepName, StepResult, Stop,
-    Stride, Style, Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict,
-    Wait, Warning, apply, flow::Edge,
+    AccountState, AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage, Attempt,
+    AttemptStart, BaseMover, BatchId, Budget, BudgetScope, ChangeConcern, Commit, ConcernCode, ContextUsage,
+    Digest, EdgeTarget, EndCode, EndKind, Ending, EngineEvent, Event, Fact, Feedback, Flow, FlowStep,
+    JournalEntry, LoopStep, QueueEvent, RunEnd, RunId, SessionStart, SprintId, StepKind, StepName,
+    StepResult, StopRequest, Task, TaskId, TaskLimitOverrides, TaskLimits, TaskSize, TaskSpec, Timestamp,
+    Tree, Verdict, WaitReason, Warning, YieldReason, apply, flow::FlowEdge,
 };
 
 use super::{Flows, FormatErrorKind, Raw, Written, decode, encode};
@@ -59,7 +61,7 @@ fn every_line_of_the_sample_reads_and_writes_back_to_the_same_bytes() {
 #[test]
 fn the_sample_folds_and_is_what_this_version_would_write() {
     let mut flows = Flows::default();
-    let read: Vec<Entry> =
+    let read: Vec<JournalEntry> =
         sample().lines().map(|line| decode(parse(line), &mut flows).expect("it reads")).collect();
     let mut tasks: BTreeMap<TaskId, Task> = BTreeMap::new();
     let mut autopilot = Autopilot::default();
@@ -78,8 +80,8 @@ fn an_unknown_field_is_ignored_and_an_unknown_kind_is_named() {
     let body = r#"{"attempt":1,"iteration":2,"mood":{"of":["the",3]}}"#;
     let raw = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind: "iteration-began", body };
     let entry = decode(raw, &mut Flows::default()).expect("new fields do not stop an old reader");
-    let event = Event::IterationBegan { attempt: Attempt(1), iteration: 2, talk: Talk::New };
-    assert_eq!(entry, Entry { at: Timestamp(5), fact: Fact::Task(TaskId(1), event) });
+    let event = Event::IterationBegan { attempt: Attempt(1), iteration: 2, talk: SessionStart::New };
+    assert_eq!(entry, JournalEntry { at: Timestamp(5), fact: Fact::Task(TaskId(1), event) });
 
     let error = decode(Raw { kind: "dreamt", ..raw }, &mut Flows::default()).expect_err("nobody knows it");
     assert_eq!(
@@ -104,7 +106,7 @@ fn limits_that_say_nothing_of_conflicts_and_reviews_mean_what_they_always_meant(
     let Fact::Task(_, Event::Bound { limits, .. }) = decode(raw, &mut flows).expect("it reads").fact else {
         panic!("it binds")
     };
-    assert_eq!((limits.conflict_ms, limits.overdue), (3_600_000, Overdue::Defer));
+    assert_eq!((limits.conflict_ms, limits.overdue), (3_600_000, ConflictTimeoutAction::Defer));
     assert_eq!(limits.review, ReviewRule { mode: ReviewMode::Skip, iterations_max: 3, after: false });
 }
 
@@ -211,7 +213,7 @@ pub(super) fn parse(line: &str) -> Raw<'_> {
 }
 
 /// A legal history with every variant in it.
-fn every_fact() -> Vec<Entry> {
+fn every_fact() -> Vec<JournalEntry> {
     let mut facts = Facts { at: 1_700_000_000_000, entries: Vec::new() };
     engine_facts(&mut facts);
     spec_facts(&mut facts);
@@ -247,13 +249,13 @@ fn every_fact() -> Vec<Entry> {
 
 struct Facts {
     at: i64,
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
 }
 
 impl Facts {
     fn push(&mut self, fact: Fact) {
         self.at += 250;
-        self.entries.push(Entry { at: Timestamp(self.at), fact });
+        self.entries.push(JournalEntry { at: Timestamp(self.at), fact });
     }
 
     fn engine(&mut self, event: EngineEvent) {
@@ -267,13 +269,13 @@ impl Facts {
 
 fn engine_facts(facts: &mut Facts) {
     facts.engine(EngineEvent::Started { version: "0.1.0".to_owned() });
-    facts.engine(EngineEvent::BaseMoved { from: None, to: commit('a'), by: Mover::Person });
+    facts.engine(EngineEvent::BaseMoved { from: None, to: commit('a'), by: BaseMover::Person });
     facts.engine(EngineEvent::BaseMoved {
         from: Some(commit('a')),
         to: commit('b'),
-        by: Mover::Landing(TaskId(1)),
+        by: BaseMover::Landing(TaskId(1)),
     });
-    facts.engine(EngineEvent::BaseMoved { from: Some(commit('b')), to: commit('c'), by: Mover::Rebuild });
+    facts.engine(EngineEvent::BaseMoved { from: Some(commit('b')), to: commit('c'), by: BaseMover::Rebuild });
     facts.engine(EngineEvent::Published { commit: commit('c'), how: "fast-forward".to_owned() });
     facts
         .engine(EngineEvent::PublishHeld { commit: commit('c'), reason: "`a file` is \"dirty\"".to_owned() });
@@ -286,7 +288,7 @@ fn engine_facts(facts: &mut Facts) {
     for state in states {
         facts.engine(EngineEvent::Account { account: "claude".to_owned(), state });
     }
-    facts.engine(EngineEvent::Measured { report: report(Outcome::ALL.to_vec()) });
+    facts.engine(EngineEvent::Measured { report: report(CheckOutcome::ALL.to_vec()) });
     let ends = [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Spent, RunEnd::Lost];
     for (run, why) in (1..).map(RunId).zip(ends) {
         let only = if run.0 == 1 { Vec::new() } else { vec![TaskId(1), TaskId(2)] };
@@ -309,7 +311,7 @@ fn spec_facts(facts: &mut Facts) {
     spec.agent = Some("judge".to_owned());
     spec.draft = true;
     facts.task(2, Event::Added { spec: spec.clone() });
-    for size in Size::ALL {
+    for size in TaskSize::ALL {
         spec.size = Some(size);
         facts.task(2, Event::Edited { spec: spec.clone() });
     }
@@ -337,15 +339,26 @@ fn work_facts(facts: &mut Facts) {
         task_budget: Budget { micro_usd: None, tokens: Some(13), turns: None, time_ms: Some(14) },
         ..TaskLimits::default()
     };
-    let driving = |style| Driving { profile: "default".to_owned(), account: "claude".to_owned(), style };
+    let driving =
+        |style| AgentAssignment { profile: "default".to_owned(), account: "claude".to_owned(), style };
     facts.task(1, Event::Offered { head: commit('d') });
     facts.task(
         1,
-        Event::Bound { flow: Arc::new(flow()), limits: limits.clone(), driving: driving(Style::Fresh) },
+        Event::Bound {
+            flow: Arc::new(flow()),
+            limits: limits.clone(),
+            driving: driving(AgentDriveStyle::Fresh),
+        },
     );
-    facts.task(1, Event::Bound { flow: Arc::new(flow()), limits, driving: driving(Style::Session) });
-    let openings =
-        [Opening::Workspace, Opening::FreshWorkspace, Opening::Check, Opening::Land, Opening::Report];
+    facts
+        .task(1, Event::Bound { flow: Arc::new(flow()), limits, driving: driving(AgentDriveStyle::Session) });
+    let openings = [
+        AttemptStart::Workspace,
+        AttemptStart::FreshWorkspace,
+        AttemptStart::Check,
+        AttemptStart::Land,
+        AttemptStart::Report,
+    ];
     let mut attempt = Attempt(0);
     let mut enter = |facts: &mut Facts, opening| {
         attempt = attempt.next();
@@ -353,39 +366,39 @@ fn work_facts(facts: &mut Facts) {
         attempt
     };
     let partings = [
-        Parting::Drained,
-        Parting::Stopped,
-        Parting::Crashed,
-        Parting::Lost,
-        Parting::Stalled,
-        Parting::NotStarted,
-        Parting::Quota,
-        Parting::Transient,
-        Parting::Asked,
-        Parting::GateBroken,
-        Parting::NothingChanged,
-        Parting::Machine,
-        Parting::Budget,
-        Parting::Overspent,
-        Parting::Login,
-        Parting::Looping,
-        Parting::SessionGone,
-        Parting::OutputMissing,
+        YieldReason::Drained,
+        YieldReason::Stopped,
+        YieldReason::Crashed,
+        YieldReason::Lost,
+        YieldReason::Stalled,
+        YieldReason::NotStarted,
+        YieldReason::Quota,
+        YieldReason::Transient,
+        YieldReason::Asked,
+        YieldReason::GateBroken,
+        YieldReason::NothingChanged,
+        YieldReason::Machine,
+        YieldReason::Budget,
+        YieldReason::Overspent,
+        YieldReason::Login,
+        YieldReason::Looping,
+        YieldReason::SessionGone,
+        YieldReason::OutputMissing,
     ];
     for opening in openings {
         let attempt = enter(facts, opening);
-        facts.task(1, Event::Yielded { attempt, why: Parting::Drained, feedback: None });
+        facts.task(1, Event::Yielded { attempt, why: YieldReason::Drained, feedback: None });
     }
 
-    let attempt = enter(facts, Opening::Workspace);
+    let attempt = enter(facts, AttemptStart::Workspace);
     facts.task(1, Event::WorkspaceMade { attempt, base: commit('a') });
     for (iteration, (exit, verdict)) in (1..).zip(ends_of_iterations()) {
         let talk = match iteration % 3 {
-            0 => Talk::New,
-            rest => Talk::Resumed { session: "5f0c".to_owned(), compact: rest == 1 },
+            0 => SessionStart::New,
+            rest => SessionStart::Resumed { session: "5f0c".to_owned(), compact: rest == 1 },
         };
         facts.task(1, Event::IterationBegan { attempt, iteration, talk });
-        let usage = Usage {
+        let usage = AgentUsage {
             tokens_in: 12,
             tokens_cached: 3,
             tokens_out: 34,
@@ -397,13 +410,13 @@ fn work_facts(facts: &mut Facts) {
         };
         let head = (iteration % 2 == 0).then(|| commit('e'));
         let traces = match iteration % 2 {
-            0 => Traces::default(),
-            _ => Traces {
+            0 => AgentRunTraces::default(),
+            _ => AgentRunTraces {
                 quiet_ms: 0,
                 revision: None,
                 session: Some("5f0c".to_owned()),
                 model: Some("opus".to_owned()),
-                context: Some(Context { used: 10, size: 20 }),
+                context: Some(ContextUsage { used: 10, size: 20 }),
                 words: Some(Digest::new("77")),
                 sandbox: Some("write".to_owned()),
                 denials: 2,
@@ -415,26 +428,28 @@ fn work_facts(facts: &mut Facts) {
             Event::IterationEnded { attempt, iteration, exit, verdict, took_ms, usage, head, traces },
         );
     }
-    for stop in [Stop::Pause, Stop::Interrupt, Stop::Cancel { reason: "enough".to_owned() }] {
-        let attempt = enter(facts, Opening::Check);
+    for stop in
+        [StopRequest::Pause, StopRequest::Interrupt, StopRequest::Cancel { reason: "enough".to_owned() }]
+    {
+        let attempt = enter(facts, AttemptStart::Check);
         facts.task(1, Event::StopAsked { stop });
-        facts.task(1, Event::Yielded { attempt, why: Parting::Stopped, feedback: Some(feedback()) });
+        facts.task(1, Event::Yielded { attempt, why: YieldReason::Stopped, feedback: Some(feedback()) });
     }
     for why in partings {
-        let attempt = enter(facts, Opening::Check);
+        let attempt = enter(facts, AttemptStart::Check);
         facts.task(1, Event::Yielded { attempt, why, feedback: None });
     }
-    let attempt = enter(facts, Opening::Check);
+    let attempt = enter(facts, AttemptStart::Check);
     facts.task(1, Event::Collected { attempt, head: commit('e'), leftovers: true });
-    facts.task(1, Event::Verified { attempt, report: report(Outcome::ALL.to_vec()), evidence: None });
-    let attempt = enter(facts, Opening::Check);
-    let mut reused = report(vec![Outcome::Pass]);
+    facts.task(1, Event::Verified { attempt, report: report(CheckOutcome::ALL.to_vec()), evidence: None });
+    let attempt = enter(facts, AttemptStart::Check);
+    let mut reused = report(vec![CheckOutcome::Pass]);
     (reused.reused, reused.required) = (true, true);
     facts.task(1, Event::Verified { attempt, report: reused, evidence: None });
-    let attempt = enter(facts, Opening::Check);
+    let attempt = enter(facts, AttemptStart::Check);
     let paths = vec!["src/a.rs".to_owned(), "b \"b\"".to_owned()];
     facts.task(1, Event::Conflicted { attempt, base: commit('a'), paths });
-    let attempt = enter(facts, Opening::Land);
+    let attempt = enter(facts, AttemptStart::Land);
     facts.task(1, Event::BaseMoved { attempt, to: commit('b') });
     for warning in warnings() {
         facts.task(1, Event::Warned(warning));
@@ -443,9 +458,9 @@ fn work_facts(facts: &mut Facts) {
         facts.task(1, Event::Waited { wait, then: step("work") });
     }
     facts.task(1, Event::Resumed { feedback: None });
-    facts.task(1, Event::Waited { wait: Wait::Pause, then: step("work") });
+    facts.task(1, Event::Waited { wait: WaitReason::Pause, then: step("work") });
     facts.task(1, Event::Resumed { feedback: Some(feedback()) });
-    let concern = |code| Concern { code, detail: "tests/a.rs".to_owned() };
+    let concern = |code| ChangeConcern { code, detail: "tests/a.rs".to_owned() };
     let codes = [
         ConcernCode::ProtectedPath,
         ConcernCode::TestDeleted,
@@ -459,10 +474,10 @@ fn work_facts(facts: &mut Facts) {
     facts.task(1, Event::ReviewWanted { concerns, then: step("work") });
     facts.task(1, Event::Reviewed { approved: false, note: String::new() });
     for result in StepResult::ALL.into_iter().take(20) {
-        let (step, to) = (step("work"), Target::Step(step("work")));
+        let (step, to) = (step("work"), EdgeTarget::Step(step("work")));
         facts.task(1, Event::Left { attempt, step, result, to, feedback: None });
     }
-    let attempt = enter(facts, Opening::Land);
+    let attempt = enter(facts, AttemptStart::Land);
     facts.task(
         1,
         Event::Landed {
@@ -473,16 +488,16 @@ fn work_facts(facts: &mut Facts) {
             proof: "tree 7e7e recomputed".to_owned(),
         },
     );
-    let attempt = enter(facts, Opening::Report);
+    let attempt = enter(facts, AttemptStart::Report);
     facts.task(1, Event::Reported { attempt, report: Digest::new("11"), certificate: None });
-    let attempt = enter(facts, Opening::Report);
+    let attempt = enter(facts, AttemptStart::Report);
     facts.task(
         1,
         Event::Reported { attempt, report: Digest::new("11"), certificate: Some(Digest::new("22")) },
     );
     let left =
         |to, feedback| Event::Left { attempt, step: step("work"), result: StepResult::Done, to, feedback };
-    facts.task(1, left(Target::End, Some(feedback())));
+    facts.task(1, left(EdgeTarget::End, Some(feedback())));
 }
 
 fn end_facts(facts: &mut Facts) {
@@ -498,12 +513,12 @@ fn end_facts(facts: &mut Facts) {
     }
     facts.task(3, Event::WorkspaceRemoved { kept: None });
     facts.task(3, Event::WorkspaceRemoved { kept: Some(commit('9')) });
-    facts.task(3, Event::Waited { wait: Wait::Slot, then: step("work") });
+    facts.task(3, Event::Waited { wait: WaitReason::Slot, then: step("work") });
     let left = Event::Left {
         attempt: Attempt(0),
         step: step("work"),
         result: StepResult::Blocked,
-        to: Target::Stop,
+        to: EdgeTarget::Stop,
         feedback: None,
     };
     facts.task(3, left);
@@ -515,36 +530,42 @@ fn queued_facts(facts: &mut Facts) {
     let modes = [ReviewMode::Skip, ReviewMode::AutoApprove, ReviewMode::Batch, ReviewMode::PerTask]
         .into_iter()
         .chain([ReviewMode::Skip]);
-    for ((nth, mode), overdue) in (1..).zip(modes).zip(Overdue::ALL.into_iter().cycle()) {
+    for ((nth, mode), overdue) in (1..).zip(modes).zip(ConflictTimeoutAction::ALL.into_iter().cycle()) {
         let review = ReviewRule { mode, iterations_max: nth, after: false };
         let limits =
             TaskLimits { conflict_ms: u64::from(nth) * 1_000, overdue, review, ..TaskLimits::default() };
-        let driving =
-            Driving { profile: "default".to_owned(), account: "claude".to_owned(), style: Style::Fresh };
+        let driving = AgentAssignment {
+            profile: "default".to_owned(),
+            account: "claude".to_owned(),
+            style: AgentDriveStyle::Fresh,
+        };
         facts.task(5, Event::Bound { flow: Arc::new(flow()), limits, driving });
     }
     let (mut attempt, batch) = (Attempt(0), BatchId(1));
     let mut enter = |facts: &mut Facts| {
         attempt = attempt.next();
-        facts.task(5, Event::Entered { attempt, step: step("land"), run: RunId(1), opening: Opening::Queue });
+        facts.task(
+            5,
+            Event::Entered { attempt, step: step("land"), run: RunId(1), opening: AttemptStart::Queue },
+        );
         attempt
     };
     let attempt = enter(facts);
-    let green = || report(vec![Outcome::Pass]);
+    let green = || report(vec![CheckOutcome::Pass]);
     for unsure in [true, false] {
         facts.task(5, Event::LandingBegan { attempt, batch, report: green() });
         facts.task(5, Event::Requeued { attempt, unsure });
     }
-    facts.task(5, Event::Ejected { attempt, batch, report: report(vec![Outcome::Fail]) });
+    facts.task(5, Event::Ejected { attempt, batch, report: report(vec![CheckOutcome::Fail]) });
     facts.task(5, Event::SentBack { to: commit('8') });
     let concern =
-        Concern { code: ConcernCode::ReviewAsked, detail: "a person looks at every task".to_owned() };
+        ChangeConcern { code: ConcernCode::ReviewAsked, detail: "a person looks at every task".to_owned() };
     facts.task(5, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
     facts.task(5, Event::Reviewed { approved: true, note: "fine".to_owned() });
-    for overdue in Overdue::ALL {
+    for overdue in ConflictTimeoutAction::ALL {
         let (base, until) = (commit('a'), Timestamp(1_700_000_900_000));
         let files = vec!["src/a.rs".to_owned(), "b \"b\"".to_owned()];
-        let wait = Wait::Conflict { base, files, until, overdue };
+        let wait = WaitReason::Conflict { base, files, until, overdue };
         facts.task(5, Event::Waited { wait, then: step("land") });
         facts.task(5, Event::Resumed { feedback: None });
     }
@@ -569,9 +590,9 @@ fn queued_facts(facts: &mut Facts) {
 
 fn queue_facts(facts: &mut Facts) {
     let (one, two) = (BatchId(1), BatchId(2));
-    let member = |task, head| Member { task: TaskId(task), attempt: Attempt(task), head: commit(head) };
+    let member = |task, head| BatchMember { task: TaskId(task), attempt: Attempt(task), head: commit(head) };
     let members = || vec![member(1, 'd'), member(2, 'e')];
-    let prefix = |digit| Prefix { commit: commit(digit), tree: Tree::new("7e7e") };
+    let prefix = |digit| BatchPrefix { commit: commit(digit), tree: Tree::new("7e7e") };
     let checked = |batch, count, outcome| QueueEvent::Checked { batch, count, report: report(vec![outcome]) };
     let dropped =
         |batch| QueueEvent::Over { batch, how: Closed::Dropped { reason: "T2 made it red".to_owned() } };
@@ -588,17 +609,17 @@ fn queue_facts(facts: &mut Facts) {
         QueueEvent::CheckBegan { batch: one, count: 2 },
         QueueEvent::Formed { batch: two, on: Some(one), members: vec![member(3, 'f'), member(4, '3')] },
         built(two, vec![member(3, 'f')], vec![prefix('4')], vec![TaskId(4)]),
-        checked(one, 2, Outcome::Fail),
+        checked(one, 2, CheckOutcome::Fail),
         dropped(two),
         QueueEvent::CheckBegan { batch: one, count: 1 },
-        checked(one, 1, Outcome::Pass),
+        checked(one, 1, CheckOutcome::Pass),
         QueueEvent::LandingBegan { batch: one, count: 1 },
         QueueEvent::Over { batch: one, how: Closed::Landed { count: 1, commit: commit('1') } },
     ];
     for event in queue {
         facts.engine(EngineEvent::Queue(event));
     }
-    for (nth, why) in HoldWhy::ALL.into_iter().enumerate() {
+    for (nth, why) in HoldReason::ALL.into_iter().enumerate() {
         let until = (nth % 2 == 0).then_some(Timestamp(1_700_000_900_000));
         facts.engine(EngineEvent::Queue(QueueEvent::Held {
             why,
@@ -614,23 +635,23 @@ fn autopilot_facts(facts: &mut Facts) {
         facts.engine(EngineEvent::RunStarted { run, slots: 3, only: Vec::new() });
         facts.engine(EngineEvent::RunEnded { run, why });
     }
-    for mode in Mode::ALL {
+    for mode in PilotMode::ALL {
         facts.engine(EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
     }
     facts.engine(EngineEvent::Pilot(PilotEvent::Assigned { task: TaskId(2) }));
     facts.engine(EngineEvent::Pilot(PilotEvent::Settled));
-    for why in PauseWhy::ALL {
+    for why in PauseReason::ALL {
         facts.engine(EngineEvent::Pilot(PilotEvent::Paused { why, reason: why.word().to_owned() }));
         facts.engine(EngineEvent::Pilot(PilotEvent::Resumed));
     }
     let goals = [
-        Goal::Count(3),
-        Goal::Duration { ms: 60_000 },
-        Goal::Until(Timestamp(1_700_000_900_000)),
-        Goal::NoReady,
+        SprintEndCondition::Count(3),
+        SprintEndCondition::Duration { ms: 60_000 },
+        SprintEndCondition::Until(Timestamp(1_700_000_900_000)),
+        SprintEndCondition::NoReady,
     ];
     for ((sprint, goal), why) in (1..).map(SprintId).zip(goals).zip(SprintEnd::ALL) {
-        let mut plan = SprintPlan::new(goal);
+        let mut plan = SprintSpec::new(goal);
         if sprint.0 == 2 {
             plan.only = [TaskId(1), TaskId(2)].into();
             plan.parents = [TaskId(3)].into();
@@ -644,7 +665,7 @@ fn autopilot_facts(facts: &mut Facts) {
         facts.engine(EngineEvent::Sprint(SprintEvent::Completing { why }));
         facts.engine(EngineEvent::Sprint(SprintEvent::Ended { why }));
     }
-    for (nth, why) in (1..).zip(CheckpointWhy::ALL) {
+    for (nth, why) in (1..).zip(CheckpointReason::ALL) {
         let (name, commit) = (format!("cp-{nth}"), commit('a'));
         facts.engine(EngineEvent::Checkpoint(CheckpointEvent::Made { name, commit, why }));
     }
@@ -663,11 +684,11 @@ fn opinion_facts(facts: &mut Facts) {
         place: if nth == 3 { String::new() } else { "src/lib.rs:7".to_owned() },
         resolved: nth == 2,
     };
-    let findings = (1..).zip(Severity::ALL).map(finding).collect();
+    let findings = (1..).zip(FindingSeverity::ALL).map(finding).collect();
     let attempt = Attempt(0);
     facts.task(6, Event::Opinion { attempt, head: Some(commit('9')), findings: Some(findings) });
     facts.task(6, Event::Opinion { attempt, head: None, findings: None });
-    let concern = Concern { code: ConcernCode::Disputed, detail: "F1".to_owned() };
+    let concern = ChangeConcern { code: ConcernCode::Disputed, detail: "F1".to_owned() };
     facts.task(6, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
 }
 
@@ -680,13 +701,17 @@ fn intervention_facts(facts: &mut Facts) {
         facts.task(task, Event::Held { reason: reason.to_owned() });
         facts.task(task, Event::Released);
     }
-    let limits = OwnLimits { iterations_max: Some(80), task_ms: Some(3_600_000), micro_usd: Some(5_000_000) };
+    let limits =
+        TaskLimitOverrides { iterations_max: Some(80), task_ms: Some(3_600_000), micro_usd: Some(5_000_000) };
     facts.task(task, Event::LimitsSet { limits });
-    facts.task(task, Event::LimitsSet { limits: OwnLimits { task_ms: None, ..limits } });
+    facts.task(task, Event::LimitsSet { limits: TaskLimitOverrides { task_ms: None, ..limits } });
     let reason = || "no key".to_owned();
-    let rounds = [(Stop::Redirect, Parting::Redirected), (Stop::Block { reason: reason() }, Parting::Held)];
+    let rounds = [
+        (StopRequest::Redirect, YieldReason::Redirected),
+        (StopRequest::Block { reason: reason() }, YieldReason::Held),
+    ];
     for (attempt, (stop, why)) in (1..).map(Attempt).zip(rounds) {
-        let (step, run, opening) = (step("work"), RunId(1), Opening::Check);
+        let (step, run, opening) = (step("work"), RunId(1), AttemptStart::Check);
         facts.task(task, Event::Entered { attempt, step, run, opening });
         facts.task(task, Event::StopAsked { stop });
         facts.task(task, Event::Yielded { attempt, why, feedback: None });
@@ -714,7 +739,7 @@ fn staged_facts(facts: &mut Facts) {
         Requirement::new(number, "it \"holds\"", if number == 1 { "see it" } else { "" }, weight)
     };
     let requirements = (1..).zip(Weight::ALL).map(requirement).collect();
-    let items = vec![Item { text: "One part".to_owned(), requirements }];
+    let items = vec![ObjectiveItem { text: "One part".to_owned(), requirements }];
     staged(StagedEvent::ObjectiveSet { items: items.clone(), constraints: vec!["small".to_owned()] });
     staged(StagedEvent::ObjectiveSet { items, constraints: Vec::new() });
     staged(StagedEvent::ObjectiveShown);
@@ -736,15 +761,15 @@ fn staged_facts(facts: &mut Facts) {
     });
     staged(StagedEvent::PapersKept { attempt, papers: vec![("notes.md".to_owned(), Digest::new("cc"))] });
     staged(StagedEvent::Advanced { attempt, done: 2 });
-    for (number, impact) in (1..).zip(Impact::ALL) {
+    for (number, impact) in (1..).zip(RefinementImpact::ALL) {
         staged(StagedEvent::Refined { number, text: "in \"capitals\"".to_owned() });
         staged(StagedEvent::RefinementWeighed { number, impact });
     }
     staged(StagedEvent::RefinementsTaken { numbers: vec![1, 2] });
     staged(StagedEvent::RefinementWithdrawn { number: 3 });
-    for checkpoint in Checkpoint::ALL {
-        let whole = checkpoint == Checkpoint::PostExec;
-        let judged = Judged {
+    for checkpoint in GatePoint::ALL {
+        let whole = checkpoint == GatePoint::PostExec;
+        let judged = JudgeResult {
             checkpoint,
             stage: whole.then_some(1),
             head: whole.then(|| commit('9')),
@@ -759,10 +784,10 @@ fn staged_facts(facts: &mut Facts) {
         staged(StagedEvent::Judged { attempt, judged });
     }
     for (progress, previous) in [
-        (Progress::Stuck, None),
-        (Progress::NoCloser, Some(1)),
-        (Progress::Closer, Some(2)),
-        (Progress::Satisfied, None),
+        (StageProgress::Stuck, None),
+        (StageProgress::NoCloser, Some(1)),
+        (StageProgress::Closer, Some(2)),
+        (StageProgress::Satisfied, None),
     ] {
         staged(StagedEvent::Converged { attempt, previous, current: 9_500, progress, commit: commit('9') });
     }
@@ -790,13 +815,13 @@ fn staged_facts(facts: &mut Facts) {
     );
     facts.task(task, Event::Reopened { text: "and a \"second\" one".to_owned() });
     let kind = StepKind::Agent { prompt: "exec".to_owned(), output: Vec::new(), iterate: true, every: 3 };
-    let exec = Step {
+    let exec = FlowStep {
         name: step("exec"),
         kind,
         phase: "executing".to_owned(),
         before: Some("review".to_owned()),
         agent: None,
-        on: vec![Edge { result: StepResult::Done, to: Target::End, max: None }],
+        on: vec![FlowEdge { result: StepResult::Done, to: EdgeTarget::End, max: None }],
     };
     let flow = Flow {
         name: "by hand".to_owned(),
@@ -811,26 +836,26 @@ fn staged_facts(facts: &mut Facts) {
         steps: vec![exec],
     };
     let tuning = Some(params_of(&["architecture"]));
-    let (limits, driving) = (TaskLimits { tuning, ..TaskLimits::default() }, Driving::default());
+    let (limits, driving) = (TaskLimits { tuning, ..TaskLimits::default() }, AgentAssignment::default());
     facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
-    let (attempt, run, opening) = (Attempt(1), RunId(1), Opening::Workspace);
+    let (attempt, run, opening) = (Attempt(1), RunId(1), AttemptStart::Workspace);
     facts.task(task, Event::Entered { attempt, step: step("exec"), run, opening });
     facts.task(task, Event::WorkspaceMade { attempt, base: commit('1') });
-    facts.task(task, Event::IterationBegan { attempt, iteration: 1, talk: Talk::New });
+    facts.task(task, Event::IterationBegan { attempt, iteration: 1, talk: SessionStart::New });
     facts.task(
         task,
         Event::IterationEnded {
             attempt,
             iteration: 1,
-            exit: Exit::Code(0),
+            exit: AgentExit::Code(0),
             verdict: Verdict::Checkpoint { reason: "the \"API\" is another".to_owned() },
             took_ms: 5,
-            usage: Usage::default(),
+            usage: AgentUsage::default(),
             head: None,
-            traces: Traces::default(),
+            traces: AgentRunTraces::default(),
         },
     );
-    let mut report = report(vec![Outcome::Fail; 6]);
+    let mut report = report(vec![CheckOutcome::Fail; 6]);
     for (command, dimension) in report.commands.iter_mut().zip(Dimension::ALL) {
         command.caps = Some(dimension);
     }
@@ -854,9 +879,12 @@ fn loop_facts(facts: &mut Facts) {
 fn recovery_facts(facts: &mut Facts) {
     let step = step("code");
     let mut fact = |event| facts.task(9, Event::Recovery(event));
-    for (tier, exit) in
-        [(Tier::Reconcile, Some(1)), (Tier::Pattern, Some(0)), (Tier::Agent, Some(-1)), (Tier::Person, None)]
-    {
+    for (tier, exit) in [
+        (RecoveryTier::Reconcile, Some(1)),
+        (RecoveryTier::Pattern, Some(0)),
+        (RecoveryTier::Agent, Some(-1)),
+        (RecoveryTier::Person, None),
+    ] {
         fact(RecoveryEvent::Tried {
             step: step.clone(),
             symptom: "silent-no-op".to_owned(),
@@ -870,17 +898,17 @@ fn recovery_facts(facts: &mut Facts) {
     }
     let said = || "the branch was \"pushed\"".to_owned();
     let ops = vec![
-        Op::CommitLeftovers,
-        Op::AmendSignOff,
-        Op::RebaseOntoBase,
-        Op::MergeBase,
-        Op::PushBranch,
-        Op::OpenPr,
-        Op::Comment { text: said() },
-        Op::SetPhaseLabel { phase: landfall_model::issue::Phase::Ready },
-        Op::RerunChecks,
-        Op::MarkReview,
-        Op::RunCheck { name: "test".to_owned() },
+        RecoveryOp::CommitLeftovers,
+        RecoveryOp::AmendSignOff,
+        RecoveryOp::RebaseOntoBase,
+        RecoveryOp::MergeBase,
+        RecoveryOp::PushBranch,
+        RecoveryOp::OpenPr,
+        RecoveryOp::Comment { text: said() },
+        RecoveryOp::SetPhaseLabel { phase: landfall_model::issue::IssuePhase::Ready },
+        RecoveryOp::RerunChecks,
+        RecoveryOp::MarkReview,
+        RecoveryOp::RunCheck { name: "test".to_owned() },
     ];
     for action in PlanAction::ALL {
         let ops = if action == PlanAction::Recover { ops.clone() } else { Vec::new() };
@@ -889,11 +917,11 @@ fn recovery_facts(facts: &mut Facts) {
     }
     let (action, rationale, ops) = (None, String::new(), Vec::new());
     fact(RecoveryEvent::Diagnosed { step: step.clone(), action, rationale, ops });
-    for outcome in recovery::Outcome::ALL {
+    for outcome in recovery::RecoveryOutcome::ALL {
         let tried = RecoveryEvent::Tried {
             step: step.clone(),
             symptom: "dco-missing".to_owned(),
-            tier: Tier::Pattern,
+            tier: RecoveryTier::Pattern,
             action: "sign-off".to_owned(),
             exit: None,
             tail: String::new(),
@@ -901,7 +929,7 @@ fn recovery_facts(facts: &mut Facts) {
             known: Vec::new(),
         };
         fact(tried);
-        let detail = if outcome == recovery::Outcome::Failed { said() } else { String::new() };
+        let detail = if outcome == recovery::RecoveryOutcome::Failed { said() } else { String::new() };
         fact(RecoveryEvent::Ended { step: step.clone(), outcome, detail });
     }
     fact(RecoveryEvent::Proposed { symptom: "silent-no-op".to_owned() });
@@ -910,7 +938,7 @@ fn recovery_facts(facts: &mut Facts) {
 /// What happens beside tasks and runs.
 fn aside_facts(facts: &mut Facts) {
     facts.engine(EngineEvent::DiscoveryDropped { number: 3 });
-    let usage = Usage {
+    let usage = AgentUsage {
         tokens_in: 900,
         tokens_cached: 100,
         tokens_out: 40,
@@ -922,8 +950,8 @@ fn aside_facts(facts: &mut Facts) {
     };
     let (about, profile) = ("proposal".to_owned(), "default".to_owned());
     facts.engine(EngineEvent::Consulted { about, profile, usage, took_ms: 12_000 });
-    let member = Member { task: TaskId(4), attempt: Attempt(4), head: commit('3') };
-    let (batch, prefix) = (BatchId(3), Prefix { commit: commit('5'), tree: Tree::new("7e7e") });
+    let member = BatchMember { task: TaskId(4), attempt: Attempt(4), head: commit('3') };
+    let (batch, prefix) = (BatchId(3), BatchPrefix { commit: commit('5'), tree: Tree::new("7e7e") });
     for event in [
         QueueEvent::Formed { batch, on: None, members: vec![member.clone()] },
         QueueEvent::Built {
@@ -934,7 +962,7 @@ fn aside_facts(facts: &mut Facts) {
             crowded: Vec::new(),
         },
         QueueEvent::CheckBegan { batch, count: 1 },
-        QueueEvent::Checked { batch, count: 1, report: report(vec![Outcome::Pass]) },
+        QueueEvent::Checked { batch, count: 1, report: report(vec![CheckOutcome::Pass]) },
         QueueEvent::Doubted { batch, count: 1 },
         QueueEvent::Over { batch, how: Closed::Dropped { reason: "a person must look at T4".to_owned() } },
     ] {
@@ -954,17 +982,17 @@ fn folder_facts(facts: &mut Facts) {
 fn stride_facts(facts: &mut Facts) {
     let task = 9;
     facts.task(task, Event::Added { spec: TaskSpec::new("Walks by itself").expect("a title") });
-    for style in [Style::Own, Style::Dispatch] {
-        let driving = Driving { profile: "default".to_owned(), account: "claude".to_owned(), style };
+    for style in [AgentDriveStyle::Own, AgentDriveStyle::Dispatch] {
+        let driving = AgentAssignment { profile: "default".to_owned(), account: "claude".to_owned(), style };
         let flow = Arc::new(Flow { style: Some(style), ..flow() });
         facts.task(task, Event::Bound { flow, limits: TaskLimits::default(), driving });
     }
     let (attempt, iteration) = (Attempt(1), 1);
-    let (run, opening) = (RunId(1), Opening::FreshWorkspace);
+    let (run, opening) = (RunId(1), AttemptStart::FreshWorkspace);
     facts.task(task, Event::Entered { attempt, step: step("work"), run, opening });
     facts.task(task, Event::WorkspaceMade { attempt, base: commit('a') });
-    facts.task(task, Event::IterationBegan { attempt, iteration, talk: Talk::New });
-    let stride = Stride {
+    facts.task(task, Event::IterationBegan { attempt, iteration, talk: SessionStart::New });
+    let stride = LoopStep {
         step: "check".to_owned(),
         result: "PASS".to_owned(),
         next: "exec".to_owned(),
@@ -975,45 +1003,45 @@ fn stride_facts(facts: &mut Facts) {
     };
     facts.task(task, Event::Strode { attempt, stride });
     let stride =
-        Stride { step: "executing".to_owned(), mark: "00000000000000a2".to_owned(), ..Stride::default() };
+        LoopStep { step: "executing".to_owned(), mark: "00000000000000a2".to_owned(), ..LoopStep::default() };
     facts.task(task, Event::Strode { attempt, stride });
     let ended = Event::IterationEnded {
         attempt,
         iteration,
-        exit: Exit::Code(0),
+        exit: AgentExit::Code(0),
         verdict: Verdict::Continue,
         took_ms: 1_000,
-        usage: Usage::default(),
+        usage: AgentUsage::default(),
         head: None,
-        traces: Traces { revision: Some(Digest::new("f00d")), ..Traces::default() },
+        traces: AgentRunTraces { revision: Some(Digest::new("f00d")), ..AgentRunTraces::default() },
     };
     facts.task(task, ended);
 }
 
-fn ends_of_iterations() -> Vec<(Exit, Verdict)> {
+fn ends_of_iterations() -> Vec<(AgentExit, Verdict)> {
     let text = |text: &str| text.to_owned();
-    let not_started = Exit::NotStarted { detail: text("no such file"), hopeless: true };
-    let over_budget = Exit::OverBudget { scope: Scope::Day, what: text("$2.00 of $1.00") };
+    let not_started = AgentExit::NotStarted { detail: text("no such file"), hopeless: true };
+    let over_budget = AgentExit::OverBudget { scope: BudgetScope::Day, what: text("$2.00 of $1.00") };
     let refused = Verdict::NotStarted { detail: text("no such file"), hopeless: true };
     vec![
-        (Exit::Code(0), Verdict::Complete),
-        (Exit::Code(-1), Verdict::Blocked { reason: text("no key") }),
-        (Exit::Signal(9), Verdict::Pending { question: text("which one?") }),
-        (Exit::Deadline, Verdict::OutOfTime),
-        (Exit::Silent, Verdict::Stalled),
-        (Exit::Asked, Verdict::Stopped),
+        (AgentExit::Code(0), Verdict::Complete),
+        (AgentExit::Code(-1), Verdict::Blocked { reason: text("no key") }),
+        (AgentExit::Signal(9), Verdict::Pending { question: text("which one?") }),
+        (AgentExit::Deadline, Verdict::OutOfTime),
+        (AgentExit::Silent, Verdict::Stalled),
+        (AgentExit::Asked, Verdict::Stopped),
         (not_started, refused),
-        (Exit::Lost, Verdict::Lost),
-        (Exit::Code(0), Verdict::Continue),
-        (Exit::Code(1), Verdict::Quota { until: None }),
-        (Exit::Code(1), Verdict::Quota { until: Some(Timestamp(1_700_000_900_000)) }),
-        (Exit::Code(1), Verdict::Transient { detail: text("overloaded") }),
-        (Exit::Code(1), Verdict::Crashed { detail: text("exit code 1") }),
-        (Exit::Code(1), Verdict::Unauthorized { detail: text("401") }),
-        (Exit::Code(1), Verdict::SessionGone),
-        (Exit::Looping, Verdict::Looping),
-        (over_budget, Verdict::OverBudget { scope: Scope::Task, what: text("$2.00 of $1.00") }),
-        (Exit::ContextUsedUp, Verdict::ContextUsedUp),
+        (AgentExit::Lost, Verdict::Lost),
+        (AgentExit::Code(0), Verdict::Continue),
+        (AgentExit::Code(1), Verdict::Quota { until: None }),
+        (AgentExit::Code(1), Verdict::Quota { until: Some(Timestamp(1_700_000_900_000)) }),
+        (AgentExit::Code(1), Verdict::Transient { detail: text("overloaded") }),
+        (AgentExit::Code(1), Verdict::Crashed { detail: text("exit code 1") }),
+        (AgentExit::Code(1), Verdict::Unauthorized { detail: text("401") }),
+        (AgentExit::Code(1), Verdict::SessionGone),
+        (AgentExit::Looping, Verdict::Looping),
+        (over_budget, Verdict::OverBudget { scope: BudgetScope::Task, what: text("$2.00 of $1.00") }),
+        (AgentExit::ContextUsedUp, Verdict::ContextUsedUp),
     ]
 }
 
@@ -1032,20 +1060,20 @@ fn warnings() -> Vec<Warning> {
     ]
 }
 
-fn waits() -> Vec<Wait> {
+fn waits() -> Vec<WaitReason> {
     let text = |text: &str| text.to_owned();
     vec![
-        Wait::Dependency(vec![TaskId(2), TaskId(3)]),
-        Wait::Slot,
-        Wait::Quota { until: Timestamp(1_700_000_900_000), guessed: false },
-        Wait::Login { account: text("claude"), detail: text("401"), asker: TaskId(1) },
-        Wait::Budget { what: text("$2.00 of $1.00"), until: None },
-        Wait::Budget { what: text("$2.00 of $1.00"), until: Some(Timestamp(1_700_000_900_000)) },
-        Wait::Question { text: text("which one?") },
-        Wait::Backoff { until: Timestamp(1_700_000_900_000), cause: text("a crash") },
-        Wait::Disk { detail: text("3 GiB left") },
-        Wait::Pause,
-        Wait::GateBroken { command: text("tests"), detail: text("exit 127") },
+        WaitReason::Dependency(vec![TaskId(2), TaskId(3)]),
+        WaitReason::Slot,
+        WaitReason::Quota { until: Timestamp(1_700_000_900_000), guessed: false },
+        WaitReason::Login { account: text("claude"), detail: text("401"), asker: TaskId(1) },
+        WaitReason::Budget { what: text("$2.00 of $1.00"), until: None },
+        WaitReason::Budget { what: text("$2.00 of $1.00"), until: Some(Timestamp(1_700_000_900_000)) },
+        WaitReason::Question { text: text("which one?") },
+        WaitReason::Backoff { until: Timestamp(1_700_000_900_000), cause: text("a crash") },
+        WaitReason::Disk { detail: text("3 GiB left") },
+        WaitReason::Pause,
+        WaitReason::GateBroken { command: text("tests"), detail: text("exit 127") },
     ]
 }
 
@@ -1054,7 +1082,7 @@ fn flow() -> Flow {
     let kinds = [
         StepKind::Agent { prompt: text("work"), output: vec![text("plan.md")], iterate: true, every: 0 },
         StepKind::Verify,
-        StepKind::Check { checkpoint: Checkpoint::PostPlan, threshold: 700 },
+        StepKind::Check { checkpoint: GatePoint::PostPlan, threshold: 700 },
         StepKind::Review,
         StepKind::Land,
         StepKind::Report,
@@ -1063,13 +1091,13 @@ fn flow() -> Flow {
         StepKind::Target,
         StepKind::Converge,
     ];
-    let edge = |result, to, max| Edge { result, to, max };
+    let edge = |result, to, max| FlowEdge { result, to, max };
     let edges = vec![
-        edge(StepResult::Done, Target::Step(step("verify")), Some(3)),
-        edge(StepResult::Blocked, Target::Stop, None),
-        edge(StepResult::MidExec, Target::End, None),
+        edge(StepResult::Done, EdgeTarget::Step(step("verify")), Some(3)),
+        edge(StepResult::Blocked, EdgeTarget::Stop, None),
+        edge(StepResult::MidExec, EdgeTarget::End, None),
     ];
-    let steps = kinds.into_iter().enumerate().map(|(nth, kind)| Step {
+    let steps = kinds.into_iter().enumerate().map(|(nth, kind)| FlowStep {
         name: step(if nth == 0 { "work" } else { kind.word() }),
         phase: format!("phase/{}", kind.word()),
         before: None,
@@ -1088,8 +1116,8 @@ fn flow() -> Flow {
     }
 }
 
-fn report(outcomes: Vec<Outcome>) -> GateReport {
-    let result = |(nth, outcome): (usize, Outcome)| CommandResult {
+fn report(outcomes: Vec<CheckOutcome>) -> GateReport {
+    let result = |(nth, outcome): (usize, CheckOutcome)| CommandResult {
         name: format!("check {nth}"),
         command: "cargo test".to_owned(),
         required: nth % 2 == 0,
@@ -1133,11 +1161,11 @@ fn step(name: &str) -> StepName {
 /// An attempt that does something about a failure, and one that could not.
 fn ladder_facts(facts: &mut Facts) {
     let attempt = Attempt(2);
-    let (step, run, opening) = (step("observe"), RunId(1), Opening::Recover);
+    let (step, run, opening) = (step("observe"), RunId(1), AttemptStart::Recover);
     let task = 12;
     facts.task(task, Event::Retried { fresh: false, feedback: None });
     facts.task(task, Event::Entered { attempt, step, run, opening });
-    facts.task(task, Event::Yielded { attempt, why: Parting::Recovered, feedback: None });
+    facts.task(task, Event::Yielded { attempt, why: YieldReason::Recovered, feedback: None });
     let (kind, code) = (EndKind::Blocked, EndCode::RecoveryFailed);
     facts.task(
         task,
@@ -1152,20 +1180,24 @@ fn level_facts(facts: &mut Facts) {
     facts.task(task, of(IssueEvent::PartsCame { over: vec![10, 8], levels: 1 }));
     let failing = vec![("the door is quiet".to_owned(), "it creaks".to_owned())];
     facts.task(task, of(IssueEvent::Levelled { attempt, failing }));
-    let left = PartEnd { number: 8, task: Some(TaskId(2)), end: PartFate::Left };
+    let left = SubIssueEnd { number: 8, task: Some(TaskId(2)), end: SubIssueOutcome::Left };
     facts.task(task, of(IssueEvent::PartsOver(vec![left])));
 }
 
 fn issue_facts(facts: &mut Facts) {
     let (task, attempt) = (12, Attempt(1));
     facts.task(task, Event::Added { spec: TaskSpec::new("Follows an issue").expect("a title") });
-    let acts = Act::ALL.into_iter().map(|act| Step {
+    let acts = TrackerOperation::ALL.into_iter().map(|act| FlowStep {
         name: step(act.word()),
         kind: StepKind::Tracker { act },
         phase: "verify".to_owned(),
         before: None,
         agent: Some("reader".to_owned()),
-        on: act.results().iter().map(|result| Edge { result: *result, to: Target::End, max: None }).collect(),
+        on: act
+            .results()
+            .iter()
+            .map(|result| FlowEdge { result: *result, to: EdgeTarget::End, max: None })
+            .collect(),
     });
     let flow = Flow {
         name: "issue".to_owned(),
@@ -1177,43 +1209,46 @@ fn issue_facts(facts: &mut Facts) {
         steps: acts.collect(),
     };
     let limits = TaskLimits::default();
-    let driving =
-        Driving { profile: "default".to_owned(), account: "claude".to_owned(), style: Style::Fresh };
+    let driving = AgentAssignment {
+        profile: "default".to_owned(),
+        account: "claude".to_owned(),
+        style: AgentDriveStyle::Fresh,
+    };
     facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
-    let (run, opening) = (RunId(1), Opening::Exchange);
+    let (run, opening) = (RunId(1), AttemptStart::Exchange);
     facts.task(task, Event::Entered { attempt, step: step("observe"), run, opening });
     let of = Event::Issue;
-    facts.task(task, of(IssueEvent::Wanted(Wishes::default())));
+    facts.task(task, of(IssueEvent::Wanted(IssueOptions::default())));
     facts.task(
         task,
-        of(IssueEvent::Wanted(Wishes {
-            way: Some(Way::Pr),
-            depth: Some(Depth::Full),
+        of(IssueEvent::Wanted(IssueOptions {
+            way: Some(IssueRoute::Pr),
+            depth: Some(ReviewDepth::Full),
             accept: false,
             always_pr: true,
         })),
     );
-    let bare = Seen { number: 7, open: true, ..Seen::default() };
+    let bare = IssueSnapshot { number: 7, open: true, ..IssueSnapshot::default() };
     facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(bare) }));
-    for (phase, state) in Phase::ALL
+    for (phase, state) in IssuePhase::ALL
         .into_iter()
-        .zip([SeenPrState::Open, SeenPrState::Closed, SeenPrState::Merged].into_iter().cycle())
+        .zip([PullRequestState::Open, PullRequestState::Closed, PullRequestState::Merged].into_iter().cycle())
     {
-        let pr = SeenPr {
+        let pr = PullRequestSnapshot {
             number: 9,
             url: "https://forge.example/9".to_owned(),
             state,
             head: Some(commit('d')),
             reviewed: true,
         };
-        let seen = Seen {
+        let seen = IssueSnapshot {
             number: 7,
             words: ("Fix the door".to_owned(), "It \"creaks\".\n".to_owned()),
             open: false,
             phase: Some(phase),
             labels: vec!["triaged".to_owned()],
             triaged: true,
-            size: Some(Size::M),
+            size: Some(TaskSize::M),
             kind: Some("bug".to_owned()),
             pr: Some(pr),
             spec_file: Some("docs/spec/issue-7-door.md".to_owned()),
@@ -1225,21 +1260,24 @@ fn issue_facts(facts: &mut Facts) {
         };
         facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(seen) }));
     }
-    for way in [Way::Patch, Way::Pr, Way::Split] {
-        for depth in Depth::ALL {
-            facts.task(task, of(IssueEvent::Routed(Routed { size: Some(Size::XL), way, spec: true, depth })));
+    for way in [IssueRoute::Patch, IssueRoute::Pr, IssueRoute::Split] {
+        for depth in ReviewDepth::ALL {
+            facts.task(
+                task,
+                of(IssueEvent::Routed(RoutingDecision { size: Some(TaskSize::XL), way, spec: true, depth })),
+            );
         }
     }
-    let pr = Pr { number: 9, url: "https://forge.example/9".to_owned(), head: commit('d') };
+    let pr = PullRequestRef { number: 9, url: "https://forge.example/9".to_owned(), head: commit('d') };
     facts.task(task, of(IssueEvent::Offered { attempt, pr }));
     let names = || vec!["build / linux".to_owned()];
     let checks = [
-        Ci::Absent,
-        Ci::Running(names()),
-        Ci::Passed,
-        Ci::Failed(names()),
-        Ci::PreExisting(names()),
-        Ci::Broken(names()),
+        CiStatus::Absent,
+        CiStatus::Running(names()),
+        CiStatus::Passed,
+        CiStatus::Failed(names()),
+        CiStatus::PreExisting(names()),
+        CiStatus::Broken(names()),
     ];
     for ci in checks {
         facts.task(task, of(IssueEvent::Checks { attempt, ci }));
@@ -1262,20 +1300,20 @@ fn issue_facts(facts: &mut Facts) {
     ];
     for outcome in outcomes {
         let item = |result| ("the door is quiet".to_owned(), result, "exit code 0".to_owned());
-        let accepted = Accepted { items: results.into_iter().map(item).collect(), outcome };
+        let accepted = AcceptanceOutcome { items: results.into_iter().map(item).collect(), outcome };
         facts.task(task, of(IssueEvent::Accepted { attempt, accepted }));
     }
     facts.task(task, of(IssueEvent::Looked { attempt }));
     facts.task(task, of(IssueEvent::Reworked { attempt }));
-    let part = Part {
+    let part = SubIssue {
         number: 8,
         title: "Hinges".to_owned(),
-        size: Some(Size::S),
+        size: Some(TaskSize::S),
         done: false,
         at_verify: false,
         needs: vec![7],
     };
-    let done = Part {
+    let done = SubIssue {
         number: 10,
         title: "Paint".to_owned(),
         size: None,
@@ -1284,16 +1322,16 @@ fn issue_facts(facts: &mut Facts) {
         needs: Vec::new(),
     };
     facts.task(task, of(IssueEvent::Parted { attempt, parts: vec![part, done] }));
-    let end = |number, task, end| PartEnd { number, task, end };
+    let end = |number, task, end| SubIssueEnd { number, task, end };
     facts.task(
         task,
         of(IssueEvent::PartsOver(vec![
-            end(8, Some(TaskId(2)), PartFate::Failed("no hinge fits".to_owned())),
-            end(9, None, PartFate::Skipped(8)),
-            end(10, None, PartFate::Done),
+            end(8, Some(TaskId(2)), SubIssueOutcome::Failed("no hinge fits".to_owned())),
+            end(9, None, SubIssueOutcome::Skipped(8)),
+            end(10, None, SubIssueOutcome::Done),
         ])),
     );
-    for wait in [Wait::Parts, Wait::Blockers { by: vec!["#3".to_owned()] }] {
+    for wait in [WaitReason::Parts, WaitReason::Blockers { by: vec!["#3".to_owned()] }] {
         facts.task(task, Event::Waited { wait, then: step("observe") });
         facts.task(task, Event::Resumed { feedback: None });
     }
@@ -1304,9 +1342,14 @@ fn issue_facts(facts: &mut Facts) {
 
 /// What was asked for together.
 fn haul_facts(facts: &mut Facts) {
-    for (number, chosen) in [(1, Chosen::Listed), (2, Chosen::Newest(5))] {
-        let (haul, tracker) = (HaulId(number), "local".to_owned());
-        facts.engine(EngineEvent::Haul(HaulEvent::Begun { haul, chosen, tracker, issues: vec![12, 7] }));
+    for (number, chosen) in [(1, IssueSelection::Listed), (2, IssueSelection::Newest(5))] {
+        let (haul, tracker) = (IssueBatchId(number), "local".to_owned());
+        facts.engine(EngineEvent::Haul(IssueBatchEvent::Begun {
+            haul,
+            chosen,
+            tracker,
+            issues: vec![12, 7],
+        }));
     }
 }
 
@@ -1314,20 +1357,24 @@ fn haul_facts(facts: &mut Facts) {
 fn proof_facts(facts: &mut Facts) {
     let mut staged = |event| facts.task(8, Event::Staged(event));
     let attempt = Attempt(1);
-    let promise =
-        |of, before| Promise { of, about: "it greets".to_owned(), command: "sh \"t.sh\"".to_owned(), before };
-    let promises = vec![promise(Of::Step(1), None), promise(Of::Step(2), None)];
-    staged(StagedEvent::Promised { by: Author::Planner, promises });
-    let promises = vec![promise(Of::Finding(1), Some(commit('8')))];
-    staged(StagedEvent::Promised { by: Author::Judge, promises });
-    for now in [Colour::Red, Colour::Green, Colour::Broken] {
+    let promise = |of, before| RequiredProof {
+        of,
+        about: "it greets".to_owned(),
+        command: "sh \"t.sh\"".to_owned(),
+        before,
+    };
+    let promises = vec![promise(ProofSubject::Step(1), None), promise(ProofSubject::Step(2), None)];
+    staged(StagedEvent::Promised { by: ProofAuthor::Planner, promises });
+    let promises = vec![promise(ProofSubject::Finding(1), Some(commit('8')))];
+    staged(StagedEvent::Promised { by: ProofAuthor::Judge, promises });
+    for now in [ProofColour::Red, ProofColour::Green, ProofColour::Broken] {
         let runs = vec![
-            Run { of: Of::Step(1), before: Some(Colour::Broken), now },
-            Run { of: Of::Finding(1), before: None, now },
+            ProofRun { of: ProofSubject::Step(1), before: Some(ProofColour::Broken), now },
+            ProofRun { of: ProofSubject::Finding(1), before: None, now },
         ];
         staged(StagedEvent::Proved { attempt, head: commit('9'), runs });
     }
-    let extent = Extent { files: 12, lines: 340, dirs: 3 };
+    let extent = ChangeSize { files: 12, lines: 340, dirs: 3 };
     staged(StagedEvent::Measured { attempt, extent });
 }
 
@@ -1336,24 +1383,24 @@ fn informed_facts(facts: &mut Facts) {
     let about = Some("What was seen on the base".to_owned());
     facts.task(12, Event::Messaged { about, text: "the hinge \"creaks\"".to_owned() });
     let title = "Hinges".to_owned();
-    let part = Part { number: 8, title, size: None, done: false, at_verify: true, needs: Vec::new() };
+    let part = SubIssue { number: 8, title, size: None, done: false, at_verify: true, needs: Vec::new() };
     facts.task(12, Event::Issue(IssueEvent::Parted { attempt: Attempt(2), parts: vec![part] }));
     facts.task(12, Event::Retried { fresh: false, feedback: None });
-    let (attempt, step, run, opening) = (Attempt(3), step("observe"), RunId(1), Opening::Recover);
+    let (attempt, step, run, opening) = (Attempt(3), step("observe"), RunId(1), AttemptStart::Recover);
     facts.task(12, Event::Entered { attempt, step, run, opening });
-    facts.task(12, Event::Yielded { attempt, why: Parting::NotYet, feedback: None });
+    facts.task(12, Event::Yielded { attempt, why: YieldReason::NotYet, feedback: None });
 }
 
 /// What is known of the tests of a change, and what a person is asked to look at because of it.
 fn evidence_facts(facts: &mut Facts) {
     let (attempt, step_name) = (Attempt(4), step("observe"));
     let enter = |facts: &mut Facts, attempt| {
-        let (step, run, opening) = (step_name.clone(), RunId(1), Opening::Check);
+        let (step, run, opening) = (step_name.clone(), RunId(1), AttemptStart::Check);
         facts.task(12, Event::Entered { attempt, step, run, opening });
     };
     enter(facts, attempt);
     let evidence = Some(TestEvidence::default());
-    let mut isolated = report(vec![Outcome::Pass]);
+    let mut isolated = report(vec![CheckOutcome::Pass]);
     isolated.sandbox = Some(landfall_model::sandbox::Confinement::Isolated);
     facts.task(12, Event::Verified { attempt, report: isolated, evidence });
     let attempt = Attempt(5);
@@ -1365,27 +1412,27 @@ fn evidence_facts(facts: &mut Facts) {
     }];
     let base_tests = Some(BaseTestRun {
         files: vec!["tests/a.rs".to_owned()],
-        outcome: Outcome::Fail,
+        outcome: CheckOutcome::Fail,
         failing: vec!["adds".to_owned()],
         took_ms: 40,
     });
     let counts = TestCounts { tests_before: 3, tests_after: 2, assertions_before: 5, assertions_after: 4 };
     let evidence =
         Some(TestEvidence { protected, base_tests, tests_run_on_base: Some(3), counts, mutations: None });
-    facts.task(12, Event::Verified { attempt, report: report(vec![Outcome::Pass]), evidence });
+    facts.task(12, Event::Verified { attempt, report: report(vec![CheckOutcome::Pass]), evidence });
     let codes = [
         ConcernCode::ProtectedInput,
         ConcernCode::EmptyTest,
         ConcernCode::RunnerPatched,
         ConcernCode::BaseTestFails,
     ];
-    let concerns = codes.map(|code| Concern { code, detail: "tests/a.rs".to_owned() }).to_vec();
+    let concerns = codes.map(|code| ChangeConcern { code, detail: "tests/a.rs".to_owned() }).to_vec();
     facts.task(12, Event::ReviewWanted { concerns, then: step("observe") });
 }
 
 /// Altered lines that tests notice, or do not.
 fn mutation_facts(facts: &mut Facts) {
-    let (attempt, step, run, opening) = (Attempt(7), step("observe"), RunId(1), Opening::Check);
+    let (attempt, step, run, opening) = (Attempt(7), step("observe"), RunId(1), AttemptStart::Check);
     facts.task(12, Event::Entered { attempt, step, run, opening });
     let trial = |outcome| MutationTrial {
         path: "src/a.rs".to_owned(),
@@ -1397,12 +1444,12 @@ fn mutation_facts(facts: &mut Facts) {
     let trials = MutationOutcome::ALL.map(trial).to_vec();
     let mutations = Some(MutationRun { tests: vec!["tests/a.rs: adds".to_owned()], trials, took_ms: 90 });
     let evidence = Some(TestEvidence { mutations, ..TestEvidence::default() });
-    facts.task(12, Event::Verified { attempt, report: report(vec![Outcome::Pass]), evidence });
+    facts.task(12, Event::Verified { attempt, report: report(vec![CheckOutcome::Pass]), evidence });
 }
 
 /// What the sandbox denied to checks.
 fn denial_facts(facts: &mut Facts) {
-    let mut denied = report(vec![Outcome::Broken]);
+    let mut denied = report(vec![CheckOutcome::Broken]);
     denied.commands[0].denied = [(DeniedAccess::Write, "~/.tool-*"), (DeniedAccess::Read, "/srv/data")]
         .into_iter()
         .map(|(access, allow)| SandboxDenial {
@@ -1422,33 +1469,36 @@ fn provider_facts(facts: &mut Facts) {
     }
     let (task, attempt, iteration) = (13, Attempt(1), 1);
     facts.task(task, Event::Added { spec: TaskSpec::new("Waits for its provider").expect("a title") });
-    let driving =
-        Driving { profile: "default".to_owned(), account: "claude".to_owned(), style: Style::Fresh };
+    let driving = AgentAssignment {
+        profile: "default".to_owned(),
+        account: "claude".to_owned(),
+        style: AgentDriveStyle::Fresh,
+    };
     facts.task(task, Event::Bound { flow: Arc::new(flow()), limits: TaskLimits::default(), driving });
-    let opening = Opening::Workspace;
+    let opening = AttemptStart::Workspace;
     facts.task(task, Event::Entered { attempt, step: step("work"), run: RunId(1), opening });
     facts.task(task, Event::WorkspaceMade { attempt, base: commit('a') });
-    facts.task(task, Event::IterationBegan { attempt, iteration, talk: Talk::New });
+    facts.task(task, Event::IterationBegan { attempt, iteration, talk: SessionStart::New });
     for until in [None, Some(until)] {
         facts.task(task, Event::AccountWaitBegan { attempt, until });
         facts.task(task, Event::AccountWaitEnded { attempt });
     }
-    let usage = Usage { tokens_in: 12, tokens_unpriced: 8, at_least: true, ..Usage::default() };
+    let usage = AgentUsage { tokens_in: 12, tokens_unpriced: 8, at_least: true, ..AgentUsage::default() };
     facts.task(
         task,
         Event::IterationEnded {
             attempt,
             iteration,
-            exit: Exit::Code(0),
+            exit: AgentExit::Code(0),
             verdict: Verdict::Continue,
             took_ms: 1_000,
             usage,
             head: None,
-            traces: Traces::default(),
+            traces: AgentRunTraces::default(),
         },
     );
-    facts.task(task, Event::Yielded { attempt, why: Parting::Drained, feedback: None });
-    facts.task(task, Event::Waited { wait: Wait::Quota { until, guessed: true }, then: step("work") });
+    facts.task(task, Event::Yielded { attempt, why: YieldReason::Drained, feedback: None });
+    facts.task(task, Event::Waited { wait: WaitReason::Quota { until, guessed: true }, then: step("work") });
 }
 
 /// A try that failed for lack of a resource.
@@ -1456,9 +1506,9 @@ fn shortage_facts(facts: &mut Facts) {
     let ending = Ending { kind: EndKind::Blocked, code: EndCode::Tracker, detail: String::new() };
     facts.task(12, Event::Ended(ending));
     facts.task(12, Event::Retried { fresh: false, feedback: None });
-    let (attempt, step, run, opening) = (Attempt(6), step("observe"), RunId(1), Opening::Check);
+    let (attempt, step, run, opening) = (Attempt(6), step("observe"), RunId(1), AttemptStart::Check);
     facts.task(12, Event::Entered { attempt, step, run, opening });
-    facts.task(12, Event::Yielded { attempt, why: Parting::Shortage, feedback: None });
+    facts.task(12, Event::Yielded { attempt, why: YieldReason::Shortage, feedback: None });
 }
 
 /// A step that never left its output behind.

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use landfall_facts::auto::AutoEvent;
 use landfall_facts::checkpoint::CheckpointEvent;
-use landfall_facts::haul::HaulEvent;
+use landfall_facts::haul::IssueBatchEvent;
 use landfall_facts::issue::IssueEvent;
 use landfall_facts::pilot::PilotEvent;
 use landfall_facts::recovery::RecoveryEvent;
 use landfall_facts::sprint::SprintEvent;
 use landfall_facts::staged::StagedEvent;
 use landfall_facts::{
-    Driving, EngineEvent, Entry, Event, Fact, Flow, QueueEvent, TaskId, TaskLimits, Timestamp,
+    AgentAssignment, EngineEvent, Event, Fact, Flow, JournalEntry, QueueEvent, TaskId, TaskLimits, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ use super::{FlowText, Flows, FormatError, FormatErrorKind, Raw, Written, kind};
 struct BoundBodyRef<'a> {
     flow: &'a str,
     limits: &'a TaskLimits,
-    driving: &'a Driving,
+    driving: &'a AgentAssignment,
 }
 
 #[derive(Deserialize)]
@@ -33,14 +33,14 @@ struct BoundBody {
     flow: String,
     limits: TaskLimits,
     #[serde(default)]
-    driving: Driving,
+    driving: AgentAssignment,
     /// The flow itself, in the first event that names it.
     #[serde(default)]
     inline: Option<Flow>,
 }
 
 /// Writes a fact down.
-pub(crate) fn encode(entry: &Entry) -> Written {
+pub(crate) fn encode(entry: &JournalEntry) -> Written {
     let at_ms = entry.at.0;
     match &entry.fact {
         Fact::Task(task, Event::Bound { flow, limits, driving }) => {
@@ -62,7 +62,7 @@ pub(crate) fn encode(entry: &Entry) -> Written {
 const BOUND: &str = "bound";
 
 /// Reads a fact. Flows it brings are kept in `flows`; flows it names are taken from there.
-pub(crate) fn decode(raw: Raw<'_>, flows: &mut Flows) -> Result<Entry, FormatError> {
+pub(crate) fn decode(raw: Raw<'_>, flows: &mut Flows) -> Result<JournalEntry, FormatError> {
     let wrong = |what| FormatError { seq: raw.seq, kind: raw.kind.to_owned(), what };
     let fact = match decode_event(raw, flows).map_err(wrong)? {
         Some(event) => {
@@ -78,7 +78,7 @@ pub(crate) fn decode(raw: Raw<'_>, flows: &mut Flows) -> Result<Entry, FormatErr
             Fact::Engine(event)
         }
     };
-    Ok(Entry { at: Timestamp(raw.at_ms), fact })
+    Ok(JournalEntry { at: Timestamp(raw.at_ms), fact })
 }
 
 /// None when the kind is not one of a task.
@@ -131,7 +131,7 @@ fn decode_engine(raw: Raw<'_>) -> Result<Option<EngineEvent>, FormatErrorKind> {
     if let Some(event) = kind::read::<AutoEvent>(kind, body)? {
         return Ok(Some(EngineEvent::Auto(event)));
     }
-    Ok(kind::read::<HaulEvent>(kind, body)?.map(EngineEvent::Haul))
+    Ok(kind::read::<IssueBatchEvent>(kind, body)?.map(EngineEvent::Haul))
 }
 
 /// A flow as it is written, with its name by content.

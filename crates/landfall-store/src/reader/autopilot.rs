@@ -13,7 +13,7 @@ use landfall_model::issue::IssueEvent;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::Queue;
 use landfall_model::sprint::Sprints;
-use landfall_model::{EngineEvent, Entry, Event, Fact, SignOff, Status, TaskId};
+use landfall_model::{EngineEvent, Event, Fact, JournalEntry, SignOff, Status, TaskId};
 use rusqlite::ToSql;
 
 use super::{Reader, query};
@@ -209,7 +209,7 @@ impl Reader {
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn latest(&self, kinds: &[&str]) -> Result<Option<(Seq, Entry)>, StoreError> {
+    pub fn latest(&self, kinds: &[&str]) -> Result<Option<(Seq, JournalEntry)>, StoreError> {
         let mut newest: Option<Seq> = None;
         for kind in kinds {
             let found: Vec<Seq> =
@@ -343,7 +343,7 @@ impl Reader {
     fn each(
         &self,
         seqs: &[Seq],
-        mut take: impl FnMut(&Entry) -> Result<(), Misplaced>,
+        mut take: impl FnMut(&JournalEntry) -> Result<(), Misplaced>,
     ) -> Result<(), StoreError> {
         let list: Vec<u64> = seqs.iter().map(|seq| seq.0).collect();
         let list = serde_json::to_string(&list).expect("numbers are JSON");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use landfall_model::{Size, Status, TaskId, Timestamp};
+use landfall_model::{Status, TaskId, TaskSize, Timestamp};
 use rusqlite::{Connection, Row, ToSql};
 
 use super::{Reader, query, task_row};
@@ -126,7 +126,7 @@ impl Reader {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn sizes(&self, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, Option<Size>>, StoreError> {
+    pub fn sizes(&self, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, Option<TaskSize>>, StoreError> {
         let list: Vec<u32> = tasks.iter().map(|task| task.0).collect();
         let list = serde_json::to_string(&list).expect("numbers are JSON");
         let found = self.rows(query::SIZES, &[&list], "read sizes", |row| {

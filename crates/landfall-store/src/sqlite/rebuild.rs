@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use landfall_model::queue::Queue;
-use landfall_model::{EngineEvent, Entry, Event, Fact, Task, TaskId, apply};
+use landfall_model::{EngineEvent, Event, Fact, JournalEntry, Task, TaskId, apply};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::tables::{self, Scratch};
@@ -84,7 +84,7 @@ struct Refold {
 }
 
 impl Refold {
-    fn take(&mut self, seq: Seq, entry: &Entry) -> Result<(), ReplayStop> {
+    fn take(&mut self, seq: Seq, entry: &JournalEntry) -> Result<(), ReplayStop> {
         // Offsets count from the first event.
         let nth = seq.0 - Seq::FIRST.0;
         self.changes.extend(change_of(nth, entry));
@@ -107,7 +107,7 @@ impl Refold {
     }
 
     /// Counts of the same thing in the same slot are one change: a journal has many times more facts than counts.
-    fn tally(&mut self, entry: &Entry) {
+    fn tally(&mut self, entry: &JournalEntry) {
         for tally in tallies(entry) {
             match tally {
                 Tally::Count(Count { slot, what, key: Key::Word(word), by }) => {

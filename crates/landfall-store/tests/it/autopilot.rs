@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landfall_model::auto::{AutoEvent, Loops};
-use landfall_model::conflict::Overdue;
-use landfall_model::gate::{CommandResult, GateReport, Outcome};
-use landfall_model::queue::{BatchDoing, Closed, HoldWhy, Member, Prefix};
+use landfall_model::conflict::ConflictTimeoutAction;
+use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
+use landfall_model::queue::{BatchDoing, BatchMember, BatchPrefix, Closed, HoldReason};
 use landfall_model::{
-    Attempt, BatchId, Commit, Digest, Driving, EngineEvent, Entry, Event, Fact, Opening, QueueEvent, RunId,
-    SignOff, Status, StepName, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Wait, apply,
+    AgentAssignment, Attempt, AttemptStart, BatchId, Commit, Digest, EngineEvent, Event, Fact, JournalEntry,
+    QueueEvent, RunId, SignOff, Status, StepName, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree,
+    WaitReason, apply,
 };
 use landfall_store::{
     Autopilot, Batch, Check, Journal, Memory, Misplaced, Options, Reader, Seq, Sqlite, StoreError,
@@ -90,7 +91,8 @@ fn who_stands_in_line_and_what_is_being_verified_can_be_seen_without_an_engine()
     let story = Story::default();
     let members = vec![story.member(1), story.member(2)];
     let (batch, base) = (BatchId(1), commit('b'));
-    let prefixes = ['3', '4'].map(|digit| Prefix { commit: commit(digit), tree: Tree::new("7e") }).to_vec();
+    let prefixes =
+        ['3', '4'].map(|digit| BatchPrefix { commit: commit(digit), tree: Tree::new("7e") }).to_vec();
     for task in 1..=3 {
         story.queue_up(&sqlite, task);
     }
@@ -110,8 +112,8 @@ fn who_stands_in_line_and_what_is_being_verified_can_be_seen_without_an_engine()
     assert_eq!(reader.counts().expect("it can be read").of(Status::Landing), 3);
 
     let sqlite = place.open();
-    engine(&sqlite, QueueEvent::Checked { batch, count: 2, report: report(Outcome::Flaky) });
-    let held = QueueEvent::Held { why: HoldWhy::Person, reason: "not today".to_owned(), until: None };
+    engine(&sqlite, QueueEvent::Checked { batch, count: 2, report: report(CheckOutcome::Flaky) });
+    let held = QueueEvent::Held { why: HoldReason::Person, reason: "not today".to_owned(), until: None };
     engine(&sqlite, held);
     let reader = sqlite.reader().expect("it opens");
     let queue = reader.queue().expect("it is whole");
@@ -136,7 +138,8 @@ fn a_conflict_that_is_a_persons_is_in_the_inbox_until_it_is_due() {
     story.queue_up(&sqlite, 1);
     let until = Timestamp(9_000);
     let files = vec!["src/a.rs".to_owned(), "b c".to_owned()];
-    let wait = Wait::Conflict { base: commit('b'), files, until, overdue: Overdue::Defer };
+    let wait =
+        WaitReason::Conflict { base: commit('b'), files, until, overdue: ConflictTimeoutAction::Defer };
     story.task(&sqlite, 1, Event::Conflicted { attempt: Attempt(1), base: commit('b'), paths: Vec::new() });
     story.task(&sqlite, 1, Event::Waited { wait, then: StepName::new("work") });
     let reader = sqlite.reader().expect("it opens");
@@ -152,7 +155,10 @@ fn a_conflict_that_is_a_persons_is_in_the_inbox_until_it_is_due() {
 fn a_fact_of_the_queue_that_was_changed_is_not_served() {
     let place = Place::new();
     let sqlite = place.open();
-    engine(&sqlite, QueueEvent::Held { why: HoldWhy::Person, reason: "not today".to_owned(), until: None });
+    engine(
+        &sqlite,
+        QueueEvent::Held { why: HoldReason::Person, reason: "not today".to_owned(), until: None },
+    );
     drop(sqlite);
     place.tamper("UPDATE event SET body = replace(body, 'not', 'but')");
     let reader = Reader::open(&place.path()).expect("it opens");
@@ -187,15 +193,16 @@ struct Story {
 }
 
 impl Story {
-    fn member(&self, task: u32) -> Member {
-        Member { task: TaskId(task), attempt: Attempt(1), head: commit('a') }
+    fn member(&self, task: u32) -> BatchMember {
+        BatchMember { task: TaskId(task), attempt: Attempt(1), head: commit('a') }
     }
 
     /// Takes a task to the landing queue.
     fn queue_up(&self, sqlite: &Sqlite, task: u32) {
         let spec = TaskSpec::new("to stand in line").expect("a title");
-        let (limits, driving) = (TaskLimits::default(), Driving::default());
-        let (attempt, step, run, opening) = (Attempt(1), StepName::new("land"), RunId(1), Opening::Queue);
+        let (limits, driving) = (TaskLimits::default(), AgentAssignment::default());
+        let (attempt, step, run, opening) =
+            (Attempt(1), StepName::new("land"), RunId(1), AttemptStart::Queue);
         for event in [
             Event::Added { spec },
             Event::Offered { head: commit('a') },
@@ -212,17 +219,17 @@ impl Story {
         let before = self.tasks.borrow_mut().remove(&id).map(Arc::unwrap_or_clone);
         let after = Arc::new(apply(before, id, at, &event).expect("the story is legal"));
         self.tasks.borrow_mut().insert(id, after.clone());
-        let entries = vec![Entry { at, fact: Fact::Task(id, event) }];
+        let entries = vec![JournalEntry { at, fact: Fact::Task(id, event) }];
         sqlite.append(Batch { entries, tasks: vec![after] }).expect("there is room");
     }
 }
 
 fn engine(sqlite: &Sqlite, event: QueueEvent) {
-    let entry = Entry { at: Timestamp(500), fact: Fact::Engine(EngineEvent::Queue(event)) };
+    let entry = JournalEntry { at: Timestamp(500), fact: Fact::Engine(EngineEvent::Queue(event)) };
     sqlite.append(Batch { entries: vec![entry], tasks: Vec::new() }).expect("there is room");
 }
 
-fn report(outcome: Outcome) -> GateReport {
+fn report(outcome: CheckOutcome) -> GateReport {
     let command = CommandResult {
         name: "tests".to_owned(),
         command: "cargo test".to_owned(),
@@ -261,7 +268,7 @@ fn loops_are_read_as_a_replay_of_everything_folds_them() {
     let place = Place::new();
     let sqlite = place.open();
     let mut history = History::new(7, 12);
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<JournalEntry> = Vec::new();
     for round in 0..60_u32 {
         let batch = history.batch();
         entries.extend(batch.entries.iter().cloned());
@@ -279,7 +286,8 @@ fn loops_are_read_as_a_replay_of_everything_folds_them() {
             2 => AutoEvent::StopAsked { session },
             _ => continue,
         };
-        let entry = Entry { at: Timestamp(i64::from(round)), fact: Fact::Engine(EngineEvent::Auto(event)) };
+        let entry =
+            JournalEntry { at: Timestamp(i64::from(round)), fact: Fact::Engine(EngineEvent::Auto(event)) };
         entries.push(entry.clone());
         sqlite.append(Batch { entries: vec![entry], tasks: Vec::new() }).expect("there is room");
     }

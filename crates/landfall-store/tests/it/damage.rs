@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use landfall_model::Entry;
+use landfall_model::JournalEntry;
 use landfall_store::{Check, Filter, Journal, Options, Reader, Seq, Sqlite, StoreError, Tables};
 
 use crate::history::{History, Rng};
@@ -12,7 +12,7 @@ use crate::{Place, all, rounds};
 /// A closed journal, and what is in it.
 struct Kept {
     place: Place,
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     tables: Tables,
 }
 
@@ -171,7 +171,7 @@ fn a_flipped_bit_is_detected_or_harmless() {
 }
 
 /// Opens and replays.
-fn opened(path: &Path) -> Result<Vec<Entry>, StoreError> {
+fn opened(path: &Path) -> Result<Vec<JournalEntry>, StoreError> {
     let (sqlite, _) = Sqlite::open(path, Options::default())?;
     Ok(all(&sqlite)?.into_iter().map(|(_, entry)| entry).collect())
 }

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
-use landfall_model::conflict::Overdue;
-use landfall_model::gate::{CommandResult, GateReport, Outcome};
-use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
-use landfall_model::queue::{BatchDoing, Closed, HoldWhy, Member, Prefix};
-use landfall_model::review::{Finding, Severity};
-use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
+use landfall_model::conflict::ConflictTimeoutAction;
+use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
+use landfall_model::pilot::{PauseReason, PilotEvent, PilotMode};
+use landfall_model::queue::{BatchDoing, BatchMember, BatchPrefix, Closed, HoldReason};
+use landfall_model::review::{Finding, FindingSeverity};
+use landfall_model::sprint::{ReviewDecision, SprintEnd, SprintEndCondition, SprintEvent, SprintSpec};
 use landfall_model::{
-    BatchId, Commit, Concern, ConcernCode, Digest, Driving, EndCode, EndKind, Ending, EngineEvent, Entry,
-    Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits, Parting, QueueEvent, RunEnd, RunId, Step,
-    StepKind, StepName, StepResult, Stop, Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
-    Traces, Tree, Usage, Verdict, Wait, Warning, apply, flow::Edge,
+    AgentAssignment, AgentExit, AgentRunTraces, AgentUsage, AttemptStart, BaseMover, BatchId, ChangeConcern,
+    Commit, ConcernCode, Digest, EdgeTarget, EndCode, EndKind, Ending, EngineEvent, Event, Fact, Feedback,
+    Flow, FlowStep, JournalEntry, QueueEvent, RunEnd, RunId, SessionStart, StepKind, StepName, StepResult,
+    StopRequest, Task, TaskId, TaskLimitOverrides, TaskLimits, TaskSpec, Timestamp, Tree, Verdict,
+    WaitReason, Warning, YieldReason, apply, flow::FlowEdge,
 };
 use landfall_store::{Autopilot, Batch};
 
@@ -47,7 +48,7 @@ impl Rng {
 pub struct History {
     pub rng: Rng,
     pub tasks: BTreeMap<TaskId, Arc<Task>>,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     pub autopilot: Autopilot,
     formed: u32,
     flows: Vec<Arc<Flow>>,
@@ -78,7 +79,7 @@ impl History {
             // Sometimes back in time: clocks do that, and order must not come from them.
             self.at += self.rng.below(2_000) as i64 - 100;
             let fact = self.fact();
-            let entry = Entry { at: Timestamp(self.at), fact };
+            let entry = JournalEntry { at: Timestamp(self.at), fact };
             self.autopilot.take(&entry).expect("drawn only where it can follow");
             if let Fact::Task(id, _) = &entry.fact {
                 touched.insert(*id, ());
@@ -130,29 +131,29 @@ impl History {
             2 => Event::Bound {
                 flow: self.rng.one(&self.flows.clone()),
                 limits: TaskLimits::default(),
-                driving: Driving::default(),
+                driving: AgentAssignment::default(),
             },
             3..=5 => {
                 let opening = self.rng.one(&[
-                    Opening::Workspace,
-                    Opening::FreshWorkspace,
-                    Opening::Check,
-                    Opening::Land,
-                    Opening::Queue,
-                    Opening::Queue,
-                    Opening::Queue,
-                    Opening::Queue,
-                    Opening::Report,
+                    AttemptStart::Workspace,
+                    AttemptStart::FreshWorkspace,
+                    AttemptStart::Check,
+                    AttemptStart::Land,
+                    AttemptStart::Queue,
+                    AttemptStart::Queue,
+                    AttemptStart::Queue,
+                    AttemptStart::Queue,
+                    AttemptStart::Report,
                 ]);
                 let step = self.rng.one(&["work", "verify", "land", "report"].map(StepName::new));
                 Event::Entered { attempt: attempt.next(), step, run: RunId(1), opening }
             }
             6 => Event::WorkspaceMade { attempt, base: self.commit() },
-            7 | 8 => Event::IterationBegan { attempt, iteration, talk: Talk::New },
+            7 | 8 => Event::IterationBegan { attempt, iteration, talk: SessionStart::New },
             9 | 10 => Event::IterationEnded {
                 attempt,
                 iteration,
-                exit: self.rng.one(&[Exit::Code(0), Exit::Lost, Exit::Signal(9)]),
+                exit: self.rng.one(&[AgentExit::Code(0), AgentExit::Lost, AgentExit::Signal(9)]),
                 verdict: self.rng.one(&[
                     Verdict::Complete,
                     Verdict::Continue,
@@ -160,14 +161,14 @@ impl History {
                     Verdict::Quota { until: None },
                 ]),
                 took_ms: self.rng.below(10_000),
-                usage: Usage {
+                usage: AgentUsage {
                     tokens_in: self.rng.below(9_999),
                     tokens_out: 7,
                     micro_usd: self.rng.below(99),
-                    ..Usage::default()
+                    ..AgentUsage::default()
                 },
                 head: self.rng.chance(50).then(|| self.commit()),
-                traces: Traces::default(),
+                traces: AgentRunTraces::default(),
             },
             11 => match self.rng.below(5) {
                 0 => Event::Warned(Warning::Stuck { iterations: 3 }),
@@ -175,7 +176,8 @@ impl History {
                 2 => Event::Held { reason: "lunch".to_owned() },
                 3 => Event::Released,
                 _ => {
-                    let limits = OwnLimits { iterations_max: Some(9), ..OwnLimits::default() };
+                    let limits =
+                        TaskLimitOverrides { iterations_max: Some(9), ..TaskLimitOverrides::default() };
                     Event::LimitsSet { limits }
                 }
             },
@@ -184,28 +186,32 @@ impl History {
             14 => Event::Conflicted { attempt, base: self.commit(), paths: vec!["a b".to_owned()] },
             15 => Event::BaseMoved { attempt, to: self.commit() },
             16 => {
-                let to = self.rng.one(&[Target::Step(StepName::new("land")), Target::End, Target::Stop]);
+                let to = self.rng.one(&[
+                    EdgeTarget::Step(StepName::new("land")),
+                    EdgeTarget::End,
+                    EdgeTarget::Stop,
+                ]);
                 Event::Left { attempt, step, result: StepResult::Done, to, feedback: None }
             }
-            17 => Event::Yielded { attempt, why: Parting::Crashed, feedback: Some(feedback()) },
+            17 => Event::Yielded { attempt, why: YieldReason::Crashed, feedback: Some(feedback()) },
             18 => {
                 let wait = match self.rng.below(5) {
-                    0 => Wait::Question { text: "which \"one\"?\n".to_owned() },
-                    1 => Wait::Quota { until: Timestamp(self.at + 5_000), guessed: false },
-                    2 => Wait::GateBroken { command: "tests".to_owned(), detail: "127".to_owned() },
-                    3 => Wait::Conflict {
+                    0 => WaitReason::Question { text: "which \"one\"?\n".to_owned() },
+                    1 => WaitReason::Quota { until: Timestamp(self.at + 5_000), guessed: false },
+                    2 => WaitReason::GateBroken { command: "tests".to_owned(), detail: "127".to_owned() },
+                    3 => WaitReason::Conflict {
                         base: self.commit(),
                         files: vec!["a b".to_owned()],
                         until: Timestamp(self.at + 5_000),
-                        overdue: self.rng.one(&Overdue::ALL),
+                        overdue: self.rng.one(&ConflictTimeoutAction::ALL),
                     },
-                    _ => Wait::Pause,
+                    _ => WaitReason::Pause,
                 };
                 Event::Waited { wait, then: step }
             }
             19 => Event::Resumed { feedback: None },
             20 => {
-                let concern = Concern { code: ConcernCode::FewerTests, detail: "9 of 10".to_owned() };
+                let concern = ChangeConcern { code: ConcernCode::FewerTests, detail: "9 of 10".to_owned() };
                 Event::ReviewWanted { concerns: vec![concern], then: step }
             }
             21 => Event::Reviewed { approved: self.rng.chance(50), note: "seen".to_owned() },
@@ -217,7 +223,7 @@ impl History {
                 proof: "same".to_owned(),
             },
             23 => Event::Reported { attempt, report: Digest::new("11"), certificate: None },
-            24 => Event::StopAsked { stop: Stop::Cancel { reason: "enough".to_owned() } },
+            24 => Event::StopAsked { stop: StopRequest::Cancel { reason: "enough".to_owned() } },
             25 => {
                 let kind = self.rng.one(&EndKind::ALL);
                 Event::Ended(Ending {
@@ -236,7 +242,7 @@ impl History {
             33 => {
                 let finding = Finding {
                     id: "F1".to_owned(),
-                    severity: self.rng.one(&Severity::ALL),
+                    severity: self.rng.one(&FindingSeverity::ALL),
                     title: "It trusts what it should check".to_owned(),
                     detail: String::new(),
                     place: "src/lib.rs:7".to_owned(),
@@ -265,7 +271,7 @@ impl History {
                     RunEnd::OneDone,
                 ]),
             },
-            3 => EngineEvent::BaseMoved { from: None, to: self.commit(), by: Mover::Person },
+            3 => EngineEvent::BaseMoved { from: None, to: self.commit(), by: BaseMover::Person },
             4 => EngineEvent::Published { commit: self.commit(), how: "push".to_owned() },
             5 => EngineEvent::PublishHeld { commit: self.commit(), reason: "dirty".to_owned() },
             _ => EngineEvent::Measured { report: self.report() },
@@ -276,10 +282,10 @@ impl History {
         match self.rng.below(10) {
             0..=5 => EngineEvent::Queue(self.queue_event()),
             6 => EngineEvent::Pilot(match self.rng.below(5) {
-                0 => PilotEvent::ModeSet { mode: self.rng.one(&Mode::ALL) },
+                0 => PilotEvent::ModeSet { mode: self.rng.one(&PilotMode::ALL) },
                 1 => PilotEvent::Assigned { task: TaskId(1) },
                 2 => PilotEvent::Settled,
-                3 => PilotEvent::Paused { why: self.rng.one(&PauseWhy::ALL), reason: "so".to_owned() },
+                3 => PilotEvent::Paused { why: self.rng.one(&PauseReason::ALL), reason: "so".to_owned() },
                 _ => PilotEvent::Resumed,
             }),
             7 | 8 => EngineEvent::Sprint(self.sprint_event()),
@@ -289,7 +295,7 @@ impl History {
                     true => CheckpointEvent::Made {
                         name,
                         commit: self.commit(),
-                        why: self.rng.one(&CheckpointWhy::ALL),
+                        why: self.rng.one(&CheckpointReason::ALL),
                     },
                     false => CheckpointEvent::Dropped { name },
                 })
@@ -303,7 +309,7 @@ impl History {
             // Now and then while another is open, as after a crash.
             0 | 1 if self.autopilot.sprints.open().is_none() || self.rng.chance(20) => SprintEvent::Started {
                 sprint: self.autopilot.sprints.next_id(),
-                plan: SprintPlan::new(Goal::Count(3)),
+                plan: SprintSpec::new(SprintEndCondition::Count(3)),
                 ready: 4,
             },
             0 | 1 => SprintEvent::Resumed,
@@ -317,7 +323,7 @@ impl History {
         let open = self.autopilot.queue.batches().to_vec();
         match self.rng.below(10) {
             0 => {
-                let (why, until) = (self.rng.one(&HoldWhy::ALL), Some(Timestamp(self.at)));
+                let (why, until) = (self.rng.one(&HoldReason::ALL), Some(Timestamp(self.at)));
                 return QueueEvent::Held { why, reason: "so".to_owned(), until };
             }
             1 => return QueueEvent::Resumed,
@@ -326,7 +332,7 @@ impl History {
         if open.is_empty() || open.len() < 3 && self.rng.chance(25) {
             self.formed += 1;
             let member = |rng: &mut Rng| TaskId(rng.below(30) as u32 + 1);
-            let members = (0..=self.rng.below(3)).map(|_| Member {
+            let members = (0..=self.rng.below(3)).map(|_| BatchMember {
                 task: member(&mut self.rng),
                 attempt: landfall_model::Attempt(1),
                 head: Commit::new(&format!("{:040x}", self.rng.below(1 << 40))),
@@ -344,7 +350,7 @@ impl History {
             BatchDoing::Building => {
                 let mut members = it.members;
                 let crowded = members.split_off(members.len() - self.rng.below(2) as usize);
-                let prefix = |_: &Member| Prefix { commit: self.commit(), tree: Tree::new("7e") };
+                let prefix = |_: &BatchMember| BatchPrefix { commit: self.commit(), tree: Tree::new("7e") };
                 let prefixes = members.iter().map(prefix).collect();
                 let crowded = crowded.into_iter().map(|member| member.task).collect();
                 QueueEvent::Built { batch, base: self.commit(), members, prefixes, crowded }
@@ -384,12 +390,12 @@ impl History {
         spec.touches = (0..self.rng.below(3))
             .map(|_| self.rng.one(&["src/a.rs", "web/", "docs/**/*.md"]).parse().expect("a path"))
             .collect();
-        spec.size = self.rng.chance(50).then_some(landfall_model::Size::M);
+        spec.size = self.rng.chance(50).then_some(landfall_model::TaskSize::M);
         spec
     }
 
     fn report(&mut self) -> GateReport {
-        let outcome = self.rng.one(&Outcome::ALL);
+        let outcome = self.rng.one(&CheckOutcome::ALL);
         let command = CommandResult {
             name: "tests".to_owned(),
             command: "cargo test".to_owned(),
@@ -429,7 +435,7 @@ fn feedback() -> Feedback {
 }
 
 pub fn flow(name: &str) -> Flow {
-    let step = |name: &str, kind, on| Step {
+    let step = |name: &str, kind, on| FlowStep {
         name: StepName::new(name),
         phase: format!("phase {name}"),
         before: None,
@@ -437,7 +443,7 @@ pub fn flow(name: &str) -> Flow {
         kind,
         on,
     };
-    let edge = |result, to: &str| Edge { result, to: Target::Step(StepName::new(to)), max: Some(3) };
+    let edge = |result, to: &str| FlowEdge { result, to: EdgeTarget::Step(StepName::new(to)), max: Some(3) };
     Flow {
         name: name.to_owned(),
         about: "for tests".to_owned(),

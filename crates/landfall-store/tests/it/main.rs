@@ -11,7 +11,7 @@ mod reading;
 
 use std::path::PathBuf;
 
-use landfall_model::{Entry, Event, Fact, TaskId, TaskSpec, Timestamp, apply};
+use landfall_model::{Event, Fact, JournalEntry, TaskId, TaskSpec, Timestamp, apply};
 use landfall_store::{Batch, Journal, Options, Seq, Sqlite, StoreError};
 use tempfile::TempDir;
 
@@ -62,11 +62,14 @@ fn add(id: u32) -> Batch {
     let spec = TaskSpec::new(&format!("task {id}")).expect("a title");
     let (at, event) = (Timestamp(i64::from(id)), Event::Added { spec });
     let task = apply(None, TaskId(id), at, &event).expect("a task can be added");
-    Batch { entries: vec![Entry { at, fact: Fact::Task(TaskId(id), event) }], tasks: vec![task.into()] }
+    Batch {
+        entries: vec![JournalEntry { at, fact: Fact::Task(TaskId(id), event) }],
+        tasks: vec![task.into()],
+    }
 }
 
 /// Everything a journal hands out.
-fn all(journal: &dyn Journal) -> Result<Vec<(Seq, Entry)>, StoreError> {
+fn all(journal: &dyn Journal) -> Result<Vec<(Seq, JournalEntry)>, StoreError> {
     let mut read = Vec::new();
     journal.replay(Seq::FIRST, &mut |seq, entry| {
         read.push((seq, entry));

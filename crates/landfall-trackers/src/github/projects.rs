@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use landfall_model::Size;
+use landfall_model::TaskSize;
 
 use super::Github;
 use super::client::{GraphqlError, UNSEEN};
@@ -78,12 +78,12 @@ struct Choice {
 
 impl Item {
     /// The size in it, if it is one of ours.
-    pub(super) fn size(&self) -> Option<Size> {
+    pub(super) fn size(&self) -> Option<TaskSize> {
         let value = self.size.as_ref()?;
         value.name.as_deref().or(value.text.as_deref())?.trim().parse().ok()
     }
 
-    fn choice(&self, size: Size) -> Option<(&str, &str)> {
+    fn choice(&self, size: TaskSize) -> Option<(&str, &str)> {
         let field = self.project.field.as_ref()?;
         let choice = field.options.iter().find(|choice| choice.name.trim().parse() == Ok(size))?;
         Some((field.id.as_deref()?, &choice.id))
@@ -109,7 +109,7 @@ impl Github {
     }
 
     /// Sets the size in every project that has the field; says whether any had.
-    pub(super) fn set_size_fields(&self, number: IssueNumber, size: Size) -> Answer<bool> {
+    pub(super) fn set_size_fields(&self, number: IssueNumber, size: TaskSize) -> Answer<bool> {
         let what = format!("set the size of {number} in its projects");
         let mut had = false;
         for item in self.items(number)? {

@@ -3,7 +3,7 @@
 //! People and agents write the section as a list, a table or lines of `key: value`. So it is read word by word: a word names what
 //! the next number is about.
 
-use landfall_model::score::Checkpoint;
+use landfall_model::score::GatePoint;
 use landfall_model::tune::Adaptation;
 
 use super::text::heading;
@@ -50,7 +50,7 @@ fn read_line(line: &str, topic: &mut Option<Topic>, found: &mut Vec<Adaptation>)
         .replace("mid exec", "mid-exec")
         .replace("post exec", "post-exec");
     let mut checkpoint = None;
-    let mut unnamed = Checkpoint::ALL.into_iter();
+    let mut unnamed = GatePoint::ALL.into_iter();
     for word in joined.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '.' | '%'))) {
         let word = word.trim_matches(['-', '.']);
         if word.starts_with(|c: char| c.is_ascii_digit()) {
@@ -80,7 +80,7 @@ fn read_line(line: &str, topic: &mut Option<Topic>, found: &mut Vec<Adaptation>)
         }
         *topic = topic_of(word).or(*topic);
         if *topic != Some(Topic::Interval) {
-            checkpoint = Checkpoint::ALL.into_iter().find(|it| word.starts_with(it.word())).or(checkpoint);
+            checkpoint = GatePoint::ALL.into_iter().find(|it| word.starts_with(it.word())).or(checkpoint);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use landfall_model::{Size, Timestamp};
+use landfall_model::{TaskSize, Timestamp};
 
 use super::{BranchName, CommitSha, IssueNumber, Label, Marker, PrNumber, Title};
 
@@ -41,8 +41,8 @@ pub struct Issue {
 impl Issue {
     /// The size its `size/*` label says. Two that differ say nothing.
     #[must_use]
-    pub fn labelled_size(&self) -> Option<Size> {
-        let said: BTreeSet<Size> =
+    pub fn labelled_size(&self) -> Option<TaskSize> {
+        let said: BTreeSet<TaskSize> =
             self.labels.iter().filter_map(|label| label.within(SIZE_FAMILY)?.parse().ok()).collect();
         let mut said = said.into_iter();
         said.next().filter(|_| said.next().is_none())
@@ -89,7 +89,7 @@ pub enum CloseWhy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizeSeen {
     /// The size.
-    pub size: Size,
+    pub size: TaskSize,
     /// Where it was found.
     pub stands: SizeStands,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landfall_model::{Size, Timestamp};
+use landfall_model::{TaskSize, Timestamp};
 use landfall_trackers::registry::TRACKERS;
 use landfall_trackers::tracker::{
     Blocker, BranchName, ChecksSum, CloseWhy, CommitSha, Cursor, IssueEdit, IssueFilter, IssueState,
@@ -203,9 +203,9 @@ fn a_size_is_read_where_it_was_written() {
     each(|Hands { tracker, .. }| {
         let issue = make(*tracker, "an issue").number;
         assert_eq!(tracker.size(issue), Ok(None));
-        assert_eq!(tracker.set_size(issue, Size::M), Ok(SizeStands::Label));
-        assert_eq!(tracker.set_size(issue, Size::XL), Ok(SizeStands::Label));
-        assert_eq!(tracker.size(issue).expect("known").map(|seen| seen.size), Some(Size::XL));
+        assert_eq!(tracker.set_size(issue, TaskSize::M), Ok(SizeStands::Label));
+        assert_eq!(tracker.set_size(issue, TaskSize::XL), Ok(SizeStands::Label));
+        assert_eq!(tracker.size(issue).expect("known").map(|seen| seen.size), Some(TaskSize::XL));
         // Two sizes are none.
         tracker.change_labels(issue, &labels(["size/S"]), &[].into()).expect("labelled");
         assert_eq!(tracker.size(issue), Ok(None));

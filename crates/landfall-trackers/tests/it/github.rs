@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use landfall_model::{Size, Timestamp};
+use landfall_model::{TaskSize, Timestamp};
 use landfall_testkit::{FakeCheck, FakeGithub, FakeJob, FakePull, FakeStatus, Trouble, World};
 use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
 use landfall_trackers::tracker::{
@@ -468,18 +468,18 @@ fn an_app_knows_its_own_words() {
 fn a_size_stands_in_the_field_of_a_project_before_the_label() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
-    it.github.set_size(issue, Size::S).expect("set");
+    it.github.set_size(issue, TaskSize::S).expect("set");
     it.fake.world(|world| {
         world.has_projects = true;
         world.issues.get_mut(&1).expect("there").size = Some("L".to_owned());
     });
     let seen = |size, stands| Ok(Some(SizeSeen { size, stands }));
-    assert_eq!(it.github.size(issue), seen(Size::L, SizeStands::Field));
-    assert_eq!(it.github.set_size(issue, Size::M), Ok(SizeStands::Field));
-    assert_eq!(it.github.size(issue), seen(Size::M, SizeStands::Field));
+    assert_eq!(it.github.size(issue), seen(TaskSize::L, SizeStands::Field));
+    assert_eq!(it.github.set_size(issue, TaskSize::M), Ok(SizeStands::Field));
+    assert_eq!(it.github.size(issue), seen(TaskSize::M, SizeStands::Field));
     // An empty field says nothing; the label does.
     it.fake.world(|world| world.issues.get_mut(&1).expect("there").size = None);
-    assert_eq!(it.github.size(issue), seen(Size::S, SizeStands::Label));
+    assert_eq!(it.github.size(issue), seen(TaskSize::S, SizeStands::Label));
 }
 
 #[test]

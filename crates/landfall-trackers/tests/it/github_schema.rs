@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use landfall_model::{Size, Timestamp};
+use landfall_model::{TaskSize, Timestamp};
 use landfall_testkit::{FakeCheck, FakeJob, Trouble, skip_test};
 use landfall_trackers::github::Github;
 use landfall_trackers::tracker::{
@@ -134,7 +134,7 @@ fn everything(it: &Fake) {
         github.change_labels(one, &labels(["phase/spec", "a b/ü"]), &labels(["x"]))?;
         github.swap_label(one, PHASE_FAMILY, Some(&label("phase/ready")))?;
         github.size(one)?;
-        github.set_size(one, Size::M)?;
+        github.set_size(one, TaskSize::M)?;
         github.add_child(one, two)?;
         github.add_blocker(two, number(1))?;
         github.remove_blocker(two, number(1))?;

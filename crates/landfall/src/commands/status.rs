@@ -1,7 +1,7 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
 use landfall_api::{
-    AccountLine, AccountStanding, ActiveLine, Ask, ClashLine, Nothing, QueueBrief, Scope, Status,
+    AccountLine, AccountStanding, ActiveLine, Ask, BudgetScope, ClashLine, Nothing, QueueBrief, Status,
     StatusReport, TaskActivity,
 };
 use landfall_app::clock;
@@ -108,7 +108,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         let tokens =
             landfall_text::format_count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
         let time = landfall_text::format_duration(spent.time_ms);
-        let when = if spent.scope == Scope::Day { "today" } else { "in this run" };
+        let when = if spent.scope == BudgetScope::Day { "today" } else { "in this run" };
         text += &format!(
             "spent   {when}: {}{tokens} tokens{cost}, {time} of working time\n",
             spent.usage.prefix()

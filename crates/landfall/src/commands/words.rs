@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use landfall_api::{BudgetLine, BudgetOf, Changed, NewTask, Scope, Size, TaskRef, Usage};
+use landfall_api::{BudgetLine, BudgetOf, BudgetScope, Changed, NewTask, Size, TaskRef, Usage};
 use landfall_app::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_text::control_chars::escape_line;
 
@@ -170,9 +170,9 @@ pub fn budget(line: &BudgetLine) -> String {
 /// What keeps agents from starting, if it is a budget: whose, and how much of it is used.
 pub fn blocking_budget(lines: &[BudgetLine]) -> Option<String> {
     let line = lines.iter().find(|line| line.used >= line.max)?;
-    let whose = if line.scope == Scope::Day { "the day" } else { "the run" };
+    let whose = if line.scope == BudgetScope::Day { "the day" } else { "the run" };
     let setting = match line.scope {
-        Scope::Day => "wait until midnight, or raise it under `[budget]`",
+        BudgetScope::Day => "wait until midnight, or raise it under `[budget]`",
         _ => "start another run with `landfall run`, or raise it under `[budget]`",
     };
     Some(format!("no agent starts: the budget of {whose} is used up ({}); {setting}", budget(line)))
@@ -199,18 +199,18 @@ fn whole(amount: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::{BudgetLine, BudgetOf, Scope};
+    use landfall_api::{BudgetLine, BudgetOf, BudgetScope};
 
     use super::blocking_budget;
 
     #[test]
     fn a_used_up_budget_names_the_section_that_raises_it() {
-        for scope in [Scope::Run, Scope::Day] {
+        for scope in [BudgetScope::Run, BudgetScope::Day] {
             let line = BudgetLine { scope, of: BudgetOf::Usd, used: 20.0, max: 20.0 };
             let text = blocking_budget(&[line]).expect("it is used up");
             assert!(text.contains(scope.word()) && text.contains("raise it under `[budget]`"), "{text}");
         }
-        let left = BudgetLine { scope: Scope::Day, of: BudgetOf::Usd, used: 19.0, max: 20.0 };
+        let left = BudgetLine { scope: BudgetScope::Day, of: BudgetOf::Usd, used: 19.0, max: 20.0 };
         assert_eq!(blocking_budget(&[left]), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The first lines: who picks, the run, slots, money, allowances, the sprint; and what must not be missed.
 
-use landfall_api::{AccountLine, AccountStanding, Mode, PilotPhase, Scope, StatusReport};
+use landfall_api::{AccountLine, AccountStanding, BudgetScope, Mode, PilotPhase, StatusReport};
 use landfall_text::control_chars::escape_line;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -72,13 +72,13 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
     if urgent > 0 {
         parts.push((format!("{urgent} for you"), theme.warn()));
     }
-    let today = status.spending.iter().find(|line| line.scope == Scope::Day);
+    let today = status.spending.iter().find(|line| line.scope == BudgetScope::Day);
     if let Some(spent) = today.or(status.spending.first()) {
         let tokens =
             landfall_text::format_count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
         let cost = crate::commands::words::cost(&spent.usage);
         let cost = cost.map(|cost| format!("{cost} · ")).unwrap_or_default();
-        let when = if spent.scope == Scope::Day { "today" } else { "this run" };
+        let when = if spent.scope == BudgetScope::Day { "today" } else { "this run" };
         parts.push((format!("{when} {cost}{}{tokens} tokens", spent.usage.prefix()), plain));
     }
     parts.extend(status.accounts.iter().map(|account| quota(account, state.now_ms, theme)));

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use landfall_api::{
-    AccountLine, AccountStanding, Action, ActiveLine, AgentAtWork, Base, BatchLine, EngineState, Inbox,
-    InboxItem, InboxKind, LogEntry, LogPage, Mode, Outcome, Pilot, PilotPhase, QueuePlace, QueueReport,
-    QuickIssue, Request, Response, Retry, ReviewAsked, ReviewList, ReviewSaid, RunState, Scope, SpendingLine,
-    Status, StatusReport, TaskActivity, TaskId, TaskLine, TaskPage, Usage,
+    AccountLine, AccountStanding, Action, ActiveLine, AgentAtWork, Base, BatchLine, BudgetScope, EngineState,
+    Inbox, InboxItem, InboxKind, LogEntry, LogPage, Mode, Outcome, Pilot, PilotPhase, QueuePlace,
+    QueueReport, QuickIssue, Request, Response, Retry, ReviewAsked, ReviewList, ReviewSaid, RunState,
+    SpendingLine, Status, StatusReport, TaskActivity, TaskId, TaskLine, TaskPage, Usage,
 };
 
 use super::polls::Poll;
@@ -233,7 +233,7 @@ pub fn status() -> StatusReport {
             tasks: Vec::new(),
         }],
         spending: vec![SpendingLine {
-            scope: Scope::Day,
+            scope: BudgetScope::Day,
             usage: Usage { tokens_in: 800_000, tokens_out: 12_000, cost_usd: Some(12.0), ..Usage::default() },
             time_ms: 2_470_000,
         }],

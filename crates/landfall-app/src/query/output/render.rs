@@ -4,7 +4,7 @@
 use landfall_agents::{Agent, Ear, Stream, registry};
 use landfall_api::{Level, Said, ToolOutcome};
 use landfall_engine::engine::load_settings;
-use landfall_engine::model::{Finish, Signal};
+use landfall_engine::model::{AgentFinish, Signal};
 use landfall_engine::settings::Settings;
 use serde_json::Value;
 
@@ -124,10 +124,10 @@ fn words(signal: Signal) -> Option<(Level, String)> {
             (Level::Warn, format!("a control word that is none ({code}): {text}"))
         }
         Signal::Finished { how, text } => match how {
-            Finish::Success => (Level::Info, format!("finished: {text}")),
-            Finish::Error => (Level::Error, format!("finished with an error: {text}")),
-            Finish::Limit => (Level::Warn, format!("finished at a limit: {text}")),
-            Finish::Interrupted => (Level::Warn, format!("interrupted: {text}")),
+            AgentFinish::Success => (Level::Info, format!("finished: {text}")),
+            AgentFinish::Error => (Level::Error, format!("finished with an error: {text}")),
+            AgentFinish::Limit => (Level::Warn, format!("finished at a limit: {text}")),
+            AgentFinish::Interrupted => (Level::Warn, format!("interrupted: {text}")),
         },
     })
 }

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landfall_model::gate::{GateReport, Outcome};
+use landfall_model::gate::{CheckOutcome, GateReport};
 use landfall_model::pilot::Pilot;
-use landfall_model::queue::{Batch, BatchDoing, Closed, HoldWhy, Member, Queue};
+use landfall_model::queue::{Batch, BatchDoing, BatchMember, Closed, HoldReason, Queue};
 use landfall_model::{
-    Attempt, BatchId, BudgetUse as _, Counters, Doing, Drive, Effect, EndCode, EndKind, EndedRun, Ending,
-    EngineEvent, Entry, Event, Fact, Mover, News, Opening, Parting, QueueEvent, Spending, Standing, State,
-    StepKind, Task, TaskId, Timestamp, Wait, World, apply, score,
+    Attempt, AttemptStart, BaseMover, BatchId, BudgetUse as _, Counters, Doing, Drive, Effect, EndCode,
+    EndKind, EndedRun, Ending, EngineEvent, Event, Fact, JournalEntry, News, QueueEvent, Spending, Standing,
+    State, StepKind, Task, TaskId, Timestamp, WaitReason, World, YieldReason, apply, score,
 };
 use landfall_store::{Batch as Written, Journal as _, Memory, Seq};
 
@@ -65,7 +65,7 @@ pub struct Book {
     /// Agents that began in this turn for tasks that were not begun: who, and since when it was ready.
     fresh: Vec<(TaskId, Timestamp)>,
     /// Why tasks last gave their attempt up.
-    parted: BTreeMap<TaskId, Parting>,
+    parted: BTreeMap<TaskId, YieldReason>,
     /// Pauses before another try, by what failed and how often.
     pauses: BTreeMap<(&'static str, u32), BTreeMap<TaskId, u64>>,
 }
@@ -134,14 +134,14 @@ impl Book {
 
 impl Sim {
     /// A fact is durable: the book takes it in, and it must be one that may follow.
-    pub fn absorb(&mut self, entry: &Entry) {
+    pub fn absorb(&mut self, entry: &JournalEntry) {
         match &entry.fact {
             Fact::Task(id, event) => self.absorb_task(entry, *id, event),
             Fact::Engine(event) => self.absorb_engine(entry, event),
         }
     }
 
-    fn absorb_task(&mut self, entry: &Entry, id: TaskId, event: &Event) {
+    fn absorb_task(&mut self, entry: &JournalEntry, id: TaskId, event: &Event) {
         let before = self.book.tasks.remove(&id);
         self.book.meet(event.name());
         let after = match apply(before.clone(), id, entry.at, event) {
@@ -194,22 +194,24 @@ impl Sim {
             Event::Entered { attempt, opening, .. } => {
                 self.demand(before.hold.is_none(), || format!("17 {id} begins although a person holds it"));
                 self.demand(*attempt == before.attempt.next(), || format!("10 {id} began {attempt}"));
-                let agent = matches!(opening, Opening::Workspace | Opening::FreshWorkspace);
+                let agent = matches!(opening, AttemptStart::Workspace | AttemptStart::FreshWorkspace);
                 if agent {
                     self.check_start(before);
                 }
-                self.book.checks_began += u32::from(*opening == Opening::Check);
+                self.book.checks_began += u32::from(*opening == AttemptStart::Check);
             }
             Event::IterationBegan { .. } => self.check_iteration(before),
             Event::Yielded { why, .. } => {
                 self.book.parted.insert(id, *why);
             }
-            Event::Waited { wait: Wait::Backoff { until, .. }, .. } => self.check_pause(after, *until),
+            Event::Waited { wait: WaitReason::Backoff { until, .. }, .. } => self.check_pause(after, *until),
             Event::IterationEnded { attempt, iteration, usage, took_ms, .. } => {
                 let spent = Spending { usage: *usage, time_ms: *took_ms };
                 self.check_ended(before, after, (id, *attempt, *iteration), spent);
             }
-            Event::Resumed { .. } if matches!(before.state, State::Waiting { wait: Wait::Pause, .. }) => {
+            Event::Resumed { .. }
+                if matches!(before.state, State::Waiting { wait: WaitReason::Pause, .. }) =>
+            {
                 // What has landed passes through a step without an attempt.
                 let asked = self.book.spoken.remove(&id) || before.landed.is_some();
                 self.demand(asked, || format!("17 {id} was paused by a person and goes on by itself"));
@@ -298,11 +300,11 @@ impl Sim {
         let (id, counters) = (task.id, &task.counters);
         let Some(why) = self.book.parted.get(&id) else { return };
         let (what, tries, first_ms, cap_ms) = match why {
-            Parting::Transient => ("transient", counters.transients, 1_000, 600_000),
-            Parting::Machine => ("machine", counters.machine, 1_000, 60_000),
-            Parting::Shortage => ("shortage", counters.shortages, 1_000, 60_000),
-            Parting::Overspent => ("overspent", counters.overspent, 500, 30_000),
-            Parting::Crashed | Parting::Lost | Parting::NotStarted => {
+            YieldReason::Transient => ("transient", counters.transients, 1_000, 600_000),
+            YieldReason::Machine => ("machine", counters.machine, 1_000, 60_000),
+            YieldReason::Shortage => ("shortage", counters.shortages, 1_000, 60_000),
+            YieldReason::Overspent => ("overspent", counters.overspent, 500, 30_000),
+            YieldReason::Crashed | YieldReason::Lost | YieldReason::NotStarted => {
                 ("restart", counters.restarts, 500, 30_000)
             }
             _ => return,
@@ -385,7 +387,7 @@ impl Sim {
         let restarts = grew(|it| it.restarts);
         let expected = u32::from(
             kind == Kind::Fell
-                || (kind == Kind::Blameless && end.exit == landfall_model::Exit::Asked && !stopping),
+                || (kind == Kind::Blameless && end.exit == landfall_model::AgentExit::Asked && !stopping),
         );
         self.demand(restarts == expected, || {
             format!("13 {id}: {restarts} restarts counted for {kind:?} ({:?})", end.exit)
@@ -449,7 +451,7 @@ impl Sim {
         self.demand(green, || format!("30 {id} is ejected, but without it the batch is {:?}", without.1));
     }
 
-    fn absorb_engine(&mut self, entry: &Entry, event: &EngineEvent) {
+    fn absorb_engine(&mut self, entry: &JournalEntry, event: &EngineEvent) {
         match event {
             EngineEvent::RunStarted { .. } => {
                 self.book.pilot.run_started();
@@ -488,20 +490,20 @@ impl Sim {
     }
 
     /// What is said of the base is what git says.
-    fn check_base_fact(&self, from: Option<Oid>, to: Oid, by: Mover) {
+    fn check_base_fact(&self, from: Option<Oid>, to: Oid, by: BaseMover) {
         let real = self.git.moves.iter().any(|it| {
             it.to == to
                 && it.from == from
                 && match (&it.by, by) {
-                    (By::Landing(tasks), Mover::Landing(id)) => tasks.contains(&id),
-                    (By::Person, Mover::Person) | (By::Rebuild, Mover::Rebuild) => true,
+                    (By::Landing(tasks), BaseMover::Landing(id)) => tasks.contains(&id),
+                    (By::Person, BaseMover::Person) | (By::Rebuild, BaseMover::Rebuild) => true,
                     _ => false,
                 }
         });
         self.demand(real, || format!("24 the base is said to have moved from {from:?} to {to} by {by:?}"));
     }
 
-    fn absorb_queue(&mut self, entry: &Entry, event: &QueueEvent) {
+    fn absorb_queue(&mut self, entry: &JournalEntry, event: &QueueEvent) {
         match event {
             QueueEvent::Formed { batch, on, members } => self.check_formed(*batch, on.is_some(), members),
             QueueEvent::Checked { batch, count, report } => {
@@ -533,9 +535,9 @@ impl Sim {
         }
     }
 
-    fn check_formed(&mut self, batch: BatchId, speculates: bool, members: &[Member]) {
+    fn check_formed(&mut self, batch: BatchId, speculates: bool, members: &[BatchMember]) {
         let held = self.book.queue.hold().map(|hold| hold.why);
-        self.demand(held.is_none_or(|why| why == HoldWhy::Machine), || {
+        self.demand(held.is_none_or(|why| why == HoldReason::Machine), || {
             format!("17 {batch} is formed in spite of {held:?}")
         });
         self.demand(!self.draining, || format!("17 {batch} is formed although the run is being stopped"));
@@ -574,7 +576,8 @@ impl Sim {
     fn check_looks(&self, batch: &Batch) {
         let size = batch.members.len().max(1);
         let most = 1 + 2 * (usize::BITS - (size - 1).leading_zeros()) as usize;
-        let says = |outcome: Outcome| !matches!(outcome, Outcome::Broken | Outcome::PreExisting);
+        let says =
+            |outcome: CheckOutcome| !matches!(outcome, CheckOutcome::Broken | CheckOutcome::PreExisting);
         let looks = batch.looks.iter().filter(|(_, outcome)| says(*outcome)).count();
         self.demand(looks <= most, || format!("31 {} took {looks} looks at {size} members", batch.id));
     }
@@ -582,7 +585,7 @@ impl Sim {
     // ── the base ─────────────────────────────────────────────────────────────────────────────────────────
 
     /// The base was moved by a landing: only from where it was, to just what was verified, of those who want it.
-    pub fn check_landing(&mut self, batch: BatchId, old: Oid, new: Oid, now: Oid, members: &[Member]) {
+    pub fn check_landing(&mut self, batch: BatchId, old: Oid, new: Oid, now: Oid, members: &[BatchMember]) {
         let sound = self.core().mismatch();
         self.demand(sound.is_none(), || {
             format!("25 {batch} lands although the landing of {sound:?} did not check out")
@@ -619,7 +622,7 @@ impl Sim {
         }
     }
 
-    fn check_wanted(&self, member: &Member, old: Oid) {
+    fn check_wanted(&self, member: &BatchMember, old: Oid) {
         let id = member.task;
         let Some(task) = self.book.tasks.get(&id) else { self.fail(&format!("33 there is no {id}")) };
         self.demand(!task.is_over(), || format!("33 {id} is {} and lands", task.state.name()));
@@ -742,7 +745,7 @@ impl Sim {
                 && world.filter().admits(&task.spec, *id)
                 && self.book.needs_met(task)
                 && self.wants_an_agent(task)
-                && matches!(world.held(*id, &limits), Some(Wait::Slot));
+                && matches!(world.held(*id, &limits), Some(WaitReason::Slot));
             if !waits {
                 continue;
             }
@@ -798,7 +801,7 @@ impl Sim {
 
     /// Not more agents on an account, or of a profile, than there may be.
     fn check_caps(&self) {
-        let at_work = |of: &dyn Fn(&landfall_model::Driving) -> bool| {
+        let at_work = |of: &dyn Fn(&landfall_model::AgentAssignment) -> bool| {
             let agent = |task: &&Task| {
                 matches!(
                     &task.state,
@@ -927,7 +930,7 @@ impl Sim {
                 && self.book.needs_met(task)
                 && matches!(kind, Some(StepKind::Agent { .. }))
                 && world.open_route(World::profile_of(task), limits.now).is_ok()
-                && !matches!(world.held(task.id, &limits), Some(Wait::Turn(_)))
+                && !matches!(world.held(task.id, &limits), Some(WaitReason::Turn(_)))
         };
         let waits = free.then(|| world.tasks().find(could).map(|task| task.id)).flatten();
         self.book.idle = if waits.is_some() { self.book.idle + 1 } else { 0 };

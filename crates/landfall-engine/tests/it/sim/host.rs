@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::base_gate::{BaseCheckResult, BaseNews};
 use landfall_model::conflict::{Clash as Clashed, ClashKind};
-use landfall_model::gate::{CommandResult, GateReport, Outcome};
-use landfall_model::queue::{HoldWhy, LeftOut, Member, Prefix};
+use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
+use landfall_model::queue::{BatchMember, BatchPrefix, HoldReason, LeftOut};
 use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::{
-    Attempt, BudgetUse as _, Candidate, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent,
-    Evidence, Exit, Mover, News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId,
-    Traces, Tree, Usage,
+    AgentExit, AgentRunTraces, AgentUsage, Attempt, BaseMover, BudgetScope, BudgetUse as _, Candidate,
+    ChangeConcern, ConcernCode, ContextUsage, ControlSignal, Digest, Effect, EndedRun, EngineEvent, Evidence,
+    News, QueueEffect, QueueNews, SessionStart, Signal, Spending, Task, TaskId, Tree,
 };
 
 use landfall_engine::core::Outside as _;
@@ -65,7 +65,7 @@ pub struct Agent {
     pub killed: bool,
     pub end: Option<EndedRun>,
     pub kind: Option<Kind>,
-    pub talk: Talk,
+    pub talk: SessionStart,
 }
 
 /// What an agent came to, as it knows itself.
@@ -115,7 +115,7 @@ impl Sim {
         {
             let head = heads.last().map(oid).expect("somebody is in it");
             let mut report = self.blank(oid(&base), head, oid(&prefix.commit));
-            report.commands.push(command(Outcome::Fail));
+            report.commands.push(command(CheckOutcome::Fail));
             self.tell_queue(QueueNews::Checked { batch, count, report });
         }
     }
@@ -163,7 +163,11 @@ impl Sim {
                 if self.git.set_base(merged, Some(ours), By::Rebuild).is_ok() {
                     self.check_moved();
                     let (from, to) = (Some(name(ours)), name(merged));
-                    self.mail.push_back(Mail::Fact(EngineEvent::BaseMoved { from, to, by: Mover::Rebuild }));
+                    self.mail.push_back(Mail::Fact(EngineEvent::BaseMoved {
+                        from,
+                        to,
+                        by: BaseMover::Rebuild,
+                    }));
                 }
                 self.publish();
             }
@@ -273,7 +277,7 @@ impl Sim {
 
     // ── agents ───────────────────────────────────────────────────────────────────────────────────────────
 
-    fn spawn(&mut self, task: &Task, of: Key, talk: Talk) {
+    fn spawn(&mut self, task: &Task, of: Key, talk: SessionStart) {
         if self.host.agents.contains_key(&of) {
             return; // adopted
         }
@@ -286,11 +290,11 @@ impl Sim {
             self.ended(
                 of,
                 Kind::Blameless,
-                Exit::Asked,
+                AgentExit::Asked,
                 Vec::new(),
                 (None, None),
-                Usage::default(),
-                Traces::default(),
+                AgentUsage::default(),
+                AgentRunTraces::default(),
             );
         }
     }
@@ -305,7 +309,15 @@ impl Sim {
 
     /// An agent dies while nobody looks.
     pub fn agent_vanishes(&mut self, of: Key) {
-        self.ended(of, Kind::Fell, Exit::Lost, Vec::new(), (None, None), Usage::default(), Traces::default());
+        self.ended(
+            of,
+            Kind::Fell,
+            AgentExit::Lost,
+            Vec::new(),
+            (None, None),
+            AgentUsage::default(),
+            AgentRunTraces::default(),
+        );
     }
 
     #[expect(clippy::too_many_arguments, reason = "one place where the end of an agent is put together")]
@@ -313,11 +325,11 @@ impl Sim {
         &mut self,
         of: Key,
         kind: Kind,
-        exit: Exit,
+        exit: AgentExit,
         seen: Vec<Signal>,
         heads: (Option<Oid>, Option<Oid>),
-        usage: Usage,
-        traces: Traces,
+        usage: AgentUsage,
+        traces: AgentRunTraces,
     ) -> EndedRun {
         let evidence =
             Evidence { head_before: heads.0.map(name), head_after: heads.1.map(name), ..Evidence::default() };
@@ -348,35 +360,37 @@ impl Sim {
             return self.ended(
                 of,
                 Kind::Fell,
-                Exit::Code(1),
+                AgentExit::Code(1),
                 Vec::new(),
                 (None, None),
-                Usage::default(),
-                Traces::default(),
+                AgentUsage::default(),
+                AgentRunTraces::default(),
             );
         };
         let (usage, over) = self.turns_of(of);
         let mut traces = self.traces(&agent);
         let choice = if self.faults.agent { self.rng.below(64) } else { 0 };
-        let resumed = agent.talk != Talk::New;
-        let code = |code, seen| (Exit::Code(code), seen);
+        let resumed = agent.talk != SessionStart::New;
+        let code = |code, seen| (AgentExit::Code(code), seen);
         let (kind, (exit, seen), works) = match choice {
-            _ if agent.killed && self.rng.once_in(4) => (Kind::Own, code(0, said(Said::Complete)), true), // it was faster
-            _ if agent.killed => (Kind::Blameless, (Exit::Asked, Vec::new()), false),
+            _ if agent.killed && self.rng.once_in(4) => {
+                (Kind::Own, code(0, said(ControlSignal::Complete)), true)
+            } // it was faster
+            _ if agent.killed => (Kind::Blameless, (AgentExit::Asked, Vec::new()), false),
             _ if over.is_some() => {
                 let (scope, what) = over.expect("just seen");
-                (Kind::Blameless, (Exit::OverBudget { scope, what }, Vec::new()), false)
+                (Kind::Blameless, (AgentExit::OverBudget { scope, what }, Vec::new()), false)
             }
             30..=33 => (Kind::Own, code(0, Vec::new()), true),
-            34 => (Kind::Own, code(0, said(Said::Blocked("no access".to_owned()))), false),
-            35..=36 => (Kind::Own, code(0, said(Said::Pending("Which port?".to_owned()))), false),
+            34 => (Kind::Own, code(0, said(ControlSignal::Blocked("no access".to_owned()))), false),
+            35..=36 => (Kind::Own, code(0, said(ControlSignal::Pending("Which port?".to_owned()))), false),
             37..=39 => (Kind::Fell, code(1, Vec::new()), false),
-            40 => (Kind::Fell, (Exit::Signal(9), Vec::new()), true),
-            41 => (Kind::Fell, (Exit::Lost, Vec::new()), true),
-            42..=43 => (Kind::Stalled, (Exit::Silent, Vec::new()), false),
+            40 => (Kind::Fell, (AgentExit::Signal(9), Vec::new()), true),
+            41 => (Kind::Fell, (AgentExit::Lost, Vec::new()), true),
+            42..=43 => (Kind::Stalled, (AgentExit::Silent, Vec::new()), false),
             44 => {
                 let asks = Signal::PermissionAsked { what: "rm".to_owned() };
-                (Kind::Own, (Exit::Silent, vec![asks]), false)
+                (Kind::Own, (AgentExit::Silent, vec![asks]), false)
             }
             45..=47 if self.faults.account => {
                 let until = self.rng.once_in(2).then(|| self.now().plus_ms(self.rng.ms(90_000)));
@@ -391,31 +405,38 @@ impl Sim {
             52 => {
                 let hopeless = self.rng.once_in(6);
                 let detail = "no such program".to_owned();
-                traces = Traces::default();
-                (Kind::Fell, (Exit::NotStarted { detail, hopeless }, Vec::new()), false)
+                traces = AgentRunTraces::default();
+                (Kind::Fell, (AgentExit::NotStarted { detail, hopeless }, Vec::new()), false)
             }
-            53 if self.rng.once_in(3) => (Kind::Deadline, (Exit::Deadline, Vec::new()), true),
+            53 if self.rng.once_in(3) => (Kind::Deadline, (AgentExit::Deadline, Vec::new()), true),
             54 if resumed => {
-                if let Talk::Resumed { session, .. } = &agent.talk {
+                if let SessionStart::Resumed { session, .. } = &agent.talk {
                     self.host.gone.insert(session.clone());
                 }
                 traces.session = None;
                 (Kind::Blameless, code(1, vec![Signal::SessionGone]), false)
             }
-            55..=56 => (Kind::Blameless, (Exit::Looping, Vec::new()), false),
-            57 if self.rng.once_in(4) => (Kind::Blameless, (Exit::ContextUsedUp, Vec::new()), false),
-            58 => (Kind::Own, code(0, said(Said::Complete)), false), // an empty claim
-            59 => (Kind::Own, code(3, said(Said::Complete)), true),
+            55..=56 => (Kind::Blameless, (AgentExit::Looping, Vec::new()), false),
+            57 if self.rng.once_in(4) => (Kind::Blameless, (AgentExit::ContextUsedUp, Vec::new()), false),
+            58 => (Kind::Own, code(0, said(ControlSignal::Complete)), false), // an empty claim
+            59 => (Kind::Own, code(3, said(ControlSignal::Complete)), true),
             60 => (
                 Kind::Own,
-                code(0, [said(Said::Complete), said(Said::Blocked("both".to_owned()))].concat()),
+                code(
+                    0,
+                    [said(ControlSignal::Complete), said(ControlSignal::Blocked("both".to_owned()))].concat(),
+                ),
                 true,
             ),
             61 => {
-                let seen = [said(Said::FollowUp("and then this".to_owned())), said(Said::Complete)].concat();
+                let seen = [
+                    said(ControlSignal::FollowUp("and then this".to_owned())),
+                    said(ControlSignal::Complete),
+                ]
+                .concat();
                 (Kind::Own, code(0, seen), true)
             }
-            _ => (Kind::Own, code(0, said(Said::Complete)), true),
+            _ => (Kind::Own, code(0, said(ControlSignal::Complete)), true),
         };
         let before = workspace.head;
         let after = if works { self.work(of.0) } else { before };
@@ -428,10 +449,10 @@ impl Sim {
     }
 
     /// The turns an agent takes: after each, whoever watches it looks at the budgets.
-    fn turns_of(&mut self, of: Key) -> (Usage, Option<(Scope, String)>) {
+    fn turns_of(&mut self, of: Key) -> (AgentUsage, Option<(BudgetScope, String)>) {
         let task = self.core().task(of.0);
         let wanted = 1 + self.rng.below(3);
-        let mut usage = Usage::default();
+        let mut usage = AgentUsage::default();
         let mut over = None;
         for _ in 0..wanted {
             usage.turns += 1;
@@ -441,8 +462,8 @@ impl Sim {
             let of_attempt = task.limits.attempt_budget.used_up(task.counters.attempt.plus(here));
             let of_task = task.limits.task_budget.used_up(in_all);
             over = self.out.spent().map(|spent| (spent.scope, spent.what));
-            over = over.or(of_task.map(|what| (Scope::Task, what)));
-            over = over.or(of_attempt.map(|what| (Scope::Attempt, what)));
+            over = over.or(of_task.map(|what| (BudgetScope::Task, what)));
+            over = over.or(of_attempt.map(|what| (BudgetScope::Attempt, what)));
             if over.is_some() {
                 break;
             }
@@ -453,19 +474,19 @@ impl Sim {
         (usage, over)
     }
 
-    fn traces(&mut self, agent: &Agent) -> Traces {
+    fn traces(&mut self, agent: &Agent) -> AgentRunTraces {
         if self.rng.once_in(6) {
-            return Traces::default();
+            return AgentRunTraces::default();
         }
         let session = match &agent.talk {
-            Talk::Resumed { session, .. } => session.clone(),
-            Talk::New => {
+            SessionStart::Resumed { session, .. } => session.clone(),
+            SessionStart::New => {
                 self.host.sessions += 1;
                 format!("s{}", self.host.sessions)
             }
         };
-        let context = self.rng.once_in(2).then(|| Context { used: self.rng.ms(100), size: 100 });
-        Traces { session: Some(session), context, ..Traces::default() }
+        let context = self.rng.once_in(2).then(|| ContextUsage { used: self.rng.ms(100), size: 100 });
+        AgentRunTraces { session: Some(session), context, ..AgentRunTraces::default() }
     }
 
     /// An agent changes files and commits; gives the tip of its branch.
@@ -592,17 +613,19 @@ impl Sim {
         let tree = self.git.tree(merged);
         let flakes = self.scene.flake > 0 && self.rng.once_in(self.scene.flake);
         let outcome = match self.git.truth(tree, settings) {
-            _ if self.faults.gate && self.rng.once_in(60) => Outcome::Broken,
-            Truth::Broken => Outcome::Broken,
+            _ if self.faults.gate && self.rng.once_in(60) => CheckOutcome::Broken,
+            Truth::Broken => CheckOutcome::Broken,
             Truth::Green if flakes && self.rng.once_in(self.scene.flake) => {
                 self.host.slandered.insert(tree);
-                Outcome::Fail
+                CheckOutcome::Fail
             }
-            Truth::Green if flakes => Outcome::Flaky,
-            Truth::Green => Outcome::Pass,
-            Truth::Red if self.git.truth(self.git.tree(base), settings) == Truth::Red => Outcome::PreExisting,
-            Truth::Red if self.rng.once_in(6) => Outcome::Timeout,
-            Truth::Red => Outcome::Fail,
+            Truth::Green if flakes => CheckOutcome::Flaky,
+            Truth::Green => CheckOutcome::Pass,
+            Truth::Red if self.git.truth(self.git.tree(base), settings) == Truth::Red => {
+                CheckOutcome::PreExisting
+            }
+            Truth::Red if self.rng.once_in(6) => CheckOutcome::Timeout,
+            Truth::Red => CheckOutcome::Fail,
         };
         report.commands.push(command(outcome));
         report.took_ms = 10 + self.rng.ms(500);
@@ -662,9 +685,9 @@ impl Sim {
     }
 
     /// What a person should look at: it is in the work itself, so it is there whenever it is checked.
-    pub fn concerns(&self, base: Oid, merged: Oid) -> Vec<Concern> {
+    pub fn concerns(&self, base: Oid, merged: Oid) -> Vec<ChangeConcern> {
         let changed = self.git.changed(base, merged);
-        let concern = |code, detail: &str| Concern { code, detail: detail.to_owned() };
+        let concern = |code, detail: &str| ChangeConcern { code, detail: detail.to_owned() };
         let skipped = |file: &u8| {
             *file != SETTINGS && self.git.files(merged).get(file).is_some_and(|content| content % 8 == 7)
         };
@@ -724,7 +747,7 @@ impl Sim {
         };
         let Some(theirs) = self.git.branch else {
             let reason = "your branch is gone".to_owned();
-            self.tell_queue(QueueNews::Hold { why: HoldWhy::Deleted, reason: reason.clone() });
+            self.tell_queue(QueueNews::Hold { why: HoldReason::Deleted, reason: reason.clone() });
             return Ok((ours, None, Some(reason)));
         };
         if !self.out.trusts(&name(ours)) && !self.is_innocent(ours, theirs) {
@@ -733,7 +756,7 @@ impl Sim {
         let last = self.out.theirs.borrow().as_ref().map(oid);
         if let Some(last) = last.filter(|last| !self.git.is_ancestor(*last, theirs)) {
             let reason = format!("your branch was rewritten: c{last} is no longer part of it");
-            self.tell_queue(QueueNews::Hold { why: HoldWhy::Rewritten, reason: reason.clone() });
+            self.tell_queue(QueueNews::Hold { why: HoldReason::Rewritten, reason: reason.clone() });
             return Ok((ours, Some(theirs), Some(reason)));
         }
         self.out.theirs(&name(theirs));
@@ -752,7 +775,7 @@ impl Sim {
     }
 
     fn tell_moved(&mut self, from: Option<Oid>, to: Oid) {
-        let event = EngineEvent::BaseMoved { from: from.map(name), to: name(to), by: Mover::Person };
+        let event = EngineEvent::BaseMoved { from: from.map(name), to: name(to), by: BaseMover::Person };
         self.mail.push_back(Mail::Fact(event));
     }
 
@@ -779,21 +802,21 @@ impl Sim {
         self.git.set_base(theirs, Some(ours), By::Person).expect("nobody else moves it");
         self.host.rewritten.push(ours);
         self.book.meet("rewrite accepted");
-        Ok(Some(EngineEvent::BaseMoved { from: Some(name(ours)), to: name(theirs), by: Mover::Person }))
+        Ok(Some(EngineEvent::BaseMoved { from: Some(name(ours)), to: name(theirs), by: BaseMover::Person }))
     }
 
     fn build(
         &mut self,
         batch: landfall_model::BatchId,
         on: Option<Oid>,
-        members: &[Member],
+        members: &[BatchMember],
     ) -> Result<QueueNews, String> {
         let base = match on {
             Some(on) => on,
             None => self.look()?.0,
         };
         let mut left_out: Vec<(TaskId, LeftOut)> = Vec::new();
-        let mut work: Vec<(&Member, Oid)> = Vec::new();
+        let mut work: Vec<(&BatchMember, Oid)> = Vec::new();
         for member in members {
             let candidate = self.core().task(member.task).landing.clone();
             match candidate {
@@ -840,7 +863,7 @@ impl Sim {
             };
             left_out.push((member.task, why));
         }
-        let prefix = |(_, commit): &(usize, Oid)| Prefix {
+        let prefix = |(_, commit): &(usize, Oid)| BatchPrefix {
             commit: name(*commit),
             tree: tree_name(self.git.tree(*commit)),
         };
@@ -990,11 +1013,11 @@ impl Sim {
     }
 }
 
-pub fn command(outcome: Outcome) -> CommandResult {
+pub fn command(outcome: CheckOutcome) -> CommandResult {
     let exit = match outcome {
-        Outcome::Pass => 0,
-        Outcome::Broken => 127,
-        Outcome::Flaky | Outcome::PreExisting | Outcome::Fail | Outcome::Timeout => 1,
+        CheckOutcome::Pass => 0,
+        CheckOutcome::Broken => 127,
+        CheckOutcome::Flaky | CheckOutcome::PreExisting | CheckOutcome::Fail | CheckOutcome::Timeout => 1,
     };
     CommandResult {
         name: "tests".to_owned(),

@@ -1,13 +1,13 @@
 //! People: they add, answer, cancel, retry, push, pause, and change their minds.
 
 use landfall_engine::{AskError, NewTask};
-use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
-use landfall_model::pilot::Mode;
-use landfall_model::queue::HoldWhy;
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
+use landfall_model::pilot::PilotMode;
+use landfall_model::queue::HoldReason;
 use landfall_model::review::Redo;
 use landfall_model::{
-    EndCode, EndKind, Ending, EngineEvent, News, OwnLimits, ReviewSaid, SignOff, State, TaskId, TaskSpec,
-    Wait,
+    EndCode, EndKind, Ending, EngineEvent, News, ReviewSaid, SignOff, State, TaskId, TaskLimitOverrides,
+    TaskSpec, WaitReason,
 };
 
 use super::git::{Oid, SETTINGS, Truth, name, oid};
@@ -118,7 +118,7 @@ impl Sim {
             4..=5 => News::Release,
             6 => News::Block { reason: "not like this".to_owned() },
             _ => {
-                let limits = OwnLimits {
+                let limits = TaskLimitOverrides {
                     iterations_max: self.rng.once_in(2).then(|| 1 + self.rng.small(12)),
                     task_ms: self.rng.once_in(2).then(|| 60_000 * u64::from(1 + self.rng.small(90))),
                     micro_usd: self.rng.once_in(2).then(|| 1_000 * u64::from(1 + self.rng.small(5_000))),
@@ -178,7 +178,7 @@ impl Sim {
 
     /// A person does something to the run as a whole. What does not fit is refused.
     pub fn person_drives(&mut self) {
-        let mode = if self.rng.once_in(2) { Mode::SemiAuto } else { Mode::Autopilot };
+        let mode = if self.rng.once_in(2) { PilotMode::SemiAuto } else { PilotMode::Autopilot };
         let pick = self.rng.once_in(2).then(|| self.any_task());
         let choice = self.rng.below(16);
         let core = self.core.as_mut().expect("it runs");
@@ -190,7 +190,7 @@ impl Sim {
             10 => drop(core.cancel_sprint(&self.out)),
             11 => drop(core.hold_queue(&self.out, Some("wait a moment".to_owned()))),
             12..=13 => self.resume_queue(),
-            14 if core.base().is_some() => drop(core.checkpoint(&self.out, None, CheckpointWhy::Person)),
+            14 if core.base().is_some() => drop(core.checkpoint(&self.out, None, CheckpointReason::Person)),
             15 => {
                 let kept = core.checkpoints().kept().first().map(|it| it.name.clone());
                 if let Some(name) = kept {
@@ -203,7 +203,7 @@ impl Sim {
 
     pub fn resume_queue(&mut self) {
         let Some(hold) = self.core().queue().hold() else { return };
-        if matches!(hold.why, HoldWhy::Rewritten | HoldWhy::Deleted) {
+        if matches!(hold.why, HoldReason::Rewritten | HoldReason::Deleted) {
             if self.git.branch.is_none() {
                 self.git.branch = self.git.base;
             }
@@ -237,11 +237,11 @@ impl Sim {
                 State::Review { .. } => true,
                 State::Waiting { wait, .. } => matches!(
                     wait,
-                    Wait::Question { .. }
-                        | Wait::Login { .. }
-                        | Wait::Pause
-                        | Wait::Conflict { .. }
-                        | Wait::GateBroken { .. }
+                    WaitReason::Question { .. }
+                        | WaitReason::Login { .. }
+                        | WaitReason::Pause
+                        | WaitReason::Conflict { .. }
+                        | WaitReason::GateBroken { .. }
                 ),
                 State::Ready { .. } if task.is_held() => true,
                 _ => task.sign_off == SignOff::Owed,
@@ -257,10 +257,10 @@ impl Sim {
         let task = self.core().task(id);
         let yes = self.healed || !self.rng.once_in(4);
         let news = match &task.state {
-            State::Waiting { wait: Wait::Question { .. } | Wait::Login { .. }, .. } => {
+            State::Waiting { wait: WaitReason::Question { .. } | WaitReason::Login { .. }, .. } => {
                 News::Answer { text: "done".to_owned() }
             }
-            State::Waiting { wait: Wait::Conflict { .. }, .. } => {
+            State::Waiting { wait: WaitReason::Conflict { .. }, .. } => {
                 // Somebody merges in the workspace, or tells the agent how.
                 match self.rng.once_in(2) && self.merge_by_hand(id) {
                     true => News::Answer { text: "resolved".to_owned() },
@@ -419,7 +419,7 @@ impl Sim {
                 idle_for = 0;
                 let core = self.core.as_mut().expect("it runs");
                 drop(core.resume(&self.out));
-                core.set_mode(&self.out, Mode::Autopilot);
+                core.set_mode(&self.out, PilotMode::Autopilot);
                 self.person_answers();
                 self.turn();
                 continue;
@@ -469,9 +469,9 @@ impl Sim {
                     Ending { kind: EndKind::Timeout, .. } | Ending { code: EndCode::MaxIterations, .. }
                 )
             );
-            if ran_out && task.own_limits != OwnLimits::default() {
+            if ran_out && task.own_limits != TaskLimitOverrides::default() {
                 let (iterations_max, task_ms) = (Some(100), Some(24 * 3_600_000));
-                let limits = OwnLimits { iterations_max, task_ms, micro_usd: None };
+                let limits = TaskLimitOverrides { iterations_max, task_ms, micro_usd: None };
                 self.say(id, &News::SetLimits { limits });
             }
             self.say(id, &News::Retry { fresh: round == 0, note: None });

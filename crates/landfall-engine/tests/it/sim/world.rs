@@ -9,15 +9,15 @@ use landfall_engine::AskError;
 use landfall_engine::core::{Core, Replay, Rules, RunOptions, SprintAsked, Turn};
 use landfall_model::base_gate::BaseCheckResult;
 use landfall_model::checkpoint::Retention;
-use landfall_model::conflict::Overdue;
-use landfall_model::pilot::Mode;
+use landfall_model::conflict::ConflictTimeoutAction;
+use landfall_model::pilot::PilotMode;
 use landfall_model::queue::QueuePolicy;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::seeded_bugs::{self, SeededBug};
-use landfall_model::sprint::{Goal, SprintPlan};
+use landfall_model::sprint::{SprintEndCondition, SprintSpec};
 use landfall_model::{
-    Area, Attempt, Budget, Caps, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, POLL_MS, Purse,
-    QueueEffect, QueueNews, Route, RunEnd, RunId, Style, Task, TaskId, TaskLimits, Timestamp,
+    AgentDriveStyle, Area, Attempt, Budget, Caps, Effect, EngineEvent, Fact, Flow, JournalEntry, Limits,
+    News, POLL_MS, Purse, QueueEffect, QueueNews, Route, RunEnd, RunId, Task, TaskId, TaskLimits, Timestamp,
 };
 use landfall_store::{Batch, Journal as _, Memory, Seq};
 
@@ -170,7 +170,7 @@ pub struct Sim {
     pub healed: bool,
     pub scene: Scene,
     pub out: Out,
-    pub journal: Vec<Entry>,
+    pub journal: Vec<JournalEntry>,
     pub reader: RefCell<JournalReader>,
     /// The journal as the real format keeps it, for some seeds: it takes time.
     pub kept: Option<Memory>,
@@ -246,10 +246,10 @@ on.red = { to = \"work\", max = 10 }
         .clone()
 }
 
-fn profiles(rng: &mut Rng) -> BTreeMap<String, (Route, Style)> {
+fn profiles(rng: &mut Rng) -> BTreeMap<String, (Route, AgentDriveStyle)> {
     let mut route = |account: &str, failover: &str| {
         let failover = rng.once_in(2).then(|| failover.to_owned());
-        let style = if rng.once_in(3) { Style::Fresh } else { Style::Session };
+        let style = if rng.once_in(3) { AgentDriveStyle::Fresh } else { AgentDriveStyle::Session };
         (Route { account: account.to_owned(), failover }, style)
     };
     let routes = [
@@ -306,7 +306,7 @@ impl Scene {
                 attempt_budget,
                 task_budget,
                 conflict_ms: 60_000,
-                overdue: Overdue::ALL[rng.below(4)],
+                overdue: ConflictTimeoutAction::ALL[rng.below(4)],
                 review: ReviewRule {
                     mode: ReviewMode::ALL[rng.below(8).min(3)],
                     iterations_max: 2,
@@ -483,21 +483,21 @@ impl Sim {
             return RunOptions {
                 slots: None,
                 only: Vec::new(),
-                mode: Mode::Autopilot,
+                mode: PilotMode::Autopilot,
                 sprint,
                 attended: false,
             };
         }
         let goal = match rng.below(4) {
-            0 => Goal::Count(1 + rng.small(4)),
-            1 => Goal::Duration { ms: 1 + rng.ms(200_000) },
-            2 => Goal::Until(self.out.now.get().plus_ms(rng.ms(200_000))),
-            _ => Goal::NoReady,
+            0 => SprintEndCondition::Count(1 + rng.small(4)),
+            1 => SprintEndCondition::Duration { ms: 1 + rng.ms(200_000) },
+            2 => SprintEndCondition::Until(self.out.now.get().plus_ms(rng.ms(200_000))),
+            _ => SprintEndCondition::NoReady,
         };
         let sprint = match (self.faults.pilot, sprint_open) {
             (true, true) if rng.once_in(2) => Some(SprintAsked::Open),
             (true, false) if rng.once_in(4) => {
-                let mut plan = SprintPlan::new(goal);
+                let mut plan = SprintSpec::new(goal);
                 plan.pause_on_error = rng.once_in(3);
                 plan.batch_review = rng.once_in(3);
                 plan.checkpoint = rng.once_in(2);
@@ -509,7 +509,8 @@ impl Sim {
             _ => None,
         };
         let only = if self.faults.pilot && rng.once_in(12) { vec![TaskId(1), TaskId(2)] } else { Vec::new() };
-        let mode = if self.faults.pilot && rng.once_in(5) { Mode::SemiAuto } else { Mode::Autopilot };
+        let mode =
+            if self.faults.pilot && rng.once_in(5) { PilotMode::SemiAuto } else { PilotMode::Autopilot };
         RunOptions { slots: None, only, mode, sprint, attended: rng.once_in(2) }
     }
 
@@ -645,7 +646,7 @@ impl Sim {
         Some(turn)
     }
 
-    fn write(&mut self, entries: Vec<Entry>) {
+    fn write(&mut self, entries: Vec<JournalEntry>) {
         for entry in &entries {
             self.absorb(entry);
             self.journal.push(entry.clone());
@@ -660,7 +661,7 @@ impl Sim {
         }
     }
 
-    fn touched_by(&self, entries: &[Entry]) -> Vec<Arc<Task>> {
+    fn touched_by(&self, entries: &[JournalEntry]) -> Vec<Arc<Task>> {
         let ids = entries.iter().filter_map(|entry| match &entry.fact {
             Fact::Task(id, _) => Some(*id),
             Fact::Engine(_) => None,

@@ -133,7 +133,7 @@ fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
     assert_eq!(sample.press("p"), [Request::Pause(PauseAsked::default())]);
     let mut paused = status();
     paused.pilot.as_mut().expect("a pilot").pause = Some(landfall_api::PauseLine {
-        why: landfall_api::PauseWhy::Person,
+        why: landfall_api::PauseReason::Person,
         reason: "lunch".to_owned(),
         since_ms: NOW_MS,
     });
