@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landfall_engine::model::auto::{Loop, Standing};
+use landfall_engine::model::auto::{AgentLoop, LoopState};
 use landfall_engine::model::stride::current_agent_step;
 use landfall_engine::store::Seq;
 
@@ -11,7 +11,7 @@ use crate::project::place::Place;
 /// What was printed last of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LoopMark {
-    standing: Standing,
+    standing: LoopState,
     iterations: u32,
     step: Option<String>,
     stalls: u32,
@@ -74,7 +74,7 @@ impl LoopConsole {
 }
 
 /// What happened to a loop between two marks, one line each.
-fn describe_changes(of: &Loop, before: Option<&LoopMark>, now: &LoopMark) -> Vec<String> {
+fn describe_changes(of: &AgentLoop, before: Option<&LoopMark>, now: &LoopMark) -> Vec<String> {
     let mut told = Vec::new();
     if before.is_none() {
         told.push(format!(
@@ -102,9 +102,9 @@ fn describe_changes(of: &Loop, before: Option<&LoopMark>, now: &LoopMark) -> Vec
     }
     if before.map(|mark| mark.standing) != Some(now.standing) {
         match now.standing {
-            Standing::Running => {}
-            Standing::Stopping => told.push("stopping: finishes what is under way".to_owned()),
-            Standing::Stopped | Standing::Failed => {
+            LoopState::Running => {}
+            LoopState::Stopping => told.push("stopping: finishes what is under way".to_owned()),
+            LoopState::Stopped | LoopState::Failed => {
                 let why = of.over.map_or("", |over| over.why.word());
                 told.push(format!("{}: {why}", now.standing.word()));
             }

@@ -16,13 +16,13 @@ use landfall_api::socket;
 use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
 use landfall_engine::host::disk;
 use landfall_engine::model::course;
-use landfall_engine::model::issue::{Progress, Source};
-use landfall_engine::model::liveness::Class;
+use landfall_engine::model::issue::{IssueProgress, IssueRef};
+use landfall_engine::model::liveness::AgentActivity;
 use landfall_engine::model::pilot::Phase;
 use landfall_engine::model::run_history::TaskResult;
 use landfall_engine::model::sprint::Sprint;
 use landfall_engine::model::{
-    AgentUsage, EngineEvent, Event, Fact, Flow, RunEnd, RunId, State, Status, Task, TaskId, Verdict,
+    AgentUsage, EngineEvent, Event, Fact, Flow, RunEnd, RunId, Task, TaskId, TaskState, TaskStatus, Verdict,
     WaitReason, Warning,
 };
 use landfall_engine::settings::Settings;
@@ -156,7 +156,7 @@ fn check_agents<'a>(
 ) -> Result<(), Problem> {
     let mut wanted: BTreeMap<&str, TaskId> = BTreeMap::new();
     for task in tasks {
-        let open = !task.is_over() && !matches!(task.state, State::Draft);
+        let open = !task.is_over() && !matches!(task.state, TaskState::Draft);
         let chosen = only.is_empty() || only.contains(&task.id);
         if open && chosen && task.spec.flow.as_deref() != Some("rollback") {
             wanted.entry(task.spec.agent.as_deref().unwrap_or("default")).or_insert(task.id);
@@ -210,7 +210,7 @@ impl Run {
     /// The first task that asks something, if one does.
     pub fn question(&self) -> Option<TaskId> {
         let rows = self.under_way.watch().reader.inbox().unwrap_or_default(); // asked again at the next look
-        rows.into_iter().find(|row| row.status == Status::Waiting).map(|row| row.task)
+        rows.into_iter().find(|row| row.status == TaskStatus::Waiting).map(|row| row.task)
     }
 
     fn end(&mut self, ended: Result<landfall_engine::RunOutcome, StoreError>) -> api::RunOutcome {
@@ -301,15 +301,15 @@ impl Run {
     fn outcome_line(&self, watch: &Watch, task: &Task) -> api::OutcomeLine {
         let unmet = watch.reader.unmet(task.id).unwrap_or_default(); // without it the sentence is shorter
         let wait = match &task.state {
-            State::Waiting { wait, .. } => Some(conversions::wait_for(wait)),
-            State::Ready { .. } if !unmet.is_empty() => Some(WaitFor::Dependency),
-            State::Draft
-            | State::Ready { .. }
-            | State::Active { .. }
-            | State::Review { .. }
-            | State::Ended(_) => None,
+            TaskState::Waiting { wait, .. } => Some(conversions::wait_for(wait)),
+            TaskState::Ready { .. } if !unmet.is_empty() => Some(WaitFor::Dependency),
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Active { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(_) => None,
         };
-        let status = Status::among(task, &unmet, false);
+        let status = TaskStatus::among(task, &unmet, false);
         api::OutcomeLine {
             task: conversions::task_id(task.id),
             title: task.spec.title.clone(),
@@ -464,15 +464,15 @@ fn is_yours(wait: Option<&str>) -> bool {
 /// Why the project as a whole cannot go on, if it cannot.
 fn hold(tasks: &[Arc<Task>]) -> Option<String> {
     tasks.iter().find_map(|task| match &task.state {
-        State::Waiting { wait: wait @ (WaitReason::GateBroken { .. } | WaitReason::Disk { .. }), .. } => {
-            Some(format!("{} waits {}", task.id, sentences::wait_words(wait)))
-        }
-        State::Waiting { .. }
-        | State::Draft
-        | State::Ready { .. }
-        | State::Active { .. }
-        | State::Review { .. }
-        | State::Ended(_) => None,
+        TaskState::Waiting {
+            wait: wait @ (WaitReason::GateBroken { .. } | WaitReason::Disk { .. }), ..
+        } => Some(format!("{} waits {}", task.id, sentences::wait_words(wait))),
+        TaskState::Waiting { .. }
+        | TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Active { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => None,
     })
 }
 
@@ -539,7 +539,7 @@ struct Watch {
 struct OnTheWay {
     issue: u64,
     flow: Option<Arc<Flow>>,
-    progress: Progress,
+    progress: IssueProgress,
 }
 
 /// What is counted only when something happened.
@@ -575,7 +575,7 @@ impl Watch {
             on_the_way: BTreeMap::new(),
         };
         // Tasks that an earlier engine left at work are in their slots from the start.
-        for status in [Status::Active, Status::Landing] {
+        for status in [TaskStatus::Active, TaskStatus::Landing] {
             let filter = Filter { status: Some(status), ..Filter::default() };
             for row in watch.reader.tasks(&filter, None, WAITS_MAX).unwrap_or_default() {
                 watch.refresh(row.id);
@@ -682,7 +682,7 @@ impl Watch {
         if !self.on_the_way.contains_key(&id) {
             let Ok(task) = self.reader.task(id) else { return Vec::new() }; // read with its next event
             let found = task.and_then(|task| {
-                let issue = Source::of(&task.spec.source)?.number;
+                let issue = IssueRef::of(&task.spec.source)?.number;
                 let progress = follow_issues::progress(&self.reader, &task, Some(seq)).ok()?;
                 Some(OnTheWay { issue, flow: task.flow, progress })
             });
@@ -698,7 +698,7 @@ impl Watch {
 
     fn refresh(&mut self, id: TaskId) {
         match self.reader.task(id) {
-            Ok(Some(task)) if matches!(task.state, State::Active { .. }) => {
+            Ok(Some(task)) if matches!(task.state, TaskState::Active { .. }) => {
                 self.active.insert(id, task);
             }
             Ok(_) => {
@@ -716,10 +716,10 @@ impl Watch {
         let yours = waits.iter().filter(|row| row.asks.is_none() && is_yours(row.wait.as_deref())).count();
         self.next = autopilot::next_brief(&self.reader).unwrap_or_default(); // named again at the next look
         self.counted = Counted {
-            landing: counts.of(Status::Landing),
-            waiting: counts.of(Status::Waiting) + counts.dependency,
+            landing: counts.of(TaskStatus::Landing),
+            waiting: counts.of(TaskStatus::Waiting) + counts.dependency,
             needs_you: (asks + yours) as u64,
-            queued: counts.of(Status::Ready),
+            queued: counts.of(TaskStatus::Ready),
         };
     }
 
@@ -741,7 +741,7 @@ impl Watch {
         let now_ms = clock::now_ms();
         let mut under_way = AgentUsage::default();
         let slots = self.active.values().filter_map(|task| {
-            let State::Active { step, doing } = &task.state else { return None };
+            let TaskState::Active { step, doing } = &task.state else { return None };
             let live = live.get(&task.id);
             let used = live.map(|live| live.usage).unwrap_or_default();
             under_way = under_way.plus(used);
@@ -867,18 +867,21 @@ impl Drop for Door {
 fn last_words(live: &Live) -> String {
     let words = said(live);
     let at = match live.class {
-        None | Some(Class::Working) => return words,
+        None | Some(AgentActivity::Working) => return words,
         // The tool is its last word, unless it said something since.
-        Some(Class::InTool) => match words.split_once("] ") {
+        Some(AgentActivity::InTool) => match words.split_once("] ") {
             Some((_, detail)) if words.starts_with('[') => return format!("in a tool: {detail}"),
-            _ => Class::InTool.word().to_owned(),
+            _ => AgentActivity::InTool.word().to_owned(),
         },
         Some(
-            class @ (Class::WaitingForModel | Class::WaitingForPerson | Class::Unanswered | Class::Dead),
+            class @ (AgentActivity::WaitingForModel
+            | AgentActivity::WaitingForPerson
+            | AgentActivity::Unanswered
+            | AgentActivity::Dead),
         ) => {
             format!("{} {}", class.word(), format_duration(live.quiet_ms))
         }
-        Some(Class::Looping) => Class::Looping.word().to_owned(),
+        Some(AgentActivity::Looping) => AgentActivity::Looping.word().to_owned(),
     };
     if words.is_empty() { at } else { format!("{at} · {words}") }
 }
@@ -894,7 +897,7 @@ fn said(live: &Live) -> String {
 #[cfg(test)]
 mod tests {
     use landfall_engine::Live;
-    use landfall_engine::model::liveness::Class;
+    use landfall_engine::model::liveness::AgentActivity;
 
     use super::last_words;
 
@@ -905,11 +908,11 @@ mod tests {
                 Live { class: Some(class), words: words.to_owned(), quiet_ms: 120_000, ..Live::default() };
             assert_eq!(last_words(&live), expect);
         };
-        check(Class::Working, "reading the tests", "reading the tests");
-        check(Class::WaitingForModel, "", "waiting for the model 2m");
-        check(Class::WaitingForModel, "I see.", "waiting for the model 2m · I see.");
-        check(Class::InTool, "[Bash] cargo test", "in a tool: cargo test");
-        check(Class::InTool, "[Bash]", "in a tool · [Bash]");
-        check(Class::Looping, "again", "looping · again");
+        check(AgentActivity::Working, "reading the tests", "reading the tests");
+        check(AgentActivity::WaitingForModel, "", "waiting for the model 2m");
+        check(AgentActivity::WaitingForModel, "I see.", "waiting for the model 2m · I see.");
+        check(AgentActivity::InTool, "[Bash] cargo test", "in a tool: cargo test");
+        check(AgentActivity::InTool, "[Bash]", "in a tool · [Bash]");
+        check(AgentActivity::Looping, "again", "looping · again");
     }
 }

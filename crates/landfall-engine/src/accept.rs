@@ -20,8 +20,9 @@ mod workflow;
 use std::time::Instant;
 
 use landfall_model::acceptance::{
-    Address, Check, Criteria, Criterion, HANDLER_FOLDERS, Handler, Mode, Observed, Occasion, Plan, Section,
-    Standing, Verify, VerifyKind, VerifyResult, plan,
+    AcceptanceMode, AcceptanceReason, AcceptanceStage, Criteria, Criterion, CriterionCheck, CriterionContext,
+    CriterionPlan, CustomVerifyCommand, HANDLER_FOLDERS, ObservationKind, VerifyHint, VerifyKind,
+    VerifyResult, WebAddress, plan,
 };
 use landfall_trackers::tracker::{Answer, Comment, CommitSha, IssueNumber, PrNumber, Thread, Tracker};
 
@@ -41,21 +42,21 @@ pub struct Ground<'a> {
     /// The issue they are of.
     pub issue: IssueText<'a>,
     /// What may be set going.
-    pub mode: Mode,
+    pub mode: AcceptanceMode,
     /// Whether the work is merged.
     pub merged: bool,
     /// Whether commands that need leave have it.
     pub leave: bool,
     /// Why it is looked.
-    pub occasion: Occasion,
+    pub occasion: AcceptanceReason,
     /// What has happened that criteria wait for: see [`happened`].
-    pub happened: &'a [Observed],
+    pub happened: &'a [ObservationKind],
     /// Where `{{base_url}}` leads.
-    pub base_url: Option<&'a Address>,
+    pub base_url: Option<&'a WebAddress>,
     /// Whether a person said that this machine may be asked.
     pub allow_localhost: bool,
     /// The commands of the project's own: see [`handlers`].
-    pub handlers: &'a [Handler],
+    pub handlers: &'a [CustomVerifyCommand],
     /// Who knows issues, pull requests and checks.
     pub tracker: Option<&'a dyn Tracker>,
     /// The pull request with the work.
@@ -138,7 +139,7 @@ pub fn run_and_tell(
 ) -> Vec<Checked> {
     let shop = ground.shell.map(Workshop::new);
     let mut checked: Vec<Option<Checked>> = vec![None; criteria.items.len()];
-    for section in [Section::PreMerge, Section::PostMerge] {
+    for section in [AcceptanceStage::PreMerge, AcceptanceStage::PostMerge] {
         for (place, criterion) in criteria.items.iter().enumerate().filter(|(_, it)| it.section == section) {
             let began = Instant::now();
             let Saw { result, evidence } = look(ground, shop.as_ref(), criterion);
@@ -152,7 +153,7 @@ pub fn run_and_tell(
 }
 
 fn look(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, criterion: &Criterion) -> Saw {
-    let standing = Standing {
+    let standing = CriterionContext {
         mode: ground.mode,
         merged: ground.merged,
         leave: ground.leave,
@@ -163,9 +164,9 @@ fn look(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, criterion: &Criterion)
         happened: ground.happened,
     };
     let (verify, address) = match plan(criterion, standing) {
-        Plan::Known(result, why) => return saw(result, why),
-        Plan::AskChecks(line) => return forge::command(ground, line),
-        Plan::Run(verify, address) => (verify, address),
+        CriterionPlan::Known(result, why) => return saw(result, why),
+        CriterionPlan::AskChecks(line) => return forge::command(ground, line),
+        CriterionPlan::Run(verify, address) => (verify, address),
     };
     if let Some(when) = &verify.when {
         let Some(shop) = shop else { return no_shell() };
@@ -183,11 +184,16 @@ fn no_shell() -> Saw {
     uncertain("nothing can be run here".to_owned())
 }
 
-fn at_address(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, address: &Address) -> Saw {
+fn at_address(
+    ground: &Ground<'_>,
+    shop: Option<&Workshop<'_>>,
+    verify: &VerifyHint,
+    address: &WebAddress,
+) -> Saw {
     let reachable = match (ground.mode, ground.allow_localhost) {
-        (Mode::Full, _) => Reachable::Anything,
-        (Mode::Safe, true) => Reachable::PublicAndHere,
-        (Mode::Safe, false) => Reachable::Public,
+        (AcceptanceMode::Full, _) => Reachable::Anything,
+        (AcceptanceMode::Safe, true) => Reachable::PublicAndHere,
+        (AcceptanceMode::Safe, false) => Reachable::Public,
     };
     let ask = |want, then: &dyn Fn(&web::Answered) -> Saw| match web::ask(address, reachable, want) {
         Ok(answered) => then(&answered),
@@ -195,64 +201,70 @@ fn at_address(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify,
     };
     let with_shop = |then: &dyn Fn(&Workshop<'_>) -> Saw| shop.map_or_else(no_shell, then);
     match &verify.check {
-        Check::HttpStatus { code, .. } => ask(Want::Head, &|it| web::status(it, *code)),
-        Check::HttpHeader { header, value, .. } => ask(Want::Head, &|it| web::header(it, header, value)),
-        Check::HttpRedirect { to, code, .. } => match to.resolve(ground.base_url) {
+        CriterionCheck::HttpStatus { code, .. } => ask(Want::Head, &|it| web::status(it, *code)),
+        CriterionCheck::HttpHeader { header, value, .. } => {
+            ask(Want::Head, &|it| web::header(it, header, value))
+        }
+        CriterionCheck::HttpRedirect { to, code, .. } => match to.resolve(ground.base_url) {
             Some(to) => ask(Want::Head, &|it| web::redirect(it, address, &to, *code)),
             None => uncertain("where `{{base_url}}` leads is not known here".to_owned()),
         },
-        Check::HtmlCheck { selector, hits, .. } => ask(Want::Body, &|it| web::page(it, selector, *hits)),
-        Check::ApiCheck { path, value, .. } => ask(Want::Body, &|it| web::api(it, path, value)),
-        Check::BrowserCheck { selector, text, .. } => {
+        CriterionCheck::HtmlCheck { selector, hits, .. } => {
+            ask(Want::Body, &|it| web::page(it, selector, *hits))
+        }
+        CriterionCheck::ApiCheck { path, value, .. } => ask(Want::Body, &|it| web::api(it, path, value)),
+        CriterionCheck::BrowserCheck { selector, text, .. } => {
             with_shop(&|shop| browser::check(shop, address, selector, text.as_deref()))
         }
-        Check::BrowserScreenshot { description, .. } => {
+        CriterionCheck::BrowserScreenshot { description, .. } => {
             with_shop(&|shop| browser::screenshot(shop, ground.judge, address, description))
         }
-        Check::VisualDiff { reference, viewports, states, .. } => with_shop(&|shop| {
+        CriterionCheck::VisualDiff { reference, viewports, states, .. } => with_shop(&|shop| {
             let (viewports, states) = (viewports.as_deref(), states.as_deref());
             browser::diff(shop, ground.tree, ground.base_url, reference, address, viewports, states)
         }),
-        Check::Lighthouse { category, least, .. } => {
+        CriterionCheck::Lighthouse { category, least, .. } => {
             with_shop(&|shop| browser::lighthouse(shop, address, category, *least))
         }
-        Check::File { .. }
-        | Check::Dir { .. }
-        | Check::GitCommitted(_)
-        | Check::Contains { .. }
-        | Check::NoneContains { .. }
-        | Check::Grep { .. }
-        | Check::JsonField { .. }
-        | Check::SectionContains { .. }
-        | Check::Symlink { .. }
-        | Check::Command(_)
-        | Check::BuildSuccess(_)
-        | Check::McpCall { .. }
-        | Check::GithubCheck { .. }
-        | Check::Rubric(_)
-        | Check::Custom { .. } => unreachable!("none of these has an address: `Verify::address` says so"),
+        CriterionCheck::File { .. }
+        | CriterionCheck::Dir { .. }
+        | CriterionCheck::GitCommitted(_)
+        | CriterionCheck::Contains { .. }
+        | CriterionCheck::NoneContains { .. }
+        | CriterionCheck::Grep { .. }
+        | CriterionCheck::JsonField { .. }
+        | CriterionCheck::SectionContains { .. }
+        | CriterionCheck::Symlink { .. }
+        | CriterionCheck::Command(_)
+        | CriterionCheck::BuildSuccess(_)
+        | CriterionCheck::McpCall { .. }
+        | CriterionCheck::GithubCheck { .. }
+        | CriterionCheck::Rubric(_)
+        | CriterionCheck::Custom { .. } => {
+            unreachable!("none of these has an address: `Verify::address` says so")
+        }
     }
 }
 
-fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, text: &str) -> Saw {
+fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &VerifyHint, text: &str) -> Saw {
     let tree = ground.tree;
     let limit_ms = verify.spec().map_or(60_000, |spec| spec.limit_ms);
     match &verify.check {
-        Check::File { path, there } => files::file(tree, path, *there),
-        Check::Dir { path, there } => files::dir(tree, path, *there),
-        Check::GitCommitted(path) => files::committed(tree, path),
-        Check::Contains { path, text, there } => files::contains(tree, path, text, *there),
-        Check::NoneContains { glob, text } => files::none_contains(tree, glob, text),
-        Check::Grep { pattern, path } => files::grep(tree, pattern, path),
-        Check::JsonField { path, field, value } => files::json_field(tree, path, field, value),
-        Check::SectionContains { path, heading, text, there } => {
+        CriterionCheck::File { path, there } => files::file(tree, path, *there),
+        CriterionCheck::Dir { path, there } => files::dir(tree, path, *there),
+        CriterionCheck::GitCommitted(path) => files::committed(tree, path),
+        CriterionCheck::Contains { path, text, there } => files::contains(tree, path, text, *there),
+        CriterionCheck::NoneContains { glob, text } => files::none_contains(tree, glob, text),
+        CriterionCheck::Grep { pattern, path } => files::grep(tree, pattern, path),
+        CriterionCheck::JsonField { path, field, value } => files::json_field(tree, path, field, value),
+        CriterionCheck::SectionContains { path, heading, text, there } => {
             files::section(tree, path, heading, text, *there)
         }
-        Check::Symlink { path, target } => files::symlink(tree, path, target),
-        Check::Command(line) | Check::BuildSuccess(line) => {
+        CriterionCheck::Symlink { path, target } => files::symlink(tree, path, target),
+        CriterionCheck::Command(line) | CriterionCheck::BuildSuccess(line) => {
             shop.map_or_else(no_shell, |shop| shell::command(shop, line, limit_ms))
         }
-        Check::McpCall { tool, .. } => {
+        CriterionCheck::McpCall { tool, .. } => {
             // What limits an agent here is the sandbox; none of them can be held to one tool of one server.
             uncertain(format!(
                 "no agent can be held to the one tool `{}`: they run with all their tools; look yourself and tick the box, or \
@@ -260,15 +272,15 @@ fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, 
                 files::short(tool)
             ))
         }
-        Check::GithubCheck { query, value } => forge::check(ground, shop, query, value),
-        Check::Rubric(rubric) => match ground.judge {
+        CriterionCheck::GithubCheck { query, value } => forge::check(ground, shop, query, value),
+        CriterionCheck::Rubric(rubric) => match ground.judge {
             None => uncertain("there is no judge here".to_owned()),
             Some(judge) => {
                 let prompt = rubric::prompt(ground, text, rubric);
                 rubric::weigh(judge.judge(&Question { prompt: &prompt, picture: None }))
             }
         },
-        Check::Custom { name, given } => {
+        CriterionCheck::Custom { name, given } => {
             let handler = ground.handlers.iter().find(|handler| handler.name == *name);
             match (handler, ground.judge) {
                 (None, _) => uncertain(format!("there is no file for `{}`", files::short(name))),
@@ -279,15 +291,17 @@ fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, 
                 }
             }
         }
-        Check::HttpStatus { .. }
-        | Check::HtmlCheck { .. }
-        | Check::ApiCheck { .. }
-        | Check::HttpHeader { .. }
-        | Check::HttpRedirect { .. }
-        | Check::Lighthouse { .. }
-        | Check::BrowserCheck { .. }
-        | Check::BrowserScreenshot { .. }
-        | Check::VisualDiff { .. } => unreachable!("each of these has an address: `Verify::address` says so"),
+        CriterionCheck::HttpStatus { .. }
+        | CriterionCheck::HtmlCheck { .. }
+        | CriterionCheck::ApiCheck { .. }
+        | CriterionCheck::HttpHeader { .. }
+        | CriterionCheck::HttpRedirect { .. }
+        | CriterionCheck::Lighthouse { .. }
+        | CriterionCheck::BrowserCheck { .. }
+        | CriterionCheck::BrowserScreenshot { .. }
+        | CriterionCheck::VisualDiff { .. } => {
+            unreachable!("each of these has an address: `Verify::address` says so")
+        }
     }
 }
 
@@ -298,14 +312,18 @@ pub(crate) const OBSERVED_MARKER: &str = "observed/";
 ///
 /// # Errors
 /// Why the tracker does not say.
-pub fn happened(tracker: &dyn Tracker, number: IssueNumber, criteria: &Criteria) -> Answer<Vec<Observed>> {
+pub fn happened(
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+    criteria: &Criteria,
+) -> Answer<Vec<ObservationKind>> {
     if !criteria.items.iter().any(|it| matches!(it.kind, VerifyKind::Observation(_))) {
         return Ok(Vec::new());
     }
     let comments = tracker.comments(Thread::Issue(number))?;
     let event = |it: &Comment| {
         let marker = it.marker()?;
-        Observed::from_word(marker.key().strip_prefix(OBSERVED_MARKER)?.split('/').next()?)
+        ObservationKind::from_word(marker.key().strip_prefix(OBSERVED_MARKER)?.split('/').next()?)
     };
     Ok(comments.iter().filter_map(event).collect())
 }
@@ -315,14 +333,14 @@ const HANDLERS_MAX: usize = 100;
 /// The verify commands of the project's own in a tree, and what is to be said about them. The tree is that of the base: the work
 /// does not say how it is verified.
 #[must_use]
-pub fn handlers(base: &Tree) -> (Vec<Handler>, Vec<String>) {
-    let (mut found, mut said): (Vec<Handler>, Vec<String>) = (Vec::new(), Vec::new());
+pub fn handlers(base: &Tree) -> (Vec<CustomVerifyCommand>, Vec<String>) {
+    let (mut found, mut said): (Vec<CustomVerifyCommand>, Vec<String>) = (Vec::new(), Vec::new());
     for folder in HANDLER_FOLDERS {
         for file in base.names(folder).unwrap_or_default() {
             let Some(name) = file.strip_suffix(".md") else { continue };
             let path = format!("{folder}/{file}");
             let Ok(Some(text)) = base.text(&path) else { continue };
-            match Handler::parse(name, &text) {
+            match CustomVerifyCommand::parse(name, &text) {
                 None => said.push(format!(
                     "`{}` is no name for a verify command; letters, digits, `-` and `_` are",
                     files::short(&path)

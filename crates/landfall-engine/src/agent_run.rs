@@ -2,8 +2,8 @@
 //! may be silent. Starting and following it is left to `launch` and `follow`.
 
 use landfall_agents::Profile;
-use landfall_model::liveness::Watch;
-use landfall_model::recovery::Action;
+use landfall_model::liveness::LivenessLimits;
+use landfall_model::recovery::RecoveryAction;
 use landfall_model::{AgentDriveStyle, Task};
 
 use crate::host_context::HostContext;
@@ -83,14 +83,15 @@ pub(crate) fn workspace_name(task: &Task) -> String {
 }
 
 /// How long the agent of a task may be silent: longer, if it was ended for that too early.
-pub(crate) fn watch(site: &HostContext, task: &Task) -> Watch {
+pub(crate) fn watch(site: &HostContext, task: &Task) -> LivenessLimits {
     let watch = site.settings.run.watch;
     let open = task.step().and_then(|step| task.recoveries.under_way(step));
-    let Some(Action::RaiseTimeout(percent)) = open.and_then(|it| Action::of_said(&it.action)) else {
+    let Some(RecoveryAction::RaiseTimeout(percent)) = open.and_then(|it| RecoveryAction::of_said(&it.action))
+    else {
         return watch;
     };
     let longer = |ms: u64| ms.saturating_mul(u64::from(percent)) / 100;
-    Watch {
+    LivenessLimits {
         silence_ms: longer(watch.silence_ms),
         first_output_ms: longer(watch.first_output_ms),
         tool_ms: longer(watch.tool_ms),

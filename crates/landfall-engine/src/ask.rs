@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use landfall_model::auto::Loop;
+use landfall_model::auto::AgentLoop;
 use landfall_model::gate::GateReport;
 use landfall_model::haul::{IssueBatchId, IssueSelection};
 use landfall_model::issue::IssueOptions;
 use landfall_model::pilot::PilotMode;
-use landfall_model::plan::Outline;
+use landfall_model::plan::PlanOutline;
 use landfall_model::{
-    AgentUsage, Commit, Digest, News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSize, TaskSpec,
+    AgentUsage, Commit, Digest, News, NewsRefusal, ReviewInput, SprintId, Task, TaskId, TaskSize, TaskSpec,
 };
 use thiserror::Error;
 
@@ -92,7 +92,7 @@ pub enum Ask {
     /// Follow issues, each by a task.
     Follow(Box<FollowAsked>),
     /// Say what is to become of work that was looked at.
-    Review(Vec<TaskId>, Box<ReviewSaid>),
+    Review(Vec<TaskId>, Box<ReviewInput>),
     /// Stop the run after the iterations under way, or now.
     StopRun {
         /// Now.
@@ -168,7 +168,7 @@ pub struct Position {
     /// The word under which its flow says where it begins: `executing`, `re-planning/needs-check`.
     pub entry: String,
     /// Its plan, kept by hash, and what is read out of it.
-    pub plan: Option<(Digest, Outline)>,
+    pub plan: Option<(Digest, PlanOutline)>,
     /// Steps of the plan that are done.
     pub done: u32,
     /// The branch of the person's that may hold its work.
@@ -241,7 +241,7 @@ pub enum AskError {
     Spec(#[from] landfall_model::SpecError),
     /// The model refused.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] NewsRefusal),
     /// Only a landed task can be rolled back.
     #[error("{0} has not landed; there is nothing to roll back")]
     NotLanded(TaskId),
@@ -313,7 +313,7 @@ pub enum AskError {
     NoBase,
     /// A session, or a task, has a loop already.
     #[error("session `{}` has a loop already: {} of `{}` is {}", .0.session, .0.task, .0.module, .0.standing().word())]
-    LoopHeld(Box<Loop>),
+    LoopHeld(Box<AgentLoop>),
     /// No loop to stop.
     #[error("session `{0}` has no loop")]
     NoLoop(String),

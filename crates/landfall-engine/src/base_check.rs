@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use landfall_host::git::Oid;
 use landfall_model::Commit;
-use landfall_model::base_gate::{BaseCheckResult, BaseNews, RedBase};
+use landfall_model::base_gate::{BaseCheckResult, BaseNews, RedBasePolicy};
 
 use crate::effect_thread::Fuse;
 use crate::engine_context::EngineContext;
@@ -62,7 +62,7 @@ fn check_base(site: &EngineContext, base: &Oid) -> Option<BaseNews> {
     const NAME: &str = "base";
     match verify_section(site, base) {
         Err(error) => Some(BaseNews::Failed(error.full())),
-        Ok(Ok(section)) if section.red_base == RedBase::Start => Some(BaseNews::Exempt),
+        Ok(Ok(section)) if section.red_base == RedBasePolicy::Start => Some(BaseNews::Exempt),
         Ok(_) => match verify(site, NAME, base, base, base) {
             Err(error) => Some(BaseNews::Failed(error.full())),
             Ok(report) => report.map(|report| BaseNews::Checked(Box::new(report))),

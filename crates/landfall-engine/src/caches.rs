@@ -14,8 +14,8 @@ use landfall_host::disk::{remove_tree, write_atomic};
 use landfall_host::sandbox::{CacheLayer, LayerChanges, can_overlay};
 use landfall_host::tree_copy::{TreeSize, can_clone, copy_tree, has_foreign_files, measure_tree};
 use landfall_model::cache::{
-    CACHE_COPY_MAX, CacheFacts, CacheMethod, CacheSize, KnownCache, Rebuilt, bound_cache_copies, cache_mode,
-    choose_cache_method, unify_cache_methods,
+    CACHE_COPY_MAX, CacheFacts, CacheMethod, CacheSize, PackageCache, RebuildScope, bound_cache_copies,
+    cache_mode, choose_cache_method, unify_cache_methods,
 };
 
 use landfall_model::home::TOOLS;
@@ -163,7 +163,7 @@ fn variables_of(entries: &[CacheEntry<'_>]) -> Vec<Option<&'static str>> {
 /// # Errors
 /// Why a run must not see the folder that stands there.
 fn find_cache<'a>(request: &'a CacheRequest<'a>, name: &'a str) -> Result<Option<CacheEntry<'a>>, String> {
-    let known = KnownCache::at(name);
+    let known = PackageCache::at(name);
     let Some(named) = path_of(request, name, known) else { return Ok(None) };
     // An agent of an earlier run may have put a link in its place. Nothing is made behind such a link either.
     let real = real_path(&named);
@@ -195,7 +195,7 @@ fn find_cache<'a>(request: &'a CacheRequest<'a>, name: &'a str) -> Result<Option
 }
 
 /// The folder of a tool that its cache lies in.
-fn tool_folder_of(named: &Path, known: Option<&KnownCache>) -> PathBuf {
+fn tool_folder_of(named: &Path, known: Option<&PackageCache>) -> PathBuf {
     match known.map(|known| known.redirect.below) {
         Some(below) if !below.is_empty() => named.parent().unwrap_or(named).to_owned(),
         Some(_) | None => named.to_owned(),
@@ -244,7 +244,7 @@ impl CacheRequest<'_> {
 const MOVED: [(&str, &str); 2] = [("~/.cache/", "XDG_CACHE_HOME"), ("~/.local/share/", "XDG_DATA_HOME")];
 
 /// Where a cache is: at its usual place, or where a variable of the user's says.
-fn path_of(request: &CacheRequest<'_>, name: &str, known: Option<&KnownCache>) -> Option<PathBuf> {
+fn path_of(request: &CacheRequest<'_>, name: &str, known: Option<&PackageCache>) -> Option<PathBuf> {
     let Some(known) = known else { return expand(request.home, name) };
     let redirect = &known.redirect;
     let own = Some(redirect.variable).filter(|_| redirect.value.is_empty());
@@ -268,7 +268,7 @@ struct CacheEntry<'a> {
     request: &'a CacheRequest<'a>,
     /// As the settings call it.
     name: &'a str,
-    known: Option<&'static KnownCache>,
+    known: Option<&'static PackageCache>,
     /// Where the tool finds it.
     named: PathBuf,
     /// The same without links.
@@ -314,7 +314,7 @@ impl CacheEntry<'_> {
     /// What a copy would take, and whether it is a clone. One that was made already takes nothing.
     fn cost_of_copy(&self) -> (CacheSize, bool) {
         let is_made = [CacheMethod::Copy, CacheMethod::Redirect].iter().any(|method| self.is_made(*method));
-        if is_made || self.known.is_some_and(|known| known.rebuilt == Rebuilt::All) {
+        if is_made || self.known.is_some_and(|known| known.rebuilt == RebuildScope::All) {
             return (CacheSize::default(), false);
         }
         let can_clone = can_clone(&self.path, self.request.room);
@@ -328,8 +328,8 @@ impl CacheEntry<'_> {
 
     fn left_out(&self) -> &'static [&'static str] {
         match self.known.map(|known| known.rebuilt) {
-            Some(Rebuilt::Folders(names)) => names,
-            Some(Rebuilt::All) | None => &[],
+            Some(RebuildScope::Folders(names)) => names,
+            Some(RebuildScope::All) | None => &[],
         }
     }
 
@@ -414,15 +414,15 @@ impl CacheEntry<'_> {
         self.copy_to(&copy)
     }
 
-    fn tool_folder(&self, known: &KnownCache) -> PathBuf {
+    fn tool_folder(&self, known: &PackageCache) -> PathBuf {
         self.request.room.join(known.redirect.variable)
     }
 
     fn copy_to(&self, folder: &Path) -> io::Result<()> {
         match self.known.map(|known| known.rebuilt) {
             _ if !self.is_there => std::fs::create_dir_all(folder),
-            Some(Rebuilt::All) => std::fs::create_dir_all(folder),
-            Some(Rebuilt::Folders(_)) | None => copy_tree(&self.path, folder, self.left_out()),
+            Some(RebuildScope::All) => std::fs::create_dir_all(folder),
+            Some(RebuildScope::Folders(_)) | None => copy_tree(&self.path, folder, self.left_out()),
         }
     }
 

@@ -8,8 +8,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use landfall_model::issue::Point;
-use landfall_model::recovery::{Action, Known, Pattern, Sample, Sign, shadowed};
+use landfall_model::issue::ReconcilePoint;
+use landfall_model::recovery::{Known, Pattern, PatternCondition, PatternSample, RecoveryAction, shadowed};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -203,7 +203,8 @@ fn pattern(raw: Raw) -> Result<Pattern, String> {
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(format!("`limit` of `{name}` is {limit}; 1 to {LIMIT_MAX} are allowed"));
     }
-    let signs = |raw: Vec<RawSign>| raw.into_iter().map(sign).collect::<Result<Vec<Sign>, String>>();
+    let signs =
+        |raw: Vec<RawSign>| raw.into_iter().map(sign).collect::<Result<Vec<PatternCondition>, String>>();
     let RawSample { phase, log, exit, took_s, matches, facts } = sample;
     let facts = facts.iter().map(|word| fact(word)).collect::<Result<BTreeSet<Known>, String>>()?;
     Ok(Pattern {
@@ -214,38 +215,43 @@ fn pattern(raw: Raw) -> Result<Pattern, String> {
         all: signs(all)?,
         any: signs(any)?,
         limit,
-        sample: Sample { phase: phase_of(&phase)?, log, exit, took_s, matches, facts },
+        sample: PatternSample { phase: phase_of(&phase)?, log, exit, took_s, matches, facts },
     })
 }
 
-fn sign(raw: RawSign) -> Result<Sign, String> {
+fn sign(raw: RawSign) -> Result<PatternCondition, String> {
     Ok(match raw {
         RawSign::Says(text) if text.trim().is_empty() => {
             return Err("`says` is empty: every log holds that".to_owned());
         }
-        RawSign::Says(text) => Sign::Says(text),
-        RawSign::Exit(codes) => Sign::Exit(codes),
-        RawSign::Matches(wanted) => Sign::Matches(wanted),
-        RawSign::UnderS(seconds) => Sign::UnderSeconds(seconds),
-        RawSign::Fact(word) => Sign::Fact(fact(&word)?),
+        RawSign::Says(text) => PatternCondition::Says(text),
+        RawSign::Exit(codes) => PatternCondition::Exit(codes),
+        RawSign::Matches(wanted) => PatternCondition::Matches(wanted),
+        RawSign::UnderS(seconds) => PatternCondition::UnderSeconds(seconds),
+        RawSign::Fact(word) => PatternCondition::Fact(fact(&word)?),
     })
 }
 
-fn action_of(name: &str, word: &str, wait_s: Option<u64>, percent: Option<u32>) -> Result<Action, String> {
-    let known = || Action::ALL.map(Action::word).join(", ");
-    let plain = Action::ALL.into_iter().find(|action| action.word() == word);
+fn action_of(
+    name: &str,
+    word: &str,
+    wait_s: Option<u64>,
+    percent: Option<u32>,
+) -> Result<RecoveryAction, String> {
+    let known = || RecoveryAction::ALL.map(RecoveryAction::word).join(", ");
+    let plain = RecoveryAction::ALL.into_iter().find(|action| action.word() == word);
     let plain = plain.ok_or_else(|| format!("`{}` is no action; known: {}", word.escape_debug(), known()))?;
     match (plain, wait_s, percent) {
-        (Action::RetryAfter(_), Some(wait_s), None) if wait_s <= WAIT_SECONDS_MAX => {
-            Ok(Action::RetryAfter(wait_s))
+        (RecoveryAction::RetryAfter(_), Some(wait_s), None) if wait_s <= WAIT_SECONDS_MAX => {
+            Ok(RecoveryAction::RetryAfter(wait_s))
         }
-        (Action::RetryAfter(_), _, _) => {
+        (RecoveryAction::RetryAfter(_), _, _) => {
             Err(format!("`retry-after` of `{name}` takes `wait_s`, at most {WAIT_SECONDS_MAX}"))
         }
-        (Action::RaiseTimeout(_), None, Some(percent)) if PERCENT.contains(&percent) => {
-            Ok(Action::RaiseTimeout(percent))
+        (RecoveryAction::RaiseTimeout(_), None, Some(percent)) if PERCENT.contains(&percent) => {
+            Ok(RecoveryAction::RaiseTimeout(percent))
         }
-        (Action::RaiseTimeout(_), _, _) => Err(format!(
+        (RecoveryAction::RaiseTimeout(_), _, _) => Err(format!(
             "`raise-timeout` of `{name}` takes `percent`, {} to {}",
             PERCENT.start(),
             PERCENT.end()
@@ -255,9 +261,9 @@ fn action_of(name: &str, word: &str, wait_s: Option<u64>, percent: Option<u32>) 
     }
 }
 
-fn phase_of(word: &str) -> Result<Point, String> {
-    let known: Vec<&str> = Point::ALL.iter().map(|phase| phase.word()).collect();
-    Point::from_word(word)
+fn phase_of(word: &str) -> Result<ReconcilePoint, String> {
+    let known: Vec<&str> = ReconcilePoint::ALL.iter().map(|phase| phase.word()).collect();
+    ReconcilePoint::from_word(word)
         .ok_or_else(|| format!("`{}` is no phase; known: {}", word.escape_debug(), known.join(", ")))
 }
 

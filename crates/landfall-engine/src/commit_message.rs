@@ -1,7 +1,7 @@
 //! What the commits of landed work say of their task and its issue.
 
 use landfall_model::Task;
-use landfall_model::issue::{self, IssueKind, Source};
+use landfall_model::issue::{self, IssueKind, IssueRef};
 use landfall_trackers::registry;
 
 /// The first line of what lands of a task. That of an issue says what kind of work it is.
@@ -24,7 +24,7 @@ pub(crate) fn subject(title: &str) -> String {
 
 /// What a commit says of the issue it is for. Only a forge that keeps both closes it by that.
 pub(crate) fn issue_trailers(task: &Task) -> String {
-    let Some(source) = task.issue.as_ref().and_then(|_| Source::of(&task.spec.source)) else {
+    let Some(source) = task.issue.as_ref().and_then(|_| IssueRef::of(&task.spec.source)) else {
         return String::new();
     };
     let closes = closing_words(task, &source).map(|words| words + "\n\n").unwrap_or_default();
@@ -32,7 +32,7 @@ pub(crate) fn issue_trailers(task: &Task) -> String {
 }
 
 /// The words by which a forge closes the issue of a task, where they may be said.
-pub(crate) fn closing_words(task: &Task, source: &Source) -> Option<String> {
+pub(crate) fn closing_words(task: &Task, source: &IssueRef) -> Option<String> {
     let seen = task.issue.as_ref().and_then(|issue| issue.seen.as_ref());
     let is_read_there = registry::find(&source.tracker).is_ok_and(|entry| entry.away);
     issue::closing_words(source, is_read_there, seen.is_some_and(|seen| seen.side_base))

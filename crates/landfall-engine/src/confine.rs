@@ -9,7 +9,7 @@ use landfall_host::sandbox::{self, Level, Limits, Sandbox};
 use landfall_host::user_file::read_user_file;
 use landfall_model::denial::{self, AccessRules, DeniedAccess, SandboxDenial, access_failures};
 use landfall_model::home;
-use landfall_model::occupancy::{Occupant, may_hand_out_files};
+use landfall_model::occupancy::{CheckoutUser, may_hand_out_files};
 
 use crate::caches::{self, CacheAccess, CacheNotice, CacheRequest};
 use crate::environment::{CERTIFICATES, variable};
@@ -174,7 +174,7 @@ fn with_cache_request<T>(
 
 /// Whether a run could hand a file of its checkout to somebody who outlives it.
 pub(crate) fn may_hand_out(settings: &Run, reach: &Reach) -> bool {
-    may_hand_out_files(&Occupant {
+    may_hand_out_files(&CheckoutUser {
         level: reach.confinement,
         has_own_state: !reach.own.is_empty(),
         has_shared_folders: !settings.sandbox_write.is_empty(),

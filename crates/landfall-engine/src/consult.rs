@@ -10,10 +10,10 @@ use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
 use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
-use landfall_model::liveness::{self, Class, Echo, Pulse, Watch};
+use landfall_model::liveness::{self, AgentActivity, LivenessLimits, LivenessSample, RepetitionDetector};
 use landfall_model::{
-    AgentExit, AgentUsage, Budget, BudgetScope, BudgetUse as _, Evidence, Signal, Spending, Tally, Verdict,
-    judge,
+    AgentExit, AgentRunEvidence, AgentUsage, Budget, BudgetScope, BudgetUse as _, Signal, Spending,
+    UsageCounter, Verdict, judge,
 };
 
 use crate::agent_run::agent_profile;
@@ -110,7 +110,8 @@ pub(crate) fn ask(
     listener.end(&spec, &*agent, &profile);
     let unanswered = listener.unanswered_ms.is_some();
     let model_wait_ms = listener.unanswered_ms.unwrap_or_else(|| liveness::lifeless_ms(&listener.pulse()));
-    let evidence = Evidence { closes: agent.closes(), unanswered, model_wait_ms, ..Evidence::default() };
+    let evidence =
+        AgentRunEvidence { closes: agent.closes(), unanswered, model_wait_ms, ..AgentRunEvidence::default() };
     Ok(Reply {
         verdict: judge(&listener.seen, &exit, &evidence),
         words: listener.tally.words().to_owned(),
@@ -323,8 +324,8 @@ fn wait(
                 let enough = match (listener.spent(question), listener.class) {
                     (Some((scope, what)), _) => Some(AgentExit::OverBudget { scope, what }),
                     (None, _) if (question.is_stopped)() => Some(AgentExit::Asked),
-                    (None, Some(Class::Dead | Class::Unanswered)) => Some(AgentExit::Silent),
-                    (None, Some(Class::Looping)) => Some(AgentExit::Looping),
+                    (None, Some(AgentActivity::Dead | AgentActivity::Unanswered)) => Some(AgentExit::Silent),
+                    (None, Some(AgentActivity::Looping)) => Some(AgentExit::Looping),
                     (None, Some(_) | None) => None,
                 };
                 if let (None, Some(enough)) = (&told, enough) {
@@ -332,7 +333,7 @@ fn wait(
                     let watch = &question.settings.run.watch;
                     let wait_ms = liveness::model_wait_ms(&listener.pulse(), watch);
                     let is_unanswered =
-                        enough == AgentExit::Silent && listener.class == Some(Class::Unanswered);
+                        enough == AgentExit::Silent && listener.class == Some(AgentActivity::Unanswered);
                     listener.unanswered_ms = Some(wait_ms).filter(|_| is_unanswered);
                     told = Some(enough);
                     deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
@@ -359,16 +360,16 @@ struct Listener {
     vitals: Vitals,
     calls_model: bool,
     closes: bool,
-    echo: Echo,
+    echo: RepetitionDetector,
     asking: bool,
     /// What it was at when it was last looked at.
-    class: Option<Class>,
+    class: Option<AgentActivity>,
     /// How long it had waited for its model when it was ended for that.
     unanswered_ms: Option<u64>,
     out: Follow,
     err: Follow,
     parser: Box<dyn Parse + Send>,
-    tally: Tally,
+    tally: UsageCounter,
     seen: Vec<Signal>,
     texts: Vec<String>,
     texts_bytes: usize,
@@ -377,7 +378,7 @@ struct Listener {
 
 impl Listener {
     fn new(dir: &Path, agent: &dyn Agent, ear: &Ear, model: Option<String>) -> Self {
-        let mut tally = Tally::default();
+        let mut tally = UsageCounter::default();
         tally.hear(&Signal::Started { session: None, model });
         let follow = |stream| Follow::new(dir, stream, 0);
         let calls_model = agent.calls_model();
@@ -387,7 +388,7 @@ impl Listener {
             vitals: Vitals::begin(SystemClock.mono_ms(), calls_model),
             calls_model,
             closes: agent.closes(),
-            echo: Echo::default(),
+            echo: RepetitionDetector::default(),
             asking: false,
             class: None,
             unanswered_ms: None,
@@ -463,7 +464,7 @@ impl Listener {
     }
 
     /// Looks for signs of life, if it is time. Its checkout is thrown away, so changes there are none.
-    fn look(&mut self, sitting: &Sitting, watch: &Watch) {
+    fn look(&mut self, sitting: &Sitting, watch: &LivenessLimits) {
         let now = self.clock.mono_ms();
         if self.vitals.is_due(now, watch) {
             self.vitals.look(now, sitter::pulse(sitting), 0, watch);
@@ -471,7 +472,7 @@ impl Listener {
         }
     }
 
-    fn pulse(&self) -> Pulse {
+    fn pulse(&self) -> LivenessSample {
         let agent = AgentState {
             tools_open: self.tally.tools_open(),
             asking: self.asking,

@@ -11,17 +11,17 @@ mod recoveries;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landfall_model::auto::Loops;
+use landfall_model::auto::AgentLoops;
 use landfall_model::base_gate::{BaseCheckResult, BaseGate, BaseNews};
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason, Checkpoints, Retention};
-use landfall_model::course::{self, Coming, Interruption, Person, Scene};
+use landfall_model::course::{self, ExpectedEvent, Interruption, PersonPresence, RunSnapshot};
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
-use landfall_model::haul::Hauls;
+use landfall_model::haul::IssueBatchHistory;
 use landfall_model::issue::IssueEvent;
-use landfall_model::pilot::{PauseReason, Pilot, PilotEvent, PilotMode};
-use landfall_model::queue::{self, Batch, HoldReason, Queue, QueueIllegal, QueuePolicy};
+use landfall_model::pilot::{PauseReason, PilotEvent, PilotMode, PilotState};
+use landfall_model::queue::{self, HoldReason, IllegalQueueEvent, LandingBatch, Queue, QueuePolicy};
 use landfall_model::recovery::RecoveryEvent;
 use landfall_model::resource::MachineResource;
 use landfall_model::review::ReviewMode;
@@ -29,11 +29,11 @@ use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintSpec, Sprints};
 use landfall_model::staged::StagedEvent;
 use landfall_model::{
-    AgentAssignment, AgentDriveStyle, Attempt, BaseMover, Caps, Commit, ControlSignal, Drive, Effect,
-    EndCode, Ending, EngineEvent, Event, Fact, Filter, FlowChange, Grant, Input, JournalEntry, Limits, News,
-    QueueEffect, QueueNews, Recovered, Refusal, Route, RunEnd, RunId, Signal, Spending, Spent, SprintId,
-    Standing, State, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp, WaitReason, World, expects, graph,
-    plan, spares,
+    AgentAssignment, AgentDriveStyle, Attempt, BaseMover, Commit, ConcurrencyLimits, ControlSignal, Effect,
+    EndCode, Ending, EngineEvent, Event, ExhaustedBudget, Fact, FlowChange, Grant, GrantKind, IntakeState,
+    JournalEntry, News, NewsRefusal, ProfileRoute, QueueEffect, QueueNews, RecoveryResult, RunEnd, RunId,
+    ScheduleLimits, Signal, Spending, SprintId, StartFilter, Tag, Task, TaskId, TaskInput, TaskLimits,
+    TaskSpec, TaskState, Timestamp, WaitReason, World, expects, graph, plan, spares,
 };
 use landfall_store::Misplaced;
 
@@ -44,7 +44,7 @@ pub trait Outside {
     /// The wall clock.
     fn now(&self) -> Timestamp;
     /// A budget of the run or the day that is used up.
-    fn spent(&self) -> Option<Spent>;
+    fn spent(&self) -> Option<ExhaustedBudget>;
     /// What an agent at work has used; none once that is journalled.
     fn live(&self, task: TaskId, spending: Option<Spending>);
     /// What a run of an agent has used, as the journal has it.
@@ -69,7 +69,7 @@ pub trait Outside {
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// How much there is of what is scarce.
-    pub limits: Limits,
+    pub limits: ScheduleLimits,
     /// What a task may use.
     pub task: TaskLimits,
     /// How work is reviewed that has one of these tags; the strictest counts.
@@ -79,13 +79,13 @@ pub struct Rules {
     /// Tasks in a row that fail before a run pauses; 0 is never.
     pub failures_max: u32,
     /// Where profiles lead, and how each is driven.
-    pub profiles: BTreeMap<String, (Route, AgentDriveStyle)>,
+    pub profiles: BTreeMap<String, (ProfileRoute, AgentDriveStyle)>,
     /// The profile that reads the work of others.
     pub reviewer: Option<String>,
     /// Who judges, if not the profile that did the work.
     pub judge: Option<String>,
     /// Limits by profile, account and part of the repository.
-    pub caps: Caps,
+    pub caps: ConcurrencyLimits,
     /// How long checkpoints are kept.
     pub retention: Retention,
     /// Whether checkpoints are made as tasks land.
@@ -142,17 +142,17 @@ pub struct Turn {
 pub struct Core {
     world: World,
     queue: Queue,
-    pilot: Pilot,
+    pilot: PilotState,
     sprints: Sprints,
     checkpoints: Checkpoints,
     flakes: Flakes,
-    loops: Loops,
-    hauls: Hauls,
+    loops: AgentLoops,
+    hauls: IssueBatchHistory,
     flows: BTreeMap<String, Arc<Flow>>,
     rules: Rules,
     run: Option<RunId>,
     last_run: u32,
-    drive: Drive,
+    drive: IntakeState,
     /// Those that wait for the issues they are made of.
     wholes: BTreeSet<TaskId>,
     /// Those that wait for issues before them, and when those were last looked at.
@@ -178,7 +178,7 @@ pub struct Core {
     /// When a task that waits for the gate is verified again, and how many were in vain.
     gate_retry: Option<Timestamp>,
     gate_retries: u32,
-    filter: Filter,
+    filter: StartFilter,
     /// When the engine before this one last wrote something.
     last_sign: Timestamp,
     turn: Turn,
@@ -204,17 +204,17 @@ impl Core {
         Self {
             world,
             queue: Queue::default(),
-            pilot: Pilot::default(),
+            pilot: PilotState::default(),
             sprints: Sprints::default(),
             checkpoints: Checkpoints::default(),
             flakes: Flakes::default(),
-            loops: Loops::default(),
-            hauls: Hauls::default(),
+            loops: AgentLoops::default(),
+            hauls: IssueBatchHistory::default(),
             flows,
             rules,
             run: None,
             last_run: 0,
-            drive: Drive::Running,
+            drive: IntakeState::Running,
             wholes: BTreeSet::new(),
             blocked: BTreeSet::new(),
             polled: Timestamp::default(),
@@ -230,7 +230,7 @@ impl Core {
             gate_works: false,
             gate_retry: None,
             gate_retries: 0,
-            filter: Filter::default(),
+            filter: StartFilter::default(),
             last_sign: Timestamp::default(),
             turn: Turn::default(),
         }
@@ -283,7 +283,7 @@ impl Core {
 
     fn put(&mut self, task: Task) {
         match &task.state {
-            State::Ended(_) => {
+            TaskState::Ended(_) => {
                 self.wholes.remove(&task.id);
             }
             _ if task.issue.as_ref().is_some_and(|issue| !issue.parts.is_empty()) => {
@@ -292,7 +292,7 @@ impl Core {
             _ => {}
         }
         match &task.state {
-            State::Waiting { wait: WaitReason::Blockers { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Blockers { .. }, .. } => {
                 self.blocked.insert(task.id);
             }
             _ => {
@@ -322,7 +322,7 @@ impl Core {
 
     /// Who picks, and whether anything begins.
     #[must_use]
-    pub fn pilot(&self) -> &Pilot {
+    pub fn pilot(&self) -> &PilotState {
         &self.pilot
     }
 
@@ -346,7 +346,7 @@ impl Core {
 
     /// Every loop there was.
     #[must_use]
-    pub fn loops(&self) -> &Loops {
+    pub fn loops(&self) -> &AgentLoops {
         &self.loops
     }
 
@@ -370,7 +370,7 @@ impl Core {
 
     /// Whether new work may begin at all.
     #[must_use]
-    pub fn drive(&self) -> Drive {
+    pub fn drive(&self) -> IntakeState {
         self.drive
     }
 
@@ -419,7 +419,12 @@ impl Core {
     }
 
     /// What a fact about the engine means.
-    fn note(&mut self, out: &dyn Outside, at: Timestamp, event: &EngineEvent) -> Result<(), QueueIllegal> {
+    fn note(
+        &mut self,
+        out: &dyn Outside,
+        at: Timestamp,
+        event: &EngineEvent,
+    ) -> Result<(), IllegalQueueEvent> {
         match event {
             EngineEvent::RunStarted { run, .. } => {
                 out.run_started();
@@ -539,7 +544,7 @@ impl Core {
         }
         if seeded_bugs::is_active(SeededBug::PauseForgotten) {
             let paused = |task: &&Arc<Task>| {
-                matches!(task.state, State::Waiting { wait: landfall_model::WaitReason::Pause, .. })
+                matches!(task.state, TaskState::Waiting { wait: landfall_model::WaitReason::Pause, .. })
             };
             for id in self.world.tasks().filter(paused).map(|task| task.id).collect::<Vec<_>>() {
                 self.hear(out, id, &News::Retry { fresh: false, note: None });
@@ -554,11 +559,11 @@ impl Core {
             (SprintAsked::Open, None) => Err(AskError::NoSprint),
             (SprintAsked::Open, Some(_)) => Ok(()),
             (SprintAsked::New(plan), None) => {
-                let filter = Filter::of_sprint(plan);
+                let filter = StartFilter::of_sprint(plan);
                 let fits = |task: &Arc<Task>| {
                     !task.is_over() && !task.spec.draft && filter.admits(&task.spec, task.id)
                 };
-                match filter == Filter::default() || self.world.tasks().any(fits) {
+                match filter == StartFilter::default() || self.world.tasks().any(fits) {
                     true => Ok(()),
                     false => Err(AskError::SprintMatchesNothing),
                 }
@@ -574,7 +579,7 @@ impl Core {
                     self.checkpoint(out, None, CheckpointReason::Sprint);
                 }
                 let sprint = self.sprints.next_id();
-                self.set_filter(Filter::of_sprint(plan));
+                self.set_filter(StartFilter::of_sprint(plan));
                 let ready = u32::try_from(self.world.ready_count()).unwrap_or(u32::MAX);
                 let started = SprintEvent::Started { sprint, plan: plan.clone(), ready };
                 self.fact(out, EngineEvent::Sprint(started));
@@ -627,7 +632,7 @@ impl Core {
 
     /// Begins nothing new from here on.
     pub fn drain(&mut self) {
-        self.drive = Drive::Draining;
+        self.drive = IntakeState::Draining;
     }
 
     /// Ends the run.
@@ -646,17 +651,19 @@ impl Core {
     /// Lets the model decide about news of a task. Refused news is late news: normal.
     pub fn hear(&mut self, out: &dyn Outside, id: TaskId, news: &News) {
         match self.try_hear(out, id, news) {
-            Ok(_) | Err(Refusal::Stale { .. } | Refusal::NotNow { .. } | Refusal::NotAllowed { .. }) => {}
-            Err(Refusal::Bug(illegal)) => panic!("the model decided what cannot follow: {illegal}"),
+            Ok(_)
+            | Err(NewsRefusal::Stale { .. } | NewsRefusal::NotNow { .. } | NewsRefusal::NotAllowed { .. }) => {
+            }
+            Err(NewsRefusal::Bug(illegal)) => panic!("the model decided what cannot follow: {illegal}"),
         }
     }
 
-    pub(crate) fn input(&self, out: &dyn Outside, news: &News) -> Input {
+    pub(crate) fn input(&self, out: &dyn Outside, news: &News) -> TaskInput {
         let drive = match self.pilot.pause() {
-            Some(_) => Drive::Draining, // iterations end, and the next does not begin
+            Some(_) => IntakeState::Draining, // iterations end, and the next does not begin
             None => self.drive,
         };
-        Input {
+        TaskInput {
             at: out.now(),
             drive,
             spent: out.spent(),
@@ -667,7 +674,7 @@ impl Core {
     }
 
     /// The news for one task, with the flow it would take if it is not bound to one yet.
-    fn told(&self, out: &dyn Outside, task: &Arc<Task>, news: &News) -> Input {
+    fn told(&self, out: &dyn Outside, task: &Arc<Task>, news: &News) -> TaskInput {
         let mut input = self.input(out, news);
         match &mut input.news {
             News::Do { flow, .. } => *flow = self.world.flow_of(task),
@@ -685,10 +692,10 @@ impl Core {
     ///
     /// # Errors
     /// Why nothing was changed.
-    pub fn try_hear(&mut self, out: &dyn Outside, id: TaskId, news: &News) -> Result<Arc<Task>, Refusal> {
+    pub fn try_hear(&mut self, out: &dyn Outside, id: TaskId, news: &News) -> Result<Arc<Task>, NewsRefusal> {
         let Some(task) = self.world.get(id).cloned() else {
             let state = "unknown".to_owned();
-            return Err(Refusal::NotNow { task: id, state, what: "there is no such task" });
+            return Err(NewsRefusal::NotNow { task: id, state, what: "there is no such task" });
         };
         // What the run has used counts from here on, also for whether the next one may begin.
         if let News::AgentEnded(run) = news {
@@ -740,7 +747,9 @@ impl Core {
         if after.issue.is_some() {
             self.note_issue(out, &after, parted);
         }
-        if let News::Recovered { recovered: Recovered::Diagnosed { profile, usage, took_ms, .. }, .. } = news
+        if let News::Recovered {
+            recovered: RecoveryResult::Diagnosed { profile, usage, took_ms, .. }, ..
+        } = news
         {
             let (about, profile) = ("diagnosis".to_owned(), profile.clone());
             let (usage, took_ms) = (*usage, *took_ms);
@@ -782,7 +791,7 @@ impl Core {
         let is_met = |id: TaskId| {
             self.filter.lets_go_on(id) && world.get(id).is_some_and(|task| world.unmet(task).is_empty())
         };
-        let forms = self.drive == Drive::Running && self.mismatch.is_none() && self.short.is_none();
+        let forms = self.drive == IntakeState::Running && self.mismatch.is_none() && self.short.is_none();
         let policy = QueuePolicy { forms, ..self.rules.queue };
         let decision = queue::decide(&self.queue, &policy, out.now(), news, &is_met);
         for (task, news) in decision.tells {
@@ -843,7 +852,7 @@ impl Core {
     /// Tries a gate again that could not be trusted. After a pass everybody who waits for it goes on; otherwise one
     /// task at a time tries it, less and less often.
     fn consider_gate(&mut self, out: &dyn Outside) {
-        if self.drive == Drive::Draining {
+        if self.drive == IntakeState::Draining {
             return;
         }
         if self.gate_works {
@@ -879,20 +888,20 @@ impl Core {
         }
         // Whoever is verified stands in line before anything else is verified: what lands now would outdate it.
         let limits = self.limits(out);
-        self.grant(out, &Limits { slots: 0, lanes: 0, ..limits.clone() });
-        if self.mismatch.is_none() && self.drive == Drive::Running {
+        self.grant(out, &ScheduleLimits { slots: 0, lanes: 0, ..limits.clone() });
+        if self.mismatch.is_none() && self.drive == IntakeState::Running {
             self.hear_queue(out, &QueueNews::Look);
         }
         let lanes = if self.is_settling() { 0 } else { limits.lanes };
-        self.grant(out, &Limits { lanes, ..limits });
+        self.grant(out, &ScheduleLimits { lanes, ..limits });
     }
 
     /// Whether the checks should run on the base now: an agent would start if they passed there.
     #[must_use]
     pub fn wants_base_check(&self, out: &dyn Outside) -> bool {
         self.run.is_some()
-            && self.drive == Drive::Running
-            && self.world.waiting_for(Standing::Slot) > 0
+            && self.drive == IntakeState::Running
+            && self.world.waiting_for(GrantKind::Slot) > 0
             && self.limits(out).slots > 0
             && self.base_gate.wants_check(out.now())
     }
@@ -917,7 +926,7 @@ impl Core {
     /// Why no agent starts on the base, if some want to.
     #[must_use]
     pub fn base_hold(&self) -> Option<String> {
-        self.base_gate.reason().filter(|_| self.world.waiting_for(Standing::Slot) > 0)
+        self.base_gate.reason().filter(|_| self.world.waiting_for(GrantKind::Slot) > 0)
     }
 
     /// What this machine has run out of: until it is back nothing is started.
@@ -929,13 +938,13 @@ impl Core {
     #[must_use]
     pub fn spares(&self, out: &dyn Outside) -> usize {
         match self.drive {
-            Drive::Running => spares(&self.world, &self.limits(out)),
-            Drive::Draining => 0,
+            IntakeState::Running => spares(&self.world, &self.limits(out)),
+            IntakeState::Draining => 0,
         }
     }
 
     fn due(&mut self, out: &dyn Outside) {
-        if self.drive == Drive::Draining {
+        if self.drive == IntakeState::Draining {
             return;
         }
         let now = out.now();
@@ -1018,25 +1027,25 @@ impl Core {
 
     /// The limits as they are now.
     #[must_use]
-    pub fn limits(&self, out: &dyn Outside) -> Limits {
-        let limits = Limits { now: out.now(), spent: out.spent(), ..self.rules.limits.clone() };
+    pub fn limits(&self, out: &dyn Outside) -> ScheduleLimits {
+        let limits = ScheduleLimits { now: out.now(), spent: out.spent(), ..self.rules.limits.clone() };
         let paused = self.pilot.pause().is_some();
         if self.short.is_some() {
-            return Limits { slots: 0, lanes: 0, ..limits };
+            return ScheduleLimits { slots: 0, lanes: 0, ..limits };
         }
         match self.low_disk || paused {
-            true => Limits { slots: 0, ..limits },
+            true => ScheduleLimits { slots: 0, ..limits },
             false => limits,
         }
     }
 
     /// The limits, without slots while agents are far ahead of what lands, or a check does not pass on the base.
-    fn paced(&self, limits: &Limits) -> Limits {
+    fn paced(&self, limits: &ScheduleLimits) -> ScheduleLimits {
         // Whoever in line waits for what they need must not stop the agents who work on that.
-        let waiting = self.world.waiting_for(Standing::Lane) + self.landable();
+        let waiting = self.world.waiting_for(GrantKind::Lane) + self.landable();
         let is_far_ahead = course::is_far_ahead(waiting, limits.slots, self.rules.queue.batch_max);
         match is_far_ahead || !self.base_gate.may_start() {
-            true => Limits { slots: 0, ..limits.clone() },
+            true => ScheduleLimits { slots: 0, ..limits.clone() },
             false => limits.clone(),
         }
     }
@@ -1056,10 +1065,10 @@ impl Core {
     }
 
     /// Grants what is free to whoever stands first in line.
-    fn grant(&mut self, out: &dyn Outside, limits: &Limits) {
+    fn grant(&mut self, out: &dyn Outside, limits: &ScheduleLimits) {
         let Some(run) = self.run else { return };
         let mut refused = 0;
-        while self.drive == Drive::Running
+        while self.drive == IntakeState::Running
             && refused < REFUSALS_MAX
             && let Some(id) = self.world.rescued(out.now())
         {
@@ -1067,7 +1076,7 @@ impl Core {
             refused += 1; // the next turn takes the others
         }
         let mut refused = 0;
-        while self.drive == Drive::Running
+        while self.drive == IntakeState::Running
             && refused < REFUSALS_MAX
             && let Some(Grant { task: id, profile, .. }) = plan(&self.world, &self.paced(limits))
         {
@@ -1136,7 +1145,7 @@ impl Core {
         let goes_on = |id: TaskId| self.world.get(id).is_some_and(|task| task.goes_on());
         let picks = (self.pilot.mode(), self.pilot.assigned());
         let filter = course::filter(self.sprint(), &goes_on, picks, self.only.as_ref());
-        self.set_filter(Filter { resting: self.resting(), ..filter });
+        self.set_filter(StartFilter { resting: self.resting(), ..filter });
     }
 
     /// The sprint this run is for.
@@ -1144,7 +1153,7 @@ impl Core {
         self.sprints.open().filter(|_| self.sprinting)
     }
 
-    fn set_filter(&mut self, filter: Filter) {
+    fn set_filter(&mut self, filter: StartFilter) {
         if filter != self.filter {
             self.filter = filter.clone();
             self.world.set_filter(filter);
@@ -1156,7 +1165,7 @@ impl Core {
     pub fn is_idle(&self, out: &dyn Outside, interrupted: bool) -> bool {
         let waits = |task: &Arc<Task>| course::waits_for_task(task, self.interruption(task.id, interrupted));
         let under_way = self.world.active().any(waits);
-        let waits = |batch: &Batch| course::waits_for_batch(batch.doing, self.drive, interrupted);
+        let waits = |batch: &LandingBatch| course::waits_for_batch(batch.doing, self.drive, interrupted);
         // After a landing that did not check out nothing is done for batches: they go on when a person has looked.
         let landing = self.mismatch.is_none() && self.queue.batches().iter().any(waits);
         !under_way && !landing && self.scene(out).is_idle()
@@ -1177,24 +1186,27 @@ impl Core {
     }
 
     /// The run as it stands.
-    fn scene(&self, out: &dyn Outside) -> Scene {
+    fn scene(&self, out: &dyn Outside) -> RunSnapshot {
         // Whoever stands in line and waits for others first is not busy: a run without those others ends.
         let moves = || self.queue.hold().is_none() && self.landable() > 0;
         let coming = [
-            (Coming::Due, self.world.next_due().is_some()),
-            (Coming::Account, self.world.next_opening(out.now()).is_some()),
-            (Coming::Room, self.low_disk),
-            (Coming::Resource, self.short.is_some() && self.wants_something()),
-            (Coming::BaseCheck, self.base_gate.opens_by_itself(self.queue.is_held_for_base())),
-            (Coming::Landing, !self.queue.batches().is_empty() || self.queue.resumes_soon() || moves()),
+            (ExpectedEvent::Due, self.world.next_due().is_some()),
+            (ExpectedEvent::Account, self.world.next_opening(out.now()).is_some()),
+            (ExpectedEvent::Room, self.low_disk),
+            (ExpectedEvent::Resource, self.short.is_some() && self.wants_something()),
+            (ExpectedEvent::BaseCheck, self.base_gate.opens_by_itself(self.queue.is_held_for_base())),
+            (
+                ExpectedEvent::Landing,
+                !self.queue.batches().is_empty() || self.queue.resumes_soon() || moves(),
+            ),
         ];
-        Scene {
+        RunSnapshot {
             drive: self.drive,
             phase: self.pilot.phase(),
             mode: self.pilot.mode(),
-            person: if self.attended { Person::There } else { Person::Away },
+            person: if self.attended { PersonPresence::There } else { PersonPresence::Away },
             pickable: self.pilot.mode() == PilotMode::SemiAuto && self.could_start(),
-            wants_slot: self.world.waiting_for(Standing::Slot) > 0,
+            wants_slot: self.world.waiting_for(GrantKind::Slot) > 0,
             spent: out.spent(),
             coming: coming.into_iter().filter(|(_, comes)| *comes).map(|(what, _)| what).collect(),
             sprint: self.sprint().map(|sprint| sprint.phase.clone()),
@@ -1203,14 +1215,14 @@ impl Core {
 
     /// Whether somebody waits for a slot, a lane or their landing.
     fn wants_something(&self) -> bool {
-        let waiting = self.world.waiting_for(Standing::Slot) + self.world.waiting_for(Standing::Lane);
+        let waiting = self.world.waiting_for(GrantKind::Slot) + self.world.waiting_for(GrantKind::Lane);
         waiting + self.queue.len() > 0
     }
 
     /// Whether a person could pick a task.
     fn could_start(&self) -> bool {
         let ready = |task: &Arc<Task>| {
-            matches!(task.state, State::Ready { .. })
+            matches!(task.state, TaskState::Ready { .. })
                 && !task.is_held()
                 && self.filter.lets_go_on(task.id)
                 && self.world.unmet(task).is_empty()
@@ -1228,12 +1240,12 @@ impl Core {
     #[must_use]
     pub fn wake(&self, out: &dyn Outside) -> Option<Timestamp> {
         let now = out.now();
-        let running = self.drive == Drive::Running;
+        let running = self.drive == IntakeState::Running;
         let due = self.world.next_due().map(|(at, _)| at).filter(|_| running);
         let sprint = self.sprint().and_then(|sprint| sprint.due(now));
         let queue = self.queue.due().filter(|_| running && self.mismatch.is_none());
         let gate = self.gate_retry.filter(|_| running && !self.world.gate_waits().is_empty());
-        let base = self.base_gate.due().filter(|_| running && self.world.waiting_for(Standing::Slot) > 0);
+        let base = self.base_gate.due().filter(|_| running && self.world.waiting_for(GrantKind::Slot) > 0);
         [due, self.world.next_opening(now), queue, sprint, gate, base].into_iter().flatten().min()
     }
 
@@ -1297,7 +1309,7 @@ impl Core {
             }
         };
         let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
-        if !matches!(task.state, State::Ready { .. }) || task.is_held() {
+        if !matches!(task.state, TaskState::Ready { .. }) || task.is_held() {
             let state = if task.is_held() { "held".to_owned() } else { task.state.name() };
             return Err(AskError::NotReady(id, state));
         }
@@ -1441,7 +1453,7 @@ impl Core {
             events.extend((done > 0).then_some(Event::Staged(StagedEvent::Advanced { attempt, done })));
         }
         let task = self.task(id);
-        if task.state != State::Draft {
+        if task.state != TaskState::Draft {
             let finished = work.is_some() && done >= steps;
             let flow = self.world.flow_of(&task);
             let step = flow.and_then(|flow| flow.entry_at(&entry, plan.is_some(), finished).cloned());
@@ -1517,7 +1529,7 @@ impl Core {
     /// What is wrong with them.
     pub fn edit(&mut self, out: &dyn Outside, id: TaskId, mut spec: TaskSpec) -> Result<Arc<Task>, AskError> {
         let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
-        if task.state == State::Draft && !spec.draft && self.is_made_group(task) {
+        if task.state == TaskState::Draft && !spec.draft && self.is_made_group(task) {
             return Err(AskError::Group(id));
         }
         if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
@@ -1543,7 +1555,7 @@ impl Core {
 }
 
 fn is_mismatch(task: &Task) -> bool {
-    matches!(&task.state, State::Ended(Ending { code: EndCode::LandingMismatch, .. }))
+    matches!(&task.state, TaskState::Ended(Ending { code: EndCode::LandingMismatch, .. }))
 }
 
 const REFUSALS_MAX: u32 = 8;

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use landfall_model::recovery::{
-    Bounds, Draft, DraftStep, OPS, OpShape, Plan, PlanProblem, STEPS_MAX, Symptoms, TAIL_LINES_MAX, check,
+    DraftStep, OPS, OpShape, PlanProblem, RecoveryPlan, RecoveryPlanBounds, RecoveryPlanDraft, STEPS_MAX,
+    Symptoms, TAIL_LINES_MAX, check,
 };
 use landfall_model::{AgentUsage, Budget, BudgetScope, Spending, Verdict};
 use serde_json::Value;
@@ -71,7 +72,7 @@ pub struct DiagnoseAsked<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosed {
     /// Its plan, or why that is refused. A refused plan is not asked for again: a person looks.
-    pub plan: Result<Plan, PlanProblem>,
+    pub plan: Result<RecoveryPlan, PlanProblem>,
     /// What it used.
     pub usage: AgentUsage,
     /// How long it took.
@@ -103,7 +104,7 @@ pub fn diagnose(asked: &DiagnoseAsked<'_>) -> Result<Diagnosed, String> {
     answered(&reply)?;
     let words = reply.texts.join("\n");
     let checks = checks(asked.settings);
-    let bounds = Bounds { matches: asked.evidence.symptoms.matches, checks: &checks };
+    let bounds = RecoveryPlanBounds { matches: asked.evidence.symptoms.matches, checks: &checks };
     let plan = read(&words).and_then(|draft| check(&draft, &bounds));
     Ok(Diagnosed { plan, usage: reply.usage, took_ms: reply.took_ms })
 }
@@ -188,7 +189,7 @@ const BLOCKS_MAX: usize = 200; // beginnings of a block that are tried
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read(words: &str) -> Result<Draft, PlanProblem> {
+pub fn read(words: &str) -> Result<RecoveryPlanDraft, PlanProblem> {
     let unreadable = |why: &str| PlanProblem::Unreadable(why.to_owned());
     let starts = words.rmatch_indices('{').map(|(at, _)| at).take(BLOCKS_MAX);
     let mut blocks = starts.filter_map(|at| {
@@ -197,7 +198,7 @@ pub fn read(words: &str) -> Result<Draft, PlanProblem> {
     });
     let Unique(block) =
         blocks.next().ok_or_else(|| unreadable("there is no JSON object with an `action` in it"))?;
-    let mut draft = Draft::default();
+    let mut draft = RecoveryPlanDraft::default();
     for (key, value) in block {
         match (key.as_str(), value) {
             ("action", Value::String(action)) => draft.action = action,

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use landfall_host::git::{RefName, Signature};
 use landfall_host::sitter::{self, Found};
-use landfall_model::disk::{Disk, Thresholds, govern};
-use landfall_model::{Commit, Doing, EndKind, Ending, News, State, Task, TaskId, Timestamp, World};
+use landfall_model::disk::{DiskLevel, Thresholds, govern};
+use landfall_model::{
+    AttemptPhase, Commit, EndKind, Ending, News, Task, TaskId, TaskState, Timestamp, World,
+};
 
 use crate::confine;
 use crate::effect_thread::go;
@@ -158,7 +160,7 @@ impl Inventory<'_> {
 
     /// Why the workspace of a task may go, if it may.
     fn may_go(&self, task: &Task) -> Option<String> {
-        let State::Ended(Ending { kind, .. }) = &task.state else { return None };
+        let TaskState::Ended(Ending { kind, .. }) = &task.state else { return None };
         let kept = format!("unmerged work in it is kept under {} first", kept_ref(task));
         match (kind, &task.landed) {
             (EndKind::Done, Some(landed)) => {
@@ -252,7 +254,7 @@ pub fn remove(site: &HostContext, item: &Item, task: Option<&Task>) -> Result<Op
 /// Watches the disk for a run: says how it stands, and gives room back when it is short.
 #[derive(Debug, Default)]
 pub struct Governor {
-    disk: Disk,
+    disk: DiskLevel,
     cleaning: Arc<AtomicBool>,
     cleaned: Option<Instant>,
 }
@@ -261,7 +263,7 @@ pub struct Governor {
 #[derive(Debug)]
 pub struct Looked {
     /// How it stands.
-    pub disk: Disk,
+    pub disk: DiskLevel,
     /// What is free, on the fuller of the two disks that agents can fill.
     pub free_bytes: u64,
     /// How many files can still be made there, if those are too few.
@@ -285,10 +287,10 @@ impl Governor {
         // Inodes run out while there is room: agents wait until there are some again.
         let few_inodes = site.shortages.free_inodes().filter(|free| *free < INODES_WANTED);
         if few_inodes.is_some() {
-            self.disk = self.disk.max(Disk::Pause);
+            self.disk = self.disk.max(DiskLevel::Pause);
         }
         let rested = self.cleaned.is_none_or(|at| at.elapsed() > CLEAN_AGAIN);
-        if self.disk >= Disk::Pause && rested && !self.cleaning.swap(true, Ordering::SeqCst) {
+        if self.disk >= DiskLevel::Pause && rested && !self.cleaning.swap(true, Ordering::SeqCst) {
             self.cleaned = Some(Instant::now());
             clean(site, world, self.cleaning.clone());
         }
@@ -302,7 +304,7 @@ impl Governor {
 
     /// How the disk stood when it was looked at last.
     #[must_use]
-    pub fn disk(&self) -> Disk {
+    pub fn disk(&self) -> DiskLevel {
         self.disk
     }
 
@@ -324,13 +326,15 @@ fn thresholds(disk: &settings::Disk) -> Thresholds {
     Thresholds { warn: disk.warn_bytes, pause: disk.pause_bytes, stop: disk.stop_bytes }
 }
 
-fn heard(site: &HostContext, disk: Disk, left: String) -> Heard {
+fn heard(site: &HostContext, disk: DiskLevel, left: String) -> Heard {
     let (hook, topic, what) = match disk {
-        Disk::Fine | Disk::Warn => (None, Topic::Held, "the disk is filling up"),
-        Disk::Pause => {
+        DiskLevel::Fine | DiskLevel::Warn => (None, Topic::Held, "the disk is filling up"),
+        DiskLevel::Pause => {
             (Some(Occasion::OnPause), Topic::Paused, "no agent is started: the disk is nearly full")
         }
-        Disk::Stop => (Some(Occasion::OnPause), Topic::Paused, "the agents were stopped: the disk is full"),
+        DiskLevel::Stop => {
+            (Some(Occasion::OnPause), Topic::Paused, "the agents were stopped: the disk is full")
+        }
     };
     Heard {
         hook,
@@ -350,7 +354,8 @@ fn clean(site: &Arc<EngineContext>, world: &World, cleaning: Arc<AtomicBool>) {
     // As they are now: an ended task that is final stays so.
     let over: std::collections::BTreeMap<TaskId, Arc<Task>> =
         world.tasks().filter(|task| task.is_over()).map(|task| (task.id, task.clone())).collect();
-    let landing = |task: &Arc<Task>| matches!(task.state, State::Active { doing: Doing::Landing, .. });
+    let landing =
+        |task: &Arc<Task>| matches!(task.state, TaskState::Active { doing: AttemptPhase::Landing, .. });
     let lands = world.active().any(landing);
     go(site, "clean", move |site| {
         let inventory = Inventory {

@@ -18,15 +18,15 @@ use landfall_host::lock::{Holder, StateLock};
 use landfall_host::wait::FolderWatch;
 use landfall_model::Feedback;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
-use landfall_model::course::{ShortStop, ShortageSpan, decide_short_stop};
-use landfall_model::disk::Disk;
+use landfall_model::course::{ShortageSpan, ShortageStopAction, decide_short_stop};
+use landfall_model::disk::DiskLevel;
 use landfall_model::journal_claim::JournalClaim;
 use landfall_model::queue::{HoldReason, QueuePolicy};
 use landfall_model::resource::MachineResource;
 use landfall_model::{
-    AgentDriveStyle, BaseMover, Commit, Effect, EngineEvent, Limits, News, QueueEffect, ReviewSaid, Route,
-    RunEnd, RunId, SprintId, Standing, State, Status, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
-    WaitReason, World,
+    AgentDriveStyle, BaseMover, Commit, Effect, EngineEvent, GrantKind, News, ProfileRoute, QueueEffect,
+    ReviewInput, RunEnd, RunId, ScheduleLimits, SprintId, Task, TaskId, TaskLimits, TaskSpec, TaskState,
+    TaskStatus, Timestamp, WaitReason, World,
 };
 use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
 
@@ -522,12 +522,12 @@ impl Engine {
                 publishing.go();
             }
             match self.decide_short_stop() {
-                ShortStop::Wait => {}
-                ShortStop::StopNow => {
+                ShortageStopAction::Wait => {}
+                ShortageStopAction::StopNow => {
                     self.stop(true, &mut why);
                     continue;
                 }
-                ShortStop::Leave => break,
+                ShortageStopAction::Leave => break,
             }
             let must_end = self.disk_is_full() || self.reserve_is_used;
             if must_end && !self.site.interrupted.is_set() {
@@ -550,7 +550,7 @@ impl Engine {
                     Mail::Fact(EngineEvent::BaseMoved { to, .. }) if self.core.base() == Some(&to) => {}
                     Mail::Fact(event) => self.core.fact(&*self.site, event),
                     Mail::Ask(Ask::StopRun { now }, reply) => {
-                        let agents = self.core.world().holding(Standing::Slot);
+                        let agents = self.core.world().holding(GrantKind::Slot);
                         self.core.stop_loops(&*self.site);
                         self.stop(now, &mut why);
                         self.replies.push((reply, Ok(Reply::Stopping { agents })));
@@ -704,8 +704,8 @@ impl Engine {
             self.herald.tell(news);
         }
         let wanted = self.site.settings.disk.pause_bytes;
-        let low = disk >= Disk::Pause;
-        let in_the_way = low && self.core.world().waiting_for(Standing::Slot) > 0;
+        let low = disk >= DiskLevel::Pause;
+        let in_the_way = low && self.core.world().waiting_for(GrantKind::Slot) > 0;
         let shut = self.core.world().accounts().shut();
         // Both ask what was spent, which is behind the same lock as the view.
         let (turns, spent) =
@@ -747,14 +747,14 @@ impl Engine {
     }
 
     /// What is done about a stop while this machine is out of something.
-    fn decide_short_stop(&mut self) -> ShortStop {
+    fn decide_short_stop(&mut self) -> ShortageStopAction {
         let now_ms = self.site.clock.mono_ms();
         let age_ms = |since_ms: u64| now_ms.saturating_sub(since_ms);
         let short = self.stopping.shortage.and_then(|span| span.missing());
         let (told_ms, told_now_ms) =
             (self.stopping.told_ms.map(age_ms), self.stopping.told_now_ms.map(age_ms));
         let decision = decide_short_stop(short, told_ms, told_now_ms);
-        if decision == ShortStop::Leave {
+        if decision == ShortageStopAction::Leave {
             self.stopping.left_for = short.map(|(resource, _)| resource);
         }
         decision
@@ -762,7 +762,7 @@ impl Engine {
 
     /// Whether there is so little room that agents at work must end before they lose what they write.
     fn disk_is_full(&self) -> bool {
-        self.governor.disk() == Disk::Stop && self.core.world().active().next().is_some()
+        self.governor.disk() == DiskLevel::Stop && self.core.world().active().next().is_some()
     }
 
     /// Writes what the turn has gathered, answers whoever asked, and gives the orders to perform.
@@ -1009,23 +1009,23 @@ impl Engine {
 
     /// What a person says of work. What they want changed about landed work becomes a task of its own, and what they do
     /// not want at all is rolled back. Whatever could fail is done first, so that it is all or nothing.
-    fn review(&mut self, tasks: &[TaskId], said: &ReviewSaid) -> Answer {
+    fn review(&mut self, tasks: &[TaskId], said: &ReviewInput) -> Answer {
         let site = self.site.clone();
         let (mut reworks, mut reverts) = (Vec::new(), Vec::new());
         for id in tasks {
             let task = self.core.world().get(*id).ok_or(AskError::UnknownTask(*id))?.clone();
             match said {
                 _ if task.landed.is_none() => {}
-                ReviewSaid::Changes { issues, note, .. } => {
+                ReviewInput::Changes { issues, note, .. } => {
                     let spec = self.rework(&task, &landfall_model::review::complaint(issues, note))?;
                     reworks.push(NewTask { spec, needs_here: Vec::new(), parent_here: None, position: None });
                 }
-                ReviewSaid::Reject { .. } => {
+                ReviewInput::Reject { .. } => {
                     let place = u32::try_from(reverts.len()).expect("as many as a person names");
                     let new = TaskId(self.core.world().next_id().0 + place);
                     reverts.push(self.revert(&task, new)?);
                 }
-                ReviewSaid::Approve { .. } | ReviewSaid::Skip | ReviewSaid::Defer => {}
+                ReviewInput::Approve { .. } | ReviewInput::Skip | ReviewInput::Defer => {}
             }
         }
         let mut changed = self.core.tell_all(&*site, tasks, &News::Review(said.clone()))?;
@@ -1074,7 +1074,7 @@ fn going_back(title: &str, source: &str) -> Result<TaskSpec, AskError> {
 pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
     let run = &settings.run;
     Rules {
-        limits: Limits { slots: run.slots, lanes: run.lanes, now, spent: None },
+        limits: ScheduleLimits { slots: run.slots, lanes: run.lanes, now, spent: None },
         task: TaskLimits {
             iterations_max: run.iterations_max,
             task_ms: run.task_limit_ms,
@@ -1109,16 +1109,16 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
     }
 }
 
-fn profiles(settings: &Settings) -> BTreeMap<String, (Route, AgentDriveStyle)> {
+fn profiles(settings: &Settings) -> BTreeMap<String, (ProfileRoute, AgentDriveStyle)> {
     let route = |(name, profile): (&String, &crate::settings::Profile)| {
-        let route = Route { account: profile.account.clone(), failover: profile.failover.clone() };
+        let route = ProfileRoute { account: profile.account.clone(), failover: profile.failover.clone() };
         (name.clone(), (route, profile.style))
     };
     settings.agents.iter().map(route).collect()
 }
 
 /// Where the profiles of a project lead.
-pub fn routes(settings: &Settings) -> BTreeMap<String, Route> {
+pub fn routes(settings: &Settings) -> BTreeMap<String, ProfileRoute> {
     profiles(settings).into_iter().map(|(name, (route, _))| (name, route)).collect()
 }
 
@@ -1149,15 +1149,15 @@ fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenEr
 
 /// The status of a task in this world, and what it waits for.
 #[must_use]
-pub fn standing(world: &World, limits: &Limits, task: &Task) -> (Status, Option<WaitReason>) {
+pub fn standing(world: &World, limits: &ScheduleLimits, task: &Task) -> (TaskStatus, Option<WaitReason>) {
     let unmet = world.unmet(task);
     let held = world.held(task.id, limits);
-    let status = Status::among(task, &unmet, held.is_some());
+    let status = TaskStatus::among(task, &unmet, held.is_some());
     let wait = match (&task.state, status) {
-        (State::Waiting { wait, .. }, _) => Some(wait.clone()),
-        (_, Status::Waiting) if task.is_held() => Some(WaitReason::Pause),
-        (_, Status::Waiting) if !unmet.is_empty() => Some(WaitReason::Dependency(unmet)),
-        (_, Status::Waiting) => held,
+        (TaskState::Waiting { wait, .. }, _) => Some(wait.clone()),
+        (_, TaskStatus::Waiting) if task.is_held() => Some(WaitReason::Pause),
+        (_, TaskStatus::Waiting) if !unmet.is_empty() => Some(WaitReason::Dependency(unmet)),
+        (_, TaskStatus::Waiting) => held,
         (_, _) => None,
     };
     (status, wait)

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use landfall_model::gate::GateReport;
-use landfall_model::{Commit, Event, Spending, Spent, TaskId, Timestamp};
+use landfall_model::{Commit, Event, ExhaustedBudget, Spending, TaskId, Timestamp};
 use landfall_trackers::tracker::{Answer, Tracker};
 
 use crate::base_tracker::{BaseTracker, LandingLock};
@@ -84,7 +84,7 @@ impl Outside for EngineContext {
         HostContext::now(self)
     }
 
-    fn spent(&self) -> Option<Spent> {
+    fn spent(&self) -> Option<ExhaustedBudget> {
         self.live.spent(&self.settings.purse, HostContext::now(self))
     }
 

@@ -15,8 +15,10 @@ use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, GitError, Oid, Repo, Store};
 use landfall_model::flow::TrackerOperation;
-use landfall_model::issue::{ClosedAs, IssuePhase, IssueSnapshot, Lookback, Source, SubIssue, stops_at};
-use landfall_model::{Attempt, Exchanged, News, Task, TaskId};
+use landfall_model::issue::{
+    IssuePhase, IssueRef, IssueResolution, IssueRetrospective, IssueSnapshot, SubIssue, stops_at,
+};
+use landfall_model::{Attempt, ExchangeResult, News, Task, TaskId};
 use landfall_trackers::tracker::{
     Answer, BranchName, CloseWhy, IssueNumber, IssueState, Label, LabelSpec, NameError, PHASE_FAMILY,
     PrNumber, Slug, Tracker, TrackerError,
@@ -73,7 +75,7 @@ pub struct AtRest<'a> {
     /// Where it is kept.
     pub tracker: Arc<dyn Tracker>,
     /// The issue.
-    pub source: Source,
+    pub source: IssueRef,
     /// Its pull request, where somebody says which it is; otherwise the one of its branch.
     pub pr: Option<u64>,
     /// Its task, if it has one.
@@ -155,7 +157,7 @@ impl From<GitError> for Trouble {
     }
 }
 
-impl From<Trouble> for Exchanged {
+impl From<Trouble> for ExchangeResult {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Tracker(error) => {
@@ -178,7 +180,7 @@ impl From<Trouble> for Exchanged {
 /// The issue of a task and where it is kept.
 pub(crate) struct Desked {
     pub tracker: Arc<dyn Tracker>,
-    pub source: Source,
+    pub source: IssueRef,
     pub number: IssueNumber,
     /// What the base is called in names, where it is not the project's own.
     pub side: Option<String>,
@@ -210,7 +212,7 @@ pub(crate) fn exchange(
     }
     let exchanged = done.unwrap_or_else(|trouble| match refused(&trouble) {
         Some(detail) if matches!(act, Some(TrackerOperation::Offer | TrackerOperation::Merged)) => {
-            recovering::stuck(site, task, &detail).map_or_else(|| trouble.into(), Exchanged::Stuck)
+            recovering::stuck(site, task, &detail).map_or_else(|| trouble.into(), ExchangeResult::Stuck)
         }
         Some(_) | None => trouble.into(),
     });
@@ -233,10 +235,10 @@ fn perform(
     task: &Task,
     attempt: Attempt,
     act: Option<TrackerOperation>,
-) -> Result<Exchanged, Trouble> {
+) -> Result<ExchangeResult, Trouble> {
     let at = desk(site, task)?;
     if let Some(closed) = closed_meanwhile(task, act, &at)? {
-        return Ok(Exchanged::Closed(closed));
+        return Ok(ExchangeResult::Closed(closed));
     }
     let exchanged = act_on(site, task, attempt, act, &at)?;
     if let Some(passing) = observing::passing(task, act, &exchanged) {
@@ -251,7 +253,7 @@ fn act_on(
     attempt: Attempt,
     act: Option<TrackerOperation>,
     at: &Desked,
-) -> Result<Exchanged, Trouble> {
+) -> Result<ExchangeResult, Trouble> {
     match act {
         Some(TrackerOperation::Observe) => seeing::observe(site, task, at),
         Some(TrackerOperation::Triaged) => telling::triaged(site, task, at),
@@ -268,25 +270,32 @@ fn act_on(
 }
 
 /// How the issue was closed, if that was since its task looked at it and nothing is to be done against it.
-fn closed_meanwhile(task: &Task, act: Option<TrackerOperation>, at: &Desked) -> Answer<Option<ClosedAs>> {
+fn closed_meanwhile(
+    task: &Task,
+    act: Option<TrackerOperation>,
+    at: &Desked,
+) -> Answer<Option<IssueResolution>> {
     let was_open = task.issue.as_ref().and_then(|issue| issue.seen.as_ref()).is_some_and(|seen| seen.open);
     let Some(act) = act.filter(|_| was_open) else { return Ok(None) };
     // Where no way of closing it would stop anything, nobody needs to look.
     let made = task.head.is_some() && task.landed.is_none();
-    if ![ClosedAs::Done, ClosedAs::NotPlanned].into_iter().any(|closed| stops_at(act, closed, made)) {
+    if ![IssueResolution::Done, IssueResolution::NotPlanned]
+        .into_iter()
+        .any(|closed| stops_at(act, closed, made))
+    {
         return Ok(None);
     }
     let closed = match at.tracker.issue(at.number)?.state {
         IssueState::Open => return Ok(None),
-        IssueState::Closed { why: CloseWhy::Done, .. } => ClosedAs::Done,
-        IssueState::Closed { why: CloseWhy::NotPlanned, .. } => ClosedAs::NotPlanned,
+        IssueState::Closed { why: CloseWhy::Done, .. } => IssueResolution::Done,
+        IssueState::Closed { why: CloseWhy::NotPlanned, .. } => IssueResolution::NotPlanned,
     };
     Ok(Some(closed).filter(|closed| stops_at(act, *closed, made)))
 }
 
 pub(crate) fn desk(site: &EngineContext, task: &Task) -> Result<Desked, Trouble> {
     let kind = site.settings.tracker.kind.unwrap_or("none");
-    let source = Source::of(&task.spec.source)
+    let source = IssueRef::of(&task.spec.source)
         .ok_or_else(|| Trouble::Else(format!("{} does not come from an issue", task.id)))?;
     if source.tracker != kind {
         return Err(Trouble::Else(format!(
@@ -320,7 +329,11 @@ fn unless_stopped<T>(told: Result<T, Trouble>) -> Result<(), CutShort> {
 
 /// Says in the tracker what is worth saying of an issue that is over. Nothing waits for it: a tracker that is away is not told, and its
 /// report has it.
-pub(crate) fn tell_lookback(site: &EngineContext, task: &Task, lookback: &Lookback) -> Result<(), CutShort> {
+pub(crate) fn tell_lookback(
+    site: &EngineContext,
+    task: &Task,
+    lookback: &IssueRetrospective,
+) -> Result<(), CutShort> {
     unless_stopped(desk(site, task).and_then(|at| telling::looked_back(task, &at, lookback)))
 }
 
@@ -330,7 +343,7 @@ pub(crate) const SPEC: &str = "{spec}";
 /// The file that says what is to be done for the issue of a task: as it is called, or is to be called.
 pub(crate) fn spec_of(site: &HostContext, task: &Task) -> Option<String> {
     let issue = task.issue.as_ref()?;
-    let source = Source::of(&task.spec.source)?;
+    let source = IssueRef::of(&task.spec.source)?;
     if !issue.routed.is_some_and(|routed| routed.spec) {
         return None;
     }

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use landfall_host::disk;
 use landfall_host::git::{Git, Head, Repo};
-use landfall_model::annotate::{self, AnnotationImpact, Onward};
-use landfall_model::plan::Outline;
+use landfall_model::annotate::{self, AnnotationImpact, AnnotationResumePoint};
+use landfall_model::plan::PlanOutline;
 use landfall_model::staged::PLAN;
-use landfall_model::{Annotated, Digest, Doing, News, State, Task, Timestamp};
+use landfall_model::{AnnotatedDocument, AttemptPhase, Digest, News, Task, TaskState, Timestamp};
 use landfall_trackers::modules::annotation::{self, Remark};
 use landfall_trackers::modules::entry::{EntryName, Shelf};
 use landfall_trackers::modules::folder::{self, Place, Sort, TARGET, find_at};
@@ -375,7 +375,7 @@ impl Visit<'_> {
         };
         let at_work = matches!(
             self.task.state,
-            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+            TaskState::Active { doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, .. }
         );
         match annotate::admits(&self.task.phase_word(), at_work, &notes) {
             Ok(()) => {}
@@ -392,11 +392,11 @@ impl Visit<'_> {
                 return false;
             }
         };
-        let layer = annotate::Layer::of(PLAN);
+        let layer = annotate::DocumentSubject::of(PLAN);
         let (impact, onward) = annotate::weigh(notes.iter().map(|note| (layer, note)));
         let Ok(paper) = crate::papers::keep(self.desk.papers, &after) else { return false };
-        let outline = Some(Outline::read(&after));
-        let annotated = Annotated { name: PLAN.to_owned(), of, paper, outline, impact, onward };
+        let outline = Some(PlanOutline::read(&after));
+        let annotated = AnnotatedDocument { name: PLAN.to_owned(), of, paper, outline, impact, onward };
         match self.news(News::Annotate(annotated)) {
             Ok(()) => true,
             Err(AskError::Gone) => false,
@@ -520,14 +520,17 @@ impl Visit<'_> {
         if paper == of {
             return;
         }
-        let outline = Some(Outline::read(&text));
-        let (impact, onward) = (AnnotationImpact::Medium, Onward::CheckPlan);
-        let annotated = Annotated { name: PLAN.to_owned(), of, paper, outline, impact, onward };
+        let outline = Some(PlanOutline::read(&text));
+        let (impact, onward) = (AnnotationImpact::Medium, AnnotationResumePoint::CheckPlan);
+        let annotated = AnnotatedDocument { name: PLAN.to_owned(), of, paper, outline, impact, onward };
         if let Err(error) = self.news(News::Annotate(annotated)) {
             self.left.insert(folder::PLAN.to_owned());
             let at_work = matches!(
                 self.task.state,
-                State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+                TaskState::Active {
+                    doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. },
+                    ..
+                }
             );
             // An agent at work reads the old one: the edit waits for its end.
             if !at_work && !matches!(error, AskError::Gone) {
@@ -652,7 +655,7 @@ fn placed_annotation(of: &annotation::Annotation) -> Result<annotate::Annotation
         Remark::Delete(selected) => annotate::Annotation::delete(&of.before, selected, &of.after),
         Remark::Replace { old, new } => annotate::Annotation::replace(&of.before, old, new, &of.after),
         Remark::Comment { on, text } => {
-            annotate::Annotation::comment(annotate::Mark::Note, &of.before, on, text, &of.after)
+            annotate::Annotation::comment(annotate::CommentKind::Note, &of.before, on, text, &of.after)
         }
     }
 }

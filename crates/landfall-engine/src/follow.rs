@@ -11,11 +11,15 @@ use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{
     self, Cause, FindError, Follow, Found, Sitting, Stream, Waker, Watch, is_shortage,
 };
-use landfall_model::acceptance::Observed;
-use landfall_model::liveness::{self, AccountSign, AccountWaits, Case, Course, Early, Echo, Farewell, Pulse};
+use landfall_model::acceptance::ObservationKind;
+use landfall_model::liveness::{
+    self, AccountNotice, AccountWaitTime, EarlyEndReason, LivenessSample, LoopProgress, LoopStopNotice,
+    RepetitionDetector, RunEndInputs,
+};
 use landfall_model::{
-    AgentExit, AgentRunTraces, AgentUsage, Attempt, ContextUsage, ControlSignal, Digest, EndedRun, Evidence,
-    LoopStep, News, Signal, Spending, Spent, StepKind, StopReason, Tally, Task, Timestamp,
+    AgentExit, AgentRunEvidence, AgentRunTraces, AgentUsage, Attempt, ContextUsage, ControlSignal, Digest,
+    EndedRun, ExhaustedBudget, LoopStep, News, Signal, Spending, StepKind, StopReason, Task, Timestamp,
+    UsageCounter,
 };
 
 use crate::active_work::Manner;
@@ -76,7 +80,7 @@ enum Order {
 }
 
 /// Tells issues that wait for it what happened to the agent of a task. The engine does it: it has the tracker.
-pub(crate) type TellObservers = dyn Fn(&Task, Observed) -> Result<(), CutShort> + Send + Sync;
+pub(crate) type TellObservers = dyn Fn(&Task, ObservationKind) -> Result<(), CutShort> + Send + Sync;
 
 /// The thread that follows agents. Clones share it.
 #[derive(Clone)]
@@ -142,8 +146,8 @@ struct Open {
     seen: VecDeque<Signal>,
     /// Whether the model has answered in this run.
     answered: bool,
-    tally: Tally,
-    echo: Echo,
+    tally: UsageCounter,
+    echo: RepetitionDetector,
     asking: bool,
     /// What a reviewer said, all of it; of others it is not kept.
     words: String,
@@ -210,7 +214,7 @@ impl Walk {
 
 /// The waits of an agent for its account, as they are journalled and as they go on.
 struct WaitClock {
-    waits: AccountWaits,
+    waits: AccountWaitTime,
     /// Whether the journal knows of the one under way.
     told: bool,
     /// Until when the deadline of its sitter stands still.
@@ -223,15 +227,15 @@ const PAUSE_MS: i64 = 120_000;
 impl WaitClock {
     fn new(followed: &Followed) -> Self {
         let adopted = followed.sitting.is_none();
-        let waits = if adopted { followed.task.account_waits } else { AccountWaits::default() };
+        let waits = if adopted { followed.task.account_waits } else { AccountWaitTime::default() };
         Self { waits, told: waits.since.is_some(), paused_until: None }
     }
 
     fn hear(&mut self, signals: &[Signal], at: Timestamp) {
         match liveness::account_sign(signals) {
-            Some(AccountSign::UsedUp { until }) => self.waits.begin(at, until),
-            Some(AccountSign::WentOn) if self.waits.since.is_some() => self.waits.end(at),
-            Some(AccountSign::WentOn) | None => {}
+            Some(AccountNotice::UsedUp { until }) => self.waits.begin(at, until),
+            Some(AccountNotice::WentOn) if self.waits.since.is_some() => self.waits.end(at),
+            Some(AccountNotice::WentOn) | None => {}
         }
     }
 
@@ -281,7 +285,7 @@ struct UnansweredWait {
 #[derive(Clone, PartialEq, Eq)]
 enum Asked {
     /// The model says so.
-    Early(Early),
+    Early(EarlyEndReason),
     /// Its sitter did not end it in time.
     Overdue,
 }
@@ -385,7 +389,7 @@ impl Desk {
             sat_with_ms(&self.site, &followed.task, followed.agent.calls_model(), followed.deadline_ms);
         let patience = Patience::with_limit(now, sat_ms, grace_ms);
         let walk = Walk::of(&self.site, &followed);
-        let mut tally = Tally::default();
+        let mut tally = UsageCounter::default();
         // Not every agent says its model; then it is priced as the one it was asked for.
         tally.hear(&Signal::Started { session: None, model: followed.profile.model.clone() });
         let open = Open {
@@ -398,7 +402,7 @@ impl Desk {
             seen: VecDeque::new(),
             answered: false,
             tally,
-            echo: Echo::default(),
+            echo: RepetitionDetector::default(),
             asking: false,
             words: String::new(),
             live,
@@ -496,7 +500,7 @@ impl Desk {
                 abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
                 match open.asked.clone() {
                     Some(Asked::Overdue) => (AgentExit::Deadline, open.followed.deadline_ms, 0, 0),
-                    Some(Asked::Early(Early::Stopped)) | None => (AgentExit::Lost, 0, 0, 0),
+                    Some(Asked::Early(EarlyEndReason::Stopped)) | None => (AgentExit::Lost, 0, 0, 0),
                     Some(asked) => (exit_for(asked), 0, 0, 0),
                 }
             }
@@ -510,7 +514,7 @@ impl Desk {
             }
             None => open.model_wait_ms(now),
         };
-        let unanswered = open.asked == Some(Asked::Early(Early::Unanswered));
+        let unanswered = open.asked == Some(Asked::Early(EarlyEndReason::Unanswered));
         let workspace = site.pool.existing(&open.followed.task.id.to_string());
         let module = workspace.filter(|_| !reads(&open.followed.task));
         let revision = module.and_then(|it| module::revision(&open.followed.task, it.path()));
@@ -546,7 +550,7 @@ impl Desk {
             Some(workspace) if !reads(&task) => papers::take(site, &task, &workspace),
             _ => (Vec::new(), None),
         };
-        let evidence = Evidence {
+        let evidence = AgentRunEvidence {
             papers,
             outline,
             judgement: match kind {
@@ -587,7 +591,7 @@ impl Desk {
         let observers = self.observers.clone();
         go(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
-            if let Some(event) = Observed::end(&run.exit).filter(|_| task.issue.is_some())
+            if let Some(event) = ObservationKind::end(&run.exit).filter(|_| task.issue.is_some())
                 && observers(&task, event).is_err()
             {
                 return site.leave_to_next_run(task.id);
@@ -686,11 +690,15 @@ impl Open {
     }
 
     /// How far its own loop is.
-    fn course(&self) -> Option<Course> {
+    fn course(&self) -> Option<LoopProgress> {
         let walk = self.walk.as_ref()?;
         let counters = &self.followed.task.counters;
         let here = if walk.told > 0 { 0 } else { counters.stalls_step };
-        Some(Course { strides: walk.count, stalls: (here, counters.stalls_total), loops: counters.loops })
+        Some(LoopProgress {
+            strides: walk.count,
+            stalls: (here, counters.stalls_total),
+            loops: counters.loops,
+        })
     }
 
     /// How often it dropped its context; of a loop of its own only the step under way counts.
@@ -742,7 +750,7 @@ impl Open {
         }
     }
 
-    fn pulse(&self, now: u64) -> Pulse {
+    fn pulse(&self, now: u64) -> LivenessSample {
         let closes = self.followed.agent.closes();
         let agent = AgentState {
             tools_open: self.tally.tools_open(),
@@ -787,11 +795,11 @@ impl Open {
     }
 
     /// Whether it is to end now, and why.
-    fn verdict(&self, site: &HostContext, now: u64, spent: Option<&Spent>) -> Option<Asked> {
+    fn verdict(&self, site: &HostContext, now: u64, spent: Option<&ExhaustedBudget>) -> Option<Asked> {
         let Followed { task, attempt, .. } = &self.followed;
         let watch = watch(site, task);
         let class = || liveness::class(&self.pulse(now), &watch);
-        let early = liveness::early(&Case {
+        let early = liveness::early(&RunEndInputs {
             stopped: site.is_stopped(task.id, *attempt),
             spent,
             here: self.spending(site, now),
@@ -811,32 +819,34 @@ impl Open {
     /// Brings the run to an end: at once, or a loop of its own after the step under way, with a bound.
     fn part(&mut self, site: &HostContext, asked: Asked, now: u64) {
         let run = &site.settings.run;
-        if asked == Asked::Early(Early::Unanswered) && self.unanswered.is_none() {
+        if asked == Asked::Early(EarlyEndReason::Unanswered) && self.unanswered.is_none() {
             let watch = watch(site, &self.followed.task);
             let wait_ms = liveness::model_wait_ms(&self.pulse(now), &watch);
             self.unanswered = Some(UnansweredWait { wait_ms, asked_ms: now });
         }
         let farewell = match (&asked, self.course()) {
-            (Asked::Early(Early::Stopped), Some(_))
+            (Asked::Early(EarlyEndReason::Stopped), Some(_))
                 if site.active.manner(self.followed.task.id, self.followed.attempt) == Some(Manner::Now) =>
             {
-                Farewell::Now(None)
+                LoopStopNotice::Now(None)
             }
             (Asked::Early(early), Some(course)) => {
                 liveness::farewell(early, &course, &self.followed.task.limits)
             }
-            (Asked::Early(_) | Asked::Overdue, _) => Farewell::Now(None),
+            (Asked::Early(_) | Asked::Overdue, _) => LoopStopNotice::Now(None),
         };
         let told = match farewell {
-            Farewell::Now(None) => false,
-            Farewell::Now(Some(reason)) => {
+            LoopStopNotice::Now(None) => false,
+            LoopStopNotice::Now(Some(reason)) => {
                 self.tell_to_stop(site, reason);
                 false
             }
-            Farewell::AfterStep(reason) => match self.walk.as_ref().and_then(|walk| walk.leaves_since) {
-                None => self.tell_to_stop(site, reason),
-                Some(since) => now.saturating_sub(since) < run.step_grace_ms,
-            },
+            LoopStopNotice::AfterStep(reason) => {
+                match self.walk.as_ref().and_then(|walk| walk.leaves_since) {
+                    None => self.tell_to_stop(site, reason),
+                    Some(since) => now.saturating_sub(since) < run.step_grace_ms,
+                }
+            }
         };
         if !told {
             return self.ask(asked, now, run.grace_ms);
@@ -971,12 +981,14 @@ fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> AgentExit {
 
 fn exit_for(asked: Asked) -> AgentExit {
     match asked {
-        Asked::Early(Early::Stopped) => AgentExit::Asked,
-        Asked::Early(Early::Silent | Early::Unanswered) => AgentExit::Silent,
-        Asked::Early(Early::Looping) => AgentExit::Looping,
-        Asked::Early(Early::OverBudget(scope, what)) => AgentExit::OverBudget { scope, what },
-        Asked::Early(Early::ContextUsedUp) => AgentExit::ContextUsedUp,
-        Asked::Early(Early::IterationsUsed | Early::TimeUsed) | Asked::Overdue => AgentExit::Deadline,
+        Asked::Early(EarlyEndReason::Stopped) => AgentExit::Asked,
+        Asked::Early(EarlyEndReason::Silent | EarlyEndReason::Unanswered) => AgentExit::Silent,
+        Asked::Early(EarlyEndReason::Looping) => AgentExit::Looping,
+        Asked::Early(EarlyEndReason::OverBudget(scope, what)) => AgentExit::OverBudget { scope, what },
+        Asked::Early(EarlyEndReason::ContextUsedUp) => AgentExit::ContextUsedUp,
+        Asked::Early(EarlyEndReason::IterationsUsed | EarlyEndReason::TimeUsed) | Asked::Overdue => {
+            AgentExit::Deadline
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use landfall_model::audit::ChangeSize;
 use landfall_model::case_collision::{CaseCollision, find_case_collision};
 use landfall_model::denial::SandboxDenial;
 use landfall_model::gaming;
-use landfall_model::gate::{CheckOutcome, CommandResult, GateReport, Seen, count_tests, weigh};
+use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, GateReport, count_tests, weigh};
 use landfall_model::proof;
 use landfall_model::resource::{MachineResource, blamed_for_oom_kills, blamed_for_red_check, named_by_errno};
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
@@ -607,7 +607,7 @@ pub(crate) struct Gate<'a> {
 
 /// What one run of a command showed, and the end of what it wrote.
 pub(crate) struct Shown {
-    pub seen: Seen,
+    pub seen: CommandExit,
     pub took_ms: u64,
     pub excerpt: String,
     /// The tests that failed, where its output names them.
@@ -685,7 +685,7 @@ impl Gate<'_> {
     }
 
     /// The same command on the base itself, in a lane that no candidate ever touched.
-    fn on_base(&self, place: usize) -> Result<Option<Seen>, GitError> {
+    fn on_base(&self, place: usize) -> Result<Option<CommandExit>, GitError> {
         let tree = Tree::new(self.site.store.tree_of(self.base)?.as_str());
         let key = |command: &VerifyCommand| (tree.clone(), self.config.clone(), command.run.clone());
         let wanted = key(&self.section.commands[place]);
@@ -722,7 +722,7 @@ impl Gate<'_> {
     }
 
     /// What was seen of a command on the base. What was not a pass is believed only for a while: its cause may be gone.
-    fn known_on_base(&self, key: &(Tree, Digest, String)) -> Option<Seen> {
+    fn known_on_base(&self, key: &(Tree, Digest, String)) -> Option<CommandExit> {
         let measured = self.site.measured.lock().expect("no thread panics while it holds it");
         let BaselineEntry { seen, at_ms } = measured.baseline.get(key)?;
         let age_ms = self.site.clock.mono_ms().saturating_sub(*at_ms);
@@ -759,7 +759,7 @@ impl Gate<'_> {
                 CheckEnd::Shown(shown) => return Ok(Some(shown)),
                 CheckEnd::SitterKilled if restarts < SITTER_RESTARTS_MAX => restarts += 1,
                 CheckEnd::SitterKilled => {
-                    let seen = Seen { exit: None, timed_out: false, tests: None, is_denied: false };
+                    let seen = CommandExit { exit: None, timed_out: false, tests: None, is_denied: false };
                     let excerpt = format!("the check was killed {} times from outside", restarts + 1);
                     return Ok(Some(Shown {
                         seen,
@@ -869,7 +869,7 @@ impl Gate<'_> {
             let missing = self.site.shortages.find();
             let afterwards = self.missing_after_cleanup(commit, &dir);
             if missing.is_some() && blamed_for_red_check(missing, afterwards).is_none() {
-                let seen = Seen { exit: Some(1), timed_out: false, tests: None, is_denied: false };
+                let seen = CommandExit { exit: Some(1), timed_out: false, tests: None, is_denied: false };
                 let excerpt = "the check filled the disk until its output was cut".to_owned();
                 return Ok(CheckEnd::Shown(Shown {
                     seen,
@@ -887,7 +887,7 @@ impl Gate<'_> {
             Waited::Ended { ended, overdue } => (ended, overdue),
             Waited::Lost { overdue: false } => return Ok(CheckEnd::SitterKilled),
             Waited::Lost { overdue: true } => {
-                let seen = Seen { exit: None, timed_out: true, tests: None, is_denied: false };
+                let seen = CommandExit { exit: None, timed_out: true, tests: None, is_denied: false };
                 let excerpt =
                     "the check did not end within its time limit and could not be stopped".to_owned();
                 return Ok(CheckEnd::Shown(Shown {
@@ -913,7 +913,7 @@ impl Gate<'_> {
             (out, err) => Some(out.unwrap_or(0) + err.unwrap_or(0)),
         };
         let timed_out = overdue || ended.cause == Cause::Deadline;
-        let mut seen = Seen { exit, timed_out, tests, is_denied: false };
+        let mut seen = CommandExit { exit, timed_out, tests, is_denied: false };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
         let is_red = weigh(&seen, None, None) != CheckOutcome::Pass;
         if is_red && self.is_out_of_memory(commit, command, ended.oom_kills)? {

@@ -6,7 +6,7 @@ use std::path::Path;
 use landfall_host::git::Nook;
 use landfall_model::Task;
 use landfall_model::flow::{FlowStep, StepKind};
-use landfall_model::issue::{IssuePhase, Paper, Source, later};
+use landfall_model::issue::{IssueDocument, IssuePhase, IssueRef, later};
 use landfall_trackers::tracker::IssueNumber;
 
 use crate::exchange::{is_spec, spec_of};
@@ -67,8 +67,8 @@ pub(crate) fn handed(site: &HostContext, task: &Task, step: Option<&FlowStep>, w
 }
 
 /// The spec of the issue of a task, as it is in a workspace. No link is followed on the way to it.
-fn read_spec(site: &HostContext, task: &Task, workspace: &Path) -> Option<Paper> {
-    let number = IssueNumber::new(Source::of(&task.spec.source)?.number)?;
+fn read_spec(site: &HostContext, task: &Task, workspace: &Path) -> Option<IssueDocument> {
+    let number = IssueNumber::new(IssueRef::of(&task.spec.source)?.number)?;
     let folder = &site.settings.tracker.spec_path;
     let names = std::fs::read_dir(workspace.join(folder)).ok()?.flatten();
     let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -78,11 +78,11 @@ fn read_spec(site: &HostContext, task: &Task, workspace: &Path) -> Option<Paper>
     let named = |name: &&String| wanted.as_deref() == Some(format!("{folder}/{name}").as_str());
     let name = names.iter().find(named).or(names.first())?;
     let bytes = Nook::open(workspace, folder).ok()?.read(name, BYTES_MAX).ok()??;
-    Some(Paper::read(&String::from_utf8_lossy(&bytes)))
+    Some(IssueDocument::read(&String::from_utf8_lossy(&bytes)))
 }
 
 /// The paper that takes the place of a spec, as the journal knows it.
-pub(crate) fn paper_of(papers: &Path, task: &Task) -> Option<Paper> {
+pub(crate) fn paper_of(papers: &Path, task: &Task) -> Option<IssueDocument> {
     let text = papers::read(papers, task.staged.papers.get(PAPER)?).ok()?;
-    Some(Paper::read(&text))
+    Some(IssueDocument::read(&text))
 }

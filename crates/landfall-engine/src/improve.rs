@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use landfall_host::git::{GitError, Oid, Store};
-use landfall_model::issue::{Paper, ProposalTier, Source, normalised};
-use landfall_model::{State, Task, TaskId};
+use landfall_model::issue::{IssueDocument, IssueRef, ProposalTier, normalised};
+use landfall_model::{Task, TaskId, TaskState};
 use landfall_trackers::tracker::{
     Answer, IssueFilter, IssueNumber, Label, LabelSpec, Marker, NewIssue, Once, Title, Tracker,
 };
@@ -106,7 +106,7 @@ pub fn of_tasks<'a>(papers: &Path, tasks: impl IntoIterator<Item = &'a Task>) ->
         if let Some(paper) = paper_of(papers, task) {
             all.extend(of_paper(&paper, &|phase| Origin::Paper { task: task.id, phase }));
         }
-        if task.spec.source.starts_with(RECOVERY) && task.state == State::Draft {
+        if task.spec.source.starts_with(RECOVERY) && task.state == TaskState::Draft {
             let origin = Origin::Recovery { draft: task.id };
             all.push(Proposal::new(ProposalTier::Issue, &task.spec.title, &task.spec.body, origin));
         }
@@ -134,8 +134,8 @@ pub fn merged(all: Vec<Proposal>) -> Vec<Proposal> {
 
 /// The spec of the issue of a task on `base`, or the paper that takes its place.
 #[must_use]
-pub fn paper(store: &Store, base: &Oid, folder: &str, papers: &Path, task: &Task) -> Option<Paper> {
-    let number = Source::of(&task.spec.source)?.number;
+pub fn paper(store: &Store, base: &Oid, folder: &str, papers: &Path, task: &Task) -> Option<IssueDocument> {
+    let number = IssueRef::of(&task.spec.source)?.number;
     let names = store.names_in(base, folder).ok()?;
     let name = names.into_iter().find(|name| issue_of(name) == Some(number));
     let spec = name.and_then(|name| read(store, base, &format!("{folder}/{name}")));
@@ -144,7 +144,7 @@ pub fn paper(store: &Store, base: &Oid, folder: &str, papers: &Path, task: &Task
 
 /// The proposals of one paper.
 #[must_use]
-pub fn of_paper(paper: &Paper, origin: &dyn Fn(String) -> Origin) -> Vec<Proposal> {
+pub fn of_paper(paper: &IssueDocument, origin: &dyn Fn(String) -> Origin) -> Vec<Proposal> {
     let made = paper.proposals();
     made.map(|(phase, it)| Proposal::new(it.tier, &it.title, &it.text, origin(phase.to_owned()))).collect()
 }
@@ -212,9 +212,9 @@ fn issue_of(name: &str) -> Option<u64> {
 }
 
 /// A file that is too long to be a spec is none.
-fn read(store: &Store, commit: &Oid, path: &str) -> Option<Paper> {
+fn read(store: &Store, commit: &Oid, path: &str) -> Option<IssueDocument> {
     let bytes = store.read_blob(commit, path.as_bytes(), BYTES_MAX).ok()??;
-    Some(Paper::read(&String::from_utf8_lossy(&bytes)))
+    Some(IssueDocument::read(&String::from_utf8_lossy(&bytes)))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use landfall_host::git::{GitError, Ignored};
 use landfall_host::tree_copy::{TreeSize, can_clone, copy_tree, list_links, measure_tree};
 use landfall_model::cache::CACHE_COPY_MAX;
 use landfall_model::gaming::{ProtectedInput, is_input_path};
-use landfall_model::gate::{CheckOutcome, CommandResult, Seen, weigh};
+use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, weigh};
 use landfall_model::installation::{
     INSTALLATION_AGE_MAX_MS, INSTALLATION_RETRY_MS, InstalledContent, InstalledFolder, InstalledLink,
     is_copyable_installation, keeps_installation,
@@ -186,7 +186,7 @@ fn fill(
     if landed.as_ref() != Some(gate.base) {
         return Ok(Some(Filled::Unusable));
     }
-    let mut runs: Vec<Seen> = Vec::new();
+    let mut runs: Vec<CommandExit> = Vec::new();
     for (number, (command, _)) in commands.iter().enumerate() {
         let ignored = if number == 0 { Ignored::Remove } else { Ignored::Keep };
         let name = format!("{}-i{number}", gate.name);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use landfall_host::disk;
 use landfall_host::sitter::{self, Found};
 use landfall_host::wait;
-use landfall_model::journal_claim::{JournalClaim, JournalFound, StateTraces, decide_journal};
+use landfall_model::journal_claim::{JournalClaim, JournalObservation, StateTraces, decide_journal};
 use landfall_store::{Head, Reader, Seq, StoreError};
 
 use crate::errand::error_chain;
@@ -141,7 +141,7 @@ pub(crate) fn claim(folder: &StateFolder) -> JournalClaim {
         None => StateTraces::None,
     };
     let JournalSeen { id, has_facts, is_behind } = journal;
-    decide_journal(JournalFound { id: id.as_deref(), has_facts, is_behind }, traces)
+    decide_journal(JournalObservation { id: id.as_deref(), has_facts, is_behind }, traces)
 }
 
 /// Whether the state folder holds work whose journal is missing or empty.

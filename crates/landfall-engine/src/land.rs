@@ -10,7 +10,7 @@ use landfall_host::git::{
 };
 use landfall_model::checkpoint::{Checkpoint, CheckpointEvent};
 use landfall_model::queue::{HoldReason, QueueNews};
-use landfall_model::{BaseMover, Commit, EngineEvent, Landed, Task, TaskId};
+use landfall_model::{BaseMover, Commit, EngineEvent, LandingRecord, Task, TaskId};
 
 use crate::ask::Rewritten;
 use crate::base_tracker::Afar;
@@ -401,7 +401,7 @@ pub(crate) fn revert(site: &HostContext, task: &Task, new: TaskId) -> Result<Com
 }
 
 /// A child of a landed commit with the tree from before it: merged with any later base, it takes back just that.
-fn undone(site: &HostContext, task: &Task, landed: &Landed, by: &Signature) -> Result<Oid, GitError> {
+fn undone(site: &HostContext, task: &Task, landed: &LandingRecord, by: &Signature) -> Result<Oid, GitError> {
     let commit = ids::oid(&landed.commit);
     let parents = site.store.parents_of(&commit)?;
     let (base, heads) = parents

@@ -12,12 +12,12 @@ use landfall_host::sandbox::can_isolate;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError, is_shortage};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::audit;
-use landfall_model::issue::Source;
-use landfall_model::objective::{Refinement, RefinementState};
+use landfall_model::issue::IssueRef;
+use landfall_model::objective::{Refinement, RefinementStatus};
 use landfall_model::proof::Proof;
 use landfall_model::{
-    AgentExit, AgentRunTraces, AgentUsage, Attempt, EndedRun, Evidence, News, Past, SessionStart, StepKind,
-    StepName, Task, Verdict,
+    AgentExit, AgentRunEvidence, AgentRunTraces, AgentUsage, Attempt, EndedRun, News, PastRun, SessionStart,
+    StepKind, StepName, Task, Verdict,
 };
 
 use crate::agent_run::{
@@ -179,8 +179,12 @@ fn ended(site: &HostContext, task: &Task, run: &Run<'_>, exit: AgentExit) {
     let head_after = head_of(site, task);
     // Nothing was written in a run that nobody saw.
     let missing = missing_outputs(site, task, i64::MAX);
-    let evidence =
-        Evidence { head_before: task.seen_head.clone(), head_after, missing, ..Evidence::default() };
+    let evidence = AgentRunEvidence {
+        head_before: task.seen_head.clone(),
+        head_after,
+        missing,
+        ..AgentRunEvidence::default()
+    };
     let news = EndedRun {
         attempt: run.attempt,
         iteration: run.iteration,
@@ -580,7 +584,9 @@ fn prompt(
             _ => 0,
         },
         red: task.gate.as_ref().is_some_and(|gate| !gate.outcome().is_green()),
-        issue: Source::of(&task.spec.source).map(|source| format!("#{}", source.number)).unwrap_or_default(),
+        issue: IssueRef::of(&task.spec.source)
+            .map(|source| format!("#{}", source.number))
+            .unwrap_or_default(),
         spec,
         handed_by: handed.by(),
         handoff: handed.points,
@@ -598,9 +604,9 @@ fn prompt(
 fn refinements(task: &Task) -> Vec<String> {
     let judged = task.flow.as_ref().is_none_or(|flow| flow.has_judge());
     let told = |it: &&Refinement| match it.state {
-        RefinementState::Pending | RefinementState::Weighed(_) => true,
-        RefinementState::TakenIn => !judged,
-        RefinementState::Withdrawn => false,
+        RefinementStatus::Pending | RefinementStatus::Weighed(_) => true,
+        RefinementStatus::TakenIn => !judged,
+        RefinementStatus::Withdrawn => false,
     };
     let all = task.staged.refinements.iter().filter(told);
     all.map(|it| format!("{}. {}", it.number, it.text)).collect()
@@ -629,8 +635,8 @@ fn next_of(task: &Task, workspace: &Workspace) -> Option<String> {
 }
 
 /// One earlier run in a line, for an agent without its memory.
-fn past_line(past: &Past) -> String {
-    let Past { iteration, verdict, committed } = past;
+fn past_line(past: &PastRun) -> String {
+    let PastRun { iteration, verdict, committed } = past;
     let what = match verdict {
         Verdict::Complete => "said it was done".to_owned(),
         Verdict::Blocked { reason } => format!("was blocked: {reason}"),

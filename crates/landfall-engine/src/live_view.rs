@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-use landfall_model::liveness::Class;
-use landfall_model::pilot::Pilot;
+use landfall_model::liveness::AgentActivity;
+use landfall_model::pilot::PilotState;
 use landfall_model::queue::Queue;
 use landfall_model::sprint::Sprint;
 use landfall_model::{
-    AccountState, AgentUsage, Purse, Signal, Spending, Spent, Task, TaskId, Timestamp, WaitReason,
+    AccountState, AgentUsage, ExhaustedBudget, RunBudgets, Signal, Spending, Task, TaskId, Timestamp,
+    WaitReason,
 };
 
 use crate::meter::{Meter, day};
@@ -48,7 +49,7 @@ impl LiveView {
     }
 
     /// Whether a budget of the run or the day is used up.
-    pub(crate) fn spent(&self, purse: &Purse, now: Timestamp) -> Option<Spent> {
+    pub(crate) fn spent(&self, purse: &RunBudgets, now: Timestamp) -> Option<ExhaustedBudget> {
         self.lock().meter.spent(purse, now)
     }
 
@@ -90,7 +91,7 @@ pub struct View {
     /// Whether the engine was told to stop.
     pub stopping: bool,
     /// The budget that keeps agents from starting.
-    pub spent: Option<Spent>,
+    pub spent: Option<ExhaustedBudget>,
     /// How much of an account's allowance is used, as its agents said last.
     pub allowances: BTreeMap<String, Allowance>,
     /// The accounts that are not open.
@@ -98,7 +99,7 @@ pub struct View {
     /// The landing queue.
     pub queue: Queue,
     /// Who picks tasks, and pauses.
-    pub pilot: Pilot,
+    pub pilot: PilotState,
     /// The sprint that is open.
     pub sprint: Option<Sprint>,
     /// Works under way that do not fit together as they stand, and in which files.
@@ -117,7 +118,7 @@ pub struct Live {
     /// Bytes it wrote.
     pub bytes: u64,
     /// What it is at.
-    pub class: Option<Class>,
+    pub class: Option<AgentActivity>,
     /// The evidence for that.
     pub evidence: String,
     /// How long it has said nothing.

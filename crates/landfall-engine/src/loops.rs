@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use landfall_model::auto::{AutoEvent, Standing};
-use landfall_model::{EngineEvent, News, State, Task, TaskId, TaskLimitOverrides, TaskSpec, WaitReason};
+use landfall_model::auto::{AutoEvent, LoopState};
+use landfall_model::{EngineEvent, News, Task, TaskId, TaskLimitOverrides, TaskSpec, TaskState, WaitReason};
 
 use crate::ask::{AskError, LoopAsked, NewTask};
 use crate::core::{Core, Outside};
@@ -39,17 +39,20 @@ impl Core {
         landfall_model::step(&self.task(id), &self.input(out, &probe))?;
         match &self.task(id).state {
             // Its objective was written meanwhile.
-            State::Draft => {
+            TaskState::Draft => {
                 let flow = self.task(id).spec.flow.clone();
                 self.edit(out, id, TaskSpec { flow, ..spec })?;
             }
-            State::Ended(_) => {
+            TaskState::Ended(_) => {
                 self.try_hear(out, id, &News::Retry { fresh: false, note: None })?;
             }
-            State::Ready { .. } | State::Active { .. } | State::Waiting { .. } | State::Review { .. } => {}
+            TaskState::Ready { .. }
+            | TaskState::Active { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. } => {}
         }
         let task = self.task(id);
-        if task.hold.is_some() || matches!(task.state, State::Waiting { wait: WaitReason::Pause, .. }) {
+        if task.hold.is_some() || matches!(task.state, TaskState::Waiting { wait: WaitReason::Pause, .. }) {
             self.try_hear(out, id, &News::Release)?;
         }
         let task = self.task(id);
@@ -74,13 +77,13 @@ impl Core {
         let Some((task, standing)) = held.map(|it| (it.task, it.standing())) else {
             return Err(AskError::NoLoop(session.to_owned()));
         };
-        if standing == Standing::Stopping {
+        if standing == LoopState::Stopping {
             return Ok(self.task(task));
         }
         self.fact(out, EngineEvent::Auto(AutoEvent::StopAsked { session: session.to_owned() }));
-        if standing == Standing::Running {
+        if standing == LoopState::Running {
             let reason = format!("the loop of session `{session}` was stopped");
-            let own = self.task(task).strides() && matches!(self.task(task).state, State::Active { .. });
+            let own = self.task(task).strides() && matches!(self.task(task).state, TaskState::Active { .. });
             // An agent that runs its own loop would go on to its end: it is told to stop after its step.
             let news = if own { News::StopTask } else { News::Hold { reason } };
             // Refused by what is landing: that is finished, and nothing comes after it.
@@ -91,7 +94,7 @@ impl Core {
 
     /// Ends every loop: whoever stops the run means these, too.
     pub fn stop_loops(&mut self, out: &dyn Outside) {
-        let running = self.loops().all().iter().filter(|it| it.standing() == Standing::Running);
+        let running = self.loops().all().iter().filter(|it| it.standing() == LoopState::Running);
         for session in running.map(|it| it.session.clone()).collect::<Vec<_>>() {
             self.fact(out, EngineEvent::Auto(AutoEvent::StopAsked { session }));
         }

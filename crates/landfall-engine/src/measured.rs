@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use landfall_host::git::Oid;
-use landfall_model::gate::Seen;
+use landfall_model::gate::CommandExit;
 use landfall_model::{Digest, Tree};
 
 use crate::settings::Verify;
@@ -22,6 +22,6 @@ pub(crate) struct Measurements {
 /// What a check showed on the base, and when by the clock that never goes back.
 #[derive(Debug, Clone)]
 pub(crate) struct BaselineEntry {
-    pub seen: Seen,
+    pub seen: CommandExit,
     pub at_ms: u64,
 }

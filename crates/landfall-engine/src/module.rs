@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use landfall_agents::files::{self, File, Files};
 use landfall_host::git::{Nook, Workspace};
-use landfall_model::{Digest, Doing, Signal, State, StopReason, Task, Timestamp};
+use landfall_model::{AttemptPhase, Digest, Signal, StopReason, Task, TaskState, Timestamp};
 use landfall_trackers::modules::folder::{Place, Sort, read as read_module};
 use landfall_trackers::modules::signal::StopOrder;
 
@@ -144,7 +144,10 @@ impl Module {
     /// Of a run that another engine began. A stop that it asked for because of a limit is taken back: whether the limit still
     /// holds is seen anew. A person's stop is not ours to take back, nor is a file that somebody else put there.
     pub fn adopt(&self, task: &Task) {
-        let asked = matches!(&task.state, State::Active { doing: Doing::Running { stop: Some(_), .. }, .. });
+        let asked = matches!(
+            &task.state,
+            TaskState::Active { doing: AttemptPhase::Running { stop: Some(_), .. }, .. }
+        );
         let (Ok(ours), Ok(nook)) = (std::fs::read(self.dir.join(ASKED)), self.nook()) else { return };
         let theirs = nook.read(files::STOP, files::BYTES_MAX).ok().flatten();
         if !asked && theirs.as_ref() == Some(&ours) {

@@ -6,7 +6,7 @@ use landfall_model::queue::{HoldReason, QueueEvent};
 use landfall_model::sprint::SprintEvent;
 use landfall_model::{
     AttemptStart, EdgeTarget, EndCode, EndKind, Ending, EngineEvent, Event, Fact, JournalEntry, RunEnd,
-    Status, StepResult, TaskId, Timestamp, WaitReason, Warning, World,
+    StepResult, TaskId, TaskStatus, Timestamp, WaitReason, Warning, World,
 };
 
 /// When a hook is run.
@@ -229,7 +229,7 @@ pub fn heard(entry: &JournalEntry, world: &World) -> Option<Heard> {
         at: entry.at,
         task,
         title: known.map(|task| task.spec.title.clone()).unwrap_or_default(),
-        status: known.map(|task| Status::of(task).word().to_owned()).unwrap_or_default(),
+        status: known.map(|task| TaskStatus::of(task).word().to_owned()).unwrap_or_default(),
         commit,
         what: format!("{name}{what}"),
         reason,

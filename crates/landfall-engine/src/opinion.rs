@@ -2,9 +2,9 @@
 //! cannot be read is no opinion.
 
 use landfall_model::StepResult;
-use landfall_model::objective::{ObjectiveItem, Requirement, Split, Weight};
-use landfall_model::review::{FindingSeverity, Opinion, Said};
-use landfall_model::score::{Covered, Judgement, RefinementImpact, Scores};
+use landfall_model::objective::{ObjectiveItem, ObjectiveSplit, Requirement, Weight};
+use landfall_model::review::{FindingSeverity, ReviewOpinion, ReviewerFinding};
+use landfall_model::score::{Judgement, RefinementImpact, RequirementCoverage, Scores};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -48,20 +48,20 @@ fn last<T: DeserializeOwned, R>(words: &str, meant: impl Fn(T) -> Option<R>) -> 
 }
 
 /// A reviewer's opinion in these words.
-pub(crate) fn read(words: &str) -> Option<Opinion> {
+pub(crate) fn read(words: &str) -> Option<ReviewOpinion> {
     last(words, opinion)
 }
 
-fn opinion(block: Block) -> Option<Opinion> {
-    let findings = block.findings.into_iter().map(said).collect::<Option<Vec<Said>>>()?;
-    Some(Opinion { findings, resolved: block.resolved })
+fn opinion(block: Block) -> Option<ReviewOpinion> {
+    let findings = block.findings.into_iter().map(said).collect::<Option<Vec<ReviewerFinding>>>()?;
+    Some(ReviewOpinion { findings, resolved: block.resolved })
 }
 
 fn cut(text: &str, max: usize) -> String {
     text.trim().chars().take(max).collect()
 }
 
-fn said(found: Found) -> Option<Said> {
+fn said(found: Found) -> Option<ReviewerFinding> {
     let word = found.severity.trim().to_ascii_lowercase();
     let severity = FindingSeverity::ALL.into_iter().find(|severity| severity.word() == word)?;
     let place = match (found.file.trim(), found.line) {
@@ -76,7 +76,7 @@ fn said(found: Found) -> Option<Said> {
     }
     let test = found.test.map(|test| test.command.trim().to_owned());
     let test = test.filter(|it| !it.is_empty() && it.chars().count() <= COMMAND_CHARS_MAX);
-    (!title.is_empty()).then_some(Said { id, severity, title, detail, place, test })
+    (!title.is_empty()).then_some(ReviewerFinding { id, severity, title, detail, place, test })
 }
 
 fn line(text: &str) -> String {
@@ -200,7 +200,7 @@ fn judged(block: JudgementBlock) -> Option<Judgement> {
         return None;
     }
     let covered = |it: CoveredBlock| {
-        Some(Covered {
+        Some(RequirementCoverage {
             number: it.r.get()?,
             coverage: thousandths(it.coverage)?,
             why: cut(&it.why, DETAIL_CHARS_MAX),
@@ -246,7 +246,7 @@ struct RequirementBlock {
 }
 
 /// An objective, split, in these words.
-pub(crate) fn split(words: &str) -> Option<Split> {
+pub(crate) fn split(words: &str) -> Option<ObjectiveSplit> {
     last(words, |block: SplitBlock| {
         let requirement = |it: RequirementBlock| {
             let weight = match it.weight {
@@ -263,7 +263,7 @@ pub(crate) fn split(words: &str) -> Option<Split> {
         };
         let replaces = block.items.iter().enumerate();
         let replaces = replaces.filter_map(|(place, it)| Some((place, it.replaces?))).collect();
-        Some(Split {
+        Some(ObjectiveSplit {
             replaces,
             items: block.items.into_iter().map(item).collect::<Option<_>>()?,
             constraints: block
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn an_empty_list_is_an_opinion() {
-        assert_eq!(read("{\"findings\":[]}"), Some(Opinion::default()));
+        assert_eq!(read("{\"findings\":[]}"), Some(ReviewOpinion::default()));
     }
 
     #[test]

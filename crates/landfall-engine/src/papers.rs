@@ -8,9 +8,9 @@ use std::path::Path;
 
 use landfall_host::disk;
 use landfall_host::git::Workspace;
-use landfall_model::convergence::{Stage, share};
-use landfall_model::objective::{Objective, RefinementState};
-use landfall_model::plan::Outline;
+use landfall_model::convergence::{AcceptedStage, share};
+use landfall_model::objective::{Objective, RefinementStatus};
+use landfall_model::plan::PlanOutline;
 use landfall_model::score::{Dimension, points};
 use landfall_model::staged::{JudgeResult, PLAN};
 use landfall_model::{Digest, StepKind, Task};
@@ -84,7 +84,7 @@ pub(crate) fn take(
     site: &HostContext,
     task: &Task,
     workspace: &Workspace,
-) -> (Vec<(String, Digest)>, Option<Outline>) {
+) -> (Vec<(String, Digest)>, Option<PlanOutline>) {
     if !has_any(task) {
         return (Vec::new(), None);
     }
@@ -102,7 +102,7 @@ pub(crate) fn take(
             continue; // it is not kept, so nobody is told that it is
         };
         if name == PLAN {
-            outline = Some(Outline::read(&text));
+            outline = Some(PlanOutline::read(&text));
         }
         kept.push((name, hash));
     }
@@ -153,7 +153,7 @@ pub fn told(task: &Task) -> Vec<(&'static str, String)> {
 
 /// What an accepted stage came to, and what of it is worth knowing later.
 #[must_use]
-pub fn stage_report(task: &Task, stage: &Stage) -> String {
+pub fn stage_report(task: &Task, stage: &AcceptedStage) -> String {
     let staged = &task.staged;
     let before = staged.stages.iter().rev().find(|it| it.number < stage.number);
     let moved = format!("{} → {}", share(before.map_or(0, |it| it.convergence)), share(stage.convergence));
@@ -269,7 +269,7 @@ fn summary(task: &Task) -> String {
         }
     }
     let open: Vec<_> =
-        staged.refinements.iter().filter(|it| !matches!(it.state, RefinementState::Withdrawn)).collect();
+        staged.refinements.iter().filter(|it| !matches!(it.state, RefinementStatus::Withdrawn)).collect();
     if !open.is_empty() {
         text.push_str("\n## What the person wants otherwise\n\n");
         for refinement in open {

@@ -1,7 +1,7 @@
 //! What is done about work before it is merged with the base, without asking anybody.
 
 use landfall_host::git::{ConflictKind, ConflictedPath, GitError, Merge, Oid, RefName, Signature};
-use landfall_model::conflict::{Clash, ClashKind};
+use landfall_model::conflict::{ConflictingFile, FileConflictKind};
 
 use crate::host_context::HostContext;
 
@@ -84,18 +84,18 @@ fn move_over(
 }
 
 /// What the model is told of conflicts.
-pub(crate) fn clashes(paths: &[ConflictedPath]) -> Vec<Clash> {
+pub(crate) fn clashes(paths: &[ConflictedPath]) -> Vec<ConflictingFile> {
     let kind = |kind: ConflictKind| match kind {
-        ConflictKind::Content => ClashKind::Content,
-        ConflictKind::AddAdd => ClashKind::BothAdded,
-        ConflictKind::ModifyDelete { .. } => ClashKind::Deleted,
-        ConflictKind::Rename => ClashKind::Renamed,
-        ConflictKind::Binary => ClashKind::Binary,
+        ConflictKind::Content => FileConflictKind::Content,
+        ConflictKind::AddAdd => FileConflictKind::BothAdded,
+        ConflictKind::ModifyDelete { .. } => FileConflictKind::Deleted,
+        ConflictKind::Rename => FileConflictKind::Renamed,
+        ConflictKind::Binary => FileConflictKind::Binary,
         ConflictKind::Mode | ConflictKind::Symlink | ConflictKind::Submodule | ConflictKind::FileFolder => {
-            ClashKind::Kind
+            FileConflictKind::Kind
         }
     };
-    let clash = |path: &ConflictedPath| Clash {
+    let clash = |path: &ConflictedPath| ConflictingFile {
         path: String::from_utf8_lossy(&path.path).into_owned(),
         kind: kind(path.kind),
         lines: path.lines,

@@ -12,7 +12,7 @@ use landfall_host::disk::remove_tree;
 use landfall_host::git::{GitError, Ignored, Lane, Oid, Signature, Store};
 use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_host::sitter::{self, Cause, Found, Spec};
-use landfall_model::gate::{CheckOutcome, CommandResult, GateReport, Seen, count_tests, weigh};
+use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, GateReport, count_tests, weigh};
 use landfall_model::{Commit, Tree};
 use thiserror::Error;
 
@@ -264,7 +264,7 @@ impl OneCheck<'_> {
             (None, None) => None,
             (out, err) => Some(out.unwrap_or(0) + err.unwrap_or(0)),
         };
-        let seen = Seen { exit, timed_out, tests, is_denied: false };
+        let seen = CommandExit { exit, timed_out, tests, is_denied: false };
         let outcome = weigh(&seen, None, None);
         let denied = match outcome {
             CheckOutcome::Pass => Vec::new(),

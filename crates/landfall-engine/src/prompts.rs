@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use landfall_agents::nearest;
-use landfall_model::discovery::{Discoveries, Discovery, Impact};
+use landfall_model::discovery::{Discoveries, Discovery, DiscoveryImpact};
 use landfall_model::{Event, TaskId, Timestamp};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -225,7 +225,7 @@ impl Prompts {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let from = |it: &Discovery| {
             let who = if it.task == task { "this task".to_owned() } else { it.task.to_string() };
-            if it.impact == Impact::Medium { who } else { format!("{who}, {}", it.impact.word()) }
+            if it.impact == DiscoveryImpact::Medium { who } else { format!("{who}, {}", it.impact.word()) }
         };
         known.offered(task).into_iter().take(OFFERED_MAX).map(|it| (from(it), it.text.clone())).collect()
     }

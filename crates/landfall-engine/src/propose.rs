@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use landfall_host::git::{BranchName, Git, Repo};
-use landfall_model::proposal::{self, Known, Mended, Plan, Problem};
+use landfall_model::proposal::{self, ExistingTask, ProposalFix, ProposalPlan, ProposalProblem};
 use landfall_model::{AgentUsage, Budget, BudgetScope, BudgetUse as _, Spending, Timestamp, Verdict};
 use thiserror::Error;
 
@@ -39,7 +39,7 @@ pub struct ProposeAsked<'a> {
     /// At most so many tasks.
     pub tasks_max: usize,
     /// The tasks that are there.
-    pub known: &'a [Known],
+    pub known: &'a [ExistingTask],
     /// The same for the agent, one line each.
     pub backlog: Vec<String>,
     /// What the day has cost so far.
@@ -52,9 +52,9 @@ pub struct ProposeAsked<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposed {
     /// The tasks.
-    pub plan: Plan,
+    pub plan: ProposalPlan,
     /// What was mended on the way.
-    pub mended: Vec<Mended>,
+    pub mended: Vec<ProposalFix>,
     /// What it took.
     pub effort: Effort,
 }
@@ -205,7 +205,7 @@ pub fn propose(asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&RoundNews)) -> Re
                     return Ok(Proposed { plan: checked.plan, mended: checked.mended, effort });
                 }
                 // It was shown the backlog: asked again, it would think of the same.
-                if checked.problems == [Problem::NothingNew] {
+                if checked.problems == [ProposalProblem::NothingNew] {
                     return Err(ProposeError::NothingNew);
                 }
                 (text, checked.problems.iter().map(ToString::to_string).collect())

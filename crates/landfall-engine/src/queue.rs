@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use landfall_host::crash;
 use landfall_host::git::{self, Cas, GitError, LandingClaim, Merge, Oid, Signature};
-use landfall_model::queue::{BatchMember, BatchPrefix, LeftOut};
-use landfall_model::{BatchId, Candidate, Commit, QueueNews, Task, TaskId, Tree};
+use landfall_model::queue::{BatchExclusion, BatchMember, BatchPrefix};
+use landfall_model::{BatchId, Commit, LandingCandidate, QueueNews, Task, TaskId, Tree};
 
 use crate::commit_message::{headline, issue_trailers};
 use crate::engine_context::EngineContext;
@@ -47,7 +47,7 @@ fn try_build(
             land::look_far(site, land::LOOK_OUT_MS)?.ours
         }
     };
-    let mut left_out: Vec<(TaskId, LeftOut)> = Vec::new();
+    let mut left_out: Vec<(TaskId, BatchExclusion)> = Vec::new();
     let mut work: Vec<(&BatchMember, Oid)> = Vec::new();
     for member in members {
         let task = tasks.iter().find(|task| task.id == member.task);
@@ -71,7 +71,9 @@ fn try_build(
                     resolved.push((member.task, ids::commit(&settled)));
                     *head = settled;
                 }
-                Settled::Conflict(paths) => unfit.push((member.task, LeftOut::Conflict(clashes(&paths)))),
+                Settled::Conflict(paths) => {
+                    unfit.push((member.task, BatchExclusion::Conflict(clashes(&paths))))
+                }
             }
         }
         work.retain(|(member, _)| unfit.iter().all(|(task, _)| *task != member.task));
@@ -128,17 +130,17 @@ fn left_out_why(
     head: &Oid,
     why: git::LeftOut,
     others_before: bool,
-) -> Result<LeftOut, GitError> {
+) -> Result<BatchExclusion, GitError> {
     if others_before {
         return Ok(match site.store.merge(base, head)? {
-            Merge::Clean { tree } if tree == site.store.tree_of(base)? => LeftOut::NothingChanged,
-            Merge::Clean { .. } => LeftOut::Crowded,
-            Merge::Conflict { paths, .. } => LeftOut::Conflict(clashes(&paths)),
+            Merge::Clean { tree } if tree == site.store.tree_of(base)? => BatchExclusion::NothingChanged,
+            Merge::Clean { .. } => BatchExclusion::Crowded,
+            Merge::Conflict { paths, .. } => BatchExclusion::Conflict(clashes(&paths)),
         });
     }
     Ok(match why {
-        git::LeftOut::Conflict(paths) => LeftOut::Conflict(clashes(&paths)),
-        git::LeftOut::NothingChanged => LeftOut::NothingChanged,
+        git::LeftOut::Conflict(paths) => BatchExclusion::Conflict(clashes(&paths)),
+        git::LeftOut::NothingChanged => BatchExclusion::NothingChanged,
     })
 }
 
@@ -164,12 +166,12 @@ fn message(
 }
 
 /// Whether the base holds a landing whose end was not seen.
-fn holds(site: &HostContext, base: &Oid, candidate: &Candidate) -> Result<bool, GitError> {
+fn holds(site: &HostContext, base: &Oid, candidate: &LandingCandidate) -> Result<bool, GitError> {
     let commit = ids::oid(&candidate.commit);
     Ok(site.store.contains(&commit)? && site.store.is_ancestor(&commit, base)?)
 }
 
-fn landed_before(site: &HostContext, candidate: &Candidate) -> Result<LeftOut, GitError> {
+fn landed_before(site: &HostContext, candidate: &LandingCandidate) -> Result<BatchExclusion, GitError> {
     let commit = ids::oid(&candidate.commit);
     let heads = site.store.parents_of(&commit)?.into_iter().skip(1).collect();
     let claim = LandingClaim {
@@ -179,7 +181,7 @@ fn landed_before(site: &HostContext, candidate: &Candidate) -> Result<LeftOut, G
         tree: ids::tree_oid(&candidate.tree),
     };
     match prove(site, &claim)? {
-        Ok(proof) => Ok(LeftOut::Landed { candidate: candidate.clone(), proof }),
+        Ok(proof) => Ok(BatchExclusion::Landed { candidate: candidate.clone(), proof }),
         Err(mismatch) => Err(GitError::output("prove an earlier landing", mismatch)),
     }
 }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use landfall_host::git::{GitError, Lane, Oid, RebuiltWorkspace, RefName, Signature, Workspace};
 use landfall_host::mount::MountIdentity;
 use landfall_host::sitter::{self, FindError, Found};
-use landfall_model::checkout::{CheckoutEvidence, CheckoutFate, CheckoutKind, decide_checkout};
-use landfall_model::resource::{OomMark, blamed_for_lost_engine};
-use landfall_model::{Feedback, State, Task, TaskId};
+use landfall_model::checkout::{CheckoutAction, CheckoutEvidence, CheckoutKind, decide_checkout};
+use landfall_model::resource::{OomKillCount, blamed_for_lost_engine};
+use landfall_model::{Feedback, Task, TaskId, TaskState};
 use serde_json::json;
 
 use crate::agent_run::reads;
@@ -123,8 +123,9 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
         let (current, clean) = (current.as_ref(), clean.as_ref());
         decide_checkout(kind, &CheckoutEvidence { recorded, current, clean, is_occupied })
     };
-    let may_keep =
-        |recorded: Option<&MountIdentity>| fate(CheckoutKind::Pooled, recorded, false) == CheckoutFate::Keep;
+    let may_keep = |recorded: Option<&MountIdentity>| {
+        fate(CheckoutKind::Pooled, recorded, false) == CheckoutAction::Keep
+    };
     match site.pool.sort_out_pooled(&may_keep) {
         Ok(0) => {}
         Ok(count) => {
@@ -139,7 +140,7 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
         let kind = if task.is_some() { CheckoutKind::TaskWorkspace } else { CheckoutKind::ReaderWorkspace };
         let recorded = workspace.recorded_mount();
         let fate = match fate(kind, recorded.as_ref(), false) {
-            CheckoutFate::Keep => CheckoutFate::Keep,
+            CheckoutAction::Keep => CheckoutAction::Keep,
             // Only now: looking for processes takes longer than all the rest.
             _ => {
                 let is_occupied = is_occupied(site, &name).map_err(|error| {
@@ -153,12 +154,12 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
             }
         };
         match (fate, task) {
-            (CheckoutFate::Keep, _) if recorded == current => {}
-            (CheckoutFate::Keep, _) => {
+            (CheckoutAction::Keep, _) if recorded == current => {}
+            (CheckoutAction::Keep, _) => {
                 let _ = site.pool.record_mount(&workspace); // without it the next start replaces it
             }
-            (CheckoutFate::Rebuild, Some(task)) => rebuild(site, task, &workspace)?,
-            (CheckoutFate::Rebuild | CheckoutFate::Discard | CheckoutFate::Delete, _) => {
+            (CheckoutAction::Rebuild, Some(task)) => rebuild(site, task, &workspace)?,
+            (CheckoutAction::Rebuild | CheckoutAction::Discard | CheckoutAction::Delete, _) => {
                 discard(site, &workspace)?
             }
         }
@@ -194,11 +195,11 @@ pub(crate) fn look_for_oom_kills(site: &HostContext) {
     let (Ok(boot), Some(kills)) = (landfall_host::disk::boot_id(), landfall_host::memory::oom_kills()) else {
         return;
     };
-    let now = OomMark { boot, kills };
+    let now = OomKillCount { boot, kills };
     let path = site.folder.oom_mark();
     let last = std::fs::read_to_string(&path).ok().and_then(|text| {
         let (boot, kills) = text.trim_end().split_once(' ')?;
-        Some(OomMark { boot: boot.to_owned(), kills: kills.parse().ok()? })
+        Some(OomKillCount { boot: boot.to_owned(), kills: kills.parse().ok()? })
     });
     if let Some(resource) = blamed_for_lost_engine(last.as_ref(), &now) {
         let what = format!(
@@ -223,7 +224,7 @@ fn replace_lanes(site: &HostContext) -> Result<(), String> {
     let may_keep = |recorded: Option<&MountIdentity>| {
         let (current, clean) = (current.as_ref(), clean.as_ref());
         let evidence = CheckoutEvidence { recorded, current, clean, is_occupied: false };
-        decide_checkout(CheckoutKind::Lane, &evidence) == CheckoutFate::Keep
+        decide_checkout(CheckoutKind::Lane, &evidence) == CheckoutAction::Keep
     };
     match Lane::sort_out(&folder, &may_keep) {
         Ok(0) => {}
@@ -357,7 +358,7 @@ pub(crate) fn clear_rooms<'a>(site: &HostContext, tasks: impl Iterator<Item = &'
         .filter_map(|entry| entry.file_name().to_str()?.strip_suffix("-review").map(str::to_owned))
         .collect();
     let is_idle = |task: &&Arc<Task>| {
-        let at_work = matches!(task.state, State::Active { .. }) && reads(task);
+        let at_work = matches!(task.state, TaskState::Active { .. }) && reads(task);
         stand.contains(&task.id.to_string()) && !at_work
     };
     for task in tasks.filter(|_| !stand.is_empty()).filter(is_idle) {

@@ -11,7 +11,7 @@ use landfall_host::git::{
     Workspace,
 };
 use landfall_model::TaskId;
-use landfall_model::recovery::{Hints, RecoveryOp, restored};
+use landfall_model::recovery::{IssueArtifacts, RecoveryOp, restored};
 use landfall_trackers::tracker::{
     BranchName, CommitSha, IssueNumber, IssueState, Label, Marker, NewPullRequest, PHASE_FAMILY, PrNumber,
     PullRequest, Thread, Title, Tracker, TrackerError, unmarked,
@@ -60,7 +60,7 @@ pub struct Ground<'a> {
     /// Whether a pull request of the branch belongs to the round of work that is under way.
     pub is_of_round: &'a dyn Fn(PrNumber) -> bool,
     /// What the issue has left behind, looked at now.
-    pub hints: &'a dyn Fn() -> Result<Hints, String>,
+    pub hints: &'a dyn Fn() -> Result<IssueArtifacts, String>,
     /// Runs a check of the settings, by its name, on this work; the error says how it failed.
     pub run_check: &'a dyn Fn(&str, &Oid) -> Result<(), String>,
 }

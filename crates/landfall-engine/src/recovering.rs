@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use landfall_host::git::{CollectOptions, LostHead, Merge, Oid, Signature, Workspace};
 use landfall_model::issue::{
-    CiStatus, IssueSnapshot, Point, PullRequestState, Reconciled, completion, is_of_round,
+    CiStatus, IssueSnapshot, PullRequestState, ReconcilePoint, ReconcileResult, completion, is_of_round,
 };
 use landfall_model::recovery::{
-    self, Agent, Climbed, Due, Hints, Known, PlanAction, Recovery, RecoveryOp, Symptoms, base_moved,
-    brought_about, point,
+    self, Agent, IssueArtifacts, Known, PendingRecovery, PlanAction, Recovery, RecoveryContext, RecoveryOp,
+    Symptoms, base_moved, brought_about, point,
 };
 use landfall_model::{
-    AgentExit, Attempt, BudgetScope, EndedRun, Evidence, News, Recovered, Spending, StepKind, Task,
+    AgentExit, AgentRunEvidence, Attempt, BudgetScope, EndedRun, News, RecoveryResult, Spending, StepKind,
+    Task,
 };
 use landfall_trackers::tracker::BranchName;
 use serde_json::json;
@@ -70,7 +71,7 @@ fn is_changed(site: &HostContext, task: &Task) -> bool {
 }
 
 /// What follows from an exchange that was refused.
-pub(crate) fn stuck(site: &EngineContext, task: &Task, detail: &str) -> Option<Climbed> {
+pub(crate) fn stuck(site: &EngineContext, task: &Task, detail: &str) -> Option<RecoveryContext> {
     recovery::stuck(&site.catalogue, Agent::Free, task, detail, moved_base(site, task))
 }
 
@@ -84,7 +85,7 @@ fn moved_base(site: &EngineContext, task: &Task) -> Option<Known> {
 }
 
 /// What is done about what the checks of the forge came to.
-pub(crate) fn checked(site: &HostContext, task: &Task, ci: &CiStatus) -> Option<Climbed> {
+pub(crate) fn checked(site: &HostContext, task: &Task, ci: &CiStatus) -> Option<RecoveryContext> {
     recovery::checked(&site.catalogue, task, ci, site.now())
 }
 
@@ -95,8 +96,8 @@ pub(crate) fn recover(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) 
     let open = task.recoveries.under_way(step);
     let due = task.recoveries.due(step);
     let recovered = match (due.clone(), open) {
-        (Some(Due::Diagnosis), Some(open)) => ask(site, task, attempt, open),
-        (Some(Due::Ops(ops)), Some(_)) => perform(site, task, attempt, &ops),
+        (Some(PendingRecovery::Diagnosis), Some(open)) => ask(site, task, attempt, open),
+        (Some(PendingRecovery::Ops(ops)), Some(_)) => perform(site, task, attempt, &ops),
         (Some(_), None) | (None, _) => Ok(left(open)),
     };
     if site.interrupted.is_set() {
@@ -104,8 +105,8 @@ pub(crate) fn recover(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) 
     }
     let recovered = match (recovered, due) {
         // Whoever stopped the run does not wait for the agent that looks. Operations are finished.
-        (Err(_), Some(Due::Diagnosis)) if is_stopping(site) => Recovered::PutOff,
-        (recovered, _) => recovered.unwrap_or_else(|why| Recovered::Failed { why }),
+        (Err(_), Some(PendingRecovery::Diagnosis)) if is_stopping(site) => RecoveryResult::PutOff,
+        (recovered, _) => recovered.unwrap_or_else(|why| RecoveryResult::Failed { why }),
     };
     site.tell(task.id, News::Recovered { attempt, recovered });
 }
@@ -115,12 +116,12 @@ fn is_stopping(site: &EngineContext) -> bool {
 }
 
 /// Nothing is due any more: the journal was cut after an agent had looked.
-fn left(open: Option<&Recovery>) -> Recovered {
+fn left(open: Option<&Recovery>) -> RecoveryResult {
     match open.and_then(|it| it.diagnosis.as_ref()) {
         Some(said) if matches!(said.action, None | Some(PlanAction::Abort)) => {
-            Recovered::Failed { why: said.rationale.clone() }
+            RecoveryResult::Failed { why: said.rationale.clone() }
         }
-        Some(_) | None => Recovered::Done { head: None, lines: Vec::new() },
+        Some(_) | None => RecoveryResult::Done { head: None, lines: Vec::new() },
     }
 }
 
@@ -129,7 +130,7 @@ fn ask(
     task: &Task,
     attempt: Attempt,
     open: &Recovery,
-) -> Result<Recovered, String> {
+) -> Result<RecoveryResult, String> {
     let is_stopped = || site.interrupted.is_set() || is_stopping(site) || site.is_stopped(task.id, attempt);
     let turn = site.active.begin_diagnosis(&is_stopped);
     let Some(_alone) = turn else {
@@ -181,12 +182,12 @@ fn ask(
         Err(problem) => (None, problem.to_string(), Vec::new()),
     };
     let (profile, usage, took_ms) = (name.to_owned(), said.usage, said.took_ms);
-    Ok(Recovered::Diagnosed { action, rationale, ops, profile, usage, took_ms })
+    Ok(RecoveryResult::Diagnosed { action, rationale, ops, profile, usage, took_ms })
 }
 
 /// What can be seen of a phase, as `landfall issue reconcile` shows it.
-fn reconciliation(point: Point, seen: &IssueSnapshot) -> String {
-    let Reconciled { matches, diagnosis } = completion(point, seen);
+fn reconciliation(point: ReconcilePoint, seen: &IssueSnapshot) -> String {
+    let ReconcileResult { matches, diagnosis } = completion(point, seen);
     let pr = seen.pr.as_ref();
     let snapshot = json!({
         "schema_version": "v1",
@@ -213,11 +214,11 @@ fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms
     let step = step.ok_or_else(|| format!("its flow has no step `{}`", open.step))?;
     let phase =
         point(task, step).ok_or_else(|| format!("step `{}` is of no phase of an issue", open.step))?;
-    let evidence = Evidence {
+    let evidence = AgentRunEvidence {
         head_before: task.seen_head.clone(),
         head_after: head_of(site, task),
         missing: missing_outputs(site, task, 0),
-        ..Evidence::default()
+        ..AgentRunEvidence::default()
     };
     let matches = brought_about(task, step, &evidence, false);
     let took_ms = open.took_ms.unwrap_or_default();
@@ -237,7 +238,7 @@ fn perform(
     task: &Task,
     attempt: Attempt,
     ops: &[RecoveryOp],
-) -> Result<Recovered, String> {
+) -> Result<RecoveryResult, String> {
     let at = exchange::desk(site, task).map_err(|trouble| trouble.to_string())?;
     let workspace = site.pool.existing(&task.id.to_string());
     let head = tip(site, task, workspace.as_ref())?;
@@ -252,7 +253,7 @@ fn perform(
         let base = land::base(site).map_err(|error| error.full())?;
         let commit = !site.store.is_ancestor(&head, &base).map_err(|error| error.full())?;
         let pr = seen.pr.as_ref().filter(|pr| pr.state == PullRequestState::Open);
-        Ok(Hints {
+        Ok(IssueArtifacts {
             spec: seen.spec_file.is_some(),
             changes: false,
             commit,
@@ -287,7 +288,7 @@ fn perform(
         Err(error @ OpsError::Failed { .. }) => return Err(error.to_string()),
     };
     let moved = (did.head != head).then(|| ids::commit(&did.head));
-    Ok(Recovered::Done { head: moved, lines: did.lines })
+    Ok(RecoveryResult::Done { head: moved, lines: did.lines })
 }
 
 /// Whether the step of a task works in its workspace, rather than with what is in the store.

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use landfall_host::{crash, disk};
 use landfall_model::gaming::{MutationTrial, TestEvidence};
 use landfall_model::gate::GateReport;
-use landfall_model::issue::{self, Lookback, Paper, ProposalTier, Source};
+use landfall_model::issue::{self, IssueDocument, IssueRef, IssueRetrospective, ProposalTier};
 use landfall_model::recovery::entry;
 use landfall_model::sandbox::Confinement;
-use landfall_model::{Attempt, Digest, EndCode, EndKind, Ending, Fact, News, State, Status, Task, Timestamp};
+use landfall_model::{
+    Attempt, Digest, EndCode, EndKind, Ending, Fact, News, Task, TaskState, TaskStatus, Timestamp,
+};
 use landfall_store::{Reader, Seq};
 use landfall_trackers::tracker::{Answer, TrackerError};
 use serde_json::{Value, json};
@@ -43,7 +45,7 @@ pub(crate) fn write(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
 }
 
 /// What the agents of the issue of a task left: on the base, once it is there.
-fn paper_of(site: &EngineContext, task: &Task) -> Option<Paper> {
+fn paper_of(site: &EngineContext, task: &Task) -> Option<IssueDocument> {
     let base = land::base(site).ok()?;
     improve::paper(&site.store, &base, &site.settings.tracker.spec_path, &site.folder.papers(), task)
 }
@@ -51,7 +53,7 @@ fn paper_of(site: &EngineContext, task: &Task) -> Option<Paper> {
 /// What is worth saying about an issue that is over; none of a task that follows none, or if all went as it should. What cannot
 /// be read is not said.
 #[must_use]
-pub fn look_back(journal: &Path, task: &Task, paper: Option<&Paper>) -> Option<Lookback> {
+pub fn look_back(journal: &Path, task: &Task, paper: Option<&IssueDocument>) -> Option<IssueRetrospective> {
     task.issue.as_ref()?;
     let reader = Reader::open(journal).ok()?;
     let facts = reader.events(Seq::ZERO, Some(task.id), u32::MAX).ok()?;
@@ -65,8 +67,8 @@ pub fn look_back(journal: &Path, task: &Task, paper: Option<&Paper>) -> Option<L
 const FILED_MAX: usize = 5; // an agent that proposes more has not thought about them
 
 /// Makes issues of what the agents of an issue think worth one. Nothing waits for it: whoever asks later finds them where they are.
-fn file_proposals(site: &EngineContext, task: &Task, paper: &Paper) -> Result<(), CutShort> {
-    let number = Source::of(&task.spec.source).map_or(0, |source| source.number);
+fn file_proposals(site: &EngineContext, task: &Task, paper: &IssueDocument) -> Result<(), CutShort> {
+    let number = IssueRef::of(&task.spec.source).map_or(0, |source| source.number);
     let wanted = improve::of_paper(paper, &|phase| Origin::Spec { issue: number, phase });
     let wanted = improve::merged(wanted);
     let mut wanted = wanted.iter().filter(|it| it.tier == ProposalTier::Issue).take(FILED_MAX).peekable();
@@ -87,7 +89,7 @@ fn file_proposals(site: &EngineContext, task: &Task, paper: &Paper) -> Result<()
 fn try_write(
     papers: &Path,
     task: &Task,
-    lookback: Option<&Lookback>,
+    lookback: Option<&IssueRetrospective>,
 ) -> std::io::Result<(Digest, Option<Digest>)> {
     let keep = |text: &str, ending: &str| -> std::io::Result<Digest> {
         let digest = digest(text);
@@ -105,7 +107,7 @@ fn try_write(
     // The report speaks of the task as it is when the report is done.
     let mut told = task.clone();
     let code = if task.landed.is_some() { EndCode::Landed } else { EndCode::Accepted };
-    told.state = State::Ended(Ending { kind: EndKind::Done, code, detail: String::new() });
+    told.state = TaskState::Ended(Ending { kind: EndKind::Done, code, detail: String::new() });
     let report = keep(&report_of(&told, lookback, &when), "md")?;
     Ok((report, certificate))
 }
@@ -235,11 +237,15 @@ fn tests_of(task: &Task) -> Value {
 
 /// A task's report for people, in Markdown.
 #[must_use]
-pub fn report_of(task: &Task, lookback: Option<&Lookback>, when: &dyn Fn(Timestamp) -> String) -> String {
+pub fn report_of(
+    task: &Task,
+    lookback: Option<&IssueRetrospective>,
+    when: &dyn Fn(Timestamp) -> String,
+) -> String {
     let mut out = format!("# {}: {}\n\n", task.id, task.spec.title);
     let why = landfall_model::why(task, &[], None, when);
     out.push_str(&format!("{why}\n\n"));
-    out.push_str(&format!("- status: {}\n- added: {}\n", Status::of(task), when(task.created)));
+    out.push_str(&format!("- status: {}\n- added: {}\n", TaskStatus::of(task), when(task.created)));
     let counters = &task.counters;
     out.push_str(&format!(
         "- iterations: {} of {}\n- working time: {:.1}s\n- tokens: {}{} in, {} out\n",

@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 use std::time::UNIX_EPOCH;
 
 use landfall_host::user_file::read_user_file;
-use landfall_model::issue::Source;
+use landfall_model::issue::IssueRef;
 use landfall_model::{StepKind, Task};
 use landfall_trackers::tracker::IssueNumber;
 
@@ -35,7 +35,7 @@ pub(crate) fn missing_outputs(site: &HostContext, task: &Task, began_ms: i64) ->
     let specified = || {
         let folder = &site.settings.tracker.spec_path;
         let names = std::fs::read_dir(workspace.path().join(folder)).into_iter().flatten().flatten();
-        let number = Source::of(&task.spec.source).and_then(|source| IssueNumber::new(source.number));
+        let number = IssueRef::of(&task.spec.source).and_then(|source| IssueNumber::new(source.number));
         let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
         number.is_some_and(|number| {
             names.any(|name| is_spec(&name, number) && there(&format!("{folder}/{name}")))

@@ -10,7 +10,7 @@ use landfall_host::git::{
 };
 use landfall_model::gaming::{
     self, BaseTestMode, BaseTestRun, ChangedFile, InputScope, InputTrace, Mutation, MutationBudget,
-    MutationMode, MutationOutcome, MutationRun, MutationTrial, ProtectedInput, Restore, TestEvidence,
+    MutationMode, MutationOutcome, MutationRun, MutationTrial, ProtectedInput, TestEvidence, TestRestoration,
     base_test_run,
 };
 use landfall_model::gate::{CheckOutcome, GateReport, weigh};
@@ -252,7 +252,7 @@ impl BaseTests<'_> {
         if restores.is_empty() {
             return Ok(BaseTestsEnd::NoneChanged);
         }
-        let before = |restore: &Restore| {
+        let before = |restore: &TestRestoration| {
             let file = files.iter().find(|file| file.path == restore.path());
             format!("{restore:?} {:?}", file.and_then(|file| file.before.as_deref()))
         };
@@ -271,13 +271,13 @@ impl BaseTests<'_> {
 
     /// The required commands that run tests on the work with the tests of the base, up to the first that fails twice: what it
     /// came to, which tests failed, how many ran, and how long it took.
-    fn run_commands(&self, restores: &[Restore]) -> Result<Option<BaseCommandsEnd>, GitError> {
-        let content = |restore: &Restore| {
+    fn run_commands(&self, restores: &[TestRestoration]) -> Result<Option<BaseCommandsEnd>, GitError> {
+        let content = |restore: &TestRestoration| {
             let path = self.raw.get(restore.path()).map(|name| name.path.clone());
             let content = match restore {
-                Restore::FromBase { .. } => PathContent::Of(self.base.clone()),
-                Restore::Remove { .. } => PathContent::Nothing,
-                Restore::Text { text, .. } => PathContent::Text(text.clone()),
+                TestRestoration::FromBase { .. } => PathContent::Of(self.base.clone()),
+                TestRestoration::Remove { .. } => PathContent::Nothing,
+                TestRestoration::Text { text, .. } => PathContent::Text(text.clone()),
             };
             Some((path?, content))
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use landfall_host::sitter;
-use landfall_model::liveness::{Inflow, ModelCalls, Pulse, Watch};
+use landfall_model::liveness::{LivenessLimits, LivenessSample, ModelCalls, StreamDetector};
 
 /// The moments of an agent's signs of life, by the monotonic clock.
 pub(crate) struct Vitals {
@@ -24,7 +24,7 @@ pub(crate) struct Vitals {
     changed_ms: u64,
     /// Its connections last received a stream.
     inflow_ms: u64,
-    inflow: Inflow,
+    inflow: StreamDetector,
     /// Its connections now; none if they cannot be seen.
     connections: Option<u32>,
     /// When this was looked at.
@@ -60,7 +60,7 @@ impl Vitals {
             commands_ms: now,
             changed_ms: now,
             inflow_ms: now,
-            inflow: Inflow::default(),
+            inflow: StreamDetector::default(),
             connections: None,
             looked_ms: now,
             before: sitter::Pulse::default(),
@@ -96,14 +96,14 @@ impl Vitals {
     }
 
     /// Whether it is time to look: a few times within every span that could run out.
-    pub fn is_due(&self, now: u64, watch: &Watch) -> bool {
+    pub fn is_due(&self, now: u64, watch: &LivenessLimits) -> bool {
         let shortest = watch.beat_ms.min(watch.silence_ms).min(watch.first_output_ms).min(watch.tool_ms);
         let pause = (shortest / 4).max(LOOK_MIN_MS);
         now.saturating_sub(self.looked_ms) >= pause
     }
 
     /// Takes in what was seen of its processes and its workspace.
-    pub fn look(&mut self, now: u64, pulse: sitter::Pulse, fingerprint: u64, watch: &Watch) {
+    pub fn look(&mut self, now: u64, pulse: sitter::Pulse, fingerprint: u64, watch: &LivenessLimits) {
         let since = now.saturating_sub(self.looked_ms);
         let before = &self.before;
         let busy = |ticks: u64, moved: u64| ticks > since / BUSY_MS_PER_TICK || moved >= BUSY_BYTES;
@@ -133,11 +133,11 @@ impl Vitals {
     }
 
     /// Everything that is known, as ages.
-    pub fn pulse(&self, now: u64, agent: AgentState) -> Pulse {
+    pub fn pulse(&self, now: u64, agent: AgentState) -> LivenessSample {
         let age = |at: u64| now.saturating_sub(at);
         let AgentState { tools_open, asking, echoes } = agent;
         let connections = self.connections.filter(|_| self.calls_model);
-        Pulse {
+        LivenessSample {
             running_ms: age(self.began_ms),
             silent_ms: self.heard_ms.map(age),
             idle_ms: age(self.busy_ms),

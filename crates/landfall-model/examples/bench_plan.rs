@@ -17,8 +17,9 @@ use std::time::Instant;
 
 use landfall_model::flow::FlowEdge;
 use landfall_model::{
-    Area, Attempt, Caps, Doing, EdgeTarget, EndCode, EndKind, Ending, Flow, FlowStep, Limits, Route, State,
-    StepKind, StepName, StepResult, Task, TaskId, TaskSpec, Timestamp, World, plan,
+    Attempt, AttemptPhase, ConcurrencyLimits, EdgeTarget, EndCode, EndKind, Ending, Flow, FlowStep,
+    ProfileRoute, RepoArea, ScheduleLimits, StepKind, StepName, StepResult, Task, TaskId, TaskSpec,
+    TaskState, Timestamp, World, plan,
 };
 
 /// Counts what is held, so that the weight of a world is exact.
@@ -121,16 +122,16 @@ fn backlog(kind: Kind, tasks: u32) -> World {
 fn share(world: &mut World) {
     let route = |profile: &str| {
         let account = if profile == "judge" { "careful" } else { profile };
-        (profile.to_owned(), Route { account: account.to_owned(), failover: None })
+        (profile.to_owned(), ProfileRoute { account: account.to_owned(), failover: None })
     };
     world.set_routes(PROFILES.into_iter().map(route).collect());
     let caps = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 3)).collect();
-    let area = |at: u32| Area {
+    let area = |at: u32| RepoArea {
         name: format!("part{at}"),
         paths: vec![format!("part{at}/").parse().expect("a path")],
         slots: 2,
     };
-    world.set_caps(Caps {
+    world.set_caps(ConcurrencyLimits {
         profiles: caps(&PROFILES),
         accounts: caps(&["quick", "careful"]),
         areas: (0..AREAS).map(area).collect(),
@@ -139,7 +140,7 @@ fn share(world: &mut World) {
 
 /// The cost of each grant in turn, in ns. A small backlog is gone through several times.
 fn grants(backlog: &World, tasks: u32) -> Vec<u64> {
-    let limits = Limits { slots: SLOTS, lanes: 2, now: Timestamp(0), spent: None };
+    let limits = ScheduleLimits { slots: SLOTS, lanes: 2, now: Timestamp(0), spent: None };
     let mut costs = Vec::new();
     while costs.len() < GRANTS {
         let mut world = backlog.clone();
@@ -157,9 +158,9 @@ fn grants(backlog: &World, tasks: u32) -> Vec<u64> {
             };
             let mut task = (**world.get(grant.task).expect("granted")).clone();
             task.attempt = Attempt(1);
-            task.state = State::Active {
+            task.state = TaskState::Active {
                 step: StepName::new("work"),
-                doing: Doing::Preparing { fresh: true, stop: None },
+                doing: AttemptPhase::Preparing { fresh: true, stop: None },
             };
             running.push_back(task.clone());
             let start = Instant::now();
@@ -173,7 +174,8 @@ fn grants(backlog: &World, tasks: u32) -> Vec<u64> {
 }
 
 fn ended(mut task: Task) -> Task {
-    task.state = State::Ended(Ending { kind: EndKind::Done, code: EndCode::Accepted, detail: String::new() });
+    task.state =
+        TaskState::Ended(Ending { kind: EndKind::Done, code: EndCode::Accepted, detail: String::new() });
     task
 }
 

@@ -13,17 +13,18 @@ use std::collections::BTreeSet;
 use crate::event::AgentExit;
 use crate::issue::ReviewDepth;
 
-pub use address::{Address, AddressTemplate, is_loopback, is_private};
-pub use catalogue::{CATALOGUE, CommandSpec, InSafeMode, Permission};
-pub use handler::{HANDLER_FOLDERS, Handler, handler_names};
-pub use hint::{Check, GithubQuery, HintError, Hits, RepoPath, Verify};
+pub use address::{AddressTemplate, WebAddress, is_loopback, is_private};
+pub use catalogue::{CATALOGUE, CommandSpec, Permission, SafeModeRule};
+pub use handler::{CustomVerifyCommand, HANDLER_FOLDERS, handler_names};
+pub use hint::{CriterionCheck, GithubQuery, HintError, MatchCount, RepoPath, VerifyHint};
 pub use outcome::{
-    BaseUrls, ITERATIONS_MAX, Mode, ON_TRUST, Occasion, Plan, Standing, VerifyOutcome, VerifyResult, Where,
-    by_ticks, closed_by_hand, full_tells, moves, next_iteration, outcome, plan,
+    AcceptanceMode, AcceptanceReason, BaseUrls, CriterionContext, CriterionPlan, DeploymentKind,
+    ITERATIONS_MAX, ON_TRUST, VerifyOutcome, VerifyResult, by_ticks, closed_by_hand, full_tells, moves,
+    next_iteration, outcome, plan,
 };
 pub use words::{
-    Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, Sighting, comment, count, held_in_passing, observed,
-    outcome_headline, passed_by,
+    AcceptanceActions, AcceptanceFingerprint, CriterionFinding, FailureCount, MAX_ITERATIONS_REACHED,
+    comment, count, held_in_passing, observed, outcome_headline, passed_by,
 };
 
 /// What an issue asks for.
@@ -43,18 +44,18 @@ pub struct Criterion {
     /// Whether it is ticked.
     pub ticked: bool,
     /// When it can be looked at.
-    pub section: Section,
+    pub section: AcceptanceStage,
     /// What it says, without hints.
     pub text: String,
     /// How it is verified; an error is a hint that cannot be understood, and no hint is none.
-    pub verify: Option<Result<Verify, HintError>>,
+    pub verify: Option<Result<VerifyHint, HintError>>,
     /// Who looks, and when.
     pub kind: VerifyKind,
 }
 
 /// When a criterion can be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Section {
+pub enum AcceptanceStage {
     /// Before the work is merged.
     PreMerge,
     /// Only when it is.
@@ -69,14 +70,14 @@ pub enum VerifyKind {
     /// Whoever comes by.
     Opportunistic,
     /// Whoever sees this happen.
-    Observation(Observed),
+    Observation(ObservationKind),
     /// A person.
     Manual,
 }
 
 /// What an observation waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Observed {
+pub enum ObservationKind {
     /// A full review of a pull request.
     PrReviewFull,
     /// A light one.
@@ -89,7 +90,7 @@ pub enum Observed {
     FixCycle,
 }
 
-impl Observed {
+impl ObservationKind {
     /// What a review of this depth is; none is no review.
     #[must_use]
     pub fn review(depth: ReviewDepth) -> Option<Self> {
@@ -155,18 +156,22 @@ impl Criteria {
     /// `Acceptance Criteria` if there is such a heading, else all there are.
     #[must_use]
     pub fn of(body: &str, customs: &BTreeSet<String>) -> Self {
-        let lines: Vec<Line<'_>> = lines(body).collect();
+        let lines: Vec<MarkdownLine<'_>> = lines(body).collect();
         let has = |wanted: fn(&str) -> bool| {
             lines.iter().any(|line| line.heading().is_some_and(|(_, text)| wanted(text)))
         };
         let parted = has(|text| section_of(text).is_some());
         let gathered = has(is_gathering);
-        let mut place: Option<(usize, Section)> = (!parted && !gathered).then_some((0, Section::PreMerge));
+        let mut place: Option<(usize, AcceptanceStage)> =
+            (!parted && !gathered).then_some((0, AcceptanceStage::PreMerge));
         let mut items = Vec::new();
         for line in &lines {
             if let Some((level, text)) = line.heading() {
-                let opens =
-                    if parted { section_of(text) } else { is_gathering(text).then_some(Section::PreMerge) };
+                let opens = if parted {
+                    section_of(text)
+                } else {
+                    is_gathering(text).then_some(AcceptanceStage::PreMerge)
+                };
                 place = match (opens, place) {
                     (Some(section), _) => Some((level, section)),
                     // A deeper heading stays inside.
@@ -187,12 +192,18 @@ impl Criteria {
 }
 
 impl Criterion {
-    fn of(line: usize, section: Section, ticked: bool, text: &str, customs: &BTreeSet<String>) -> Self {
+    fn of(
+        line: usize,
+        section: AcceptanceStage,
+        ticked: bool,
+        text: &str,
+        customs: &BTreeSet<String>,
+    ) -> Self {
         let mut verify = None;
         let mut kind = None;
         for comment in comments(text) {
             if let Some(command) = comment.strip_prefix("verify:") {
-                let read = Verify::parse(command, customs);
+                let read = VerifyHint::parse(command, customs);
                 // Two ways to verify one thing: neither is chosen.
                 verify = Some(if verify.is_some() { Err(HintError::Twice) } else { read });
             } else if let Some(word) = comment.strip_prefix("verify-type:") {
@@ -278,14 +289,14 @@ pub fn tick_again(body: &str, read: &[&Criterion], customs: &BTreeSet<String>) -
 }
 
 /// A line with its end.
-struct Line<'a> {
+struct MarkdownLine<'a> {
     index: usize,
     text: &'a str,
     /// Inside a block of code, where nothing means anything.
     fenced: bool,
 }
 
-fn lines(body: &str) -> impl Iterator<Item = Line<'_>> {
+fn lines(body: &str) -> impl Iterator<Item = MarkdownLine<'_>> {
     let mut fence: Option<(char, usize)> = None;
     body.split_inclusive('\n').enumerate().map(move |(index, text)| {
         let start = text.trim_start();
@@ -300,11 +311,11 @@ fn lines(body: &str) -> impl Iterator<Item = Line<'_>> {
             (Some((c, count)), Some((this, more))) if this == c && more >= count => fence = None,
             (None | Some(_), None | Some(_)) => {}
         }
-        Line { index, text, fenced }
+        MarkdownLine { index, text, fenced }
     })
 }
 
-impl<'a> Line<'a> {
+impl<'a> MarkdownLine<'a> {
     fn heading(&self) -> Option<(usize, &'a str)> {
         let level = self.text.bytes().take_while(|byte| *byte == b'#').count();
         let text = self.text.get(level..)?;
@@ -330,12 +341,12 @@ impl<'a> Line<'a> {
     }
 }
 
-fn section_of(heading: &str) -> Option<Section> {
+fn section_of(heading: &str) -> Option<AcceptanceStage> {
     let text = heading.to_lowercase();
     if text.starts_with("pre-merge") {
-        Some(Section::PreMerge)
+        Some(AcceptanceStage::PreMerge)
     } else if text.starts_with("post-merge") {
-        Some(Section::PostMerge)
+        Some(AcceptanceStage::PostMerge)
     } else {
         None
     }
@@ -381,7 +392,7 @@ fn kind_of(word: &str) -> Option<VerifyKind> {
             let event = words.find_map(|word| word.strip_prefix("event="));
             Some(
                 event
-                    .and_then(Observed::from_word)
+                    .and_then(ObservationKind::from_word)
                     .map_or(VerifyKind::Opportunistic, VerifyKind::Observation),
             )
         }

@@ -7,12 +7,12 @@ use crate::decide::trouble_ms;
 use crate::event::{AgentExit, Event};
 use crate::judge::Verdict;
 use crate::status::WaitReason;
-use crate::task::{State, Task};
+use crate::task::{Task, TaskState};
 pub use landfall_facts::account::AccountState;
 
 /// What may be done on an account now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
+pub enum AccountPermit {
     /// Agents may start.
     Free,
     /// One may start, if none is at work: it finds out for the others.
@@ -24,7 +24,7 @@ pub enum Leave {
     },
 }
 
-impl Leave {
+impl AccountPermit {
     /// What may be done now.
     #[must_use]
     pub fn of(state: &AccountState, now: Timestamp) -> Self {
@@ -112,9 +112,10 @@ impl Accounts {
             Event::Waited { wait: WaitReason::Login { .. }, .. } => AccountState::LoggedOut { task: task.id },
             // A person answered one of those who asked: one agent finds out whether it helped.
             Event::Resumed { .. } => match (&task.state, now) {
-                (State::Waiting { wait: WaitReason::Login { .. }, .. }, AccountState::LoggedOut { .. }) => {
-                    AccountState::UsedUp { until: at, guessed: false }
-                }
+                (
+                    TaskState::Waiting { wait: WaitReason::Login { .. }, .. },
+                    AccountState::LoggedOut { .. },
+                ) => AccountState::UsedUp { until: at, guessed: false },
                 _ => return None,
             },
             // Whoever asked is gone, and nobody else may ask.
@@ -140,9 +141,9 @@ impl Accounts {
     /// The model answered an agent on this account: it can be worked on, if it was only to be tried.
     #[must_use]
     pub fn answered(&self, account: &str, now: Timestamp) -> Option<AccountState> {
-        match Leave::of(self.get(account), now) {
-            Leave::One => Some(AccountState::Open),
-            Leave::Free | Leave::Never { .. } => None,
+        match AccountPermit::of(self.get(account), now) {
+            AccountPermit::One => Some(AccountState::Open),
+            AccountPermit::Free | AccountPermit::Never { .. } => None,
         }
     }
 
@@ -150,10 +151,10 @@ impl Accounts {
     #[must_use]
     pub fn overruled(&self, task: &Task, at: Timestamp) -> Option<(String, AccountState)> {
         let account = &task.driving.as_ref()?.account;
-        match (&task.state, Leave::of(self.get(account), at)) {
+        match (&task.state, AccountPermit::of(self.get(account), at)) {
             (
-                State::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Backoff { .. }, .. },
-                Leave::Never { until: Some(_) },
+                TaskState::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Backoff { .. }, .. },
+                AccountPermit::Never { until: Some(_) },
             ) => Some((account.clone(), AccountState::UsedUp { until: at, guessed: false })),
             _ => None,
         }

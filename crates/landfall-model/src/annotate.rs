@@ -14,13 +14,13 @@ const NEWLINE: char = '↵'; // how a line break is shown in a context
 /// One thing a person wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
-    place: Place,
-    change: Change,
+    place: TextAnchor,
+    change: AnnotationChange,
 }
 
 /// Where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct TextAnchor {
     /// The line it began in when it was written, from 1.
     line: usize,
     /// The characters before it; empty means the beginning of a line.
@@ -33,7 +33,7 @@ struct Place {
 
 /// What it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum AnnotationChange {
     /// Adds this.
     Insert(String),
     /// Takes the selected text away.
@@ -41,10 +41,10 @@ pub enum Change {
     /// Puts this where the selected text is.
     Replace(String),
     /// Says this about the selected text, and changes nothing of it.
-    Comment(Mark, String),
+    Comment(CommentKind, String),
 }
 
-impl Change {
+impl AnnotationChange {
     /// The word people and files use.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -59,14 +59,14 @@ impl Change {
 
 /// What a comment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mark {
+pub enum CommentKind {
     /// The answer to a question.
     Answer,
     /// A note.
     Note,
 }
 
-impl Mark {
+impl CommentKind {
     fn sign(self) -> char {
         match self {
             Self::Answer => '💬',
@@ -94,53 +94,53 @@ pub enum AnnotationError {
 impl Annotation {
     /// Text to add between two contexts: `Line12:...text before`, `text behind...`.
     pub fn insert(before: &str, text: &str, after: &str) -> Result<Self, AnnotationError> {
-        let place = Place::parse(before, "", after)?;
+        let place = TextAnchor::parse(before, "", after)?;
         if text.is_empty() {
             return Err(AnnotationError::NothingSaid("insert"));
         }
-        Ok(Self { place, change: Change::Insert(text.to_owned()) })
+        Ok(Self { place, change: AnnotationChange::Insert(text.to_owned()) })
     }
 
     /// Text to take away.
     pub fn delete(before: &str, selected: &str, after: &str) -> Result<Self, AnnotationError> {
-        let place = Place::parse(before, selected, after)?;
+        let place = TextAnchor::parse(before, selected, after)?;
         if selected.is_empty() {
             return Err(AnnotationError::NothingSelected("delete"));
         }
-        Ok(Self { place, change: Change::Delete })
+        Ok(Self { place, change: AnnotationChange::Delete })
     }
 
     /// Text to put in place of another.
     pub fn replace(before: &str, selected: &str, text: &str, after: &str) -> Result<Self, AnnotationError> {
-        let place = Place::parse(before, selected, after)?;
+        let place = TextAnchor::parse(before, selected, after)?;
         if selected.is_empty() {
             return Err(AnnotationError::NothingSelected("replace"));
         }
-        Ok(Self { place, change: Change::Replace(text.to_owned()) })
+        Ok(Self { place, change: AnnotationChange::Replace(text.to_owned()) })
     }
 
     /// Something to say about a text.
     pub fn comment(
-        mark: Mark,
+        mark: CommentKind,
         before: &str,
         selected: &str,
         text: &str,
         after: &str,
     ) -> Result<Self, AnnotationError> {
-        let place = Place::parse(before, selected, after)?;
+        let place = TextAnchor::parse(before, selected, after)?;
         if text.trim().is_empty() {
             return Err(AnnotationError::NothingSaid("say"));
         }
-        Ok(Self { place, change: Change::Comment(mark, text.to_owned()) })
+        Ok(Self { place, change: AnnotationChange::Comment(mark, text.to_owned()) })
     }
 
     /// The annotation that someone makes who selects these bytes of a text. None if they are not a range of it.
     #[must_use]
-    pub fn select(text: &str, range: std::ops::Range<usize>, change: Change) -> Option<Self> {
+    pub fn select(text: &str, range: std::ops::Range<usize>, change: AnnotationChange) -> Option<Self> {
         let (before, selected) = (text.get(..range.start)?, text.get(range.clone())?);
         let (before, after) = (shown(before), shown(text.get(range.end..)?));
         let line = 1 + before.iter().filter(|c| **c == NEWLINE).count();
-        let place = Place {
+        let place = TextAnchor {
             line,
             before: before[before.len().saturating_sub(CONTEXT_MAX)..].to_vec(),
             selected: shown(selected),
@@ -151,12 +151,12 @@ impl Annotation {
 
     /// What it does.
     #[must_use]
-    pub fn change(&self) -> &Change {
+    pub fn change(&self) -> &AnnotationChange {
         &self.change
     }
 }
 
-impl Place {
+impl TextAnchor {
     fn parse(before: &str, selected: &str, after: &str) -> Result<Self, AnnotationError> {
         let wrong = || AnnotationError::Place(before.to_owned());
         let (line, before) =
@@ -188,7 +188,7 @@ fn shown(text: &str) -> Vec<char> {
 
 /// Why annotations are refused. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum AnnotationRefusal {
     /// The text around its place is not there any more.
     #[error("{0}: the text around it is not there any more")]
     Gone(String),
@@ -201,8 +201,8 @@ pub enum Refused {
 }
 
 /// The text with all annotations worked in; all places are those of the text as it is given.
-pub fn apply(text: &str, annotations: &[Annotation]) -> Result<String, Refused> {
-    let page = Page::read(text);
+pub fn apply(text: &str, annotations: &[Annotation]) -> Result<String, AnnotationRefusal> {
+    let page = SearchableText::read(text);
     let mut edits = Vec::new();
     for annotation in annotations {
         edits.push(page.edit(annotation)?);
@@ -210,7 +210,7 @@ pub fn apply(text: &str, annotations: &[Annotation]) -> Result<String, Refused> 
     // A stable order: what was written first comes first where both are put in the same place.
     edits.sort_by_key(|edit| (edit.from, edit.to));
     if let Some([one, other]) = edits.array_windows().find(|[one, other]| other.from < one.to) {
-        return Err(Refused::Overlap(one.by.to_string(), other.by.to_string()));
+        return Err(AnnotationRefusal::Overlap(one.by.to_string(), other.by.to_string()));
     }
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -223,7 +223,7 @@ pub fn apply(text: &str, annotations: &[Annotation]) -> Result<String, Refused> 
     Ok(out)
 }
 
-struct Edit<'a> {
+struct TextEdit<'a> {
     from: usize,
     to: usize,
     text: String,
@@ -231,7 +231,7 @@ struct Edit<'a> {
 }
 
 /// A text that places are looked up in.
-struct Page<'a> {
+struct SearchableText<'a> {
     text: &'a str,
     shown: Vec<char>,
     /// Where each of them begins in the text, and the end.
@@ -239,7 +239,7 @@ struct Page<'a> {
     crlf: bool,
 }
 
-impl<'a> Page<'a> {
+impl<'a> SearchableText<'a> {
     fn read(text: &'a str) -> Self {
         let (mut shown, mut offsets) = (Vec::new(), Vec::new());
         let mut chars = text.char_indices().peekable();
@@ -252,26 +252,26 @@ impl<'a> Page<'a> {
         Self { text, shown, offsets, crlf: text.contains("\r\n") }
     }
 
-    fn edit<'b>(&self, annotation: &'b Annotation) -> Result<Edit<'b>, Refused> {
+    fn edit<'b>(&self, annotation: &'b Annotation) -> Result<TextEdit<'b>, AnnotationRefusal> {
         let place = &annotation.place;
         let at = self.find(annotation)?;
         let (from, to) = (self.offsets[at], self.offsets[at + place.selected.len()]);
         let (from, to, text) = match &annotation.change {
-            Change::Insert(text) => (from, from, text.clone()),
-            Change::Delete => (from, to, String::new()),
-            Change::Replace(text) => (from, to, text.clone()),
-            Change::Comment(mark, text) => {
+            AnnotationChange::Insert(text) => (from, from, text.clone()),
+            AnnotationChange::Delete => (from, to, String::new()),
+            AnnotationChange::Replace(text) => (from, to, text.clone()),
+            AnnotationChange::Comment(mark, text) => {
                 let (below, text) = self.comment(to.max(from), *mark, text, to > from);
                 (below, below, text)
             }
         };
         let text = if self.crlf { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text };
-        Ok(Edit { from, to, text, by: annotation })
+        Ok(TextEdit { from, to, text, by: annotation })
     }
 
     /// Where it belongs, as an index into what is shown.
-    fn find(&self, annotation: &Annotation) -> Result<usize, Refused> {
-        let Place { line, before, selected, after } = &annotation.place;
+    fn find(&self, annotation: &Annotation) -> Result<usize, AnnotationRefusal> {
+        let TextAnchor { line, before, selected, after } = &annotation.place;
         let fits = |at: &usize| {
             let (head, tail) = self.shown.split_at(*at);
             let Some(rest) = tail.strip_prefix(selected.as_slice()) else { return false };
@@ -298,17 +298,17 @@ impl<'a> Page<'a> {
         let mut there = found.iter().filter(|it| it.1 == *line);
         match (there.next(), there.next(), found.as_slice()) {
             (Some((at, _)), None, _) | (None, _, [(at, _)]) => Ok(*at),
-            (None, _, []) => Err(Refused::Gone(annotation.to_string())),
+            (None, _, []) => Err(AnnotationRefusal::Gone(annotation.to_string())),
             _ => {
                 let lines: Vec<String> = found.iter().map(|it| it.1.to_string()).collect();
-                Err(Refused::Ambiguous(annotation.to_string(), found.len(), lines.join(", ")))
+                Err(AnnotationRefusal::Ambiguous(annotation.to_string(), found.len(), lines.join(", ")))
             }
         }
     }
 
     /// Where a comment about what ends at `at` goes, and how it is written: below that line, or below the table or the
     /// code it is in, which it would tear apart.
-    fn comment(&self, at: usize, mark: Mark, text: &str, selects: bool) -> (usize, String) {
+    fn comment(&self, at: usize, mark: CommentKind, text: &str, selects: bool) -> (usize, String) {
         // What is selected with its line break ends in the line before that break.
         let at = if selects && self.text[..at].ends_with('\n') { at - 1 } else { at };
         let mut lines: Vec<(usize, &str)> = Vec::new();
@@ -349,7 +349,7 @@ impl<'a> Page<'a> {
 
 /// What a paper of a task is about, which says where the task goes on once it was annotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
+pub enum DocumentSubject {
     /// Something to know: notes, summaries, reports, what is archived.
     Information,
     /// How work is judged: analyses, tests, the baseline.
@@ -362,7 +362,7 @@ pub enum Layer {
     Requirement,
 }
 
-impl Layer {
+impl DocumentSubject {
     /// Every layer, the outermost first.
     pub const ALL: [Self; 5] =
         [Self::Requirement, Self::Planning, Self::Evaluation, Self::Methodology, Self::Information];
@@ -400,20 +400,20 @@ impl Layer {
 
     /// Where the task goes on.
     #[must_use]
-    pub fn onward(self) -> Onward {
+    pub fn onward(self) -> AnnotationResumePoint {
         match self {
-            Self::Requirement => Onward::Target,
-            Self::Planning => Onward::CheckPlan,
-            Self::Evaluation => Onward::Check,
-            Self::Methodology => Onward::Plan,
-            Self::Information => Onward::GoOn,
+            Self::Requirement => AnnotationResumePoint::Target,
+            Self::Planning => AnnotationResumePoint::CheckPlan,
+            Self::Evaluation => AnnotationResumePoint::Check,
+            Self::Methodology => AnnotationResumePoint::Plan,
+            Self::Information => AnnotationResumePoint::GoOn,
         }
     }
 }
 
 /// Where a task goes on after it was annotated, the farthest back last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Onward {
+pub enum AnnotationResumePoint {
     /// Where it was.
     GoOn,
     /// The work is verified and judged again.
@@ -427,33 +427,42 @@ pub enum Onward {
 }
 
 /// The impact of one annotation in a paper of this layer. A comment changes nothing; other spacing is no other requirement.
-fn impact_of(layer: Layer, annotation: &Annotation) -> AnnotationImpact {
+fn impact_of(layer: DocumentSubject, annotation: &Annotation) -> AnnotationImpact {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let selected: String =
         annotation.place.selected.iter().map(|c| if *c == NEWLINE { '\n' } else { *c }).collect();
     let only_space = match &annotation.change {
-        Change::Comment(..) => return AnnotationImpact::None,
-        Change::Insert(text) => text.trim().is_empty(),
-        Change::Delete => selected.trim().is_empty(),
-        Change::Replace(text) => words(text) == words(&selected),
+        AnnotationChange::Comment(..) => return AnnotationImpact::None,
+        AnnotationChange::Insert(text) => text.trim().is_empty(),
+        AnnotationChange::Delete => selected.trim().is_empty(),
+        AnnotationChange::Replace(text) => words(text) == words(&selected),
     };
     match layer {
         _ if only_space => AnnotationImpact::Low,
-        Layer::Information => AnnotationImpact::Low,
-        Layer::Planning | Layer::Evaluation | Layer::Methodology => AnnotationImpact::Medium,
-        Layer::Requirement => AnnotationImpact::High,
+        DocumentSubject::Information => AnnotationImpact::Low,
+        DocumentSubject::Planning | DocumentSubject::Evaluation | DocumentSubject::Methodology => {
+            AnnotationImpact::Medium
+        }
+        DocumentSubject::Requirement => AnnotationImpact::High,
     }
 }
 
 /// What annotations in several papers together mean: how much they matter, and where the task goes on. Those that change
 /// nothing anyone follows leave it where it is.
 #[must_use]
-pub fn weigh<'a>(annotated: impl IntoIterator<Item = (Layer, &'a Annotation)>) -> (AnnotationImpact, Onward) {
+pub fn weigh<'a>(
+    annotated: impl IntoIterator<Item = (DocumentSubject, &'a Annotation)>,
+) -> (AnnotationImpact, AnnotationResumePoint) {
     let each = annotated.into_iter().map(|(layer, annotation)| {
         let impact = impact_of(layer, annotation);
-        (impact, if impact >= AnnotationImpact::Medium { layer.onward() } else { Onward::GoOn })
+        (
+            impact,
+            if impact >= AnnotationImpact::Medium { layer.onward() } else { AnnotationResumePoint::GoOn },
+        )
     });
-    each.fold((AnnotationImpact::None, Onward::GoOn), |all, one| (all.0.max(one.0), all.1.max(one.1)))
+    each.fold((AnnotationImpact::None, AnnotationResumePoint::GoOn), |all, one| {
+        (all.0.max(one.0), all.1.max(one.1))
+    })
 }
 
 /// Why a task takes no annotations now.
@@ -472,7 +481,7 @@ pub enum Closed {
 
 /// Whether a task in this phase takes these annotations.
 pub fn admits(phase: &str, at_work: bool, annotations: &[Annotation]) -> Result<(), Closed> {
-    let comments_only = annotations.iter().all(|it| matches!(it.change, Change::Comment(..)));
+    let comments_only = annotations.iter().all(|it| matches!(it.change, AnnotationChange::Comment(..)));
     match phase {
         _ if at_work => Err(Closed::AtWork),
         "complete" | "cancelled" => Err(Closed::Over),
@@ -500,7 +509,8 @@ mod tests {
         assert_eq!(only(PLAN, delete).unwrap(), PLAN.replace("Read the file", ""));
         let replace = Annotation::replace("Line5:...he file↵3. ", "Print", "Show", " it↵...");
         assert_eq!(only(PLAN, replace).unwrap(), PLAN.replace("Print", "Show"));
-        let comment = Annotation::comment(Mark::Note, "Line5:...↵3. ", "Print it", "On paper?", "↵...");
+        let comment =
+            Annotation::comment(CommentKind::Note, "Line5:...↵3. ", "Print it", "On paper?", "↵...");
         assert_eq!(
             only(PLAN, comment).unwrap(),
             format!("{PLAN}\n> 📝 On paper?\n").replace("it\n\n>", "it\n\n>")
@@ -572,7 +582,7 @@ mod tests {
         let text = "one\r\ntwo\r\nthree\r\n";
         let insert = Annotation::insert("Line2:...one↵two", "\nand", "↵three...");
         assert_eq!(only(text, insert).unwrap(), "one\r\ntwo\r\nand\r\nthree\r\n");
-        let comment = Annotation::comment(Mark::Answer, "Line1:...", "one", "yes", "↵two...");
+        let comment = Annotation::comment(CommentKind::Answer, "Line1:...", "one", "yes", "↵two...");
         assert_eq!(only(text, comment).unwrap(), "one\r\n\r\n> 💬 yes\r\n\r\ntwo\r\nthree\r\n");
     }
 
@@ -580,7 +590,7 @@ mod tests {
     fn comments_only_add() {
         let text = "Some\ntext.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nrun it\n```\nend";
         for (from, to) in [(0, 4), (0, 5), (5, 10), (12, 17), (text.len() - 3, text.len())] {
-            let comment = Change::Comment(Mark::Note, "one\ntwo".to_owned());
+            let comment = AnnotationChange::Comment(CommentKind::Note, "one\ntwo".to_owned());
             let annotation = Annotation::select(text, from..to, comment).expect("a range of it");
             let out = apply(text, &[annotation]).expect("it is found");
             let mut old = text.chars().peekable();
@@ -596,7 +606,7 @@ mod tests {
     fn a_comment_tears_no_table_and_no_code_apart() {
         let text = "| a | b |\n|---|---|\n| 1 | 2 |\nend\n\n```sh\nrun it\n```\n";
         let comment = |before, selected, after| {
-            only(text, Annotation::comment(Mark::Note, before, selected, "why", after)).unwrap()
+            only(text, Annotation::comment(CommentKind::Note, before, selected, "why", after)).unwrap()
         };
         assert_eq!(comment("Line1:...", "| a ", "| b |..."), text.replace("2 |\n", "2 |\n\n> 📝 why\n\n"));
         assert_eq!(
@@ -614,8 +624,9 @@ mod tests {
                 if text[..*to].ends_with('\r') || text[..*from].ends_with('\r') {
                     continue; // nobody selects half of a line break
                 }
-                let made = Annotation::select(text, *from..*to, Change::Replace("X".to_owned())).unwrap();
-                let Place { line, before, after, .. } = &made.place;
+                let made =
+                    Annotation::select(text, *from..*to, AnnotationChange::Replace("X".to_owned())).unwrap();
+                let TextAnchor { line, before, after, .. } = &made.place;
                 let before = format!("Line{line}:...{}", before.iter().collect::<String>());
                 let after = format!("{}...", after.iter().collect::<String>());
                 let read = Annotation::replace(&before, &text[*from..*to], "X", &after).unwrap();
@@ -638,48 +649,73 @@ mod tests {
             "nothing is selected to delete"
         );
         assert!(Annotation::insert("Line1:...", "", "...").is_err());
-        assert!(Annotation::comment(Mark::Note, "Line1:...", "a", " ", "...").is_err());
+        assert!(Annotation::comment(CommentKind::Note, "Line1:...", "a", " ", "...").is_err());
     }
 
     #[test]
     fn the_layer_comes_from_the_paper() {
         let cases = [
-            (".target.md", Layer::Requirement),
-            ("plan.md", Layer::Planning),
-            ("AiTasks/x/.plan.md", Layer::Planning),
-            (".plan-stage-1.md", Layer::Information),
-            (".analysis/2026-01-01-post-plan-pass.md", Layer::Evaluation),
-            (".analysis-stage-2/x.md", Layer::Information),
-            ("test/a.md", Layer::Evaluation),
-            ("baseline.md", Layer::Evaluation),
-            (".type-profile.md", Layer::Methodology),
-            ("notes/plan.txt", Layer::Information),
-            ("latest.md", Layer::Information),
+            (".target.md", DocumentSubject::Requirement),
+            ("plan.md", DocumentSubject::Planning),
+            ("AiTasks/x/.plan.md", DocumentSubject::Planning),
+            (".plan-stage-1.md", DocumentSubject::Information),
+            (".analysis/2026-01-01-post-plan-pass.md", DocumentSubject::Evaluation),
+            (".analysis-stage-2/x.md", DocumentSubject::Information),
+            ("test/a.md", DocumentSubject::Evaluation),
+            ("baseline.md", DocumentSubject::Evaluation),
+            (".type-profile.md", DocumentSubject::Methodology),
+            ("notes/plan.txt", DocumentSubject::Information),
+            ("latest.md", DocumentSubject::Information),
         ];
         for (path, layer) in cases {
-            assert_eq!(Layer::of(path), layer, "{path}");
+            assert_eq!(DocumentSubject::of(path), layer, "{path}");
         }
     }
 
     #[test]
     fn the_impact_says_where_the_task_goes_on() {
         let replace = |text: &str| Annotation::replace("Line1:...", "a b", text, "...").unwrap();
-        let comment = Annotation::comment(Mark::Note, "Line1:...", "a b", "why", "...").unwrap();
+        let comment = Annotation::comment(CommentKind::Note, "Line1:...", "a b", "why", "...").unwrap();
         let change = replace("c");
-        assert_eq!(weigh([(Layer::Requirement, &comment)]), (AnnotationImpact::None, Onward::GoOn));
-        assert_eq!(weigh([(Layer::Requirement, &replace("a  b"))]), (AnnotationImpact::Low, Onward::GoOn));
-        assert_eq!(weigh([(Layer::Information, &change)]), (AnnotationImpact::Low, Onward::GoOn));
-        assert_eq!(weigh([(Layer::Evaluation, &change)]), (AnnotationImpact::Medium, Onward::Check));
-        assert_eq!(weigh([(Layer::Planning, &change)]), (AnnotationImpact::Medium, Onward::CheckPlan));
-        assert_eq!(weigh([(Layer::Methodology, &change)]), (AnnotationImpact::Medium, Onward::Plan));
-        assert_eq!(weigh([(Layer::Requirement, &change)]), (AnnotationImpact::High, Onward::Target));
-        let all = [(Layer::Planning, &change), (Layer::Requirement, &comment), (Layer::Evaluation, &change)];
-        assert_eq!(weigh(all), (AnnotationImpact::Medium, Onward::CheckPlan));
+        assert_eq!(
+            weigh([(DocumentSubject::Requirement, &comment)]),
+            (AnnotationImpact::None, AnnotationResumePoint::GoOn)
+        );
+        assert_eq!(
+            weigh([(DocumentSubject::Requirement, &replace("a  b"))]),
+            (AnnotationImpact::Low, AnnotationResumePoint::GoOn)
+        );
+        assert_eq!(
+            weigh([(DocumentSubject::Information, &change)]),
+            (AnnotationImpact::Low, AnnotationResumePoint::GoOn)
+        );
+        assert_eq!(
+            weigh([(DocumentSubject::Evaluation, &change)]),
+            (AnnotationImpact::Medium, AnnotationResumePoint::Check)
+        );
+        assert_eq!(
+            weigh([(DocumentSubject::Planning, &change)]),
+            (AnnotationImpact::Medium, AnnotationResumePoint::CheckPlan)
+        );
+        assert_eq!(
+            weigh([(DocumentSubject::Methodology, &change)]),
+            (AnnotationImpact::Medium, AnnotationResumePoint::Plan)
+        );
+        assert_eq!(
+            weigh([(DocumentSubject::Requirement, &change)]),
+            (AnnotationImpact::High, AnnotationResumePoint::Target)
+        );
+        let all = [
+            (DocumentSubject::Planning, &change),
+            (DocumentSubject::Requirement, &comment),
+            (DocumentSubject::Evaluation, &change),
+        ];
+        assert_eq!(weigh(all), (AnnotationImpact::Medium, AnnotationResumePoint::CheckPlan));
     }
 
     #[test]
     fn some_phases_take_no_changes() {
-        let comment = [Annotation::comment(Mark::Note, "Line1:...", "a", "why", "...").unwrap()];
+        let comment = [Annotation::comment(CommentKind::Note, "Line1:...", "a", "why", "...").unwrap()];
         let change = [Annotation::delete("Line1:...", "a", "...").unwrap()];
         assert_eq!(admits("executing", false, &change), Ok(()));
         assert_eq!(admits("executing", true, &comment), Err(Closed::AtWork));

@@ -7,27 +7,28 @@
 use thiserror::Error;
 
 use crate::budget::Spending;
-use crate::driving::{AgentRunTraces, Past, Session, SessionStart};
+use crate::driving::{AgentRunTraces, AgentSession, PastRun, SessionStart};
 use crate::event::{AttemptStart, Event};
 use crate::flow::{EdgeTarget, StepKind, TrackerOperation};
 use crate::input::YieldReason;
 use crate::issue::IssueEvent;
 use crate::judge::Verdict;
-use crate::liveness::AccountWaits;
+use crate::liveness::AccountWaitTime;
 use crate::recover::candidate;
 use crate::sandbox::Confinement;
 use crate::seeded_bugs::{self, SeededBug};
 use crate::signal::AgentUsage;
 use crate::staged::StagedEvent;
 use crate::task::{
-    Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold, Landed, SignOff, State, Task,
+    AttemptPhase, Counters, EndCode, EndKind, Ending, Feedback, LandingRecord, RequestedStep, SignOff, Task,
+    TaskHold, TaskState,
 };
 use crate::{StepName, StepResult, TaskId, Timestamp, WaitReason};
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{task}: `{event}` cannot follow {state}")]
-pub struct Illegal {
+pub struct IllegalEvent {
     /// Of this task.
     pub task: TaskId,
     /// The event's name.
@@ -44,8 +45,8 @@ const FEEDBACK_MAX: usize = 8; // older words have been through a prompt already
 ///
 /// # Errors
 /// When the event cannot follow.
-pub fn apply(task: Option<Task>, id: TaskId, at: Timestamp, event: &Event) -> Result<Task, Illegal> {
-    let illegal = |state: &str| Illegal { task: id, event: event.name(), state: state.to_owned() };
+pub fn apply(task: Option<Task>, id: TaskId, at: Timestamp, event: &Event) -> Result<Task, IllegalEvent> {
+    let illegal = |state: &str| IllegalEvent { task: id, event: event.name(), state: state.to_owned() };
     match (task, event) {
         (None, Event::Added { spec }) => Ok(Task::added(id, spec.clone(), at)),
         (Some(_), Event::Added { .. }) => Err(illegal("an existing task")),
@@ -58,8 +59,8 @@ pub fn apply(task: Option<Task>, id: TaskId, at: Timestamp, event: &Event) -> Re
 }
 
 /// The same in place. A task that refused an event is to be dropped.
-pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<(), Illegal> {
-    let illegal = |state: String| Illegal { task: task.id, event: event.name(), state };
+pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<(), IllegalEvent> {
+    let illegal = |state: String| IllegalEvent { task: task.id, event: event.name(), state };
     if let Some(attempt) = event.fence()
         && attempt != task.attempt
         && !seeded_bugs::is_active(SeededBug::MissingFence)
@@ -67,7 +68,7 @@ pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<()
         return Err(illegal(format!("attempt {} (the event has {attempt})", task.attempt)));
     }
     if !change(task, at, event) {
-        return Err(Illegal { task: task.id, event: event.name(), state: task.state.name() });
+        return Err(IllegalEvent { task: task.id, event: event.name(), state: task.state.name() });
     }
     task.changed = at;
     Ok(())
@@ -79,8 +80,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         Event::Added { .. } => return false,
         Event::Edited { spec } => {
             match (&task.state, spec.draft) {
-                (State::Draft, false) => task.state = State::Ready { next: None, since: at },
-                (State::Ready { next: None, .. }, true) => task.state = State::Draft,
+                (TaskState::Draft, false) => task.state = TaskState::Ready { next: None, since: at },
+                (TaskState::Ready { next: None, .. }, true) => task.state = TaskState::Draft,
                 (_, _) => {}
             }
             task.spec = spec.clone();
@@ -94,19 +95,19 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.driving = Some(driving.clone());
         }
         Event::Entered { attempt, step, run, opening } => {
-            let State::Ready { .. } = task.state else { return false };
+            let TaskState::Ready { .. } = task.state else { return false };
             if *attempt != task.attempt.next() {
                 return false;
             }
             let doing = match opening {
-                AttemptStart::Workspace => Doing::Preparing { fresh: false, stop: None },
-                AttemptStart::FreshWorkspace => Doing::Preparing { fresh: true, stop: None },
-                AttemptStart::Check => Doing::Checking { stop: None },
-                AttemptStart::Land => Doing::Landing,
-                AttemptStart::Queue => Doing::Queued { since: at },
-                AttemptStart::Report => Doing::Reporting,
-                AttemptStart::Exchange => Doing::Exchanging { stop: None },
-                AttemptStart::Recover => Doing::Recovering { stop: None },
+                AttemptStart::Workspace => AttemptPhase::Preparing { fresh: false, stop: None },
+                AttemptStart::FreshWorkspace => AttemptPhase::Preparing { fresh: true, stop: None },
+                AttemptStart::Check => AttemptPhase::Checking { stop: None },
+                AttemptStart::Land => AttemptPhase::Landing,
+                AttemptStart::Queue => AttemptPhase::Queued { since: at },
+                AttemptStart::Report => AttemptPhase::Reporting,
+                AttemptStart::Exchange => AttemptPhase::Exchanging { stop: None },
+                AttemptStart::Recover => AttemptPhase::Recovering { stop: None },
             };
             if *opening == AttemptStart::Land {
                 task.landing = candidate(task);
@@ -115,10 +116,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.last_step = Some(step.clone());
             task.counters.attempt = Spending::default();
             task.run = Some(*run);
-            task.state = State::Active { step: step.clone(), doing };
+            task.state = TaskState::Active { step: step.clone(), doing };
         }
         Event::WorkspaceMade { base, .. } => {
-            let State::Active { step, doing: Doing::Preparing { fresh, .. } } = &task.state else {
+            let TaskState::Active { step, doing: AttemptPhase::Preparing { fresh, .. } } = &task.state else {
                 return false;
             };
             if reads(task, step) {
@@ -133,8 +134,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::IterationBegan { attempt, iteration, talk } => {
             let step = match &task.state {
-                State::Active { step, doing: Doing::Preparing { .. } } => step.clone(),
-                State::Ready { next: Some(step), .. } if *attempt == task.attempt => step.clone(),
+                TaskState::Active { step, doing: AttemptPhase::Preparing { .. } } => step.clone(),
+                TaskState::Ready { next: Some(step), .. } if *attempt == task.attempt => step.clone(),
                 _ => return false,
             };
             let green = task.gate.as_ref().is_some_and(|gate| gate.outcome().is_green());
@@ -143,7 +144,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.gate = None; // what this run leaves has not been verified
             }
             task.counters.runs += 1;
-            task.account_waits = AccountWaits::default();
+            task.account_waits = AccountWaitTime::default();
             *task.counters.step_runs.entry(step.clone()).or_default() += 1;
             if !reads(task, &step) {
                 task.carried.append(&mut task.messages); // what is said from here on is for the run after it
@@ -151,11 +152,13 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if let (SessionStart::Resumed { compact: true, .. }, Some(session)) = (talk, &mut task.session) {
                 session.compacted = true;
             }
-            let doing = Doing::Running { iteration: *iteration, since: at, stop: None, talk: talk.clone() };
-            task.state = State::Active { step, doing };
+            let doing =
+                AttemptPhase::Running { iteration: *iteration, since: at, stop: None, talk: talk.clone() };
+            task.state = TaskState::Active { step, doing };
         }
         Event::IterationEnded { iteration, verdict, took_ms, usage, head, traces, .. } => {
-            let State::Active { step, doing: Doing::Running { iteration: running, talk, .. } } = &task.state
+            let TaskState::Active { step, doing: AttemptPhase::Running { iteration: running, talk, .. } } =
+                &task.state
             else {
                 return false;
             };
@@ -168,7 +171,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.seen_head.clone_from(head);
             }
             count_words(task, verdict, traces, committed);
-            task.account_waits = AccountWaits::default();
+            task.account_waits = AccountWaitTime::default();
             task.counters.permission_denials += traces.denials;
             if let Some(level) = traces.sandbox.as_deref().and_then(Confinement::from_word) {
                 task.lowest_confinement =
@@ -192,7 +195,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if task.past.len() == PAST_MAX {
                 task.past.remove(0);
             }
-            task.past.push(Past { iteration: *iteration, verdict: verdict.clone(), committed });
+            task.past.push(PastRun { iteration: *iteration, verdict: verdict.clone(), committed });
             if was_heard(verdict, traces, *usage, committed) {
                 task.carried.clear();
             }
@@ -217,7 +220,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
         }
         Event::Verified { report, evidence, .. } => {
-            let State::Active { step, doing: Doing::Checking { .. } } = &task.state else { return false };
+            let TaskState::Active { step, doing: AttemptPhase::Checking { .. } } = &task.state else {
+                return false;
+            };
             let step = step.clone();
             task.counters.spent_ms += report.took_ms;
             task.counters.machine = 0;
@@ -232,7 +237,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, step, at);
         }
         Event::Conflicted { .. } => {
-            let State::Active { step, doing: Doing::Checking { .. } | Doing::Queued { .. } } = &task.state
+            let TaskState::Active {
+                step,
+                doing: AttemptPhase::Checking { .. } | AttemptPhase::Queued { .. },
+            } = &task.state
             else {
                 return false;
             };
@@ -244,7 +252,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, step, at);
         }
         Event::BaseMoved { .. } => {
-            let State::Active { step, doing: Doing::Landing } = &task.state else { return false };
+            let TaskState::Active { step, doing: AttemptPhase::Landing } = &task.state else { return false };
             let step = step.clone();
             task.gate = None;
             task.landing = None;
@@ -261,7 +269,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Replied { text } => task.reply = Some(text.clone()),
         Event::Strode { stride, .. } => {
-            let State::Active { doing: Doing::Running { .. }, .. } = &task.state else { return false };
+            let TaskState::Active { doing: AttemptPhase::Running { .. }, .. } = &task.state else {
+                return false;
+            };
             let steps = stride.steps_since(task.stride.as_ref());
             task.counters.strides = task.counters.strides.saturating_add(steps);
             task.counters.stalls_step = 0; // it goes on; in all they still count
@@ -271,15 +281,19 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.stride = Some(stride.clone());
         }
         Event::AccountWaitBegan { until, .. } => {
-            let State::Active { doing: Doing::Running { .. }, .. } = &task.state else { return false };
+            let TaskState::Active { doing: AttemptPhase::Running { .. }, .. } = &task.state else {
+                return false;
+            };
             task.account_waits.begin(at, *until);
         }
         Event::AccountWaitEnded { .. } => {
-            let State::Active { doing: Doing::Running { .. }, .. } = &task.state else { return false };
+            let TaskState::Active { doing: AttemptPhase::Running { .. }, .. } = &task.state else {
+                return false;
+            };
             task.account_waits.end(at);
         }
         Event::SentBack { to } => {
-            let (State::Ended(_) | State::Ready { .. }) = task.state else { return false };
+            let (TaskState::Ended(_) | TaskState::Ready { .. }) = task.state else { return false };
             task.has_discarded_workspace |= task.workspace.take().is_some();
             task.session = None;
             task.head = None;
@@ -297,23 +311,27 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.sign_off = SignOff::Given(*decision, note.clone());
         }
         Event::LandingBegan { report, .. } => {
-            let State::Active { doing: doing @ Doing::Queued { .. }, .. } = &mut task.state else {
+            let TaskState::Active { doing: doing @ AttemptPhase::Queued { .. }, .. } = &mut task.state else {
                 return false;
             };
-            *doing = Doing::Landing;
+            *doing = AttemptPhase::Landing;
             task.gate = Some(report.clone());
             task.landing = None;
             task.landing = candidate(task);
         }
         Event::Requeued { unsure, .. } => {
-            let State::Active { doing: doing @ Doing::Landing, .. } = &mut task.state else { return false };
-            *doing = Doing::Queued { since: at };
+            let TaskState::Active { doing: doing @ AttemptPhase::Landing, .. } = &mut task.state else {
+                return false;
+            };
+            *doing = AttemptPhase::Queued { since: at };
             if !unsure {
                 task.landing = None;
             }
         }
         Event::Ejected { report, .. } => {
-            let State::Active { step, doing: Doing::Queued { .. } } = &task.state else { return false };
+            let TaskState::Active { step, doing: AttemptPhase::Queued { .. } } = &task.state else {
+                return false;
+            };
             let step = step.clone();
             task.counters.verify_rounds += 1;
             task.gate = Some(report.clone());
@@ -322,7 +340,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, step, at);
         }
         Event::Left { step, result, to, feedback, .. } => {
-            if task.step() != Some(step) || matches!(task.state, State::Ended(_)) {
+            if task.step() != Some(step) || matches!(task.state, TaskState::Ended(_)) {
                 return false;
             }
             take_edge(task, step, *result);
@@ -338,12 +356,12 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.last_words = None;
             task.feedback.extend(feedback.clone());
             task.state = match to {
-                EdgeTarget::Step(next) => State::Ready { next: Some(next.clone()), since: at },
+                EdgeTarget::Step(next) => TaskState::Ready { next: Some(next.clone()), since: at },
                 EdgeTarget::End => {
                     let code = if task.landed.is_some() { EndCode::Landed } else { EndCode::Accepted };
-                    State::Ended(Ending { kind: EndKind::Done, code, detail: String::new() })
+                    TaskState::Ended(Ending { kind: EndKind::Done, code, detail: String::new() })
                 }
-                EdgeTarget::Stop => State::Ended(Ending {
+                EdgeTarget::Stop => TaskState::Ended(Ending {
                     kind: EndKind::Blocked,
                     code: EndCode::FlowStop,
                     detail: format!("step `{step}` ended with `{}`", result.word()),
@@ -362,7 +380,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             follow_directions(task, &step, at);
         }
         Event::Waited { wait, then } => {
-            if matches!(task.state, State::Ended(_) | State::Draft) {
+            if matches!(task.state, TaskState::Ended(_) | TaskState::Draft) {
                 return false;
             }
             match wait {
@@ -381,20 +399,20 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 | WaitReason::Blockers { .. }
                 | WaitReason::GateBroken { .. } => {}
             }
-            task.state = State::Waiting { wait: wait.clone(), then: then.clone(), since: at };
+            task.state = TaskState::Waiting { wait: wait.clone(), then: then.clone(), since: at };
         }
         Event::Resumed { feedback } => {
-            let State::Waiting { then, .. } = &task.state else { return false };
+            let TaskState::Waiting { then, .. } = &task.state else { return false };
             let then = then.clone();
             task.feedback.extend(feedback.clone());
             again(task, then, at);
         }
         Event::ReviewWanted { concerns, then } => {
             task.concerns.clone_from(concerns);
-            task.state = State::Review { then: then.clone() };
+            task.state = TaskState::Review { then: then.clone() };
         }
         Event::Reviewed { approved, note } => {
-            let State::Review { then } = &task.state else { return false };
+            let TaskState::Review { then } = &task.state else { return false };
             let then = then.clone();
             task.cleared = *approved;
             if *approved {
@@ -407,12 +425,14 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, then, at);
         }
         Event::Landed { commit, base_before, tree, proof, .. } => {
-            let State::Active { step, doing: Doing::Landing | Doing::Queued { .. } } = &task.state else {
+            let TaskState::Active { step, doing: AttemptPhase::Landing | AttemptPhase::Queued { .. } } =
+                &task.state
+            else {
                 return false;
             };
             let step = step.clone();
             task.landing = None;
-            task.landed = Some(Landed {
+            task.landed = Some(LandingRecord {
                 commit: commit.clone(),
                 base_before: base_before.clone(),
                 tree: tree.clone(),
@@ -422,19 +442,21 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, step, at);
         }
         Event::Reported { report, certificate, .. } => {
-            let State::Active { step, doing: Doing::Reporting } = &task.state else { return false };
+            let TaskState::Active { step, doing: AttemptPhase::Reporting } = &task.state else {
+                return false;
+            };
             let step = step.clone();
             task.reported = Some((report.clone(), certificate.clone()));
             again(task, step, at);
         }
         Event::StopAsked { stop } => match &mut task.state {
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Preparing { stop: slot, .. }
-                    | Doing::Running { stop: slot, .. }
-                    | Doing::Checking { stop: slot }
-                    | Doing::Exchanging { stop: slot }
-                    | Doing::Recovering { stop: slot },
+                    AttemptPhase::Preparing { stop: slot, .. }
+                    | AttemptPhase::Running { stop: slot, .. }
+                    | AttemptPhase::Checking { stop: slot }
+                    | AttemptPhase::Exchanging { stop: slot }
+                    | AttemptPhase::Recovering { stop: slot },
                 ..
             } => {
                 *slot = Some(stop.clone());
@@ -449,10 +471,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if ending.code == EndCode::LandingMismatch {
                 task.landing = None;
             }
-            task.state = State::Ended(ending.clone());
+            task.state = TaskState::Ended(ending.clone());
         }
         Event::Retried { fresh, feedback } => {
-            let State::Ended(ending) = &task.state else { return false };
+            let TaskState::Ended(ending) = &task.state else { return false };
             if ending.code == EndCode::DirectionsUsedUp {
                 task.staged.exclusions_lifted = task.staged.exclusions.len();
             }
@@ -477,7 +499,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.has_discarded_workspace = true;
                 task.head = None;
             }
-            task.state = State::Ready { next: None, since: at };
+            task.state = TaskState::Ready { next: None, since: at };
         }
         Event::WorkspaceRemoved { .. } => {
             task.workspace = None;
@@ -489,18 +511,21 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.feedback.push(Feedback { about: about.clone(), text: text.clone() });
         }
         Event::Held { reason } => {
-            if matches!(task.state, State::Ended(_) | State::Draft) {
+            if matches!(task.state, TaskState::Ended(_) | TaskState::Draft) {
                 return false;
             }
-            task.hold = Some(Hold { reason: reason.clone(), since: at, this_run: false });
+            task.hold = Some(TaskHold { reason: reason.clone(), since: at, this_run: false });
         }
         Event::Staged(event) => return task.staged.absorb(at, event) && staged(task, event),
         Event::Directed { step, alone } => {
-            let directed = Directed { step: step.clone(), alone: *alone };
+            let directed = RequestedStep { step: step.clone(), alone: *alone };
             match &task.state {
-                State::Ended(_) => return false,
-                State::Active { .. } => {}
-                State::Draft | State::Ready { .. } | State::Waiting { .. } | State::Review { .. } => {
+                TaskState::Ended(_) => return false,
+                TaskState::Active { .. } => {}
+                TaskState::Draft
+                | TaskState::Ready { .. }
+                | TaskState::Waiting { .. }
+                | TaskState::Review { .. } => {
                     again(task, step.clone(), at);
                 }
             }
@@ -508,7 +533,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.directed = Some(directed);
         }
         Event::Reopened { text } => {
-            let State::Ended(Ending { kind: EndKind::Done, .. }) = task.state else { return false };
+            let TaskState::Ended(Ending { kind: EndKind::Done, .. }) = task.state else { return false };
             let Counters { retries, runs, step_runs, usage, agent_ms, .. } =
                 std::mem::take(&mut task.counters);
             task.counters = Counters { retries, runs, step_runs, usage, agent_ms, ..Counters::default() };
@@ -519,7 +544,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             rework(task);
             let about = "The person wants more of what was done".to_owned();
             task.feedback = vec![Feedback { about, text: text.clone() }];
-            task.state = State::Ready { next: None, since: at };
+            task.state = TaskState::Ready { next: None, since: at };
         }
         Event::Issue(event) => {
             let issue = task.issue.get_or_insert_default();
@@ -546,11 +571,11 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Recovery(event) => return task.recoveries.absorb(at, event),
     }
-    if matches!(task.state, State::Ended(_)) {
+    if matches!(task.state, TaskState::Ended(_)) {
         task.hold = None; // who takes it up again wants it to go on
     }
     // Whatever ended the run before it could read them: the next one carries them.
-    if !matches!(task.state, State::Active { doing: Doing::Running { .. }, .. }) {
+    if !matches!(task.state, TaskState::Active { doing: AttemptPhase::Running { .. }, .. }) {
         task.messages.splice(..0, task.carried.drain(..));
     }
     let over = task.feedback.len().saturating_sub(FEEDBACK_MAX);
@@ -617,7 +642,7 @@ fn staged(task: &mut Task, event: &StagedEvent) -> bool {
 
 /// A person's step comes next; after it, if they wanted it alone, nothing more in this run.
 fn follow_directions(task: &mut Task, left: &StepName, at: Timestamp) {
-    let State::Ready { .. } = task.state else {
+    let TaskState::Ready { .. } = task.state else {
         task.directed = None;
         return;
     };
@@ -628,13 +653,13 @@ fn follow_directions(task: &mut Task, left: &StepName, at: Timestamp) {
     task.directed = None;
     if directed.alone {
         let reason = "one step was asked for by hand".to_owned();
-        task.hold = Some(Hold { reason, since: at, this_run: true });
+        task.hold = Some(TaskHold { reason, since: at, this_run: true });
     }
 }
 
 /// Ready for the same step: what an event says unless a later one says more.
 fn again(task: &mut Task, step: StepName, at: Timestamp) {
-    task.state = State::Ready { next: Some(step), since: at };
+    task.state = TaskState::Ready { next: Some(step), since: at };
 }
 
 fn take_edge(task: &mut Task, step: &StepName, result: StepResult) {
@@ -705,7 +730,7 @@ fn keep_session(
         Some(session) => (session.usage, session.context, session.compacted),
         None => (AgentUsage::default(), None, false),
     };
-    task.session = Some(Session {
+    task.session = Some(AgentSession {
         profile: driving.profile.clone(),
         id: id.clone(),
         usage: used.plus(usage),
@@ -782,7 +807,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
     }
 }
 
-impl State {
+impl TaskState {
     /// The state's name, for messages.
     #[must_use]
     pub fn name(&self) -> String {
@@ -797,7 +822,7 @@ impl State {
     }
 }
 
-impl Doing {
+impl AttemptPhase {
     /// The name, for messages.
     #[must_use]
     pub fn name(&self) -> &'static str {

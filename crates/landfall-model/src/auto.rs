@@ -15,7 +15,7 @@ pub use landfall_facts::auto::AutoEvent;
 
 /// One loop, under way or over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loop {
+pub struct AgentLoop {
     /// Whose it is.
     pub session: String,
     /// The module's folder, below the project.
@@ -47,7 +47,7 @@ pub struct Loop {
     /// Since when it is to stop.
     pub stop: Option<Timestamp>,
     /// How it ended.
-    pub over: Option<Over>,
+    pub over: Option<LoopEnd>,
     /// Runs of agents that ended by their own word.
     runs: u32,
     /// Steps of an agent's own loop.
@@ -62,23 +62,23 @@ pub struct Loop {
 
 /// The end of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Over {
+pub struct LoopEnd {
     /// When.
     pub at: Timestamp,
     /// Why.
-    pub why: Why,
+    pub why: LoopEndReason,
 }
 
 /// Why a loop is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum LoopEndReason {
     /// A person stopped it.
     Person,
     /// Its task ended.
     Task(EndKind, EndCode),
 }
 
-impl Why {
+impl LoopEndReason {
     /// The word programs read: that of a stop file where there is one.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -98,7 +98,7 @@ impl Why {
 
 /// How a loop stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum LoopState {
     /// It goes on.
     Running,
     /// It ends as soon as what is under way is finished.
@@ -109,7 +109,7 @@ pub enum Standing {
     Failed,
 }
 
-impl Standing {
+impl LoopState {
     /// The word programs read.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -122,17 +122,19 @@ impl Standing {
     }
 }
 
-impl Loop {
+impl AgentLoop {
     /// How it stands.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> LoopState {
         match (&self.over, self.stop) {
             // It did all the iterations it was given.
-            (Some(Over { why: Why::Task(_, EndCode::MaxIterations), .. }), _) => Standing::Stopped,
-            (Some(Over { why: Why::Task(EndKind::Failed, _), .. }), _) => Standing::Failed,
-            (Some(_), _) => Standing::Stopped,
-            (None, Some(_)) => Standing::Stopping,
-            (None, None) => Standing::Running,
+            (Some(LoopEnd { why: LoopEndReason::Task(_, EndCode::MaxIterations), .. }), _) => {
+                LoopState::Stopped
+            }
+            (Some(LoopEnd { why: LoopEndReason::Task(EndKind::Failed, _), .. }), _) => LoopState::Failed,
+            (Some(_), _) => LoopState::Stopped,
+            (None, Some(_)) => LoopState::Stopping,
+            (None, None) => LoopState::Running,
         }
     }
 
@@ -140,9 +142,9 @@ impl Loop {
     #[must_use]
     pub fn holds(&self) -> bool {
         match self.standing() {
-            Standing::Running | Standing::Stopping => true,
-            Standing::Failed => !self.let_go,
-            Standing::Stopped => false,
+            LoopState::Running | LoopState::Stopping => true,
+            LoopState::Failed => !self.let_go,
+            LoopState::Stopped => false,
         }
     }
 
@@ -224,42 +226,42 @@ impl Loop {
 
     fn end(&mut self, at: Timestamp, kind: EndKind, code: EndCode) {
         self.at_work = false;
-        self.over.get_or_insert(Over { at, why: Why::Task(kind, code) });
+        self.over.get_or_insert(LoopEnd { at, why: LoopEndReason::Task(kind, code) });
     }
 
     /// Nothing is under way: a loop that is to stop has stopped.
     fn rest(&mut self, at: Timestamp) {
         self.at_work = false;
         if self.stop.is_some() {
-            self.over.get_or_insert(Over { at, why: Why::Person });
+            self.over.get_or_insert(LoopEnd { at, why: LoopEndReason::Person });
         }
     }
 }
 
 /// Every loop there was, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Loops {
-    all: Vec<Loop>,
+pub struct AgentLoops {
+    all: Vec<AgentLoop>,
     /// Tasks of which something is under way.
     at_work: BTreeSet<TaskId>,
 }
 
-impl Loops {
+impl AgentLoops {
     /// All of them, oldest first.
     #[must_use]
-    pub fn all(&self) -> &[Loop] {
+    pub fn all(&self) -> &[AgentLoop] {
         &self.all
     }
 
     /// The latest of a session.
     #[must_use]
-    pub fn of_session(&self, session: &str) -> Option<&Loop> {
+    pub fn of_session(&self, session: &str) -> Option<&AgentLoop> {
         self.all.iter().rev().find(|it| it.session == session)
     }
 
     /// Who holds a module.
     #[must_use]
-    pub fn holder(&self, module: &str) -> Option<&Loop> {
+    pub fn holder(&self, module: &str) -> Option<&AgentLoop> {
         self.all.iter().rev().find(|it| it.module == module && it.holds())
     }
 
@@ -267,7 +269,7 @@ impl Loops {
     pub fn apply(&mut self, at: Timestamp, event: &AutoEvent) {
         match event {
             AutoEvent::Started { session, module, task, iterations_max, minutes_max } => {
-                self.all.push(Loop {
+                self.all.push(AgentLoop {
                     session: session.clone(),
                     module: module.clone(),
                     task: *task,
@@ -363,28 +365,28 @@ mod tests {
 
     #[test]
     fn edge_3_a_loop_is_stopping_and_holds_its_task_until_its_work_is_seen_to_end() {
-        let mut loops = Loops::default();
+        let mut loops = AgentLoops::default();
         loops.apply(Timestamp(1), &started("main"));
         loops.note(Timestamp(2), TASK, &entered());
         loops.apply(Timestamp(3), &stop("main"));
-        assert_eq!(loops.all()[0].standing(), Standing::Stopping);
+        assert_eq!(loops.all()[0].standing(), LoopState::Stopping);
         assert_eq!(loops.holder("AiTasks/auth").map(|it| it.session.as_str()), Some("main"));
         loops.note(Timestamp(4), TASK, &yielded());
-        assert_eq!(loops.all()[0].standing(), Standing::Stopped);
-        assert_eq!(loops.all()[0].over, Some(Over { at: Timestamp(4), why: Why::Person }));
+        assert_eq!(loops.all()[0].standing(), LoopState::Stopped);
+        assert_eq!(loops.all()[0].over, Some(LoopEnd { at: Timestamp(4), why: LoopEndReason::Person }));
         assert_eq!(loops.holder("AiTasks/auth"), None);
     }
 
     #[test]
     fn edge_12_loops_that_are_over_are_kept() {
-        let mut loops = Loops::default();
+        let mut loops = AgentLoops::default();
         for at in [10, 20, 30] {
             loops.apply(Timestamp(at), &started("main"));
             loops.apply(Timestamp(at + 1), &stop("main"));
         }
         let started: Vec<i64> = loops.all().iter().map(|it| it.started.0).collect();
         assert_eq!(started, [10, 20, 30]);
-        assert!(loops.all().iter().all(|it| it.standing() == Standing::Stopped));
+        assert!(loops.all().iter().all(|it| it.standing() == LoopState::Stopped));
         // What happens to the task afterwards is none of their business.
         let before = loops.all().to_vec();
         loops.note(Timestamp(40), TASK, &entered());
@@ -393,26 +395,26 @@ mod tests {
 
     #[test]
     fn c42_a_loop_that_failed_keeps_its_task_until_somebody_has_seen_it() {
-        let mut loops = Loops::default();
+        let mut loops = AgentLoops::default();
         loops.apply(Timestamp(1), &started("main"));
         loops.note(Timestamp(2), TASK, &entered());
         let (kind, code) = (EndKind::Failed, EndCode::AgentCrashed);
         loops.note(Timestamp(3), TASK, &Event::Ended(Ending { kind, code, detail: String::new() }));
-        assert_eq!(loops.all()[0].standing(), Standing::Failed);
+        assert_eq!(loops.all()[0].standing(), LoopState::Failed);
         assert!(loops.all()[0].holds());
         loops.apply(Timestamp(4), &stop("main"));
-        assert_eq!(loops.all()[0].standing(), Standing::Failed, "what happened stays so");
+        assert_eq!(loops.all()[0].standing(), LoopState::Failed, "what happened stays so");
         assert!(!loops.all()[0].holds());
     }
 
     #[test]
     fn a_hold_by_other_means_stops_the_loop_too() {
-        let mut loops = Loops::default();
+        let mut loops = AgentLoops::default();
         loops.note(Timestamp(1), TASK, &entered());
         loops.apply(Timestamp(1), &started("main"));
         loops.note(Timestamp(2), TASK, &Event::Held { reason: String::new() });
-        assert_eq!(loops.all()[0].standing(), Standing::Stopping);
+        assert_eq!(loops.all()[0].standing(), LoopState::Stopping);
         loops.note(Timestamp(3), TASK, &Event::Released);
-        assert_eq!(loops.all()[0].standing(), Standing::Running, "it was let go on in time");
+        assert_eq!(loops.all()[0].standing(), LoopState::Running, "it was let go on in time");
     }
 }

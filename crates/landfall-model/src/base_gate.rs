@@ -12,7 +12,7 @@ use crate::{Commit, Timestamp};
 
 /// What agents do while a check does not pass on the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RedBase {
+pub enum RedBasePolicy {
     /// They wait.
     #[default]
     Wait,

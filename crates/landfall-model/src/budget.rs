@@ -63,7 +63,7 @@ pub fn usd(micro: u64) -> String {
 
 /// A budget that is used up: no agent starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spent {
+pub struct ExhaustedBudget {
     /// Whose.
     pub scope: BudgetScope,
     /// How much of how much.
@@ -74,7 +74,7 @@ pub struct Spent {
 
 /// What has been spent in all, by the time it was: a fold of the ends of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ledger {
+pub struct SpendLog {
     /// By quarters of an hour: every midnight on Earth is at the beginning of one.
     quarters: BTreeMap<i64, Spending>,
     run: Spending,
@@ -83,7 +83,7 @@ pub struct Ledger {
 const QUARTER_MS: i64 = 15 * 60 * 1000;
 const QUARTERS_MAX: usize = 4 * 24 * 8; // a week and a day: nobody asks about more
 
-impl Ledger {
+impl SpendLog {
     /// Takes in what a run of an agent has spent.
     pub fn note(&mut self, at: Timestamp, spent: Spending) {
         let quarter = self.quarters.entry(at.0.div_euclid(QUARTER_MS)).or_default();
@@ -122,7 +122,7 @@ impl Ledger {
 
 /// The day, as the person's clock has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Day {
+pub struct BudgetDay {
     /// The last midnight.
     pub from: Timestamp,
     /// The next.
@@ -131,22 +131,22 @@ pub struct Day {
 
 /// Bounds of a run and a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Purse {
+pub struct RunBudgets {
     /// Of one drive of the engine.
     pub run: Budget,
     /// Of one day.
     pub day: Budget,
 }
 
-impl Purse {
+impl RunBudgets {
     /// Whether there is nothing left to start agents with. `live` is what agents at work have spent so far.
     #[must_use]
-    pub fn spent(&self, ledger: &Ledger, live: Spending, day: Day) -> Option<Spent> {
+    pub fn spent(&self, ledger: &SpendLog, live: Spending, day: BudgetDay) -> Option<ExhaustedBudget> {
         if let Some(what) = self.day.used_up(ledger.since(day.from).plus(live)) {
-            return Some(Spent { scope: BudgetScope::Day, what, until: Some(day.to) });
+            return Some(ExhaustedBudget { scope: BudgetScope::Day, what, until: Some(day.to) });
         }
         let what = self.run.used_up(ledger.run().plus(live))?;
-        Some(Spent { scope: BudgetScope::Run, what, until: None })
+        Some(ExhaustedBudget { scope: BudgetScope::Run, what, until: None })
     }
 }
 
@@ -189,7 +189,7 @@ impl Price {
 
 /// Counts what one run of an agent says, as it says it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tally {
+pub struct UsageCounter {
     counted: AgentUsage,
     reported: Option<u64>,
     model: Option<String>,
@@ -203,7 +203,7 @@ pub struct Tally {
 
 const WORDS_MAX: usize = 4_000; // enough to tell two endings apart
 
-impl Tally {
+impl UsageCounter {
     /// Takes one signal in.
     pub fn hear(&mut self, signal: &Signal) {
         match signal {

@@ -139,13 +139,13 @@ pub enum CacheMode {
 
 /// A cache of a package manager, at its usual place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownCache {
+pub struct PackageCache {
     /// Where it is, with `~` for the home folder.
     pub path: &'static str,
     /// How the tool is told to use another one.
-    pub redirect: Redirect,
+    pub redirect: CacheRedirect,
     /// What of it the tool makes again from the rest: never copied.
-    pub rebuilt: Rebuilt,
+    pub rebuilt: RebuildScope,
     /// What tells the tool that there is no network.
     pub offline: &'static [(&'static str, &'static str)],
     /// What makes the tool work with a cache that it cannot change.
@@ -154,7 +154,7 @@ pub struct KnownCache {
 
 /// A variable that names the folder of a tool, in which its cache lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Redirect {
+pub struct CacheRedirect {
     /// The variable.
     pub variable: &'static str,
     /// Where the cache lies below the folder of the tool; empty for the folder itself.
@@ -167,14 +167,14 @@ pub struct Redirect {
 
 /// What of a cache a tool makes again from the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rebuilt {
+pub enum RebuildScope {
     /// These folders at its top.
     Folders(&'static [&'static str]),
     /// All of it: it holds results of builds.
     All,
 }
 
-impl KnownCache {
+impl PackageCache {
     /// The cache at this path, as settings write it; none if it is not a known one.
     #[must_use]
     pub fn at(path: &str) -> Option<&'static Self> {
@@ -196,97 +196,97 @@ impl KnownCache {
 const CARGO_OFFLINE: &[(&str, &str)] = &[("CARGO_NET_OFFLINE", "true")];
 const NPM_OFFLINE: &[(&str, &str)] = &[("npm_config_offline", "true")];
 const GO_OFFLINE: &[(&str, &str)] = &[("GOPROXY", "off")];
-const ALL_COPIED: Rebuilt = Rebuilt::Folders(&[]);
+const ALL_COPIED: RebuildScope = RebuildScope::Folders(&[]);
 
-const fn variable(variable: &'static str) -> Redirect {
-    Redirect { variable, below: "", value: "", files: &[] }
+const fn variable(variable: &'static str) -> CacheRedirect {
+    CacheRedirect { variable, below: "", value: "", files: &[] }
 }
 
-const fn below_cargo_home(below: &'static str) -> Redirect {
-    Redirect { variable: "CARGO_HOME", below, value: "", files: &["config.toml", "config"] }
+const fn below_cargo_home(below: &'static str) -> CacheRedirect {
+    CacheRedirect { variable: "CARGO_HOME", below, value: "", files: &["config.toml", "config"] }
 }
 
 /// The caches that `landfall init` opens, and that need no trust: nothing in them is a secret of the user.
-pub const KNOWN_CACHES: &[KnownCache] = &[
-    KnownCache {
+pub const KNOWN_CACHES: &[PackageCache] = &[
+    PackageCache {
         path: "~/.cargo/registry",
         redirect: below_cargo_home("registry"),
-        rebuilt: Rebuilt::Folders(&["src"]), // unpacked from `cache`
+        rebuilt: RebuildScope::Folders(&["src"]), // unpacked from `cache`
         offline: CARGO_OFFLINE,
         read_only: CARGO_OFFLINE,
     },
-    KnownCache {
+    PackageCache {
         path: "~/.cargo/git",
         redirect: below_cargo_home("git"),
-        rebuilt: Rebuilt::Folders(&["checkouts"]), // checked out from `db`
+        rebuilt: RebuildScope::Folders(&["checkouts"]), // checked out from `db`
         offline: CARGO_OFFLINE,
         read_only: CARGO_OFFLINE,
     },
-    KnownCache {
+    PackageCache {
         path: "~/.npm",
         redirect: variable("npm_config_cache"),
-        rebuilt: Rebuilt::Folders(&["_logs"]),
+        rebuilt: RebuildScope::Folders(&["_logs"]),
         offline: NPM_OFFLINE,
         read_only: NPM_OFFLINE,
     },
-    KnownCache {
+    PackageCache {
         path: "~/.local/share/pnpm",
-        redirect: Redirect { variable: "npm_config_store_dir", below: "", value: "store", files: &[] },
+        redirect: CacheRedirect { variable: "npm_config_store_dir", below: "", value: "store", files: &[] },
         rebuilt: ALL_COPIED,
         offline: NPM_OFFLINE,
         read_only: NPM_OFFLINE,
     },
-    KnownCache {
+    PackageCache {
         path: "~/.cache/yarn",
         redirect: variable("YARN_CACHE_FOLDER"),
         rebuilt: ALL_COPIED,
         offline: &[("YARN_ENABLE_OFFLINE_MODE", "1")],
         read_only: &[("YARN_ENABLE_OFFLINE_MODE", "1")],
     },
-    KnownCache {
+    PackageCache {
         path: "~/.bun/install/cache",
         redirect: variable("BUN_INSTALL_CACHE_DIR"),
         rebuilt: ALL_COPIED,
         offline: &[], // it has no such mode
         read_only: &[],
     },
-    KnownCache {
+    PackageCache {
         path: "~/go/pkg",
         // The checksums of modules lie beside them, so the variable of modules alone is not enough.
-        redirect: Redirect { variable: "GOPATH", below: "pkg", value: "", files: &[] },
+        redirect: CacheRedirect { variable: "GOPATH", below: "pkg", value: "", files: &[] },
         rebuilt: ALL_COPIED,
         offline: GO_OFFLINE,
         read_only: GO_OFFLINE,
     },
-    KnownCache {
+    PackageCache {
         path: "~/.cache/go-build",
         redirect: variable("GOCACHE"),
-        rebuilt: Rebuilt::All,
+        rebuilt: RebuildScope::All,
         offline: &[],
         read_only: &[],
     },
-    KnownCache {
+    PackageCache {
         path: "~/.cache/uv",
         redirect: variable("UV_CACHE_DIR"),
         rebuilt: ALL_COPIED,
         offline: &[("UV_OFFLINE", "1")],
         read_only: &[("UV_NO_CACHE", "1")], // it has to write to its cache even if it is offline
     },
-    KnownCache {
+    PackageCache {
         path: "~/.cache/pip",
         redirect: variable("PIP_CACHE_DIR"),
         rebuilt: ALL_COPIED,
         offline: &[("PIP_NO_INDEX", "1")],
         read_only: &[("PIP_NO_CACHE_DIR", "1")], // it has no mode in which the cache is enough
     },
-    KnownCache {
+    PackageCache {
         path: "~/.cache/pypoetry",
         redirect: variable("POETRY_CACHE_DIR"),
         rebuilt: ALL_COPIED,
         offline: &[],
         read_only: &[],
     },
-    KnownCache {
+    PackageCache {
         path: "~/.local/share/virtualenv",
         redirect: variable("VIRTUALENV_OVERRIDE_APP_DATA"),
         rebuilt: ALL_COPIED,
@@ -413,12 +413,12 @@ mod tests {
             let place = Path::new(place);
             let of_secret = |secret: &str| place.starts_with(secret) || Path::new(secret).starts_with(place);
             assert!(!crate::home::SECRETS.into_iter().any(of_secret), "{place:?}");
-            assert_eq!(KnownCache::at(known.path), Some(known));
+            assert_eq!(PackageCache::at(known.path), Some(known));
             for file in known.redirect.files {
                 assert!(!file.contains("credential"), "{file}");
             }
         }
-        assert_eq!(KnownCache::at("~/.npm/"), KnownCache::at("~/.npm"));
-        assert_eq!(KnownCache::at("~/.ssh"), None);
+        assert_eq!(PackageCache::at("~/.npm/"), PackageCache::at("~/.npm"));
+        assert_eq!(PackageCache::at("~/.ssh"), None);
     }
 }

@@ -7,18 +7,18 @@ use crate::touch::PathPattern;
 
 /// The limits besides the number of slots. What is not here has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caps {
+pub struct ConcurrencyLimits {
     /// Agents at once, by profile.
     pub profiles: BTreeMap<String, u32>,
     /// Agents at once, by account.
     pub accounts: BTreeMap<String, u32>,
     /// Agents at once, by part of the repository; at most [`AREAS_MAX`].
-    pub areas: Vec<Area>,
+    pub areas: Vec<RepoArea>,
 }
 
 /// A part of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Area {
+pub struct RepoArea {
     /// What people call it.
     pub name: String,
     /// What belongs to it.
@@ -32,11 +32,15 @@ pub const AREAS_MAX: usize = 64;
 
 /// The areas a task touches, by their places in [`Caps::areas`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Areas(u64);
+pub(crate) struct RepoAreaSet(u64);
 
-impl Areas {
-    pub(crate) fn of<'a>(caps: &Caps, touches: impl Iterator<Item = &'a PathPattern> + Clone) -> Self {
-        let touched = |area: &Area| touches.clone().any(|touch| area.paths.iter().any(|it| it.meets(touch)));
+impl RepoAreaSet {
+    pub(crate) fn of<'a>(
+        caps: &ConcurrencyLimits,
+        touches: impl Iterator<Item = &'a PathPattern> + Clone,
+    ) -> Self {
+        let touched =
+            |area: &RepoArea| touches.clone().any(|touch| area.paths.iter().any(|it| it.meets(touch)));
         let places = caps.areas.iter().take(AREAS_MAX).enumerate().filter(|(_, area)| touched(area));
         Self(places.fold(0, |set, (place, _)| set | 1 << place))
     }
@@ -53,22 +57,22 @@ impl Areas {
 
 /// What an agent at work counts against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Charge {
+pub(crate) struct ConcurrencyClaim {
     pub profile: String,
     pub account: String,
-    pub areas: Areas,
+    pub areas: RepoAreaSet,
 }
 
 /// How many agents are at work, by everything that has a limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Charged {
+pub(crate) struct ConcurrencyUsage {
     profiles: BTreeMap<String, u32>,
     accounts: BTreeMap<String, u32>,
     areas: BTreeMap<usize, u32>,
 }
 
-impl Charged {
-    pub(crate) fn take(&mut self, charge: &Charge) {
+impl ConcurrencyUsage {
+    pub(crate) fn take(&mut self, charge: &ConcurrencyClaim) {
         *self.profiles.entry(charge.profile.clone()).or_default() += 1;
         *self.accounts.entry(charge.account.clone()).or_default() += 1;
         for place in charge.areas.places() {
@@ -76,7 +80,7 @@ impl Charged {
         }
     }
 
-    pub(crate) fn give_back(&mut self, charge: &Charge) {
+    pub(crate) fn give_back(&mut self, charge: &ConcurrencyClaim) {
         give_back(&mut self.profiles, &charge.profile);
         give_back(&mut self.accounts, &charge.account);
         for place in charge.areas.places() {
@@ -89,7 +93,7 @@ impl Charged {
     }
 
     /// Which limit keeps one more agent with this profile on this account from starting, if one does.
-    pub(crate) fn full(&self, caps: &Caps, profile: &str, account: &str) -> Option<TurnBlocker> {
+    pub(crate) fn full(&self, caps: &ConcurrencyLimits, profile: &str, account: &str) -> Option<TurnBlocker> {
         let full = |caps: &BTreeMap<String, u32>, charged: &BTreeMap<String, u32>, name: &str| {
             caps.get(name).copied().filter(|slots| charged.get(name).copied().unwrap_or(0) >= *slots)
         };
@@ -102,7 +106,7 @@ impl Charged {
     }
 
     /// The first of these areas that has as many agents as it may.
-    pub(crate) fn full_area(&self, caps: &Caps, areas: Areas) -> Option<TurnBlocker> {
+    pub(crate) fn full_area(&self, caps: &ConcurrencyLimits, areas: RepoAreaSet) -> Option<TurnBlocker> {
         let full = |place: &usize| self.areas.get(place).copied().unwrap_or(0) >= caps.areas[*place].slots;
         let area = &caps.areas[areas.places().find(full)?];
         Some(TurnBlocker::Area { name: area.name.clone(), slots: area.slots })

@@ -31,7 +31,7 @@ pub struct CheckoutEvidence<'a, M> {
 
 /// What happens to a checkout at a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckoutFate {
+pub enum CheckoutAction {
     /// It is used as it is.
     Keep,
     /// It is made again from the last commit in the store. What was not committed is kept for its agent to read.
@@ -44,15 +44,18 @@ pub enum CheckoutFate {
 
 /// Decides what happens to a checkout at a start.
 #[must_use]
-pub fn decide_checkout<M: PartialEq>(kind: CheckoutKind, evidence: &CheckoutEvidence<'_, M>) -> CheckoutFate {
+pub fn decide_checkout<M: PartialEq>(
+    kind: CheckoutKind,
+    evidence: &CheckoutEvidence<'_, M>,
+) -> CheckoutAction {
     let is_same = |mount: Option<&M>| evidence.recorded.is_some() && evidence.recorded == mount;
     if evidence.is_occupied || is_same(evidence.current) || is_same(evidence.clean) {
-        return CheckoutFate::Keep;
+        return CheckoutAction::Keep;
     }
     match kind {
-        CheckoutKind::TaskWorkspace => CheckoutFate::Rebuild,
-        CheckoutKind::ReaderWorkspace => CheckoutFate::Discard,
-        CheckoutKind::Pooled | CheckoutKind::Lane => CheckoutFate::Delete,
+        CheckoutKind::TaskWorkspace => CheckoutAction::Rebuild,
+        CheckoutKind::ReaderWorkspace => CheckoutAction::Discard,
+        CheckoutKind::Pooled | CheckoutKind::Lane => CheckoutAction::Delete,
     }
 }
 
@@ -92,7 +95,7 @@ mod tests {
             let CheckoutEvidence { recorded, current, clean, is_occupied } = evidence;
             let same_mount = recorded.is_some() && recorded == current;
             let was_clean = recorded.is_some() && recorded == clean;
-            let kept = decide_checkout(kind, &evidence) == CheckoutFate::Keep;
+            let kept = decide_checkout(kind, &evidence) == CheckoutAction::Keep;
             assert_eq!(kept, same_mount || was_clean || is_occupied, "{kind:?} {evidence:?}");
             count += 1;
         });
@@ -105,13 +108,13 @@ mod tests {
             let fate = decide_checkout(kind, &evidence);
             match kind {
                 CheckoutKind::TaskWorkspace => {
-                    assert!(matches!(fate, CheckoutFate::Keep | CheckoutFate::Rebuild))
+                    assert!(matches!(fate, CheckoutAction::Keep | CheckoutAction::Rebuild))
                 }
                 CheckoutKind::ReaderWorkspace => {
-                    assert!(matches!(fate, CheckoutFate::Keep | CheckoutFate::Discard))
+                    assert!(matches!(fate, CheckoutAction::Keep | CheckoutAction::Discard))
                 }
                 CheckoutKind::Pooled | CheckoutKind::Lane => {
-                    assert!(matches!(fate, CheckoutFate::Keep | CheckoutFate::Delete))
+                    assert!(matches!(fate, CheckoutAction::Keep | CheckoutAction::Delete))
                 }
             }
         });

@@ -8,18 +8,18 @@ use std::fmt;
 
 /// A file in which the work and the base do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clash {
+pub struct ConflictingFile {
     /// The file.
     pub path: String,
     /// In what.
-    pub kind: ClashKind,
+    pub kind: FileConflictKind,
     /// How many lines are in conflict, of the longer side.
     pub lines: u32,
 }
 
 /// In what two changes of a file do not fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ClashKind {
+pub enum FileConflictKind {
     /// Lines.
     Content,
     /// Both added it.
@@ -34,7 +34,7 @@ pub enum ClashKind {
     Kind,
 }
 
-impl ClashKind {
+impl FileConflictKind {
     /// Every kind.
     pub const ALL: [Self; 6] =
         [Self::Content, Self::BothAdded, Self::Deleted, Self::Renamed, Self::Binary, Self::Kind];
@@ -53,12 +53,12 @@ impl ClashKind {
     }
 }
 
-impl fmt::Display for Clash {
+impl fmt::Display for ConflictingFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.kind, self.lines) {
-            (ClashKind::Content, 0) => write!(f, "{}", self.path),
-            (ClashKind::Content, 1) => write!(f, "{} (1 line)", self.path),
-            (ClashKind::Content, lines) => write!(f, "{} ({lines} lines)", self.path),
+            (FileConflictKind::Content, 0) => write!(f, "{}", self.path),
+            (FileConflictKind::Content, 1) => write!(f, "{} (1 line)", self.path),
+            (FileConflictKind::Content, lines) => write!(f, "{} ({lines} lines)", self.path),
             (kind, _) => write!(f, "{} ({})", self.path, kind.word()),
         }
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Clash {
 
 /// Who resolves a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
+pub enum ConflictClass {
     /// An agent.
     Medium,
     /// A person.
@@ -77,11 +77,13 @@ const COMPLEX_LINES: u32 = 20; // more than a screenful of both sides is a desig
 
 /// Who resolves these.
 #[must_use]
-pub fn class(clashes: &[Clash]) -> Class {
+pub fn class(clashes: &[ConflictingFile]) -> ConflictClass {
     let lines: u32 = clashes.iter().map(|clash| clash.lines).fold(0, u32::saturating_add);
-    let of_lines = |clash: &Clash| matches!(clash.kind, ClashKind::Content | ClashKind::BothAdded);
+    let of_lines = |clash: &ConflictingFile| {
+        matches!(clash.kind, FileConflictKind::Content | FileConflictKind::BothAdded)
+    };
     match clashes.iter().all(of_lines) && lines < COMPLEX_LINES {
-        true => Class::Medium,
-        false => Class::Complex,
+        true => ConflictClass::Medium,
+        false => ConflictClass::Complex,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::Commit;
 use crate::objective::Requirement;
-use crate::score::Covered;
+use crate::score::RequirementCoverage;
 pub use landfall_facts::convergence::{Coverage, Exclusion, StageProgress};
 
 /// From here on an objective is met, in ten-thousandths.
@@ -25,7 +25,7 @@ pub fn snap(coverage: u32) -> u32 {
 /// What a judge's coverage comes to, after what was there before. A requirement that rises by more than a quarter needs a
 /// reason; without one it is held to that. One that falls is believed: to be strict needs no reason.
 #[must_use]
-pub fn coverage(before: Option<&Coverage>, said: &[Covered]) -> Coverage {
+pub fn coverage(before: Option<&Coverage>, said: &[RequirementCoverage]) -> Coverage {
     let mut all = Coverage::new();
     for covered in said {
         let mut now = snap(covered.coverage);
@@ -64,7 +64,7 @@ pub fn share(ten_thousandths: u32) -> String {
 
 /// A stage that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stage {
+pub struct AcceptedStage {
     /// Which, from 1.
     pub number: u32,
     /// The requirements it was for.
@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn a_jump_without_a_reason_is_held_to_a_quarter() {
         let before = Coverage::from([(1, 250), (2, 1000)]);
-        let said = |number, coverage, why: &str| Covered { number, coverage, why: why.to_owned() };
+        let said =
+            |number, coverage, why: &str| RequirementCoverage { number, coverage, why: why.to_owned() };
         let now = coverage(Some(&before), &[said(1, 1000, ""), said(2, 0, " ")]);
         assert_eq!(now, Coverage::from([(1, 500), (2, 0)]));
         let now =

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::budget::Spent;
+use crate::budget::ExhaustedBudget;
 use crate::event::RunEnd;
-use crate::filter::Filter;
-use crate::input::Drive;
+use crate::filter::StartFilter;
+use crate::input::IntakeState;
 use crate::pilot::{Phase, PilotMode};
 use crate::queue::BatchDoing;
 use crate::resource::MachineResource;
 use crate::sprint::{Sprint, SprintEnd, SprintPhase};
-use crate::task::{Doing, EndCode, State};
+use crate::task::{AttemptPhase, EndCode, TaskState};
 use crate::{Task, TaskId, WaitReason};
 
 /// Which tasks may begin. `sprint` is the one this run is for, `picked` what a person picked.
@@ -23,8 +23,8 @@ pub fn filter(
     goes_on: &dyn Fn(TaskId) -> bool,
     (mode, picked): (PilotMode, Option<TaskId>),
     only: Option<&BTreeSet<TaskId>>,
-) -> Filter {
-    let mut filter = sprint.map(|sprint| Filter::of_sprint(&sprint.plan)).unwrap_or_default();
+) -> StartFilter {
+    let mut filter = sprint.map(|sprint| StartFilter::of_sprint(&sprint.plan)).unwrap_or_default();
     if sprint.is_some_and(|sprint| !sprint.begins_more(goes_on)) {
         filter.starts = Some(BTreeSet::new());
     }
@@ -60,39 +60,40 @@ pub enum Interruption {
 #[must_use]
 pub fn waits_for_task(task: &Task, interruption: Interruption) -> bool {
     match &task.state {
-        State::Active { doing, .. } => match doing {
-            Doing::Checking { .. } | Doing::Exchanging { .. } | Doing::Recovering { .. } => {
-                interruption == Interruption::None
-            }
-            Doing::Preparing { .. } | Doing::Running { .. } | Doing::Landing | Doing::Reporting => {
-                interruption != Interruption::CutShort
-            }
-            Doing::Queued { .. } => false, // the queue says what is done about it
+        TaskState::Active { doing, .. } => match doing {
+            AttemptPhase::Checking { .. }
+            | AttemptPhase::Exchanging { .. }
+            | AttemptPhase::Recovering { .. } => interruption == Interruption::None,
+            AttemptPhase::Preparing { .. }
+            | AttemptPhase::Running { .. }
+            | AttemptPhase::Landing
+            | AttemptPhase::Reporting => interruption != Interruption::CutShort,
+            AttemptPhase::Queued { .. } => false, // the queue says what is done about it
         },
-        State::Draft
-        | State::Ready { .. }
-        | State::Waiting { .. }
-        | State::Review { .. }
-        | State::Ended(_) => false,
+        TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => false,
     }
 }
 
 /// Whether a run that is to end waits for what is done about a batch. Where the base is moved, always: what it holds must
 /// be known. Otherwise only a run that ends in peace.
 #[must_use]
-pub fn waits_for_batch(doing: BatchDoing, drive: Drive, interrupted: bool) -> bool {
+pub fn waits_for_batch(doing: BatchDoing, drive: IntakeState, interrupted: bool) -> bool {
     match (doing, drive) {
         (BatchDoing::Landing(_), _) => true,
-        (BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting, Drive::Draining) => {
+        (BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting, IntakeState::Draining) => {
             !interrupted
         }
-        (BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting, Drive::Running) => false,
+        (BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting, IntakeState::Running) => false,
     }
 }
 
 /// What is done about a run that was told to end while this machine is out of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShortStop {
+pub enum ShortageStopAction {
     /// What is under way is followed to its end.
     Wait,
     /// What is under way is told to end at once: it cannot be followed to an end of its own.
@@ -150,19 +151,21 @@ pub fn decide_short_stop(
     short: Option<(MachineResource, u64)>,
     told_ms: Option<u64>,
     told_now_ms: Option<u64>,
-) -> ShortStop {
-    let (Some((resource, missing_ms)), Some(told_ms)) = (short, told_ms) else { return ShortStop::Wait };
+) -> ShortageStopAction {
+    let (Some((resource, missing_ms)), Some(told_ms)) = (short, told_ms) else {
+        return ShortageStopAction::Wait;
+    };
     match resource {
         // Without these no agent can be followed, even if it ended long ago.
         MachineResource::Descriptors | MachineResource::Processes | MachineResource::Memory => {}
         // An agent can end without room on the disk, and is ended before the engine.
-        MachineResource::Disk | MachineResource::Inodes => return ShortStop::Wait,
+        MachineResource::Disk | MachineResource::Inodes => return ShortageStopAction::Wait,
     }
     // A shortage that began long after the stop has not held anything up yet.
     match told_now_ms {
-        None if told_ms.min(missing_ms) >= SHORT_STOP_MS => ShortStop::StopNow,
-        Some(told_now_ms) if told_now_ms.min(missing_ms) >= SHORT_STOP_MS => ShortStop::Leave,
-        None | Some(_) => ShortStop::Wait,
+        None if told_ms.min(missing_ms) >= SHORT_STOP_MS => ShortageStopAction::StopNow,
+        Some(told_now_ms) if told_now_ms.min(missing_ms) >= SHORT_STOP_MS => ShortageStopAction::Leave,
+        None | Some(_) => ShortageStopAction::Wait,
     }
 }
 
@@ -170,7 +173,7 @@ pub fn decide_short_stop(
 #[must_use]
 pub fn is_deferred(task: &Task) -> bool {
     match &task.state {
-        State::Waiting { wait, .. } => match wait {
+        TaskState::Waiting { wait, .. } => match wait {
             WaitReason::Question { .. } | WaitReason::Conflict { .. } | WaitReason::Login { .. } => true,
             WaitReason::Dependency(_)
             | WaitReason::Slot
@@ -184,9 +187,9 @@ pub fn is_deferred(task: &Task) -> bool {
             | WaitReason::Blockers { .. }
             | WaitReason::GateBroken { .. } => false,
         },
-        State::Review { .. } => true,
-        State::Ended(ending) => ending.code == EndCode::ConflictLimit,
-        State::Draft | State::Ready { .. } | State::Active { .. } => false,
+        TaskState::Review { .. } => true,
+        TaskState::Ended(ending) => ending.code == EndCode::ConflictLimit,
+        TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => false,
     }
 }
 
@@ -203,30 +206,30 @@ pub const DEFERRED_MAX: usize = 10;
 
 /// A run as it stands, when nothing is under way that has to be finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scene {
+pub struct RunSnapshot {
     /// Whether anything new may begin.
-    pub drive: Drive,
+    pub drive: IntakeState,
     /// Where it is.
     pub phase: Phase,
     /// Who picks.
     pub mode: PilotMode,
     /// Who could resume it or pick a task.
-    pub person: Person,
+    pub person: PersonPresence,
     /// Whether a task is there that a person could pick.
     pub pickable: bool,
     /// Whether somebody waits for a slot.
     pub wants_slot: bool,
     /// A budget that is used up.
-    pub spent: Option<Spent>,
+    pub spent: Option<ExhaustedBudget>,
     /// What comes by itself.
-    pub coming: BTreeSet<Coming>,
+    pub coming: BTreeSet<ExpectedEvent>,
     /// How the sprint of this run stands.
     pub sprint: Option<SprintPhase>,
 }
 
 /// Whether somebody is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Person {
+pub enum PersonPresence {
     /// Somebody is.
     There,
     /// Nobody is.
@@ -235,7 +238,7 @@ pub enum Person {
 
 /// What comes by itself, so that a run may wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Coming {
+pub enum ExpectedEvent {
     /// A task waits for a moment.
     Due,
     /// An account opens by the clock.
@@ -250,13 +253,13 @@ pub enum Coming {
     Landing,
 }
 
-impl Scene {
+impl RunSnapshot {
     /// Whether nothing will begin by itself, and nobody is waited for.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         match self.drive {
-            Drive::Draining => return true,
-            Drive::Running => {}
+            IntakeState::Draining => return true,
+            IntakeState::Running => {}
         }
         let asks = match self.phase {
             Phase::Paused => true,
@@ -264,16 +267,16 @@ impl Scene {
             Phase::Idle | Phase::Running | Phase::Completed => false,
         };
         match self.person {
-            Person::There if asks => return false,
-            Person::There | Person::Away => {}
+            PersonPresence::There if asks => return false,
+            PersonPresence::There | PersonPresence::Away => {}
         }
         let paused = self.phase == Phase::Paused;
         // What only waits for tomorrow's budget is waited for.
         let money = self.wants_slot && self.spent.as_ref().is_some_and(|spent| spent.until.is_some());
-        let comes = |coming: &Coming| match coming {
-            Coming::Landing | Coming::Resource => true,
-            Coming::Due | Coming::Account => !paused,
-            Coming::Room | Coming::BaseCheck => !paused && self.wants_slot,
+        let comes = |coming: &ExpectedEvent| match coming {
+            ExpectedEvent::Landing | ExpectedEvent::Resource => true,
+            ExpectedEvent::Due | ExpectedEvent::Account => !paused,
+            ExpectedEvent::Room | ExpectedEvent::BaseCheck => !paused && self.wants_slot,
         };
         !(self.coming.iter().any(comes) || (money && !paused))
     }

@@ -13,16 +13,16 @@ pub use staged::{REFINEMENTS_MAX, possible_commands};
 
 use thiserror::Error;
 
-use crate::apply::{Illegal, absorb};
-use crate::budget::{BudgetScope, BudgetUse as _, Spending, Spent};
-use crate::conflict::{self, Clash, ConflictTimeoutAction};
-use crate::driving::{AgentAssignment, Past, SessionStart};
+use crate::apply::{IllegalEvent, absorb};
+use crate::budget::{BudgetScope, BudgetUse as _, ExhaustedBudget, Spending};
+use crate::conflict::{self, ConflictTimeoutAction, ConflictingFile};
+use crate::driving::{AgentAssignment, PastRun, SessionStart};
 use crate::effect::Effect;
 use crate::event::{AttemptStart, Event, StepResult, Warning};
 use crate::flow::{EdgeTarget, Flow, FlowStep, StepKind};
 use crate::gaming::TestEvidence;
 use crate::gate::{CheckOutcome, GateReport};
-use crate::input::{Drive, EndedRun, FlowChange, Input, News, ReviewSaid, YieldReason};
+use crate::input::{EndedRun, FlowChange, IntakeState, News, ReviewInput, TaskInput, YieldReason};
 use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
@@ -30,15 +30,15 @@ use crate::proof;
 use crate::recover::{check, exchange, may_land};
 use crate::recovery::{RecoveryOutcome as Came, is_climbed};
 use crate::resource::MachineResource;
-use crate::review::{self, Finding, Redo, ReviewMode};
+use crate::review::{self, Finding, RedoChoice, ReviewMode};
 use crate::score::GatePoint;
 use crate::seeded_bugs::{self, SeededBug};
 use crate::signal::{ControlSignal, Signal};
 use crate::sprint::ReviewDecision;
 use crate::staged::PLAN;
 use crate::task::{
-    ChangeConcern, ConcernCode, Doing, EndCode, EndKind, Ending, Feedback, SignOff, State, StopRequest, Task,
-    TaskLimits,
+    AttemptPhase, ChangeConcern, ConcernCode, EndCode, EndKind, Ending, Feedback, SignOff, StopRequest, Task,
+    TaskLimits, TaskState,
 };
 use crate::{Attempt, Commit, RunId, StepName, TaskId, Timestamp, WaitReason};
 
@@ -53,7 +53,7 @@ pub struct Decision {
 
 /// Why news changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum NewsRefusal {
     /// It is about an attempt that is over.
     #[error("{task}: news of {got}, but {current} is the latest attempt")]
     Stale {
@@ -88,7 +88,7 @@ pub enum Refusal {
     },
     /// The engine decided on a fact that cannot follow: a bug, and the task is left as it is.
     #[error(transparent)]
-    Bug(#[from] Illegal),
+    Bug(#[from] IllegalEvent),
 }
 
 fn known_commands(allowed: &[String]) -> String {
@@ -102,7 +102,7 @@ fn known_commands(allowed: &[String]) -> String {
 ///
 /// # Errors
 /// When the news is refused; nothing changes then.
-pub fn step(task: &Task, input: &Input) -> Result<(Task, Decision), Refusal> {
+pub fn step(task: &Task, input: &TaskInput) -> Result<(Task, Decision), NewsRefusal> {
     let draft = draw_up(task, input)?;
     Ok((draft.task, draft.decision))
 }
@@ -111,13 +111,13 @@ pub fn step(task: &Task, input: &Input) -> Result<(Task, Decision), Refusal> {
 ///
 /// # Errors
 /// When the news is refused.
-pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
+pub fn decide(task: &Task, input: &TaskInput) -> Result<Decision, NewsRefusal> {
     Ok(draw_up(task, input)?.decision)
 }
 
-fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
+fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal> {
     let at = input.at;
-    let mut draft = Draft {
+    let mut draft = DecisionDraft {
         task: task.clone(),
         at,
         drive: input.drive,
@@ -129,7 +129,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
     };
     match &input.news {
         News::Edit { spec, flows } => match &task.state {
-            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
+            TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
                 return Err(not_now(task, "its words can no longer be changed"));
             }
             _ => {
@@ -141,7 +141,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
         },
         News::Granted { run, flow, limits, driving } => {
-            let State::Ready { .. } = &task.state else {
+            let TaskState::Ready { .. } = &task.state else {
                 return Err(not_now(task, "it cannot be started"));
             };
             if task.is_held() {
@@ -176,7 +176,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::WorkspaceReady { attempt, base } => {
             fence(task, *attempt)?;
-            let State::Active { step, doing: Doing::Preparing { stop, .. } } = &task.state else {
+            let TaskState::Active { step, doing: AttemptPhase::Preparing { stop, .. } } = &task.state else {
                 return Err(not_now(task, "no workspace was asked for"));
             };
             draft.event(Event::WorkspaceMade { attempt: *attempt, base: base.clone() })?;
@@ -304,7 +304,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::Reported { attempt, report, certificate } => {
             fence(task, *attempt)?;
-            let State::Active { doing: Doing::Reporting, .. } = &task.state else {
+            let TaskState::Active { doing: AttemptPhase::Reporting, .. } = &task.state else {
                 return Err(not_now(task, "no report was asked for"));
             };
             draft.event(Event::Reported {
@@ -321,13 +321,13 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             Some(_) | None => return Err(not_now(task, "no wait is over")),
         },
         News::BaseAdvanced => match &task.state {
-            State::Waiting { wait: WaitReason::GateBroken { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::GateBroken { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for the base")),
         },
         News::RouteOpened => match &task.state {
-            State::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Login { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Login { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for an account")),
@@ -335,7 +335,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::Answer { text } => draft.answered(text)?,
         News::StopTask => draft.stop_task()?,
         News::Interrupt => match &task.state {
-            State::Active { doing: Doing::Running { stop: None, .. }, .. } => {
+            TaskState::Active { doing: AttemptPhase::Running { stop: None, .. }, .. } => {
                 draft.ask_to_stop(StopRequest::Interrupt)?;
             }
             _ => return Err(not_now(task, "no agent runs")),
@@ -369,21 +369,21 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.exchanged(exchanged)?;
         }
         News::PartsOver(ends) => match &task.state {
-            State::Waiting { wait: WaitReason::Parts, .. } => {
+            TaskState::Waiting { wait: WaitReason::Parts, .. } => {
                 draft.event(Event::Issue(IssueEvent::PartsOver(ends.clone())))?;
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for its parts")),
         },
         News::PartsCame { over, levels } => match &task.state {
-            State::Waiting { wait: WaitReason::Parts, .. } => {
+            TaskState::Waiting { wait: WaitReason::Parts, .. } => {
                 draft.event(Event::Issue(IssueEvent::PartsCame { over: over.clone(), levels: *levels }))?;
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for its parts")),
         },
         News::LookAgain => match &task.state {
-            State::Waiting { wait: WaitReason::Blockers { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Blockers { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for other issues")),
@@ -398,23 +398,23 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
     Ok(draft)
 }
 
-fn fence(task: &Task, got: Attempt) -> Result<(), Refusal> {
+fn fence(task: &Task, got: Attempt) -> Result<(), NewsRefusal> {
     if got == task.attempt || seeded_bugs::is_active(SeededBug::MissingFence) {
         return Ok(());
     }
-    Err(Refusal::Stale { task: task.id, got, current: task.attempt })
+    Err(NewsRefusal::Stale { task: task.id, got, current: task.attempt })
 }
 
-fn not_now(task: &Task, what: &'static str) -> Refusal {
-    Refusal::NotNow { task: task.id, state: task.state.name(), what }
+fn not_now(task: &Task, what: &'static str) -> NewsRefusal {
+    NewsRefusal::NotNow { task: task.id, state: task.state.name(), what }
 }
 
 /// A decision in the making: the task as it would be after the events so far.
-struct Draft {
+struct DecisionDraft {
     task: Task,
     at: Timestamp,
-    drive: Drive,
-    spent: Option<Spent>,
+    drive: IntakeState,
+    spent: Option<ExhaustedBudget>,
     attended: bool,
     poll_ms: u64,
     /// The last that the agent said whose run has ended now.
@@ -422,8 +422,8 @@ struct Draft {
     decision: Decision,
 }
 
-impl Draft {
-    fn event(&mut self, event: Event) -> Result<(), Refusal> {
+impl DecisionDraft {
+    fn event(&mut self, event: Event) -> Result<(), NewsRefusal> {
         absorb(&mut self.task, self.at, &event)?;
         self.decision.events.push(event);
         Ok(())
@@ -439,9 +439,9 @@ impl Draft {
     }
 
     /// Refuses news of a run that is over.
-    fn running(&self, iteration: u32) -> Result<(), Refusal> {
+    fn running(&self, iteration: u32) -> Result<(), NewsRefusal> {
         match &self.task.state {
-            State::Active { doing: Doing::Running { iteration: running, .. }, .. }
+            TaskState::Active { doing: AttemptPhase::Running { iteration: running, .. }, .. }
                 if *running == iteration =>
             {
                 Ok(())
@@ -455,9 +455,9 @@ impl Draft {
     }
 
     /// A task that has not started begins in its new flow where it stood in the one before.
-    fn enter_other_flow(&mut self, change: &FlowChange) -> Result<(), Refusal> {
+    fn enter_other_flow(&mut self, change: &FlowChange) -> Result<(), NewsRefusal> {
         let task = &self.task;
-        let is_placed = matches!(&task.state, State::Ready { next: Some(_), .. }) && !task.is_held();
+        let is_placed = matches!(&task.state, TaskState::Ready { next: Some(_), .. }) && !task.is_held();
         if task.flow.is_some() || !is_placed {
             return Ok(()); // a step that the flow does not have is its entry
         }
@@ -470,7 +470,7 @@ impl Draft {
     }
 
     /// Its agent runs a loop of its own, and would run all of it in each step of this flow.
-    fn does_not_suit(&mut self, flow: &Flow, driving: &AgentAssignment) -> Result<(), Refusal> {
+    fn does_not_suit(&mut self, flow: &Flow, driving: &AgentAssignment) -> Result<(), NewsRefusal> {
         let id = self.task.id;
         let onward = match self.task.flow {
             Some(_) => format!("`landfall edit {id} --agent NAME` gives it a profile of another style"),
@@ -487,7 +487,7 @@ impl Draft {
     }
 
     /// Begins an attempt of `step`, or does at once what needs no attempt.
-    fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
+    fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), NewsRefusal> {
         if self.task.recoveries.due(step).is_some() {
             return self.open(step, run, AttemptStart::Recover);
         }
@@ -536,7 +536,7 @@ impl Draft {
     }
 
     /// Makes `step` the current one without an attempt, so that it can be left.
-    fn settle(&mut self, step: &StepName) -> Result<(), Refusal> {
+    fn settle(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         if self.task.step() != Some(step) {
             self.event(Event::Waited { wait: WaitReason::Pause, then: step.clone() })?;
             self.event(Event::Resumed { feedback: None })?;
@@ -544,7 +544,7 @@ impl Draft {
         Ok(())
     }
 
-    fn open(&mut self, step: &StepName, run: RunId, opening: AttemptStart) -> Result<(), Refusal> {
+    fn open(&mut self, step: &StepName, run: RunId, opening: AttemptStart) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt.next();
         self.event(Event::Entered { attempt, step: step.clone(), run, opening })?;
         let task = self.task.id;
@@ -562,7 +562,7 @@ impl Draft {
     }
 
     /// Starts the next run of the agent in this attempt, unless a limit or the engine's stop is in the way.
-    fn next_iteration(&mut self) -> Result<(), Refusal> {
+    fn next_iteration(&mut self) -> Result<(), NewsRefusal> {
         let limits = self.task.limits.clone();
         if self.task.iterations_done() >= limits.iterations_max {
             return self.iterations_used();
@@ -577,7 +577,7 @@ impl Draft {
         if let Some(what) = limits.attempt_budget.used_up(self.task.counters.attempt) {
             return self.over_budget(BudgetScope::Attempt, &what);
         }
-        if self.drive == Drive::Draining {
+        if self.drive == IntakeState::Draining {
             return self.yielded(YieldReason::Drained, None);
         }
         if self.task.hold.is_some() {
@@ -596,7 +596,7 @@ impl Draft {
         Ok(())
     }
 
-    fn iterations_used(&mut self) -> Result<(), Refusal> {
+    fn iterations_used(&mut self) -> Result<(), NewsRefusal> {
         let detail = format!("{}, after all {} iterations", self.missing(), self.task.limits.iterations_max);
         self.end(EndKind::Failed, EndCode::MaxIterations, detail)
     }
@@ -607,20 +607,20 @@ impl Draft {
             return format!("its checks are still red ({red})");
         }
         let what = match (self.task.past.last(), &self.task.seen_head, &self.task.workspace) {
-            (Some(Past { verdict: Verdict::Complete, .. }), ..) => "the steps of its flow are not through",
+            (Some(PastRun { verdict: Verdict::Complete, .. }), ..) => "the steps of its flow are not through",
             (_, Some(head), Some(base)) if head != base => "its agent never signalled that it is complete",
             (..) => "its agent committed nothing and never signalled that it is complete",
         };
         self.with_last_words(what)
     }
 
-    fn time_used(&mut self) -> Result<(), Refusal> {
+    fn time_used(&mut self) -> Result<(), NewsRefusal> {
         let limit = spell_ms(self.task.limits.task_ms);
         let detail = format!("{}, after all {limit} of its working time", self.missing());
         self.end(EndKind::Timeout, EndCode::TaskLimit, detail)
     }
 
-    fn task_budget_used(&mut self, what: &str) -> Result<(), Refusal> {
+    fn task_budget_used(&mut self, what: &str) -> Result<(), NewsRefusal> {
         let detail = format!("{}; {}", self.missing(), budget_is_used(BudgetScope::Task, what));
         self.end(EndKind::Timeout, EndCode::Budget, detail)
     }
@@ -635,7 +635,7 @@ impl Draft {
 
     /// A budget is used up. That of an attempt ends the attempt, that of a task the task; those of the run and the day
     /// only keep agents from working on, and are nobody's fault.
-    fn over_budget(&mut self, scope: BudgetScope, what: &str) -> Result<(), Refusal> {
+    fn over_budget(&mut self, scope: BudgetScope, what: &str) -> Result<(), NewsRefusal> {
         let detail = budget_is_used(scope, what);
         match scope {
             BudgetScope::Attempt => {
@@ -653,7 +653,7 @@ impl Draft {
     }
 
     /// The agent goes round in a circle: it is told so, a few times.
-    fn looping(&mut self) -> Result<(), Refusal> {
+    fn looping(&mut self) -> Result<(), NewsRefusal> {
         if self.task.counters.loops >= self.task.limits.loops_max {
             let reason = "the agent said and did the same over and over, and telling it so did not help";
             return self.end(EndKind::Failed, EndCode::ReasoningLoop, self.with_last_words(reason));
@@ -661,10 +661,11 @@ impl Draft {
         self.yielded(YieldReason::Looping, Some(loop_break()))
     }
 
-    fn agent_ended(&mut self, run: &EndedRun) -> Result<(), Refusal> {
+    fn agent_ended(&mut self, run: &EndedRun) -> Result<(), NewsRefusal> {
         self.last_words.clone_from(&run.evidence.last_words);
         fence(&self.task, run.attempt)?;
-        let State::Active { step, doing: Doing::Running { iteration, stop, talk, .. } } = &self.task.state
+        let TaskState::Active { step, doing: AttemptPhase::Running { iteration, stop, talk, .. } } =
+            &self.task.state
         else {
             return Err(not_now(&self.task, "no agent runs"));
         };
@@ -848,7 +849,7 @@ impl Draft {
     }
 
     /// A reviewer has read the work. What they found goes back to the agent, a few times; then a person weighs both.
-    fn read_by_a_reviewer(&mut self, run: &EndedRun, step: &StepName) -> Result<(), Refusal> {
+    fn read_by_a_reviewer(&mut self, run: &EndedRun, step: &StepName) -> Result<(), NewsRefusal> {
         let findings = run.evidence.opinion.as_ref().map(|said| review::merged(&self.task.findings, said));
         let reply = self.task.reply.clone();
         let (attempt, head) = (run.attempt, self.task.head.clone());
@@ -929,7 +930,7 @@ impl Draft {
 
     /// The output gate: a step is not done before what it must leave behind is there. The agent is told, and tries
     /// again a few times.
-    fn output_missing(&mut self, missing: &[String]) -> Result<(), Refusal> {
+    fn output_missing(&mut self, missing: &[String]) -> Result<(), NewsRefusal> {
         let files = missing.join(", ");
         let feedback = Feedback {
             about: "What this step must leave behind is not there".to_owned(),
@@ -939,7 +940,7 @@ impl Draft {
     }
 
     /// Tells the agent what is wrong with the output of its step. The task fails when that was in vain as often as it may be.
-    fn try_output_again(&mut self, what: &str, feedback: Feedback) -> Result<(), Refusal> {
+    fn try_output_again(&mut self, what: &str, feedback: Feedback) -> Result<(), NewsRefusal> {
         let tries = self.task.counters.outputs_missing + 1;
         if tries < OUTPUT_TRIES_MAX {
             return self.yielded(YieldReason::OutputMissing, Some(feedback));
@@ -950,7 +951,7 @@ impl Draft {
     }
 
     /// The agent said nothing that ends the work.
-    fn went_on(&mut self, step: &StepName, missing: &[String]) -> Result<(), Refusal> {
+    fn went_on(&mut self, step: &StepName, missing: &[String]) -> Result<(), NewsRefusal> {
         let iterates = match &self.flow_step(step).kind {
             StepKind::Agent { iterate, .. } => *iterate,
             _ => false,
@@ -972,7 +973,7 @@ impl Draft {
     }
 
     /// Warns once, by the iteration that reaches four fifths of what there is.
-    fn warn_of_iterations(&mut self, verdict: &Verdict) -> Result<(), Refusal> {
+    fn warn_of_iterations(&mut self, verdict: &Verdict) -> Result<(), NewsRefusal> {
         let (used, max) = (self.task.counters.iterations, self.task.limits.iterations_max);
         let reached = |used: u32| used.saturating_mul(5) >= max.saturating_mul(4);
         let counted = matches!(verdict, Verdict::Complete | Verdict::Pending { .. } | Verdict::Continue);
@@ -982,7 +983,7 @@ impl Draft {
         Ok(())
     }
 
-    fn warn_of_signals(&mut self, seen: &[Signal]) -> Result<(), Refusal> {
+    fn warn_of_signals(&mut self, seen: &[Signal]) -> Result<(), NewsRefusal> {
         for signal in seen {
             let warning = match signal {
                 Signal::Malformed { code, text } => {
@@ -1008,7 +1009,7 @@ impl Draft {
         code: EndCode,
         cause: String,
         step: StepName,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         // A crash for lack of memory is counted in both.
         let count = self.task.counters.restarts.saturating_sub(self.task.counters.shortages);
         if count > self.task.limits.restarts_max {
@@ -1018,18 +1019,24 @@ impl Draft {
         self.back_off(why, backoff_ms(count, 500, 30_000), cause, step)
     }
 
-    fn back_off(&mut self, why: YieldReason, ms: u64, cause: String, step: StepName) -> Result<(), Refusal> {
+    fn back_off(
+        &mut self,
+        why: YieldReason,
+        ms: u64,
+        cause: String,
+        step: StepName,
+    ) -> Result<(), NewsRefusal> {
         self.yielded(why, None)?;
         let until = self.at.plus_ms(jittered(self.task.id, ms));
         self.event(Event::Waited { wait: WaitReason::Backoff { until, cause }, then: step })
     }
 
-    fn yielded(&mut self, why: YieldReason, feedback: Option<Feedback>) -> Result<(), Refusal> {
+    fn yielded(&mut self, why: YieldReason, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         self.event(Event::Yielded { attempt, why, feedback })
     }
 
-    fn stopped(&mut self, stop: StopRequest, step: StepName) -> Result<(), Refusal> {
+    fn stopped(&mut self, stop: StopRequest, step: StepName) -> Result<(), NewsRefusal> {
         match stop {
             StopRequest::Pause => {
                 self.yielded(YieldReason::Stopped, None)?;
@@ -1043,28 +1050,28 @@ impl Draft {
     }
 
     /// The stop that was asked for while the work was being checked, if it is being checked at all.
-    fn checking(&self, otherwise: &'static str) -> Result<Option<StopRequest>, Refusal> {
+    fn checking(&self, otherwise: &'static str) -> Result<Option<StopRequest>, NewsRefusal> {
         match &self.task.state {
-            State::Active { doing: Doing::Checking { stop }, .. } => Ok(stop.clone()),
+            TaskState::Active { doing: AttemptPhase::Checking { stop }, .. } => Ok(stop.clone()),
             _ => Err(not_now(&self.task, otherwise)),
         }
     }
 
-    fn landing(&self) -> Result<StepName, Refusal> {
+    fn landing(&self) -> Result<StepName, NewsRefusal> {
         match &self.task.state {
-            State::Active { step, doing: Doing::Landing } => Ok(step.clone()),
+            TaskState::Active { step, doing: AttemptPhase::Landing } => Ok(step.clone()),
             _ => Err(not_now(&self.task, "nothing is being landed")),
         }
     }
 
-    fn queued(&self) -> Result<StepName, Refusal> {
+    fn queued(&self) -> Result<StepName, NewsRefusal> {
         match &self.task.state {
-            State::Active { step, doing: Doing::Queued { .. } } => Ok(step.clone()),
+            TaskState::Active { step, doing: AttemptPhase::Queued { .. } } => Ok(step.clone()),
             _ => Err(not_now(&self.task, "it does not stand in the landing queue")),
         }
     }
 
-    fn collected(&mut self, head: &Commit, leftovers: bool) -> Result<(), Refusal> {
+    fn collected(&mut self, head: &Commit, leftovers: bool) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         if self.task.head.as_ref() != Some(head) || leftovers {
             self.event(Event::Collected { attempt, head: head.clone(), leftovers })?;
@@ -1082,7 +1089,7 @@ impl Draft {
         evidence: Option<&TestEvidence>,
         proofs: &[(proof::ProofRun, String)],
         stop: Option<StopRequest>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let step = self.current();
         let repeats = self.task.gate.as_ref().is_some_and(|before| report.repeats(before));
         self.event(Event::Verified {
@@ -1148,7 +1155,7 @@ impl Draft {
         concerns: &[ChangeConcern],
         step: &StepName,
         lands: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         // What a person asked to be taken back was made by no agent: there is nothing to look out for.
         let by_an_agent = self.task.is_made_by_an_agent();
         let concerns = &[concerns, &review::reasons(&self.task, report)].concat();
@@ -1183,9 +1190,9 @@ impl Draft {
     fn conflicted(
         &mut self,
         base: &Commit,
-        clashes: &[Clash],
+        clashes: &[ConflictingFile],
         stop: Option<StopRequest>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let step = self.current();
         if let Some(stop) = stop {
             return self.stopped(stop, step);
@@ -1193,7 +1200,7 @@ impl Draft {
         // Without an agent that could be asked, the flow says what happens.
         let by_an_agent = self.task.is_made_by_an_agent();
         let rounds = self.task.counters.conflicts;
-        let complex = conflict::class(clashes) == conflict::Class::Complex;
+        let complex = conflict::class(clashes) == conflict::ConflictClass::Complex;
         if by_an_agent && (complex || rounds > self.task.limits.conflicts_max) {
             return self.for_a_person(base, clashes.iter().map(ToString::to_string).collect(), step);
         }
@@ -1202,7 +1209,7 @@ impl Draft {
     }
 
     /// A conflict that a person resolves, within a time.
-    fn for_a_person(&mut self, base: &Commit, files: Vec<String>, step: StepName) -> Result<(), Refusal> {
+    fn for_a_person(&mut self, base: &Commit, files: Vec<String>, step: StepName) -> Result<(), NewsRefusal> {
         let TaskLimits { conflict_ms, overdue, .. } = self.task.limits;
         let (conflict_ms, overdue) =
             if self.attended { (conflict_ms, overdue) } else { (0, ConflictTimeoutAction::Defer) };
@@ -1213,8 +1220,8 @@ impl Draft {
     }
 
     /// A moment has come that the task waited for.
-    fn due(&mut self) -> Result<(), Refusal> {
-        let State::Waiting { wait: WaitReason::Conflict { base, files, overdue, .. }, then, .. } =
+    fn due(&mut self) -> Result<(), NewsRefusal> {
+        let TaskState::Waiting { wait: WaitReason::Conflict { base, files, overdue, .. }, then, .. } =
             self.task.state.clone()
         else {
             return self.event(Event::Resumed { feedback: None });
@@ -1236,7 +1243,7 @@ impl Draft {
     }
 
     /// Back to the agent, along the edge for a conflict.
-    fn back_for_conflict(&mut self, step: &StepName, feedback: Feedback) -> Result<(), Refusal> {
+    fn back_for_conflict(&mut self, step: &StepName, feedback: Feedback) -> Result<(), NewsRefusal> {
         let result = match self.edge(step, StepResult::Conflict) {
             Some(_) => StepResult::Conflict,
             None => StepResult::Fail,
@@ -1244,7 +1251,7 @@ impl Draft {
         self.leave(result, Some(feedback))
     }
 
-    fn nothing_changed(&mut self, stop: Option<StopRequest>) -> Result<(), Refusal> {
+    fn nothing_changed(&mut self, stop: Option<StopRequest>) -> Result<(), NewsRefusal> {
         let step = self.current();
         if let Some(stop) = stop {
             return self.stopped(stop, step);
@@ -1283,7 +1290,7 @@ impl Draft {
         resource: MachineResource,
         is_missing: bool,
         detail: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         const PAUSE_MS: u64 = 1_000; // nothing is started before the resource is back, whoever is due
         let step = match self.machine_trouble()? {
             MachineTrouble::Stopped => return Ok(()),
@@ -1301,7 +1308,7 @@ impl Draft {
     }
 
     /// The agent crashed while the kernel ended processes for lack of memory: a shortage, and no fault of the agent.
-    fn ended_for_memory(&mut self, step: StepName) -> Result<(), Refusal> {
+    fn ended_for_memory(&mut self, step: StepName) -> Result<(), NewsRefusal> {
         const PAUSE_MS: u64 = 2_000; // what else needs the memory may end meanwhile
         let cause = format!(
             "this machine is out of {}: the kernel ended processes, and the agent with them (OOM killer)",
@@ -1314,7 +1321,7 @@ impl Draft {
         self.back_off(YieldReason::Shortage, pause, cause, step)
     }
 
-    fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), Refusal> {
+    fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), NewsRefusal> {
         let step = match self.machine_trouble()? {
             MachineTrouble::Stopped => return Ok(()),
             MachineTrouble::At(step) => step,
@@ -1327,20 +1334,20 @@ impl Draft {
     }
 
     /// The step that an effect failed in, unless a person had asked the task to stop: that is what happens then.
-    fn machine_trouble(&mut self) -> Result<MachineTrouble, Refusal> {
+    fn machine_trouble(&mut self) -> Result<MachineTrouble, NewsRefusal> {
         let Some(step) = self.task.step().cloned() else {
             return Err(not_now(&self.task, "nothing is under way"));
         };
-        let State::Active { doing, .. } = &self.task.state else {
+        let TaskState::Active { doing, .. } = &self.task.state else {
             return Err(not_now(&self.task, "nothing is under way"));
         };
         let stop = match doing {
-            Doing::Preparing { stop, .. }
-            | Doing::Running { stop, .. }
-            | Doing::Checking { stop }
-            | Doing::Exchanging { stop }
-            | Doing::Recovering { stop } => stop.clone(),
-            Doing::Queued { .. } | Doing::Landing | Doing::Reporting => None,
+            AttemptPhase::Preparing { stop, .. }
+            | AttemptPhase::Running { stop, .. }
+            | AttemptPhase::Checking { stop }
+            | AttemptPhase::Exchanging { stop }
+            | AttemptPhase::Recovering { stop } => stop.clone(),
+            AttemptPhase::Queued { .. } | AttemptPhase::Landing | AttemptPhase::Reporting => None,
         };
         match stop {
             Some(stop) => self.stopped(stop, step).map(|()| MachineTrouble::Stopped),
@@ -1348,9 +1355,9 @@ impl Draft {
         }
     }
 
-    fn answered(&mut self, text: &str) -> Result<(), Refusal> {
+    fn answered(&mut self, text: &str) -> Result<(), NewsRefusal> {
         match self.task.state.clone() {
-            State::Waiting { wait: WaitReason::Question { text: question }, then, .. } => {
+            TaskState::Waiting { wait: WaitReason::Question { text: question }, then, .. } => {
                 let feedback = Feedback {
                     about: "A person answered your question".to_owned(),
                     text: format!("You asked: {question}\nThe answer: {text}"),
@@ -1363,7 +1370,7 @@ impl Draft {
                 }
                 self.event(Event::Resumed { feedback: Some(feedback) })
             }
-            State::Waiting { wait: WaitReason::Conflict { base, files, .. }, then, .. } => {
+            TaskState::Waiting { wait: WaitReason::Conflict { base, files, .. }, then, .. } => {
                 // Somebody merged in the workspace, or tells the agent how.
                 let done = matches!(text.trim().to_ascii_lowercase().as_str(), "resolved" | "done" | "ok");
                 if done {
@@ -1374,11 +1381,11 @@ impl Draft {
                 self.back_for_conflict(&then, feedback)
             }
             // Whatever they say to that, it means that the login is done.
-            State::Waiting { wait: WaitReason::Login { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Login { .. }, .. } => {
                 self.event(Event::Resumed { feedback: None })
             }
-            State::Review { then } => match Review::parse(text) {
-                Review::Approve(note) => {
+            TaskState::Review { then } => match ReviewAnswer::parse(text) {
+                ReviewAnswer::Approve(note) => {
                     self.event(Event::Reviewed { approved: true, note })?;
                     match self.flow_step(&then).kind {
                         StepKind::Land => Ok(()), // it lands when it is its turn
@@ -1386,72 +1393,72 @@ impl Draft {
                         _ => self.leave(StepResult::Pass, None),
                     }
                 }
-                Review::Changes(note) => self.changes_wanted(&then, note),
+                ReviewAnswer::Changes(note) => self.changes_wanted(&then, note),
             },
             _ => Err(not_now(&self.task, "it asks nothing")),
         }
     }
 
     /// A person looked at work: before it landed, or afterwards.
-    fn review(&mut self, said: &ReviewSaid) -> Result<(), Refusal> {
+    fn review(&mut self, said: &ReviewInput) -> Result<(), NewsRefusal> {
         if self.task.landed.is_some() {
             return self.sign(said);
         }
-        let State::Review { then } = self.task.state.clone() else {
+        let TaskState::Review { then } = self.task.state.clone() else {
             return Err(not_now(&self.task, "it does not wait for a review"));
         };
         match said {
-            ReviewSaid::Approve { note } => self.answered(&format!("approve {note}")),
-            ReviewSaid::Skip => self.answered("approve nobody looked: the review was skipped"),
-            ReviewSaid::Defer => {
+            ReviewInput::Approve { note } => self.answered(&format!("approve {note}")),
+            ReviewInput::Skip => self.answered("approve nobody looked: the review was skipped"),
+            ReviewInput::Defer => {
                 self.event(Event::Waited { wait: WaitReason::Pause, then }) // `retry` verifies it again and asks again
             }
-            ReviewSaid::Reject { note } => {
+            ReviewInput::Reject { note } => {
                 self.event(Event::Reviewed { approved: false, note: note.clone() })?;
                 self.end(EndKind::Cancelled, EndCode::Rejected, note.clone())
             }
-            ReviewSaid::Changes { issues, note, redo } => {
+            ReviewInput::Changes { issues, note, redo } => {
                 let text = review::complaint(issues, note);
                 match redo {
-                    Redo::Keep => self.changes_wanted(&then, text),
-                    Redo::Fresh | Redo::From(_) => self.begin_anew(text, redo),
+                    RedoChoice::Keep => self.changes_wanted(&then, text),
+                    RedoChoice::Fresh | RedoChoice::From(_) => self.begin_anew(text, redo),
                 }
             }
         }
     }
 
     /// What a person wants done again, from the beginning or from an earlier state of it.
-    fn begin_anew(&mut self, text: String, redo: &Redo) -> Result<(), Refusal> {
+    fn begin_anew(&mut self, text: String, redo: &RedoChoice) -> Result<(), NewsRefusal> {
         self.event(Event::Reviewed { approved: false, note: text.clone() })?;
         self.end(EndKind::Blocked, EndCode::Rejected, text.clone())?;
         let feedback = Feedback { about: "A reviewer wants it done again".to_owned(), text };
-        let fresh = *redo == Redo::Fresh;
+        let fresh = *redo == RedoChoice::Fresh;
         self.event(Event::Retried { fresh, feedback: Some(feedback) })?;
         match redo {
-            Redo::From(to) => self.event(Event::SentBack { to: to.clone() }),
-            Redo::Keep | Redo::Fresh => Ok(()),
+            RedoChoice::From(to) => self.event(Event::SentBack { to: to.clone() }),
+            RedoChoice::Keep | RedoChoice::Fresh => Ok(()),
         }
     }
 
     /// Landed work was looked at. What a person wants changed about it becomes a task of its own: the engine adds it.
-    fn sign(&mut self, said: &ReviewSaid) -> Result<(), Refusal> {
+    fn sign(&mut self, said: &ReviewInput) -> Result<(), NewsRefusal> {
         if self.task.sign_off == SignOff::NotOwed {
             return Err(not_now(&self.task, "it has landed and nobody was asked to look at it"));
         }
         let (decision, note) = match said {
-            ReviewSaid::Approve { note } => (ReviewDecision::Approved, note.clone()),
-            ReviewSaid::Changes { issues, note, .. } => {
+            ReviewInput::Approve { note } => (ReviewDecision::Approved, note.clone()),
+            ReviewInput::Changes { issues, note, .. } => {
                 (ReviewDecision::Redo, review::complaint(issues, note))
             }
-            ReviewSaid::Reject { note } => (ReviewDecision::Rejected, note.clone()),
-            ReviewSaid::Defer => (ReviewDecision::Deferred, String::new()),
-            ReviewSaid::Skip => (ReviewDecision::Skipped, String::new()),
+            ReviewInput::Reject { note } => (ReviewDecision::Rejected, note.clone()),
+            ReviewInput::Defer => (ReviewDecision::Deferred, String::new()),
+            ReviewInput::Skip => (ReviewDecision::Skipped, String::new()),
         };
         self.event(Event::Signed { decision, note })
     }
 
     /// A reviewer said no: the work goes back to where a failed verification would send it.
-    fn changes_wanted(&mut self, then: &StepName, note: String) -> Result<(), Refusal> {
+    fn changes_wanted(&mut self, then: &StepName, note: String) -> Result<(), NewsRefusal> {
         self.event(Event::Reviewed { approved: false, note: note.clone() })?;
         let failed = match self.flow_step(then).kind {
             StepKind::Land => StepResult::Red,
@@ -1471,27 +1478,32 @@ impl Draft {
         self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: Some(feedback) })
     }
 
-    fn stop_task(&mut self) -> Result<(), Refusal> {
+    fn stop_task(&mut self) -> Result<(), NewsRefusal> {
         match self.task.state.clone() {
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Running { stop: None | Some(StopRequest::Interrupt | StopRequest::Redirect), .. },
+                    AttemptPhase::Running {
+                        stop: None | Some(StopRequest::Interrupt | StopRequest::Redirect),
+                        ..
+                    },
                 ..
             } => self.ask_to_stop(StopRequest::Pause),
             // A workspace being made, or checked, is not given up half-way: the stop waits until that is over.
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Preparing { stop: None, .. }
-                    | Doing::Checking { stop: None | Some(StopRequest::Redirect) }
-                    | Doing::Exchanging { stop: None }
-                    | Doing::Recovering { stop: None },
+                    AttemptPhase::Preparing { stop: None, .. }
+                    | AttemptPhase::Checking { stop: None | Some(StopRequest::Redirect) }
+                    | AttemptPhase::Exchanging { stop: None }
+                    | AttemptPhase::Recovering { stop: None },
                 ..
             } => self.event(Event::StopAsked { stop: StopRequest::Pause }),
-            State::Active { step, doing: Doing::Queued { .. } } => self.stopped(StopRequest::Pause, step),
-            State::Ready { next: Some(then), .. } => {
+            TaskState::Active { step, doing: AttemptPhase::Queued { .. } } => {
+                self.stopped(StopRequest::Pause, step)
+            }
+            TaskState::Ready { next: Some(then), .. } => {
                 self.event(Event::Waited { wait: WaitReason::Pause, then })
             }
-            State::Waiting {
+            TaskState::Waiting {
                 wait:
                     WaitReason::Backoff { .. }
                     | WaitReason::Quota { .. }
@@ -1506,7 +1518,7 @@ impl Draft {
         }
     }
 
-    fn ask_to_stop(&mut self, stop: StopRequest) -> Result<(), Refusal> {
+    fn ask_to_stop(&mut self, stop: StopRequest) -> Result<(), NewsRefusal> {
         let (task, attempt) = (self.task.id, self.task.attempt);
         self.event(Event::StopAsked { stop: stop.clone() })?;
         self.effect(Effect::Kill { task, attempt, stop });
@@ -1514,7 +1526,7 @@ impl Draft {
     }
 
     /// Ends a task as done without a landing, so that the tasks that need it go on.
-    fn accept(&mut self, reason: &str) -> Result<(), Refusal> {
+    fn accept(&mut self, reason: &str) -> Result<(), NewsRefusal> {
         if self.task.landed.is_some() {
             return Err(not_now(&self.task, "it has landed"));
         }
@@ -1525,15 +1537,15 @@ impl Draft {
             return Err(not_now(&self.task, "it follows an issue; close the issue where it is tracked"));
         }
         match &self.task.state {
-            State::Active { .. } => {
+            TaskState::Active { .. } => {
                 Err(not_now(&self.task, "it is being worked on; `landfall stop` with its id stops it first"))
             }
-            State::Ended(Ending { kind: EndKind::Done, .. }) => Err(not_now(&self.task, "it is done")),
-            State::Draft
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Ended(_) => {
+            TaskState::Ended(Ending { kind: EndKind::Done, .. }) => Err(not_now(&self.task, "it is done")),
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(_) => {
                 let detail = format!("you said that it is already done, because {reason}");
                 self.end(EndKind::Done, EndCode::Person, detail)?;
                 if self.task.has_any_workspace() {
@@ -1544,26 +1556,26 @@ impl Draft {
         }
     }
 
-    fn cancel(&mut self, reason: &str) -> Result<(), Refusal> {
+    fn cancel(&mut self, reason: &str) -> Result<(), NewsRefusal> {
         let stop = StopRequest::Cancel { reason: reason.to_owned() };
         if self.task.landed.is_some() {
             return Err(not_now(&self.task, "it has landed; `landfall rollback` can take it back"));
         }
         let doing = match &self.task.state {
-            State::Active { doing, .. } => !matches!(doing, Doing::Queued { .. }),
+            TaskState::Active { doing, .. } => !matches!(doing, AttemptPhase::Queued { .. }),
             _ => false,
         };
         if self.task.landing.is_some() && !doing {
             let what = match &self.task.state {
-                State::Active { .. } => "it may have landed already; the next run finds out",
+                TaskState::Active { .. } => "it may have landed already; the next run finds out",
                 _ => "it may have landed already; `landfall retry` finds out",
             };
             return Err(not_now(&self.task, what));
         }
         match self.task.state.clone() {
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Running {
+                    AttemptPhase::Running {
                         stop:
                             None
                             | Some(
@@ -1576,51 +1588,51 @@ impl Draft {
                     },
                 ..
             } => self.ask_to_stop(stop),
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Preparing { stop: Some(StopRequest::Cancel { .. }), .. }
-                    | Doing::Checking { stop: Some(StopRequest::Cancel { .. }) }
-                    | Doing::Exchanging { stop: Some(StopRequest::Cancel { .. }) }
-                    | Doing::Recovering { stop: Some(StopRequest::Cancel { .. }) },
+                    AttemptPhase::Preparing { stop: Some(StopRequest::Cancel { .. }), .. }
+                    | AttemptPhase::Checking { stop: Some(StopRequest::Cancel { .. }) }
+                    | AttemptPhase::Exchanging { stop: Some(StopRequest::Cancel { .. }) }
+                    | AttemptPhase::Recovering { stop: Some(StopRequest::Cancel { .. }) },
                 ..
             } => Err(not_now(&self.task, "it is being cancelled already")),
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Preparing { .. }
-                    | Doing::Checking { .. }
-                    | Doing::Exchanging { .. }
-                    | Doing::Recovering { .. },
+                    AttemptPhase::Preparing { .. }
+                    | AttemptPhase::Checking { .. }
+                    | AttemptPhase::Exchanging { .. }
+                    | AttemptPhase::Recovering { .. },
                 ..
             } => self.event(Event::StopAsked { stop }),
-            State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
+            TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
                 Err(not_now(&self.task, "it is too late to cancel it; `landfall rollback` can take it back"))
             }
-            State::Active { doing: Doing::Running { .. }, .. } => {
+            TaskState::Active { doing: AttemptPhase::Running { .. }, .. } => {
                 Err(not_now(&self.task, "it is being cancelled already"))
             }
-            State::Active { doing: Doing::Queued { .. }, .. }
-            | State::Draft
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
-                self.end(EndKind::Cancelled, EndCode::Person, reason.to_owned())
-            }
-            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
+            TaskState::Active { doing: AttemptPhase::Queued { .. }, .. }
+            | TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(Ending {
+                kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, ..
+            }) => self.end(EndKind::Cancelled, EndCode::Person, reason.to_owned()),
+            TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
                 Err(not_now(&self.task, "it cannot be cancelled any more"))
             }
         }
     }
 
-    fn retry(&mut self, fresh: bool, note: Option<&str>) -> Result<(), Refusal> {
+    fn retry(&mut self, fresh: bool, note: Option<&str>) -> Result<(), NewsRefusal> {
         let feedback =
             note.map(|text| Feedback { about: "A word from the person".to_owned(), text: text.to_owned() });
         match &self.task.state {
             // It landed, and its issue is not done: what is left of it is looked at again.
-            State::Ended(Ending { kind: EndKind::Done, .. }) if crate::issue::is_partial(&self.task) => {
+            TaskState::Ended(Ending { kind: EndKind::Done, .. }) if crate::issue::is_partial(&self.task) => {
                 self.event(Event::Retried { fresh: false, feedback })
             }
-            State::Ended(
+            TaskState::Ended(
                 ending @ Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. },
             ) => {
                 // The base may hold what the workspace holds: it is not given up before that is known.
@@ -1632,7 +1644,7 @@ impl Draft {
                 }
                 self.enter_by_phase(fresh)
             }
-            State::Waiting {
+            TaskState::Waiting {
                 wait:
                     WaitReason::Pause
                     | WaitReason::Backoff { .. }
@@ -1651,7 +1663,7 @@ impl Draft {
                 }
                 self.event(Event::Resumed { feedback })
             }
-            State::Ready { .. } if self.task.is_held() => {
+            TaskState::Ready { .. } if self.task.is_held() => {
                 Err(not_now(&self.task, "you hold it; `landfall task release` lets it continue"))
             }
             _ => Err(not_now(&self.task, "there is nothing to retry")),
@@ -1663,7 +1675,7 @@ impl Draft {
     }
 
     /// Leaves the current step along the edge for `result`, or stops where the edge's bound is used up.
-    fn leave(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), Refusal> {
+    fn leave(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
         let step = self.current();
         let attempt = self.task.attempt;
         self.recovery_over(&step, Came::Success, String::new())?;
@@ -1728,7 +1740,7 @@ impl Draft {
         Some(report.complaint()).filter(|complaint| !complaint.is_empty())
     }
 
-    fn end(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), Refusal> {
+    fn end(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), NewsRefusal> {
         self.event(Event::Ended(Ending { kind, code, detail }))
     }
 }
@@ -1800,12 +1812,12 @@ enum MachineTrouble {
 }
 
 /// What a person says to a review.
-enum Review {
+enum ReviewAnswer {
     Approve(String),
     Changes(String),
 }
 
-impl Review {
+impl ReviewAnswer {
     fn parse(text: &str) -> Self {
         let (word, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
         match word.trim_end_matches([':', ',', '.']).to_ascii_lowercase().as_str() {

@@ -18,7 +18,7 @@ pub struct Discovery {
     /// Whether it is for every task.
     pub global: bool,
     /// How much it matters, in the agent's own view.
-    pub impact: Impact,
+    pub impact: DiscoveryImpact,
     /// What, in the agent's words.
     pub text: String,
     /// When it was said first.
@@ -35,7 +35,7 @@ pub struct Discovery {
 
 /// How much a discovery matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Impact {
+pub enum DiscoveryImpact {
     /// Nice to know.
     Low,
     /// The usual.
@@ -46,7 +46,7 @@ pub enum Impact {
     Critical,
 }
 
-impl Impact {
+impl DiscoveryImpact {
     /// Every impact there is.
     pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
 
@@ -107,7 +107,7 @@ impl Discoveries {
     pub fn offered(&self, task: TaskId) -> Vec<&Discovery> {
         let mut offered: Vec<&Discovery> =
             self.all.iter().filter(|it| !it.archived && (it.global || it.task == task)).collect();
-        let critical = |it: &Discovery| it.impact == Impact::Critical;
+        let critical = |it: &Discovery| it.impact == DiscoveryImpact::Critical;
         offered.sort_by_key(|it| std::cmp::Reverse((critical(it), it.seen, it.number)));
         offered
     }
@@ -191,14 +191,15 @@ impl Discoveries {
 }
 
 /// The impact an agent put before its words, as in `[critical] the tests need a database`, and the words.
-fn impact_of(said: &str) -> (Impact, &str) {
+fn impact_of(said: &str) -> (DiscoveryImpact, &str) {
     let marked = said.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let known = marked.and_then(|(word, rest)| {
         let word = word.trim();
-        let impact = Impact::ALL.into_iter().find(|impact| impact.word().eq_ignore_ascii_case(word))?;
+        let impact =
+            DiscoveryImpact::ALL.into_iter().find(|impact| impact.word().eq_ignore_ascii_case(word))?;
         Some((impact, rest.trim_start()))
     });
-    known.unwrap_or((Impact::Medium, said))
+    known.unwrap_or((DiscoveryImpact::Medium, said))
 }
 
 /// What two texts that say the same have in common.
@@ -208,7 +209,7 @@ fn words_of(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Discoveries, GLOBAL_MAX, Impact, LOCAL_MAX};
+    use super::{Discoveries, DiscoveryImpact, GLOBAL_MAX, LOCAL_MAX};
     use crate::{
         Attempt, EdgeTarget, EndCode, EndKind, Ending, Event, StepName, StepResult, TaskId, Timestamp,
         Warning,
@@ -262,7 +263,7 @@ mod tests {
         told(&mut list, A, 2, true, "[low] it rains");
         told(&mut list, A, 3, true, "[sic] as it stands");
         assert_eq!(texts(&list, B), ["use port 0", "[sic] as it stands", "it rains"]);
-        assert_eq!(list.offered(B)[0].impact, Impact::Critical);
+        assert_eq!(list.offered(B)[0].impact, DiscoveryImpact::Critical);
         told(&mut list, A, 4, true, "[critical]");
         assert_eq!(list.list(true).count(), 3);
     }

@@ -2,7 +2,7 @@
 
 /// How the disk stands, from well to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Disk {
+pub enum DiskLevel {
     /// There is room.
     #[default]
     Fine,
@@ -14,7 +14,7 @@ pub enum Disk {
     Stop,
 }
 
-impl Disk {
+impl DiskLevel {
     /// The word people and files use.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -43,13 +43,13 @@ pub struct Thresholds {
 /// It gets worse at once. It gets better only when a tenth more than the threshold is free: an agent that writes and
 /// removes the same file must not stop and start the others with it.
 #[must_use]
-pub fn govern(before: Disk, free: u64, thresholds: &Thresholds) -> Disk {
+pub fn govern(before: DiskLevel, free: u64, thresholds: &Thresholds) -> DiskLevel {
     let Thresholds { warn, pause, stop } = *thresholds;
     let below = |extra: fn(u64) -> u64| match free {
-        free if free < extra(stop) => Disk::Stop,
-        free if free < extra(pause) => Disk::Pause,
-        free if free < extra(warn) => Disk::Warn,
-        _ => Disk::Fine,
+        free if free < extra(stop) => DiskLevel::Stop,
+        free if free < extra(pause) => DiskLevel::Pause,
+        free if free < extra(warn) => DiskLevel::Warn,
+        _ => DiskLevel::Fine,
     };
     let worse = below(|threshold| threshold);
     let better = below(|threshold| threshold.saturating_add(threshold / 10));
@@ -58,12 +58,12 @@ pub fn govern(before: Disk, free: u64, thresholds: &Thresholds) -> Disk {
 
 #[cfg(test)]
 mod tests {
-    use super::{Disk, Thresholds, govern};
+    use super::{DiskLevel, Thresholds, govern};
 
     const AT: Thresholds = Thresholds { warn: 1000, pause: 500, stop: 100 };
 
     fn walk(frees: &[u64]) -> String {
-        let mut disk = Disk::Fine;
+        let mut disk = DiskLevel::Fine;
         let step = |free: &u64| {
             disk = govern(disk, *free, &AT);
             disk.word()
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn what_was_before_never_makes_it_better_than_the_disk_is() {
-        for before in [Disk::Fine, Disk::Warn, Disk::Pause, Disk::Stop] {
+        for before in [DiskLevel::Fine, DiskLevel::Warn, DiskLevel::Pause, DiskLevel::Stop] {
             for free in 0..1300 {
-                let at_least = govern(Disk::Fine, free, &AT);
+                let at_least = govern(DiskLevel::Fine, free, &AT);
                 let now = govern(before, free, &AT);
                 assert!(now >= at_least && now <= before.max(at_least), "{before:?} {free}: {now:?}");
             }
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn thresholds_of_nothing_switch_it_off() {
         let off = Thresholds { warn: 0, pause: 0, stop: 0 };
-        assert_eq!(govern(Disk::Stop, 0, &off), Disk::Fine);
+        assert_eq!(govern(DiskLevel::Stop, 0, &off), DiskLevel::Fine);
         let huge = Thresholds { warn: u64::MAX, pause: u64::MAX, stop: u64::MAX };
-        assert_eq!(govern(Disk::Fine, u64::MAX - 1, &huge), Disk::Stop);
+        assert_eq!(govern(DiskLevel::Fine, u64::MAX - 1, &huge), DiskLevel::Stop);
     }
 }

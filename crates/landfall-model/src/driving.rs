@@ -7,7 +7,7 @@ pub use landfall_facts::driving::{
 
 /// A session of an agent that can be gone on with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct AgentSession {
     /// The profile it belongs to.
     pub profile: String,
     /// The agent's own name for it.
@@ -22,7 +22,7 @@ pub struct Session {
 
 /// One run of the agent in a few words, for whoever goes on without its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Past {
+pub struct PastRun {
     /// Which run.
     pub iteration: u32,
     /// What we made of it.

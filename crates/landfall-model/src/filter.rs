@@ -8,7 +8,7 @@ use crate::{Tag, TaskId, TaskSpec};
 /// Restricts new starts. What is empty restricts nothing. What was begun goes on, except where a person named tasks: those
 /// are all that is driven then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct StartFilter {
     /// Just these tasks.
     pub only: Option<BTreeSet<TaskId>>,
     /// Just these may begin; what was begun goes on.
@@ -23,7 +23,7 @@ pub struct Filter {
     pub tags_out: BTreeSet<Tag>,
 }
 
-impl Filter {
+impl StartFilter {
     /// The tasks that a sprint may begin.
     #[must_use]
     pub fn of_sprint(plan: &SprintSpec) -> Self {

@@ -7,7 +7,7 @@ use crate::gate::{CheckOutcome, GateReport};
 
 /// What is known of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Flake {
+pub struct FlakeHistory {
     /// How often it ran.
     pub runs: u64,
     /// How often it failed and then passed.
@@ -19,7 +19,7 @@ pub struct Flake {
 /// Every check that ran, by name: a fold of what verification saw.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flakes {
-    checks: BTreeMap<String, Flake>,
+    checks: BTreeMap<String, FlakeHistory>,
 }
 
 impl Flakes {
@@ -40,8 +40,8 @@ impl Flakes {
 
     /// The checks that were ever flaky, the worst first.
     #[must_use]
-    pub fn worst(&self) -> Vec<(&str, &Flake)> {
-        let mut found: Vec<(&str, &Flake)> = self
+    pub fn worst(&self) -> Vec<(&str, &FlakeHistory)> {
+        let mut found: Vec<(&str, &FlakeHistory)> = self
             .checks
             .iter()
             .filter(|(_, it)| it.flakes > 0)

@@ -22,7 +22,7 @@ mod sections;
 mod shell_text;
 
 pub use base_tests::{
-    BaseTestMode, BaseTestRun, Restore, base_test_run, commands_with_tests, failing_tests, restores,
+    BaseTestMode, BaseTestRun, TestRestoration, base_test_run, commands_with_tests, failing_tests, restores,
     unrestored_tests,
 };
 pub use cases::{TestCase, test_cases, with_tests_of_base};
@@ -75,12 +75,12 @@ pub fn concerns(
 ) -> Vec<ChangeConcern> {
     let mut found = Vec::new();
     let mut note = |code, detail: String| found.push(ChangeConcern { code, detail });
-    let tests = Balance::of(files, |file, line| begins_a_test(&file.path, line));
+    let tests = LineBalance::of(files, |file, line| begins_a_test(&file.path, line));
     // An assertion in other code is just code; one that came anywhere may be one that moved.
-    let checks = Balance::of(files, |file, line| is_test_path(&file.path) && asserts(line));
+    let checks = LineBalance::of(files, |file, line| is_test_path(&file.path) && asserts(line));
     let is_check = |line: &&String| asserts(line) || cases::calls_helper(line);
     let checks_came = files.iter().flat_map(|file| &file.added).filter(is_check).count();
-    let skips = Balance::of(files, |file, line| skips_a_test(&file.path, line));
+    let skips = LineBalance::of(files, |file, line| skips_a_test(&file.path, line));
     for file in files {
         if is_protected(&file.path) {
             note(ConcernCode::ProtectedPath, file.path.clone());
@@ -115,7 +115,7 @@ pub fn concerns(
     for detail in emptied {
         note(ConcernCode::EmptyTest, detail);
     }
-    let lost = |balance: &Balance<'_>| {
+    let lost = |balance: &LineBalance<'_>| {
         let files = balance.files.iter().filter(|(path, _, _)| !deleted(files, path));
         let named: Vec<_> = files
             .filter(|(_, came, went)| went > came)
@@ -259,11 +259,11 @@ fn deleted(files: &[ChangedFile], path: &str) -> bool {
 }
 
 /// How many lines of a kind came and went, file by file.
-struct Balance<'a> {
+struct LineBalance<'a> {
     files: Vec<(&'a str, usize, usize)>,
 }
 
-impl<'a> Balance<'a> {
+impl<'a> LineBalance<'a> {
     fn of(files: &'a [ChangedFile], is: impl Fn(&ChangedFile, &str) -> bool) -> Self {
         let count = |file, lines: &[String]| lines.iter().filter(|line| is(file, line)).count();
         let balance = |file: &'a ChangedFile| {

@@ -8,7 +8,7 @@ pub use landfall_facts::gate::{CheckOutcome, CommandResult, GateReport};
 
 /// What one run of one command showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct CommandExit {
     /// How it exited, 128 and the signal if one ended it; none when that was not seen.
     pub exit: Option<i32>,
     /// Whether it ran into its limit.
@@ -19,7 +19,7 @@ pub struct Seen {
     pub is_denied: bool,
 }
 
-impl Seen {
+impl CommandExit {
     fn alone(&self) -> CheckOutcome {
         if self.timed_out {
             return CheckOutcome::Timeout;
@@ -40,9 +40,13 @@ impl Seen {
 /// nothing about the work: the first tests of a project fail on their own account. If the sandbox denies a path on the work
 /// and on the base, the settings are to blame, and the command is broken.
 #[must_use]
-pub fn weigh(on_work: &Seen, again: Option<&Seen>, on_base: Option<&Seen>) -> CheckOutcome {
+pub fn weigh(
+    on_work: &CommandExit,
+    again: Option<&CommandExit>,
+    on_base: Option<&CommandExit>,
+) -> CheckOutcome {
     let first = on_work.alone();
-    let passes = |seen: Option<&Seen>| seen.is_some_and(|seen| seen.alone() == CheckOutcome::Pass);
+    let passes = |seen: Option<&CommandExit>| seen.is_some_and(|seen| seen.alone() == CheckOutcome::Pass);
     match first {
         CheckOutcome::Pass | CheckOutcome::Flaky | CheckOutcome::PreExisting => first,
         CheckOutcome::Broken if !passes(on_base) => CheckOutcome::Broken,

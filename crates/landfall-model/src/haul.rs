@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Timestamp;
 use crate::issue::IssuePhase;
-use crate::task::{EndKind, Ending, State, Task};
+use crate::task::{EndKind, Ending, Task, TaskState};
 pub use landfall_facts::haul::{IssueBatchEvent, IssueBatchId, IssueSelection};
 
 /// Issues that were asked for together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Haul {
+pub struct IssueBatch {
     /// Its name.
     pub id: IssueBatchId,
     /// When it was asked for.
@@ -25,15 +25,15 @@ pub struct Haul {
 
 /// Every haul there was.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hauls {
-    all: Vec<Haul>,
+pub struct IssueBatchHistory {
+    all: Vec<IssueBatch>,
 }
 
-impl Hauls {
+impl IssueBatchHistory {
     /// Takes a fact in.
     pub fn apply(&mut self, at: Timestamp, event: &IssueBatchEvent) {
         let IssueBatchEvent::Begun { haul, chosen, tracker, issues } = event;
-        self.all.push(Haul {
+        self.all.push(IssueBatch {
             id: *haul,
             begun: at,
             chosen: *chosen,
@@ -44,13 +44,13 @@ impl Hauls {
 
     /// All of them, oldest first.
     #[must_use]
-    pub fn all(&self) -> &[Haul] {
+    pub fn all(&self) -> &[IssueBatch] {
         &self.all
     }
 
     /// One of them.
     #[must_use]
-    pub fn get(&self, id: IssueBatchId) -> Option<&Haul> {
+    pub fn get(&self, id: IssueBatchId) -> Option<&IssueBatch> {
         self.all.iter().find(|haul| haul.id == id)
     }
 
@@ -63,7 +63,7 @@ impl Hauls {
 
 /// What became of an issue of a haul.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum BatchIssueOutcome {
     /// It is done, as far as anybody can see.
     Done,
     /// It is not, and nothing goes on by itself.
@@ -74,7 +74,7 @@ pub enum Fate {
 
 /// An issue as its tracker shows it now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveIssue {
     /// Whether it waits to be done.
     pub open: bool,
     /// The phase its label says.
@@ -83,33 +83,37 @@ pub struct Live {
 
 /// What became of an issue. What the tracker shows wins over what is remembered of its task.
 #[must_use]
-pub fn fate(live: Live, task: Option<&Task>) -> Fate {
+pub fn fate(live: LiveIssue, task: Option<&Task>) -> BatchIssueOutcome {
     if !live.open {
-        return Fate::Done;
+        return BatchIssueOutcome::Done;
     }
     match task.map(|task| &task.state) {
         // Nobody followed it, and its label says that it is done.
-        None if live.phase == Some(IssuePhase::Done) => Fate::Done,
+        None if live.phase == Some(IssuePhase::Done) => BatchIssueOutcome::Done,
         // It landed, and what is left of it is for a person. One that was opened again is to be done again.
-        Some(State::Ended(Ending { kind: EndKind::Done, .. })) => {
+        Some(TaskState::Ended(Ending { kind: EndKind::Done, .. })) => {
             if live.phase == Some(IssuePhase::Verify) {
-                Fate::Done
+                BatchIssueOutcome::Done
             } else {
-                Fate::Left
+                BatchIssueOutcome::Left
             }
         }
-        Some(State::Ended(ending)) => {
+        Some(TaskState::Ended(ending)) => {
             let detail = ending.detail.lines().next().unwrap_or_default();
-            Fate::Failed(if detail.is_empty() { ending.code.word().to_owned() } else { detail.to_owned() })
+            BatchIssueOutcome::Failed(if detail.is_empty() {
+                ending.code.word().to_owned()
+            } else {
+                detail.to_owned()
+            })
         }
         Some(
-            State::Draft
-            | State::Ready { .. }
-            | State::Active { .. }
-            | State::Waiting { .. }
-            | State::Review { .. },
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Active { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. },
         )
-        | None => Fate::Left,
+        | None => BatchIssueOutcome::Left,
     }
 }
 
@@ -227,14 +231,14 @@ mod tests {
 
     #[test]
     fn what_the_tracker_shows_wins() {
-        let live = |open, phase| Live { open, phase };
-        assert_eq!(fate(live(false, None), None), Fate::Done);
+        let live = |open, phase| LiveIssue { open, phase };
+        assert_eq!(fate(live(false, None), None), BatchIssueOutcome::Done);
         assert_eq!(
             fate(live(true, Some(IssuePhase::Done)), None),
-            Fate::Done,
+            BatchIssueOutcome::Done,
             "its label counts where nobody followed it"
         );
-        assert_eq!(fate(live(true, Some(IssuePhase::Code)), None), Fate::Left);
+        assert_eq!(fate(live(true, Some(IssuePhase::Code)), None), BatchIssueOutcome::Left);
     }
 
     #[test]

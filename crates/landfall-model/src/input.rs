@@ -4,36 +4,39 @@ use std::sync::Arc;
 
 use crate::annotate;
 use crate::audit::ChangeSize;
-use crate::budget::Spent;
-use crate::conflict::Clash;
+use crate::budget::ExhaustedBudget;
+use crate::conflict::ConflictingFile;
 use crate::driving::{AgentAssignment, AgentRunTraces};
 use crate::flow::Flow;
 use crate::gaming::TestEvidence;
 use crate::gate::GateReport;
 use crate::issue::{
-    AcceptanceOutcome, CiStatus, ClosedAs, IssueOptions, IssueSnapshot, PullRequestRef, SubIssue, SubIssueEnd,
+    AcceptanceOutcome, CiStatus, IssueOptions, IssueResolution, IssueSnapshot, PullRequestRef, SubIssue,
+    SubIssueEnd,
 };
-use crate::plan::Outline;
+use crate::plan::PlanOutline;
 use crate::proof;
 use crate::queue::BatchId;
-use crate::recovery::{Climbed, PlanAction, RecoveryOp};
+use crate::recovery::{PlanAction, RecoveryContext, RecoveryOp};
 use crate::resource::MachineResource;
-use crate::review::Redo;
+use crate::review::RedoChoice;
 use crate::score::GatePoint;
 use crate::signal::{AgentUsage, Signal};
 use crate::task::{ChangeConcern, Feedback, TaskLimitOverrides, TaskLimits};
-use crate::{AgentExit, Attempt, Commit, Digest, Evidence, LoopStep, RunId, TaskSpec, Timestamp, Tree};
+use crate::{
+    AgentExit, AgentRunEvidence, Attempt, Commit, Digest, LoopStep, RunId, TaskSpec, Timestamp, Tree,
+};
 pub use landfall_facts::parting::YieldReason;
 
 /// One piece of news for one task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Input {
+pub struct TaskInput {
     /// The wall clock when it came in.
     pub at: Timestamp,
     /// What the engine is doing as a whole.
-    pub drive: Drive,
+    pub drive: IntakeState,
     /// A budget of the run or the day that is used up: no agent begins.
-    pub spent: Option<Spent>,
+    pub spent: Option<ExhaustedBudget>,
     /// Whether somebody is there: a conflict for a person is put aside at once where nobody is.
     pub attended: bool,
     /// The time between two questions to a tracker about something that happens there, in milliseconds.
@@ -56,7 +59,7 @@ pub const POLL_MS: u64 = 60_000;
 
 /// Whether new work may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drive {
+pub enum IntakeState {
     /// It may.
     Running,
     /// What is under way is finished; nothing new begins.
@@ -167,7 +170,7 @@ pub enum News {
         /// The base it does not merge into.
         base: Commit,
         /// In these files.
-        clashes: Vec<Clash>,
+        clashes: Vec<ConflictingFile>,
     },
     /// There is no work: the branch is where it began.
     NothingChanged {
@@ -267,7 +270,7 @@ pub enum News {
         text: String,
     },
     /// A person looked at it.
-    Review(ReviewSaid),
+    Review(ReviewInput),
     /// A person wants it stopped; it can be taken up again.
     StopTask,
     /// The engine is stopping now and cannot wait for the iteration.
@@ -344,7 +347,7 @@ pub enum News {
     /// The next run of its agent should know this, which no person said to it.
     Inform(Feedback),
     /// A person wrote into the margin of a paper.
-    Annotate(Annotated),
+    Annotate(AnnotatedDocument),
     /// A person said how the issue it follows is to be done.
     Wish(IssueOptions),
     /// The tracker was asked or told.
@@ -352,7 +355,7 @@ pub enum News {
         /// For this attempt.
         attempt: Attempt,
         /// What came of it.
-        exchanged: Exchanged,
+        exchanged: ExchangeResult,
     },
     /// None of the issues it is made of goes on any more.
     PartsOver(Vec<SubIssueEnd>),
@@ -370,13 +373,13 @@ pub enum News {
         /// For this attempt.
         attempt: Attempt,
         /// What came of it.
-        recovered: Recovered,
+        recovered: RecoveryResult,
     },
 }
 
 /// What came of a recovery.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Recovered {
+pub enum RecoveryResult {
     /// An agent looked.
     Diagnosed {
         /// What it wants; none if its plan is refused.
@@ -410,7 +413,7 @@ pub enum Recovered {
 
 /// What came of an exchange with a tracker.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Exchanged {
+pub enum ExchangeResult {
     /// The issue was looked at.
     Seen {
         /// It is like this.
@@ -426,20 +429,20 @@ pub enum Exchanged {
     /// The work is offered; none: its way is straight onto the base.
     Offered(Option<PullRequestRef>),
     /// The issue was closed since the task began, and nothing was done.
-    Closed(ClosedAs),
+    Closed(IssueResolution),
     /// The checks of the forge were looked at.
     Checks {
         /// They came to this.
         ci: CiStatus,
         /// What is done about it, if something is.
-        climbed: Option<Climbed>,
+        climbed: Option<RecoveryContext>,
     },
     /// What was promised was held against what is there.
     Accepted {
         /// It came to this.
         accepted: AcceptanceOutcome,
         /// What is done about what does not hold, if something does not.
-        climbed: Option<Climbed>,
+        climbed: Option<RecoveryContext>,
     },
     /// It is made of these.
     Parts(Vec<SubIssue>),
@@ -472,12 +475,12 @@ pub enum Exchanged {
         hopeless: bool,
     },
     /// It could not be done, and asking again would not help by itself.
-    Stuck(Climbed),
+    Stuck(RecoveryContext),
 }
 
 /// A paper that a person annotated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Annotated {
+pub struct AnnotatedDocument {
     /// Its name.
     pub name: String,
     /// As it was when they read it.
@@ -485,16 +488,16 @@ pub struct Annotated {
     /// As it is now.
     pub paper: Digest,
     /// What the engine reads out of it, if it is the plan.
-    pub outline: Option<Outline>,
+    pub outline: Option<PlanOutline>,
     /// How much that matters.
     pub impact: annotate::AnnotationImpact,
     /// Where the task goes on because of it.
-    pub onward: annotate::Onward,
+    pub onward: annotate::AnnotationResumePoint,
 }
 
 /// What a person says of work they looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReviewSaid {
+pub enum ReviewInput {
     /// It is good.
     Approve {
         /// With a note.
@@ -507,7 +510,7 @@ pub enum ReviewSaid {
         /// In words.
         note: String,
         /// From what is there, or anew.
-        redo: Redo,
+        redo: RedoChoice,
     },
     /// It is not wanted.
     Reject {
@@ -532,7 +535,7 @@ pub struct EndedRun {
     /// What was heard.
     pub seen: Vec<Signal>,
     /// What was found.
-    pub evidence: Evidence,
+    pub evidence: AgentRunEvidence,
     /// How long it took.
     pub took_ms: u64,
     /// What it used.
@@ -540,5 +543,5 @@ pub struct EndedRun {
     /// What else it left.
     pub traces: AgentRunTraces,
     /// What is done about it, if it ended in a way that something is done about.
-    pub climbed: Option<Climbed>,
+    pub climbed: Option<RecoveryContext>,
 }

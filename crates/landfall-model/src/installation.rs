@@ -3,7 +3,7 @@
 
 use crate::cache::CACHE_COPY_MAX;
 use crate::gaming::{ProtectedInput, is_input_path};
-use crate::gate::{CheckOutcome, Seen, weigh};
+use crate::gate::{CheckOutcome, CommandExit, weigh};
 
 /// How long a copy of an installation is used. Afterwards the command runs again: something outside of the project may have
 /// changed, such as an interpreter that the installation links to.
@@ -75,7 +75,7 @@ pub enum InstalledLink {
 /// nothing elsewhere, and each folder can be copied. `left` names what is in the checkout besides the files of the
 /// commit; a folder ends with a slash.
 #[must_use]
-pub fn is_copyable_installation(runs: &[Seen], left: &[String], folders: &[InstalledFolder]) -> bool {
+pub fn is_copyable_installation(runs: &[CommandExit], left: &[String], folders: &[InstalledFolder]) -> bool {
     let is_inside = |path: &str, folder: &InstalledFolder| {
         path.strip_prefix(folder.path.as_str()).is_some_and(|rest| rest.starts_with('/'))
     };
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn only_a_whole_installation_without_tests_is_copied() {
-        let seen = |exit, tests| Seen { exit: Some(exit), timed_out: false, tests, is_denied: false };
-        let copyable = |seen: Seen, left: &[&str]| {
+        let seen = |exit, tests| CommandExit { exit: Some(exit), timed_out: false, tests, is_denied: false };
+        let copyable = |seen: CommandExit, left: &[&str]| {
             let left: Vec<String> = left.iter().map(|&path| path.to_owned()).collect();
             let folders = ["node_modules", "a/.venv"].map(|path| small_folder(path, Vec::new()));
             is_copyable_installation(&[seen], &left, &folders)

@@ -23,48 +23,50 @@ use crate::flow::TrackerOperation;
 use crate::{Commit, TaskSize, Timestamp};
 
 pub use blocked::blockers_in;
-pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, Waited, overdue, weigh};
+pub use ci::{ChecksWait, CiCheck, CiCheckState, CiJobReport, StepEnd, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
 pub use landfall_facts::issue::{
     AcceptanceOutcome, CiStatus, IssueEvent, IssueOptions, IssueRoute, IssueSnapshot, PullRequestRef,
     PullRequestSnapshot, PullRequestState, ReviewDepth, RoutingDecision, SubIssue, SubIssueEnd,
     SubIssueOutcome,
 };
-pub use left::{LandedIssue, LeftBox, is_left, left_boxes, left_words};
+pub use left::{LandedIssue, OpenCheckbox, is_left, left_boxes, left_words};
 pub use paper::{
-    Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
+    DocumentSection, Handoff, ImprovementIdea, ImprovementTier as ProposalTier, IssueDocument, Retrospective,
+    later, normalised,
 };
 pub use phase::{IssuePhase, aggregate};
-pub use progress::{Mark, Progress, Row};
-pub use reconcile::{Point, Reconciled, completion, precondition};
-pub use rest::{Waits, WaitsFor};
-pub use retro::{Lookback, PartLine, lookback};
-pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
+pub use progress::{IssueProgress, PhaseProgress, PhaseStatus};
+pub use reconcile::{ReconcilePoint, ReconcileResult, completion, precondition};
+pub use rest::{WaitTimes, WaitsFor};
+pub use retro::{IssueRetrospective, PartLine, lookback};
+pub use rollup::{PhaseRow, RecoveryRow, SessionRow, TokenRow, TraceRollup, rollup};
 pub use summary::{
-    Stand, Summary, SummaryRow, again, closed_meanwhile, is_of_another_base, is_partial, is_through,
-    left_open, summary, unmet,
+    IssueSummaryState, Summary, SummaryRow, again, closed_meanwhile, is_of_another_base, is_partial,
+    is_through, left_open, summary, unmet,
 };
-pub use trail::{Happening, Trace, trail};
+pub use trail::{IssueTraceEvent, Trace, trail};
 pub use whole::{
-    Level, Parts, goes_on_with_whole, is_taken_on_by, known_before, levels, resting, stand, stays_closed,
+    SubIssueProgress, SubIssuesState, goes_on_with_whole, is_taken_on_by, known_before, levels, resting,
+    stand, stays_closed,
 };
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Source {
+pub struct IssueRef {
     /// The tracker, as settings call it.
     pub tracker: String,
     /// The number there.
     pub number: u64,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for IssueRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:#{}", self.tracker, self.number)
     }
 }
 
-impl Source {
+impl IssueRef {
     /// The issue a task came from, if it came from one.
     #[must_use]
     pub fn of(source: &str) -> Option<Self> {
@@ -108,7 +110,7 @@ pub fn route(size: Option<TaskSize>, wishes: &IssueOptions) -> RoutingDecision {
 
 /// Where an issue goes on, by what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Onward {
+pub enum NextPhase {
     /// It is looked at: what it is, how big it is.
     Triage,
     /// What is to be done is written down.
@@ -127,40 +129,40 @@ pub enum Onward {
 
 /// Where an issue goes on. What is seen wins over what was remembered.
 #[must_use]
-pub fn onward(seen: &IssueSnapshot, routed: &RoutingDecision) -> Onward {
+pub fn onward(seen: &IssueSnapshot, routed: &RoutingDecision) -> NextPhase {
     if !seen.open && seen.phase != Some(IssuePhase::Verify) {
-        return match completion(Point::Verify, seen).matches {
+        return match completion(ReconcilePoint::Verify, seen).matches {
             // Closed, and its acceptance was never looked at: by hand, or by a commit from elsewhere.
-            true if seen.phase.is_some_and(|phase| phase < IssuePhase::Verify) => Onward::Accept,
-            true => Onward::Done,
-            false => Onward::Accept,
+            true if seen.phase.is_some_and(|phase| phase < IssuePhase::Verify) => NextPhase::Accept,
+            true => NextPhase::Done,
+            false => NextPhase::Accept,
         };
     }
     // Open and labelled as done, with nothing of it on the base: whoever set the label decided so, unless it was opened again.
     let has_work = seen.commit.is_some() || seen.pr.is_some();
     if seen.phase == Some(IssuePhase::Done) && seen.reopened.is_none() && !has_work {
-        return Onward::Done;
+        return NextPhase::Done;
     }
     // Otherwise somebody opened it again, or it was never closed. What can be seen says which.
     let phase = seen.phase.filter(|phase| *phase != IssuePhase::Done);
     if wants_triage(seen.triaged, seen.phase) {
-        return Onward::Triage;
+        return NextPhase::Triage;
     }
     if routed.way == IssueRoute::Split {
-        return Onward::Split;
+        return NextPhase::Split;
     }
     if phase == Some(IssuePhase::Verify) || seen.commit.is_some() {
-        return Onward::Accept;
+        return NextPhase::Accept;
     }
     match &seen.pr {
-        Some(PullRequestSnapshot { state: PullRequestState::Merged, .. }) => return Onward::Accept,
+        Some(PullRequestSnapshot { state: PullRequestState::Merged, .. }) => return NextPhase::Accept,
         Some(PullRequestSnapshot { state: PullRequestState::Open, head: Some(_), .. }) => {
-            return Onward::Verify;
+            return NextPhase::Verify;
         }
         Some(_) | None => {}
     }
     let specified = phase >= Some(IssuePhase::Ready) || seen.spec_file.is_some();
-    if routed.spec && !specified { Onward::Spec } else { Onward::Code }
+    if routed.spec && !specified { NextPhase::Spec } else { NextPhase::Code }
 }
 
 /// Whether somebody has to find out first what an open issue is.
@@ -249,14 +251,14 @@ const FORGE_NOTICES_AFTER: u32 = 4; // questions until it knows of a push, and t
 
 /// How an issue was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ClosedAs {
+pub enum IssueResolution {
     /// What it asks for is there.
     Done,
     /// Nobody will do it.
     NotPlanned,
 }
 
-impl ClosedAs {
+impl IssueResolution {
     /// The words people use.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -272,10 +274,10 @@ impl ClosedAs {
 /// What nobody will do any more is left alone in any case. Where work was `made` and is kept, the task is not over by that: it goes on
 /// once the issue is open again.
 #[must_use]
-pub fn stops_at(act: TrackerOperation, closed: ClosedAs, made: bool) -> bool {
+pub fn stops_at(act: TrackerOperation, closed: IssueResolution, made: bool) -> bool {
     match (act, closed) {
-        (TrackerOperation::Observe, ClosedAs::NotPlanned) => made,
-        (TrackerOperation::Observe, ClosedAs::Done) => false, // it says by itself where an issue goes on that is closed
+        (TrackerOperation::Observe, IssueResolution::NotPlanned) => made,
+        (TrackerOperation::Observe, IssueResolution::Done) => false, // it says by itself where an issue goes on that is closed
         (
             TrackerOperation::Triaged
             | TrackerOperation::Sized
@@ -287,11 +289,12 @@ pub fn stops_at(act: TrackerOperation, closed: ClosedAs, made: bool) -> bool {
         ) => true,
         (
             TrackerOperation::Merged | TrackerOperation::Accept | TrackerOperation::Close,
-            ClosedAs::NotPlanned,
+            IssueResolution::NotPlanned,
         ) => true,
-        (TrackerOperation::Merged | TrackerOperation::Accept | TrackerOperation::Close, ClosedAs::Done) => {
-            false
-        }
+        (
+            TrackerOperation::Merged | TrackerOperation::Accept | TrackerOperation::Close,
+            IssueResolution::Done,
+        ) => false,
     }
 }
 
@@ -329,7 +332,7 @@ pub struct Pipeline {
     /// How they ended the time before, if it was made of others before.
     pub ended_before: Vec<SubIssueEnd>,
     /// How far its parts have come, while some go on.
-    pub level: Level,
+    pub level: SubIssueProgress,
     /// Readers that have read the work as it is.
     pub readers: u32,
     /// How often something outside was looked for in vain.
@@ -386,7 +389,7 @@ impl Pipeline {
             IssueEvent::Parted { parts, .. } => {
                 self.parts.clone_from(parts);
                 self.ended_before = self.ends.take().unwrap_or_default();
-                self.level = Level::default();
+                self.level = SubIssueProgress::default();
             }
             IssueEvent::PartsOver(ends) => self.ends = Some(ends.clone()),
             IssueEvent::PartsCame { over, levels } => {

@@ -5,7 +5,7 @@
 
 /// What was found where the journal should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JournalFound<'a> {
+pub struct JournalObservation<'a> {
     /// The id it carries. Journals of older versions carry none, nor does one that is missing or empty.
     pub id: Option<&'a str>,
     /// Whether a fact is in it.
@@ -43,7 +43,7 @@ pub enum JournalClaim {
 
 /// Decides whether a journal and the state around it belong together.
 #[must_use]
-pub fn decide_journal(journal: JournalFound<'_>, traces: StateTraces<'_>) -> JournalClaim {
+pub fn decide_journal(journal: JournalObservation<'_>, traces: StateTraces<'_>) -> JournalClaim {
     match (journal.has_facts, journal.id, traces) {
         (_, Some(id), StateTraces::Of(other)) if id == other && journal.is_behind => {
             JournalClaim::SetRunsAside
@@ -91,7 +91,7 @@ mod tests {
         ];
         for (has_facts, id, traces, claim) in table {
             assert_eq!(
-                decide_journal(JournalFound { id, has_facts, is_behind: false }, traces),
+                decide_journal(JournalObservation { id, has_facts, is_behind: false }, traces),
                 claim,
                 "{id:?} {has_facts} {traces:?}"
             );
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn runs_of_facts_that_an_older_copy_of_the_journal_lacks_are_set_aside() {
         for (has_facts, id) in [(true, Some("a")), (false, Some("a")), (true, None)] {
-            let found = JournalFound { id, has_facts, is_behind: true };
+            let found = JournalObservation { id, has_facts, is_behind: true };
             assert_eq!(decide_journal(found, StateTraces::Of("a")), JournalClaim::SetRunsAside, "{id:?}");
         }
-        let other = JournalFound { id: Some("b"), has_facts: true, is_behind: true };
+        let other = JournalObservation { id: Some("b"), has_facts: true, is_behind: true };
         assert_eq!(decide_journal(other, StateTraces::Of("a")), JournalClaim::Refuse);
     }
 
@@ -113,7 +113,8 @@ mod tests {
         for has_facts in [false, true] {
             for id in [None, Some("a"), Some("b")] {
                 for traces in [StateTraces::Unnamed, StateTraces::Of("a")] {
-                    let claim = decide_journal(JournalFound { id, has_facts, is_behind: false }, traces);
+                    let claim =
+                        decide_journal(JournalObservation { id, has_facts, is_behind: false }, traces);
                     let belongs = traces == StateTraces::Of("a") && id == Some("a");
                     let is_old_version = has_facts && (id.is_none() || traces == StateTraces::Unnamed);
                     let opens = matches!(claim, JournalClaim::Open | JournalClaim::Adopt);

@@ -2,9 +2,9 @@
 
 use crate::decide::spell_ms;
 use crate::event::AgentExit;
-use crate::objective::Split;
-use crate::plan::Outline;
-use crate::review::Opinion;
+use crate::objective::ObjectiveSplit;
+use crate::plan::PlanOutline;
+use crate::review::ReviewOpinion;
 use crate::score::Judgement;
 use crate::signal::{AgentFinish, ControlSignal, Signal};
 use crate::{Commit, Digest};
@@ -12,7 +12,7 @@ pub use landfall_facts::verdict::Verdict;
 
 /// Facts about one run of the agent that do not depend on its word.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Evidence {
+pub struct AgentRunEvidence {
     /// Where the workspace's branch stood before.
     pub head_before: Option<Commit>,
     /// Where it stands now; none when it could not be read.
@@ -22,15 +22,15 @@ pub struct Evidence {
     /// What changed meanwhile in the agent's own settings.
     pub touched: Vec<String>,
     /// What a reviewer said, if the step is a review and it could be read.
-    pub opinion: Option<Opinion>,
+    pub opinion: Option<ReviewOpinion>,
     /// What a judge said, if the step is a check and it could be read.
     pub judgement: Option<Judgement>,
     /// How the objective was split, if that is the step and it could be read.
-    pub split: Option<Split>,
+    pub split: Option<ObjectiveSplit>,
     /// What the agent wrote for those after it, by name.
     pub papers: Vec<(String, Digest)>,
     /// The steps of its plan, if it wrote one.
-    pub outline: Option<Outline>,
+    pub outline: Option<PlanOutline>,
     /// The last words of the run, cut to a few lines.
     pub last_words: String,
     /// The end of what a run wrote to stderr that ended with an error.
@@ -45,7 +45,7 @@ pub struct Evidence {
     pub model_wait_ms: u64,
 }
 
-impl Evidence {
+impl AgentRunEvidence {
     /// Whether the run left a commit.
     #[must_use]
     pub fn committed(&self) -> bool {
@@ -60,7 +60,7 @@ impl Evidence {
 /// verification. Where the agent's protocol has a closing word, COMPLETE counts only with one that flags no error. What
 /// the provider said last outweighs a crash or a silence, because it explains them; what the agent got over does not.
 #[must_use]
-pub fn judge(seen: &[Signal], exit: &AgentExit, evidence: &Evidence) -> Verdict {
+pub fn judge(seen: &[Signal], exit: &AgentExit, evidence: &AgentRunEvidence) -> Verdict {
     let mut complete = false;
     let mut stop: Option<Verdict> = None;
     let mut provider: Option<Verdict> = None;

@@ -68,40 +68,44 @@ pub mod tune;
 
 use landfall_facts::{event, ids, signal, spec};
 
-pub use account::{AccountState, Accounts, Leave};
-pub use apply::{Illegal, apply};
+pub use account::{AccountPermit, AccountState, Accounts};
+pub use apply::{IllegalEvent, apply};
 pub use budget::{
-    Budget, BudgetScope, BudgetUse, Day, Ledger, Price, Prices, Purse, Spending, Spent, Tally, usd,
+    Budget, BudgetDay, BudgetScope, BudgetUse, ExhaustedBudget, Price, Prices, RunBudgets, SpendLog,
+    Spending, UsageCounter, usd,
 };
-pub use caps::{AREAS_MAX, Area, Caps};
+pub use caps::{AREAS_MAX, ConcurrencyLimits, RepoArea};
 pub use decide::{
-    Decision, MESSAGES_MAX, OUTPUT_TRIES_MAX, REFINEMENTS_MAX, Refusal, decide, possible_commands, step,
+    Decision, MESSAGES_MAX, NewsRefusal, OUTPUT_TRIES_MAX, REFINEMENTS_MAX, decide, possible_commands, step,
 };
 pub use driving::{
-    AgentAssignment, AgentDriveStyle, AgentRunTraces, ContextUsage, Past, Session, SessionStart,
+    AgentAssignment, AgentDriveStyle, AgentRunTraces, AgentSession, ContextUsage, PastRun, SessionStart,
 };
 pub use effect::Effect;
 pub use event::{
     AgentExit, AttemptStart, BaseMover, EngineEvent, Event, Fact, JournalEntry, RunEnd, StepResult, Warning,
 };
-pub use filter::Filter;
+pub use filter::StartFilter;
 pub use flow::{EdgeTarget, Flow, FlowStep, StepKind};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
 pub use input::{
-    Annotated, Drive, EndedRun, Exchanged, FlowChange, Input, News, POLL_MS, Recovered, ReviewSaid,
-    YieldReason,
+    AnnotatedDocument, EndedRun, ExchangeResult, FlowChange, IntakeState, News, POLL_MS, RecoveryResult,
+    ReviewInput, TaskInput, YieldReason,
 };
-pub use judge::{Evidence, Verdict, judge};
+pub use judge::{AgentRunEvidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;
-pub use schedule::{FlowMismatch, Grant, Limits, Rank, Route, Standing, World, plan, rank, score, spares};
+pub use schedule::{
+    FlowMismatch, Grant, GrantKind, ProfileRoute, ScheduleLimits, TaskRank, World, plan, rank, score, spares,
+};
 pub use signal::{AgentFinish, AgentUsage, ControlSignal, Signal};
 pub use spec::{SpecError, Tag, TaskSize, TaskSpec};
 pub use sprint::SprintId;
-pub use status::{Status, TurnBlocker, WaitReason, why};
+pub use status::{TaskStatus, TurnBlocker, WaitReason, why};
 pub use stride::{LoopStep, StopReason};
 pub use task::{
-    Candidate, ChangeConcern, ConcernCode, Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback,
-    Hold, Landed, SignOff, State, StopRequest, Task, TaskLimitOverrides, TaskLimits, own_limits_text,
+    AttemptPhase, ChangeConcern, ConcernCode, Counters, EndCode, EndKind, Ending, Feedback, LandingCandidate,
+    LandingRecord, RequestedStep, SignOff, StopRequest, Task, TaskHold, TaskLimitOverrides, TaskLimits,
+    TaskState, own_limits_text,
 };
 pub use touch::PathPattern;

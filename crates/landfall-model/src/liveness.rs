@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash as _, Hasher as _};
 
 use crate::Timestamp;
-use crate::budget::{BudgetScope, BudgetUse as _, Spending, Spent};
+use crate::budget::{BudgetScope, BudgetUse as _, ExhaustedBudget, Spending};
 use crate::decide::spell_ms;
 use crate::signal::{AgentFinish, ControlSignal, Signal};
 use crate::stride::StopReason;
@@ -16,7 +16,7 @@ use crate::task::TaskLimits;
 
 /// What is known of a running agent; every figure is an age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pulse {
+pub struct LivenessSample {
     /// Since it began.
     pub running_ms: u64,
     /// Since it last wrote anything; none when it never did.
@@ -50,7 +50,7 @@ pub struct ModelCalls {
 
 /// How long what is borne with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Watch {
+pub struct LivenessLimits {
     /// How often the evidence is looked at.
     pub beat_ms: u64,
     /// How many looks without a sign of life make it suspect.
@@ -65,7 +65,7 @@ pub struct Watch {
 
 /// What an agent is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
+pub enum AgentActivity {
     /// It writes, computes or changes files.
     Working,
     /// A tool of it runs.
@@ -82,7 +82,7 @@ pub enum Class {
     Dead,
 }
 
-impl Class {
+impl AgentActivity {
     /// Every class there is.
     pub const ALL: [Self; 7] = [
         Self::Working,
@@ -114,7 +114,7 @@ pub const ECHOES_MAX: u32 = 3;
 
 /// Since the last sign of life that counts for this agent.
 #[must_use]
-pub fn lifeless_ms(pulse: &Pulse) -> u64 {
+pub fn lifeless_ms(pulse: &LivenessSample) -> u64 {
     let unheard_ms = pulse.silent_ms.unwrap_or(pulse.running_ms).min(pulse.still_ms);
     match (&pulse.calls, pulse.silent_ms) {
         (Some(calls), Some(_)) => unheard_ms.min(calls.tools_idle_ms).min(calls.inflow_ms),
@@ -125,7 +125,7 @@ pub fn lifeless_ms(pulse: &Pulse) -> u64 {
 }
 
 /// Since the model or a tool last did something, if the agent waits for nothing but its model now.
-fn unanswered_ms(pulse: &Pulse, calls: &ModelCalls) -> Option<u64> {
+fn unanswered_ms(pulse: &LivenessSample, calls: &ModelCalls) -> Option<u64> {
     // One that never said a word and is not connected may hang by its own fault.
     let waits = pulse.silent_ms.is_some() || calls.connections > 0;
     let unheard_ms = pulse.silent_ms.unwrap_or(pulse.running_ms).min(pulse.still_ms);
@@ -134,19 +134,19 @@ fn unanswered_ms(pulse: &Pulse, calls: &ModelCalls) -> Option<u64> {
 
 /// What an agent is at, by what is known.
 #[must_use]
-pub fn class(pulse: &Pulse, watch: &Watch) -> Class {
+pub fn class(pulse: &LivenessSample, watch: &LivenessLimits) -> AgentActivity {
     let suspect_ms = watch.beat_ms.saturating_mul(u64::from(watch.beats));
     let lifeless_ms = lifeless_ms(pulse);
     let in_tool = pulse.tools_open > 0 && pulse.children > 0;
     if pulse.echoes >= ECHOES_MAX {
-        return Class::Looping;
+        return AgentActivity::Looping;
     }
     let unanswered_ms = match &pulse.calls {
         Some(calls) if !in_tool => unanswered_ms(pulse, calls),
         Some(_) | None => None,
     };
     if unanswered_ms.is_some_and(|ms| ms >= watch.silence_ms) {
-        return Class::Unanswered;
+        return AgentActivity::Unanswered;
     }
     let patience_ms = match (pulse.silent_ms, in_tool) {
         (_, true) => watch.tool_ms,
@@ -156,22 +156,24 @@ pub fn class(pulse: &Pulse, watch: &Watch) -> Class {
         (Some(_), false) => watch.silence_ms,
     };
     if pulse.asking && lifeless_ms < watch.silence_ms {
-        return Class::WaitingForPerson;
+        return AgentActivity::WaitingForPerson;
     }
     if lifeless_ms >= patience_ms {
-        return if unanswered_ms.is_some() { Class::Unanswered } else { Class::Dead };
+        return if unanswered_ms.is_some() { AgentActivity::Unanswered } else { AgentActivity::Dead };
     }
     if in_tool {
-        return Class::InTool;
+        return AgentActivity::InTool;
     }
-    if lifeless_ms >= suspect_ms { Class::WaitingForModel } else { Class::Working }
+    if lifeless_ms >= suspect_ms { AgentActivity::WaitingForModel } else { AgentActivity::Working }
 }
 
 /// How long an agent has done nothing but wait for its model. This is no working time unless the model answers.
 #[must_use]
-pub fn model_wait_ms(pulse: &Pulse, watch: &Watch) -> u64 {
+pub fn model_wait_ms(pulse: &LivenessSample, watch: &LivenessLimits) -> u64 {
     match (class(pulse, watch), &pulse.calls) {
-        (Class::WaitingForModel | Class::Unanswered, Some(calls)) => unanswered_ms(pulse, calls).unwrap_or(0),
+        (AgentActivity::WaitingForModel | AgentActivity::Unanswered, Some(calls)) => {
+            unanswered_ms(pulse, calls).unwrap_or(0)
+        }
         _ => 0,
     }
 }
@@ -189,7 +191,7 @@ const INFLOW_SPANS_MIN: usize = 3;
 
 /// Notices when the connections of an agent receive a stream, rather than keep-alives or the answers to new tries.
 #[derive(Debug, Clone, Default)]
-pub struct Inflow {
+pub struct StreamDetector {
     /// Bytes received so far, by connection.
     known: BTreeMap<u64, u64>,
     /// Bytes of this span, and since when it lasts.
@@ -198,15 +200,15 @@ pub struct Inflow {
     spans: VecDeque<bool>,
 }
 
-impl Inflow {
+impl StreamDetector {
     /// The length of a span: at the usual silence of ten minutes it is 15 seconds.
-    fn span_ms(watch: &Watch) -> u64 {
+    fn span_ms(watch: &LivenessLimits) -> u64 {
         (watch.silence_ms / 40).clamp(50, 15_000)
     }
 
     /// Takes in what each connection has received in all. Returns whether a stream arrives. What a new connection has
     /// received by the first look counts for nothing: it is the handshake, or the answer to one more try.
-    pub fn look(&mut self, now_ms: u64, connections: &[(u64, u64)], watch: &Watch) -> bool {
+    pub fn look(&mut self, now_ms: u64, connections: &[(u64, u64)], watch: &LivenessLimits) -> bool {
         let grown = connections
             .iter()
             .filter_map(|(id, received)| self.known.get(id).map(|before| received.saturating_sub(*before)));
@@ -230,11 +232,11 @@ impl Inflow {
 
 /// All that may end a run of an agent before it ends itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Case<'a> {
+pub struct RunEndInputs<'a> {
     /// A person wants it to end.
     pub stopped: bool,
     /// A budget of the run or the day that is used up.
-    pub spent: Option<&'a Spent>,
+    pub spent: Option<&'a ExhaustedBudget>,
     /// What this run has spent so far.
     pub here: Spending,
     /// What the attempt had spent before.
@@ -248,9 +250,9 @@ pub struct Case<'a> {
     /// How often it may.
     pub compactions_max: u32,
     /// What it is at; none once its processes are gone.
-    pub class: Option<Class>,
+    pub class: Option<AgentActivity>,
     /// If it runs a loop of its own: how far that is.
-    pub course: Option<Course>,
+    pub course: Option<LoopProgress>,
     /// How long it has worked in this run. Waits for an account or for an answer of the model do not count.
     pub worked_ms: u64,
     /// How long it may.
@@ -259,7 +261,7 @@ pub struct Case<'a> {
 
 /// How far an agent is that runs a loop of its own. Its limits are also kept by a timer: a step that hangs says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Course {
+pub struct LoopProgress {
     /// Steps it has finished, in all its runs.
     pub strides: u32,
     /// Stalls so far, in this step and in all.
@@ -270,7 +272,7 @@ pub struct Course {
 
 /// Why a run is ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Early {
+pub enum EarlyEndReason {
     /// A person wants it to end.
     Stopped,
     /// A budget is used up.
@@ -291,7 +293,7 @@ pub enum Early {
 
 /// What an agent with a loop of its own is told in its stop file, and whether it may finish its step first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Farewell {
+pub enum LoopStopNotice {
     /// It ends after its step, for this reason.
     AfterStep(StopReason),
     /// It is ended at once; the file says why it is not to go on.
@@ -300,54 +302,59 @@ pub enum Farewell {
 
 /// How an agent with a loop of its own is brought to an end.
 #[must_use]
-pub fn farewell(early: &Early, course: &Course, limits: &TaskLimits) -> Farewell {
+pub fn farewell(early: &EarlyEndReason, course: &LoopProgress, limits: &TaskLimits) -> LoopStopNotice {
     match early {
-        Early::Stopped => Farewell::AfterStep(StopReason::UserStop),
-        Early::IterationsUsed => Farewell::AfterStep(StopReason::MaxIterations),
-        Early::TimeUsed => Farewell::AfterStep(StopReason::Timeout),
-        Early::Silent => {
+        EarlyEndReason::Stopped => LoopStopNotice::AfterStep(StopReason::UserStop),
+        EarlyEndReason::IterationsUsed => LoopStopNotice::AfterStep(StopReason::MaxIterations),
+        EarlyEndReason::TimeUsed => LoopStopNotice::AfterStep(StopReason::Timeout),
+        EarlyEndReason::Silent => {
             let (here, in_all) = course.stalls;
             let last = here >= limits.stalls_step_max || in_all >= limits.stalls_total_max;
-            Farewell::Now(last.then_some(StopReason::StallLimit))
+            LoopStopNotice::Now(last.then_some(StopReason::StallLimit))
         }
-        Early::Looping => {
-            Farewell::Now((course.loops >= limits.loops_max).then_some(StopReason::ReasoningLoop))
+        EarlyEndReason::Looping => {
+            LoopStopNotice::Now((course.loops >= limits.loops_max).then_some(StopReason::ReasoningLoop))
         }
-        Early::OverBudget(..) | Early::ContextUsedUp | Early::Unanswered => Farewell::Now(None),
+        EarlyEndReason::OverBudget(..) | EarlyEndReason::ContextUsedUp | EarlyEndReason::Unanswered => {
+            LoopStopNotice::Now(None)
+        }
     }
 }
 
 /// Whether a run is to end now, and why. A person comes first, then money, then what it does.
 #[must_use]
-pub fn early(case: &Case<'_>) -> Option<Early> {
+pub fn early(case: &RunEndInputs<'_>) -> Option<EarlyEndReason> {
     if case.stopped {
-        return Some(Early::Stopped);
+        return Some(EarlyEndReason::Stopped);
     }
-    if let Some(Spent { scope, what, .. }) = case.spent {
-        return Some(Early::OverBudget(*scope, what.clone()));
+    if let Some(ExhaustedBudget { scope, what, .. }) = case.spent {
+        return Some(EarlyEndReason::OverBudget(*scope, what.clone()));
     }
     if let Some(what) = case.limits.attempt_budget.used_up(case.attempt.plus(case.here)) {
-        return Some(Early::OverBudget(BudgetScope::Attempt, what));
+        return Some(EarlyEndReason::OverBudget(BudgetScope::Attempt, what));
     }
     if let Some(what) = case.limits.task_budget.used_up(case.task.plus(case.here)) {
-        return Some(Early::OverBudget(BudgetScope::Task, what));
+        return Some(EarlyEndReason::OverBudget(BudgetScope::Task, what));
     }
     if case.compactions >= case.compactions_max {
-        return Some(Early::ContextUsedUp);
+        return Some(EarlyEndReason::ContextUsedUp);
     }
     if let Some(course) = &case.course
         && course.strides >= case.limits.iterations_max
     {
-        return Some(Early::IterationsUsed);
+        return Some(EarlyEndReason::IterationsUsed);
     }
     if case.worked_ms >= case.worked_max_ms {
-        return Some(Early::TimeUsed);
+        return Some(EarlyEndReason::TimeUsed);
     }
     match case.class? {
-        Class::Dead => Some(Early::Silent),
-        Class::Unanswered => Some(Early::Unanswered),
-        Class::Looping => Some(Early::Looping),
-        Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson => None,
+        AgentActivity::Dead => Some(EarlyEndReason::Silent),
+        AgentActivity::Unanswered => Some(EarlyEndReason::Unanswered),
+        AgentActivity::Looping => Some(EarlyEndReason::Looping),
+        AgentActivity::Working
+        | AgentActivity::InTool
+        | AgentActivity::WaitingForModel
+        | AgentActivity::WaitingForPerson => None,
     }
 }
 
@@ -374,7 +381,7 @@ pub fn is_answer(signals: &[Signal]) -> bool {
 
 /// What an agent says of its account while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccountSign {
+pub enum AccountNotice {
     /// It is used up, and the agent waits.
     UsedUp {
         /// When it resets, if the agent said.
@@ -386,11 +393,11 @@ pub enum AccountSign {
 
 /// The last that an agent said of its account, if it said anything about it.
 #[must_use]
-pub fn account_sign(signals: &[Signal]) -> Option<AccountSign> {
+pub fn account_sign(signals: &[Signal]) -> Option<AccountNotice> {
     signals.iter().rev().find_map(|signal| match signal {
-        Signal::Quota { until } => Some(AccountSign::UsedUp { until: *until }),
+        Signal::Quota { until } => Some(AccountNotice::UsedUp { until: *until }),
         Signal::Text(_) | Signal::ToolUse { .. } | Signal::Stride(_) | Signal::Finished { .. } => {
-            Some(AccountSign::WentOn)
+            Some(AccountNotice::WentOn)
         }
         _ => None,
     })
@@ -398,7 +405,7 @@ pub fn account_sign(signals: &[Signal]) -> Option<AccountSign> {
 
 /// Waits of a running agent for its account. They are no working time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AccountWaits {
+pub struct AccountWaitTime {
     /// Those that are over.
     pub over_ms: u64,
     /// When the one under way began.
@@ -407,7 +414,7 @@ pub struct AccountWaits {
     pub until: Option<Timestamp>,
 }
 
-impl AccountWaits {
+impl AccountWaitTime {
     /// A wait begins, unless one is under way.
     pub fn begin(&mut self, at: Timestamp, until: Option<Timestamp>) {
         self.since.get_or_insert(at);
@@ -430,7 +437,7 @@ impl AccountWaits {
 
 /// The evidence in a few words, beside the class.
 #[must_use]
-pub fn evidence(pulse: &Pulse) -> String {
+pub fn evidence(pulse: &LivenessSample) -> String {
     let mut parts = Vec::new();
     match pulse.silent_ms {
         Some(ms) => parts.push(format!("last word {} ago", spell_ms(ms))),
@@ -457,7 +464,7 @@ pub fn evidence(pulse: &Pulse) -> String {
 
 /// Notices when an agent says and does the same again and again.
 #[derive(Debug, Clone, Default)]
-pub struct Echo {
+pub struct RepetitionDetector {
     step: DefaultHasher,
     /// Whether anything was said or done in this step.
     begun: bool,
@@ -469,7 +476,7 @@ pub struct Echo {
     plan_step: u32,
 }
 
-impl Echo {
+impl RepetitionDetector {
     /// Takes one signal in. A step is what it says and the tools it uses, up to the answer of a tool or of the model.
     pub fn hear(&mut self, signal: &Signal) {
         match signal {

@@ -43,7 +43,7 @@ impl Objective {
 
 /// What an agent made of a person's words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Split {
+pub struct ObjectiveSplit {
     /// The parts; requirements carry no numbers yet.
     pub items: Vec<ObjectiveItem>,
     /// What holds for all of them.
@@ -131,7 +131,7 @@ pub enum SplitError {
 /// When what comes out cannot be followed.
 pub fn merged(
     known: &[ObjectiveItem],
-    split: &Split,
+    split: &ObjectiveSplit,
     wish: ItemWish,
 ) -> Result<Vec<ObjectiveItem>, SplitError> {
     let mut all: Vec<ObjectiveItem> = known.to_vec();
@@ -287,12 +287,12 @@ pub struct Refinement {
     /// In their words.
     pub text: String,
     /// What became of it.
-    pub state: RefinementState,
+    pub state: RefinementStatus,
 }
 
 /// What became of a refinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefinementState {
+pub enum RefinementStatus {
     /// Nobody has looked at it.
     Pending,
     /// A judge has: it matters this much, and is to be dealt with.
@@ -313,8 +313,8 @@ mod tests {
         ObjectiveItem { text: text.to_owned(), requirements }
     }
 
-    fn split(items: Vec<ObjectiveItem>) -> Split {
-        Split { items, ..Split::default() }
+    fn split(items: Vec<ObjectiveItem>) -> ObjectiveSplit {
+        ObjectiveSplit { items, ..ObjectiveSplit::default() }
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
     fn also_adds_an_item_and_only_a_word_or_a_number_replaces_one() {
         let known = [item("Log in", &["a"]), item("Export a report as CSV", &["b"])];
         let pdf = || split(vec![item("Export the report as PDF", &["c"])]);
-        let texts = |split: &Split, words: &str| {
+        let texts = |split: &ObjectiveSplit, words: &str| {
             let items = merged(&known, split, ItemWish::of(words, known.len())).expect("fits");
             items.iter().map(|it| it.text.clone()).collect::<Vec<_>>()
         };
@@ -367,16 +367,17 @@ mod tests {
             assert_eq!(texts(&pdf(), changes), ["Log in", "Export the report as PDF"], "{changes}");
         }
         // An item that shares no word with the one it replaces names its number.
-        let mail = Split { replaces: BTreeMap::from([(0, 2)]), ..split(vec![item("Send mail", &["d"])]) };
+        let mail =
+            ObjectiveSplit { replaces: BTreeMap::from([(0, 2)]), ..split(vec![item("Send mail", &["d"])]) };
         assert_eq!(texts(&mail, "mail it"), ["Log in", "Send mail"]);
         assert_eq!(texts(&mail, "also mail it"), ["Log in", "Export a report as CSV", "Send mail"]);
-        let missing = Split { replaces: BTreeMap::from([(0, 3)]), ..mail };
+        let missing = ObjectiveSplit { replaces: BTreeMap::from([(0, 3)]), ..mail };
         assert_eq!(merged(&known, &missing, ItemWish::Unsaid), Err(SplitError::Unknown(3)));
     }
 
     #[test]
     fn what_cannot_be_followed_is_refused() {
-        assert_eq!(merged(&[], &Split::default(), ItemWish::Unsaid), Err(SplitError::Empty));
+        assert_eq!(merged(&[], &ObjectiveSplit::default(), ItemWish::Unsaid), Err(SplitError::Empty));
         assert_eq!(
             merged(&[], &split(vec![item("x", &[])]), ItemWish::Unsaid),
             Err(SplitError::Bare("x".to_owned()))

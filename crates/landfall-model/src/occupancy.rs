@@ -7,7 +7,7 @@ use crate::sandbox::Confinement;
 
 /// Who uses a checkout, as far as it matters for the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Occupant {
+pub struct CheckoutUser {
     /// How it is confined.
     pub level: Confinement,
     /// Whether it has a folder of its own state, which others of its kind have as well: agents do.
@@ -19,8 +19,8 @@ pub struct Occupant {
 /// Whether it could hand a file of its checkout to somebody who outlives it. A file is handed out by a link in a folder that
 /// both can reach, or by a descriptor over a socket that both can reach.
 #[must_use]
-pub fn may_hand_out_files(occupant: &Occupant) -> bool {
-    let Occupant { level, has_own_state, has_shared_folders } = *occupant;
+pub fn may_hand_out_files(occupant: &CheckoutUser) -> bool {
+    let CheckoutUser { level, has_own_state, has_shared_folders } = *occupant;
     match level {
         // Any socket can be reached by its path.
         Confinement::Off | Confinement::Write => true,
@@ -32,18 +32,18 @@ pub fn may_hand_out_files(occupant: &Occupant) -> bool {
 mod tests {
     use super::*;
 
-    const CHECK: Occupant =
-        Occupant { level: Confinement::Isolated, has_own_state: false, has_shared_folders: false };
+    const CHECK: CheckoutUser =
+        CheckoutUser { level: Confinement::Isolated, has_own_state: false, has_shared_folders: false };
 
     #[test]
     fn only_one_that_meets_nobody_hands_out_nothing() {
         assert!(!may_hand_out_files(&CHECK));
-        assert!(!may_hand_out_files(&Occupant { level: Confinement::Strict, ..CHECK }));
+        assert!(!may_hand_out_files(&CheckoutUser { level: Confinement::Strict, ..CHECK }));
         for occupant in [
-            Occupant { level: Confinement::Write, ..CHECK },
-            Occupant { level: Confinement::Off, ..CHECK },
-            Occupant { has_own_state: true, ..CHECK },
-            Occupant { has_shared_folders: true, ..CHECK },
+            CheckoutUser { level: Confinement::Write, ..CHECK },
+            CheckoutUser { level: Confinement::Off, ..CHECK },
+            CheckoutUser { has_own_state: true, ..CHECK },
+            CheckoutUser { has_shared_folders: true, ..CHECK },
         ] {
             assert!(may_hand_out_files(&occupant), "{occupant:?}");
         }

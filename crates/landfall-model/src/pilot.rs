@@ -19,7 +19,7 @@ pub struct Pause {
 
 /// The drive as it stands: a fold of its own facts and of how tasks ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Pilot {
+pub struct PilotState {
     mode: PilotMode,
     running: bool,
     completed: bool,
@@ -31,7 +31,7 @@ pub struct Pilot {
     failed: Vec<TaskId>,
 }
 
-impl Pilot {
+impl PilotState {
     /// Where it is.
     #[must_use]
     pub fn phase(&self) -> Phase {

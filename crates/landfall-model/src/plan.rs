@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// The steps of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outline {
+pub struct PlanOutline {
     /// In order.
     pub steps: Vec<PlanStep>,
 }
@@ -27,7 +27,7 @@ pub const STEPS_MAX: usize = 200;
 
 const APPROACH_CHARS_MAX: usize = 300; // a few titles tell two plans apart
 
-impl Outline {
+impl PlanOutline {
     /// Reads a plan. A step is a heading such as `## Step 3: …`, or, where there is none, a line `3. …` at the margin.
     #[must_use]
     pub fn read(text: &str) -> Self {
@@ -143,24 +143,24 @@ mod tests {
     #[test]
     fn steps_are_headings_or_a_list_and_name_what_they_cover() {
         let plan = "# Plan\n\n1. not a step\n\n## Step 1: Make it\nCovers: R1, R3\n1. inner\n2. inner\n\n## Step 2 - Test it (Covers: r2)\n";
-        let outline = Outline::read(plan);
+        let outline = PlanOutline::read(plan);
         assert_eq!(outline.len(), 2);
         assert_eq!(outline.steps[0].title, "Make it");
         assert_eq!(outline.covered(), BTreeSet::from([1, 2, 3]));
         let list =
             "Goal: x\n\n1. Make it. Covers: R1\n   1. inner\n2) Test it\n```\n3. not this\n```\n3. Ship it\n";
         assert_eq!(
-            Outline::read(list).steps.iter().map(|it| it.title.as_str()).collect::<Vec<_>>(),
+            PlanOutline::read(list).steps.iter().map(|it| it.title.as_str()).collect::<Vec<_>>(),
             ["Make it. Covers: R1", "Test it", "Ship it"]
         );
-        assert!(Outline::read("no steps here\n").is_empty());
+        assert!(PlanOutline::read("no steps here\n").is_empty());
     }
 
     #[test]
     fn a_step_names_the_command_that_proves_it() {
         let plan = "## Step 1: Make it\nVerify: sh t/one.sh\nVerify: not this\n## Step 2: Test it\n- **Verify:** `make test`, please\n\
                     ## Step 3: Tell it\nWe verify: nothing\nVerify:\n";
-        let named: Vec<_> = Outline::read(plan).steps.into_iter().map(|step| step.verify).collect();
+        let named: Vec<_> = PlanOutline::read(plan).steps.into_iter().map(|step| step.verify).collect();
         assert_eq!(named, [Some("sh t/one.sh".to_owned()), Some("make test".to_owned()), None]);
     }
 }

@@ -20,7 +20,7 @@ pub struct Proof {
 
 /// How a proof stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Standing {
+pub enum ProofState {
     /// It has not been run.
     Owed,
     /// It passes on the state before the work as well: it proves nothing.
@@ -33,7 +33,7 @@ pub enum Standing {
     Proved,
 }
 
-impl Standing {
+impl ProofState {
     /// The word people read.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -51,14 +51,14 @@ impl Proof {
     /// How it stands. A check that cannot be run before the work, because the work brings its test along, is as good as
     /// one that fails there: what counts is that it does not pass.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> ProofState {
         match (self.before, self.now) {
-            (_, None) => Standing::Owed,
-            (Some(ProofColour::Green), Some(_)) => Standing::Void,
-            (_, Some(ProofColour::Red | ProofColour::Broken)) if self.lost > 0 => Standing::Lost,
-            (_, Some(ProofColour::Red | ProofColour::Broken)) => Standing::Open,
+            (_, None) => ProofState::Owed,
+            (Some(ProofColour::Green), Some(_)) => ProofState::Void,
+            (_, Some(ProofColour::Red | ProofColour::Broken)) if self.lost > 0 => ProofState::Lost,
+            (_, Some(ProofColour::Red | ProofColour::Broken)) => ProofState::Open,
             (None | Some(ProofColour::Red | ProofColour::Broken), Some(ProofColour::Green)) => {
-                Standing::Proved
+                ProofState::Proved
             }
         }
     }
@@ -66,7 +66,7 @@ impl Proof {
     /// Whether the work goes back because of it.
     #[must_use]
     pub fn holds(&self) -> bool {
-        matches!(self.standing(), Standing::Open | Standing::Lost)
+        matches!(self.standing(), ProofState::Open | ProofState::Lost)
     }
 
     /// In a line, for whoever reads where a task stands.
@@ -74,11 +74,11 @@ impl Proof {
     pub fn line(&self) -> String {
         let RequiredProof { of, about, command, .. } = &self.promise;
         let what = match self.standing() {
-            Standing::Owed => "not run yet",
-            Standing::Void => "void: it passes on the state before the work as well, so it proves nothing",
-            Standing::Open => "open: it does not pass",
-            Standing::Lost => "lost: it passed and does not any more",
-            Standing::Proved => "proved: it did not pass before the work and does now",
+            ProofState::Owed => "not run yet",
+            ProofState::Void => "void: it passes on the state before the work as well, so it proves nothing",
+            ProofState::Open => "open: it does not pass",
+            ProofState::Lost => "lost: it passed and does not any more",
+            ProofState::Proved => "proved: it did not pass before the work and does now",
         };
         format!("{of} ({about}): `{command}` is {what}")
     }
@@ -108,7 +108,7 @@ impl Proofs {
     /// How many are proved, and how many there are.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
-        (self.count(Standing::Proved), self.all.len())
+        (self.count(ProofState::Proved), self.all.len())
     }
 
     /// The number the next finding has.
@@ -128,12 +128,12 @@ impl Proofs {
         let steps = || {
             self.all.iter().filter(|it| matches!(it.promise.of, ProofSubject::Step(_)) && it.now.is_some())
         };
-        let proved = steps().filter(|it| it.standing() == Standing::Proved).count();
+        let proved = steps().filter(|it| it.standing() == ProofState::Proved).count();
         let all = steps().count();
         (proved * 2 < all).then_some((proved, all))
     }
 
-    fn count(&self, standing: Standing) -> usize {
+    fn count(&self, standing: ProofState) -> usize {
         self.all.iter().filter(|proof| proof.standing() == standing).count()
     }
 
@@ -151,7 +151,8 @@ impl Proofs {
         self.all = match by {
             ProofAuthor::Planner => [named, findings].concat(),
             ProofAuthor::Judge => {
-                let kept = findings.into_iter().filter(|it| it.standing() == Standing::Proved || it.lost > 0);
+                let kept =
+                    findings.into_iter().filter(|it| it.standing() == ProofState::Proved || it.lost > 0);
                 [steps, kept.collect(), named].concat()
             }
         };
@@ -169,7 +170,7 @@ impl Proofs {
                 self.anomalies += 1;
             }
             proof.now = Some(run.now);
-            turned |= was != Standing::Proved && proof.standing() == Standing::Proved;
+            turned |= was != ProofState::Proved && proof.standing() == ProofState::Proved;
         }
         turned
     }

@@ -12,16 +12,16 @@ use crate::{PathPattern, Tag, TaskId, TaskSize, graph};
 
 /// What was proposed, as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Proposal {
+pub struct TaskProposal {
     /// What holds tasks together.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ProposalGroup>,
     /// What is to be done.
-    pub tasks: Vec<Part>,
+    pub tasks: Vec<ProposedTask>,
 }
 
 /// Holds a few tasks together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Group {
+pub struct ProposalGroup {
     /// What the proposal calls it.
     pub id: String,
     /// In one line.
@@ -32,7 +32,7 @@ pub struct Group {
 
 /// One task of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Part {
+pub struct ProposedTask {
     /// What the proposal calls it.
     pub id: String,
     /// In one line.
@@ -57,18 +57,18 @@ pub struct Part {
 
 /// A task that is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct ExistingTask {
     /// Which.
     pub id: TaskId,
     /// In one line.
     pub title: String,
     /// Where it is.
-    pub standing: Standing,
+    pub standing: ExistingTaskState,
 }
 
 /// Whether a task that is there can be built on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ExistingTaskState {
     /// It is still to be done.
     Open,
     /// It has landed.
@@ -79,27 +79,27 @@ pub enum Standing {
 
 /// A proposal that holds together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
+pub struct ProposalPlan {
     /// What holds tasks together; each has at least one.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ProposalGroup>,
     /// What is to be done, in the order of the proposal.
-    pub tasks: Vec<Planned>,
+    pub tasks: Vec<PlannedTask>,
 }
 
 /// One task of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedTask {
     /// Its words.
-    pub part: Part,
+    pub part: ProposedTask,
     /// What must land first.
-    pub needs: BTreeSet<Need>,
+    pub needs: BTreeSet<ProposalDependency>,
     /// The place of its group.
     pub group: Option<usize>,
 }
 
 /// What must land first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
+pub enum ProposalDependency {
     /// The task at this place of the plan.
     Here(usize),
     /// A task that is there already.
@@ -108,7 +108,7 @@ pub enum Need {
 
 /// What was mended without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Mended {
+pub enum ProposalFix {
     /// Proposed twice.
     #[error("`{id}` has the same title as `{kept}` and was left out")]
     Twin {
@@ -189,7 +189,7 @@ pub enum Mended {
 
 /// What takes thought.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Problem {
+pub enum ProposalProblem {
     /// Nothing to do.
     #[error("there are no tasks in it")]
     Empty,
@@ -297,101 +297,106 @@ pub const GROUP_TASKS_MAX: usize = 5;
 
 /// What came of a look at a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Checked {
+pub struct ProposalCheck {
     /// What stands, if there is no problem.
-    pub plan: Plan,
+    pub plan: ProposalPlan,
     /// What was mended on the way.
-    pub mended: Vec<Mended>,
+    pub mended: Vec<ProposalFix>,
     /// What takes thought.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ProposalProblem>,
 }
 
 /// Looks at a proposal. At most `max` tasks are wanted; `known` are the tasks that are there.
 #[must_use]
-pub fn check(proposal: Proposal, max: usize, known: &[Known]) -> Checked {
-    let mut desk = Desk { checked: Checked::default(), known };
+pub fn check(proposal: TaskProposal, max: usize, known: &[ExistingTask]) -> ProposalCheck {
+    let mut desk = ProposalChecker { checked: ProposalCheck::default(), known };
     desk.look(proposal, max);
     desk.checked
 }
 
 /// What an id of the proposal stands for.
 #[derive(Clone, Copy)]
-enum Meant {
+enum ProposalIdTarget {
     Task(usize),
     Group(usize),
     There(usize),
 }
 
-struct Desk<'a> {
-    checked: Checked,
-    known: &'a [Known],
+struct ProposalChecker<'a> {
+    checked: ProposalCheck,
+    known: &'a [ExistingTask],
 }
 
-impl Desk<'_> {
-    fn look(&mut self, proposal: Proposal, max: usize) {
-        let Proposal { groups, tasks } = proposal;
+impl ProposalChecker<'_> {
+    fn look(&mut self, proposal: TaskProposal, max: usize) {
+        let TaskProposal { groups, tasks } = proposal;
         if tasks.is_empty() {
-            return self.problem(Problem::Empty);
+            return self.problem(ProposalProblem::Empty);
         }
         if tasks.len() > max {
-            self.problem(Problem::TooMany { count: tasks.len(), max });
+            self.problem(ProposalProblem::TooMany { count: tasks.len(), max });
         }
         let ids = tasks.iter().map(|it| ("task", &it.id)).chain(groups.iter().map(|it| ("group", &it.id)));
         if let Some(problem) = bad_names(ids) {
             return self.problem(problem); // without names nothing else can be said about anything
         }
-        let mut meant: BTreeMap<String, Meant> = BTreeMap::new();
+        let mut meant: BTreeMap<String, ProposalIdTarget> = BTreeMap::new();
         for (place, group) in groups.iter().enumerate() {
-            meant.insert(group.id.clone(), Meant::Group(place));
+            meant.insert(group.id.clone(), ProposalIdTarget::Group(place));
         }
         let tasks = self.without_twins(tasks, &mut meant);
         if tasks.is_empty() {
-            return self.problem(Problem::NothingNew);
+            return self.problem(ProposalProblem::NothingNew);
         }
-        let tasks: Vec<Part> = tasks.into_iter().map(|part| self.words(part)).collect();
+        let tasks: Vec<ProposedTask> = tasks.into_iter().map(|part| self.words(part)).collect();
         let homes: Vec<Option<usize>> = tasks.iter().map(|part| self.home(part, &meant)).collect();
         let needs: Vec<_> = (0..tasks.len()).map(|place| self.needs(place, &tasks, &homes, &meant)).collect();
         self.circles(&tasks, &needs);
         let tasks = tasks.into_iter().zip(needs).zip(homes);
         self.checked.plan.tasks =
-            tasks.map(|((part, needs), group)| Planned { part, needs, group }).collect();
+            tasks.map(|((part, needs), group)| PlannedTask { part, needs, group }).collect();
         self.fill(groups);
     }
 
-    fn problem(&mut self, problem: Problem) {
+    fn problem(&mut self, problem: ProposalProblem) {
         self.checked.problems.push(problem);
     }
 
-    fn mended(&mut self, mended: Mended) {
+    fn mended(&mut self, mended: ProposalFix) {
         self.checked.mended.push(mended);
     }
 
     /// The tasks that are new, with what stands for the others.
-    fn without_twins(&mut self, tasks: Vec<Part>, meant: &mut BTreeMap<String, Meant>) -> Vec<Part> {
+    fn without_twins(
+        &mut self,
+        tasks: Vec<ProposedTask>,
+        meant: &mut BTreeMap<String, ProposalIdTarget>,
+    ) -> Vec<ProposedTask> {
         let there: BTreeMap<String, usize> =
             self.known.iter().enumerate().rev().map(|(at, known)| (same(&known.title), at)).collect();
         let mut first: BTreeMap<String, usize> = BTreeMap::new();
-        let mut kept: Vec<Part> = Vec::new();
+        let mut kept: Vec<ProposedTask> = Vec::new();
         for part in tasks {
             let title = same(&part.title);
-            let is_there = there.get(&title).copied().filter(|at| self.known[*at].standing != Standing::Over);
+            let is_there =
+                there.get(&title).copied().filter(|at| self.known[*at].standing != ExistingTaskState::Over);
             match (first.get(&title), is_there) {
                 _ if title.is_empty() => {
-                    meant.insert(part.id.clone(), Meant::Task(kept.len())); // told below
+                    meant.insert(part.id.clone(), ProposalIdTarget::Task(kept.len())); // told below
                 }
                 (Some(twin), _) => {
                     let stands = kept[*twin].id.clone();
-                    meant.insert(part.id.clone(), Meant::Task(*twin));
-                    self.mended(Mended::Twin { id: part.id, kept: stands });
+                    meant.insert(part.id.clone(), ProposalIdTarget::Task(*twin));
+                    self.mended(ProposalFix::Twin { id: part.id, kept: stands });
                     continue;
                 }
                 (None, Some(at)) => {
-                    meant.insert(part.id.clone(), Meant::There(at));
-                    self.mended(Mended::There { id: part.id, task: self.known[at].id });
+                    meant.insert(part.id.clone(), ProposalIdTarget::There(at));
+                    self.mended(ProposalFix::There { id: part.id, task: self.known[at].id });
                     continue;
                 }
                 (None, None) => {
-                    meant.insert(part.id.clone(), Meant::Task(kept.len()));
+                    meant.insert(part.id.clone(), ProposalIdTarget::Task(kept.len()));
                     first.insert(title, kept.len());
                 }
             }
@@ -401,52 +406,52 @@ impl Desk<'_> {
     }
 
     /// One concern, small enough, and something to check.
-    fn words(&mut self, mut part: Part) -> Part {
+    fn words(&mut self, mut part: ProposedTask) -> ProposedTask {
         let id = part.id.clone();
         part.title = part.title.split_whitespace().collect::<Vec<_>>().join(" ");
         part.body = part.body.trim().to_owned();
         let chars = part.title.chars().count();
         if part.title.is_empty() {
-            self.problem(Problem::NoTitle(id.clone()));
+            self.problem(ProposalProblem::NoTitle(id.clone()));
         }
         if chars > TITLE_CHARS_MAX {
-            self.problem(Problem::LongTitle { id: id.clone(), chars });
+            self.problem(ProposalProblem::LongTitle { id: id.clone(), chars });
         }
         if let Some(word) = joins(&part.title) {
-            self.problem(Problem::TwoConcerns { id: id.clone(), word });
+            self.problem(ProposalProblem::TwoConcerns { id: id.clone(), word });
         }
         if part.body.is_empty() {
-            self.problem(Problem::NoBody(id.clone()));
+            self.problem(ProposalProblem::NoBody(id.clone()));
         }
         if part.body.len() > BODY_BYTES_MAX {
-            self.problem(Problem::LongBody { id: id.clone(), bytes: part.body.len() });
+            self.problem(ProposalProblem::LongBody { id: id.clone(), bytes: part.body.len() });
         }
         match part.size {
-            None => self.problem(Problem::NoSize(id.clone())),
-            Some(TaskSize::XL) => self.problem(Problem::TooBig(id.clone())),
+            None => self.problem(ProposalProblem::NoSize(id.clone())),
+            Some(TaskSize::XL) => self.problem(ProposalProblem::TooBig(id.clone())),
             Some(TaskSize::XS | TaskSize::S | TaskSize::M | TaskSize::L) => {}
         }
         self.criteria(&mut part);
         for tag in std::mem::take(&mut part.tags) {
             match tag.parse::<Tag>() {
                 Ok(tag) => part.tags.push(tag.as_str().to_owned()),
-                Err(_) => self.mended(Mended::Tag { id: id.clone(), tag: short(&tag) }),
+                Err(_) => self.mended(ProposalFix::Tag { id: id.clone(), tag: short(&tag) }),
             }
         }
         for path in std::mem::take(&mut part.touches) {
             match path.parse::<PathPattern>() {
                 Ok(touch) => part.touches.push(touch.as_str().to_owned()),
-                Err(_) => self.mended(Mended::Touch { id: id.clone(), path: short(&path) }),
+                Err(_) => self.mended(ProposalFix::Touch { id: id.clone(), path: short(&path) }),
             }
         }
         if part.priority.is_some_and(|it| it > PRIORITY_MAX) {
             part.priority = None;
-            self.mended(Mended::Priority(id));
+            self.mended(ProposalFix::Priority(id));
         }
         part
     }
 
-    fn criteria(&mut self, part: &mut Part) {
+    fn criteria(&mut self, part: &mut ProposedTask) {
         let mut seen = BTreeSet::new();
         let before = part.criteria.len();
         part.criteria = std::mem::take(&mut part.criteria)
@@ -455,24 +460,24 @@ impl Desk<'_> {
             .filter(|text| !text.is_empty() && seen.insert(same(text)))
             .collect();
         if part.criteria.len() < before && !part.criteria.is_empty() {
-            self.mended(Mended::Criterion(part.id.clone()));
+            self.mended(ProposalFix::Criterion(part.id.clone()));
         }
         match part.criteria.len() {
-            0 => self.problem(Problem::NoCriteria(part.id.clone())),
+            0 => self.problem(ProposalProblem::NoCriteria(part.id.clone())),
             1..=CRITERIA_MAX => {}
-            count => self.problem(Problem::ManyCriteria { id: part.id.clone(), count }),
+            count => self.problem(ProposalProblem::ManyCriteria { id: part.id.clone(), count }),
         }
         for text in part.criteria.iter().filter(|text| VAGUE.contains(&same(text).as_str())) {
-            self.checked.problems.push(Problem::Vague { id: part.id.clone(), text: short(text) });
+            self.checked.problems.push(ProposalProblem::Vague { id: part.id.clone(), text: short(text) });
         }
     }
 
-    fn home(&mut self, part: &Part, meant: &BTreeMap<String, Meant>) -> Option<usize> {
+    fn home(&mut self, part: &ProposedTask, meant: &BTreeMap<String, ProposalIdTarget>) -> Option<usize> {
         let group = part.group.as_ref()?;
         match meant.get(group) {
-            Some(Meant::Group(place)) => Some(*place),
-            Some(Meant::Task(_) | Meant::There(_)) | None => {
-                self.mended(Mended::UnknownGroup { id: part.id.clone(), group: short(group) });
+            Some(ProposalIdTarget::Group(place)) => Some(*place),
+            Some(ProposalIdTarget::Task(_) | ProposalIdTarget::There(_)) | None => {
+                self.mended(ProposalFix::UnknownGroup { id: part.id.clone(), group: short(group) });
                 None
             }
         }
@@ -481,38 +486,40 @@ impl Desk<'_> {
     fn needs(
         &mut self,
         place: usize,
-        tasks: &[Part],
+        tasks: &[ProposedTask],
         homes: &[Option<usize>],
-        meant: &BTreeMap<String, Meant>,
-    ) -> BTreeSet<Need> {
+        meant: &BTreeMap<String, ProposalIdTarget>,
+    ) -> BTreeSet<ProposalDependency> {
         let id = &tasks[place].id;
         let mut needs = BTreeSet::new();
         for word in &tasks[place].needs {
             let need = word.trim();
             let there = || {
                 let at = self.known.iter().position(|known| known.id.to_string().eq_ignore_ascii_case(need));
-                at.map(Meant::There)
+                at.map(ProposalIdTarget::There)
             };
             match meant.get(need).copied().or_else(there) {
-                None => self.mended(Mended::UnknownNeed { id: id.clone(), need: short(need) }),
-                Some(Meant::Task(other)) if other == place => self.mended(Mended::SelfNeed(id.clone())),
-                Some(Meant::Task(other)) => {
-                    if !needs.insert(Need::Here(other)) {
-                        self.mended(Mended::DoubleNeed { id: id.clone(), need: short(need) });
+                None => self.mended(ProposalFix::UnknownNeed { id: id.clone(), need: short(need) }),
+                Some(ProposalIdTarget::Task(other)) if other == place => {
+                    self.mended(ProposalFix::SelfNeed(id.clone()))
+                }
+                Some(ProposalIdTarget::Task(other)) => {
+                    if !needs.insert(ProposalDependency::Here(other)) {
+                        self.mended(ProposalFix::DoubleNeed { id: id.clone(), need: short(need) });
                     }
                 }
-                Some(Meant::Group(group)) => {
+                Some(ProposalIdTarget::Group(group)) => {
                     let in_group = |it: &usize| homes[*it] == Some(group) && *it != place;
-                    needs.extend((0..tasks.len()).filter(in_group).map(Need::Here));
-                    self.mended(Mended::GroupNeed { id: id.clone(), group: short(need) });
+                    needs.extend((0..tasks.len()).filter(in_group).map(ProposalDependency::Here));
+                    self.mended(ProposalFix::GroupNeed { id: id.clone(), group: short(need) });
                 }
-                Some(Meant::There(at)) => match self.known[at].standing {
-                    Standing::Landed => {}
-                    Standing::Open => {
-                        needs.insert(Need::There(self.known[at].id)); // named twice is needed once
+                Some(ProposalIdTarget::There(at)) => match self.known[at].standing {
+                    ExistingTaskState::Landed => {}
+                    ExistingTaskState::Open => {
+                        needs.insert(ProposalDependency::There(self.known[at].id)); // named twice is needed once
                     }
-                    Standing::Over => {
-                        self.problem(Problem::NeedsOver { id: id.clone(), task: self.known[at].id });
+                    ExistingTaskState::Over => {
+                        self.problem(ProposalProblem::NeedsOver { id: id.clone(), task: self.known[at].id });
                     }
                 },
             }
@@ -520,13 +527,13 @@ impl Desk<'_> {
         needs
     }
 
-    fn circles(&mut self, tasks: &[Part], needs: &[BTreeSet<Need>]) {
+    fn circles(&mut self, tasks: &[ProposedTask], needs: &[BTreeSet<ProposalDependency>]) {
         let number = |place: usize| TaskId(u32::try_from(place).expect("a proposal is small"));
         let place = |id: TaskId| id.0 as usize;
         let here = |of: TaskId| -> BTreeSet<TaskId> {
-            let here = |need: &Need| match need {
-                Need::Here(other) => Some(number(*other)),
-                Need::There(_) => None,
+            let here = |need: &ProposalDependency| match need {
+                ProposalDependency::Here(other) => Some(number(*other)),
+                ProposalDependency::There(_) => None,
             };
             needs[place(of)].iter().filter_map(here).collect()
         };
@@ -538,27 +545,27 @@ impl Desk<'_> {
             // Each circle is found from each of its members.
             if told.insert(path.iter().copied().collect()) {
                 let names = path.iter().map(|id| tasks[place(*id)].id.clone()).collect();
-                self.problem(Problem::Circle(names));
+                self.problem(ProposalProblem::Circle(names));
             }
         }
     }
 
     /// Groups with tasks in them, and the places of the tasks' groups among those.
-    fn fill(&mut self, groups: Vec<Group>) {
+    fn fill(&mut self, groups: Vec<ProposalGroup>) {
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for (place, mut group) in groups.into_iter().enumerate() {
             let count = self.checked.plan.tasks.iter().filter(|it| it.group == Some(place)).count();
             match count {
                 0 => {
-                    self.mended(Mended::EmptyGroup(group.id));
+                    self.mended(ProposalFix::EmptyGroup(group.id));
                     continue;
                 }
                 1..=GROUP_TASKS_MAX => {}
-                count => self.problem(Problem::BigGroup { group: group.id.clone(), count }),
+                count => self.problem(ProposalProblem::BigGroup { group: group.id.clone(), count }),
             }
             group.title = group.title.split_whitespace().collect::<Vec<_>>().join(" ");
             if group.title.is_empty() {
-                self.problem(Problem::NoTitle(group.id.clone()));
+                self.problem(ProposalProblem::NoTitle(group.id.clone()));
             }
             places.insert(place, self.checked.plan.groups.len());
             self.checked.plan.groups.push(group);
@@ -570,14 +577,14 @@ impl Desk<'_> {
 }
 
 /// Something without a name, or with the name of another.
-fn bad_names<'a>(ids: impl Iterator<Item = (&'static str, &'a String)>) -> Option<Problem> {
+fn bad_names<'a>(ids: impl Iterator<Item = (&'static str, &'a String)>) -> Option<ProposalProblem> {
     let mut seen = BTreeSet::new();
     for (number, (what, id)) in (1..).zip(ids) {
         if id.trim().is_empty() {
-            return Some(Problem::NoId(format!("{what} number {number}")));
+            return Some(ProposalProblem::NoId(format!("{what} number {number}")));
         }
         if !seen.insert(id) {
-            return Some(Problem::SameId(short(id)));
+            return Some(ProposalProblem::SameId(short(id)));
         }
     }
     None

@@ -18,13 +18,13 @@ use crate::gaming;
 use crate::gate::{CheckOutcome, GateReport};
 use crate::input::News;
 use crate::seeded_bugs::{self, SeededBug};
-use crate::task::{Candidate, ChangeConcern, ConcernCode, Doing, State, Task};
+use crate::task::{AttemptPhase, ChangeConcern, ConcernCode, LandingCandidate, Task, TaskState};
 use crate::{Attempt, Commit, TaskId, Timestamp, Tree};
 pub use landfall_facts::queue::{BatchId, BatchMember, BatchPrefix, Closed, HoldReason, QueueEvent};
 
 /// A batch on its way.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
+pub struct LandingBatch {
     /// Its number.
     pub id: BatchId,
     /// Whoever is in it, in the order they are merged.
@@ -66,7 +66,7 @@ pub enum BatchDoing {
     Landing(usize),
 }
 
-impl Batch {
+impl LandingBatch {
     /// Whether the whole of it is green.
     #[must_use]
     pub fn is_green(&self) -> bool {
@@ -86,7 +86,7 @@ impl Batch {
 
 /// Why nothing is taken from the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
+pub struct QueueHold {
     /// The kind.
     pub why: HoldReason,
     /// In words.
@@ -142,9 +142,9 @@ pub enum QueueEffect {
 
 /// Why a task is not part of what was merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum BatchExclusion {
     /// It does not merge.
-    Conflict(Vec<crate::conflict::Clash>),
+    Conflict(Vec<crate::conflict::ConflictingFile>),
     /// The base holds the same already.
     NothingChanged,
     /// It fits to the base, but not to those before it: it waits for them.
@@ -152,7 +152,7 @@ pub enum LeftOut {
     /// It had landed before, and its end was not seen.
     Landed {
         /// As this.
-        candidate: Candidate,
+        candidate: LandingCandidate,
         /// What the independent check saw.
         proof: String,
     },
@@ -172,7 +172,7 @@ pub enum QueueNews {
         /// One for each member that could be merged, in order.
         prefixes: Vec<BatchPrefix>,
         /// The others.
-        left_out: Vec<(TaskId, LeftOut)>,
+        left_out: Vec<(TaskId, BatchExclusion)>,
         /// Conflicts that needed nobody: the work of these, with the base merged in.
         resolved: Vec<(TaskId, Commit)>,
     },
@@ -261,11 +261,11 @@ impl Default for QueuePolicy {
 
 /// A task that stands in line. Less is sooner: 1. the more urgent, 2. who came first by the journal; 3. by the clock, for
 /// readers who do not read all of it; 4. the older task.
-type Place = (u8, u64, Timestamp, TaskId);
+type QueueSortKey = (u8, u64, Timestamp, TaskId);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Standing {
-    place: Place,
+struct QueuedTask {
+    place: QueueSortKey,
     attempt: Attempt,
     head: Commit,
     /// Whether the base may hold it already: the end of its landing was not seen.
@@ -278,9 +278,9 @@ struct Standing {
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
     /// In the order they land: each stands on the one before it.
-    batches: Vec<Batch>,
+    batches: Vec<LandingBatch>,
     last: BatchId,
-    hold: Option<Hold>,
+    hold: Option<QueueHold>,
     /// Verifications since one landed.
     trials: u32,
     /// Troubles of this machine in a row.
@@ -288,9 +288,9 @@ pub struct Queue {
     /// Holds for a gate that could not be trusted, in a row.
     gate_holds: u32,
     /// The latest that are over.
-    past: VecDeque<(Batch, Closed, Timestamp)>,
-    standing: BTreeMap<TaskId, Standing>,
-    line: BTreeSet<Place>,
+    past: VecDeque<(LandingBatch, Closed, Timestamp)>,
+    standing: BTreeMap<TaskId, QueuedTask>,
+    line: BTreeSet<QueueSortKey>,
     /// How many tests ran on commits that may become the base, if they tell.
     tests: VecDeque<(Commit, Option<u64>)>,
     /// Who came when: counted, because a clock can be set back.
@@ -303,7 +303,7 @@ impl PartialEq for Queue {
     fn eq(&self, other: &Self) -> bool {
         let parts = |it: &Self| (it.last, it.trials, it.troubles, it.gate_holds);
         let stands = |it: &Self| {
-            let one = |(id, it): (&TaskId, &Standing)| {
+            let one = |(id, it): (&TaskId, &QueuedTask)| {
                 let (priority, _, since, _) = it.place;
                 (*id, priority, since, it.attempt, it.head.clone(), it.unsure, it.waived)
             };
@@ -322,7 +322,7 @@ impl PartialEq for Queue {
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the landing queue: {what}")]
-pub struct QueueIllegal {
+pub struct IllegalQueueEvent {
     /// What cannot follow.
     pub what: String,
 }
@@ -345,18 +345,18 @@ const TROUBLES_MAX: u32 = 3; // a run does not wait longer for a broken git to m
 impl Queue {
     /// The batches on their way, in the order they land.
     #[must_use]
-    pub fn batches(&self) -> &[Batch] {
+    pub fn batches(&self) -> &[LandingBatch] {
         &self.batches
     }
 
     /// Why nothing is taken from the line, if so.
     #[must_use]
-    pub fn hold(&self) -> Option<&Hold> {
+    pub fn hold(&self) -> Option<&QueueHold> {
         self.hold.as_ref()
     }
 
     /// The latest batches that are over, oldest first.
-    pub fn past(&self) -> impl Iterator<Item = &(Batch, Closed, Timestamp)> {
+    pub fn past(&self) -> impl Iterator<Item = &(LandingBatch, Closed, Timestamp)> {
         self.past.iter()
     }
 
@@ -385,7 +385,7 @@ impl Queue {
 
     /// The batch a task is in.
     #[must_use]
-    pub fn batch_of(&self, task: TaskId) -> Option<&Batch> {
+    pub fn batch_of(&self, task: TaskId) -> Option<&LandingBatch> {
         self.batches.iter().find(|batch| batch.members.iter().any(|member| member.task == task))
     }
 
@@ -413,7 +413,7 @@ impl Queue {
     /// Whether a run waits for the end of a hold. A gate is tried again while a run has other work, and by the next run.
     #[must_use]
     pub fn resumes_soon(&self) -> bool {
-        let soon = |hold: &Hold| match hold.why {
+        let soon = |hold: &QueueHold| match hold.why {
             HoldReason::Machine => hold.until.is_some() && self.troubles < TROUBLES_MAX,
             HoldReason::Gate
             | HoldReason::Runaway
@@ -446,7 +446,7 @@ impl Queue {
         if let Some(before) = self.standing.remove(&task.id) {
             self.line.remove(&before.place);
         }
-        let State::Active { doing: Doing::Queued { since }, .. } = &task.state else {
+        let TaskState::Active { doing: AttemptPhase::Queued { since }, .. } = &task.state else {
             self.arrivals.remove(&task.id);
             return;
         };
@@ -464,7 +464,7 @@ impl Queue {
         let looked_at = |concern: &ChangeConcern| concern.code == ConcernCode::FewerTests;
         let waived = !task.is_made_by_an_agent()
             || (task.approved_head.as_ref() == Some(&head) && task.concerns.iter().any(looked_at));
-        self.standing.insert(task.id, Standing { place, attempt: task.attempt, head, unsure, waived });
+        self.standing.insert(task.id, QueuedTask { place, attempt: task.attempt, head, unsure, waived });
     }
 
     /// Takes in what was seen of a commit that is the base, or may become it.
@@ -480,7 +480,7 @@ impl Queue {
 
     /// What a person should look at before the longest green beginning lands, unless they have: fewer tests ran than on
     /// the base. Alone each member was compared with the base as it was then; tests that came since count as well.
-    fn doubt(&self, batch: &Batch) -> Vec<ChangeConcern> {
+    fn doubt(&self, batch: &LandingBatch) -> Vec<ChangeConcern> {
         let Some(report) = batch.green_report.as_ref().filter(|_| batch.green > 0) else { return Vec::new() };
         let waived = |member: &BatchMember| self.standing.get(&member.task).is_some_and(|it| it.waived);
         if batch.members[..batch.green].iter().any(waived) {
@@ -496,7 +496,7 @@ impl Queue {
         self.batches.iter().filter_map(|batch| self.order(batch)).collect()
     }
 
-    fn order(&self, batch: &Batch) -> Option<QueueEffect> {
+    fn order(&self, batch: &LandingBatch) -> Option<QueueEffect> {
         let prefix = |count: usize| batch.prefixes[count - 1].clone();
         match batch.doing {
             BatchDoing::Building => Some(QueueEffect::Build {
@@ -538,15 +538,16 @@ impl Queue {
     /// Such a task stands in line again, and building the next batch finds out whether the base holds it.
     #[must_use]
     pub fn is_astray(&self, task: &Task) -> bool {
-        matches!(task.state, State::Active { doing: Doing::Landing, .. }) && !self.is_landing(task.id)
+        matches!(task.state, TaskState::Active { doing: AttemptPhase::Landing, .. })
+            && !self.is_landing(task.id)
     }
 
     /// Bookkeeping: what a fact means.
     ///
     /// # Errors
     /// When the fact cannot follow.
-    pub fn apply(&mut self, at: Timestamp, event: &QueueEvent) -> Result<(), QueueIllegal> {
-        let illegal = |what: String| Err(QueueIllegal { what });
+    pub fn apply(&mut self, at: Timestamp, event: &QueueEvent) -> Result<(), IllegalQueueEvent> {
+        let illegal = |what: String| Err(IllegalQueueEvent { what });
         match event {
             QueueEvent::Formed { batch, on, members } => {
                 if *batch <= self.last || on.is_some_and(|on| self.batches.last().map(|it| it.id) != Some(on))
@@ -554,7 +555,7 @@ impl Queue {
                     return illegal(format!("{batch} cannot be formed"));
                 }
                 self.last = *batch;
-                self.batches.push(Batch {
+                self.batches.push(LandingBatch {
                     id: *batch,
                     members: members.clone(),
                     on: *on,
@@ -682,7 +683,7 @@ impl Queue {
                     | HoldReason::Rewritten
                     | HoldReason::Deleted => {}
                 }
-                self.hold = Some(Hold { why: *why, reason: reason.clone(), since: at, until: *until });
+                self.hold = Some(QueueHold { why: *why, reason: reason.clone(), since: at, until: *until });
             }
             QueueEvent::Resumed => {
                 // Ended before its time: whoever lets it go on has seen to the cause.
@@ -696,7 +697,7 @@ impl Queue {
         Ok(())
     }
 
-    fn batch_mut(&mut self, id: BatchId, fits: impl Fn(BatchDoing) -> bool) -> Option<&mut Batch> {
+    fn batch_mut(&mut self, id: BatchId, fits: impl Fn(BatchDoing) -> bool) -> Option<&mut LandingBatch> {
         self.batches.iter_mut().find(|batch| batch.id == id && fits(batch.doing))
     }
 }
@@ -711,7 +712,7 @@ pub fn decide(
     news: &QueueNews,
     is_met: &dyn Fn(TaskId) -> bool,
 ) -> QueueDecision {
-    let mut draft = Draft {
+    let mut draft = QueueDecisionDraft {
         queue: queue.clone(),
         policy,
         at,
@@ -725,7 +726,7 @@ pub fn decide(
 }
 
 /// A decision in the making: the queue as it would be after the events so far.
-struct Draft<'a> {
+struct QueueDecisionDraft<'a> {
     queue: Queue,
     policy: &'a QueuePolicy,
     at: Timestamp,
@@ -735,7 +736,7 @@ struct Draft<'a> {
     decision: QueueDecision,
 }
 
-impl Draft<'_> {
+impl QueueDecisionDraft<'_> {
     fn event(&mut self, event: QueueEvent) {
         self.queue.apply(self.at, &event).expect("decided only where it can follow");
         self.decision.events.push(event);
@@ -746,7 +747,7 @@ impl Draft<'_> {
         self.decision.tells.push((task, news));
     }
 
-    fn find(&self, id: BatchId, doing: impl Fn(BatchDoing) -> bool) -> Option<Batch> {
+    fn find(&self, id: BatchId, doing: impl Fn(BatchDoing) -> bool) -> Option<LandingBatch> {
         self.queue.batches.iter().find(|batch| batch.id == id && doing(batch.doing)).cloned()
     }
 
@@ -799,13 +800,13 @@ impl Draft<'_> {
 
     fn hold(&mut self, why: HoldReason, reason: String, until: Option<Timestamp>) {
         // What a person said, or has to look at, is not overwritten by less.
-        let stronger = |hold: &Hold| {
+        let stronger = |hold: &QueueHold| {
             matches!(
                 hold.why,
                 HoldReason::Person | HoldReason::Rewritten | HoldReason::Deleted | HoldReason::Runaway
             )
         };
-        let same = |hold: &Hold| hold.why == why && hold.reason == reason;
+        let same = |hold: &QueueHold| hold.why == why && hold.reason == reason;
         let lesser = matches!(why, HoldReason::Gate | HoldReason::Machine | HoldReason::Runaway);
         if self.queue.hold.as_ref().is_some_and(|hold| same(hold) || (lesser && stronger(hold))) {
             return;
@@ -818,7 +819,7 @@ impl Draft<'_> {
         id: BatchId,
         base: &Commit,
         prefixes: &[BatchPrefix],
-        left_out: &[(TaskId, LeftOut)],
+        left_out: &[(TaskId, BatchExclusion)],
         resolved: &[(TaskId, Commit)],
     ) {
         let Some(batch) = self.find(id, |doing| doing == BatchDoing::Building) else { return };
@@ -842,7 +843,7 @@ impl Draft<'_> {
             let guess = batch.on.is_some();
             let attempt = member.attempt;
             match why {
-                LeftOut::Landed { candidate, proof } => self.tell(
+                BatchExclusion::Landed { candidate, proof } => self.tell(
                     *task,
                     News::Landed {
                         attempt,
@@ -852,9 +853,9 @@ impl Draft<'_> {
                         proof: proof.clone(),
                     },
                 ),
-                LeftOut::Crowded => crowded.push(*task),
-                LeftOut::Conflict(_) | LeftOut::NothingChanged if guess => crowded.push(*task),
-                LeftOut::Conflict(clashes) => self.tell(
+                BatchExclusion::Crowded => crowded.push(*task),
+                BatchExclusion::Conflict(_) | BatchExclusion::NothingChanged if guess => crowded.push(*task),
+                BatchExclusion::Conflict(clashes) => self.tell(
                     *task,
                     News::MergeConflict {
                         attempt,
@@ -863,7 +864,7 @@ impl Draft<'_> {
                         clashes: clashes.clone(),
                     },
                 ),
-                LeftOut::NothingChanged => self.tell(*task, News::NothingChanged { attempt }),
+                BatchExclusion::NothingChanged => self.tell(*task, News::NothingChanged { attempt }),
             }
         }
         self.event(QueueEvent::Built {
@@ -950,7 +951,7 @@ impl Draft<'_> {
     }
 
     fn base_moved(&mut self, to: &Commit) {
-        let landing = |batch: &Batch| matches!(batch.doing, BatchDoing::Landing(_));
+        let landing = |batch: &LandingBatch| matches!(batch.doing, BatchDoing::Landing(_));
         // A landing under way finds out by itself: its compare-and-swap fails.
         if let Some(front) = self.queue.batches.first()
             && !landing(front)
@@ -1000,32 +1001,32 @@ impl Draft<'_> {
         let mut place = 0;
         while let Some(batch) = self.queue.batches.get(place).cloned() {
             match self.go_on(&batch, place == 0) {
-                Step::Again => {}
-                Step::Next => place += 1,
+                QueueStep::Again => {}
+                QueueStep::Next => place += 1,
             }
         }
         self.form();
     }
 
-    fn go_on(&mut self, batch: &Batch, front: bool) -> Step {
+    fn go_on(&mut self, batch: &LandingBatch, front: bool) -> QueueStep {
         if batch.doing != BatchDoing::Resting {
-            return Step::Next;
+            return QueueStep::Next;
         }
         let size = batch.members.len();
         if size == 0 {
             self.over(batch.id, "nobody in it could be merged".to_owned());
-            return Step::Again;
+            return QueueStep::Again;
         }
         if let Some(gone) = batch.members.iter().find(|member| !self.is_standing(member)) {
             let reason = format!("{} has left the line", gone.task);
             self.over(batch.id, reason);
-            return Step::Again;
+            return QueueStep::Again;
         }
         // On what has not landed yet there is nothing to compare with: it is looked at when its turn comes.
         if front && !self.queue.doubt(batch).is_empty() {
             self.drop_standing_on(batch.id, "it stood on a batch that a person must look at");
             self.event(QueueEvent::Doubted { batch: batch.id, count: batch.green });
-            return Step::Again;
+            return QueueStep::Again;
         }
         // A search that has begun is finished: given up half-way it would begin anew, and find nobody for ever.
         let begins = batch.red.is_none() && !batch.is_green();
@@ -1038,32 +1039,32 @@ impl Draft<'_> {
                 format!("{trials} verifications in a row and nothing landed; look at what they say before it goes on"),
                 None,
             );
-            return Step::Again;
+            return QueueStep::Again;
         }
         match batch.red {
             None if batch.is_green() && front => self.land(batch, size),
-            None if batch.is_green() => return Step::Next, // its turn comes
+            None if batch.is_green() => return QueueStep::Next, // its turn comes
             None if self.queue.hold.is_some() => {
                 self.over(batch.id, "the queue is held".to_owned());
             }
             None => self.check(batch, size),
-            Some(_) if !front => return Step::Next, // searched on the base itself, if it comes to that
+            Some(_) if !front => return QueueStep::Next, // searched on the base itself, if it comes to that
             Some(red) if red - batch.green > 1 => {
                 self.drop_standing_on(batch.id, "it stood on a batch that was red");
                 self.check(batch, culprit_half(batch.green, red));
             }
             Some(_) => self.eject(batch),
         }
-        Step::Again
+        QueueStep::Again
     }
 
-    fn check(&mut self, batch: &Batch, count: usize) {
+    fn check(&mut self, batch: &LandingBatch, count: usize) {
         self.event(QueueEvent::CheckBegan { batch: batch.id, count });
         let batch = self.find(batch.id, |_| true).expect("it was just changed");
         self.decision.effects.extend(self.queue.order(&batch));
     }
 
-    fn land(&mut self, batch: &Batch, count: usize) {
+    fn land(&mut self, batch: &LandingBatch, count: usize) {
         let report = batch.green_report.clone().expect("what is green was seen");
         let base = batch.base.clone().expect("a batch that lands was built");
         let prefix = &batch.prefixes[count - 1];
@@ -1083,7 +1084,7 @@ impl Draft<'_> {
     }
 
     /// The culprit is known: with everybody before it the batch is green, with it red. Those before it land, and then it is told.
-    fn eject(&mut self, batch: &Batch) {
+    fn eject(&mut self, batch: &LandingBatch) {
         self.drop_standing_on(batch.id, "it stood on a batch that was red");
         match batch.green {
             0 => {
@@ -1095,14 +1096,14 @@ impl Draft<'_> {
     }
 
     /// Tells the first member after `green` ones what it made red, on top of what. Returns the same in words.
-    fn tell_culprit(&mut self, batch: &Batch, green: usize) -> String {
+    fn tell_culprit(&mut self, batch: &LandingBatch, green: usize) -> String {
         let is_neighbour =
             seeded_bugs::is_active(SeededBug::BisectNeighbour) && green + 1 < batch.members.len();
         let culprit = &batch.members[green + usize::from(is_neighbour)];
         let report = batch.red_report.clone().expect("what is red was seen");
         let (attempt, id) = (culprit.attempt, batch.id);
         let (news, reason) = if batch.is_doubted() {
-            let doubted = Batch { green: green + 1, green_report: Some(report), ..batch.clone() };
+            let doubted = LandingBatch { green: green + 1, green_report: Some(report), ..batch.clone() };
             let concerns = self.queue.doubt(&doubted);
             (News::Doubted { attempt, concerns }, format!("a person must look at {}", culprit.task))
         } else {
@@ -1164,14 +1165,14 @@ impl Draft<'_> {
     }
 }
 
-enum Step {
+enum QueueStep {
     /// The same place again: something changed there.
     Again,
     /// The next one.
     Next,
 }
 
-fn may_land_whole(batch: &Batch) -> bool {
+fn may_land_whole(batch: &LandingBatch) -> bool {
     match batch.doing {
         BatchDoing::Building => false,
         BatchDoing::Checking(count) | BatchDoing::Landing(count) => count == batch.members.len(),

@@ -3,7 +3,7 @@
 use crate::effect::Effect;
 use crate::flow::StepKind;
 use crate::seeded_bugs::{self, SeededBug};
-use crate::task::{Candidate, Doing, EndKind, Ending, State, Task};
+use crate::task::{AttemptPhase, EndKind, Ending, LandingCandidate, Task, TaskState};
 
 /// The effects a task expects to be under way. Performing one that is already done, or adopting one that runs,
 /// gives the news that was missed.
@@ -11,9 +11,11 @@ use crate::task::{Candidate, Doing, EndKind, Ending, State, Task};
 pub fn expects(task: &Task) -> Vec<Effect> {
     let (id, attempt) = (task.id, task.attempt);
     match &task.state {
-        State::Active { step, doing } => match doing {
-            Doing::Preparing { fresh, .. } => vec![Effect::Prepare { task: id, attempt, fresh: *fresh }],
-            Doing::Running { iteration, stop, talk, .. } => {
+        TaskState::Active { step, doing } => match doing {
+            AttemptPhase::Preparing { fresh, .. } => {
+                vec![Effect::Prepare { task: id, attempt, fresh: *fresh }]
+            }
+            AttemptPhase::Running { iteration, stop, talk, .. } => {
                 let mut effects = vec![Effect::Spawn {
                     task: id,
                     attempt,
@@ -27,21 +29,21 @@ pub fn expects(task: &Task) -> Vec<Effect> {
                 }
                 effects
             }
-            Doing::Checking { .. } => vec![check(task)],
-            Doing::Queued { .. } | Doing::Landing => Vec::new(), // the landing queue sees to them
-            Doing::Reporting if seeded_bugs::is_active(SeededBug::RecoverySkipsReport) => Vec::new(),
-            Doing::Reporting => vec![Effect::Report { task: id, attempt }],
-            Doing::Exchanging { .. } => vec![exchange(task)],
-            Doing::Recovering { .. } => vec![Effect::Recover { task: id, attempt }],
+            AttemptPhase::Checking { .. } => vec![check(task)],
+            AttemptPhase::Queued { .. } | AttemptPhase::Landing => Vec::new(), // the landing queue sees to them
+            AttemptPhase::Reporting if seeded_bugs::is_active(SeededBug::RecoverySkipsReport) => Vec::new(),
+            AttemptPhase::Reporting => vec![Effect::Report { task: id, attempt }],
+            AttemptPhase::Exchanging { .. } => vec![exchange(task)],
+            AttemptPhase::Recovering { .. } => vec![Effect::Recover { task: id, attempt }],
         },
-        State::Ended(Ending { kind: EndKind::Done, .. }) if task.has_any_workspace() => {
+        TaskState::Ended(Ending { kind: EndKind::Done, .. }) if task.has_any_workspace() => {
             vec![Effect::Tidy { task: id }]
         }
-        State::Draft
-        | State::Ready { .. }
-        | State::Waiting { .. }
-        | State::Review { .. }
-        | State::Ended(_) => Vec::new(),
+        TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => Vec::new(),
     }
 }
 
@@ -62,12 +64,12 @@ pub(crate) fn check(task: &Task) -> Effect {
 }
 
 /// What would land: what may have landed already, or else what verification found green.
-pub(crate) fn candidate(task: &Task) -> Option<Candidate> {
+pub(crate) fn candidate(task: &Task) -> Option<LandingCandidate> {
     if task.landing.is_some() {
         return task.landing.clone();
     }
     let gate = task.gate.as_ref()?;
-    gate.outcome().is_green().then(|| Candidate {
+    gate.outcome().is_green().then(|| LandingCandidate {
         base: gate.base.clone(),
         head: gate.head.clone(),
         commit: gate.commit.clone(),

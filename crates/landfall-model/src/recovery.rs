@@ -14,15 +14,21 @@ mod place;
 mod plan;
 
 pub(crate) use climbed::is_climbed;
-pub use climbed::{Climb, Climbed, base_moved, brought_about, checked, look, point, stuck, unmet};
-pub use event::{Diagnosis, Due, Recoveries, Recovery, RecoveryEvent, RecoveryOutcome, RecoveryTier};
-pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, Rung, climb};
-pub use landfall_facts::recovery::{COMMENT_CHARS_MAX, OPS, OpProblem, OpShape, RecoveryOp};
-pub use log::{Candidate, PROMOTED_AT, entry, project_log, promotion};
-pub use pattern::{
-    Action, Known, Pattern, Sample, Sign, Symptoms, TAIL_LINES_MAX, claims_success, detect, shadowed,
+pub use climbed::{
+    RecoveryContext, RecoveryStep, base_moved, brought_about, checked, look, point, stuck, unmet,
 };
-pub use place::{Hints, Milestone, is_restorable, milestone, restored};
+pub use event::{
+    Diagnosis, PendingRecovery, Recoveries, Recovery, RecoveryEvent, RecoveryOutcome, RecoveryTier,
+};
+pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, TierDecision, climb};
+pub use landfall_facts::recovery::{COMMENT_CHARS_MAX, OPS, OpProblem, OpShape, RecoveryOp};
+pub use log::{PROMOTED_AT, PatternCandidate, entry, project_log, promotion};
+pub use pattern::{
+    Known, Pattern, PatternCondition, PatternSample, RecoveryAction, Symptoms, TAIL_LINES_MAX,
+    claims_success, detect, shadowed,
+};
+pub use place::{IssueArtifacts, Milestone, is_restorable, milestone, restored};
 pub use plan::{
-    Bounds, Draft, DraftStep, Plan, PlanAction, PlanProblem, RATIONALE_CHARS_MAX, STEPS_MAX, check,
+    DraftStep, PlanAction, PlanProblem, RATIONALE_CHARS_MAX, RecoveryPlan, RecoveryPlanBounds,
+    RecoveryPlanDraft, STEPS_MAX, check,
 };

@@ -170,7 +170,7 @@ pub fn blamed_for_red_check(
 
 /// What the kernel had ended for lack of memory when a run began, in one start of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OomMark {
+pub struct OomKillCount {
     /// The start of the machine.
     pub boot: String,
     /// Processes since then.
@@ -179,7 +179,7 @@ pub struct OomMark {
 
 /// The resource that the end of the last engine is blamed on. `last` is its mark, which an orderly end removes.
 #[must_use]
-pub fn blamed_for_lost_engine(last: Option<&OomMark>, now: &OomMark) -> Option<MachineResource> {
+pub fn blamed_for_lost_engine(last: Option<&OomKillCount>, now: &OomKillCount) -> Option<MachineResource> {
     last.filter(|last| last.boot == now.boot && now.kills > last.kills).map(|_| MachineResource::Memory)
 }
 
@@ -197,7 +197,7 @@ pub fn blamed_for_oom_kills(oom_kills: u64, earlier: u32) -> Option<MachineResou
 #[cfg(test)]
 mod tests {
     use super::{
-        MachineResource, OomMark, ResourceFailure, blamed_for_failure, blamed_for_lost_engine,
+        MachineResource, OomKillCount, ResourceFailure, blamed_for_failure, blamed_for_lost_engine,
         blamed_for_oom_kills, blamed_for_red_check, exhausted, failure_of, named_in, queue_exhausted,
     };
     use crate::queue::QueueNews;
@@ -239,9 +239,9 @@ mod tests {
 
     #[test]
     fn an_engine_that_did_not_end_in_order_may_have_been_ended_for_memory() {
-        let mark = |boot: &str, kills| OomMark { boot: boot.to_owned(), kills };
+        let mark = |boot: &str, kills| OomKillCount { boot: boot.to_owned(), kills };
         let blamed =
-            |last: Option<OomMark>| blamed_for_lost_engine(last.as_ref(), &mark("this", 5)).is_some();
+            |last: Option<OomKillCount>| blamed_for_lost_engine(last.as_ref(), &mark("this", 5)).is_some();
         assert!(!blamed(None), "it ended in order");
         assert!(!blamed(Some(mark("this", 5))), "nothing was ended for memory since");
         assert!(blamed(Some(mark("this", 4))));

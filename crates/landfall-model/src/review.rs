@@ -40,7 +40,7 @@ pub fn reasons(task: &Task, report: &GateReport) -> Vec<ChangeConcern> {
 
 /// What is to happen to work that a person wants changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Redo {
+pub enum RedoChoice {
     /// It goes on from what is there.
     Keep,
     /// It begins anew; what is there is kept under a ref.
@@ -79,16 +79,16 @@ pub fn complaint(issues: &[String], text: &str) -> String {
 
 /// What a reviewer said, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Opinion {
+pub struct ReviewOpinion {
     /// What they found. One that repeats an earlier finding names it.
-    pub findings: Vec<Said>,
+    pub findings: Vec<ReviewerFinding>,
     /// Earlier findings that are dealt with.
     pub resolved: Vec<String>,
 }
 
 /// One finding in the reviewer's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ReviewerFinding {
     /// The earlier finding it is about.
     pub id: Option<String>,
     /// How much it matters.
@@ -103,7 +103,7 @@ pub struct Said {
     pub test: Option<String>,
 }
 
-impl Said {
+impl ReviewerFinding {
     /// It in one line, with its place.
     #[must_use]
     pub fn line(&self) -> String {
@@ -114,12 +114,12 @@ impl Said {
 
 /// The findings after one more review. What was found before stays open until a reviewer says that it is dealt with.
 #[must_use]
-pub fn merged(known: &[Finding], opinion: &Opinion) -> Vec<Finding> {
+pub fn merged(known: &[Finding], opinion: &ReviewOpinion) -> Vec<Finding> {
     let mut all: Vec<Finding> = known.to_vec();
     for finding in &mut all {
         finding.resolved |= opinion.resolved.contains(&finding.id);
     }
-    let mut worst: Vec<&Said> = opinion.findings.iter().collect();
+    let mut worst: Vec<&ReviewerFinding> = opinion.findings.iter().collect();
     worst.sort_by_key(|said| std::cmp::Reverse(said.severity)); // what matters most is never left out
     for said in worst.into_iter().take(FINDINGS_MAX) {
         let same = |finding: &&mut Finding| match &said.id {

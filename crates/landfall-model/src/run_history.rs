@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::pilot::PilotEvent;
 use crate::{
     AgentUsage, Commit, EndCode, EndKind, Ending, EngineEvent, Event, Fact, JournalEntry, RunEnd, RunId,
-    State, Status, Task, TaskId, Timestamp, apply,
+    Task, TaskId, TaskState, TaskStatus, Timestamp, apply,
 };
 
 /// A run that starts later than this after the engine was lost is a new one: what is left of a night is over by then.
@@ -65,14 +65,14 @@ pub struct TaskInRun {
 
 /// A time without an engine within a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EngineDown {
+pub struct EngineDowntime {
     /// The last that the engine wrote.
     pub from: Timestamp,
     /// The next engine took over.
     pub to: Timestamp,
 }
 
-impl EngineDown {
+impl EngineDowntime {
     /// How long.
     #[must_use]
     pub fn length_ms(self) -> u64 {
@@ -92,7 +92,7 @@ pub struct RunRecord {
     /// Why it ended.
     pub end: Option<RunEnd>,
     /// Times without an engine that another engine ended.
-    pub down: Vec<EngineDown>,
+    pub down: Vec<EngineDowntime>,
     /// How long nothing began because of a pause. Time without an engine is no pause.
     pub paused_ms: u64,
     /// Its tasks, in the order of ids.
@@ -144,7 +144,7 @@ struct OpenRun {
     only: BTreeSet<TaskId>,
     /// Whether its engine was lost; then nothing has taken over yet.
     is_lost: bool,
-    down: Vec<EngineDown>,
+    down: Vec<EngineDowntime>,
     paused_since: Option<Timestamp>,
     paused_ms: u64,
     used: BTreeMap<TaskId, TaskUsage>,
@@ -210,7 +210,7 @@ impl RunHistory {
         if let Some(open) = &mut self.open
             && at.0.saturating_sub(open.last.0) <= TAKE_OVER_MS
         {
-            open.down.push(EngineDown { from: open.last, to: at });
+            open.down.push(EngineDowntime { from: open.last, to: at });
             open.ids.push(run);
             // Whoever starts it again may name other tasks, or all.
             if only.is_empty() {
@@ -289,7 +289,7 @@ impl RunHistory {
     fn record(&self, open: OpenRun, end: Option<(Timestamp, RunEnd)>) -> RunRecord {
         let tasks = self.tasks.values().filter(|task| {
             let wanted = open.only.is_empty() || self.is_part_of(task, &open.only);
-            let open_now = wanted && !task.is_over() && task.state != State::Draft;
+            let open_now = wanted && !task.is_over() && task.state != TaskState::Draft;
             open_now || open.used.contains_key(&task.id)
         });
         let tasks = tasks.map(|task| TaskInRun {
@@ -325,7 +325,7 @@ impl RunHistory {
 
     fn result(&self, task: &Task, open: &OpenRun) -> TaskResult {
         match &task.state {
-            State::Ended(ending) => match ending.kind {
+            TaskState::Ended(ending) => match ending.kind {
                 EndKind::Done if open.landed.contains_key(&task.id) => TaskResult::Landed,
                 EndKind::Done => TaskResult::Accepted,
                 EndKind::Failed | EndKind::Timeout | EndKind::Blocked => TaskResult::Failed,
@@ -333,16 +333,16 @@ impl RunHistory {
             },
             // What landed and is only tidied up, or followed up, has landed.
             _ if task.landed.is_some() && open.landed.contains_key(&task.id) => TaskResult::Landed,
-            State::Review { .. } => TaskResult::NeedsYou,
-            State::Waiting { wait, .. } if wait.owner() == landfall_facts::WaitOwner::You => {
+            TaskState::Review { .. } => TaskResult::NeedsYou,
+            TaskState::Waiting { wait, .. } if wait.owner() == landfall_facts::WaitOwner::You => {
                 TaskResult::NeedsYou
             }
-            State::Waiting { .. } => TaskResult::Waiting,
-            State::Active { .. } => TaskResult::AtWork,
-            State::Ready { .. } if task.is_held() => TaskResult::NeedsYou,
-            State::Draft | State::Ready { .. } => match self.behind(task) {
+            TaskState::Waiting { .. } => TaskResult::Waiting,
+            TaskState::Active { .. } => TaskResult::AtWork,
+            TaskState::Ready { .. } if task.is_held() => TaskResult::NeedsYou,
+            TaskState::Draft | TaskState::Ready { .. } => match self.behind(task) {
                 Some(need) => TaskResult::Behind(need),
-                None if Status::of(task) == Status::Landing => TaskResult::AtWork,
+                None if TaskStatus::of(task) == TaskStatus::Landing => TaskResult::AtWork,
                 None if open.used.contains_key(&task.id) => TaskResult::Waiting,
                 None => TaskResult::NotStarted,
             },

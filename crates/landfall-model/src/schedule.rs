@@ -10,22 +10,22 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::account::{AccountState, Accounts, Leave};
-use crate::budget::Spent;
-use crate::caps::{Areas, Caps, Charge, Charged};
-use crate::filter::Filter;
+use crate::account::{AccountPermit, AccountState, Accounts};
+use crate::budget::ExhaustedBudget;
+use crate::caps::{ConcurrencyClaim, ConcurrencyLimits, ConcurrencyUsage, RepoAreaSet};
+use crate::filter::StartFilter;
 use crate::flow::{Flow, StepKind, TrackerOperation};
 use crate::recover::may_land;
-use crate::recovery::Due;
+use crate::recovery::PendingRecovery;
 use crate::seeded_bugs::{self, SeededBug};
 use crate::status::{TurnBlocker, WaitReason};
-use crate::task::{Doing, State, Task};
-use crate::touch::{self, Busy, PathPattern};
+use crate::task::{AttemptPhase, Task, TaskState};
+use crate::touch::{self, ActiveFileIndex, PathPattern};
 use crate::{AgentDriveStyle, TaskId, TaskSpec, Timestamp};
 
 /// What a task needs in order to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Standing {
+pub enum GrantKind {
     /// The right to move the base.
     Landing,
     /// Nothing that is scarce.
@@ -36,14 +36,14 @@ pub enum Standing {
     Slot,
 }
 
-impl Standing {
+impl GrantKind {
     /// Every kind, in the order they are served: what is nearest to landed goes first.
     pub const ALL: [Self; 4] = [Self::Landing, Self::Free, Self::Lane, Self::Slot];
 }
 
 /// How much of each there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ScheduleLimits {
     /// Agents at once.
     pub slots: u32,
     /// Verifications at once.
@@ -51,16 +51,16 @@ pub struct Limits {
     /// The moment it is asked for: accounts open by the clock.
     pub now: Timestamp,
     /// A budget that is used up: no agent starts.
-    pub spent: Option<Spent>,
+    pub spent: Option<ExhaustedBudget>,
 }
 
-impl Limits {
-    fn of(&self, standing: Standing) -> u32 {
+impl ScheduleLimits {
+    fn of(&self, standing: GrantKind) -> u32 {
         match standing {
-            Standing::Landing => 1, // the base has one tip
-            Standing::Free => u32::MAX,
-            Standing::Lane => self.lanes,
-            Standing::Slot => self.slots,
+            GrantKind::Landing => 1, // the base has one tip
+            GrantKind::Free => u32::MAX,
+            GrantKind::Lane => self.lanes,
+            GrantKind::Slot => self.slots,
         }
     }
 }
@@ -71,14 +71,14 @@ pub struct Grant {
     /// This task.
     pub task: TaskId,
     /// With this.
-    pub standing: Standing,
+    pub standing: GrantKind,
     /// By this profile: its own, or the one that takes over.
     pub profile: String,
 }
 
 /// Where a profile leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+pub struct ProfileRoute {
     /// The account it works on.
     pub account: String,
     /// The profile that takes over while that account is shut.
@@ -111,7 +111,7 @@ pub struct FlowMismatch {
 /// A task that became ready later overtakes only by a higher score, and never one that has waited so many minutes longer:
 /// nobody starves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
+pub struct TaskRank {
     begun: Reverse<bool>,
     points: Reverse<i64>,
     task: TaskId,
@@ -121,31 +121,31 @@ pub struct Rank {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     /// By number: numbers are dense, because they are given in order and never used again.
-    seats: Vec<Seat>,
+    seats: Vec<ScheduledTask>,
     flows: BTreeMap<String, Arc<Flow>>,
     default_flow: String,
-    filter: Filter,
+    filter: StartFilter,
     dependents: BTreeMap<TaskId, BTreeSet<TaskId>>,
-    families: BTreeMap<TaskId, Family>,
+    families: BTreeMap<TaskId, SubtaskGroup>,
     /// Who reads the work of others.
     reviewer: Option<String>,
     judge: Option<String>,
     /// Where profiles lead; one that is not here has an account of its own name.
-    routes: BTreeMap<String, Route>,
+    routes: BTreeMap<String, ProfileRoute>,
     accounts: Accounts,
-    caps: Caps,
+    caps: ConcurrencyLimits,
     /// The lines; whoever wants a slot stands in `by_profile` instead.
-    lines: [BTreeSet<Rank>; 4],
+    lines: [BTreeSet<TaskRank>; 4],
     /// The line for slots, by profile and by the areas that are touched.
-    by_profile: BTreeMap<Arc<str>, BTreeMap<Areas, BTreeSet<Rank>>>,
+    by_profile: BTreeMap<Arc<str>, BTreeMap<RepoAreaSet, BTreeSet<TaskRank>>>,
     /// How many stand in line for a slot.
     wanting_slots: usize,
     /// What agents at work count against.
-    charged: Charged,
+    charged: ConcurrencyUsage,
     /// Files that were seen to change, of work that has not landed.
     observed: BTreeMap<TaskId, Vec<PathPattern>>,
     /// Files of work under way.
-    busy: Busy,
+    busy: ActiveFileIndex,
     holding: [BTreeSet<TaskId>; 4],
     due: BTreeSet<(Timestamp, TaskId)>,
     gate_waits: BTreeSet<TaskId>,
@@ -155,28 +155,28 @@ pub struct World {
 
 /// A task and what it has.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Seat {
+struct ScheduledTask {
     task: Option<Arc<Task>>,
     /// Its place in line.
-    place: Option<(Standing, Rank)>,
+    place: Option<(GrantKind, TaskRank)>,
     /// The profile and the areas it stands in line with, if it is for a slot.
-    line: Option<(Arc<str>, Areas)>,
+    line: Option<(Arc<str>, RepoAreaSet)>,
     /// What it holds.
-    held: Option<Standing>,
+    held: Option<GrantKind>,
     /// What its agent counts against, if one is at work.
-    charge: Option<Box<Charge>>,
+    charge: Option<Box<ConcurrencyClaim>>,
     /// The areas it touches.
-    areas: Areas,
+    areas: RepoAreaSet,
 }
 
 /// The parts of one task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Family {
+struct SubtaskGroup {
     members: BTreeSet<TaskId>,
     done: usize,
 }
 
-impl Family {
+impl SubtaskGroup {
     /// Whether the rest should be finished: more than half are done.
     fn is_mostly_done(&self) -> bool {
         self.done * 2 > self.members.len()
@@ -208,7 +208,7 @@ impl World {
     }
 
     /// Restricts new starts. It looks at every task once.
-    pub fn set_filter(&mut self, filter: Filter) {
+    pub fn set_filter(&mut self, filter: StartFilter) {
         self.filter = filter;
         for id in self.tasks().map(|task| task.id).collect::<Vec<_>>() {
             self.place(id);
@@ -217,12 +217,12 @@ impl World {
 
     /// What restricts new starts.
     #[must_use]
-    pub fn filter(&self) -> &Filter {
+    pub fn filter(&self) -> &StartFilter {
         &self.filter
     }
 
     /// Limits how many agents may be at work by profile, account and area. It looks at every task once.
-    pub fn set_caps(&mut self, caps: Caps) {
+    pub fn set_caps(&mut self, caps: ConcurrencyLimits) {
         self.caps = caps;
         for id in self.tasks().map(|task| task.id).collect::<Vec<_>>() {
             self.locate(id);
@@ -232,7 +232,7 @@ impl World {
     /// How many could start or go on now, or as soon as there is room: ready, with all needs landed, and admitted.
     #[must_use]
     pub fn ready_count(&self) -> usize {
-        Standing::ALL.iter().map(|standing| self.waiting_for(*standing)).sum()
+        GrantKind::ALL.iter().map(|standing| self.waiting_for(*standing)).sum()
     }
 
     /// Notes the files that the work of a task was seen to change, instead of those seen before. They are forgotten when
@@ -319,7 +319,7 @@ impl World {
 
     /// How many tasks hold this.
     #[must_use]
-    pub fn holding(&self, standing: Standing) -> usize {
+    pub fn holding(&self, standing: GrantKind) -> usize {
         self.holding[standing as usize].len()
     }
 
@@ -330,15 +330,15 @@ impl World {
 
     /// How many stand in line for this.
     #[must_use]
-    pub fn waiting_for(&self, standing: Standing) -> usize {
+    pub fn waiting_for(&self, standing: GrantKind) -> usize {
         match standing {
-            Standing::Landing | Standing::Free | Standing::Lane => self.lines[standing as usize].len(),
-            Standing::Slot => self.wanting_slots,
+            GrantKind::Landing | GrantKind::Free | GrantKind::Lane => self.lines[standing as usize].len(),
+            GrantKind::Slot => self.wanting_slots,
         }
     }
 
     /// Says where profiles lead.
-    pub fn set_routes(&mut self, routes: BTreeMap<String, Route>) {
+    pub fn set_routes(&mut self, routes: BTreeMap<String, ProfileRoute>) {
         self.routes = routes;
     }
 
@@ -426,11 +426,11 @@ impl World {
                 }
             };
             let in_the_way = match self.leave(account, now) {
-                Leave::Free => return Ok(at),
-                Leave::One if self.charged.on_account(account) == 0 => return Ok(at),
-                Leave::One => shut(now),
-                Leave::Never { until: Some(until) } => shut(until),
-                Leave::Never { until: None } => {
+                AccountPermit::Free => return Ok(at),
+                AccountPermit::One if self.charged.on_account(account) == 0 => return Ok(at),
+                AccountPermit::One => shut(now),
+                AccountPermit::Never { until: Some(until) } => shut(until),
+                AccountPermit::Never { until: None } => {
                     let AccountState::LoggedOut { task: asker } = state else {
                         unreachable!("only a person ends such a wait");
                     };
@@ -444,26 +444,26 @@ impl World {
 
     /// What may be done on an account now.
     #[must_use]
-    pub fn leave(&self, account: &str, now: Timestamp) -> Leave {
+    pub fn leave(&self, account: &str, now: Timestamp) -> AccountPermit {
         let asks = |id: TaskId| {
             let state = self.get(id).map(|task| &task.state);
-            matches!(state, Some(State::Waiting { wait: WaitReason::Login { .. }, .. }))
+            matches!(state, Some(TaskState::Waiting { wait: WaitReason::Login { .. }, .. }))
         };
         match self.accounts.get(account) {
             // Whoever asked has gone on, and the journal was cut before it said so: one agent finds out.
-            AccountState::LoggedOut { task } if !asks(*task) => Leave::One,
-            state => Leave::of(state, now),
+            AccountState::LoggedOut { task } if !asks(*task) => AccountPermit::One,
+            state => AccountPermit::of(state, now),
         }
     }
 
     /// What keeps a task that stands in line from going on, if anything does.
     #[must_use]
-    pub fn held(&self, id: TaskId, limits: &Limits) -> Option<WaitReason> {
+    pub fn held(&self, id: TaskId, limits: &ScheduleLimits) -> Option<WaitReason> {
         let seat = self.seats.get(id.0 as usize)?;
         let (standing, _) = seat.place?;
         let full = self.is_full(standing, limits).then_some(WaitReason::Slot);
-        let (Standing::Slot, Some((profile, areas))) = (standing, &seat.line) else { return full };
-        if let Some(Spent { what, until, .. }) = &limits.spent {
+        let (GrantKind::Slot, Some((profile, areas))) = (standing, &seat.line) else { return full };
+        if let Some(ExhaustedBudget { what, until, .. }) = &limits.spent {
             return Some(WaitReason::Budget { what: what.clone(), until: *until });
         }
         let route = match self.open_route(profile, limits.now) {
@@ -478,7 +478,7 @@ impl World {
 
     /// Those at the front of the lines who are held back by something of their own, not just by too few slots.
     #[must_use]
-    pub fn turns(&self, limits: &Limits) -> BTreeMap<TaskId, WaitReason> {
+    pub fn turns(&self, limits: &ScheduleLimits) -> BTreeMap<TaskId, WaitReason> {
         let lines =
             self.by_profile.iter().flat_map(|(profile, lines)| lines.values().map(|line| (line, &**profile)));
         let front = in_order(&lines.collect::<Vec<_>>()).take(LOOK_AHEAD);
@@ -503,8 +503,8 @@ impl World {
         task.spec.touches.iter().chain(self.observed.get(&task.id).into_iter().flatten())
     }
 
-    fn is_full(&self, standing: Standing, limits: &Limits) -> bool {
-        let more = u32::from(seeded_bugs::is_active(SeededBug::OneSlotMore) && standing == Standing::Slot);
+    fn is_full(&self, standing: GrantKind, limits: &ScheduleLimits) -> bool {
+        let more = u32::from(seeded_bugs::is_active(SeededBug::OneSlotMore) && standing == GrantKind::Slot);
         u32::try_from(self.holding(standing)).unwrap_or(u32::MAX) >= limits.of(standing).saturating_add(more)
     }
 
@@ -520,8 +520,8 @@ impl World {
         let shut = self.by_profile.keys().filter(|profile| self.open_route(profile, now).is_err());
         shut.flat_map(|profile| self.chain(profile))
             .filter_map(|at| match self.leave(self.account_of(at), now) {
-                Leave::Never { until } => until,
-                Leave::Free | Leave::One => None,
+                AccountPermit::Never { until } => until,
+                AccountPermit::Free | AccountPermit::One => None,
             })
             .min()
     }
@@ -543,7 +543,8 @@ impl World {
                     let account = task.driving.as_ref().map(|driving| driving.account.as_str());
                     let same = account == Some(self.account_of(profile));
                     // Whoever asks for a login goes on asking when another could take over: else nobody would hear of it.
-                    let asks = matches!(task.state, State::Waiting { wait: WaitReason::Login { .. }, .. });
+                    let asks =
+                        matches!(task.state, TaskState::Waiting { wait: WaitReason::Login { .. }, .. });
                     let own = profile == self.profile_for(task);
                     let open = *self.accounts.get(self.account_of(profile)) == AccountState::Open;
                     (own || !asks) && (open || !same)
@@ -564,7 +565,7 @@ impl World {
         let id = task.id;
         let at = id.0 as usize;
         if self.seats.len() <= at {
-            self.seats.resize_with(at + 1, Seat::default);
+            self.seats.resize_with(at + 1, ScheduledTask::default);
         }
         let after = Arc::new(task);
         let before = self.seats[at].task.replace(after.clone());
@@ -576,11 +577,13 @@ impl World {
             self.due.insert((due, id));
         }
         match &after.state {
-            State::Waiting { wait: crate::WaitReason::GateBroken { .. }, .. } => self.gate_waits.insert(id),
+            TaskState::Waiting { wait: crate::WaitReason::GateBroken { .. }, .. } => {
+                self.gate_waits.insert(id)
+            }
             _ => self.gate_waits.remove(&id),
         };
         match &after.state {
-            State::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Login { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Login { .. }, .. } => {
                 self.account_waits.insert(id)
             }
             _ => self.account_waits.remove(&id),
@@ -662,20 +665,20 @@ impl World {
     /// Notes what an active task holds.
     fn hold(&mut self, task: &Task) {
         let held = match &task.state {
-            State::Active { doing, .. } => match doing {
-                Doing::Queued { .. } => None, // it waits for others; the landing queue knows it
-                Doing::Landing => Some(Standing::Landing),
-                Doing::Checking { .. } => Some(Standing::Lane),
-                Doing::Reporting => Some(Standing::Free),
-                Doing::Exchanging { .. } => Some(exchange_standing(task)),
-                Doing::Recovering { .. } => Some(recover_standing(task).unwrap_or(Standing::Free)),
-                Doing::Preparing { .. } | Doing::Running { .. } => Some(Standing::Slot),
+            TaskState::Active { doing, .. } => match doing {
+                AttemptPhase::Queued { .. } => None, // it waits for others; the landing queue knows it
+                AttemptPhase::Landing => Some(GrantKind::Landing),
+                AttemptPhase::Checking { .. } => Some(GrantKind::Lane),
+                AttemptPhase::Reporting => Some(GrantKind::Free),
+                AttemptPhase::Exchanging { .. } => Some(exchange_standing(task)),
+                AttemptPhase::Recovering { .. } => Some(recover_standing(task).unwrap_or(GrantKind::Free)),
+                AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. } => Some(GrantKind::Slot),
             },
-            State::Draft
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Ended(_) => None,
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(_) => None,
         };
         let seat = &mut self.seats[task.id.0 as usize];
         if let Some(old) = std::mem::replace(&mut seat.held, held) {
@@ -690,24 +693,24 @@ impl World {
     fn locate(&mut self, id: TaskId) {
         let Some(task) = self.get(id).cloned() else { return };
         let areas = match self.caps.areas.is_empty() {
-            true => Areas::default(),
-            false => Areas::of(&self.caps, self.touches(&task)),
+            true => RepoAreaSet::default(),
+            false => RepoAreaSet::of(&self.caps, self.touches(&task)),
         };
         let declared = task.spec.touches.iter();
         let observed = self.observed.get(&id);
         let nothing = BTreeSet::new();
         match self.course(&task) {
-            Course::Agent => self.busy.set(id, declared.chain(observed.into_iter().flatten())),
+            WorkLocation::Agent => self.busy.set(id, declared.chain(observed.into_iter().flatten())),
             // What is past its agent changes no more than what was seen: the guess has served.
-            Course::Queue if let Some(observed) = observed => self.busy.set(id, observed.iter()),
-            Course::Queue => self.busy.set(id, declared),
-            Course::No => self.busy.set(id, nothing.iter()),
+            WorkLocation::Queue if let Some(observed) = observed => self.busy.set(id, observed.iter()),
+            WorkLocation::Queue => self.busy.set(id, declared),
+            WorkLocation::No => self.busy.set(id, nothing.iter()),
         }
         let seat = &self.seats[id.0 as usize];
-        let charge = (seat.held == Some(Standing::Slot)).then(|| {
+        let charge = (seat.held == Some(GrantKind::Slot)).then(|| {
             let profile = task.driving.as_ref().map_or_else(|| self.profile_for(&task), |it| &it.profile);
             let account = task.driving.as_ref().map_or_else(|| self.account_of(profile), |it| &it.account);
-            Box::new(Charge { profile: profile.to_owned(), account: account.to_owned(), areas })
+            Box::new(ConcurrencyClaim { profile: profile.to_owned(), account: account.to_owned(), areas })
         });
         if seat.charge != charge {
             if let Some(charge) = &seat.charge {
@@ -723,24 +726,27 @@ impl World {
     }
 
     /// Whether the work of a task is under way: on its way to the base, by the engine's own doing.
-    fn course(&self, task: &Task) -> Course {
+    fn course(&self, task: &Task) -> WorkLocation {
         match &task.state {
-            _ if task.landed.is_some() => Course::No,
-            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => Course::Agent,
-            State::Active { .. } => Course::Queue, // checked, queued, landed: all without an agent
-            State::Ready { .. } if is_begun(task) && !task.is_held() => {
+            _ if task.landed.is_some() => WorkLocation::No,
+            TaskState::Active {
+                doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. },
+                ..
+            } => WorkLocation::Agent,
+            TaskState::Active { .. } => WorkLocation::Queue, // checked, queued, landed: all without an agent
+            TaskState::Ready { .. } if is_begun(task) && !task.is_held() => {
                 let kind = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
                 match kind.map(|step| &step.kind) {
-                    Some(StepKind::Agent { .. }) | None => Course::No,
-                    Some(_) => Course::Queue,
+                    Some(StepKind::Agent { .. }) | None => WorkLocation::No,
+                    Some(_) => WorkLocation::Queue,
                 }
             }
             // Nobody knows when a person or an account lets it go on: the others do not wait for that.
-            State::Draft
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Ended(_) => Course::No,
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(_) => WorkLocation::No,
         }
     }
 
@@ -749,7 +755,7 @@ impl World {
         let Some(task) = self.get(id) else { return };
         let place = self.wants(task).map(|standing| (standing, rank(self, task)));
         let seat = &self.seats[id.0 as usize];
-        let line = matches!(place, Some((Standing::Slot, _))).then(|| (self.profile_for(task), seat.areas));
+        let line = matches!(place, Some((GrantKind::Slot, _))).then(|| (self.profile_for(task), seat.areas));
         let same_line = seat.line.as_ref().map(|(profile, areas)| (&**profile, *areas)) == line;
         if seat.place == place && same_line {
             return;
@@ -777,7 +783,7 @@ impl World {
         }
     }
 
-    fn leave_line(&mut self, profile: &str, areas: Areas, rank: &Rank) {
+    fn leave_line(&mut self, profile: &str, areas: RepoAreaSet, rank: &TaskRank) {
         let Some(lines) = self.by_profile.get_mut(profile) else { return };
         if let Some(line) = lines.get_mut(&areas) {
             self.wanting_slots -= usize::from(line.remove(rank));
@@ -791,8 +797,8 @@ impl World {
     }
 
     /// What a task stands in line for, if it may go on at all.
-    fn wants(&self, task: &Task) -> Option<Standing> {
-        let State::Ready { .. } = &task.state else { return None };
+    fn wants(&self, task: &Task) -> Option<GrantKind> {
+        let TaskState::Ready { .. } = &task.state else { return None };
         if task.is_held() {
             return None;
         }
@@ -811,37 +817,37 @@ impl World {
         }
         Some(match &step.kind {
             StepKind::Agent { .. } | StepKind::Review | StepKind::Check { .. } | StepKind::Target => {
-                Standing::Slot
+                GrantKind::Slot
             }
-            StepKind::Verify => Standing::Lane,
-            StepKind::Land if may_land(task) => Standing::Free, // it stands in the landing queue
-            StepKind::Land => Standing::Lane,
-            StepKind::Report | StepKind::Ask { .. } => Standing::Free,
-            StepKind::Converge => Standing::Free,
+            StepKind::Verify => GrantKind::Lane,
+            StepKind::Land if may_land(task) => GrantKind::Free, // it stands in the landing queue
+            StepKind::Land => GrantKind::Lane,
+            StepKind::Report | StepKind::Ask { .. } => GrantKind::Free,
+            StepKind::Converge => GrantKind::Free,
             StepKind::Split | StepKind::Tracker { .. } => exchange_standing(task),
         })
     }
 }
 
 /// What is taken by what is due about a failure: an agent that looks is an agent at work.
-fn recover_standing(task: &Task) -> Option<Standing> {
+fn recover_standing(task: &Task) -> Option<GrantKind> {
     Some(match task.recoveries.due(task.step()?)? {
-        Due::Diagnosis => Standing::Slot,
-        Due::Ops(_) => Standing::Free,
+        PendingRecovery::Diagnosis => GrantKind::Slot,
+        PendingRecovery::Ops(_) => GrantKind::Free,
     })
 }
 
 /// What an exchange with a tracker takes: holding promises against what is there runs commands, the rest only asks.
-fn exchange_standing(task: &Task) -> Standing {
+fn exchange_standing(task: &Task) -> GrantKind {
     let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
     match step.map(|step| &step.kind) {
-        Some(StepKind::Tracker { act: TrackerOperation::Accept }) => Standing::Lane,
-        _ => Standing::Free,
+        Some(StepKind::Tracker { act: TrackerOperation::Accept }) => GrantKind::Lane,
+        _ => GrantKind::Free,
     }
 }
 
 /// Where the work of a task is on its way to the base.
-enum Course {
+enum WorkLocation {
     /// Not on its way.
     No,
     /// With an agent: files may come.
@@ -852,7 +858,7 @@ enum Course {
 
 /// Whether it is in the middle of its flow. A person's retry begins anew, with its score.
 fn is_begun(task: &Task) -> bool {
-    let on_the_way = matches!(&task.state, State::Ready { next: Some(_), .. });
+    let on_the_way = matches!(&task.state, TaskState::Ready { next: Some(_), .. });
     on_the_way || task.landed.is_some() || task.landing.is_some()
 }
 
@@ -875,7 +881,12 @@ pub fn score(world: &World, task: &Task) -> i64 {
     }
     score +=
         10 * i64::try_from(world.dependents.get(&task.id).map_or(0, BTreeSet::len)).unwrap_or(i64::MAX / 20);
-    if task.spec.parent.and_then(|parent| world.families.get(&parent)).is_some_and(Family::is_mostly_done) {
+    if task
+        .spec
+        .parent
+        .and_then(|parent| world.families.get(&parent))
+        .is_some_and(SubtaskGroup::is_mostly_done)
+    {
         score += 20;
     }
     score - 15 * i64::from(task.counters.retries)
@@ -883,14 +894,14 @@ pub fn score(world: &World, task: &Task) -> i64 {
 
 /// The place of a ready task in its line.
 #[must_use]
-pub fn rank(world: &World, task: &Task) -> Rank {
+pub fn rank(world: &World, task: &Task) -> TaskRank {
     let since = match &task.state {
-        State::Ready { since, .. } => *since,
-        State::Draft
-        | State::Active { .. }
-        | State::Waiting { .. }
-        | State::Review { .. }
-        | State::Ended(_) => task.created,
+        TaskState::Ready { since, .. } => *since,
+        TaskState::Draft
+        | TaskState::Active { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => task.created,
     };
     // With needs, it became ready when the last of them landed.
     let landed = |need: &TaskId| world.get(*need).and_then(|need| Some(need.landed.as_ref()?.at));
@@ -899,7 +910,7 @@ pub fn rank(world: &World, task: &Task) -> Rank {
     let minute = since.0.div_euclid(MS_A_POINT);
     let minute = if seeded_bugs::is_active(SeededBug::NewestFirst) { -minute } else { minute };
     let points = score(world, task) - minute + spoken_to;
-    Rank { begun: Reverse(is_begun(task)), points: Reverse(points), task: task.id }
+    TaskRank { begun: Reverse(is_begun(task)), points: Reverse(points), task: task.id }
 }
 
 /// Whose agent a person speaks to goes on before the others who were begun: nobody keeps them waiting.
@@ -908,15 +919,15 @@ const MS_A_POINT: i64 = 60_000; // a minute; a level of priority is worth a hund
 
 /// Who may go on next, if anyone may.
 #[must_use]
-pub fn plan(world: &World, limits: &Limits) -> Option<Grant> {
-    Standing::ALL.into_iter().find_map(|standing| {
+pub fn plan(world: &World, limits: &ScheduleLimits) -> Option<Grant> {
+    GrantKind::ALL.into_iter().find_map(|standing| {
         if world.is_full(standing, limits) {
             return None;
         }
-        if standing == Standing::Slot {
+        if standing == GrantKind::Slot {
             return slot(world, limits);
         }
-        let Rank { task, .. } = world.lines[standing as usize].first()?;
+        let TaskRank { task, .. } = world.lines[standing as usize].first()?;
         let profile = world.profile_for(world.get(*task)?).to_owned();
         Some(Grant { task: *task, standing, profile })
     })
@@ -926,12 +937,12 @@ pub fn plan(world: &World, limits: &Limits) -> Option<Grant> {
 /// could be granted at once. Whoever goes on has a workspace already, and counts all the same: one spare too many is taken
 /// by the next.
 #[must_use]
-pub fn spares(world: &World, limits: &Limits) -> usize {
+pub fn spares(world: &World, limits: &ScheduleLimits) -> usize {
     if limits.spent.is_some() {
         return 0; // no agent starts, and disk is worth more
     }
     let slots = usize::try_from(limits.slots).unwrap_or(usize::MAX);
-    world.waiting_for(Standing::Slot).min(slots).min(SPARES_MAX)
+    world.waiting_for(GrantKind::Slot).min(slots).min(SPARES_MAX)
 }
 
 const SPARES_MAX: usize = 8; // a checkout each; agents rarely end more at once
@@ -942,7 +953,7 @@ const SPARES_MAX: usize = 8; // a checkout each; agents rarely end more at once
 /// Whoever is passed over keeps its files: nobody behind it who would touch them is taken. So those in its way only grow
 /// fewer, and it starts when they have landed; at most as many overtake it as start meanwhile. When all would meet others,
 /// the first starts after all: a guess never leaves a slot idle.
-fn slot(world: &World, limits: &Limits) -> Option<Grant> {
+fn slot(world: &World, limits: &ScheduleLimits) -> Option<Grant> {
     if limits.spent.is_some() {
         return None;
     }
@@ -953,27 +964,30 @@ fn slot(world: &World, limits: &Limits) -> Option<Grant> {
         None => (first.task, profile),
         Some(_) => past_overlaps(world, &lines).unwrap_or((first.task, profile)),
     };
-    Some(Grant { task, standing: Standing::Slot, profile: profile.to_owned() })
+    Some(Grant { task, standing: GrantKind::Slot, profile: profile.to_owned() })
 }
 
 /// The lines with room for one more, each with the profile that would start.
-fn open_lines<'a>(world: &'a World, limits: &Limits) -> Vec<(&'a BTreeSet<Rank>, &'a str)> {
+fn open_lines<'a>(world: &'a World, limits: &ScheduleLimits) -> Vec<(&'a BTreeSet<TaskRank>, &'a str)> {
     let mut open = Vec::new();
     for (profile, lines) in &world.by_profile {
         let Ok(route) = world.open_route(profile, limits.now) else { continue };
         if world.full(route).is_some() {
             continue;
         }
-        let room = |areas: &Areas| world.charged.full_area(&world.caps, *areas).is_none();
+        let room = |areas: &RepoAreaSet| world.charged.full_area(&world.caps, *areas).is_none();
         open.extend(lines.iter().filter(|(areas, _)| room(areas)).map(|(_, line)| (line, route)));
     }
     open
 }
 
 /// The first in these lines who meets nobody's files: neither of work under way nor of whoever stands before it.
-fn past_overlaps<'a>(world: &World, lines: &[(&'a BTreeSet<Rank>, &'a str)]) -> Option<(TaskId, &'a str)> {
-    let mut kept = Busy::default();
-    for (Rank { task: id, .. }, profile) in in_order(lines).take(LOOK_AHEAD) {
+fn past_overlaps<'a>(
+    world: &World,
+    lines: &[(&'a BTreeSet<TaskRank>, &'a str)],
+) -> Option<(TaskId, &'a str)> {
+    let mut kept = ActiveFileIndex::default();
+    for (TaskRank { task: id, .. }, profile) in in_order(lines).take(LOOK_AHEAD) {
         let task = world.get(id)?;
         if world.overlap(id).is_none() && (is_begun(task) || kept.meets(world.touches(task)).is_none()) {
             return Some((id, profile));
@@ -984,9 +998,11 @@ fn past_overlaps<'a>(world: &World, lines: &[(&'a BTreeSet<Rank>, &'a str)]) -> 
 }
 
 /// Everybody in these lines, as if it were one.
-fn in_order<'a>(lines: &[(&'a BTreeSet<Rank>, &'a str)]) -> impl Iterator<Item = (Rank, &'a str)> + use<'a> {
+fn in_order<'a>(
+    lines: &[(&'a BTreeSet<TaskRank>, &'a str)],
+) -> impl Iterator<Item = (TaskRank, &'a str)> + use<'a> {
     let mut rests: Vec<_> = lines.iter().map(|(line, profile)| (line.iter(), *profile)).collect();
-    let next = |(rest, _): &mut (btree_set::Iter<'a, Rank>, &str), at| Some(Reverse((*rest.next()?, at)));
+    let next = |(rest, _): &mut (btree_set::Iter<'a, TaskRank>, &str), at| Some(Reverse((*rest.next()?, at)));
     let mut fronts: BinaryHeap<_> =
         rests.iter_mut().enumerate().filter_map(|(at, rest)| next(rest, at)).collect();
     std::iter::from_fn(move || {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::event::StepResult;
-use crate::review::Said;
+use crate::review::ReviewerFinding;
 pub use landfall_facts::score::{Dimension, GATE, GatePoint, RefinementImpact, Scores};
 
 /// What each dimension weighs, in thousandths; they sum to a thousand.
@@ -18,9 +18,9 @@ pub struct Judgement {
     /// The judge's own word, if it gave one.
     pub word: Option<StepResult>,
     /// What it found.
-    pub findings: Vec<Said>,
+    pub findings: Vec<ReviewerFinding>,
     /// How far each requirement is covered.
-    pub coverage: Vec<Covered>,
+    pub coverage: Vec<RequirementCoverage>,
     /// How much each refinement matters.
     pub impacts: Vec<(u32, RefinementImpact)>,
     /// Why, in a paragraph.
@@ -29,7 +29,7 @@ pub struct Judgement {
 
 /// How far one requirement is covered, in a judge's opinion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Covered {
+pub struct RequirementCoverage {
     /// The requirement's number.
     pub number: u32,
     /// From 0 to 1000.
@@ -40,7 +40,7 @@ pub struct Covered {
 
 /// What the engine knows of the work itself, which no judge can overrule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Known {
+pub struct ScoreFacts {
     /// Verification of just this work failed.
     pub red: bool,
     /// Requirements of the stage that no step of the plan covers.
@@ -117,7 +117,7 @@ pub fn points(thousandths: u32) -> String {
 
 /// What a judgement comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ruling {
+pub struct JudgementOutcome {
     /// How the step ends.
     pub result: StepResult,
     /// The scores after the caps.
@@ -139,8 +139,8 @@ pub fn weigh(
     threshold: u32,
     weights: [u32; 6],
     judgement: &Judgement,
-    known: &Known,
-) -> Option<Ruling> {
+    known: &ScoreFacts,
+) -> Option<JudgementOutcome> {
     let blocked = judgement.word == Some(StepResult::CheckBlocked);
     let scores = judgement.scores.map(|scores| {
         known.caps.iter().fold(scores, |scores, (dimension, _)| scores.capped(*dimension, CAP))
@@ -148,7 +148,7 @@ pub fn weigh(
     let composite = scores.map(|scores| scores.composite(weights));
     if blocked {
         let shortfalls = vec![Shortfall::Word(StepResult::CheckBlocked)];
-        return Some(Ruling { result: StepResult::CheckBlocked, scores, composite, shortfalls });
+        return Some(JudgementOutcome { result: StepResult::CheckBlocked, scores, composite, shortfalls });
     }
     let (some, mean) = (scores?, composite?);
     let mut shortfalls = Vec::new();
@@ -193,7 +193,7 @@ pub fn weigh(
         }
         (false, GatePoint::MidExec | GatePoint::PostExec) => checkpoint.fails_as(),
     };
-    Some(Ruling { result, scores, composite, shortfalls })
+    Some(JudgementOutcome { result, scores, composite, shortfalls })
 }
 
 #[cfg(test)]
@@ -204,14 +204,14 @@ mod tests {
         Judgement { scores: Scores::new(scores), ..Judgement::default() }
     }
 
-    fn ruled(checkpoint: GatePoint, judgement: &Judgement, known: &Known) -> Ruling {
+    fn ruled(checkpoint: GatePoint, judgement: &Judgement, known: &ScoreFacts) -> JudgementOutcome {
         weigh(checkpoint, checkpoint.threshold(), WEIGHTS, judgement, known).expect("it can be weighed")
     }
 
     #[test]
     fn edge_19_a_gate_blocks_whatever_the_average() {
         let ruling =
-            ruled(GatePoint::PostExec, &judged([1000, 400, 1000, 1000, 1000, 1000]), &Known::default());
+            ruled(GatePoint::PostExec, &judged([1000, 400, 1000, 1000, 1000, 1000]), &ScoreFacts::default());
         assert_eq!(ruling.result, StepResult::NeedsFix);
         assert_eq!(ruling.composite, Some(880_000));
         assert_eq!(ruling.shortfalls, [Shortfall::Gate(Dimension::Security, 400)]);
@@ -232,15 +232,18 @@ mod tests {
     fn a_threshold_is_met_exactly() {
         for checkpoint in GatePoint::ALL {
             let at = checkpoint.threshold();
-            assert_eq!(ruled(checkpoint, &judged([at; 6]), &Known::default()).result, checkpoint.passes_as());
-            let below = ruled(checkpoint, &judged([at, at, at, at, at, at - 1]), &Known::default());
+            assert_eq!(
+                ruled(checkpoint, &judged([at; 6]), &ScoreFacts::default()).result,
+                checkpoint.passes_as()
+            );
+            let below = ruled(checkpoint, &judged([at, at, at, at, at, at - 1]), &ScoreFacts::default());
             assert_eq!(below.result, checkpoint.fails_as(), "{below:?}");
         }
     }
 
     #[test]
     fn c36_failing_verification_is_never_accepted() {
-        let known = Known { red: true, ..Known::default() };
+        let known = ScoreFacts { red: true, ..ScoreFacts::default() };
         let ruling = ruled(GatePoint::PostExec, &judged([1000; 6]), &known);
         assert_eq!(
             (ruling.result, ruling.shortfalls.as_slice()),
@@ -251,29 +254,33 @@ mod tests {
     #[test]
     fn a_judge_is_stricter_than_its_scores_but_never_milder() {
         let strict = Judgement { word: Some(StepResult::Replan), ..judged([900; 6]) };
-        assert_eq!(ruled(GatePoint::PostExec, &strict, &Known::default()).result, StepResult::Replan);
+        assert_eq!(ruled(GatePoint::PostExec, &strict, &ScoreFacts::default()).result, StepResult::Replan);
         let mild = Judgement { word: Some(StepResult::Accept), ..judged([600; 6]) };
-        assert_eq!(ruled(GatePoint::PostExec, &mild, &Known::default()).result, StepResult::NeedsFix);
+        assert_eq!(ruled(GatePoint::PostExec, &mild, &ScoreFacts::default()).result, StepResult::NeedsFix);
         let blocked = Judgement { word: Some(StepResult::CheckBlocked), ..Judgement::default() };
-        assert_eq!(ruled(GatePoint::PostPlan, &blocked, &Known::default()).result, StepResult::CheckBlocked);
+        assert_eq!(
+            ruled(GatePoint::PostPlan, &blocked, &ScoreFacts::default()).result,
+            StepResult::CheckBlocked
+        );
     }
 
     #[test]
     fn a_judgement_without_scores_is_an_error_of_the_judge() {
         let nothing = Judgement::default();
-        assert_eq!(weigh(GatePoint::PostExec, 750, WEIGHTS, &nothing, &Known::default()), None);
+        assert_eq!(weigh(GatePoint::PostExec, 750, WEIGHTS, &nothing, &ScoreFacts::default()), None);
     }
 
     #[test]
     fn a_check_of_the_project_holds_its_dimension_below_the_gate() {
-        let known = Known { caps: vec![(Dimension::Reliability, "lint".to_owned())], ..Known::default() };
+        let known =
+            ScoreFacts { caps: vec![(Dimension::Reliability, "lint".to_owned())], ..ScoreFacts::default() };
         let ruling = ruled(GatePoint::PostExec, &judged([1000; 6]), &known);
         assert_eq!(ruling.shortfalls, [Shortfall::Gate(Dimension::Reliability, CAP)]);
     }
 
     #[test]
     fn requirements_that_no_step_covers_send_the_plan_back() {
-        let known = Known { uncovered: vec![2, 5], ..Known::default() };
+        let known = ScoreFacts { uncovered: vec![2, 5], ..ScoreFacts::default() };
         let ruling = ruled(GatePoint::PostPlan, &judged([900; 6]), &known);
         assert_eq!(ruling.result, StepResult::NeedsRevision);
         assert!(ruling.shortfalls[0].to_string().contains("R2, R5"));

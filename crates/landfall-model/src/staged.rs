@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::annotate::AnnotationImpact;
 use crate::audit::ChangeSize;
-use crate::convergence::{Exclusion, Stage, StageProgress};
-use crate::objective::{Objective, Refinement, RefinementState};
+use crate::convergence::{AcceptedStage, Exclusion, StageProgress};
+use crate::objective::{Objective, Refinement, RefinementStatus};
 use crate::proof::{ProofSubject, Proofs};
 use crate::score::GatePoint;
 use crate::{Digest, Timestamp};
@@ -16,7 +16,7 @@ pub const PLAN: &str = "plan.md";
 
 /// What a task with a plan and an objective remembers.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Staged {
+pub struct StagedState {
     /// What its agents wrote for each other, by name. They are kept outside of the branch: nothing of them lands.
     pub papers: BTreeMap<String, Digest>,
     /// How far its plan is.
@@ -26,9 +26,9 @@ pub struct Staged {
     /// What it is for, worked out with a person.
     pub objective: Option<Objective>,
     /// The stage under way.
-    pub focus: Option<Focus>,
+    pub focus: Option<CurrentStage>,
     /// The stages that were accepted.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<AcceptedStage>,
     /// The directions that led nowhere.
     pub exclusions: Vec<Exclusion>,
     /// How many of them, the first ones, a person's retry allows to be tried in another way.
@@ -62,7 +62,7 @@ pub struct PlanState {
 
 /// The stage under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Focus {
+pub struct CurrentStage {
     /// Which, from 1.
     pub number: u32,
     /// The requirements it is for.
@@ -74,7 +74,7 @@ pub const STEPS_WITHOUT_PROOF: u32 = 3;
 
 const JUDGED_MAX: usize = 50; // the journal keeps them all; a task shows the latest
 
-impl Staged {
+impl StagedState {
     /// What a judge said last.
     #[must_use]
     pub fn last_judged(&self) -> Option<&JudgeResult> {
@@ -96,7 +96,7 @@ impl Staged {
 
     /// The stage before the one under way: what that is measured by, and goes back to.
     #[must_use]
-    pub fn stage_before(&self) -> Option<&Stage> {
+    pub fn stage_before(&self) -> Option<&AcceptedStage> {
         let under_way = self.focus.as_ref().map_or(u32::MAX, |focus| focus.number);
         self.stages.iter().rev().find(|stage| stage.number < under_way)
     }
@@ -122,8 +122,8 @@ impl Staged {
     /// Refinements that nobody has dealt with.
     pub fn open_refinements(&self) -> impl Iterator<Item = &Refinement> {
         self.refinements.iter().filter(|it| match it.state {
-            RefinementState::Pending | RefinementState::Weighed(_) => true,
-            RefinementState::TakenIn | RefinementState::Withdrawn => false,
+            RefinementStatus::Pending | RefinementStatus::Weighed(_) => true,
+            RefinementStatus::TakenIn | RefinementStatus::Withdrawn => false,
         })
     }
 
@@ -176,7 +176,7 @@ impl Staged {
                 objective.confirmed = Some(objective.revision);
             }
             StagedEvent::StageBegan { number, focus } => {
-                self.focus = Some(Focus { number: *number, requirements: focus.clone() });
+                self.focus = Some(CurrentStage { number: *number, requirements: focus.clone() });
                 self.plan.covers.clear();
                 (self.plan.done, self.plan.checked, self.plan.proved_at) = (0, 0, 0);
                 self.plan.approach.clear();
@@ -192,7 +192,7 @@ impl Staged {
             StagedEvent::Measured { extent, .. } => self.extent = Some(*extent),
             StagedEvent::Converged { current, progress, commit, .. } => {
                 let (Some(focus), Some(judged)) = (&self.focus, self.judged.last()) else { return false };
-                let stage = Stage {
+                let stage = AcceptedStage {
                     number: focus.number,
                     focus: focus.requirements.clone(),
                     commit: commit.clone(),
@@ -214,17 +214,17 @@ impl Staged {
                 self.focus = None;
             }
             StagedEvent::Refined { number, text } => {
-                let state = RefinementState::Pending;
+                let state = RefinementStatus::Pending;
                 self.refinements.push(Refinement { number: *number, at, text: text.clone(), state });
             }
             StagedEvent::RefinementWeighed { number, impact } => {
-                return self.set_refinement(*number, RefinementState::Weighed(*impact));
+                return self.set_refinement(*number, RefinementStatus::Weighed(*impact));
             }
             StagedEvent::RefinementsTaken { numbers } => {
-                return numbers.iter().all(|number| self.set_refinement(*number, RefinementState::TakenIn));
+                return numbers.iter().all(|number| self.set_refinement(*number, RefinementStatus::TakenIn));
             }
             StagedEvent::RefinementWithdrawn { number } => {
-                return self.set_refinement(*number, RefinementState::Withdrawn);
+                return self.set_refinement(*number, RefinementStatus::Withdrawn);
             }
             StagedEvent::Annotated { name, paper, steps, covers, impact } => {
                 let before = self.papers.insert(name.clone(), paper.clone());
@@ -246,7 +246,7 @@ impl Staged {
         true
     }
 
-    fn set_refinement(&mut self, number: u32, state: RefinementState) -> bool {
+    fn set_refinement(&mut self, number: u32, state: RefinementStatus) -> bool {
         let found = self.refinements.iter_mut().find(|it| it.number == number);
         let Some(refinement) = found else { return false };
         refinement.state = state;

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::task::{Doing, EndCode, EndKind, Ending, State, StopRequest, Task};
+use crate::task::{AttemptPhase, EndCode, EndKind, Ending, StopRequest, Task, TaskState};
 use crate::{StepKind, TaskId, Timestamp, issue};
 pub use landfall_facts::wait::{TurnBlocker, WaitReason};
 
 /// Where a task is, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
+pub enum TaskStatus {
     /// Not to be started yet.
     Draft,
     /// Can start.
@@ -33,7 +33,7 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
+impl TaskStatus {
     /// Every status there is.
     pub const ALL: [Self; 11] = [
         Self::Draft,
@@ -72,16 +72,18 @@ impl Status {
     #[must_use]
     pub fn of(task: &Task) -> Self {
         match &task.state {
-            State::Draft => Self::Draft,
-            State::Ready { .. } if task.is_held() => Self::Waiting,
-            State::Ready { .. } if wants_landing(task) => Self::Landing,
-            State::Ready { .. } => Self::Ready,
-            State::Active { doing: Doing::Queued { .. } | Doing::Landing, .. } => Self::Landing,
-            State::Active { .. } if wants_landing(task) => Self::Landing,
-            State::Active { .. } => Self::Active,
-            State::Waiting { .. } => Self::Waiting,
-            State::Review { .. } => Self::Review,
-            State::Ended(ending) => match ending.kind {
+            TaskState::Draft => Self::Draft,
+            TaskState::Ready { .. } if task.is_held() => Self::Waiting,
+            TaskState::Ready { .. } if wants_landing(task) => Self::Landing,
+            TaskState::Ready { .. } => Self::Ready,
+            TaskState::Active { doing: AttemptPhase::Queued { .. } | AttemptPhase::Landing, .. } => {
+                Self::Landing
+            }
+            TaskState::Active { .. } if wants_landing(task) => Self::Landing,
+            TaskState::Active { .. } => Self::Active,
+            TaskState::Waiting { .. } => Self::Waiting,
+            TaskState::Review { .. } => Self::Review,
+            TaskState::Ended(ending) => match ending.kind {
                 EndKind::Done => Self::Done,
                 EndKind::Failed => Self::Failed,
                 EndKind::Timeout => Self::Timeout,
@@ -102,7 +104,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for TaskStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
@@ -126,39 +128,39 @@ pub fn why(
 ) -> String {
     let id = task.id;
     match &task.state {
-        State::Draft => format!("{id} is a draft; `landfall edit {id} --ready` lets it start."),
-        State::Ready { .. } if let Some(hold) = &task.hold => {
+        TaskState::Draft => format!("{id} is a draft; `landfall edit {id} --ready` lets it start."),
+        TaskState::Ready { .. } if let Some(hold) = &task.hold => {
             let because = after_colon(&hold.reason);
             format!("{id} is held by you{because}; `landfall task release {id}` lets it continue.")
         }
-        State::Ready { .. } if !unmet.is_empty() => {
+        TaskState::Ready { .. } if !unmet.is_empty() => {
             let list = unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             format!("{id} waits for {list} to land first.")
         }
-        State::Ready { .. } if wants_landing(task) => {
+        TaskState::Ready { .. } if wants_landing(task) => {
             format!("{id} is verified and waits for its turn to land.")
         }
-        State::Ready { .. } if held.is_some() && wants(task, |kind| matches!(kind, StepKind::Verify)) => {
+        TaskState::Ready { .. } if held.is_some() && wants(task, |kind| matches!(kind, StepKind::Verify)) => {
             format!("{id} waits to be verified; other tasks hold every lane.")
         }
-        State::Ready { next, .. } => match (held, next) {
+        TaskState::Ready { next, .. } => match (held, next) {
             (Some(wait), _) => format!("{id} {}", waiting(id, wait, when)),
             (None, Some(step)) => {
                 format!("{id} is ready to go on with step `{step}`; `landfall run` drives it.")
             }
             (None, None) => format!("{id} is ready; `landfall run` starts it."),
         },
-        State::Active { step, doing } => {
+        TaskState::Active { step, doing } => {
             and_then_held(task, format!("{id} {}", active(task, step.as_str(), doing, when)))
         }
-        State::Waiting { wait: WaitReason::Parts, .. } => {
+        TaskState::Waiting { wait: WaitReason::Parts, .. } => {
             and_then_held(task, format!("{id} {}", with_level(task, waiting(id, &WaitReason::Parts, when))))
         }
-        State::Waiting { wait: WaitReason::Pause, .. } if let Some(again) = issue::again(task) => {
+        TaskState::Waiting { wait: WaitReason::Pause, .. } if let Some(again) = issue::again(task) => {
             and_then_held(task, format!("{id} is paused by you; {again}."))
         }
-        State::Waiting { wait, .. } => and_then_held(task, format!("{id} {}", waiting(id, wait, when))),
-        State::Review { .. } => {
+        TaskState::Waiting { wait, .. } => and_then_held(task, format!("{id} {}", waiting(id, wait, when))),
+        TaskState::Review { .. } => {
             let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             let list = phrase(&list);
             let sentence = format!(
@@ -167,7 +169,7 @@ pub fn why(
             );
             and_then_held(task, sentence)
         }
-        State::Ended(ending) => ended(task, ending, when),
+        TaskState::Ended(ending) => ended(task, ending, when),
     }
 }
 
@@ -261,13 +263,15 @@ fn phrase(text: &str) -> String {
 
 const PHRASE_CHARS_MAX: usize = 300; // a sentence to read at a glance; `show` has it all
 
-fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> String) -> String {
+fn active(task: &Task, step: &str, doing: &AttemptPhase, when: &dyn Fn(Timestamp) -> String) -> String {
     match doing {
-        Doing::Preparing { stop: None, .. } => format!("is in step `{step}`: its workspace is being made."),
-        Doing::Preparing { stop: Some(_), .. } => {
+        AttemptPhase::Preparing { stop: None, .. } => {
+            format!("is in step `{step}`: its workspace is being made.")
+        }
+        AttemptPhase::Preparing { stop: Some(_), .. } => {
             format!("is in step `{step}`: its workspace is being made, and then it stops.")
         }
-        Doing::Running { iteration, stop: None, .. } if task.account_waits.since.is_some() => {
+        AttemptPhase::Running { iteration, stop: None, .. } if task.account_waits.since.is_some() => {
             let until =
                 task.account_waits.until.map(|until| format!(", which is used up until {}", when(until)));
             format!(
@@ -275,41 +279,45 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
                 until.unwrap_or_default()
             )
         }
-        Doing::Running { iteration, since, stop: None, .. } => format!(
+        AttemptPhase::Running { iteration, since, stop: None, .. } => format!(
             "is in step `{step}`: the agent works on iteration {iteration} of {} since {}.",
             task.limits.iterations_max,
             when(*since)
         ),
-        Doing::Running { iteration, stop: Some(StopRequest::Redirect), .. } => format!(
+        AttemptPhase::Running { iteration, stop: Some(StopRequest::Redirect), .. } => format!(
             "is in step `{step}`: the agent of iteration {iteration} is being stopped, and begins again with what you said."
         ),
-        Doing::Running { iteration, stop: Some(_), .. } => {
+        AttemptPhase::Running { iteration, stop: Some(_), .. } => {
             format!("is in step `{step}`: the agent of iteration {iteration} is being stopped.")
         }
-        Doing::Checking { stop: None } => {
+        AttemptPhase::Checking { stop: None } => {
             format!("is in step `{step}`: its work is being merged with the base and verified.")
         }
-        Doing::Checking { stop: Some(StopRequest::Redirect) } => format!(
+        AttemptPhase::Checking { stop: Some(StopRequest::Redirect) } => format!(
             "is in step `{step}`: its work is being merged with the base and verified, and then its agent hears what you said."
         ),
-        Doing::Checking { stop: Some(_) } => {
+        AttemptPhase::Checking { stop: Some(_) } => {
             format!(
                 "is in step `{step}`: its work is being merged with the base and verified, and then it stops."
             )
         }
-        Doing::Queued { since } => {
+        AttemptPhase::Queued { since } => {
             format!("passed its checks and stands in the landing queue since {}.", when(*since))
         }
-        Doing::Landing => format!("is in step `{step}`: the base is being moved to its verified commit."),
-        Doing::Reporting => format!("is in step `{step}`: its report is being written."),
-        Doing::Exchanging { stop: None } => format!("is in step `{step}`: its tracker is asked or told."),
-        Doing::Exchanging { stop: Some(_) } => {
+        AttemptPhase::Landing => {
+            format!("is in step `{step}`: the base is being moved to its verified commit.")
+        }
+        AttemptPhase::Reporting => format!("is in step `{step}`: its report is being written."),
+        AttemptPhase::Exchanging { stop: None } => {
+            format!("is in step `{step}`: its tracker is asked or told.")
+        }
+        AttemptPhase::Exchanging { stop: Some(_) } => {
             format!("is in step `{step}`: its tracker is asked or told, and then it stops.")
         }
-        Doing::Recovering { stop: None } => {
+        AttemptPhase::Recovering { stop: None } => {
             format!("is in step `{step}`, which failed: something is done about that.")
         }
-        Doing::Recovering { stop: Some(_) } => {
+        AttemptPhase::Recovering { stop: Some(_) } => {
             format!("is in step `{step}`, which failed: something is done about that, and then it stops.")
         }
     }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use crate::budget::{Spending, usd};
 use crate::decide::{jittered, spell_ms};
-use crate::driving::{AgentAssignment, AgentDriveStyle, ContextUsage, Past, Session, SessionStart};
+use crate::driving::{AgentAssignment, AgentDriveStyle, AgentSession, ContextUsage, PastRun, SessionStart};
 use crate::flow::{Flow, StepKind};
 use crate::gaming::TestEvidence;
 use crate::gate::GateReport;
 use crate::issue::Pipeline;
-use crate::liveness::AccountWaits;
+use crate::liveness::AccountWaitTime;
 use crate::recovery::Recoveries;
 use crate::review::Finding;
 use crate::sandbox::Confinement;
 use crate::signal::AgentUsage;
 use crate::sprint::ReviewDecision;
-use crate::staged::Staged;
+use crate::staged::StagedState;
 use crate::{
     Attempt, Commit, Digest, LoopStep, RunId, StepName, StepResult, TaskId, TaskSpec, Timestamp, Tree,
     WaitReason, Warning,
@@ -43,9 +43,9 @@ pub struct Task {
     /// Who works on it, and how; settled with each grant.
     pub driving: Option<AgentAssignment>,
     /// The agent's session that can be gone on with.
-    pub session: Option<Session>,
+    pub session: Option<AgentSession>,
     /// The latest runs of the agent, for whoever goes on without its memory.
-    pub past: Vec<Past>,
+    pub past: Vec<PastRun>,
     /// The last step that an agent with a loop of its own has finished.
     pub stride: Option<LoopStep>,
     /// The state of its module as the last run left it.
@@ -53,9 +53,9 @@ pub struct Task {
     /// What the last run of the agent said at its end.
     pub last_words: Option<Digest>,
     /// What the running agent has waited for its account.
-    pub account_waits: AccountWaits,
+    pub account_waits: AccountWaitTime,
     /// Where it is.
-    pub state: State,
+    pub state: TaskState,
     /// The latest attempt: the fence.
     pub attempt: Attempt,
     /// The run of the latest attempt.
@@ -87,9 +87,9 @@ pub struct Task {
     /// The work a person approved: the same work on a newer base needs no second look.
     pub approved_head: Option<Commit>,
     /// A landing that was ordered and whose outcome is not known yet: the base may hold it.
-    pub landing: Option<Candidate>,
+    pub landing: Option<LandingCandidate>,
     /// Where it landed.
-    pub landed: Option<Landed>,
+    pub landed: Option<LandingRecord>,
     /// What a person should know.
     pub warnings: Vec<Warning>,
     /// Its report and certificate.
@@ -109,17 +109,17 @@ pub struct Task {
     /// What they said that the run under way carries.
     pub carried: Vec<String>,
     /// A person keeps it from going on.
-    pub hold: Option<Hold>,
+    pub hold: Option<TaskHold>,
     /// The limits a person set for this task alone.
     pub own_limits: TaskLimitOverrides,
     /// Its plan, its objective and its stages.
-    pub staged: Staged,
+    pub staged: StagedState,
     /// The step a person wants next, once what is under way is over.
-    pub directed: Option<Directed>,
+    pub directed: Option<RequestedStep>,
     /// The step it was in last, for whoever takes it up again.
     pub last_step: Option<StepName>,
     /// Where it landed before it was reopened.
-    pub landed_before: Vec<Landed>,
+    pub landed_before: Vec<LandingRecord>,
     /// The issue it follows, if it follows one.
     pub issue: Option<Box<Pipeline>>,
     /// What was done about steps that failed.
@@ -128,7 +128,7 @@ pub struct Task {
 
 /// A step that a person wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directed {
+pub struct RequestedStep {
     /// This one.
     pub step: StepName,
     /// And nothing after it in the same run.
@@ -139,7 +139,7 @@ impl Task {
     /// A task that was just asked for.
     #[must_use]
     pub fn added(id: TaskId, spec: TaskSpec, at: Timestamp) -> Self {
-        let state = if spec.draft { State::Draft } else { State::Ready { next: None, since: at } };
+        let state = if spec.draft { TaskState::Draft } else { TaskState::Ready { next: None, since: at } };
         Self {
             id,
             spec,
@@ -153,7 +153,7 @@ impl Task {
             stride: None,
             revision: None,
             last_words: None,
-            account_waits: AccountWaits::default(),
+            account_waits: AccountWaitTime::default(),
             state,
             attempt: Attempt::default(),
             run: None,
@@ -183,7 +183,7 @@ impl Task {
             carried: Vec::new(),
             hold: None,
             own_limits: TaskLimitOverrides::default(),
-            staged: Staged::default(),
+            staged: StagedState::default(),
             directed: None,
             last_step: None,
             landed_before: Vec::new(),
@@ -202,7 +202,7 @@ impl Task {
     /// Whether it would go on if a person did not keep it from that.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.hold.is_some() && matches!(self.state, State::Ready { .. })
+        self.hold.is_some() && matches!(self.state, TaskState::Ready { .. })
     }
 
     /// Whether a folder with work of it stands, wanted or not.
@@ -212,14 +212,14 @@ impl Task {
     }
 
     /// Everything of it that landed, oldest first: work that landed may have been worked on again.
-    pub fn landings(&self) -> impl DoubleEndedIterator<Item = &Landed> {
+    pub fn landings(&self) -> impl DoubleEndedIterator<Item = &LandingRecord> {
         self.landed_before.iter().chain(&self.landed)
     }
 
     /// Whether tasks that need this one may start.
     #[must_use]
     pub fn unblocks(&self) -> bool {
-        let done = matches!(self.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+        let done = matches!(self.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
         self.landed.is_some() || done || !self.landed_before.is_empty()
     }
 
@@ -233,23 +233,23 @@ impl Task {
     /// Whether nothing more happens to it unless a person says so.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Ended(_))
+        matches!(self.state, TaskState::Ended(_))
     }
 
     /// Whether it waits for a person to resolve a conflict.
     #[must_use]
     pub fn waits_for_a_resolution(&self) -> bool {
-        matches!(&self.state, State::Waiting { wait: WaitReason::Conflict { .. }, .. })
+        matches!(&self.state, TaskState::Waiting { wait: WaitReason::Conflict { .. }, .. })
     }
 
     /// Whether something more follows by itself: nobody has to be asked, and no other task is waited for.
     #[must_use]
     pub fn goes_on(&self) -> bool {
         match &self.state {
-            State::Active { .. } => true,
-            State::Ready { .. } => !self.is_held(),
-            State::Waiting { .. } => self.due().is_some(),
-            State::Draft | State::Review { .. } | State::Ended(_) => false,
+            TaskState::Active { .. } => true,
+            TaskState::Ready { .. } => !self.is_held(),
+            TaskState::Waiting { .. } => self.due().is_some(),
+            TaskState::Draft | TaskState::Review { .. } | TaskState::Ended(_) => false,
         }
     }
 
@@ -258,19 +258,19 @@ impl Task {
     pub fn due(&self) -> Option<Timestamp> {
         match &self.state {
             // A little after the reset, and not all at once.
-            State::Waiting { wait: WaitReason::Quota { until, .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Quota { until, .. }, .. } => {
                 Some(until.plus_ms(jittered(self.id, QUOTA_JITTER_MS)))
             }
-            State::Waiting {
+            TaskState::Waiting {
                 wait: WaitReason::Backoff { until, .. } | WaitReason::Conflict { until, .. },
                 ..
             } => Some(*until),
-            State::Waiting { .. }
-            | State::Draft
-            | State::Ready { .. }
-            | State::Active { .. }
-            | State::Review { .. }
-            | State::Ended(_) => None,
+            TaskState::Waiting { .. }
+            | TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Active { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(_) => None,
         }
     }
 
@@ -278,10 +278,10 @@ impl Task {
     #[must_use]
     pub fn step(&self) -> Option<&StepName> {
         match &self.state {
-            State::Active { step, .. } => Some(step),
-            State::Ready { next, .. } => next.as_ref(),
-            State::Waiting { then, .. } | State::Review { then } => Some(then),
-            State::Draft | State::Ended(_) => None,
+            TaskState::Active { step, .. } => Some(step),
+            TaskState::Ready { next, .. } => next.as_ref(),
+            TaskState::Waiting { then, .. } | TaskState::Review { then } => Some(then),
+            TaskState::Draft | TaskState::Ended(_) => None,
         }
     }
 
@@ -314,7 +314,7 @@ impl Task {
             from.phase == step.phase || matches!(from.kind, StepKind::Converge | StepKind::Land)
         });
         match (&self.state, &step.before) {
-            (State::Ready { .. }, Some(before)) if !sent_back => Some(before),
+            (TaskState::Ready { .. }, Some(before)) if !sent_back => Some(before),
             _ => Some(&step.phase),
         }
     }
@@ -323,7 +323,9 @@ impl Task {
     #[must_use]
     pub fn phase_word_in(&self, flow: &Flow) -> String {
         match (&self.state, &self.flow) {
-            (State::Ready { next: Some(_), .. }, None) => self.phase_in(flow).unwrap_or("draft").to_owned(),
+            (TaskState::Ready { next: Some(_), .. }, None) => {
+                self.phase_in(flow).unwrap_or("draft").to_owned()
+            }
             _ => self.phase_word(),
         }
     }
@@ -332,15 +334,16 @@ impl Task {
     #[must_use]
     pub fn phase_word(&self) -> String {
         match &self.state {
-            State::Draft => "draft".to_owned(),
-            State::Ended(ending) => match ending.kind {
+            TaskState::Draft => "draft".to_owned(),
+            TaskState::Ended(ending) => match ending.kind {
                 EndKind::Done => "complete".to_owned(),
                 EndKind::Cancelled => "cancelled".to_owned(),
                 EndKind::Failed | EndKind::Timeout | EndKind::Blocked => "blocked".to_owned(),
             },
-            State::Ready { .. } | State::Active { .. } | State::Waiting { .. } | State::Review { .. } => {
-                self.phase().unwrap_or("draft").to_owned()
-            }
+            TaskState::Ready { .. }
+            | TaskState::Active { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. } => self.phase().unwrap_or("draft").to_owned(),
         }
     }
 
@@ -392,7 +395,7 @@ const QUOTA_JITTER_MS: u64 = 5_000;
 
 /// Where a task is. Each variant carries just what is true then.
 #[derive(Debug, Clone, PartialEq)]
-pub enum State {
+pub enum TaskState {
     /// Not to be started yet.
     Draft,
     /// Wants to go on as soon as it may.
@@ -407,7 +410,7 @@ pub enum State {
         /// Of this step.
         step: StepName,
         /// And this is being done.
-        doing: Doing,
+        doing: AttemptPhase,
     },
     /// Waits for something with a name.
     Waiting {
@@ -429,7 +432,7 @@ pub enum State {
 
 /// What is being done in an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doing {
+pub enum AttemptPhase {
     /// Its workspace is being made.
     Preparing {
         /// From scratch.
@@ -476,7 +479,7 @@ pub enum Doing {
 
 /// Why a person keeps a task from going on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
+pub struct TaskHold {
     /// In their words; may be empty.
     pub reason: String,
     /// Since then.
@@ -511,7 +514,7 @@ pub enum SignOff {
 
 /// A commit that was merged and verified, ready to land.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct LandingCandidate {
     /// The base it was merged into.
     pub base: Commit,
     /// The work.
@@ -524,7 +527,7 @@ pub struct Candidate {
 
 /// Where a task landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landed {
+pub struct LandingRecord {
     /// The commit the base was moved to.
     pub commit: Commit,
     /// What it was moved from.

@@ -9,13 +9,13 @@ pub use landfall_facts::touch::PathPattern;
 
 /// The files of work that is under way, found by where they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Busy {
+pub(crate) struct ActiveFileIndex {
     /// By the stem of each.
     files: BTreeMap<String, BTreeSet<(TaskId, PathPattern)>>,
     tasks: BTreeMap<TaskId, Vec<PathPattern>>,
 }
 
-impl Busy {
+impl ActiveFileIndex {
     /// Notes what a task touches now, instead of what it did.
     pub(crate) fn set<'a>(&mut self, id: TaskId, touches: impl Iterator<Item = &'a PathPattern> + Clone) {
         if self.tasks.get(&id).map_or(&[][..], Vec::as_slice).iter().eq(touches.clone()) {

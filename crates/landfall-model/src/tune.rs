@@ -3,7 +3,7 @@
 
 use crate::TaskSpec;
 use crate::score::{GatePoint, WEIGHTS};
-use crate::task::{EndKind, Ending, State, Task};
+use crate::task::{EndKind, Ending, Task, TaskState};
 pub use landfall_facts::tune::{GateParams, GatePointValues};
 
 /// The numbers for a task of these types. Each may be one word or several with `|` between them. A type that is not
@@ -63,7 +63,7 @@ pub fn words<'a>(types: &[&'a str]) -> Vec<&'a str> {
 /// Iterations and durations are kept for people who compare runs; [`learn`] does not read them, because they grow with
 /// the task and not with how well its checks are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Observed {
+pub struct RunObservation {
     /// How often the work went back from each checkpoint.
     pub retries: GatePointValues,
     /// Runs of agents.
@@ -114,7 +114,7 @@ const LATER_PERCENT: u32 = 3; // 82 becomes 85, which suits short work
 /// With fewer than [`RUNS_MIN`] runs nothing moves, and of more than [`RUNS_MAX`] only the latest count. Everything stays
 /// within the bounds of [`Params`]. More trouble never makes a check stricter, nor less trouble a milder one.
 #[must_use]
-pub fn learn(params: GateParams, runs: &[Observed]) -> GateParams {
+pub fn learn(params: GateParams, runs: &[RunObservation]) -> GateParams {
     let params = params.bounded();
     let runs = &runs[runs.len().saturating_sub(RUNS_MAX)..];
     if runs.len() < RUNS_MIN {
@@ -133,7 +133,7 @@ pub fn learn(params: GateParams, runs: &[Observed]) -> GateParams {
     };
     let (plan, mid, end) = (one(|it| it.post_plan), one(|it| it.mid_exec), one(|it| it.post_exec));
 
-    let sum = |number: fn(&Observed) -> u32| runs.iter().map(|run| u64::from(number(run))).sum::<u64>();
+    let sum = |number: fn(&RunObservation) -> u32| runs.iter().map(|run| u64::from(number(run))).sum::<u64>();
     let (checks, fixes) = (sum(|run| run.mid_exec_checks), sum(|run| run.retries.mid_exec));
     let mid_exec_interval = match fixes {
         _ if checks == 0 => params.mid_exec_interval,
@@ -163,14 +163,14 @@ pub fn types(spec: &TaskSpec) -> Vec<&str> {
 
 /// What the checks of one task were like.
 #[must_use]
-pub fn observed(task: &Task) -> Observed {
+pub fn observed(task: &Task) -> RunObservation {
     let judged = &task.staged.judged;
     let sent_back = |at: GatePoint| {
         let back = judged.iter().filter(|it| it.checkpoint == at && it.result != at.passes_as()).count();
         u32::try_from(back).unwrap_or(u32::MAX)
     };
     let on_the_way = judged.iter().filter(|it| it.checkpoint == GatePoint::MidExec).count();
-    Observed {
+    RunObservation {
         retries: GatePointValues {
             post_plan: sent_back(GatePoint::PostPlan),
             mid_exec: sent_back(GatePoint::MidExec),
@@ -272,12 +272,12 @@ pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Opti
         return None;
     }
     let alike = |other: &&Task| {
-        let done = matches!(other.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+        let done = matches!(other.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
         done && other.id != task.id && !other.staged.judged.is_empty() && types(&other.spec) == kind
     };
     let mut before: Vec<&Task> = others.filter(|_| !kind.is_empty()).filter(alike).collect();
     before.sort_by_key(|other| (other.changed, other.id));
-    let runs: Vec<Observed> = before.into_iter().map(observed).collect();
+    let runs: Vec<RunObservation> = before.into_iter().map(observed).collect();
     let mut params = learn(params_of(&kind), &runs);
     for adaptation in adaptations {
         adaptation.set(&mut params);
@@ -342,9 +342,9 @@ pub fn weights(types: &[&str]) -> [u32; 6] {
 mod tests {
     use super::*;
 
-    fn run(post_plan: u32, mid_exec: u32, post_exec: u32) -> Observed {
+    fn run(post_plan: u32, mid_exec: u32, post_exec: u32) -> RunObservation {
         let retries = GatePointValues { post_plan, mid_exec, post_exec };
-        Observed { retries, mid_exec_checks: 4, compactions: 0, ..Observed::default() }
+        RunObservation { retries, mid_exec_checks: 4, compactions: 0, ..RunObservation::default() }
     }
 
     fn thresholds(params: GateParams) -> [u32; 3] {
@@ -421,7 +421,7 @@ mod tests {
         );
         assert_eq!((thresholds(mixed), retries(mixed)), ([700, 600, 730], [3, 2, 4]));
         assert_eq!(mixed.mid_exec_interval, 3);
-        let hard = Observed { compactions: 2, ..run(3, 2, 3) };
+        let hard = RunObservation { compactions: 2, ..run(3, 2, 3) };
         let hard = learn(GateParams::DEFAULT, &[hard; 5]);
         assert_eq!((thresholds(hard), retries(hard)), ([680, 580, 730], [4, 3, 4]));
         assert_eq!((hard.mid_exec_interval, hard.compact_percent), (2, 78));
@@ -446,8 +446,8 @@ mod tests {
         for round in 0..5_000 {
             let params = [GateParams::DEFAULT, params_of(&["bug-fix"]), params_of(&["architecture"])]
                 [draw(3) as usize];
-            let calm: Vec<Observed> = (0..draw(25))
-                .map(|_| Observed { compactions: draw(3), ..run(draw(5), draw(4), draw(5)) })
+            let calm: Vec<RunObservation> = (0..draw(25))
+                .map(|_| RunObservation { compactions: draw(3), ..run(draw(5), draw(4), draw(5)) })
                 .collect();
             let mut wild = calm.clone();
             for run in &mut wild {

@@ -1,10 +1,10 @@
 //! What drives the backlog as a whole, folded from the facts: for whoever reads a journal without an engine.
 
-use landfall_model::auto::Loops;
+use landfall_model::auto::AgentLoops;
 use landfall_model::checkpoint::Checkpoints;
 use landfall_model::flake::Flakes;
-use landfall_model::pilot::Pilot;
-use landfall_model::queue::{Queue, QueueIllegal};
+use landfall_model::pilot::PilotState;
+use landfall_model::queue::{IllegalQueueEvent, Queue};
 use landfall_model::sprint::Sprints;
 use landfall_model::{EngineEvent, Event, Fact, JournalEntry, QueueEvent};
 
@@ -14,7 +14,7 @@ pub struct Autopilot {
     /// The landing queue.
     pub queue: Queue,
     /// Who picks tasks, and pauses.
-    pub pilot: Pilot,
+    pub pilot: PilotState,
     /// Every sprint.
     pub sprints: Sprints,
     /// Every checkpoint that is kept.
@@ -28,7 +28,7 @@ impl Autopilot {
     ///
     /// # Errors
     /// When the fact cannot follow.
-    pub fn take(&mut self, entry: &JournalEntry) -> Result<(), QueueIllegal> {
+    pub fn take(&mut self, entry: &JournalEntry) -> Result<(), IllegalQueueEvent> {
         queue(&mut self.queue, entry)?;
         pilot(&mut self.pilot, entry);
         sprints(&mut self.sprints, entry);
@@ -38,14 +38,14 @@ impl Autopilot {
     }
 }
 
-pub(crate) fn queue(queue: &mut Queue, entry: &JournalEntry) -> Result<(), QueueIllegal> {
+pub(crate) fn queue(queue: &mut Queue, entry: &JournalEntry) -> Result<(), IllegalQueueEvent> {
     match &entry.fact {
         Fact::Engine(EngineEvent::Queue(event)) => queue.apply(entry.at, event),
         Fact::Engine(_) | Fact::Task(..) => Ok(()),
     }
 }
 
-pub(crate) fn pilot(pilot: &mut Pilot, entry: &JournalEntry) {
+pub(crate) fn pilot(pilot: &mut PilotState, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, event) => pilot.note(*task, event),
         Fact::Engine(EngineEvent::RunStarted { .. }) => pilot.run_started(),
@@ -63,7 +63,7 @@ pub(crate) fn sprints(sprints: &mut Sprints, entry: &JournalEntry) {
     }
 }
 
-pub(crate) fn loops(loops: &mut Loops, entry: &JournalEntry) {
+pub(crate) fn loops(loops: &mut AgentLoops, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, event) => loops.note(entry.at, *task, event),
         Fact::Engine(EngineEvent::Auto(event)) => loops.apply(entry.at, event),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use landfall_model::gate::GateReport;
 use landfall_model::{
-    Attempt, Commit, Digest, EngineEvent, Event, Fact, JournalEntry, QueueEvent, RunEnd, RunId, State,
-    Status, Task, TaskId, TaskSize, Timestamp, Tree, WaitReason,
+    Attempt, Commit, Digest, EngineEvent, Event, Fact, JournalEntry, QueueEvent, RunEnd, RunId, Task, TaskId,
+    TaskSize, TaskState, TaskStatus, Timestamp, Tree, WaitReason,
 };
 
 use crate::Seq;
@@ -21,7 +21,7 @@ pub struct TaskRow {
     /// In one line.
     pub title: String,
     /// From its own facts: a ready task may have unmet needs. See [`TaskRow::shown`].
-    pub status: Status,
+    pub status: TaskStatus,
     /// The name of what it waits for.
     pub wait: Option<String>,
     /// The flow's own word.
@@ -83,11 +83,13 @@ impl TaskRow {
     #[must_use]
     pub fn of(task: &Task) -> Self {
         let (wait, detail, asks, ended) = match &task.state {
-            State::Ready { .. } if let Some(hold) = &task.hold => {
+            TaskState::Ready { .. } if let Some(hold) = &task.hold => {
                 (Some(WaitReason::Pause.word().to_owned()), hold.reason.clone(), None, None)
             }
-            State::Draft | State::Ready { .. } | State::Active { .. } => (None, String::new(), None, None),
-            State::Waiting { wait, .. } => {
+            TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => {
+                (None, String::new(), None, None)
+            }
+            TaskState::Waiting { wait, .. } => {
                 let asks = match wait {
                     WaitReason::Question { text } => Some(text.clone()),
                     WaitReason::Login { account, detail, .. } => {
@@ -110,17 +112,19 @@ impl TaskRow {
                 };
                 (Some(wait.word().to_owned()), wait_detail(wait), asks, None)
             }
-            State::Review { .. } => {
+            TaskState::Review { .. } => {
                 let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
                 (None, list.clone(), Some(list), None)
             }
-            State::Ended(ending) => (None, ending.detail.clone(), None, Some(ending.code.word().to_owned())),
+            TaskState::Ended(ending) => {
+                (None, ending.detail.clone(), None, Some(ending.code.word().to_owned()))
+            }
         };
         let usage = task.counters.usage;
         Self {
             id: task.id,
             title: task.spec.title.clone(),
-            status: Status::of(task),
+            status: TaskStatus::of(task),
             wait,
             phase: task.phase().map(ToOwned::to_owned),
             step: task.step().map(|step| step.as_str().to_owned()),
@@ -153,9 +157,9 @@ impl TaskRow {
 
     /// The status among others: a ready task with unmet needs waits.
     #[must_use]
-    pub fn shown(&self) -> Status {
+    pub fn shown(&self) -> TaskStatus {
         match self.status {
-            Status::Ready if self.unmet > 0 => Status::Waiting,
+            TaskStatus::Ready if self.unmet > 0 => TaskStatus::Waiting,
             own => own,
         }
     }

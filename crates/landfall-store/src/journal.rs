@@ -6,8 +6,8 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use landfall_model::queue::QueueIllegal;
-use landfall_model::{Fact, Illegal, JournalEntry, Task, TaskId};
+use landfall_model::queue::IllegalQueueEvent;
+use landfall_model::{Fact, IllegalEvent, JournalEntry, Task, TaskId};
 use thiserror::Error;
 
 use crate::StoreError;
@@ -151,10 +151,10 @@ pub enum ReplayStop {
 pub enum Misplaced {
     /// About a task.
     #[error(transparent)]
-    Task(#[from] Illegal),
+    Task(#[from] IllegalEvent),
     /// About the landing queue.
     #[error(transparent)]
-    Queue(#[from] QueueIllegal),
+    Queue(#[from] IllegalQueueEvent),
 }
 
 impl From<Misplaced> for ReplayStop {
@@ -163,14 +163,14 @@ impl From<Misplaced> for ReplayStop {
     }
 }
 
-impl From<Illegal> for ReplayStop {
-    fn from(illegal: Illegal) -> Self {
+impl From<IllegalEvent> for ReplayStop {
+    fn from(illegal: IllegalEvent) -> Self {
         Self::Illegal(illegal.into())
     }
 }
 
-impl From<QueueIllegal> for ReplayStop {
-    fn from(illegal: QueueIllegal) -> Self {
+impl From<IllegalQueueEvent> for ReplayStop {
+    fn from(illegal: IllegalQueueEvent) -> Self {
         Self::Illegal(illegal.into())
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landfall_model::{
-    Commit, Digest, Event, Fact, JournalEntry, RunId, Status, Task, TaskId, Timestamp, Tree, apply,
+    Commit, Digest, Event, Fact, JournalEntry, RunId, Task, TaskId, TaskStatus, Timestamp, Tree, apply,
 };
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, ToSql, params};
 
@@ -38,7 +38,7 @@ pub struct Reader {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     /// By status; a ready task with unmet needs is not counted here.
-    pub by: BTreeMap<Status, u64>,
+    pub by: BTreeMap<TaskStatus, u64>,
     /// Ready tasks with unmet needs: they wait for a dependency.
     pub dependency: u64,
 }
@@ -46,7 +46,7 @@ pub struct Counts {
 impl Counts {
     /// How many there are of this status.
     #[must_use]
-    pub fn of(&self, status: Status) -> u64 {
+    pub fn of(&self, status: TaskStatus) -> u64 {
         self.by.get(&status).copied().unwrap_or(0)
     }
 
@@ -61,7 +61,7 @@ impl Counts {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// With this status, as lists show it: a ready task with unmet needs is `waiting`.
-    pub status: Option<Status>,
+    pub status: Option<TaskStatus>,
     /// With this tag.
     pub tag: Option<String>,
     /// With this in the title; A to Z are the same as a to z.
@@ -78,7 +78,7 @@ pub struct InboxRow {
     /// What it is about.
     pub title: String,
     /// `waiting` for a question, `review` for a review.
-    pub status: Status,
+    pub status: TaskStatus,
     /// What is asked.
     pub asks: String,
     /// Since then.
@@ -164,7 +164,7 @@ impl Reader {
                 counts.by.insert(status_from(&word)?, many);
             }
             if counts.dependency > 0
-                && let Some(ready) = counts.by.get_mut(&Status::Ready)
+                && let Some(ready) = counts.by.get_mut(&TaskStatus::Ready)
             {
                 *ready = ready.saturating_sub(counts.dependency);
             }
@@ -190,7 +190,7 @@ impl Reader {
         for status in query::statuses(filter.status) {
             let sql = query::tasks(filter, *status);
             let mut statement = self.conn.prepare_cached(&sql).doing(TASK, &self.path)?;
-            let word = filter.status.map(Status::word);
+            let word = filter.status.map(TaskStatus::word);
             let named: [(&str, &dyn ToSql); 6] = [
                 (":after", &after),
                 (":limit", &limit),
@@ -756,8 +756,8 @@ fn read_task_row(row: &Row<'_>) -> rusqlite::Result<Result<(TaskRow, i64), Store
     Ok(Ok((made, row.get(30)?)))
 }
 
-fn status_from(word: &str) -> Result<Status, StoreError> {
-    let known = Status::ALL.into_iter().find(|status| status.word() == word);
+fn status_from(word: &str) -> Result<TaskStatus, StoreError> {
+    let known = TaskStatus::ALL.into_iter().find(|status| status.word() == word);
     known.ok_or_else(|| StoreError::corrupt(None, format!("`{word}` is not a status")))
 }
 

@@ -270,7 +270,7 @@ impl CommandHandler<'_> {
         let id = conversions::model_task(asked.task);
         let before = self.look().task(&*self.reader_of(id)?, id)?;
         let changed = self.tell(&[asked.task], News::Answer { text: asked.text })?;
-        let was_review = matches!(before.state, landfall_engine::model::State::Review { .. });
+        let was_review = matches!(before.state, landfall_engine::model::TaskState::Review { .. });
         let approved =
             changed.first().is_some_and(|task| task.approved.is_some() && task.approved != before.approved);
         if let (true, Some(task)) = (approved, changed.first()) {
@@ -334,7 +334,7 @@ impl CommandHandler<'_> {
         let mut lines = Vec::new();
         for task in tasks {
             let row = reader.row(task.id).map_err(|error| problems::store(&error))?;
-            let status = row.map_or(landfall_engine::model::Status::of(task), |row| row.shown());
+            let status = row.map_or(landfall_engine::model::TaskStatus::of(task), |row| row.shown());
             let text = format!("{} {what}.", task.id);
             lines.push(api::ChangedTask {
                 id: conversions::task_id(task.id),

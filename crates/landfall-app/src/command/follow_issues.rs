@@ -8,11 +8,13 @@ use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{blockers_of, parts_at_rest};
 use landfall_engine::host::wait::FolderWatch;
-use landfall_engine::model::haul::{self, Fate, Haul, IssueBatchId, IssueSelection, Live};
-use landfall_engine::model::issue::{
-    self, IssueOptions, IssuePhase, IssueRoute, Progress, ReviewDepth, Source,
+use landfall_engine::model::haul::{
+    self, BatchIssueOutcome, IssueBatch, IssueBatchId, IssueSelection, LiveIssue,
 };
-use landfall_engine::model::{EndKind, Ending, Event, Fact, State, Task, TaskSize};
+use landfall_engine::model::issue::{
+    self, IssueOptions, IssuePhase, IssueProgress, IssueRef, IssueRoute, ReviewDepth,
+};
+use landfall_engine::model::{EndKind, Ending, Event, Fact, Task, TaskSize, TaskState};
 use landfall_engine::store::{Reader, Seq};
 use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
 use landfall_engine::{StateFolder, accept};
@@ -58,13 +60,13 @@ impl Wanted {
         self.issue.number.get()
     }
 
-    fn live(&self) -> Live {
+    fn live(&self) -> LiveIssue {
         issues::live(&self.issue)
     }
 
     /// Whether nothing is left to do for it in the tracker, and its task is over.
     fn is_settled(&self) -> bool {
-        let Live { open, phase } = self.live();
+        let LiveIssue { open, phase } = self.live();
         self.task.as_ref().is_some_and(is_settled) && !open && phase != Some(IssuePhase::Verify)
     }
 
@@ -75,7 +77,7 @@ impl Wanted {
 
     /// Whether an agent finds out first what it is.
     fn wants_triage(&self) -> bool {
-        let Live { open, phase } = self.live();
+        let LiveIssue { open, phase } = self.live();
         let triaged = self.issue.labels.iter().any(|label| label.as_str() == "triaged");
         open && issue::wants_triage(triaged, phase)
     }
@@ -97,7 +99,7 @@ impl Wanted {
 
 /// Whether a task is over, and not because it gave up.
 fn is_settled(task: &Task) -> bool {
-    matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
+    matches!(task.state, TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
 }
 
 impl CommandHandler<'_> {
@@ -208,19 +210,19 @@ fn followed_text(wanted: &Wanted, task: &Task) -> String {
     }
     match wanted.task.as_ref().map(|before| &before.state) {
         None => format!("is followed by {id}"),
-        Some(State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. })) => {
+        Some(TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. })) => {
             format!("is open again, and followed by {id}")
         }
-        Some(State::Ended(ending)) => {
+        Some(TaskState::Ended(ending)) => {
             let detail = ending.detail.lines().next().filter(|line| !line.is_empty());
             format!("is tried again by {id}, which had stopped: {}", detail.unwrap_or(ending.code.word()))
         }
         Some(
-            State::Draft
-            | State::Ready { .. }
-            | State::Active { .. }
-            | State::Waiting { .. }
-            | State::Review { .. },
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Active { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. },
         ) => format!("goes on with {id}"),
     }
 }
@@ -291,7 +293,7 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
                 return Err(Problem::new(ProblemCode::NotNow, what).hint("set `tracker.kind` back"));
             }
             let all = listed(&*tracker, &tasks, &haul.issues)?;
-            let left = |it: &Wanted| haul::fate(it.live(), it.task.as_ref()) == Fate::Left;
+            let left = |it: &Wanted| haul::fate(it.live(), it.task.as_ref()) == BatchIssueOutcome::Left;
             let wanted: Vec<Wanted> = all.into_iter().filter(left).collect();
             let text = format!("{id}: {} of {} left", wanted.len(), haul.issues.len());
             (wanted, None, Some(id), text)
@@ -490,7 +492,7 @@ fn newest(tracker: &dyn Tracker, tasks: &Tasks, many: u32) -> Answer<Vec<Wanted>
             continue;
         }
         let it = wanted(tracker, tasks, issue)?;
-        if small(it.size) && haul::fate(it.live(), it.task.as_ref()) != Fate::Done {
+        if small(it.size) && haul::fate(it.live(), it.task.as_ref()) != BatchIssueOutcome::Done {
             found.push(it);
         }
     }
@@ -514,7 +516,7 @@ fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
 pub(crate) fn task_of_issue(place: &Place, number: u64) -> Result<Option<api::TaskId>, Problem> {
     let kind = load_settings(&place.root).ok().and_then(|settings| settings.tracker.kind);
     let sources = backlog::sources(place)?.into_iter();
-    let of_issue = sources.filter_map(|(id, source)| Some((id, Source::of(&source)?)));
+    let of_issue = sources.filter_map(|(id, source)| Some((id, IssueRef::of(&source)?)));
     let found: Vec<_> = of_issue.filter(|(_, source)| source.number == number).collect();
     let here = found.iter().rev().find(|(_, source)| Some(source.tracker.as_str()) == kind);
     Ok(here.or(found.last()).map(|(id, _)| conversions::task_id(*id)))
@@ -617,16 +619,16 @@ impl Tasks {
     }
 
     fn find(&self, number: IssueNumber) -> Option<Task> {
-        let source = Source { tracker: self.tracker.clone(), number: number.get() };
+        let source = IssueRef { tracker: self.tracker.clone(), number: number.get() };
         let id = self.by_source.get(&source.to_string())?;
         self.reader.as_ref()?.task(*id).ok().flatten()
     }
 }
 
-fn find_haul(place: &Place, id: IssueBatchId) -> Result<Haul, Problem> {
+fn find_haul(place: &Place, id: IssueBatchId) -> Result<IssueBatch, Problem> {
     let hauls = match place.reader()? {
         Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
-        None => haul::Hauls::default(),
+        None => haul::IssueBatchHistory::default(),
     };
     hauls.get(id).cloned().ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, format!("there is no batch of issues {id}"))
@@ -646,7 +648,7 @@ pub(crate) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
     let kind = settings.kind.unwrap_or("none");
     let tracker = issues::open(place)?;
     let tasks = Tasks::of(place, kind)?;
-    let mut known: BTreeMap<u64, Fate> = BTreeMap::new();
+    let mut known: BTreeMap<u64, BatchIssueOutcome> = BTreeMap::new();
     let mut lines = Vec::new();
     for haul in hauls.all().iter().rev().filter(|haul| haul.tracker == kind) {
         for number in &haul.issues {
@@ -657,15 +659,15 @@ pub(crate) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
             let fate = match tracker.issue(of) {
                 Ok(issue) => haul::fate(issues::live(&issue), tasks.find(of).as_ref()),
                 // It is still to be done, once somebody has mended its file.
-                Err(TrackerError::Malformed { .. }) => Fate::Left,
+                Err(TrackerError::Malformed { .. }) => BatchIssueOutcome::Left,
                 Err(error) => return Err(issues::tracker_problem(&error)),
             };
             known.insert(*number, fate);
         }
-        let which = |is: fn(&Fate) -> bool| -> Vec<u64> {
+        let which = |is: fn(&BatchIssueOutcome) -> bool| -> Vec<u64> {
             haul.issues.iter().copied().filter(|number| known.get(number).is_some_and(is)).collect()
         };
-        let remaining = which(|fate| *fate == Fate::Left);
+        let remaining = which(|fate| *fate == BatchIssueOutcome::Left);
         if remaining.is_empty() {
             continue;
         }
@@ -677,8 +679,8 @@ pub(crate) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
                 IssueSelection::Listed => "by number".to_owned(),
             },
             remaining,
-            completed: which(|fate| *fate == Fate::Done),
-            failed: which(|fate| matches!(fate, Fate::Failed(_))),
+            completed: which(|fate| *fate == BatchIssueOutcome::Done),
+            failed: which(|fate| matches!(fate, BatchIssueOutcome::Failed(_))),
         });
     }
     Ok(api::HaulList { batches: lines })
@@ -703,7 +705,7 @@ pub(crate) fn progress(
     reader: &Reader,
     task: &Task,
     before: Option<u64>,
-) -> Result<Progress, landfall_engine::store::StoreError> {
+) -> Result<IssueProgress, landfall_engine::store::StoreError> {
     let events = reader.events(Seq::ZERO, Some(task.id), u32::MAX)?;
     let until = before.unwrap_or(u64::MAX);
     let facts = events.iter().filter(|(seq, _)| seq.0 < until);
@@ -712,7 +714,7 @@ pub(crate) fn progress(
         Fact::Engine(_) => None,
     });
     let events: Vec<&Event> = events.collect();
-    Ok(Progress::of(task.flow.as_deref(), events))
+    Ok(IssueProgress::of(task.flow.as_deref(), events))
 }
 
 fn wire_summary(it: issue::Summary) -> api::IssueSummary {

@@ -1,7 +1,9 @@
 //! What a person says to one task while work goes on: a message, a hold, a block, other limits.
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::{Doing, News, State, StopRequest, Task, TaskLimitOverrides, own_limits_text};
+use landfall_engine::model::{
+    AttemptPhase, News, StopRequest, Task, TaskLimitOverrides, TaskState, own_limits_text,
+};
 
 use crate::project::command_handler::CommandHandler;
 use crate::project::conversions;
@@ -25,7 +27,7 @@ impl CommandHandler<'_> {
         let changed = self.tell(&asked.tasks, News::Hold { reason })?;
         let mut answer = self.changed(&changed, "is held; it does not go on until you release it")?;
         for (line, task) in answer.tasks.iter_mut().zip(&changed) {
-            if let State::Active { .. } = &task.state {
+            if let TaskState::Active { .. } = &task.state {
                 line.text = format!("{} finishes what is under way, and then waits for you.", task.id);
             }
         }
@@ -70,22 +72,24 @@ impl CommandHandler<'_> {
 /// When the agent hears a message, as the task stands.
 fn when_heard(task: &Task, now: bool) -> &'static str {
     match &task.state {
-        State::Active { doing: Doing::Running { stop: Some(StopRequest::Redirect), .. }, .. } => {
-            "stops what its agent is doing and begins again with it; its work is kept"
+        TaskState::Active {
+            doing: AttemptPhase::Running { stop: Some(StopRequest::Redirect), .. }, ..
+        } => "stops what its agent is doing and begins again with it; its work is kept",
+        TaskState::Active { doing: AttemptPhase::Running { .. }, .. } => {
+            "hears it when its agent begins the next run"
         }
-        State::Active { doing: Doing::Running { .. }, .. } => "hears it when its agent begins the next run",
-        State::Active { doing: Doing::Preparing { .. }, .. } => "begins with it",
-        State::Active { doing: Doing::Checking { stop: Some(StopRequest::Redirect) }, .. } => {
+        TaskState::Active { doing: AttemptPhase::Preparing { .. }, .. } => "begins with it",
+        TaskState::Active { doing: AttemptPhase::Checking { stop: Some(StopRequest::Redirect) }, .. } => {
             "goes back to its agent with it as soon as what is being verified is through"
         }
-        State::Active { .. } => {
+        TaskState::Active { .. } => {
             "is past its agent, who hears it only if the work comes back; `landfall task tell {id} --now` brings it back"
         }
-        State::Ready { .. } if now && task.attempt.0 > 0 => "goes on with it",
-        State::Draft | State::Ready { .. } | State::Waiting { .. } | State::Review { .. } => {
+        TaskState::Ready { .. } if now && task.attempt.0 > 0 => "goes on with it",
+        TaskState::Draft | TaskState::Ready { .. } | TaskState::Waiting { .. } | TaskState::Review { .. } => {
             "begins its next run with it"
         }
-        State::Ended(_) => "is over; `landfall retry {id}` continues it",
+        TaskState::Ended(_) => "is over; `landfall retry {id}` continues it",
     }
 }
 

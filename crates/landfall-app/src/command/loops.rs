@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::Ask;
-use landfall_engine::model::auto::{Loop, Standing, Why};
+use landfall_engine::model::auto::{AgentLoop, LoopEndReason, LoopState};
 use landfall_engine::model::stride::current_agent_step;
-use landfall_engine::model::{Doing, EndCode, EndKind, State, Task, TaskId};
+use landfall_engine::model::{AttemptPhase, EndCode, EndKind, Task, TaskId, TaskState};
 use landfall_engine::store::Reader;
 use landfall_trackers::modules::folder::{FolderError, find_at};
 use landfall_trackers::modules::spec::{NoTask, unmet};
@@ -116,7 +116,7 @@ impl CommandHandler<'_> {
             ));
         }
         if let Some(task) = task
-            && let State::Ended(ending) = &task.state
+            && let TaskState::Ended(ending) = &task.state
             && ending.kind == EndKind::Blocked
             && ending.code != EndCode::EmptyTarget
         {
@@ -155,7 +155,7 @@ pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::Loo
     let module = asked.dir.as_deref().map(|dir| module_name(look.place, dir)).transpose()?;
     let Some(reader) = look.place.reader()? else { return Ok(api::LoopList::default()) };
     let loops = reader.loops().map_err(|error| problems::store(&error))?;
-    let wanted = |it: &&Loop| {
+    let wanted = |it: &&AgentLoop| {
         asked.session.as_ref().is_none_or(|session| *session == it.session)
             && module.as_ref().is_none_or(|module| *module == it.module)
             && asked.task.is_none_or(|task| conversions::model_task(task) == it.task)
@@ -189,20 +189,20 @@ pub(crate) fn to_drive(reader: &Reader) -> Result<Vec<api::TaskId>, Problem> {
     Ok(tasks)
 }
 
-fn line(look: &Query<'_>, it: &Loop, task: Option<&Task>) -> api::LoopLine {
+fn line(look: &Query<'_>, it: &AgentLoop, task: Option<&Task>) -> api::LoopLine {
     let going = task.filter(|_| it.over.is_none());
     // Time in which nobody drives does not count; what an agent works meanwhile is known when it is adopted.
     let under_way = going.filter(|_| look.engine.is_alive()).and_then(|task| match &task.state {
-        State::Active { doing: Doing::Running { since, .. }, .. } => {
+        TaskState::Active { doing: AttemptPhase::Running { since, .. }, .. } => {
             u64::try_from(clock::now_ms() - since.0).ok()
         }
         _ => None,
     });
     let status = match it.standing() {
-        Standing::Running => api::LoopStatus::Running,
-        Standing::Stopping => api::LoopStatus::Stopping,
-        Standing::Stopped => api::LoopStatus::Stopped,
-        Standing::Failed => api::LoopStatus::Failed,
+        LoopState::Running => api::LoopStatus::Running,
+        LoopState::Stopping => api::LoopStatus::Stopping,
+        LoopState::Stopped => api::LoopStatus::Stopped,
+        LoopState::Failed => api::LoopStatus::Failed,
     };
     let text = match (&it.over, going) {
         (None, Some(task)) if it.stop.is_some() => {
@@ -211,8 +211,10 @@ fn line(look: &Query<'_>, it: &Loop, task: Option<&Task>) -> api::LoopLine {
         (None, Some(task)) => why_sentence(task, &Among::default()),
         (None, None) => String::new(),
         (Some(over), _) => match over.why {
-            Why::Person => "It was stopped; its work is kept.".to_owned(),
-            Why::Task(..) => task.map(|task| why_sentence(task, &Among::default())).unwrap_or_default(),
+            LoopEndReason::Person => "It was stopped; its work is kept.".to_owned(),
+            LoopEndReason::Task(..) => {
+                task.map(|task| why_sentence(task, &Among::default())).unwrap_or_default()
+            }
         },
     };
     api::LoopLine {

@@ -1,11 +1,13 @@
 //! What a person does by hand about a task with a plan: a step now, the objective, a refinement, the margin of a paper.
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::annotate::{self, Annotation, Closed, Layer, Mark, Onward};
+use landfall_engine::model::annotate::{
+    self, Annotation, AnnotationResumePoint, Closed, CommentKind, DocumentSubject,
+};
 use landfall_engine::model::objective::Objective;
-use landfall_engine::model::plan::Outline;
+use landfall_engine::model::plan::PlanOutline;
 use landfall_engine::model::staged::PLAN;
-use landfall_engine::model::{Annotated, Doing, News, State, StepKind, Task, WaitReason};
+use landfall_engine::model::{AnnotatedDocument, AttemptPhase, News, StepKind, Task, TaskState, WaitReason};
 use landfall_engine::papers;
 
 use crate::command::intervene::{MESSAGE_BYTES_MAX, words};
@@ -27,7 +29,7 @@ impl CommandHandler<'_> {
         let changed = self.tell(&[asked.task], news)?;
         let step = changed.first().and_then(|task| task.directed.as_ref().map(|it| it.step.to_string()));
         let step = step.map(|step| format!(" (step {step})")).unwrap_or_default();
-        let under_way = changed.first().is_some_and(|task| matches!(task.state, State::Active { .. }));
+        let under_way = changed.first().is_some_and(|task| matches!(task.state, TaskState::Active { .. }));
         let when = match (under_way, self.engine.is_alive(), asked.alone) {
             (true, ..) => "once the step under way is over",
             (false, true, _) => "next",
@@ -124,7 +126,7 @@ impl CommandHandler<'_> {
         let phase = task.phase_word();
         let at_work = matches!(
             task.state,
-            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+            TaskState::Active { doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, .. }
         );
         annotate::admits(&phase, at_work, &notes).map_err(|closed| {
             let hint = match closed {
@@ -149,16 +151,16 @@ impl CommandHandler<'_> {
                 after.len()
             )));
         }
-        let layer = Layer::of(&asked.paper);
+        let layer = DocumentSubject::of(&asked.paper);
         let (impact, onward) = annotate::weigh(notes.iter().map(|note| (layer, note)));
         let paper =
             papers::keep(&folder, &after).map_err(|error| problems::io("write into", &folder, &error))?;
-        let outline = (asked.paper == PLAN).then(|| Outline::read(&after));
-        let news = Annotated { name: asked.paper.clone(), of, paper, outline, impact, onward };
+        let outline = (asked.paper == PLAN).then(|| PlanOutline::read(&after));
+        let news = AnnotatedDocument { name: asked.paper.clone(), of, paper, outline, impact, onward };
         let changed = self.tell(&[asked.task], News::Annotate(news))?;
         let directed = changed.first().and_then(|task| task.directed.as_ref());
         let next = match (onward, directed) {
-            (Onward::GoOn, _) | (_, None) => "it goes on as it was".to_owned(),
+            (AnnotationResumePoint::GoOn, _) | (_, None) => "it goes on as it was".to_owned(),
             (_, Some(directed)) => format!("it goes on with `{}`", directed.step),
         };
         let answer = self.changed(&changed, "is annotated")?;
@@ -169,7 +171,7 @@ impl CommandHandler<'_> {
             status: answer
                 .tasks
                 .first()
-                .map_or(conversions::status(landfall_engine::model::Status::of(&task)), |it| it.status),
+                .map_or(conversions::status(landfall_engine::model::TaskStatus::of(&task)), |it| it.status),
             text: format!("{} of {id} is annotated ({} impact); {next}.", asked.paper, impact.word()),
         })
     }
@@ -196,7 +198,9 @@ fn is_confirmed(task: &Task) -> bool {
 
 /// Whether the question it waits with is about its objective.
 fn asks_about_its_objective(task: &Task) -> bool {
-    let State::Waiting { wait: WaitReason::Question { .. }, then, .. } = &task.state else { return false };
+    let TaskState::Waiting { wait: WaitReason::Question { .. }, then, .. } = &task.state else {
+        return false;
+    };
     let step = task.flow.as_ref().and_then(|flow| flow.step(then));
     step.is_some_and(|step| step.kind == StepKind::Target)
 }
@@ -227,7 +231,7 @@ fn annotation(note: &api::Note) -> Result<Annotation, Problem> {
         api::NoteKind::Insert => Annotation::insert(before, text, after),
         api::NoteKind::Delete => Annotation::delete(before, selected, after),
         api::NoteKind::Replace => Annotation::replace(before, selected, text, after),
-        api::NoteKind::Comment => Annotation::comment(Mark::Note, before, selected, text, after),
+        api::NoteKind::Comment => Annotation::comment(CommentKind::Note, before, selected, text, after),
     };
     made.map_err(|error| {
         Problem::new(ProblemCode::BadInput, error.to_string())

@@ -7,7 +7,7 @@ use std::path::Path;
 use landfall_api::import::{Counts, Format, Item, Link, List, Place as At};
 use landfall_api::{ModuleMade, ModuleMended, ModulesMended, NewTask, Problem, ProblemCode};
 use landfall_engine::host::git::{BranchName, Git, Head, Repo};
-use landfall_engine::model::plan::Outline;
+use landfall_engine::model::plan::PlanOutline;
 use landfall_engine::{Position, papers};
 use landfall_trackers::modules::folder::{FolderError, PLAN, Sort, find, find_at};
 use landfall_trackers::modules::hooks::Hooks;
@@ -284,7 +284,7 @@ pub(crate) fn position(place: &Place, source: &str) -> Result<Option<Position>, 
             let folder = place.folder.papers();
             let paper =
                 papers::keep(&folder, &text).map_err(|error| problems::io("write into", &folder, &error))?;
-            Some((paper, Outline::read(&text)))
+            Some((paper, PlanOutline::read(&text)))
         }
     };
     let (entry, done, branch) = (task.entry, task.completed_steps, metadata.module.branch.clone());

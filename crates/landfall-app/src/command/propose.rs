@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use landfall_api::{NewTask, Problem, ProblemCode, Proposal, ProposalOutcome, TaskRef};
 use landfall_engine::engine;
-use landfall_engine::model::proposal::{Need, Plan};
-use landfall_engine::model::{AgentUsage, Spending, Status, TaskId};
+use landfall_engine::model::proposal::{ProposalDependency, ProposalPlan};
+use landfall_engine::model::{AgentUsage, Spending, TaskId, TaskStatus};
 use landfall_engine::propose::{ProposeError, Proposed, RoundNews};
 
 use crate::project::engine_at::EngineAt;
@@ -166,7 +166,7 @@ fn number_of(source: &str) -> Option<u32> {
 }
 
 /// The tasks of a plan, each group just before the first of its tasks.
-fn tasks(plan: &Plan, source: &str) -> Vec<NewTask> {
+fn tasks(plan: &ProposalPlan, source: &str) -> Vec<NewTask> {
     enum Row {
         Group(usize),
         Task(usize),
@@ -194,9 +194,9 @@ fn tasks(plan: &Plan, source: &str) -> Vec<NewTask> {
         Row::Task(place) => {
             let planned = &plan.tasks[*place];
             let part = &planned.part;
-            let need = |need: &Need| match need {
-                Need::Here(place) => TaskRef::Batch(task_at[place]),
-                Need::There(id) => TaskRef::Task(conversions::task_id(*id)),
+            let need = |need: &ProposalDependency| match need {
+                ProposalDependency::Here(place) => TaskRef::Batch(task_at[place]),
+                ProposalDependency::There(id) => TaskRef::Task(conversions::task_id(*id)),
             };
             NewTask {
                 title: part.title.clone(),
@@ -234,7 +234,7 @@ pub(crate) fn drafts(place: &Place, number: u32) -> Result<Vec<TaskId>, Problem>
     let groups = backlog::groups(&rows);
     let drafts: Vec<TaskId> = rows
         .iter()
-        .filter(|row| row.status == Status::Draft && of.contains(&row.id) && !groups.contains(&row.id))
+        .filter(|row| row.status == TaskStatus::Draft && of.contains(&row.id) && !groups.contains(&row.id))
         .map(|row| row.id)
         .collect();
     if drafts.is_empty() {

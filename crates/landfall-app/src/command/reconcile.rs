@@ -5,7 +5,7 @@ use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{AtRest, Trouble, seen_at_rest};
 use landfall_engine::host::git::{BranchName, Git, Repo, Store};
 use landfall_engine::model::Timestamp;
-use landfall_engine::model::issue::{IssueSnapshot, Point, Source, completion, precondition};
+use landfall_engine::model::issue::{IssueRef, IssueSnapshot, ReconcilePoint, completion, precondition};
 
 use crate::project::place::Place;
 use crate::project::problems;
@@ -13,11 +13,11 @@ use crate::query::{backlog, issues};
 
 /// The words for phases.
 pub fn points() -> Vec<&'static str> {
-    Point::ALL.into_iter().map(Point::word).collect()
+    ReconcilePoint::ALL.into_iter().map(ReconcilePoint::word).collect()
 }
 
 pub(crate) fn reconcile(place: &Place, asked: &api::ReconcileAsked) -> Result<api::Reconciliation, Problem> {
-    let point = Point::from_word(&asked.phase).ok_or_else(|| {
+    let point = ReconcilePoint::from_word(&asked.phase).ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, format!("there is no phase `{}`", asked.phase))
             .hint(format!("known: {}", points().join(", ")))
     })?;
@@ -36,7 +36,7 @@ pub(crate) fn reconcile(place: &Place, asked: &api::ReconcileAsked) -> Result<ap
 pub(crate) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<IssueSnapshot, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let tracker = settings.kind.unwrap_or("none").to_owned();
-    let source = Source { tracker, number: issue };
+    let source = IssueRef { tracker, number: issue };
     let git = Git::find().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     place.folder.make().map_err(|error| problems::io("make", place.folder.root(), &error))?;

@@ -10,8 +10,8 @@ use landfall_engine::engine;
 use landfall_engine::exchange::{branch_of, landed_base, parts_at_rest};
 use landfall_engine::host::git::{BranchName, Git, Oid, Repo, Store};
 use landfall_engine::model::acceptance::{
-    BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyKind, VerifyOutcome, VerifyResult, Where,
-    full_tells, handler_names, outcome_headline,
+    AcceptanceMode, AcceptanceReason, AcceptanceStage, BaseUrls, Criteria, Criterion, DeploymentKind,
+    VerifyKind, VerifyOutcome, VerifyResult, full_tells, handler_names, outcome_headline,
 };
 use landfall_engine::model::issue::{IssuePhase, is_begun, left_of};
 use landfall_engine::model::{AgentUsage, Spending};
@@ -117,12 +117,12 @@ pub(crate) fn verify(
     let ground = Ground {
         tree: &tree,
         issue: IssueText { title: &issue.title, body: &issue.body },
-        mode: if asked.full { Mode::Full } else { Mode::Safe },
+        mode: if asked.full { AcceptanceMode::Full } else { AcceptanceMode::Safe },
         merged,
         leave: asked.full, // whoever says `--full` gives it
-        occasion: Occasion::Verify,
+        occasion: AcceptanceReason::Verify,
         happened: &happened,
-        base_url: urls.of(if merged { Where::Production } else { Where::Preview }),
+        base_url: urls.of(if merged { DeploymentKind::Production } else { DeploymentKind::Preview }),
         allow_localhost: asked.allow_localhost,
         handlers: &handlers,
         tracker: Some(&*tracker),
@@ -206,14 +206,14 @@ fn look(
     only_look: bool,
     tell: &mut dyn FnMut(&str),
 ) -> (Vec<Checked>, usize) {
-    let before = |it: &&Criterion| it.section == Section::PreMerge;
+    let before = |it: &&Criterion| it.section == AcceptanceStage::PreMerge;
     let (mut left, later) = (criteria.items.iter().filter(before).count(), criteria.items.len());
     let later = later > left;
     let (mut holding, mut ticked): (Vec<&Criterion>, usize) = (Vec::new(), 0);
     let checked = accept::run_and_tell(criteria, ground, &mut |place, it| {
         let criterion = &criteria.items[place];
         tell(&format!("{} {}", it.result.word(), criterion.text));
-        if criterion.section == Section::PostMerge {
+        if criterion.section == AcceptanceStage::PostMerge {
             return;
         }
         if it.result == VerifyResult::Pass {
@@ -232,8 +232,8 @@ fn look(
 
 fn seen(criterion: &Criterion, it: &Checked) -> CriterionSeen {
     let section = match criterion.section {
-        Section::PreMerge => "pre-merge",
-        Section::PostMerge => "post-merge",
+        AcceptanceStage::PreMerge => "pre-merge",
+        AcceptanceStage::PostMerge => "post-merge",
     };
     CriterionSeen {
         text: criterion.text.clone(),

@@ -6,7 +6,7 @@ use landfall_engine::Live;
 use landfall_engine::model::gate::{CheckOutcome, CommandResult, GateReport};
 use landfall_engine::model::pilot::PilotMode;
 use landfall_engine::model::{
-    self, ChangeConcern, EndKind, State, Status, StepResult, Task, TaskId, TaskSpec, WaitReason,
+    self, ChangeConcern, EndKind, StepResult, Task, TaskId, TaskSpec, TaskState, TaskStatus, WaitReason,
 };
 use landfall_engine::store::{Reader, TaskRow};
 
@@ -36,35 +36,35 @@ pub(crate) fn model_sprint(id: api::SprintId) -> model::SprintId {
     model::SprintId(id.0)
 }
 
-pub(crate) fn status(status: Status) -> api::Status {
+pub(crate) fn status(status: TaskStatus) -> api::Status {
     match status {
-        Status::Draft => api::Status::Draft,
-        Status::Ready => api::Status::Ready,
-        Status::Active => api::Status::Active,
-        Status::Waiting => api::Status::Waiting,
-        Status::Blocked => api::Status::Blocked,
-        Status::Review => api::Status::Review,
-        Status::Landing => api::Status::Landing,
-        Status::Done => api::Status::Done,
-        Status::Failed => api::Status::Failed,
-        Status::Timeout => api::Status::Timeout,
-        Status::Cancelled => api::Status::Cancelled,
+        TaskStatus::Draft => api::Status::Draft,
+        TaskStatus::Ready => api::Status::Ready,
+        TaskStatus::Active => api::Status::Active,
+        TaskStatus::Waiting => api::Status::Waiting,
+        TaskStatus::Blocked => api::Status::Blocked,
+        TaskStatus::Review => api::Status::Review,
+        TaskStatus::Landing => api::Status::Landing,
+        TaskStatus::Done => api::Status::Done,
+        TaskStatus::Failed => api::Status::Failed,
+        TaskStatus::Timeout => api::Status::Timeout,
+        TaskStatus::Cancelled => api::Status::Cancelled,
     }
 }
 
-pub(crate) fn model_status(status: api::Status) -> Status {
+pub(crate) fn model_status(status: api::Status) -> TaskStatus {
     match status {
-        api::Status::Draft => Status::Draft,
-        api::Status::Ready => Status::Ready,
-        api::Status::Active => Status::Active,
-        api::Status::Waiting => Status::Waiting,
-        api::Status::Blocked => Status::Blocked,
-        api::Status::Review => Status::Review,
-        api::Status::Landing => Status::Landing,
-        api::Status::Done => Status::Done,
-        api::Status::Failed => Status::Failed,
-        api::Status::Timeout => Status::Timeout,
-        api::Status::Cancelled => Status::Cancelled,
+        api::Status::Draft => TaskStatus::Draft,
+        api::Status::Ready => TaskStatus::Ready,
+        api::Status::Active => TaskStatus::Active,
+        api::Status::Waiting => TaskStatus::Waiting,
+        api::Status::Blocked => TaskStatus::Blocked,
+        api::Status::Review => TaskStatus::Review,
+        api::Status::Landing => TaskStatus::Landing,
+        api::Status::Done => TaskStatus::Done,
+        api::Status::Failed => TaskStatus::Failed,
+        api::Status::Timeout => TaskStatus::Timeout,
+        api::Status::Cancelled => TaskStatus::Cancelled,
     }
 }
 
@@ -203,16 +203,16 @@ impl Among {
 }
 
 /// The status of a row among others.
-pub(crate) fn row_status(row: &TaskRow, starved: bool) -> Status {
+pub(crate) fn row_status(row: &TaskRow, starved: bool) -> TaskStatus {
     match row.shown() {
-        Status::Ready if starved => Status::Waiting,
+        TaskStatus::Ready if starved => TaskStatus::Waiting,
         shown => shown,
     }
 }
 
 /// What a row waits for.
 pub(crate) fn row_wait(row: &TaskRow, among: &Among) -> Option<api::Wait> {
-    if row.status == Status::Ready {
+    if row.status == TaskStatus::Ready {
         return match (among.unmet.is_empty(), &among.held) {
             (false, _) => Some(wait(&WaitReason::Dependency(among.unmet.clone()))),
             (true, held) => held.as_ref().map(wait),
@@ -401,15 +401,15 @@ pub(crate) fn new_task(spec: &TaskSpec) -> api::NewTask {
 /// Whether a task ended without landing.
 pub(crate) fn gave_up(task: &Task) -> bool {
     match &task.state {
-        State::Ended(ending) => match ending.kind {
+        TaskState::Ended(ending) => match ending.kind {
             EndKind::Failed | EndKind::Timeout | EndKind::Blocked => true,
             EndKind::Done | EndKind::Cancelled => false,
         },
-        State::Draft
-        | State::Ready { .. }
-        | State::Active { .. }
-        | State::Waiting { .. }
-        | State::Review { .. } => false,
+        TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Active { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. } => false,
     }
 }
 
@@ -497,14 +497,14 @@ pub(crate) fn own_limits(limits: model::TaskLimitOverrides) -> Option<api::OwnLi
 #[cfg(test)]
 mod tests {
     use landfall_api as api;
-    use landfall_engine::model::{self, Status, TaskSpec, WaitReason};
+    use landfall_engine::model::{self, TaskSpec, TaskStatus, WaitReason};
     use landfall_engine::store::TaskRow;
 
     use super::{Among, line, model_size, model_status, new_task, owner, row_wait, size, status, wait};
 
     #[test]
     fn statuses_and_sizes_keep_their_words_and_come_back() {
-        for each in Status::ALL {
+        for each in TaskStatus::ALL {
             assert_eq!(status(each).word(), each.word());
             assert_eq!(model_status(status(each)), each);
         }

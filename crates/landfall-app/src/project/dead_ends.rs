@@ -1,7 +1,7 @@
 //! Tasks that wait for one that will not land by itself, and the ways out.
 
 use landfall_api::Problem;
-use landfall_engine::model::{EndCode, EndKind, Ending, State, Task, TaskId};
+use landfall_engine::model::{EndCode, EndKind, Ending, Task, TaskId, TaskState};
 use landfall_engine::store::Reader;
 
 use crate::project::problems;
@@ -38,7 +38,7 @@ pub(crate) fn behind(reader: &Reader, unmet: &[TaskId]) -> Result<Option<DeadEnd
 }
 
 fn of_task(task: &Task) -> Option<DeadEnd> {
-    let State::Ended(Ending { kind, code, .. }) = &task.state else { return None };
+    let TaskState::Ended(Ending { kind, code, .. }) = &task.state else { return None };
     let what = match (kind, code) {
         (EndKind::Done, _) => return None,
         (EndKind::Failed | EndKind::Timeout, EndCode::MaxIterations) => "is out of iterations",

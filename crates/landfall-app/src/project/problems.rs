@@ -7,8 +7,8 @@ use landfall_api::secret_file::SecretFileError;
 use landfall_api::{Problem, ProblemCode, nearest};
 use landfall_engine::host::git::{GitError, GitErrorKind, RepoProblem};
 use landfall_engine::host::lock::LockError;
-use landfall_engine::model::auto::{Loop, Standing};
-use landfall_engine::model::{Refusal, SpecError, TaskId};
+use landfall_engine::model::auto::{AgentLoop, LoopState};
+use landfall_engine::model::{NewsRefusal, SpecError, TaskId};
 use landfall_engine::settings::SettingsProblem;
 use landfall_engine::store::StoreError;
 use landfall_engine::{AskError, OpenError, flows};
@@ -370,18 +370,18 @@ pub(crate) fn bad_words(error: &SpecError) -> Problem {
     Problem::new(ProblemCode::BadInput, error.to_string()).hint(hint)
 }
 
-fn refused(refusal: &Refusal) -> Problem {
+fn refused(refusal: &NewsRefusal) -> Problem {
     match refusal {
-        Refusal::NotNow { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
+        NewsRefusal::NotNow { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
             .hint(format!("`landfall why {task}` shows its state")),
-        Refusal::Stale { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
+        NewsRefusal::Stale { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
             .hint(format!("`landfall why {task}` shows its state now")),
-        Refusal::NotAllowed { task, phase, allowed, .. } => {
+        NewsRefusal::NotAllowed { task, phase, allowed, .. } => {
             Problem::new(ProblemCode::NotNow, refusal.to_string())
                 .hint(format!("`landfall why {task}` shows its state"))
                 .context(json!({ "task": conversions::task_id(*task), "phase": phase, "allowed": allowed }))
         }
-        Refusal::Bug(_) => {
+        NewsRefusal::Bug(_) => {
             Problem::new(ProblemCode::Internal, format!("{refusal} (a bug; nothing was changed)"))
                 .hint("please report it with the output of `landfall log`")
         }
@@ -412,14 +412,14 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 }
 
 /// A session or a module has a loop already.
-fn loop_held(held: &Loop) -> Problem {
+fn loop_held(held: &AgentLoop) -> Problem {
     let (session, module) = (&held.session, &held.module);
     let status = held.standing().word();
     let what = format!("session `{session}` has a loop already: {} of `{module}` is {status}", held.task);
     let hint = match held.standing() {
-        Standing::Failed => format!("look at it, and stop the loop of `{session}`: then it can begin anew"),
-        Standing::Stopping => "it ends when the step under way is finished; ask again then".to_owned(),
-        Standing::Running | Standing::Stopped => {
+        LoopState::Failed => format!("look at it, and stop the loop of `{session}`: then it can begin anew"),
+        LoopState::Stopping => "it ends when the step under way is finished; ask again then".to_owned(),
+        LoopState::Running | LoopState::Stopped => {
             format!("stop the loop of `{session}` first, or wait until it is over")
         }
     };

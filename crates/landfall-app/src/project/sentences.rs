@@ -11,8 +11,8 @@ use landfall_engine::model::review::{self, Finding};
 use landfall_engine::model::sprint::{SprintEnd, SprintEndCondition, SprintEvent};
 use landfall_engine::model::{
     AccountState, AgentExit, AgentUsage, AttemptStart, BaseMover, BudgetScope, EdgeTarget, EndCode, EndKind,
-    Ending, EngineEvent, Event, RunEnd, SessionStart, Spent, StepResult, StopRequest, Task, TaskId, Verdict,
-    WaitReason, Warning, YieldReason, own_limits_text, usd,
+    Ending, EngineEvent, Event, ExhaustedBudget, RunEnd, SessionStart, StepResult, StopRequest, Task, TaskId,
+    Verdict, WaitReason, Warning, YieldReason, own_limits_text, usd,
 };
 use landfall_text::{format_count, format_duration, pluralize};
 
@@ -733,7 +733,7 @@ pub(crate) fn wait_words(wait: &WaitReason) -> String {
 }
 
 /// Which budget is used up, and how much of how much: `the budget of today is used up ($40.01 of $40.00)`.
-pub(crate) fn budget_used_up(spent: &Spent) -> String {
+pub(crate) fn budget_used_up(spent: &ExhaustedBudget) -> String {
     let whose = match spent.scope {
         BudgetScope::Attempt => "of the attempt",
         BudgetScope::Task => "of the task",

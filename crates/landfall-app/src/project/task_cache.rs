@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use landfall_api::{AttemptLine, DiffStat, Problem};
 use landfall_engine::host::git::{DiffOptions, Oid, Store};
-use landfall_engine::model::{Commit, Status, Task, TaskId};
+use landfall_engine::model::{Commit, Task, TaskId, TaskStatus};
 use landfall_engine::store::{Counts, Filter, Head, Reader, Seq, TaskRow};
 
 use crate::project::attempts;
@@ -170,7 +170,7 @@ impl Moment {
     /// The tasks with something under way, by id.
     pub fn at_work(&self, place: &Place, reader: &Reader) -> Result<Arc<AtWork>, Problem> {
         self.at_work.get(|| {
-            let busy = Filter { status: Some(Status::Active), ..Filter::default() };
+            let busy = Filter { status: Some(TaskStatus::Active), ..Filter::default() };
             let rows = reader.tasks(&busy, None, AT_WORK_MAX).map_err(|error| problems::store(&error))?;
             let mut tasks = Vec::with_capacity(rows.len());
             for row in rows {

@@ -1,8 +1,8 @@
 //! Who picks tasks, and pauses: `pause`, `resume`, `auto`, `next`.
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::pilot::{Phase, Pilot, PilotMode};
-use landfall_engine::model::{Spent, TaskId};
+use landfall_engine::model::pilot::{Phase, PilotMode, PilotState};
+use landfall_engine::model::{ExhaustedBudget, TaskId};
 use landfall_engine::store::{Reader, RunRow};
 use landfall_engine::{Ask, Reply};
 use landfall_text::pluralize;
@@ -23,7 +23,7 @@ pub(crate) fn state(look: &Query<'_>) -> Result<Box<api::Pilot>, Problem> {
     let Some(reader) = look.place.reader()? else { return Ok(Box::new(at_rest(look, 0, None))) };
     let run = run_under_way(look, &reader)?;
     let of = |error| problems::store(&error);
-    let ready = reader.counts().map_err(of)?.of(landfall_engine::model::Status::Ready);
+    let ready = reader.counts().map_err(of)?.of(landfall_engine::model::TaskStatus::Ready);
     let next = next_brief(&reader)?;
     match run {
         None => Ok(Box::new(at_rest(look, ready, next))),
@@ -64,11 +64,11 @@ fn at_rest(look: &Query<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::P
 
 /// How a run is driven. `spent` is the budget that keeps agents from starting.
 pub(crate) fn made(
-    pilot: &Pilot,
+    pilot: &PilotState,
     run: &RunRow,
     ready: u64,
     next: Option<api::TaskBrief>,
-    spent: Option<&Spent>,
+    spent: Option<&ExhaustedBudget>,
 ) -> api::Pilot {
     let pause = pilot.pause().map(|pause| api::PauseLine {
         why: pause.why,
@@ -91,11 +91,11 @@ pub(crate) fn made(
 }
 
 fn sentence(
-    pilot: &Pilot,
+    pilot: &PilotState,
     run: &RunRow,
     ready: u64,
     next: Option<&api::TaskBrief>,
-    spent: Option<&Spent>,
+    spent: Option<&ExhaustedBudget>,
 ) -> String {
     let id = run.id;
     let tasks = pluralize(ready, "task");

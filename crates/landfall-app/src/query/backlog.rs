@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_api::Problem;
-use landfall_engine::model::proposal::{Known, Standing};
-use landfall_engine::model::{Event, Fact, Status, TaskId};
+use landfall_engine::model::proposal::{ExistingTask, ExistingTaskState};
+use landfall_engine::model::{Event, Fact, TaskId, TaskStatus};
 use landfall_engine::store::{Filter, Reader, Seq, TaskRow};
 
 use crate::project::place::Place;
@@ -42,32 +42,32 @@ pub(crate) fn rows(reader: &Reader) -> Result<Vec<TaskRow>, Problem> {
 }
 
 /// What a proposal is held against, and the same for an agent, one line each.
-pub(crate) fn known(place: &Place) -> Result<(Vec<Known>, Vec<String>), Problem> {
+pub(crate) fn known(place: &Place) -> Result<(Vec<ExistingTask>, Vec<String>), Problem> {
     const LINES_MAX: usize = 200; // more titles do not help anyone to think
     let Some(reader) = place.reader()? else { return Ok((Vec::new(), Vec::new())) };
     let rows = rows(&reader)?;
     let groups = groups(&rows);
-    let known: Vec<Known> = rows
+    let known: Vec<ExistingTask> = rows
         .iter()
         .map(|row| {
             let standing = match row.status {
-                Status::Done => Standing::Landed,
-                Status::Cancelled => Standing::Over,
-                Status::Draft if groups.contains(&row.id) => Standing::Over, // a group: nothing lands of it
-                Status::Draft
-                | Status::Ready
-                | Status::Active
-                | Status::Waiting
-                | Status::Blocked
-                | Status::Review
-                | Status::Landing
-                | Status::Failed
-                | Status::Timeout => Standing::Open,
+                TaskStatus::Done => ExistingTaskState::Landed,
+                TaskStatus::Cancelled => ExistingTaskState::Over,
+                TaskStatus::Draft if groups.contains(&row.id) => ExistingTaskState::Over, // a group: nothing lands of it
+                TaskStatus::Draft
+                | TaskStatus::Ready
+                | TaskStatus::Active
+                | TaskStatus::Waiting
+                | TaskStatus::Blocked
+                | TaskStatus::Review
+                | TaskStatus::Landing
+                | TaskStatus::Failed
+                | TaskStatus::Timeout => ExistingTaskState::Open,
             };
-            Known { id: row.id, title: row.title.clone(), standing }
+            ExistingTask { id: row.id, title: row.title.clone(), standing }
         })
         .collect();
-    let open = rows.iter().zip(&known).filter(|(_, known)| known.standing == Standing::Open);
+    let open = rows.iter().zip(&known).filter(|(_, known)| known.standing == ExistingTaskState::Open);
     let lines = open.map(|(row, _)| format!("{} {} ({})", row.id, row.title, row.shown().word()));
     let lines = lines.rev().take(LINES_MAX).collect::<Vec<_>>().into_iter().rev().collect();
     Ok((known, lines))

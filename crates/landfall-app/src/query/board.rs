@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_api::{self as api, Action, ColumnName, Problem, Request};
-use landfall_engine::model::liveness::Class;
-use landfall_engine::model::{Doing, State, Status, Task, TaskId, Timestamp, WaitReason, Warning};
+use landfall_engine::model::liveness::AgentActivity;
+use landfall_engine::model::{
+    AttemptPhase, Task, TaskId, TaskState, TaskStatus, Timestamp, WaitReason, Warning,
+};
 use landfall_engine::settings::Verify;
 use landfall_engine::store::{Counts, Reader, TaskRow};
 use landfall_engine::{Live, RunningCheck};
@@ -32,7 +34,7 @@ const FOR_A_PERSON: [api::WaitFor; 6] = [
     api::WaitFor::Disk,
     api::WaitFor::Pause,
 ];
-const GAVE_UP: [Status; 3] = [Status::Blocked, Status::Failed, Status::Timeout];
+const GAVE_UP: [TaskStatus; 3] = [TaskStatus::Blocked, TaskStatus::Failed, TaskStatus::Timeout];
 
 pub(crate) fn board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api::Board>, Problem> {
     let limit = if asked.cards == 0 { CARDS } else { asked.cards.min(CARDS_MAX) };
@@ -196,17 +198,17 @@ impl<'a> Maker<'a> {
     /// What a task is at, in a word.
     fn doing(&self, task: &Task) -> String {
         match &task.state {
-            State::Active { .. }
+            TaskState::Active { .. }
                 if !self.look.engine.is_alive() && running_checks::without_engine(task).is_some() =>
             {
                 api::TaskActivity::Stopped.word().to_owned()
             }
-            State::Active { doing, .. } => tasks::activity(doing).word().to_owned(),
-            State::Draft
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Ended(_) => String::new(),
+            TaskState::Active { doing, .. } => tasks::activity(doing).word().to_owned(),
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(_) => String::new(),
         }
     }
 
@@ -223,19 +225,19 @@ impl<'a> Maker<'a> {
                 for (row, _) in rows.iter().take(limit as usize) {
                     cards.push(self.card(row.clone(), true)?);
                 }
-                self.counts.of(Status::Active)
+                self.counts.of(TaskStatus::Active)
             }
             ColumnName::InReview => {
-                for row in reader.of_status(Status::Review, limit).map_err(of)? {
+                for row in reader.of_status(TaskStatus::Review, limit).map_err(of)? {
                     cards.push(self.card(row, true)?);
                 }
-                self.counts.of(Status::Review)
+                self.counts.of(TaskStatus::Review)
             }
             ColumnName::Landing => {
-                for row in reader.of_status(Status::Landing, limit).map_err(of)? {
+                for row in reader.of_status(TaskStatus::Landing, limit).map_err(of)? {
                     cards.push(self.card(row, true)?);
                 }
-                self.counts.of(Status::Landing)
+                self.counts.of(TaskStatus::Landing)
             }
             ColumnName::NeedsYou => {
                 let mut rows = Vec::new();
@@ -264,7 +266,7 @@ impl<'a> Maker<'a> {
                 for row in self.moment.next(reader, limit)? {
                     cards.push(self.card(row, false)?);
                 }
-                self.counts.of(Status::Ready)
+                self.counts.of(TaskStatus::Ready)
             }
             ColumnName::Waiting => {
                 let mut rows = Vec::new();
@@ -404,10 +406,15 @@ fn detail(row: &TaskRow) -> String {
 /// When it came to be where it is.
 fn since(task: &Task) -> Timestamp {
     match &task.state {
-        State::Ready { since, .. }
-        | State::Waiting { since, .. }
-        | State::Active { doing: Doing::Running { since, .. } | Doing::Queued { since }, .. } => *since,
-        State::Active { .. } | State::Draft | State::Review { .. } | State::Ended(_) => task.changed,
+        TaskState::Ready { since, .. }
+        | TaskState::Waiting { since, .. }
+        | TaskState::Active {
+            doing: AttemptPhase::Running { since, .. } | AttemptPhase::Queued { since },
+            ..
+        } => *since,
+        TaskState::Active { .. } | TaskState::Draft | TaskState::Review { .. } | TaskState::Ended(_) => {
+            task.changed
+        }
     }
 }
 
@@ -529,17 +536,25 @@ const STALLED_MS: u64 = 5 * 60 * 1000; // longer than a model thinks; a build th
 
 fn of_agent(id: TaskId, live: &Live) -> Option<api::Trouble> {
     let (severity, kind, what) = match live.class {
-        Some(Class::Looping) => {
+        Some(AgentActivity::Looping) => {
             (api::Severity::Warning, api::TroubleKind::Looping, "does the same over and over")
         }
-        Some(Class::Unanswered) => {
+        Some(AgentActivity::Unanswered) => {
             (api::Severity::Warning, api::TroubleKind::Stalled, "is not answered by its model")
         }
-        Some(Class::Dead) => (api::Severity::Error, api::TroubleKind::Dead, "shows no sign of life"),
-        Some(Class::WaitingForModel | Class::WaitingForPerson) if live.quiet_ms > STALLED_MS => {
+        Some(AgentActivity::Dead) => (api::Severity::Error, api::TroubleKind::Dead, "shows no sign of life"),
+        Some(AgentActivity::WaitingForModel | AgentActivity::WaitingForPerson)
+            if live.quiet_ms > STALLED_MS =>
+        {
             (api::Severity::Warning, api::TroubleKind::Stalled, "has said nothing for long")
         }
-        Some(Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson) | None => {
+        Some(
+            AgentActivity::Working
+            | AgentActivity::InTool
+            | AgentActivity::WaitingForModel
+            | AgentActivity::WaitingForPerson,
+        )
+        | None => {
             return None;
         }
     };
@@ -563,7 +578,7 @@ fn of_agent(id: TaskId, live: &Live) -> Option<api::Trouble> {
 
 fn of_task(id: TaskId, task: &Task) -> Vec<api::Trouble> {
     let mut found = Vec::new();
-    if let State::Waiting { wait: WaitReason::GateBroken { command, detail }, since, .. } = &task.state {
+    if let TaskState::Waiting { wait: WaitReason::GateBroken { command, detail }, since, .. } = &task.state {
         let retry =
             Request::Retry(api::Retry { tasks: vec![conversions::task_id(id)], fresh: false, note: None });
         found.push(api::Trouble {
@@ -583,7 +598,7 @@ fn of_task(id: TaskId, task: &Task) -> Vec<api::Trouble> {
         Warning::Stuck { iterations } => Some(*iterations),
         _ => None,
     });
-    if let (Some(iterations), State::Active { .. }) = (stuck, &task.state)
+    if let (Some(iterations), TaskState::Active { .. }) = (stuck, &task.state)
         && task.counters.fruitless >= iterations
     {
         found.push(api::Trouble {

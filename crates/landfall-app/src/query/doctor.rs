@@ -17,7 +17,7 @@ use landfall_engine::host::sandbox::{self, Available};
 use landfall_engine::host::sitter::{self, Found};
 use landfall_engine::journal_link;
 use landfall_engine::model::TaskId;
-use landfall_engine::model::cache::KnownCache;
+use landfall_engine::model::cache::PackageCache;
 use landfall_engine::settings::{Confinement, Settings, Verify};
 use landfall_engine::store::{self, Reader, Seq, Sqlite};
 use landfall_engine::tracker::Standing;
@@ -313,7 +313,7 @@ impl Visit {
             self.warn("caches", format!("`{cache}`: {what}"), hint);
         }
         let shared: Vec<&str> = settings.run.sandbox_write.iter().map(String::as_str).collect();
-        let shared: Vec<&str> = shared.into_iter().filter(|path| KnownCache::at(path).is_some()).collect();
+        let shared: Vec<&str> = shared.into_iter().filter(|path| PackageCache::at(path).is_some()).collect();
         if !shared.is_empty() {
             let (all, list) = (shared.join(", "), shared.iter().map(|path| format!("{path:?}")));
             self.warn(

@@ -6,7 +6,7 @@ use std::path::Path;
 use landfall_api::{self as api, Problem};
 use landfall_engine::host::disk::dir_size;
 use landfall_engine::host::sitter::{self, Found, Sitting};
-use landfall_engine::model::{Doing, State, Status, TaskId};
+use landfall_engine::model::{AttemptPhase, TaskId, TaskState, TaskStatus};
 use landfall_engine::store::{Reader, TaskRow};
 
 use crate::project::place::Place;
@@ -91,9 +91,10 @@ fn folders(path: &Path) -> Vec<String> {
 fn at_work(look: &Query<'_>, reader: &Reader) -> Result<Vec<api::FleetAgent>, Problem> {
     let live = look.engine.live();
     let mut found: Vec<(api::FleetAgent, Option<Sitting>)> = Vec::new();
-    for row in reader.of_status(Status::Active, AGENTS_MAX).map_err(|error| problems::store(&error))? {
+    for row in reader.of_status(TaskStatus::Active, AGENTS_MAX).map_err(|error| problems::store(&error))? {
         let Some(task) = task_cache::task(look.place, reader, &row)? else { continue };
-        let State::Active { doing: Doing::Running { iteration, since, .. }, .. } = &task.state else {
+        let TaskState::Active { doing: AttemptPhase::Running { iteration, since, .. }, .. } = &task.state
+        else {
             continue;
         };
         let dir = look.place.folder.iteration(task.id, task.attempt, *iteration);
@@ -193,14 +194,14 @@ fn purpose(row: Option<&TaskRow>) -> (&'static str, String) {
     let Some(row) = row else { return ("left over", "no task is known for it".to_owned()) };
     let id = row.id;
     match row.status {
-        Status::Active | Status::Landing => ("in use", format!("{id} is under way")),
-        Status::Draft | Status::Ready | Status::Waiting | Status::Review => {
+        TaskStatus::Active | TaskStatus::Landing => ("in use", format!("{id} is under way")),
+        TaskStatus::Draft | TaskStatus::Ready | TaskStatus::Waiting | TaskStatus::Review => {
             ("kept", format!("{id} goes on in it"))
         }
-        Status::Blocked | Status::Failed | Status::Timeout => {
+        TaskStatus::Blocked | TaskStatus::Failed | TaskStatus::Timeout => {
             ("kept", format!("{id} can be tried again in it"))
         }
-        Status::Done | Status::Cancelled => {
+        TaskStatus::Done | TaskStatus::Cancelled => {
             ("left over", format!("{id} is over; `landfall project reclaim` removes it"))
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use landfall_api::{self as api, EdgeKind, Problem};
-use landfall_engine::model::{Status, TaskId, TaskSize};
+use landfall_engine::model::{TaskId, TaskSize, TaskStatus};
 use landfall_engine::store::{Reader, TaskRow};
 
 use crate::project::query_context::Query;
@@ -13,14 +13,14 @@ const NODES: u32 = 300;
 const NODES_MAX: u32 = 2_000;
 const NEEDS_MAX: u32 = 200_000; // of all open tasks; a graph of more is drawn without the rest
 const REACH_MAX: usize = 10_000; // tasks counted behind one; more is as good as all
-const OPEN: [Status; 7] = [
-    Status::Active,
-    Status::Landing,
-    Status::Review,
-    Status::Waiting,
-    Status::Blocked,
-    Status::Ready,
-    Status::Draft,
+const OPEN: [TaskStatus; 7] = [
+    TaskStatus::Active,
+    TaskStatus::Landing,
+    TaskStatus::Review,
+    TaskStatus::Waiting,
+    TaskStatus::Blocked,
+    TaskStatus::Ready,
+    TaskStatus::Draft,
 ];
 
 pub(crate) fn graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Graph, Problem> {
@@ -201,7 +201,7 @@ fn around(
             near.extend(row.parent);
             near.retain(|id| seen.insert(*id));
             for next in reader.rows_of(&near).map_err(of)? {
-                let over = matches!(next.status, Status::Done | Status::Cancelled);
+                let over = matches!(next.status, TaskStatus::Done | TaskStatus::Cancelled);
                 if asked.done || !over {
                     open.push_back((next, away + 1));
                 }
@@ -252,16 +252,17 @@ fn all(
     }
     take(&mut rows, reader.next(limit).map_err(of)?);
     take(&mut rows, reader.held(limit).map_err(of)?);
-    take(&mut rows, reader.of_status(Status::Draft, limit).map_err(of)?);
+    take(&mut rows, reader.of_status(TaskStatus::Draft, limit).map_err(of)?);
     if asked.done {
-        for status in [Status::Done, Status::Failed, Status::Timeout, Status::Cancelled] {
+        for status in [TaskStatus::Done, TaskStatus::Failed, TaskStatus::Timeout, TaskStatus::Cancelled] {
             total += counts.of(status);
             take(&mut rows, reader.of_status(status, limit).map_err(of)?);
         }
     } else {
         // What gave up and is needed all the same holds others up: it is there, though it is not open.
-        let over =
-            |row: &&TaskRow| matches!(row.status, Status::Failed | Status::Timeout | Status::Cancelled);
+        let over = |row: &&TaskRow| {
+            matches!(row.status, TaskStatus::Failed | TaskStatus::Timeout | TaskStatus::Cancelled)
+        };
         total += rows.values().filter(over).count() as u64;
     }
     let left_out = total.saturating_sub(rows.len() as u64);

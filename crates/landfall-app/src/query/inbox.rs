@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use landfall_api::{self as api, Action, InboxKind, Problem, Request, ReviewSaid};
-use landfall_engine::model::issue::LeftBox;
-use landfall_engine::model::{State, Status, Task, WaitReason, review};
+use landfall_engine::model::issue::OpenCheckbox;
+use landfall_engine::model::{Task, TaskState, TaskStatus, WaitReason, review};
 use landfall_engine::store::{Reader, TaskRow};
 
 use crate::project::query_context::Query;
@@ -55,10 +55,10 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
             }
             let by_status = reader.counts().map_err(of)?;
             for (status, kind) in [
-                (Status::Review, InboxKind::Review),
-                (Status::Blocked, InboxKind::Blocked),
-                (Status::Failed, InboxKind::Failed),
-                (Status::Timeout, InboxKind::Failed),
+                (TaskStatus::Review, InboxKind::Review),
+                (TaskStatus::Blocked, InboxKind::Blocked),
+                (TaskStatus::Failed, InboxKind::Failed),
+                (TaskStatus::Timeout, InboxKind::Failed),
             ] {
                 if wanted(kind) && by_status.of(status) > 0 {
                     *counts.entry(kind).or_default() += by_status.of(status);
@@ -130,16 +130,16 @@ fn kind_of_wait(wait: api::WaitFor) -> Option<InboxKind> {
 
 fn kind_of(row: &TaskRow) -> Option<InboxKind> {
     match row.status {
-        Status::Waiting => kind_of_wait(row.wait.as_deref()?.parse().ok()?),
-        Status::Review => Some(InboxKind::Review),
-        Status::Blocked => Some(InboxKind::Blocked),
-        Status::Failed | Status::Timeout => Some(InboxKind::Failed),
-        Status::Draft
-        | Status::Ready
-        | Status::Active
-        | Status::Landing
-        | Status::Done
-        | Status::Cancelled => None,
+        TaskStatus::Waiting => kind_of_wait(row.wait.as_deref()?.parse().ok()?),
+        TaskStatus::Review => Some(InboxKind::Review),
+        TaskStatus::Blocked => Some(InboxKind::Blocked),
+        TaskStatus::Failed | TaskStatus::Timeout => Some(InboxKind::Failed),
+        TaskStatus::Draft
+        | TaskStatus::Ready
+        | TaskStatus::Active
+        | TaskStatus::Landing
+        | TaskStatus::Done
+        | TaskStatus::Cancelled => None,
     }
 }
 
@@ -192,8 +192,8 @@ fn of_issue(reader: &Reader, left: &open_acceptance::Left) -> Result<api::InboxI
 
 /// What a box is called by. Its words name it even if boxes before it come or go meanwhile; its place is the name where words do
 /// not tell it from another.
-fn name_of_box(named: &LeftBox, boxes: &[LeftBox]) -> String {
-    let same = |other: &&LeftBox| other.text.to_lowercase() == named.text.to_lowercase();
+fn name_of_box(named: &OpenCheckbox, boxes: &[OpenCheckbox]) -> String {
+    let same = |other: &&OpenCheckbox| other.text.to_lowercase() == named.text.to_lowercase();
     let is_number = named.text.trim().bytes().all(|byte| byte.is_ascii_digit());
     match is_number || boxes.iter().filter(same).count() > 1 {
         true => named.place.to_string(),
@@ -254,7 +254,7 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
         .confirm()
     };
     match &task.state {
-        State::Waiting { wait, .. } => match wait {
+        TaskState::Waiting { wait, .. } => match wait {
             WaitReason::Question { text } => {
                 item.text.clone_from(text);
                 item.choices = choices(text);
@@ -300,12 +300,12 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
             | WaitReason::Blockers { .. }
             | WaitReason::Backoff { .. } => {}
         },
-        State::Review { .. } => {
+        TaskState::Review { .. } => {
             item.text = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
             positions(item, task);
             item.actions = reviews(id, true);
         }
-        State::Ended(ending) if conversions::gave_up(task) => {
+        TaskState::Ended(ending) if conversions::gave_up(task) => {
             item.text = match ending.detail.as_str() {
                 "" => ending.code.word().to_owned(),
                 detail => format!("{}: {detail}", ending.code.word()),
@@ -318,7 +318,7 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
             }
             item.actions.push(cancel());
         }
-        State::Ended(_) | State::Draft | State::Ready { .. } | State::Active { .. } => {
+        TaskState::Ended(_) | TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => {
             if let Some(landed) = &task.landed {
                 item.text = format!("landed as {}; somebody is to look at it", landed.commit.short());
                 item.commit = Some(landed.commit.as_str().to_owned());

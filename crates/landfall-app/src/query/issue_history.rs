@@ -6,10 +6,10 @@ use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::host::git::{Git, Oid, Repo, Store};
 use landfall_engine::improve::{self, Origin, Proposal};
-use landfall_engine::model::haul::Hauls;
-use landfall_engine::model::issue::{self, Paper, Source, Trace};
+use landfall_engine::model::haul::IssueBatchHistory;
+use landfall_engine::model::issue::{self, IssueDocument, IssueRef, Trace};
 use landfall_engine::model::recovery::project_log;
-use landfall_engine::model::{Fact, Status, Task, TaskId, Timestamp};
+use landfall_engine::model::{Fact, Task, TaskId, TaskStatus, Timestamp};
 use landfall_engine::store::{Reader, Seq};
 
 use crate::project::place::Place;
@@ -73,7 +73,7 @@ pub(crate) fn rollup(place: &Place, asked: api::RollupAsked) -> Result<Box<api::
     let sum = issue::rollup(all.iter().map(|(number, trail)| (*number, &trail[..])), since);
     let hauls = match place.reader()? {
         Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
-        None => Hauls::default(),
+        None => IssueBatchHistory::default(),
     };
     let batches = |it: &issue::SessionRow| -> Vec<String> {
         let of = hauls.all().iter().filter(|haul| haul.begun <= it.until);
@@ -153,7 +153,7 @@ fn trails(place: &Place, since: Option<Timestamp>) -> Result<Vec<(u64, Vec<Trace
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for task in followed(&reader)? {
-        let Some(source) = Source::of(&task.spec.source) else { continue };
+        let Some(source) = IssueRef::of(&task.spec.source) else { continue };
         if since.is_some_and(|since| task.changed < since) {
             continue;
         }
@@ -188,7 +188,7 @@ pub(crate) fn look_back(
     place: &Place,
     reader: &Reader,
     task: &Task,
-) -> Result<Option<issue::Lookback>, Problem> {
+) -> Result<Option<issue::IssueRetrospective>, Problem> {
     if task.issue.is_none() {
         return Ok(None);
     }
@@ -197,7 +197,7 @@ pub(crate) fn look_back(
     Ok(issue::lookback(task, &trail(reader, task)?, paper.as_ref()))
 }
 
-fn paper(place: &Place, task: &Task) -> Result<Option<Paper>, Problem> {
+fn paper(place: &Place, task: &Task) -> Result<Option<IssueDocument>, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let Some((store, base)) = ground(place)? else { return Ok(None) };
     Ok(improve::paper(&store, &base, &settings.spec_path, &place.folder.papers(), task))
@@ -237,7 +237,7 @@ pub(crate) fn proposals(place: &Place, file: &[String]) -> Result<api::Improveme
         let mut tasks = followed(&reader)?;
         let known: BTreeSet<TaskId> = tasks.iter().map(|task| task.id).collect();
         for row in backlog::rows(&reader)? {
-            if row.status == Status::Draft && !known.contains(&row.id) {
+            if row.status == TaskStatus::Draft && !known.contains(&row.id) {
                 tasks.extend(reader.task(row.id).map_err(|error| problems::store(&error))?);
             }
         }

@@ -10,7 +10,7 @@ use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{blockers_of, branch_of};
 use landfall_engine::model::TaskSize;
 use landfall_engine::model::acceptance::{Criteria, VerifyKind, find_box, tick as tick_lines, untick};
-use landfall_engine::model::haul::Live;
+use landfall_engine::model::haul::LiveIssue;
 use landfall_engine::model::issue::IssuePhase;
 use landfall_engine::settings::Settings;
 use landfall_engine::tracker::nudges::{self, NotHeard};
@@ -616,7 +616,7 @@ pub(crate) fn tracker_problem(error: &TrackerError) -> Problem {
 }
 
 /// Whether an issue is open, and its phase by its labels.
-pub(crate) fn live(issue: &Issue) -> Live {
+pub(crate) fn live(issue: &Issue) -> LiveIssue {
     let phases = issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.within(PHASE_FAMILY)?));
-    Live { open: issue.state.is_open(), phase: phases.max() }
+    LiveIssue { open: issue.state.is_open(), phase: phases.max() }
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use landfall_api::Problem;
 use landfall_engine::engine::load_settings;
 use landfall_engine::model::issue::{
-    IssuePhase, LandedIssue, LeftBox, Source, is_left, is_partial, left_boxes, left_words,
+    IssuePhase, IssueRef, LandedIssue, OpenCheckbox, is_left, is_partial, left_boxes, left_words,
 };
-use landfall_engine::model::{Status, Task};
+use landfall_engine::model::{Task, TaskStatus};
 use landfall_engine::store::{Reader, TaskRow};
 use landfall_trackers::tracker::{
     Answer, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, PHASE_FAMILY, Tracker, TrackerError,
@@ -31,7 +31,7 @@ pub(crate) struct Left {
     pub text: String,
     pub issue: u64,
     /// The boxes that are not ticked.
-    pub boxes: Vec<LeftBox>,
+    pub boxes: Vec<OpenCheckbox>,
 }
 
 /// All of them, by their tasks.
@@ -47,11 +47,13 @@ pub(crate) fn all(place: &Place, reader: &Reader) -> Result<Vec<Left>, Problem> 
     };
     // Of several that follow the same issue the last one counts.
     let mut found: BTreeMap<u64, (TaskRow, Arc<Task>)> = BTreeMap::new();
-    for row in reader.rows_of(&unaccepted).map_err(of)?.into_iter().filter(|row| row.status == Status::Done) {
+    for row in
+        reader.rows_of(&unaccepted).map_err(of)?.into_iter().filter(|row| row.status == TaskStatus::Done)
+    {
         let Some(task) = task_cache::task(place, reader, &row)?.filter(|task| is_partial(task)) else {
             continue;
         };
-        if let Some(source) = Source::of(&task.spec.source).filter(|source| source.tracker == kind) {
+        if let Some(source) = IssueRef::of(&task.spec.source).filter(|source| source.tracker == kind) {
             found.insert(source.number, (row, task));
         }
     }

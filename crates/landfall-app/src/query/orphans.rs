@@ -2,7 +2,7 @@
 
 use landfall_api::Problem;
 use landfall_engine::host::sitter::{self, Found};
-use landfall_engine::model::{Doing, State, Status, TaskId};
+use landfall_engine::model::{AttemptPhase, TaskId, TaskState, TaskStatus};
 use landfall_engine::store::{Filter, Reader};
 
 use crate::project::place::Place;
@@ -13,10 +13,12 @@ const AGENTS_MAX: u32 = 256; // more than any run has slots
 /// The tasks whose agents run, whether or not an engine watches them.
 pub(crate) fn running(place: &Place, reader: &Reader) -> Result<Vec<TaskId>, Problem> {
     let mut found = Vec::new();
-    let filter = Filter { status: Some(Status::Active), ..Filter::default() };
+    let filter = Filter { status: Some(TaskStatus::Active), ..Filter::default() };
     for row in reader.tasks(&filter, None, AGENTS_MAX).map_err(|error| problems::store(&error))? {
         let Some(task) = reader.task(row.id).map_err(|error| problems::store(&error))? else { continue };
-        let State::Active { doing: Doing::Running { iteration, .. }, .. } = task.state else { continue };
+        let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = task.state else {
+            continue;
+        };
         let dir = place.folder.iteration(task.id, task.attempt, iteration);
         match sitter::find(&dir) {
             Ok(Found::Running(_) | Found::Starting) => found.push(task.id),

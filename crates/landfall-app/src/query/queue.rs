@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::model::flake::Flakes;
 use landfall_engine::model::gate::CheckOutcome;
-use landfall_engine::model::queue::{Batch, BatchDoing, Closed, Hold, HoldReason, Queue};
-use landfall_engine::model::{BatchId, Doing, News, State, Task, TaskId};
+use landfall_engine::model::queue::{BatchDoing, Closed, HoldReason, LandingBatch, Queue, QueueHold};
+use landfall_engine::model::{AttemptPhase, BatchId, News, Task, TaskId, TaskState};
 use landfall_engine::store::Reader;
 use landfall_engine::{Ask, Rewritten};
 use landfall_text::pluralize;
@@ -59,7 +59,7 @@ pub(crate) fn place(queue: &Queue, task: &Task, place: u64) -> api::QueuePlace {
 fn made(queue: &Queue, flakes: &Flakes, line: Vec<api::QueuePlace>) -> api::QueueReport {
     let mut past: Vec<api::BatchLine> = queue.past().map(|(batch, how, at)| over(batch, how, at.0)).collect();
     past.reverse();
-    let flake = |(check, flake): (&str, &landfall_engine::model::flake::Flake)| api::FlakeLine {
+    let flake = |(check, flake): (&str, &landfall_engine::model::flake::FlakeHistory)| api::FlakeLine {
         check: check.to_owned(),
         runs: flake.runs,
         flakes: flake.flakes,
@@ -88,13 +88,13 @@ pub(crate) fn brief(queue: &Queue) -> Option<Box<api::QueueBrief>> {
 
 fn since(task: &Task) -> i64 {
     match &task.state {
-        State::Active { doing: Doing::Queued { since }, .. } => since.0,
-        State::Active { .. }
-        | State::Draft
-        | State::Ready { .. }
-        | State::Waiting { .. }
-        | State::Review { .. }
-        | State::Ended(_) => task.changed.0,
+        TaskState::Active { doing: AttemptPhase::Queued { since }, .. } => since.0,
+        TaskState::Active { .. }
+        | TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => task.changed.0,
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn standing(queue: &Queue, task: TaskId) -> String {
     }
 }
 
-fn with_batch(batch: &Batch, task: TaskId) -> String {
+fn with_batch(batch: &LandingBatch, task: TaskId) -> String {
     let id = batch.id;
     let others: Vec<TaskId> =
         batch.members.iter().map(|member| member.task).filter(|member| *member != task).collect();
@@ -149,7 +149,7 @@ fn with_batch(batch: &Batch, task: TaskId) -> String {
     }
 }
 
-fn on_its_way(batch: &Batch) -> api::BatchLine {
+fn on_its_way(batch: &LandingBatch) -> api::BatchLine {
     let size = batch.members.len();
     let doing = match batch.doing {
         BatchDoing::Building => "merging".to_owned(),
@@ -170,7 +170,7 @@ fn on_its_way(batch: &Batch) -> api::BatchLine {
 
 /// The batches on their way, a line each: `B7  T1 T2 T3  3 ✗ → 2 …  verifying the first 2`.
 pub(crate) fn drawn_lines(queue: &Queue) -> Vec<String> {
-    let line = |batch: &Batch| {
+    let line = |batch: &LandingBatch| {
         let members: Vec<String> = batch.members.iter().map(|member| member.task.to_string()).collect();
         let it = on_its_way(batch);
         format!("{:<5} {}  {}  {}", it.batch, members.join(" "), it.drawing, it.doing)
@@ -178,7 +178,7 @@ pub(crate) fn drawn_lines(queue: &Queue) -> Vec<String> {
     queue.batches().iter().map(line).collect()
 }
 
-fn over(batch: &Batch, how: &Closed, at_ms: i64) -> api::BatchLine {
+fn over(batch: &LandingBatch, how: &Closed, at_ms: i64) -> api::BatchLine {
     let (doing, commit) = match how {
         Closed::Landed { count, commit } if *count == batch.members.len() => {
             ("landed".to_owned(), Some(commit.as_str().to_owned()))
@@ -191,7 +191,7 @@ fn over(batch: &Batch, how: &Closed, at_ms: i64) -> api::BatchLine {
     api::BatchLine { commit, ended_ms: Some(at_ms), ..line(batch, doing, drawn(batch)) }
 }
 
-fn line(batch: &Batch, doing: String, drawing: String) -> api::BatchLine {
+fn line(batch: &LandingBatch, doing: String, drawing: String) -> api::BatchLine {
     api::BatchLine {
         batch: batch.id.to_string(),
         on: batch.on.as_ref().map(BatchId::to_string),
@@ -214,13 +214,13 @@ fn line(batch: &Batch, doing: String, drawing: String) -> api::BatchLine {
 }
 
 /// Whoever made it red, once the search is over.
-fn culprit(batch: &Batch) -> Option<TaskId> {
+fn culprit(batch: &LandingBatch) -> Option<TaskId> {
     let red = batch.red?;
     (red == batch.green + 1).then(|| batch.members.get(red - 1).map(|member| member.task)).flatten()
 }
 
 /// The looks at a batch, as a person follows them: `5 ✗ → 2 ✓ → 3 ✓ → 4 ✗`.
-fn drawn(batch: &Batch) -> String {
+fn drawn(batch: &LandingBatch) -> String {
     let look = |(count, outcome): &(usize, CheckOutcome)| {
         let doubted = batch.is_doubted() && Some(*count) == batch.red;
         let mark = match outcome {
@@ -238,7 +238,7 @@ fn drawn(batch: &Batch) -> String {
 }
 
 /// A hold, with what lets the queue move again.
-pub(crate) fn hold(hold: &Hold) -> api::HoldLine {
+pub(crate) fn hold(hold: &QueueHold) -> api::HoldLine {
     let hint = match hold.why {
         HoldReason::Gate => {
             "mend the check; Landfall tries it again by itself, and at once with `landfall queue resume`"
@@ -269,7 +269,8 @@ pub(crate) fn hold(hold: &Hold) -> api::HoldLine {
 
 /// Why a task that stands in line, or lands, is where it is.
 pub(crate) fn details(reader: &Reader, task: &Task) -> Result<Vec<String>, Problem> {
-    let State::Active { doing: Doing::Queued { .. } | Doing::Landing, .. } = &task.state else {
+    let TaskState::Active { doing: AttemptPhase::Queued { .. } | AttemptPhase::Landing, .. } = &task.state
+    else {
         return Ok(Vec::new());
     };
     let queue = reader.queue().map_err(|error| problems::store(&error))?;
@@ -315,8 +316,8 @@ impl CommandHandler<'_> {
     pub fn queue_eject(&self, id: TaskId) -> Result<api::Changed, Problem> {
         let before = self.look().task(&*self.reader_of(id)?, id)?;
         match &before.state {
-            State::Active { doing: Doing::Queued { .. }, .. } => {}
-            State::Active { doing: Doing::Landing, .. } => {
+            TaskState::Active { doing: AttemptPhase::Queued { .. }, .. } => {}
+            TaskState::Active { doing: AttemptPhase::Landing, .. } => {
                 let message = format!("{id} is landing just now; it cannot be taken out any more");
                 return Err(Problem::new(ProblemCode::NotNow, message)
                     .hint(format!("`landfall rollback {id}` takes it back once it has landed")));

@@ -125,7 +125,7 @@ fn task_line(reader: &Reader, task: &TaskInRun) -> Result<Option<api::RunTaskLin
         title: now.spec.title.clone(),
         result,
         behind,
-        status: conversions::status(landfall_engine::model::Status::among(&now, &unmet, false)),
+        status: conversions::status(landfall_engine::model::TaskStatus::among(&now, &unmet, false)),
         iterations: task.used.iterations,
         agent_ms: task.used.agent_ms,
         usage: conversions::usage(task.used.usage),

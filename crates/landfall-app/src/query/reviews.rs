@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::Ask;
 use landfall_engine::host::git::RefName;
-use landfall_engine::model::review::{self, QUICK_ISSUES, Redo};
-use landfall_engine::model::{ReviewSaid, SignOff, Status, Tag, Task, TaskId};
+use landfall_engine::model::review::{self, QUICK_ISSUES, RedoChoice};
+use landfall_engine::model::{ReviewInput, SignOff, Tag, Task, TaskId, TaskStatus};
 use landfall_engine::store::{Filter, Reader};
 
 use crate::project::command_handler::CommandHandler;
@@ -24,7 +24,7 @@ pub(crate) fn list(look: &Query<'_>) -> Result<api::ReviewList, Problem> {
     let mut found = api::ReviewList { before: Vec::new(), after: Vec::new(), issues };
     let Some(reader) = look.place.reader()? else { return Ok(found) };
     let of = |error| problems::store(&error);
-    let waiting = Filter { status: Some(Status::Review), ..Filter::default() };
+    let waiting = Filter { status: Some(TaskStatus::Review), ..Filter::default() };
     let mut kept = None;
     for row in reader.tasks(&waiting, None, LIST_MAX).map_err(of)? {
         let Some(task) = reader.task(row.id).map_err(of)? else { continue };
@@ -101,21 +101,21 @@ impl CommandHandler<'_> {
             asked.tasks.into_iter().map(conversions::model_task).filter(|id| seen.insert(*id)).collect();
         let mut hint = None;
         let said = match asked.said {
-            api::ReviewSaid::Approve { note } => ReviewSaid::Approve { note },
+            api::ReviewSaid::Approve { note } => ReviewInput::Approve { note },
             api::ReviewSaid::Changes { issues, note, redo, hint: when } => {
                 if issues.is_empty() && note.trim().is_empty() {
                     return Err(Problem::new(ProblemCode::BadInput, "what is to be changed is not said")
                         .hint("say it in a few words, or name it: `--issue tests`"));
                 }
                 hint = when;
-                ReviewSaid::Changes { issues, note, redo: self.redo(&ids, redo)? }
+                ReviewInput::Changes { issues, note, redo: self.redo(&ids, redo)? }
             }
-            api::ReviewSaid::Reject { note } => ReviewSaid::Reject { note },
-            api::ReviewSaid::Skip => ReviewSaid::Skip,
-            api::ReviewSaid::Defer => ReviewSaid::Defer,
+            api::ReviewSaid::Reject { note } => ReviewInput::Reject { note },
+            api::ReviewSaid::Skip => ReviewInput::Skip,
+            api::ReviewSaid::Defer => ReviewInput::Defer,
         };
         let changed = self.tasks(Ask::Review(ids, Box::new(said.clone())))?;
-        if let ReviewSaid::Approve { .. } = said {
+        if let ReviewInput::Approve { .. } = said {
             // Whoever approves a change of settings has seen it.
             for task in &changed {
                 trust::trust_work(&self.look(), task)?;
@@ -134,10 +134,10 @@ impl CommandHandler<'_> {
         Ok(api::Changed { tasks: lines })
     }
 
-    fn redo(&self, ids: &[TaskId], redo: api::Redo) -> Result<Redo, Problem> {
+    fn redo(&self, ids: &[TaskId], redo: api::Redo) -> Result<RedoChoice, Problem> {
         let attempt = match redo {
-            api::Redo::Keep => return Ok(Redo::Keep),
-            api::Redo::Fresh => return Ok(Redo::Fresh),
+            api::Redo::Keep => return Ok(RedoChoice::Keep),
+            api::Redo::Fresh => return Ok(RedoChoice::Fresh),
             api::Redo::From(attempt) => attempt,
         };
         let [id] = ids else {
@@ -148,7 +148,7 @@ impl CommandHandler<'_> {
         let name =
             RefName::new(&format!("{}/a{attempt}", kept_under(*id).as_str())).expect("made of our own words");
         if let Some(oid) = store.resolve(&name).map_err(|error| problems::git(&error))? {
-            return Ok(Redo::From(landfall_engine::model::Commit::new(oid.as_str())));
+            return Ok(RedoChoice::From(landfall_engine::model::Commit::new(oid.as_str())));
         }
         let known: Vec<String> =
             attempts_kept(&store, *id)?.iter().map(|attempt| format!("a{attempt}")).collect();
@@ -174,31 +174,31 @@ impl CommandHandler<'_> {
     }
 }
 
-fn words(said: &ReviewSaid, task: &Task) -> String {
+fn words(said: &ReviewInput, task: &Task) -> String {
     let made_now = task.spec.source.starts_with("review:") || task.spec.source.starts_with("rollback:");
     match (said, &task.landed) {
-        (ReviewSaid::Approve { .. }, None) => "is approved and lands next".to_owned(),
-        (ReviewSaid::Approve { .. }, Some(_)) => "is approved".to_owned(),
-        (ReviewSaid::Changes { .. }, None) if made_now && task.counters.runs == 0 => {
+        (ReviewInput::Approve { .. }, None) => "is approved and lands next".to_owned(),
+        (ReviewInput::Approve { .. }, Some(_)) => "is approved".to_owned(),
+        (ReviewInput::Changes { .. }, None) if made_now && task.counters.runs == 0 => {
             "brings what you want changed".to_owned()
         }
-        (ReviewSaid::Changes { redo: Redo::Keep, .. }, None) => {
+        (ReviewInput::Changes { redo: RedoChoice::Keep, .. }, None) => {
             "goes back to its agent with what you said".to_owned()
         }
-        (ReviewSaid::Changes { redo: Redo::Fresh, .. }, None) => {
+        (ReviewInput::Changes { redo: RedoChoice::Fresh, .. }, None) => {
             "begins anew with what you said; its work so far is kept".to_owned()
         }
-        (ReviewSaid::Changes { redo: Redo::From(commit), .. }, None) => {
+        (ReviewInput::Changes { redo: RedoChoice::From(commit), .. }, None) => {
             format!("goes on from {} with what you said", commit.short())
         }
-        (ReviewSaid::Changes { .. }, Some(_)) => "is to be done again, by a task of its own".to_owned(),
-        (ReviewSaid::Reject { .. }, None) if made_now && task.counters.runs == 0 => {
+        (ReviewInput::Changes { .. }, Some(_)) => "is to be done again, by a task of its own".to_owned(),
+        (ReviewInput::Reject { .. }, None) if made_now && task.counters.runs == 0 => {
             "takes it back; it is verified and landed like any other change".to_owned()
         }
-        (ReviewSaid::Reject { .. }, None) => "is rejected and does not land; its work is kept".to_owned(),
-        (ReviewSaid::Reject { .. }, Some(_)) => "is rejected and is taken back".to_owned(),
-        (ReviewSaid::Skip, None) => "lands without a look".to_owned(),
-        (ReviewSaid::Skip, Some(_)) => "needs no look".to_owned(),
-        (ReviewSaid::Defer, _) => "is put off; `landfall review` goes on naming it".to_owned(),
+        (ReviewInput::Reject { .. }, None) => "is rejected and does not land; its work is kept".to_owned(),
+        (ReviewInput::Reject { .. }, Some(_)) => "is rejected and is taken back".to_owned(),
+        (ReviewInput::Skip, None) => "lands without a look".to_owned(),
+        (ReviewInput::Skip, Some(_)) => "needs no look".to_owned(),
+        (ReviewInput::Defer, _) => "is put off; `landfall review` goes on naming it".to_owned(),
     }
 }

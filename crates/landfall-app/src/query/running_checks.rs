@@ -2,7 +2,7 @@
 
 use landfall_api as api;
 use landfall_engine::RunningCheck;
-use landfall_engine::model::{Doing, State, Task, TaskId};
+use landfall_engine::model::{AttemptPhase, Task, TaskId, TaskState};
 use landfall_text::format_duration;
 
 use crate::project::sentences;
@@ -53,17 +53,20 @@ pub(crate) fn sentence(check: &RunningCheck) -> String {
 
 /// What is true of a task at work while no engine drives: nothing of it goes on but an agent that outlived the engine.
 pub(crate) fn without_engine(task: &Task) -> Option<String> {
-    let State::Active { doing, .. } = &task.state else { return None };
+    let TaskState::Active { doing, .. } = &task.state else { return None };
     let id = task.id;
     match doing {
-        Doing::Running { .. } => None, // its agent may go on, and is adopted
-        Doing::Checking { .. } => {
+        AttemptPhase::Running { .. } => None, // its agent may go on, and is adopted
+        AttemptPhase::Checking { .. } => {
             Some(format!("{id} was being verified when the run stopped; `landfall run` verifies it again."))
         }
-        Doing::Queued { .. } | Doing::Landing => {
+        AttemptPhase::Queued { .. } | AttemptPhase::Landing => {
             Some(format!("{id} was about to land when the run stopped; `landfall run` lands it."))
         }
-        Doing::Preparing { .. } | Doing::Reporting | Doing::Exchanging { .. } | Doing::Recovering { .. } => {
+        AttemptPhase::Preparing { .. }
+        | AttemptPhase::Reporting
+        | AttemptPhase::Exchanging { .. }
+        | AttemptPhase::Recovering { .. } => {
             Some(format!("{id} was under way when the run stopped; `landfall run` continues it."))
         }
     }

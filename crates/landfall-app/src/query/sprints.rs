@@ -8,8 +8,8 @@ use landfall_engine::model::sprint::{
     Fate, Sprint, SprintEndCondition, SprintEvent, SprintPhase, SprintSpec, TaskStat,
 };
 use landfall_engine::model::{
-    EngineEvent, Event, Fact, Filter, SignOff, SprintId, State, Status, Tag, Task, TaskId, TaskSpec,
-    Timestamp,
+    EngineEvent, Event, Fact, SignOff, SprintId, StartFilter, Tag, Task, TaskId, TaskSpec, TaskState,
+    TaskStatus, Timestamp,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter as RowFilter, Reader, Seq, TaskRow};
@@ -93,8 +93,8 @@ fn plan(plan: &SprintSpec) -> api::SprintPlan {
 }
 
 /// Which tasks it may begin.
-pub(crate) fn filter(plan: &SprintSpec) -> Filter {
-    Filter {
+pub(crate) fn filter(plan: &SprintSpec) -> StartFilter {
+    StartFilter {
         only: None,
         starts: (!plan.only.is_empty()).then(|| plan.only.clone()),
         resting: BTreeSet::new(),
@@ -104,7 +104,7 @@ pub(crate) fn filter(plan: &SprintSpec) -> Filter {
     }
 }
 
-fn admits(filter: &Filter, row: &TaskRow) -> bool {
+fn admits(filter: &StartFilter, row: &TaskRow) -> bool {
     let Ok(mut spec) = TaskSpec::new(&row.title) else { return false };
     spec.parent = row.parent;
     spec.tags = row.tags.iter().filter_map(|tag| tag.parse().ok()).collect();
@@ -166,7 +166,7 @@ fn pace(reader: &Reader) -> Result<Option<u64>, Problem> {
     const LOOK_BACK: u32 = 500; // ids; a project whose latest tasks all failed has no pace
     let of = |error| problems::store(&error);
     let last = reader.max_task_id().map_err(of)?.map_or(0, |id| id.0);
-    let done = RowFilter { status: Some(Status::Done), ..RowFilter::default() };
+    let done = RowFilter { status: Some(TaskStatus::Done), ..RowFilter::default() };
     let after = last.checked_sub(LOOK_BACK).map(TaskId);
     let rows = reader.tasks(&done, after, LOOK_BACK).map_err(of)?;
     let mut spans = Vec::new();
@@ -371,16 +371,16 @@ fn task_line(reader: &Reader, task: &Task, stat: &TaskStat) -> Result<api::Sprin
         Fact::Task(..) | Fact::Engine(_) => None,
     });
     let needs_you = match &task.state {
-        State::Waiting { wait, .. } => wait.owner() == api::WaitOwner::You,
-        State::Review { .. } => true,
-        State::Ended(_) => conversions::gave_up(task),
-        State::Draft | State::Ready { .. } | State::Active { .. } => false,
+        TaskState::Waiting { wait, .. } => wait.owner() == api::WaitOwner::You,
+        TaskState::Review { .. } => true,
+        TaskState::Ended(_) => conversions::gave_up(task),
+        TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => false,
     };
     Ok(api::SprintTask {
         task: conversions::task_id(task.id),
         title: task.spec.title.clone(),
         fate: stat.fate,
-        status: conversions::status(Status::among(task, &unmet, false)),
+        status: conversions::status(TaskStatus::among(task, &unmet, false)),
         started_ms: stat.started.0,
         completed_ms: stat.completed.map(|at| at.0),
         iterations: stat.iterations,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use landfall_api::{self as api, Problem};
 use landfall_engine::flows;
 use landfall_engine::model::{
-    AccountState, EngineEvent, Event, Fact, Flow, Ledger, Purse, Spending, Spent, Status, StepKind, Task,
-    TaskId, Timestamp, WaitReason, World,
+    AccountState, EngineEvent, Event, ExhaustedBudget, Fact, Flow, RunBudgets, SpendLog, Spending, StepKind,
+    Task, TaskId, TaskStatus, Timestamp, WaitReason, World,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Reader, RunRow, TaskRow};
@@ -28,14 +28,14 @@ pub(crate) struct Holds {
     /// Every slot is taken.
     pub full: bool,
     /// The budget that is used up.
-    pub spent: Option<Spent>,
+    pub spent: Option<ExhaustedBudget>,
     /// Those at the front of the line whose turn it is not.
     turns: BTreeMap<TaskId, WaitReason>,
     /// Accounts that are not open.
     shut: BTreeMap<String, AccountState>,
     allowances: BTreeMap<String, Allowance>,
     spending: Option<(Spending, Spending)>,
-    purse: Purse,
+    purse: RunBudgets,
     /// Routes, accounts and the tasks at work: the model's own rule is asked.
     world: World,
     flows: BTreeMap<String, Arc<Flow>>,
@@ -108,9 +108,9 @@ impl Holds {
         let Ok(settings) = engine::load_settings(&place.root) else { return Ok(None) };
         if settings.purse.day != landfall_engine::model::Budget::default() {
             let today = day(Timestamp(clock::now_ms()));
-            let mut ledger = Ledger::default();
+            let mut ledger = SpendLog::default();
             self.spending = Some((Spending::default(), spent_today(reader, today.from, &mut ledger)?));
-            let purse = Purse { day: settings.purse.day, ..Purse::default() };
+            let purse = RunBudgets { day: settings.purse.day, ..RunBudgets::default() };
             self.spent = purse.spent(&ledger, Spending::default(), today);
         }
         Ok(Some(settings))
@@ -148,11 +148,11 @@ impl Holds {
 
     /// What keeps a task from starting that could otherwise.
     pub fn of(&self, row: &TaskRow) -> Option<WaitReason> {
-        if row.status != Status::Ready || row.unmet > 0 {
+        if row.status != TaskStatus::Ready || row.unmet > 0 {
             return None;
         }
         if self.is_shut() && self.wants_agent(row) {
-            if let Some(Spent { what, until, .. }) = &self.spent {
+            if let Some(ExhaustedBudget { what, until, .. }) = &self.spent {
                 return Some(WaitReason::Budget { what: what.clone(), until: *until });
             }
             if let Err(wait) = self.world.open_route(profile(row), Timestamp(clock::now_ms())) {
@@ -218,7 +218,7 @@ impl Holds {
             Some(spending) => spending,
             None => {
                 let today = day(Timestamp(clock::now_ms()));
-                (Spending::default(), spent_today(reader, today.from, &mut Ledger::default())?)
+                (Spending::default(), spent_today(reader, today.from, &mut SpendLog::default())?)
             }
         };
         let runs = self.run.is_some().then_some((api::BudgetScope::Run, run, self.purse.run));
@@ -240,7 +240,7 @@ fn profile(row: &TaskRow) -> &str {
 }
 
 /// What the journal says was spent since then. It is read from its end, as far back as that.
-fn spent_today(reader: &Reader, from: Timestamp, ledger: &mut Ledger) -> Result<Spending, Problem> {
+fn spent_today(reader: &Reader, from: Timestamp, ledger: &mut SpendLog) -> Result<Spending, Problem> {
     const PAGE: u32 = 2_000;
     const EVENTS_MAX: u32 = 256_000; // a day of more is not counted while nobody drives
     let mut page = PAGE;

@@ -6,14 +6,14 @@ use landfall_api::{self as api, FlowCheckpoint, PhaseState, Problem, ProblemCode
 use landfall_engine::flows;
 use landfall_engine::model::audit;
 use landfall_engine::model::convergence::{SATISFIED, WHOLE, share};
-use landfall_engine::model::objective::{Objective, RefinementState, Requirement};
-use landfall_engine::model::plan::Outline;
+use landfall_engine::model::objective::{Objective, RefinementStatus, Requirement};
+use landfall_engine::model::plan::PlanOutline;
 use landfall_engine::model::proof::Proof;
 use landfall_engine::model::score::{Dimension, GATE, GatePoint};
 use landfall_engine::model::staged::{JudgeResult, PLAN};
 use landfall_engine::model::tune;
 use landfall_engine::model::{
-    Digest, EndKind, Ending, Flow, FlowStep, State, StepKind, Task, TaskId, WaitReason, possible_commands,
+    Digest, EndKind, Ending, Flow, FlowStep, StepKind, Task, TaskId, TaskState, WaitReason, possible_commands,
 };
 use landfall_engine::papers;
 use landfall_text::pluralize;
@@ -82,7 +82,8 @@ pub(crate) fn progress_in(task: &Task, flow: &Flow) -> Option<Box<api::Progress>
 
 /// What a person can have done by hand where the task is.
 fn can_do(task: &Task, flow: &Flow, phase: &str) -> Vec<String> {
-    let over = matches!(&task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
+    let over =
+        matches!(&task.state, TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
     if over {
         return Vec::new();
     }
@@ -102,8 +103,8 @@ fn phases(task: &Task, flow: &Flow) -> Vec<api::PhaseMark> {
     }
     let place = here.and_then(|here| names.iter().position(|name| *name == here));
     let (done, stopped) = match &task.state {
-        State::Ended(Ending { kind: EndKind::Done, .. }) => (true, false),
-        State::Ended(_) => (false, true),
+        TaskState::Ended(Ending { kind: EndKind::Done, .. }) => (true, false),
+        TaskState::Ended(_) => (false, true),
         _ => (false, false),
     };
     // On its way there, and not in it yet.
@@ -128,10 +129,10 @@ fn phases(task: &Task, flow: &Flow) -> Vec<api::PhaseMark> {
 
 /// Where it is in a line: status, phase, the last step with what came of it, the next, and how many runs there were.
 fn strip(task: &Task, flow: &Flow, phase: &str) -> String {
-    let status = landfall_engine::model::Status::of(task);
+    let status = landfall_engine::model::TaskStatus::of(task);
     let mut line = format!("{} · {phase}", status.word());
     if let Some(step) = &task.last_step {
-        let under_way = matches!(&task.state, State::Active { step: at, .. } if at == step);
+        let under_way = matches!(&task.state, TaskState::Active { step: at, .. } if at == step);
         let result = match flow.step(step).map(|step| &step.kind) {
             _ if under_way => "at work".to_owned(),
             Some(StepKind::Check { .. }) => {
@@ -192,7 +193,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
         focus: staged.focus.as_ref().is_some_and(|focus| focus.requirements.contains(&it.number)),
     };
     let question = match &task.state {
-        State::Waiting { wait: WaitReason::Question { text }, .. } => Some(text.clone()),
+        TaskState::Waiting { wait: WaitReason::Question { text }, .. } => Some(text.clone()),
         _ => None,
     };
     let thresholds = flow.iter().flat_map(|flow| &flow.steps).filter_map(|step| match step.kind {
@@ -252,12 +253,12 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
             .iter()
             .map(|it| {
                 let (state, impact) = match it.state {
-                    RefinementState::Pending => (api::RefinementState::Pending, None),
-                    RefinementState::Weighed(impact) => {
+                    RefinementStatus::Pending => (api::RefinementState::Pending, None),
+                    RefinementStatus::Weighed(impact) => {
                         (api::RefinementState::Weighed, Some(impact.word().to_owned()))
                     }
-                    RefinementState::TakenIn => (api::RefinementState::TakenIn, None),
-                    RefinementState::Withdrawn => (api::RefinementState::Withdrawn, None),
+                    RefinementStatus::TakenIn => (api::RefinementState::TakenIn, None),
+                    RefinementStatus::Withdrawn => (api::RefinementState::Withdrawn, None),
                 };
                 api::RefinementLine {
                     number: it.number,
@@ -319,7 +320,7 @@ fn plan_steps(place: &Place, task: &Task) -> Vec<api::PlanStepLine> {
     let plan = task.staged.papers.get(PLAN);
     let text = plan.and_then(|digest| papers::read(&place.folder.papers(), digest).ok()).unwrap_or_default();
     let done = task.staged.plan.done;
-    let steps = Outline::read(&text).steps.into_iter();
+    let steps = PlanOutline::read(&text).steps.into_iter();
     steps
         .map(|step| api::PlanStepLine {
             number: step.number,

@@ -11,8 +11,8 @@ use landfall_engine::model::base_gate::complaint_about_base;
 use landfall_engine::model::pilot::{PilotEvent, PilotMode};
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
-    AgentUsage, Commit, Doing, EngineEvent, Event, Fact, JournalEntry, QueueEvent, RunEnd, Spending, State,
-    Status, Task, TaskId, WaitReason, own_limits_text,
+    AgentUsage, AttemptPhase, Commit, EngineEvent, Event, Fact, JournalEntry, QueueEvent, RunEnd, Spending,
+    Task, TaskId, TaskState, TaskStatus, WaitReason, own_limits_text,
 };
 use landfall_engine::settings::Publish;
 use landfall_engine::store::{Filter, Reader, Seq, TaskRow, written};
@@ -195,7 +195,7 @@ impl Query<'_> {
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
         let task = reader.task(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
         // Only a task that could start wants to know what is in its way.
-        let holds = if row.shown() == Status::Ready { self.holds(&reader)? } else { Holds::default() };
+        let holds = if row.shown() == TaskStatus::Ready { self.holds(&reader)? } else { Holds::default() };
         let among = self.among(&reader, &row, &holds)?;
         let status = conversions::status(conversions::row_status(&row, among.held.is_some()));
         let account =
@@ -227,7 +227,7 @@ impl Query<'_> {
 
     /// Why a task is where it is; a run that does not begin it is named.
     fn sentence(&self, reader: &Reader, task: &Task, row: &TaskRow, among: &Among) -> String {
-        let free = row.shown() == Status::Ready && among.held.is_none();
+        let free = row.shown() == TaskStatus::Ready && among.held.is_none();
         let why = if free { self.engine.view(|view| not_begun(task, view)).flatten() } else { None };
         let red = || match free && !self.engine.is_alive() {
             true => self.red_base(reader).ok().flatten().map(|reason| base_hold_text(&reason)),
@@ -287,12 +287,12 @@ impl Query<'_> {
         let cleaned = interrupted_publish::clean_up_here(self.place).sentence();
         let moment = task_cache::moment(self.place, reader)?;
         let counted = moment.counts(reader)?;
-        let ready = counted.of(Status::Ready);
+        let ready = counted.of(TaskStatus::Ready);
         let mut waits = Waits::stored(self.place, reader)?;
         let held = waits.held(&moment, reader, holds, ready)?;
         let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
         for (status, many) in &counted.by {
-            let many = if *status == Status::Ready { many.saturating_sub(held) } else { *many };
+            let many = if *status == TaskStatus::Ready { many.saturating_sub(held) } else { *many };
             *counts.entry(conversions::status(*status)).or_default() += many;
         }
         *counts.entry(api::Status::Waiting).or_default() += counted.dependency + held;
@@ -306,7 +306,7 @@ impl Query<'_> {
         }
         let base = self.base(reader)?;
         let pilot = self.pilot(reader, holds, ready)?;
-        let queue = self.queue(reader, counted.of(Status::Landing))?;
+        let queue = self.queue(reader, counted.of(TaskStatus::Landing))?;
         let mut warnings = Vec::new();
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
@@ -639,15 +639,15 @@ fn page(asked: u32, usual: u32) -> u32 {
 
 /// The statuses to ask the tables for. They do not know about slots, accounts and budgets, so what waits for one is read as
 /// ready.
-fn stored_statuses(wanted: &[api::Status], held: bool) -> Vec<Option<Status>> {
+fn stored_statuses(wanted: &[api::Status], held: bool) -> Vec<Option<TaskStatus>> {
     if wanted.is_empty() {
         return vec![None];
     }
-    let mut statuses: Vec<Option<Status>> = Vec::new();
+    let mut statuses: Vec<Option<TaskStatus>> = Vec::new();
     for status in wanted {
         statuses.push(Some(conversions::model_status(*status)));
         if held && *status == api::Status::Waiting {
-            statuses.push(Some(Status::Ready));
+            statuses.push(Some(TaskStatus::Ready));
         }
     }
     statuses.sort_unstable();
@@ -657,27 +657,29 @@ fn stored_statuses(wanted: &[api::Status], held: bool) -> Vec<Option<Status>> {
 
 pub(crate) fn holds_a_slot(task: &Task) -> bool {
     match &task.state {
-        State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => true,
-        State::Active {
+        TaskState::Active {
+            doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, ..
+        } => true,
+        TaskState::Active {
             doing:
-                Doing::Checking { .. }
-                | Doing::Exchanging { .. }
-                | Doing::Recovering { .. }
-                | Doing::Queued { .. }
-                | Doing::Landing
-                | Doing::Reporting,
+                AttemptPhase::Checking { .. }
+                | AttemptPhase::Exchanging { .. }
+                | AttemptPhase::Recovering { .. }
+                | AttemptPhase::Queued { .. }
+                | AttemptPhase::Landing
+                | AttemptPhase::Reporting,
             ..
         }
-        | State::Draft
-        | State::Ready { .. }
-        | State::Waiting { .. }
-        | State::Review { .. }
-        | State::Ended(_) => false,
+        | TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => false,
     }
 }
 
 pub(crate) fn why_sentence(task: &Task, among: &Among) -> String {
-    if let (State::Ready { .. }, Some(end)) = (&task.state, &among.dead_end)
+    if let (TaskState::Ready { .. }, Some(end)) = (&task.state, &among.dead_end)
         && !task.is_held()
     {
         return dead_ends::sentence(task.id, &among.unmet, end);
@@ -854,35 +856,35 @@ fn next_steps(task: &Task) -> Option<String> {
     let id = task.id;
     match &task.state {
         // What lets the task of an issue go on is said already.
-        State::Ended(_) if conversions::gave_up(task) && task.issue.is_some() => {
+        TaskState::Ended(_) if conversions::gave_up(task) && task.issue.is_some() => {
             Some(format!("`landfall log {id}` shows its history"))
         }
-        State::Ended(_) if conversions::gave_up(task) => Some(format!(
+        TaskState::Ended(_) if conversions::gave_up(task) => Some(format!(
             "`landfall log {id}` shows its history; `landfall retry {id} --fresh` starts in a new workspace"
         )),
-        State::Ended(_) if task.landed.is_some() => {
+        TaskState::Ended(_) if task.landed.is_some() => {
             Some(format!("`landfall certificate {id}` holds the evidence, `landfall diff {id}` the change"))
         }
-        State::Review { .. } => {
+        TaskState::Review { .. } => {
             Some(format!("`landfall answer {id} \"changes: …\"` sends it back to its agent"))
         }
-        State::Waiting { wait: WaitReason::GateBroken { .. }, .. } => {
+        TaskState::Waiting { wait: WaitReason::GateBroken { .. }, .. } => {
             Some(format!("mend the check on the base branch, or `landfall retry {id}` once it can run again"))
         }
-        State::Active { doing: Doing::Running { .. }, .. } => {
+        TaskState::Active { doing: AttemptPhase::Running { .. }, .. } => {
             Some(format!("`landfall stop {id}` pauses it, its work is kept"))
         }
-        State::Draft
-        | State::Ready { .. }
-        | State::Active { .. }
-        | State::Waiting { .. }
-        | State::Ended(_) => None,
+        TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Active { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Ended(_) => None,
     }
 }
 
 /// How many agents are at work.
 pub(crate) fn at_work(reader: &Reader) -> Result<u64, Problem> {
-    let filter = Filter { status: Some(Status::Active), ..Filter::default() };
+    let filter = Filter { status: Some(TaskStatus::Active), ..Filter::default() };
     let of = |error| problems::store(&error);
     let mut many = 0;
     for row in reader.tasks(&filter, None, PAGE_MAX).map_err(of)? {
@@ -907,7 +909,7 @@ fn active(look: &Query<'_>, reader: &Reader, moment: &Moment) -> Result<Vec<api:
     for (_, task) in moment.at_work(place, reader)?.iter().take(PAGE as usize) {
         lines.extend(active_line(task, live.get(&task.id)));
     }
-    let filter = Filter { status: Some(Status::Landing), ..Filter::default() };
+    let filter = Filter { status: Some(TaskStatus::Landing), ..Filter::default() };
     for row in reader.tasks(&filter, None, PAGE).map_err(|error| problems::store(&error))? {
         let task = task_cache::task(place, reader, &row)?;
         lines.extend(task.and_then(|task| active_line(&task, live.get(&task.id))));
@@ -917,7 +919,7 @@ fn active(look: &Query<'_>, reader: &Reader, moment: &Moment) -> Result<Vec<api:
 }
 
 fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
-    let State::Active { step, doing } = &task.state else { return None };
+    let TaskState::Active { step, doing } = &task.state else { return None };
     let usage = task.counters.usage.plus(live.map(|live| live.usage).unwrap_or_default());
     Some(api::ActiveLine {
         task: conversions::task_id(task.id),
@@ -936,17 +938,17 @@ fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
 }
 
 /// What is being done.
-pub(crate) fn activity(doing: &Doing) -> api::TaskActivity {
+pub(crate) fn activity(doing: &AttemptPhase) -> api::TaskActivity {
     match doing {
-        Doing::Preparing { .. } => api::TaskActivity::Preparing,
-        Doing::Running { stop: None, .. } => api::TaskActivity::Working,
-        Doing::Running { stop: Some(_), .. } => api::TaskActivity::Stopping,
-        Doing::Checking { .. } => api::TaskActivity::Verifying,
-        Doing::Queued { .. } => api::TaskActivity::InLine,
-        Doing::Landing => api::TaskActivity::Landing,
-        Doing::Reporting => api::TaskActivity::Reporting,
-        Doing::Exchanging { .. } => api::TaskActivity::WithTracker,
-        Doing::Recovering { .. } => api::TaskActivity::Recovering,
+        AttemptPhase::Preparing { .. } => api::TaskActivity::Preparing,
+        AttemptPhase::Running { stop: None, .. } => api::TaskActivity::Working,
+        AttemptPhase::Running { stop: Some(_), .. } => api::TaskActivity::Stopping,
+        AttemptPhase::Checking { .. } => api::TaskActivity::Verifying,
+        AttemptPhase::Queued { .. } => api::TaskActivity::InLine,
+        AttemptPhase::Landing => api::TaskActivity::Landing,
+        AttemptPhase::Reporting => api::TaskActivity::Reporting,
+        AttemptPhase::Exchanging { .. } => api::TaskActivity::WithTracker,
+        AttemptPhase::Recovering { .. } => api::TaskActivity::Recovering,
     }
 }
 
@@ -954,28 +956,28 @@ pub(crate) fn activity(doing: &Doing) -> api::TaskActivity {
 pub(crate) fn iteration(task: &Task) -> u32 {
     match &task.state {
         _ if task.strides() => task.iterations_done(), // a run is a whole loop: its steps are what counts
-        State::Active { doing: Doing::Running { iteration, .. }, .. } => *iteration,
-        State::Active { .. }
-        | State::Draft
-        | State::Ready { .. }
-        | State::Waiting { .. }
-        | State::Review { .. }
-        | State::Ended(_) => task.counters.iterations,
+        TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } => *iteration,
+        TaskState::Active { .. }
+        | TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => task.counters.iterations,
     }
 }
 
 /// Time spent on a task, the run under way included.
 pub(crate) fn elapsed_ms(task: &Task, now_ms: i64) -> u64 {
     let running = match &task.state {
-        State::Active { doing: Doing::Running { since, .. }, .. } => {
+        TaskState::Active { doing: AttemptPhase::Running { since, .. }, .. } => {
             u64::try_from(now_ms - since.0).unwrap_or(0)
         }
-        State::Active { .. }
-        | State::Draft
-        | State::Ready { .. }
-        | State::Waiting { .. }
-        | State::Review { .. }
-        | State::Ended(_) => 0,
+        TaskState::Active { .. }
+        | TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => 0,
     };
     task.counters.spent_ms + running
 }
@@ -1073,14 +1075,16 @@ impl Waits {
 /// The account a task waits for by its own facts.
 fn account_waited_for(task: &Task) -> Option<String> {
     match &task.state {
-        State::Waiting { wait: WaitReason::Quota { .. }, .. } => Some(task.driving.as_ref()?.account.clone()),
-        State::Waiting { wait: WaitReason::Login { account, .. }, .. } => Some(account.clone()),
-        State::Waiting { .. }
-        | State::Draft
-        | State::Ready { .. }
-        | State::Active { .. }
-        | State::Review { .. }
-        | State::Ended(_) => None,
+        TaskState::Waiting { wait: WaitReason::Quota { .. }, .. } => {
+            Some(task.driving.as_ref()?.account.clone())
+        }
+        TaskState::Waiting { wait: WaitReason::Login { account, .. }, .. } => Some(account.clone()),
+        TaskState::Waiting { .. }
+        | TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Active { .. }
+        | TaskState::Review { .. }
+        | TaskState::Ended(_) => None,
     }
 }
 

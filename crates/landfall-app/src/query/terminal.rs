@@ -2,7 +2,7 @@
 
 use landfall_agents::tmux::{TERMINAL, Terminal};
 use landfall_api::{Problem, ProblemCode};
-use landfall_engine::model::{Doing, State, TaskId};
+use landfall_engine::model::{AttemptPhase, TaskId, TaskState};
 
 use crate::project::place::Place;
 use crate::project::problems;
@@ -13,7 +13,7 @@ pub(crate) fn of(place: &Place, id: TaskId) -> Result<Terminal, Problem> {
     let Some(reader) = place.reader()? else { return Err(problems::unknown_task(id)) };
     let task = reader.task(id).map_err(|error| problems::store(&error))?;
     let task = task.ok_or_else(|| problems::unknown_task(id))?;
-    let State::Active { doing: Doing::Running { iteration, .. }, .. } = task.state else {
+    let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = task.state else {
         return Err(not_now(format!("no agent runs for {id} now"))
             .hint(format!("`landfall why {id}` says where it stands")));
     };

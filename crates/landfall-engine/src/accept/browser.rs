@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use landfall_model::acceptance::{Address, RepoPath};
+use landfall_model::acceptance::{RepoPath, WebAddress};
 
 use super::files::short;
 use super::html;
@@ -69,7 +69,7 @@ fn ran(shop: &Workshop<'_>, argv: Vec<OsString>) -> Result<Vec<u8>, Saw> {
 }
 
 /// Whether the page shows an element, after its scripts ran.
-pub(super) fn check(shop: &Workshop<'_>, address: &Address, selector: &str, text: Option<&str>) -> Saw {
+pub(super) fn check(shop: &Workshop<'_>, address: &WebAddress, selector: &str, text: Option<&str>) -> Saw {
     let selector = match html::Selector::parse(selector) {
         Ok(selector) => selector,
         Err(why) => return uncertain(why),
@@ -89,7 +89,7 @@ pub(super) fn check(shop: &Workshop<'_>, address: &Address, selector: &str, text
     }
 }
 
-fn dom(shop: &Workshop<'_>, address: &Address) -> Result<String, Saw> {
+fn dom(shop: &Workshop<'_>, address: &WebAddress) -> Result<String, Saw> {
     let program = browser(shop)?;
     let tmp = shop.tmp().map_err(uncertain)?;
     let mut argv = words(&program, &tmp, DESK);
@@ -105,7 +105,7 @@ fn dom(shop: &Workshop<'_>, address: &Address) -> Result<String, Saw> {
 }
 
 /// A picture of a page, at `to`.
-fn picture(shop: &Workshop<'_>, address: &Address, viewport: Viewport, to: &Path) -> Result<(), Saw> {
+fn picture(shop: &Workshop<'_>, address: &WebAddress, viewport: Viewport, to: &Path) -> Result<(), Saw> {
     let program = browser(shop)?;
     let tmp = shop.tmp().map_err(uncertain)?;
     let mut argv = words(&program, &tmp, viewport);
@@ -121,7 +121,7 @@ fn picture(shop: &Workshop<'_>, address: &Address, viewport: Viewport, to: &Path
 pub(super) fn screenshot(
     shop: &Workshop<'_>,
     judge: Option<&dyn Judge>,
-    address: &Address,
+    address: &WebAddress,
     description: &str,
 ) -> Saw {
     let Some(judge) = judge else { return uncertain("there is no judge to look at the picture".to_owned()) };
@@ -141,9 +141,9 @@ pub(super) fn screenshot(
 pub(super) fn diff(
     shop: &Workshop<'_>,
     tree: &Tree,
-    base: Option<&Address>,
+    base: Option<&WebAddress>,
     reference: &str,
-    address: &Address,
+    address: &WebAddress,
     viewports: Option<&str>,
     states: Option<&str>,
 ) -> Saw {
@@ -189,11 +189,11 @@ pub(super) fn diff(
 }
 
 enum Reference {
-    Page(Address),
+    Page(WebAddress),
     Picture(Vec<u8>),
 }
 
-fn source(tree: &Tree, base: Option<&Address>, reference: &str) -> Result<Reference, Saw> {
+fn source(tree: &Tree, base: Option<&WebAddress>, reference: &str) -> Result<Reference, Saw> {
     if reference.contains("://") || reference.starts_with("{{") {
         let template = landfall_model::acceptance::AddressTemplate::parse(reference);
         let template = template.map_err(|error| uncertain(error.to_string()))?;
@@ -257,7 +257,7 @@ pub(super) fn pixels(bytes: &[u8]) -> Result<(Viewport, Vec<[u8; 4]>), String> {
 }
 
 /// Whether a page scores enough.
-pub(super) fn lighthouse(shop: &Workshop<'_>, address: &Address, category: &str, least: u8) -> Saw {
+pub(super) fn lighthouse(shop: &Workshop<'_>, address: &WebAddress, category: &str, least: u8) -> Saw {
     const KNOWN: [&str; 5] = ["performance", "accessibility", "best-practices", "seo", "pwa"];
     const LIGHTHOUSE_MS: u64 = 120_000;
     if !KNOWN.contains(&category) {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use landfall_model::acceptance::{Handler, RepoPath};
+use landfall_model::acceptance::{CustomVerifyCommand, RepoPath};
 use serde_json::Value;
 
 use super::tree::{Found, Tree};
@@ -95,7 +95,7 @@ pub(super) fn picture_prompt(description: &str, address: &str) -> String {
 /// What a judge is told by a command of the project's own. Its words are the project's, and instructions.
 pub(super) fn handler_prompt(
     ground: &Ground<'_>,
-    handler: &Handler,
+    handler: &CustomVerifyCommand,
     given: &[String],
     criterion: &str,
 ) -> String {

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use landfall_model::acceptance::{
-    Counted, Criteria, Criterion, Deeds, Finding, ON_TRUST, Sighting, VerifyOutcome, VerifyResult, by_ticks,
-    closed_by_hand, comment, count, moves, outcome, tick_again,
+    AcceptanceActions, AcceptanceFingerprint, Criteria, Criterion, CriterionFinding, FailureCount, ON_TRUST,
+    VerifyOutcome, VerifyResult, by_ticks, closed_by_hand, comment, count, moves, outcome, tick_again,
 };
 use landfall_model::issue::{self, IssuePhase, with_left};
 use landfall_trackers::tracker::{
@@ -109,12 +109,12 @@ impl Settling<'_> {
         verdict_side(comment).is_some_and(|side| side.as_deref() == self.side)
     }
 
-    fn counted(&self) -> Answer<(VerifyOutcome, Counted, Vec<Checked>)> {
+    fn counted(&self) -> Answer<(VerifyOutcome, FailureCount, Vec<Checked>)> {
         let comments = self.tracker.comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
             comments.iter().filter(|it| self.is_own(it)).map(|it| it.body.as_str()).collect();
-        let counted = count(&ours, Sighting { commit: self.commit, of: &self.fingerprint() });
+        let counted = count(&ours, AcceptanceFingerprint { commit: self.commit, of: &self.fingerprint() });
         let checked = self.trusting(!ours.is_empty());
         let results: Vec<VerifyResult> = checked.iter().map(|it| it.result).collect();
         let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
@@ -188,14 +188,14 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
     if settling.stays(outcome)? {
         return Ok(Settled { outcome, ticked, told: false, known, stays: true, checked: trusted });
     }
-    let findings: Vec<Finding<'_>> = criteria
+    let findings: Vec<CriterionFinding<'_>> = criteria
         .items
         .iter()
         .zip(&trusted)
-        .map(|(criterion, it)| Finding { criterion, result: it.result, evidence: &it.evidence })
+        .map(|(criterion, it)| CriterionFinding { criterion, result: it.result, evidence: &it.evidence })
         .collect();
     let of = settling.fingerprint();
-    let sighting = Sighting { commit: settling.commit, of: &of };
+    let sighting = AcceptanceFingerprint { commit: settling.commit, of: &of };
     let side = settling.side.map(|side| format!(".{side}")).unwrap_or_default();
     let key = match outcome.iteration() {
         Some(iteration) => format!("{VERDICT}{}{side}/{of}/{iteration}", issue.get()),
@@ -203,7 +203,11 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
     };
     // The issue is moved before it is told: a comment says that all the rest is done.
     if settling.open_pr.is_none() {
-        let deeds = if settling.was_done { Deeds::of_done(outcome) } else { Deeds::of(outcome) };
+        let deeds = if settling.was_done {
+            AcceptanceActions::of_done(outcome)
+        } else {
+            AcceptanceActions::of(outcome)
+        };
         move_issue(tracker, issue, deeds)?;
     }
     let said =
@@ -218,7 +222,7 @@ fn is_done(issue: &Issue) -> bool {
     !issue.state.is_open() && issue.labels.iter().any(done)
 }
 
-fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: Deeds) -> Answer<()> {
+fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: AcceptanceActions) -> Answer<()> {
     let label = match deeds.phase {
         None => None,
         Some(phase) => Some(Label::new(&format!("{PHASE_FAMILY}{phase}")).map_err(TrackerError::from)?),

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use landfall_model::acceptance::{Address, Hits, is_loopback, is_private};
+use landfall_model::acceptance::{MatchCount, WebAddress, is_loopback, is_private};
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
@@ -84,7 +84,7 @@ pub(super) enum Want {
 }
 
 /// Asks an address. An error is what is seen instead of an answer.
-pub(super) fn ask(address: &Address, reachable: Reachable, want: Want) -> Result<Answered, Saw> {
+pub(super) fn ask(address: &WebAddress, reachable: Reachable, want: Want) -> Result<Answered, Saw> {
     let config = ureq::config::Config::builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -154,7 +154,7 @@ pub(super) fn header(answered: &Answered, name: &str, value: &str) -> Saw {
     }
 }
 
-pub(super) fn redirect(answered: &Answered, from: &Address, to: &Address, code: u16) -> Saw {
+pub(super) fn redirect(answered: &Answered, from: &WebAddress, to: &WebAddress, code: u16) -> Saw {
     let Some(location) = answered.header("location") else {
         return fail(format!("it answers {} and leads nowhere", answered.status));
     };
@@ -164,7 +164,7 @@ pub(super) fn redirect(answered: &Answered, from: &Address, to: &Address, code: 
 }
 
 /// Where a `Location` leads, seen from the address that said it.
-fn absolute(from: &Address, location: &str) -> String {
+fn absolute(from: &WebAddress, location: &str) -> String {
     if location.contains("://") {
         return location.to_owned();
     }
@@ -190,7 +190,7 @@ pub(super) fn api(answered: &Answered, path: &str, value: &str) -> Saw {
     json(answered.text(), path, value, "the answer")
 }
 
-pub(super) fn page(answered: &Answered, selector: &str, hits: Hits) -> Saw {
+pub(super) fn page(answered: &Answered, selector: &str, hits: MatchCount) -> Saw {
     let selector = match html::Selector::parse(selector) {
         Ok(selector) => selector,
         Err(why) => return uncertain(why),
@@ -203,8 +203,8 @@ pub(super) fn page(answered: &Answered, selector: &str, hits: Hits) -> Saw {
         Err(why) => return uncertain(why),
     };
     let holds = match hits {
-        Hits::Some => count > 0,
-        Hits::Count(wanted) => usize::try_from(wanted).is_ok_and(|wanted| wanted == count),
+        MatchCount::Some => count > 0,
+        MatchCount::Count(wanted) => usize::try_from(wanted).is_ok_and(|wanted| wanted == count),
     };
     judged(holds, format!("{count} on the page"))
 }
@@ -213,7 +213,7 @@ pub(super) fn page(answered: &Answered, selector: &str, hits: Hits) -> Saw {
 mod tests {
     use std::io::{Read as _, Write as _};
 
-    use landfall_model::acceptance::{Address, VerifyResult};
+    use landfall_model::acceptance::{VerifyResult, WebAddress};
 
     use super::{Reachable, Want, absolute, ask};
 
@@ -225,7 +225,7 @@ mod tests {
         let hosts =
             ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "[::1]"];
         for host in hosts {
-            let address = Address::new(&format!("http://{host}:{port}/")).expect("an address");
+            let address = WebAddress::new(&format!("http://{host}:{port}/")).expect("an address");
             let refused = ask(&address, Reachable::Public, Want::Head).expect_err("it is refused");
             assert_eq!(refused.result, VerifyResult::Uncertain, "{host}");
             // `0x7f.1` is an address to some systems and no name to others.
@@ -240,17 +240,17 @@ mod tests {
             let _ = stream.read(&mut [0; 1024]); // whatever is asked
             stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").expect("it is read");
         });
-        let here = Address::new(&format!("http://localhost:{port}/")).expect("an address");
+        let here = WebAddress::new(&format!("http://localhost:{port}/")).expect("an address");
         let answered = ask(&here, Reachable::PublicAndHere, Want::Head).expect("it may");
         assert_eq!(answered.status, 204);
         server.join().expect("it answered");
-        let other = Address::new("http://10.255.255.1/").expect("an address");
+        let other = WebAddress::new("http://10.255.255.1/").expect("an address");
         assert!(ask(&other, Reachable::PublicAndHere, Want::Head).is_err());
     }
 
     #[test]
     fn a_location_is_read_from_where_it_was_said() {
-        let from = Address::new("https://h.example:8443/a/b?c").expect("an address");
+        let from = WebAddress::new("https://h.example:8443/a/b?c").expect("an address");
         for (location, whole) in [
             ("https://x.example/", "https://x.example/"),
             ("//y.example/z", "https://y.example/z"),

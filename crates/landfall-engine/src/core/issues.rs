@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::haul::{IssueBatchEvent, IssueBatchId};
-use landfall_model::issue::{self, IssueOptions, Parts, Source};
+use landfall_model::issue::{self, IssueOptions, IssueRef, SubIssuesState};
 use landfall_model::{
-    EndKind, Ending, EngineEvent, Feedback, News, State, Task, TaskId, TaskSpec, Timestamp, WaitReason,
+    EndKind, Ending, EngineEvent, Feedback, News, Task, TaskId, TaskSpec, TaskState, Timestamp, WaitReason,
 };
 
 use super::{Core, Outside};
@@ -18,7 +18,7 @@ const FLOW: &str = "issue";
 impl Core {
     /// The task that follows an issue. Where one is done and the issue was taken up again, it is the later one.
     #[must_use]
-    pub fn follower(&self, source: &Source) -> Option<&Arc<Task>> {
+    pub fn follower(&self, source: &IssueRef) -> Option<&Arc<Task>> {
         let source = source.to_string();
         self.world.tasks().filter(|task| task.spec.source == source).max_by_key(|task| task.id)
     }
@@ -32,10 +32,10 @@ impl Core {
         out: &dyn Outside,
         asked: &FollowAsked,
     ) -> Result<(Option<IssueBatchId>, Vec<Arc<Task>>), AskError> {
-        let sources: Vec<Source> = asked
+        let sources: Vec<IssueRef> = asked
             .issues
             .iter()
-            .map(|issue| Source { tracker: asked.tracker.clone(), number: issue.number })
+            .map(|issue| IssueRef { tracker: asked.tracker.clone(), number: issue.number })
             .collect();
         let mut known: Vec<Option<TaskId>> = Vec::new();
         let mut new: Vec<NewTask> = Vec::new();
@@ -78,14 +78,14 @@ impl Core {
         self.try_hear(out, id, &wish)?;
         let task = self.task(id);
         let news = match &task.state {
-            State::Ended(_) => Some(News::Retry { fresh: false, note: None }),
-            State::Waiting { wait: WaitReason::Pause, .. } => Some(News::Release),
+            TaskState::Ended(_) => Some(News::Retry { fresh: false, note: None }),
+            TaskState::Waiting { wait: WaitReason::Pause, .. } => Some(News::Release),
             _ if task.hold.is_some() => Some(News::Release),
-            State::Draft
-            | State::Ready { .. }
-            | State::Active { .. }
-            | State::Waiting { .. }
-            | State::Review { .. } => None,
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Active { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. } => None,
         };
         if let Some(news) = news {
             self.try_hear(out, id, &news)?;
@@ -98,7 +98,7 @@ impl Core {
         if parted {
             self.part(out, task);
         }
-        if let State::Waiting { wait: WaitReason::Parts, .. } = task.state {
+        if let TaskState::Waiting { wait: WaitReason::Parts, .. } = task.state {
             self.consider_whole(out, task.id);
         }
         // A part may have been a task before its whole was: it knows no parent then.
@@ -107,8 +107,8 @@ impl Core {
                 self.consider_whole(out, whole);
             }
         }
-        if let (State::Ended(Ending { kind: EndKind::Done, .. }), Some(source)) =
-            (&task.state, Source::of(&task.spec.source))
+        if let (TaskState::Ended(Ending { kind: EndKind::Done, .. }), Some(source)) =
+            (&task.state, IssueRef::of(&task.spec.source))
         {
             let named = format!("#{}", source.number);
             self.look_again(out, &|by| by.contains(&named));
@@ -143,7 +143,7 @@ impl Core {
 
     fn look_again(&mut self, out: &dyn Outside, is: &dyn Fn(&[String]) -> bool) {
         let waits = |id: &TaskId| match self.world.get(*id).map(|task| &task.state) {
-            Some(State::Waiting { wait: WaitReason::Blockers { by }, .. }) => {
+            Some(TaskState::Waiting { wait: WaitReason::Blockers { by }, .. }) => {
                 is(by) && self.filter.lets_go_on(*id)
             }
             Some(_) | None => false,
@@ -155,8 +155,8 @@ impl Core {
 
     /// The parts of a whole become tasks. Those that are tasks already stay as they are.
     fn part(&mut self, out: &dyn Outside, whole: &Task) {
-        let (Some(issue), Some(source)) = (&whole.issue, Source::of(&whole.spec.source)) else { return };
-        let of = |number| Source { tracker: source.tracker.clone(), number };
+        let (Some(issue), Some(source)) = (&whole.issue, IssueRef::of(&whole.spec.source)) else { return };
+        let of = |number| IssueRef { tracker: source.tracker.clone(), number };
         let stands = |part: &&issue::SubIssue| {
             let task = self.follower(&of(part.number)).filter(|task| issue::is_taken_on_by(part, task));
             task.map(|task| task.id)
@@ -212,7 +212,7 @@ impl Core {
                 }
                 for id in ids {
                     self.hear(out, id, &News::Wish(wishes.clone()));
-                    let source = Source::of(&self.task(id).spec.source);
+                    let source = IssueRef::of(&self.task(id).spec.source);
                     if let Some(feedback) = source.and_then(|source| before.get(&source.number)) {
                         self.hear(out, id, &News::Inform(feedback.clone()));
                     }
@@ -236,20 +236,21 @@ impl Core {
     /// Tells a whole how far its parts have come, or that none of them goes on any more.
     fn consider_whole(&mut self, out: &dyn Outside, whole: TaskId) {
         let Some(task) = self.world.get(whole) else { return };
-        let (State::Waiting { wait: WaitReason::Parts, .. }, Some(issue)) = (&task.state, &task.issue) else {
+        let (TaskState::Waiting { wait: WaitReason::Parts, .. }, Some(issue)) = (&task.state, &task.issue)
+        else {
             return;
         };
-        let Some(source) = Source::of(&task.spec.source) else { return };
+        let Some(source) = IssueRef::of(&task.spec.source) else { return };
         let of = |number| {
-            let source = Source { tracker: source.tracker.clone(), number };
+            let source = IssueRef { tracker: source.tracker.clone(), number };
             self.follower(&source).map(|task| &**task)
         };
         match issue::stand(&issue.parts, &of) {
-            Parts::Over(ends) => self.hear(out, whole, &News::PartsOver(ends)),
-            Parts::Going { over, levels } if over != issue.level.over => {
+            SubIssuesState::Over(ends) => self.hear(out, whole, &News::PartsOver(ends)),
+            SubIssuesState::Going { over, levels } if over != issue.level.over => {
                 self.hear(out, whole, &News::PartsCame { over, levels });
             }
-            Parts::Going { .. } => {}
+            SubIssuesState::Going { .. } => {}
         }
     }
 
@@ -283,7 +284,7 @@ impl Core {
 
 /// Whether a task is over for good.
 fn is_settled(task: &Task) -> bool {
-    matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
+    matches!(task.state, TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
 }
 
 /// Whether the task of an issue goes on when somebody asks for the issue. One that landed does while its acceptance is all that is
@@ -304,7 +305,7 @@ fn wishes_for(task: &Task, asked: &FollowAsked) -> IssueOptions {
     }
 }
 
-fn new_task(issue: &FollowIssue, source: &Source) -> Result<NewTask, AskError> {
+fn new_task(issue: &FollowIssue, source: &IssueRef) -> Result<NewTask, AskError> {
     let mut spec = TaskSpec::new(&issue.title).or_else(|_| TaskSpec::new(&source.to_string()))?;
     spec.source = source.to_string();
     spec.flow = Some(FLOW.to_owned());

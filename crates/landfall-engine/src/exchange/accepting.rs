@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use landfall_host::git::Oid;
-use landfall_model::acceptance::{Criteria, Criterion, Handler, Mode, Occasion, VerifyOutcome, VerifyResult};
+use landfall_model::acceptance::{
+    AcceptanceMode, AcceptanceReason, Criteria, Criterion, CustomVerifyCommand, VerifyOutcome, VerifyResult,
+};
 use landfall_model::flow::TrackerOperation;
 use landfall_model::issue::{AcceptanceOutcome, IssuePhase, unasked, with_left};
 use landfall_model::recovery;
-use landfall_model::{EngineEvent, Exchanged, Spending, Task};
+use landfall_model::{EngineEvent, ExchangeResult, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, Issue, PrNumber};
 
 use super::{Desked, Trouble, seeing, stand};
@@ -23,7 +25,7 @@ use crate::mail::Mail;
 const DIFF_BYTES_MAX: usize = 1 << 20;
 
 /// Looks at every criterion on what landed, ticks the boxes, and moves the issue as the outcome says.
-pub(super) fn accept(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn accept(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
     let issue = task.issue.as_ref();
     let pr = issue.and_then(|issue| PrNumber::new(issue.pr.as_ref()?.number));
     let landed = task
@@ -39,18 +41,18 @@ pub(super) fn accept(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
         if let VerifyOutcome::LeftOver(_) = outcome {
             stand(at, IssuePhase::Verify)?;
         }
-        return Ok(Exchanged::Accepted {
+        return Ok(ExchangeResult::Accepted {
             accepted: AcceptanceOutcome { items: Vec::new(), outcome },
             climbed: None,
         });
     }
     // It took a while: what a person decided meanwhile stands.
     if let Some(closed) = super::closed_meanwhile(task, Some(TrackerOperation::Accept), at)? {
-        return Ok(Exchanged::Closed(closed));
+        return Ok(ExchangeResult::Closed(closed));
     }
     let (accepted, _) = settle(site, at, heard, Bearing { left, was_done: false })?;
     let climbed = recovery::unmet(&site.catalogue, task, &accepted);
-    Ok(Exchanged::Accepted { accepted, climbed })
+    Ok(ExchangeResult::Accepted { accepted, climbed })
 }
 
 /// Where the work of an issue came onto the base.
@@ -72,13 +74,13 @@ pub(super) struct Hearing<'a> {
     /// Whether agents are asked for their judgement: that costs something.
     pub judges: bool,
     /// Why it is looked.
-    pub occasion: Occasion,
+    pub occasion: AcceptanceReason,
 }
 
 impl Hearing<'_> {
     /// Everything, on the base as it is.
     pub fn of_base() -> Self {
-        Self { landed: None, pr: None, only: &|_| true, judges: true, occasion: Occasion::Verify }
+        Self { landed: None, pr: None, only: &|_| true, judges: true, occasion: AcceptanceReason::Verify }
     }
 }
 
@@ -112,7 +114,9 @@ pub(super) fn landing_of(
 }
 
 /// The verify commands of the project's own, as the base has them.
-pub(super) fn handlers_of_base(site: &EngineContext) -> Result<(Vec<Handler>, Vec<String>), Trouble> {
+pub(super) fn handlers_of_base(
+    site: &EngineContext,
+) -> Result<(Vec<CustomVerifyCommand>, Vec<String>), Trouble> {
     let base = land::base(site)?;
     site.store.lend(&site.repo, &base)?;
     Ok(accept::handlers(&Tree::Commit(site.repo.tree_at(&base)?)))
@@ -168,7 +172,7 @@ pub(super) fn hear(site: &Arc<EngineContext>, at: &Desked, hearing: &Hearing<'_>
         issue: IssueText { title: &issue.title, body: &issue.body },
         mode: settings.verify_mode(),
         merged: true,
-        leave: settings.verify_mode() == Mode::Full,
+        leave: settings.verify_mode() == AcceptanceMode::Full,
         occasion: hearing.occasion,
         happened: &happened,
         base_url: settings.production_url.as_ref(),

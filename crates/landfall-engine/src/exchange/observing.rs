@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use landfall_model::acceptance::{
-    Criteria, Criterion, Observed, Occasion, VerifyResult, handler_names, held_in_passing, observed,
-    passed_by,
+    AcceptanceReason, Criteria, Criterion, ObservationKind, VerifyResult, handler_names, held_in_passing,
+    observed, passed_by,
 };
 use landfall_model::flow::TrackerOperation;
-use landfall_model::issue::{IssuePhase, Source};
-use landfall_model::{Exchanged, Task};
+use landfall_model::issue::{IssuePhase, IssueRef};
+use landfall_model::{ExchangeResult, Task};
 use landfall_trackers::tracker::{Issue, IssueFilter, Label, Marker, PHASE_FAMILY, Thread};
 
 use super::accepting::{self, Hearing};
@@ -27,26 +27,30 @@ pub(super) struct Passing {
     /// This phase is over.
     phase: IssuePhase,
     /// This has happened.
-    event: Option<Observed>,
+    event: Option<ObservationKind>,
 }
 
 /// What an exchange that is over is to others: nothing, mostly.
-pub(super) fn passing(task: &Task, act: Option<TrackerOperation>, exchanged: &Exchanged) -> Option<Passing> {
+pub(super) fn passing(
+    task: &Task,
+    act: Option<TrackerOperation>,
+    exchanged: &ExchangeResult,
+) -> Option<Passing> {
     let of = |phase, event| Some(Passing { phase, event });
     match (act?, exchanged) {
-        (TrackerOperation::Triaged, Exchanged::Seen { .. }) => of(IssuePhase::Issue, None),
-        (TrackerOperation::Sized, Exchanged::Seen { .. }) => of(IssuePhase::Spec, None),
-        (TrackerOperation::Offer, Exchanged::Offered(_)) => of(IssuePhase::Code, None),
-        (TrackerOperation::Reviewed, Exchanged::Told) => {
+        (TrackerOperation::Triaged, ExchangeResult::Seen { .. }) => of(IssuePhase::Issue, None),
+        (TrackerOperation::Sized, ExchangeResult::Seen { .. }) => of(IssuePhase::Spec, None),
+        (TrackerOperation::Offer, ExchangeResult::Offered(_)) => of(IssuePhase::Code, None),
+        (TrackerOperation::Reviewed, ExchangeResult::Told) => {
             let depth = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.depth);
-            of(IssuePhase::Review, depth.and_then(Observed::review))
+            of(IssuePhase::Review, depth.and_then(ObservationKind::review))
         }
-        (TrackerOperation::Merged, Exchanged::Told) => of(IssuePhase::Merge, None),
-        (TrackerOperation::Accept, Exchanged::Accepted { accepted, .. }) => {
-            let event = Observed::verified(accepted.outcome)?;
+        (TrackerOperation::Merged, ExchangeResult::Told) => of(IssuePhase::Merge, None),
+        (TrackerOperation::Accept, ExchangeResult::Accepted { accepted, .. }) => {
+            let event = ObservationKind::verified(accepted.outcome)?;
             of(IssuePhase::Verify, Some(event))
         }
-        (TrackerOperation::Close, Exchanged::Told) => of(IssuePhase::Done, None),
+        (TrackerOperation::Close, ExchangeResult::Told) => of(IssuePhase::Done, None),
         _ => None,
     }
 }
@@ -58,7 +62,7 @@ pub(super) fn pass(site: &Arc<EngineContext>, at: &Desked, passing: &Passing) ->
 }
 
 /// Tells those that wait for something that happened to an agent of a task.
-pub(crate) fn tell(site: &Arc<EngineContext>, task: &Task, event: Observed) -> Result<(), CutShort> {
+pub(crate) fn tell(site: &Arc<EngineContext>, task: &Task, event: ObservationKind) -> Result<(), CutShort> {
     unless_stopped(super::desk(site, task).and_then(|at| try_pass(site, &at, None, Some(event))))
 }
 
@@ -66,7 +70,7 @@ fn try_pass(
     site: &Arc<EngineContext>,
     at: &Desked,
     phase: Option<IssuePhase>,
-    event: Option<Observed>,
+    event: Option<ObservationKind>,
 ) -> Result<(), Trouble> {
     let verify = Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?;
     let filter = IssueFilter { only_open: true, labels: [verify].into(), most: WAITING_MAX };
@@ -78,7 +82,7 @@ fn try_pass(
     let (handlers, _) = accepting::handlers_of_base(site)?;
     let customs = handler_names(&handlers);
     for issue in others {
-        let source = Source { number: issue.number.get(), ..at.source.clone() };
+        let source = IssueRef { number: issue.number.get(), ..at.source.clone() };
         let side = at.side.clone();
         let other = Desked { tracker: at.tracker.clone(), source, number: issue.number, side };
         let criteria = Criteria::of(&issue.body, &customs);
@@ -93,7 +97,7 @@ fn try_pass(
 }
 
 /// Tells an issue whose box waits for it.
-fn tell_one(at: &Desked, criteria: &Criteria, event: Observed) -> Result<(), Trouble> {
+fn tell_one(at: &Desked, criteria: &Criteria, event: ObservationKind) -> Result<(), Trouble> {
     let Some(text) = observed(criteria, event) else { return Ok(()) };
     let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.word(), at.number.get()))?;
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
@@ -116,7 +120,8 @@ fn look_in_passing(
         return Ok(());
     }
     let only = |it: &Criterion| lines.contains(&it.line);
-    let hearing = Hearing { only: &only, judges: false, occasion: Occasion::Passing, ..Hearing::of_base() };
+    let hearing =
+        Hearing { only: &only, judges: false, occasion: AcceptanceReason::Passing, ..Hearing::of_base() };
     let heard = accepting::hear(site, at, &hearing)?;
     let both = heard.criteria.items.iter().zip(&heard.checked);
     let held: Vec<&Criterion> =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, HeldReason, Oid, Published};
 use landfall_model::issue::{IssuePhase, IssueRoute, PullRequestRef};
-use landfall_model::{Attempt, Commit, Exchanged, Task};
+use landfall_model::{Attempt, Commit, ExchangeResult, Task};
 use landfall_trackers::tracker::{
     BranchName, CommitSha, Marker, Merge, NewPullRequest, PrState, PullRequest, Thread, Title, unmarked,
 };
@@ -23,10 +23,10 @@ pub(super) fn offer(
     task: &Task,
     attempt: Attempt,
     at: &Desked,
-) -> Result<Exchanged, Trouble> {
+) -> Result<ExchangeResult, Trouble> {
     let way = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.way);
     if way != Some(IssueRoute::Pr) {
-        return Ok(Exchanged::Offered(None));
+        return Ok(ExchangeResult::Offered(None));
     }
     let head = task.head.as_ref().ok_or_else(|| Trouble::Else("there is no work to offer".to_owned()))?;
     let sha = CommitSha::new(head.as_str())?;
@@ -59,7 +59,11 @@ pub(super) fn offer(
     }
     tell_findings(task, attempt, at, &pr)?;
     stand(at, IssuePhase::Review)?;
-    Ok(Exchanged::Offered(Some(PullRequestRef { number: pr.number.get(), url: pr.url, head: head.clone() })))
+    Ok(ExchangeResult::Offered(Some(PullRequestRef {
+        number: pr.number.get(),
+        url: pr.url,
+        head: head.clone(),
+    })))
 }
 
 pub(crate) fn body(task: &Task, at: &Desked) -> String {
@@ -113,17 +117,17 @@ pub(crate) fn push(
 }
 
 /// Writes down that the work landed, once that can be seen from outside.
-pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
     let Some(landed) = &task.landed else {
         return Err(Trouble::Else("nothing has landed".to_owned()));
     };
     if at.tracker.keeps_branches() && !is_published(site, &landed.commit)? {
         let what = "the landing was not published yet".to_owned();
-        return Ok(Exchanged::NotYet { what });
+        return Ok(ExchangeResult::NotYet { what });
     }
     let Some(pr) = task.issue.as_ref().and_then(|issue| issue.pr.as_ref()) else {
         stand(at, IssuePhase::Verify)?;
-        return Ok(Exchanged::Told);
+        return Ok(ExchangeResult::Told);
     };
     let number = landfall_trackers::tracker::PrNumber::new(pr.number)
         .ok_or_else(|| Trouble::Else("a pull request has no number 0".to_owned()))?;
@@ -132,7 +136,7 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
         PrState::Merged { .. } => drop_branch(site, at, &seen.head_sha),
         PrState::Draft | PrState::Open if at.tracker.keeps_branches() => {
             // The base holds its head: the forge sees that by itself, a moment later.
-            return Ok(Exchanged::NotYet {
+            return Ok(ExchangeResult::NotYet {
                 what: format!("pull request #{} is not shown as merged yet", pr.number),
             });
         }
@@ -152,7 +156,7 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
         }
     }
     stand(at, IssuePhase::Verify)?;
-    Ok(Exchanged::Told)
+    Ok(ExchangeResult::Told)
 }
 
 /// Takes the branch of a merged pull request away where it was pushed to. One that stays, or holds more by now, is in nobody's way.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, BranchNews, LogEntry, LogRange, Oid, Store};
 use landfall_model::issue::{
-    CheckStand, CiStatus, IssueKind, IssuePhase, IssueSnapshot, PullRequestSnapshot, PullRequestState,
-    SeenCheck, SeenJob, StepEnd, SubIssue, Waited, weigh,
+    ChecksWait, CiCheck, CiCheckState, CiJobReport, CiStatus, IssueKind, IssuePhase, IssueSnapshot,
+    PullRequestSnapshot, PullRequestState, StepEnd, SubIssue, weigh,
 };
-use landfall_model::{Commit, Exchanged, Task, Timestamp};
+use landfall_model::{Commit, ExchangeResult, Task, Timestamp};
 use landfall_trackers::tracker::{
     Answer, Blocker, Check, CheckState, Child, CloseWhy, CommitSha, Conclusion, FailedJob, Issue,
     IssueNumber, IssueState, JobStep, Marker, PHASE_FAMILY, Place, PrNumber, PrState, PullRequest, Thread,
@@ -30,7 +30,11 @@ const COMMITS_MAX: u32 = 5_000; // with those of every agent; the line of the ba
 const PARTS_MAX: usize = 100;
 
 /// Looks at an issue, and brings the work of its pull request into the store.
-pub(super) fn observe(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn observe(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    at: &Desked,
+) -> Result<ExchangeResult, Trouble> {
     let seen = look(site, task, at)?;
     let head = match &seen.pr {
         Some(PullRequestSnapshot { state: PullRequestState::Open, head: Some(head), .. }) => {
@@ -38,14 +42,14 @@ pub(super) fn observe(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Re
         }
         Some(_) | None => None,
     };
-    Ok(Exchanged::Seen { seen: Box::new(seen), head })
+    Ok(ExchangeResult::Seen { seen: Box::new(seen), head })
 }
 
 /// Looks again once it is known what is to be done: sizes change with that.
-pub(super) fn sized(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn sized(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
     stand(at, IssuePhase::Ready)?;
     let seen = look(site, task, at)?;
-    Ok(Exchanged::Seen { seen: Box::new(seen), head: None })
+    Ok(ExchangeResult::Seen { seen: Box::new(seen), head: None })
 }
 
 /// Where commits and files are looked for.
@@ -244,8 +248,8 @@ fn fetch(site: &EngineContext, at: &Desked, head: &Commit) -> Result<Option<Comm
 }
 
 /// What an issue is made of, and what of that waits for what. Only needs among the parts count here.
-pub(super) fn parts(at: &Desked) -> Result<Exchanged, Trouble> {
-    parts_of(&*at.tracker, at.number).map(Exchanged::Parts)
+pub(super) fn parts(at: &Desked) -> Result<ExchangeResult, Trouble> {
+    parts_of(&*at.tracker, at.number).map(ExchangeResult::Parts)
 }
 
 /// The same, for whoever brings the tracker.
@@ -280,12 +284,12 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
 }
 
 /// What the checks of the forge say about the offered work, held against those of the base it was merged with.
-pub(super) fn checks(site: &EngineContext, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn checks(site: &EngineContext, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
     let Some((issue, pr)) = task.issue.as_ref().and_then(|issue| Some((issue, issue.pr.as_ref()?))) else {
-        return Ok(Exchanged::Checks { ci: CiStatus::Absent, climbed: None });
+        return Ok(ExchangeResult::Checks { ci: CiStatus::Absent, climbed: None });
     };
     let here = checks_of(at, pr.head.as_str(), &|_| true)?;
-    let says_something = |check: &SeenCheck| check.stand != CheckStand::Silent;
+    let says_something = |check: &CiCheck| check.stand != CiCheckState::Silent;
     let fails: Vec<&str> = here.iter().filter(|it| it.fails()).map(|it| it.name.as_str()).collect();
     let base = task.gate.as_ref().map(|gate| &gate.base).or(task.workspace.as_ref());
     // Where all is well here, nobody needs to know how the base is.
@@ -296,16 +300,16 @@ pub(super) fn checks(site: &EngineContext, task: &Task, at: &Desked) -> Result<E
     };
     let now = site.now();
     let waited = match task.step() {
-        Some(step) => Waited::of(issue, &task.recoveries, step, now),
-        None => Waited { since: None, overdue: false, now }, // nobody waits for them
+        Some(step) => ChecksWait::of(issue, &task.recoveries, step, now),
+        None => ChecksWait { since: None, overdue: false, now }, // nobody waits for them
     };
     let ci = weigh(&here, &base, waited);
     let climbed = recovering::checked(site, task, &ci);
-    Ok(Exchanged::Checks { ci, climbed })
+    Ok(ExchangeResult::Checks { ci, climbed })
 }
 
 /// The checks of a commit. How they failed is asked for only where one did whose name is wanted.
-fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> Answer<Vec<SeenCheck>> {
+fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> Answer<Vec<CiCheck>> {
     let commit = CommitSha::new(commit)?;
     let checks = at.tracker.checks(&commit)?;
     let failed = |check: &Check| check.state == CheckState::Done(Conclusion::Failure) && wanted(&check.name);
@@ -313,16 +317,16 @@ fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> Answer
         true => at.tracker.failed_jobs(&commit)?,
         false => Vec::new(),
     };
-    let seen = |check: &Check| SeenCheck {
+    let seen = |check: &Check| CiCheck {
         name: check.name.clone(),
         shown: shown(&check.name, 80),
         stand: match check.state {
-            CheckState::Waiting => CheckStand::Queued,
-            CheckState::Running => CheckStand::Running,
-            CheckState::Done(Conclusion::Success) => CheckStand::Passed,
-            CheckState::Done(Conclusion::Neutral | Conclusion::Skipped) => CheckStand::Silent,
+            CheckState::Waiting => CiCheckState::Queued,
+            CheckState::Running => CiCheckState::Running,
+            CheckState::Done(Conclusion::Success) => CiCheckState::Passed,
+            CheckState::Done(Conclusion::Neutral | Conclusion::Skipped) => CiCheckState::Silent,
             CheckState::Done(Conclusion::Failure) => {
-                CheckStand::Failed(jobs.iter().find(|job| Some(job.check) == check.id).map(seen_job))
+                CiCheckState::Failed(jobs.iter().find(|job| Some(job.check) == check.id).map(seen_job))
             }
             CheckState::Done(
                 Conclusion::Cancelled
@@ -330,19 +334,19 @@ fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> Answer
                 | Conclusion::ActionRequired
                 | Conclusion::Stale
                 | Conclusion::StartupFailure,
-            ) => CheckStand::Broken,
+            ) => CiCheckState::Broken,
         },
     };
     Ok(checks.iter().map(seen).collect())
 }
 
-fn seen_job(job: &FailedJob) -> SeenJob {
+fn seen_job(job: &FailedJob) -> CiJobReport {
     let end = |step: &JobStep| match step.ended {
         Some(Conclusion::Success | Conclusion::Neutral | Conclusion::Skipped) => StepEnd::Fine,
         Some(Conclusion::Failure | Conclusion::TimedOut | Conclusion::ActionRequired) => StepEnd::Failed,
         Some(Conclusion::Cancelled | Conclusion::Stale | Conclusion::StartupFailure) | None => StepEnd::Cut,
     };
-    SeenJob {
+    CiJobReport {
         steps: job.steps.iter().map(|step| (step.name.clone(), end(step))).collect(),
         remarks: job.remarks.clone(),
     }

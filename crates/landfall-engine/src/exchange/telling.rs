@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use landfall_model::issue::{IssuePhase, Lookback};
-use landfall_model::{Exchanged, Task, TaskSize};
+use landfall_model::issue::{IssuePhase, IssueRetrospective};
+use landfall_model::{ExchangeResult, Task, TaskSize};
 use landfall_trackers::tracker::{
     CloseWhy, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, Saying, Thread, unmarked,
 };
@@ -70,8 +70,12 @@ impl Level {
 }
 
 /// Writes down what an agent found out about an issue. A size that a person said is left as it is.
-pub(super) fn triaged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
-    let unread = |why: String| Ok(Exchanged::Unread { why });
+pub(super) fn triaged(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    at: &Desked,
+) -> Result<ExchangeResult, Trouble> {
+    let unread = |why: String| Ok(ExchangeResult::Unread { why });
     let Some(digest) = task.staged.papers.get(TRIAGE) else {
         return unread(format!("`{}/{TRIAGE}` is not there", papers::FOLDER));
     };
@@ -104,7 +108,7 @@ pub(super) fn triaged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Re
     let why = unmarked(&cut(&said.why));
     let text = format!("Triage: size {size}, {}.{}", said.kind.word(), after(&why));
     tracker.comment(Thread::Issue(*number), &marker, &text)?;
-    Ok(Exchanged::Seen { seen: Box::new(seeing::look(site, task, at)?), head: None })
+    Ok(ExchangeResult::Seen { seen: Box::new(seeing::look(site, task, at)?), head: None })
 }
 
 pub(super) fn cut(text: &str) -> String {
@@ -133,7 +137,7 @@ fn label_family(at: &Desked, family: &str, word: &str) -> Result<(), Trouble> {
 }
 
 /// Writes down what readers think of the work.
-pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
     let issue = task.issue.as_ref();
     if let Some(pr) = issue.and_then(|issue| issue.pr.as_ref()) {
         let number = PrNumber::new(pr.number)
@@ -154,11 +158,11 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
         at.tracker.review(number, &review)?;
     }
     stand(at, IssuePhase::Merge)?;
-    Ok(Exchanged::Told)
+    Ok(ExchangeResult::Told)
 }
 
 /// Says that everything holds, and closes the issue.
-pub(super) fn closed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn closed(task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
     stand(at, IssuePhase::Done)?;
     at.tracker.close_issue(at.number, CloseWhy::Done)?;
     let marker = Marker::new(&format!("done/{}/{}", at.mark(task.id), task.landed_before.len()))?;
@@ -170,11 +174,11 @@ pub(super) fn closed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     };
     let text = format!("Done.{}{unasked}", landed.unwrap_or_default());
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
-    Ok(Exchanged::Told)
+    Ok(ExchangeResult::Told)
 }
 
 /// Says what is worth saying of an issue that is over: once, and once more where it landed again.
-pub(super) fn looked_back(task: &Task, at: &Desked, lookback: &Lookback) -> Result<(), Trouble> {
+pub(super) fn looked_back(task: &Task, at: &Desked, lookback: &IssueRetrospective) -> Result<(), Trouble> {
     let marker = Marker::new(&format!("retro/{}/{}", at.mark(task.id), task.landed_before.len()))?;
     // Agents wrote some of it: nothing in it may be taken for a mark of ours.
     let text = lookback.markdown().replace("<!--", "&lt;!--");

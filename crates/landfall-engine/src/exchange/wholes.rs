@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use landfall_model::acceptance::{Criterion, Section, VerifyOutcome, VerifyResult};
+use landfall_model::acceptance::{AcceptanceStage, Criterion, VerifyOutcome, VerifyResult};
 use landfall_model::issue::{
-    AcceptanceOutcome, IssuePhase, Pipeline, Source, SubIssueEnd, SubIssueOutcome, aggregate, stays_closed,
+    AcceptanceOutcome, IssuePhase, IssueRef, Pipeline, SubIssueEnd, SubIssueOutcome, aggregate, stays_closed,
 };
-use landfall_model::{Exchanged, Task};
+use landfall_model::{ExchangeResult, Task};
 use landfall_trackers::tracker::{CloseWhy, Issue, IssueNumber, IssueState, Marker, Thread, unmarked};
 
 use super::accepting::{self, Bearing, Hearing};
@@ -16,7 +16,7 @@ use crate::digests::digest;
 use crate::engine_context::EngineContext;
 
 /// Writes down how far the parts of a whole have come; or, when none goes on, what became of each.
-pub(super) fn gather(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn gather(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
     let Some(issue) = task.issue.as_deref() else {
         return Err(Trouble::Else(format!("{} follows no issue", task.id)));
     };
@@ -29,20 +29,20 @@ pub(super) fn gather(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
 /// The phase of the whole follows those of its parts. When another level is over, what the whole promises is looked at, so that what
 /// goes wrong between its parts is seen early. Nothing is ticked and nothing is said by that; and what keeps it from being looked at
 /// keeps nobody from working.
-fn levelled(site: &Arc<EngineContext>, issue: &Pipeline, at: &Desked) -> Result<Exchanged, Trouble> {
+fn levelled(site: &Arc<EngineContext>, issue: &Pipeline, at: &Desked) -> Result<ExchangeResult, Trouble> {
     // Where it cannot be told, its phase follows when the next part is over.
     if let Err(Trouble::Interrupted) = follow_parts(at) {
         return Err(Trouble::Interrupted);
     }
     if !issue.level.is_higher() || !issue.wishes.accept {
-        return Ok(Exchanged::Levelled { failing: None });
+        return Ok(ExchangeResult::Levelled { failing: None });
     }
-    let before = |it: &Criterion| it.section == Section::PreMerge;
+    let before = |it: &Criterion| it.section == AcceptanceStage::PreMerge;
     let hearing = Hearing { only: &before, judges: false, ..Hearing::of_base() };
     match accepting::hear(site, at, &hearing) {
-        Ok(heard) => Ok(Exchanged::Levelled { failing: Some(heard.failing()) }),
+        Ok(heard) => Ok(ExchangeResult::Levelled { failing: Some(heard.failing()) }),
         Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
-        Err(_) => Ok(Exchanged::Levelled { failing: None }),
+        Err(_) => Ok(ExchangeResult::Levelled { failing: None }),
     }
 }
 
@@ -68,7 +68,7 @@ fn gathered(
     issue: &Pipeline,
     ends: &[SubIssueEnd],
     at: &Desked,
-) -> Result<Exchanged, Trouble> {
+) -> Result<ExchangeResult, Trouble> {
     let (mut told, mut reopened): (Vec<SubIssueEnd>, Vec<u64>) = (Vec::new(), Vec::new());
     for end in ends {
         let mut end = end.clone();
@@ -102,14 +102,14 @@ fn gathered(
     let marker = Marker::new(&format!("parts/{}/{}", at.mark(task.id), &digest(&text).as_str()[..16]))?;
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
     follow_parts(at)?;
-    Ok(Exchanged::Gathered { ends: told, reopened })
+    Ok(ExchangeResult::Gathered { ends: told, reopened })
 }
 
 fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
     let none = || Trouble::Else("0 is not the number of an issue".to_owned());
     Ok(Desked {
         tracker: at.tracker.clone(),
-        source: Source { tracker: at.source.tracker.clone(), number },
+        source: IssueRef { tracker: at.source.tracker.clone(), number },
         number: IssueNumber::new(number).ok_or_else(none)?,
         side: at.side.clone(),
     })

@@ -2,11 +2,11 @@
 //! what lies there. It decides nothing and touches no disk.
 
 use landfall_model::convergence::share;
-use landfall_model::objective::{RefinementState, Weight};
+use landfall_model::objective::{RefinementStatus, Weight};
 use landfall_model::score::{Dimension, GatePoint, points};
 use landfall_model::staged::{JudgeResult, PLAN, superseded};
 use landfall_model::stride::{ENDS, STEPS, agent_step};
-use landfall_model::{Digest, EndKind, Ending, State, StepKind, Task, Timestamp};
+use landfall_model::{Digest, EndKind, Ending, StepKind, Task, TaskState, Timestamp};
 use landfall_trackers::modules::baseline::{Baseline, Row};
 use landfall_trackers::modules::entry::{EntryName, Shelf};
 use landfall_trackers::modules::folder::{self, Sort, TARGET};
@@ -60,7 +60,7 @@ fn status(task: &Task, sort: Sort) -> Status {
         Sort::Task | Sort::AiTasks => Status::Complete,
     };
     match &task.state {
-        State::Ended(Ending { kind: EndKind::Done, .. }) => done,
+        TaskState::Ended(Ending { kind: EndKind::Done, .. }) => done,
         _ => match task.phase_word().as_str() {
             "complete" => done, // landed, its report is being written
             "target" => Status::Draft,
@@ -284,7 +284,7 @@ fn analysis(judged: &JudgeResult) -> Entry {
 /// What a person wants otherwise: lines are only added.
 fn refinements(task: &Task, seen: &Seen) -> Option<String> {
     let mut all = Refinements::read(&seen.text(REFINEMENTS).unwrap_or_default());
-    let open = task.staged.refinements.iter().filter(|it| !matches!(it.state, RefinementState::Withdrawn));
+    let open = task.staged.refinements.iter().filter(|it| !matches!(it.state, RefinementStatus::Withdrawn));
     for it in open {
         let text = plain_line(&it.text);
         if !all.pending.iter().any(|known| plain_line(&known.text) == text) {
@@ -391,7 +391,7 @@ mod tests {
     fn each_accepted_stage_has_a_report_with_what_is_worth_knowing() {
         let mut task = task("Reports.");
         task.attempt = Attempt(3);
-        task.staged.stages.push(convergence::Stage {
+        task.staged.stages.push(convergence::AcceptedStage {
             number: 1,
             focus: vec![1],
             commit: Commit::new("1111111111111111111111111111111111111111"),

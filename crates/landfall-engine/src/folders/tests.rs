@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use landfall_model::score::GatePoint;
 use landfall_model::staged::{JudgeResult, StagedEvent};
 use landfall_model::{
-    Attempt, AttemptStart, Drive, EndKind, Ending, Event, Flow, Input, POLL_MS, RunId, StepName, StepResult,
-    TaskId, TaskSpec,
+    Attempt, AttemptStart, EndKind, Ending, Event, Flow, IntakeState, POLL_MS, RunId, StepName, StepResult,
+    TaskId, TaskInput, TaskSpec,
 };
 
 use super::*;
@@ -72,9 +72,9 @@ impl World {
                 Ask::Tell(_, news) => *news,
                 other => panic!("{other:?}"),
             };
-            let input = Input {
+            let input = TaskInput {
                 at: now,
-                drive: Drive::Running,
+                drive: IntakeState::Running,
                 spent: None,
                 attended: false,
                 poll_ms: POLL_MS,

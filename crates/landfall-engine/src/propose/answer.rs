@@ -1,7 +1,7 @@
 //! The proposal in what an agent said: the last block of JSON that has tasks in it.
 
 use landfall_model::TaskSize;
-use landfall_model::proposal::{Group, Part, Proposal};
+use landfall_model::proposal::{ProposalGroup, ProposedTask, TaskProposal};
 use serde_json::{Map, Value};
 
 /// What was found.
@@ -9,7 +9,7 @@ pub(super) enum Heard {
     /// A proposal; whether it is any good is for the model to say.
     Proposal {
         /// It.
-        proposal: Proposal,
+        proposal: TaskProposal,
         /// As it was written.
         text: String,
     },
@@ -119,7 +119,7 @@ const TOP: [&str; 3] = ["groups", "tasks", "why"];
 
 fn understand(value: &Value, text: String) -> Heard {
     let mut reader = Reader { problems: Vec::new() };
-    let mut proposal = Proposal::default();
+    let mut proposal = TaskProposal::default();
     if let Some(object) = value.as_object() {
         reader.only(object, "the proposal", &TOP);
     }
@@ -145,7 +145,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn task(&mut self, place: usize, value: &Value) -> Option<Part> {
+    fn task(&mut self, place: usize, value: &Value) -> Option<ProposedTask> {
         let what = format!("tasks[{place}]");
         let object = self.object(value, &what)?;
         self.only(
@@ -153,7 +153,7 @@ impl Reader {
             &what,
             &["id", "title", "body", "criteria", "size", "needs", "touches", "group", "tags", "priority"],
         );
-        Some(Part {
+        Some(ProposedTask {
             id: self.text(value, "id", &what),
             title: self.text(value, "title", &what),
             body: self.text(value, "body", &what),
@@ -167,11 +167,11 @@ impl Reader {
         })
     }
 
-    fn group(&mut self, place: usize, value: &Value) -> Option<Group> {
+    fn group(&mut self, place: usize, value: &Value) -> Option<ProposalGroup> {
         let what = format!("groups[{place}]");
         let object = self.object(value, &what)?;
         self.only(object, &what, &["id", "title", "body"]);
-        Some(Group {
+        Some(ProposalGroup {
             id: self.text(value, "id", &what),
             title: self.text(value, "title", &what),
             body: self.text(value, "body", &what),

@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use landfall_model::base_gate::RedBase;
+use landfall_model::base_gate::RedBasePolicy;
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::ConflictTimeoutAction;
 use landfall_model::gaming::{BaseTestMode, MutationMode};
-use landfall_model::liveness::Watch;
+use landfall_model::liveness::LivenessLimits;
 use landfall_model::pilot::PilotMode;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::sandbox::{Confinement, default_confinement};
 use landfall_model::score::Dimension;
-use landfall_model::{AgentDriveStyle, Budget, Caps, Price, Prices, Purse, Tag};
+use landfall_model::{AgentDriveStyle, Budget, ConcurrencyLimits, Price, Prices, RunBudgets, Tag};
 use landfall_trackers::registry;
 use serde::Deserialize;
 use toml::Spanned;
@@ -45,13 +45,13 @@ pub struct Settings {
     /// The agents by the name of their profile.
     pub agents: BTreeMap<String, Profile>,
     /// How many agents may be at work at once by profile, account and area.
-    pub caps: Caps,
+    pub caps: ConcurrencyLimits,
     /// What one attempt, one task may spend.
     pub attempt_budget: Budget,
     /// What one task may spend.
     pub task_budget: Budget,
     /// What a run and a day may spend.
-    pub purse: Purse,
+    pub purse: RunBudgets,
     /// What models cost.
     pub prices: Prices,
     /// How proved work reaches the base branch.
@@ -103,7 +103,7 @@ pub struct Verify {
     /// What it means if no test notices altered lines.
     pub mutation: MutationMode,
     /// What agents do while a check does not pass on the base.
-    pub red_base: RedBase,
+    pub red_base: RedBasePolicy,
     /// The commands, in order.
     pub commands: Vec<VerifyCommand>,
 }
@@ -148,7 +148,7 @@ pub struct Run {
     /// After how many runs without a commit to warn.
     pub stuck_after: u32,
     /// How long what is borne with.
-    pub watch: Watch,
+    pub watch: LivenessLimits,
     /// How often an agent may fall silent in one step.
     pub stalls_step_max: u32,
     /// How often an agent may fall silent in all.
@@ -499,7 +499,7 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
             iterations_max: run.iterations_max.0,
             task_limit_ms: run.task_limit.0,
             stuck_after: run.stuck_after.0,
-            watch: Watch {
+            watch: LivenessLimits {
                 beat_ms: run.heartbeat.0,
                 beats: run.heartbeats.0,
                 silence_ms: run.silence.0,
@@ -532,7 +532,7 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
         caps,
         attempt_budget,
         task_budget,
-        purse: Purse { run: run_budget, day: day_budget },
+        purse: RunBudgets { run: run_budget, day: day_budget },
         prices: prices(price),
         land: publishing(land, &tracker)?,
         review,
@@ -664,8 +664,8 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
         base_tests,
         mutation,
         red_base: match raw.red_base {
-            RawRedBase::Wait => RedBase::Wait,
-            RawRedBase::Start => RedBase::Start,
+            RawRedBase::Wait => RedBasePolicy::Wait,
+            RawRedBase::Start => RedBasePolicy::Start,
         },
         commands,
     })

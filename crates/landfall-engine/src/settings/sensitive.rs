@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path};
 
-use landfall_model::cache::KnownCache;
+use landfall_model::cache::PackageCache;
 use landfall_model::trust::{TrustedPart, TrustedParts};
 
 use super::{
@@ -260,7 +260,7 @@ impl SensitiveSettings {
             self.add("run.sandbox", sandbox.word(), Exposure::LowersSandbox);
         }
         // Nobody keeps secrets in a known cache, and nothing that a run does in one reaches it. Another folder it would see.
-        for path in caches.iter().filter(|path| KnownCache::at(path).is_none()) {
+        for path in caches.iter().filter(|path| PackageCache::at(path).is_none()) {
             self.add("run.caches", path, Exposure::LowersSandbox);
         }
         for path in sandbox_write {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_model::{AREAS_MAX, Area, Caps, PathPattern};
+use landfall_model::{AREAS_MAX, ConcurrencyLimits, PathPattern, RepoArea};
 
 use super::raw::{RawAccount, RawArea};
 use super::resolve::{Fault, Profile};
@@ -13,7 +13,7 @@ pub(super) fn caps(
     accounts: BTreeMap<String, RawAccount>,
     areas: Vec<RawArea>,
     agents: &BTreeMap<String, Profile>,
-) -> Result<Caps, Fault> {
+) -> Result<ConcurrencyLimits, Fault> {
     let known: BTreeSet<&str> = agents.values().map(|profile| profile.account.as_str()).collect();
     for name in accounts.keys() {
         if !known.contains(name.as_str()) {
@@ -27,15 +27,15 @@ pub(super) fn caps(
         }
     }
     let accounts = accounts.into_iter().filter_map(|(name, raw)| Some((name, raw.slots?.0))).collect();
-    Ok(Caps { profiles, accounts, areas: resolved(areas)? })
+    Ok(ConcurrencyLimits { profiles, accounts, areas: resolved(areas)? })
 }
 
-fn resolved(raw: Vec<RawArea>) -> Result<Vec<Area>, Fault> {
+fn resolved(raw: Vec<RawArea>) -> Result<Vec<RepoArea>, Fault> {
     if raw.len() > AREAS_MAX {
         let what = format!("there are {} areas; at most {AREAS_MAX} are told apart", raw.len());
         return Err(Fault::new(&["area"], what).hint("put folders together into one area"));
     }
-    let mut areas: Vec<Area> = Vec::new();
+    let mut areas: Vec<RepoArea> = Vec::new();
     for (at, RawArea { name, paths, slots }) in raw.into_iter().enumerate() {
         let at = at.to_string();
         if name.trim().is_empty() || name.contains(char::is_control) {
@@ -55,7 +55,7 @@ fn resolved(raw: Vec<RawArea>) -> Result<Vec<Area>, Fault> {
                 .map_err(|error| Fault::new(&["area", &at, "paths"], format!("area `{name}`: {error}")))
         };
         let paths = paths.iter().map(parse).collect::<Result<_, _>>()?;
-        areas.push(Area { name, paths, slots: slots.0 });
+        areas.push(RepoArea { name, paths, slots: slots.0 });
     }
     Ok(areas)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use landfall_agents::nearest;
 use landfall_model::PathPattern;
-use landfall_model::acceptance::{Address, Mode};
+use landfall_model::acceptance::{AcceptanceMode, WebAddress};
 use landfall_trackers::github::Base;
 use landfall_trackers::registry::{self, TRACKERS};
 use landfall_trackers::tracker::RepoName;
@@ -44,11 +44,11 @@ pub struct TrackerSettings {
     /// How many parts of one large issue are worked on at once.
     pub concurrent: u32,
     /// Where what landed runs.
-    pub production_url: Option<Address>,
+    pub production_url: Option<WebAddress>,
     /// Where work that has not landed can be looked at.
-    pub preview_url: Option<Address>,
+    pub preview_url: Option<WebAddress>,
     /// Where the project runs on this machine.
-    pub local_url: Option<Address>,
+    pub local_url: Option<WebAddress>,
     /// What may be changed in the checkout while issues are verified.
     pub verify_ignore: Vec<PathPattern>,
 }
@@ -128,8 +128,8 @@ fn kind(word: &str) -> Result<Option<&'static str>, Fault> {
 }
 
 /// An address of the web, or what is wrong with it. The text stays unsaid: a password may be in it.
-pub(super) fn address(text: &str) -> Result<Address, String> {
-    Address::new(text).map_err(|error| format!("it is not an address: {error}"))
+pub(super) fn address(text: &str) -> Result<WebAddress, String> {
+    WebAddress::new(text).map_err(|error| format!("it is not an address: {error}"))
 }
 
 /// A folder of the repository, or what is wrong with it.
@@ -151,10 +151,10 @@ pub(super) fn ignored(paths: &[String]) -> Result<Vec<PathPattern>, String> {
 impl TrackerSettings {
     /// What the text of an issue may set going. On a forge anybody may have written it.
     #[must_use]
-    pub fn verify_mode(&self) -> Mode {
+    pub fn verify_mode(&self) -> AcceptanceMode {
         match self.kind.map(registry::find) {
-            Some(Ok(entry)) if !entry.away => Mode::Full,
-            Some(_) | None => Mode::Safe,
+            Some(Ok(entry)) if !entry.away => AcceptanceMode::Full,
+            Some(_) | None => AcceptanceMode::Safe,
         }
     }
 }

@@ -18,8 +18,8 @@ use landfall_engine::engine::load_settings;
 use landfall_engine::host::git::{Git, Oid, Repo};
 use landfall_engine::model::Timestamp;
 use landfall_engine::model::acceptance::{
-    Address, CATALOGUE, Criteria, Handler, Mode, ON_TRUST, Occasion, VerifyOutcome, VerifyResult,
-    handler_names,
+    AcceptanceMode, AcceptanceReason, CATALOGUE, Criteria, CustomVerifyCommand, ON_TRUST, VerifyOutcome,
+    VerifyResult, WebAddress, handler_names,
 };
 use landfall_engine::settings::Settings;
 use landfall_testkit::{FAKE_TOKEN, FakeCheck, FakeGithub, skip_test};
@@ -135,14 +135,14 @@ impl Scene {
     }
 }
 
-fn ground<'a>(tree: &'a Tree, shell: Option<&'a Shell<'a>>, mode: Mode) -> Ground<'a> {
+fn ground<'a>(tree: &'a Tree, shell: Option<&'a Shell<'a>>, mode: AcceptanceMode) -> Ground<'a> {
     Ground {
         tree,
         issue: IssueText { title: "Shop", body: "It should sell." },
         mode,
         merged: true,
         leave: true,
-        occasion: Occasion::Verify,
+        occasion: AcceptanceReason::Verify,
         happened: &[],
         base_url: None,
         allow_localhost: false,
@@ -245,23 +245,24 @@ const FILES: &[(&str, VerifyResult)] = &[
 fn files_are_looked_at_in_a_commit_and_in_a_folder() {
     let scene = Scene::new();
     let (commit, folder) = (scene.at_commit(), scene.at_folder());
-    for mode in [Mode::Safe, Mode::Full] {
+    for mode in [AcceptanceMode::Safe, AcceptanceMode::Full] {
         check_table(&ground(&commit, None, mode), FILES);
         check_table(&ground(&folder, None, mode), FILES);
     }
-    let missing = look(&ground(&commit, None, Mode::Safe), r#"section_contains "README.md" "Prices" "x""#);
+    let missing =
+        look(&ground(&commit, None, AcceptanceMode::Safe), r#"section_contains "README.md" "Prices" "x""#);
     assert!(missing.evidence.contains("it has `Shop`, `Usage`, `More`"), "{}", missing.evidence);
     // What is in no commit is seen in the folder alone.
     let hint = r#"file_exists "untracked.txt""#;
-    assert_eq!(look(&ground(&commit, None, Mode::Safe), hint).result, Fail);
-    assert_eq!(look(&ground(&folder, None, Mode::Safe), hint).result, Pass);
+    assert_eq!(look(&ground(&commit, None, AcceptanceMode::Safe), hint).result, Fail);
+    assert_eq!(look(&ground(&folder, None, AcceptanceMode::Safe), hint).result, Pass);
 }
 
 #[test]
 fn commands_run_on_a_checkout_in_the_sandbox_and_see_nothing_secret() {
     let scene = Scene::new();
     let (tree, shell) = (scene.at_commit(), scene.shell());
-    let full = ground(&tree, Some(&shell), Mode::Full);
+    let full = ground(&tree, Some(&shell), AcceptanceMode::Full);
     let outside = scene.folder.path().join("home/outside");
     check_table(
         &full,
@@ -301,7 +302,7 @@ fn commands_run_on_a_checkout_in_the_sandbox_and_see_nothing_secret() {
 fn safe_mode_runs_nothing_and_asks_no_private_address() {
     let scene = Scene::new();
     let (tree, shell) = (scene.at_commit(), scene.shell());
-    let safe = ground(&tree, Some(&shell), Mode::Safe);
+    let safe = ground(&tree, Some(&shell), AcceptanceMode::Safe);
     let flag = scene.folder.path().join("flag");
     let touch = format!("touch {}", flag.display());
     for hint in [
@@ -394,7 +395,7 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
 fn addresses_are_asked_once_a_person_lets_this_machine_be_asked() {
     let (scene, site) = (Scene::new(), Site::open());
     let tree = scene.at_commit();
-    let base = Address::new(&format!("http://127.0.0.1:{}", site.port)).expect("an address");
+    let base = WebAddress::new(&format!("http://127.0.0.1:{}", site.port)).expect("an address");
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
     let closed = format!(r#"http_status "http://127.0.0.1:{closed}/" "200""#);
     let table: &[(&str, VerifyResult)] = &[
@@ -427,10 +428,11 @@ fn addresses_are_asked_once_a_person_lets_this_machine_be_asked() {
         (r#"http_redirect "{{base_url}}/page" "{{base_url}}/other" "301""#, Fail),
         (r#"http_redirect "{{base_url}}/old" "nowhere" "301""#, Uncertain),
     ];
-    let local = Ground { base_url: Some(&base), allow_localhost: true, ..ground(&tree, None, Mode::Safe) };
+    let local =
+        Ground { base_url: Some(&base), allow_localhost: true, ..ground(&tree, None, AcceptanceMode::Safe) };
     check_table(&local, table);
-    check_table(&Ground { allow_localhost: false, mode: Mode::Full, ..local }, table);
-    let nowhere = ground(&tree, None, Mode::Full);
+    check_table(&Ground { allow_localhost: false, mode: AcceptanceMode::Full, ..local }, table);
+    let nowhere = ground(&tree, None, AcceptanceMode::Full);
     check_table(&nowhere, &[(r#"http_status "{{base_url}}/page" "200""#, Uncertain)]);
 }
 
@@ -438,7 +440,7 @@ fn addresses_are_asked_once_a_person_lets_this_machine_be_asked() {
 fn a_browser_sees_what_scripts_made_where_one_is_installed() {
     let (scene, site) = (Scene::new(), Site::open());
     let (tree, shell) = (scene.at_commit(), scene.shell());
-    let base = Address::new(&format!("http://127.0.0.1:{}", site.port)).expect("an address");
+    let base = WebAddress::new(&format!("http://127.0.0.1:{}", site.port)).expect("an address");
     let judge = |question: &Question<'_>| {
         let picture =
             std::fs::read(question.picture.expect("a picture")).map_err(|error| error.to_string())?;
@@ -446,8 +448,11 @@ fn a_browser_sees_what_scripts_made_where_one_is_installed() {
         let verdict = if question.prompt.contains("a list") { "PASS" } else { "FAIL" };
         Ok(format!(r#"{{"verdict": "{verdict}", "evidence": "seen", "negative_cases": ["none"]}}"#))
     };
-    let full =
-        Ground { base_url: Some(&base), judge: Some(&judge), ..ground(&tree, Some(&shell), Mode::Full) };
+    let full = Ground {
+        base_url: Some(&base),
+        judge: Some(&judge),
+        ..ground(&tree, Some(&shell), AcceptanceMode::Full)
+    };
     let wrong: &[(&str, VerifyResult)] = &[
         (r#"browser_check "{{base_url}}/page" "em:hover""#, Uncertain),
         (r#"browser_check "file:///etc/passwd" "em""#, Uncertain),
@@ -484,7 +489,7 @@ fn lighthouse_is_believed_where_it_is_installed() {
     use std::os::unix::fs::PermissionsExt as _;
     let scene = Scene::new();
     let (tree, shell) = (scene.at_commit(), scene.shell());
-    let full = ground(&tree, Some(&shell), Mode::Full);
+    let full = ground(&tree, Some(&shell), AcceptanceMode::Full);
     let hint = r#"lighthouse_check "https://example.com" "seo" "90""#;
     assert_eq!(look(&full, hint).result, Uncertain, "never a pass without a look");
     let program = scene.folder.path().join("bin/lighthouse");
@@ -572,7 +577,11 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
     let set = |list: &[(&str, &str)]| {
         fake.world(|world| world.checks.insert(scene.commit.as_str().to_owned(), checks(list)));
     };
-    let safe = Ground { tracker: Some(&tracker), pr: Some(pull.number), ..ground(&tree, None, Mode::Safe) };
+    let safe = Ground {
+        tracker: Some(&tracker),
+        pr: Some(pull.number),
+        ..ground(&tree, None, AcceptanceMode::Safe)
+    };
     set(&[("Unit tests", "success"), ("lint", "success")]);
     let view = format!(r#"github_check "gh issue view {issue} --json state --jq .state" "OPEN""#);
     let closed = format!(r#"github_check "gh issue view {issue} --json state,title" "CLOSED""#);
@@ -631,7 +640,7 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
     expected(&[], [Uncertain; 4]);
     // A job called "fail" that passed has passed.
     expected(&[("fail fast", "success"), ("Unit tests", "success")], [Pass; 4]);
-    let nobody = ground(&tree, None, Mode::Safe);
+    let nobody = ground(&tree, None, AcceptanceMode::Safe);
     check_table(
         &nobody,
         &[(r#"github_check "gh pr view" "x""#, Uncertain), (r#"command "make test""#, Uncertain)],
@@ -641,7 +650,7 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
     // Cut off where a command may be run: it is run here.
     set(&[("Unit tests", "cancelled")]);
     let shell = scene.shell();
-    let full = Ground { tracker: Some(&tracker), ..ground(&tree, Some(&shell), Mode::Full) };
+    let full = Ground { tracker: Some(&tracker), ..ground(&tree, Some(&shell), AcceptanceMode::Full) };
     assert_eq!(look(&full, r#"command "test -f README.md""#).result, Pass);
 }
 
@@ -653,7 +662,7 @@ fn the_client_of_a_forge_gets_words_that_were_understood_and_what_it_says_is_not
     std::fs::write(&program, "#!/bin/sh\necho \"private: $GH_TOKEN $*\"\n").expect("a file");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
     let (tree, shell) = (scene.at_commit(), scene.shell());
-    let safe = ground(&tree, Some(&shell), Mode::Safe);
+    let safe = ground(&tree, Some(&shell), AcceptanceMode::Safe);
     let seen = look(&safe, r#"github_check "gh api repos/o/r --jq '.a b'" "sesame api repos/o/r --jq .a b""#);
     assert_eq!(seen.result, Pass, "{}", seen.evidence);
     let seen = look(&safe, r#"github_check "gh api repos/o/r" "public""#);
@@ -687,7 +696,7 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
     assert_eq!(own.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["dns-check"]);
     assert!(said.len() == 1 && said[0].contains("grep.md"), "{said:?}");
     assert_eq!(handler_names(&own), BTreeSet::from(["dns-check".to_owned()]));
-    for mode in [Mode::Safe, Mode::Full] {
+    for mode in [AcceptanceMode::Safe, AcceptanceMode::Full] {
         let ground =
             Ground { judge: Some(&judge), diff: Some(diff), handlers: &own, ..ground(&tree, None, mode) };
         check_table(
@@ -708,7 +717,7 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
     assert!(
         asked[2].contains("Ask whether the name is there.") && asked[2].contains("1: shop.example sells")
     );
-    let nobody = Ground { handlers: &own, ..ground(&tree, None, Mode::Safe) };
+    let nobody = Ground { handlers: &own, ..ground(&tree, None, AcceptanceMode::Safe) };
     check_table(&nobody, &[(r#"rubric "x""#, Uncertain), (r#"dns-check "x""#, Uncertain)]);
     let broken = |_: &Question<'_>| Err("no quota".to_owned());
     let broken: &dyn Judge = &broken;
@@ -752,7 +761,7 @@ fn verified_on(
     let tree = scene.at_commit();
     let body = tracker.issue(issue).expect("there").body;
     let criteria = Criteria::of(&body, &BTreeSet::new());
-    let ground = Ground { tracker: Some(tracker), ..ground(&tree, None, Mode::Safe) };
+    let ground = Ground { tracker: Some(tracker), ..ground(&tree, None, AcceptanceMode::Safe) };
     let checked = run(&criteria, &ground);
     let settled = settle(&Settling {
         tracker,
@@ -892,9 +901,9 @@ fn what_comes_after_the_merge_is_not_looked_at_before() {
     let body = "### Pre-merge\n- [ ] <!-- verify: file_exists \"README.md\" --> a\n### Post-merge\n- [ ] <!-- verify: file_exists \"README.md\" --> b\n";
     let criteria = Criteria::of(body, &BTreeSet::new());
     let results = |merged| -> Vec<VerifyResult> {
-        let ground = Ground { merged, ..ground(&tree, None, Mode::Safe) };
+        let ground = Ground { merged, ..ground(&tree, None, AcceptanceMode::Safe) };
         run(&criteria, &ground).into_iter().map(|it| it.result).collect()
     };
     assert_eq!((results(false), results(true)), (vec![Pass, PostMerge], vec![Pass, Pass]));
-    let _ = Handler::parse("x", ""); // that it can be named from outside
+    let _ = CustomVerifyCommand::parse("x", ""); // that it can be named from outside
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use landfall_engine::disk::{Governor, Inventory, Kind, Reach};
 use landfall_engine::errand::{self, Errand};
-use landfall_engine::model::disk::Disk;
+use landfall_engine::model::disk::DiskLevel;
 use landfall_engine::model::{
-    Attempt, EndCode, EndKind, Ending, State, Task, TaskId, TaskSpec, Timestamp, World,
+    Attempt, EndCode, EndKind, Ending, Task, TaskId, TaskSpec, TaskState, Timestamp, World,
 };
 use landfall_engine::occasions::Topic;
 
@@ -23,7 +23,7 @@ fn ended(number: u32, kind: EndKind) -> Task {
     let spec = TaskSpec::new("Ends").expect("a title");
     let ending = Ending { kind, code: EndCode::Person, detail: String::new() };
     let task = Task::added(TaskId(number), spec, Timestamp(1));
-    Task { attempt: Attempt(1), state: State::Ended(ending), ..task }
+    Task { attempt: Attempt(1), state: TaskState::Ended(ending), ..task }
 }
 
 /// The record of a run that has ended, and its temporary files.
@@ -67,13 +67,13 @@ fn when_room_is_short_only_what_nobody_can_want_back_goes_by_itself() {
     let failed = scene.workspace_of(TaskId(2));
     world.put(ended(2, EndKind::Failed));
     let open = scene.workspace_of(TaskId(3));
-    world.put(Task { state: State::Draft, ..ended(3, EndKind::Done) });
+    world.put(Task { state: TaskState::Draft, ..ended(3, EndKind::Done) });
     let (old, old_tmp) = record(&scene, "T1-a1-i1");
     let (needed, needed_tmp) = record(&scene, "T3-a1-i1");
 
     let mut governor = Governor::default();
     let looked = governor.look(site, &world);
-    assert_eq!(looked.disk, Disk::Pause);
+    assert_eq!(looked.disk, DiskLevel::Pause);
     assert_eq!(looked.news.expect("it got worse").topic, Some(Topic::Paused));
     eventually("it comes to an end", || !governor.is_cleaning());
 
@@ -89,7 +89,7 @@ fn when_room_is_short_only_what_nobody_can_want_back_goes_by_itself() {
     assert_eq!(String::from_utf8_lossy(&git.stdout), "work\n", "what was left in it is kept");
 
     let again = governor.look(site, &world);
-    assert_eq!((again.disk, again.news.is_none()), (Disk::Pause, true), "nothing new is told");
+    assert_eq!((again.disk, again.news.is_none()), (DiskLevel::Pause, true), "nothing new is told");
     assert!(!governor.is_cleaning(), "and it is not done over and over");
 }
 

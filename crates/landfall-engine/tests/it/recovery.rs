@@ -6,9 +6,9 @@ use expect_test::{Expect, expect};
 use landfall_engine::settings::Profile;
 use landfall_engine::{catalogue, diagnose};
 use landfall_model::AgentExit;
-use landfall_model::issue::Point;
+use landfall_model::issue::ReconcilePoint;
 use landfall_model::recovery::{
-    Bounds, OPS, Plan, PlanAction, RecoveryOp, Symptoms, check, detect, shadowed,
+    OPS, PlanAction, RecoveryOp, RecoveryPlan, RecoveryPlanBounds, Symptoms, check, detect, shadowed,
 };
 
 use crate::workspace::Scene;
@@ -147,9 +147,9 @@ fn what_is_wrong_with_a_catalogue_is_said_with_the_line() {
 
 // ── Plans ──────────────────────────────────────────────────────────────────────────────────────────────
 
-fn measured(words: &str) -> Result<Plan, String> {
+fn measured(words: &str) -> Result<RecoveryPlan, String> {
     let checks = BTreeSet::from(["test".to_owned()]);
-    let bounds = Bounds { matches: Some(false), checks: &checks };
+    let bounds = RecoveryPlanBounds { matches: Some(false), checks: &checks };
     diagnose::read(words).and_then(|draft| check(&draft, &bounds)).map_err(|problem| problem.to_string())
 }
 
@@ -246,8 +246,13 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
          [[verify.command]]\nname = \"test\"\nrun = \"true\"\n",
     );
     let site = scene.site();
-    let symptoms =
-        Symptoms::of(Point::CodePr, &AgentExit::Code(1), 5_000, "ERROR: missing sign-off", Some(false));
+    let symptoms = Symptoms::of(
+        ReconcilePoint::CodePr,
+        &AgentExit::Code(1),
+        5_000,
+        "ERROR: missing sign-off",
+        Some(false),
+    );
     let asked = |answer: &str| {
         // It answers only if it was told what happened. Its program is not in the checkout, which no agent sees.
         let script = site.repo.root().with_file_name("look.sh");

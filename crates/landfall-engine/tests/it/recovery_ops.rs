@@ -7,7 +7,7 @@ use std::sync::Arc;
 use landfall_engine::host::git::{Oid, Signature, Workspace};
 use landfall_engine::recover_ops::{Did, Ground, OpsError, perform};
 use landfall_model::issue::{IssuePhase, Pipeline, PullRequestRef, is_of_round};
-use landfall_model::recovery::{Action, Hints, RecoveryOp};
+use landfall_model::recovery::{IssueArtifacts, RecoveryAction, RecoveryOp};
 use landfall_model::{Commit, TaskId, Timestamp};
 use landfall_trackers::local::Local;
 use landfall_trackers::tracker::{
@@ -47,7 +47,7 @@ struct Case {
     tracker: Local,
     issue: IssueNumber,
     workspace: Workspace,
-    hints: Hints,
+    hints: IssueArtifacts,
     /// The pull request of the round of work that is under way, and how many rounds were before.
     round: (Option<u64>, u32),
 }
@@ -77,7 +77,7 @@ impl Case {
             tracker,
             issue,
             workspace,
-            hints: Hints { spec: true, commit: true, ..Hints::default() },
+            hints: IssueArtifacts { spec: true, commit: true, ..IssueArtifacts::default() },
             round: (None, 0),
         };
         case.work("greet.txt", "hello\n");
@@ -173,7 +173,7 @@ fn committed_work_that_was_never_offered_is_put_on_the_base_pushed_and_offered_o
     let case = Case::new();
     let head = case.collected();
     case.base_moves("other.txt", "x\n");
-    let ops = Action::OpenPr.ops();
+    let ops = RecoveryAction::OpenPr.ops();
     let did = case.perform(&head, &ops).unwrap_or_else(|error| panic!("{error}"));
     assert_ne!(did.head, head);
     assert_eq!(case.forge(&["rev-parse", "landfall/t7"]), did.head.as_str());
@@ -203,7 +203,7 @@ fn a_sign_off_is_added_once_and_pushed_over_our_own_commit_only() {
     let case = Case::new();
     let head = case.collected();
     case.perform(&head, &[RecoveryOp::PushBranch]).expect("pushed");
-    let did = case.perform(&head, &Action::SignOff.ops()).unwrap_or_else(|error| panic!("{error}"));
+    let did = case.perform(&head, &RecoveryAction::SignOff.ops()).unwrap_or_else(|error| panic!("{error}"));
     let message = case.forge(&["log", "-1", "--format=%B", "landfall/t7"]);
     assert_eq!(message, "feat: greet.txt\n\nSigned-off-by: Ada <ada@example.org>");
     let again = case.perform(&did.head, &[RecoveryOp::AmendSignOff]).expect("it is signed off");

@@ -11,7 +11,7 @@ pub struct AddressTemplate(String);
 
 /// A whole address of the web, without a name or password in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct WebAddress {
     text: String,
     host: String,
 }
@@ -32,16 +32,16 @@ impl AddressTemplate {
         {
             return Err(HintError::Address(format!("a path follows `{BASE}`")));
         }
-        Address::new(&probe)?;
+        WebAddress::new(&probe)?;
         Ok(Self(text.to_owned()))
     }
 
     /// The address, with this base; none if it needs one and there is none.
     #[must_use]
-    pub fn resolve(&self, base: Option<&Address>) -> Option<Address> {
+    pub fn resolve(&self, base: Option<&WebAddress>) -> Option<WebAddress> {
         match self.0.strip_prefix(BASE) {
-            None => Address::new(&self.0).ok(),
-            Some(rest) => Address::new(&format!("{}{rest}", base?.text.trim_end_matches('/'))).ok(),
+            None => WebAddress::new(&self.0).ok(),
+            Some(rest) => WebAddress::new(&format!("{}{rest}", base?.text.trim_end_matches('/'))).ok(),
         }
     }
 
@@ -52,7 +52,7 @@ impl AddressTemplate {
     }
 }
 
-impl Address {
+impl WebAddress {
     /// The address, if it is one of the web.
     pub fn new(text: &str) -> Result<Self, HintError> {
         let wrong = |why: &str| Err(HintError::Address(why.to_owned()));
@@ -130,7 +130,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for WebAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

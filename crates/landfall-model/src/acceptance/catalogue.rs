@@ -12,7 +12,7 @@ pub struct CommandSpec {
     /// Whether someone has to allow it.
     pub permission: Permission,
     /// What becomes of it in safe mode.
-    pub in_safe_mode: InSafeMode,
+    pub in_safe_mode: SafeModeRule,
     /// How long it may take.
     pub limit_ms: u64,
     /// When it passes.
@@ -30,7 +30,7 @@ pub enum Permission {
 
 /// What becomes of a command in safe mode, where the text of an issue runs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InSafeMode {
+pub enum SafeModeRule {
     /// It runs as ever.
     Runs,
     /// It runs if its address is a public one.

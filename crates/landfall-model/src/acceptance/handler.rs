@@ -10,7 +10,7 @@ pub const HANDLER_FOLDERS: [&str; 2] = [".landfall/verify-commands", ".wholework
 
 /// A verify command of a project's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handler {
+pub struct CustomVerifyCommand {
     /// Its name: that of the file.
     pub name: String,
     /// Whether it may be used where the text of an issue sets nothing going.
@@ -21,7 +21,7 @@ pub struct Handler {
     pub text: String,
 }
 
-impl Handler {
+impl CustomVerifyCommand {
     /// The command in a file. Whatever it does not say clearly counts as the stricter of two.
     #[must_use]
     pub fn parse(name: &str, text: &str) -> Option<Self> {
@@ -50,6 +50,6 @@ impl Handler {
 
 /// The names that criteria may use.
 #[must_use]
-pub fn handler_names(handlers: &[Handler]) -> BTreeSet<String> {
+pub fn handler_names(handlers: &[CustomVerifyCommand]) -> BTreeSet<String> {
     handlers.iter().filter(|handler| !handler.is_hidden()).map(|handler| handler.name.clone()).collect()
 }

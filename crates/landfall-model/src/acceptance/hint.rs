@@ -10,9 +10,9 @@ use super::catalogue::{self, CATALOGUE, CommandSpec};
 
 /// How a criterion is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verify {
+pub struct VerifyHint {
     /// What is checked.
-    pub check: Check,
+    pub check: CriterionCheck,
     /// A command of the shell; unless it ends with 0 the check is skipped.
     pub when: Option<String>,
     /// Whether the address may be one of this machine.
@@ -21,7 +21,7 @@ pub struct Verify {
 
 /// What is checked. Each is a command of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Check {
+pub enum CriterionCheck {
     /// The file is there, or is not.
     File {
         /// Which.
@@ -106,7 +106,7 @@ pub enum Check {
         /// A CSS selector.
         selector: String,
         /// How many.
-        hits: Hits,
+        hits: MatchCount,
     },
     /// The JSON at the address has the value.
     ApiCheck {
@@ -198,7 +198,7 @@ pub enum Check {
 
 /// How many elements are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hits {
+pub enum MatchCount {
     /// Any number but none.
     Some,
     /// Exactly so many.
@@ -303,36 +303,36 @@ fn short(text: &str) -> String {
 
 /// A word of a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Word {
+enum HintWord {
     Plain(String),
     Quoted(String),
     /// `--name` or `--name="value"`.
     Option(String, Option<String>),
 }
 
-impl Verify {
+impl VerifyHint {
     /// Reads what stands behind `verify:`.
     pub fn parse(text: &str, customs: &BTreeSet<String>) -> Result<Self, HintError> {
         let mut words = words(text)?.into_iter();
         let name = match words.next() {
-            Some(Word::Plain(name)) => name,
-            Some(Word::Quoted(_) | Word::Option(..)) => {
+            Some(HintWord::Plain(name)) => name,
+            Some(HintWord::Quoted(_) | HintWord::Option(..)) => {
                 return Err(HintError::Syntax("a command begins with its name"));
             }
             None => return Err(HintError::Empty),
         };
         let mut given = Vec::new();
-        let mut options = Options::default();
+        let mut options = HintOptions::default();
         for word in words {
             match word {
-                Word::Plain(text) | Word::Quoted(text) => given.push(text),
-                Word::Option(name, value) => options.take(name, value)?,
+                HintWord::Plain(text) | HintWord::Quoted(text) => given.push(text),
+                HintWord::Option(name, value) => options.take(name, value)?,
             }
         }
         let check = match catalogue::find(&name) {
             // Ours go before those of a project with the same name.
             Some(spec) => build(spec, given, &mut options)?,
-            None if customs.contains(&name) => Check::Custom { name, given },
+            None if customs.contains(&name) => CriterionCheck::Custom { name, given },
             None => {
                 let nearest =
                     CATALOGUE.iter().map(|spec| spec.name).min_by_key(|known| distance(known, &name));
@@ -356,35 +356,35 @@ impl Verify {
     #[must_use]
     pub fn address(&self) -> Option<&AddressTemplate> {
         match &self.check {
-            Check::HttpStatus { url, .. }
-            | Check::HtmlCheck { url, .. }
-            | Check::ApiCheck { url, .. }
-            | Check::HttpHeader { url, .. }
-            | Check::HttpRedirect { url, .. }
-            | Check::Lighthouse { url, .. }
-            | Check::BrowserCheck { url, .. }
-            | Check::BrowserScreenshot { url, .. }
-            | Check::VisualDiff { url, .. } => Some(url),
-            Check::File { .. }
-            | Check::Dir { .. }
-            | Check::GitCommitted(_)
-            | Check::Contains { .. }
-            | Check::NoneContains { .. }
-            | Check::Grep { .. }
-            | Check::JsonField { .. }
-            | Check::SectionContains { .. }
-            | Check::Symlink { .. }
-            | Check::Command(_)
-            | Check::BuildSuccess(_)
-            | Check::McpCall { .. }
-            | Check::GithubCheck { .. }
-            | Check::Rubric(_)
-            | Check::Custom { .. } => None,
+            CriterionCheck::HttpStatus { url, .. }
+            | CriterionCheck::HtmlCheck { url, .. }
+            | CriterionCheck::ApiCheck { url, .. }
+            | CriterionCheck::HttpHeader { url, .. }
+            | CriterionCheck::HttpRedirect { url, .. }
+            | CriterionCheck::Lighthouse { url, .. }
+            | CriterionCheck::BrowserCheck { url, .. }
+            | CriterionCheck::BrowserScreenshot { url, .. }
+            | CriterionCheck::VisualDiff { url, .. } => Some(url),
+            CriterionCheck::File { .. }
+            | CriterionCheck::Dir { .. }
+            | CriterionCheck::GitCommitted(_)
+            | CriterionCheck::Contains { .. }
+            | CriterionCheck::NoneContains { .. }
+            | CriterionCheck::Grep { .. }
+            | CriterionCheck::JsonField { .. }
+            | CriterionCheck::SectionContains { .. }
+            | CriterionCheck::Symlink { .. }
+            | CriterionCheck::Command(_)
+            | CriterionCheck::BuildSuccess(_)
+            | CriterionCheck::McpCall { .. }
+            | CriterionCheck::GithubCheck { .. }
+            | CriterionCheck::Rubric(_)
+            | CriterionCheck::Custom { .. } => None,
         }
     }
 }
 
-impl Check {
+impl CriterionCheck {
     /// The name of its command.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -422,13 +422,13 @@ impl Check {
 }
 
 #[derive(Default)]
-struct Options {
+struct HintOptions {
     when: Option<String>,
     allow_localhost: bool,
     others: Vec<(String, Option<String>)>,
 }
 
-impl Options {
+impl HintOptions {
     fn take(&mut self, name: String, value: Option<String>) -> Result<(), HintError> {
         match (name.as_str(), value) {
             ("when", Some(value)) if self.when.is_none() && !value.trim().is_empty() => {
@@ -451,8 +451,8 @@ impl Options {
 fn build(
     spec: &'static CommandSpec,
     mut given: Vec<String>,
-    options: &mut Options,
-) -> Result<Check, HintError> {
+    options: &mut HintOptions,
+) -> Result<CriterionCheck, HintError> {
     // `--exists` and `--count=2` say how many, in quotes or without.
     if spec.name == "html_check" {
         for name in ["exists", "count"] {
@@ -481,54 +481,60 @@ fn build(
     };
     Ok(match spec.name {
         "file_exists" | "file_not_exists" => {
-            Check::File { path: RepoPath::new(&next())?, there: spec.name == "file_exists" }
+            CriterionCheck::File { path: RepoPath::new(&next())?, there: spec.name == "file_exists" }
         }
         "dir_exists" | "dir_not_exists" => {
-            Check::Dir { path: RepoPath::new(&next())?, there: spec.name == "dir_exists" }
+            CriterionCheck::Dir { path: RepoPath::new(&next())?, there: spec.name == "dir_exists" }
         }
-        "git_committed" => Check::GitCommitted(RepoPath::new(&next())?),
-        "file_contains" | "file_not_contains" => Check::Contains {
+        "git_committed" => CriterionCheck::GitCommitted(RepoPath::new(&next())?),
+        "file_contains" | "file_not_contains" => CriterionCheck::Contains {
             path: RepoPath::new(&next())?,
             text: filled(next())?,
             there: spec.name == "file_contains",
         },
-        "files_not_contain" => Check::NoneContains { glob: RepoPath::new(&next())?, text: filled(next())? },
-        "grep" => Check::Grep { pattern: filled(next())?, path: RepoPath::new(&next())? },
+        "files_not_contain" => {
+            CriterionCheck::NoneContains { glob: RepoPath::new(&next())?, text: filled(next())? }
+        }
+        "grep" => CriterionCheck::Grep { pattern: filled(next())?, path: RepoPath::new(&next())? },
         "json_field" => {
             let path = RepoPath::new(&next())?;
             let field = next();
             if !field.starts_with('.') {
                 return Err(HintError::Word(short(&field), "a field such as `.a.b`"));
             }
-            Check::JsonField { path, field, value: next() }
+            CriterionCheck::JsonField { path, field, value: next() }
         }
-        "section_contains" | "section_not_contains" => Check::SectionContains {
+        "section_contains" | "section_not_contains" => CriterionCheck::SectionContains {
             path: RepoPath::new(&next())?,
             heading: filled(next())?,
             text: filled(next())?,
             there: spec.name == "section_contains",
         },
-        "symlink" => Check::Symlink { path: RepoPath::new(&next())?, target: filled(next())? },
-        "command" => Check::Command(filled(next())?),
-        "build_success" => Check::BuildSuccess(filled(next())?),
-        "http_status" => Check::HttpStatus { url: AddressTemplate::parse(&next())?, code: code(next())? },
-        "html_check" => Check::HtmlCheck {
+        "symlink" => CriterionCheck::Symlink { path: RepoPath::new(&next())?, target: filled(next())? },
+        "command" => CriterionCheck::Command(filled(next())?),
+        "build_success" => CriterionCheck::BuildSuccess(filled(next())?),
+        "http_status" => {
+            CriterionCheck::HttpStatus { url: AddressTemplate::parse(&next())?, code: code(next())? }
+        }
+        "html_check" => CriterionCheck::HtmlCheck {
             url: AddressTemplate::parse(&next())?,
             selector: filled(next())?,
             hits: hits(&next())?,
         },
-        "api_check" => {
-            Check::ApiCheck { url: AddressTemplate::parse(&next())?, path: filled(next())?, value: next() }
-        }
+        "api_check" => CriterionCheck::ApiCheck {
+            url: AddressTemplate::parse(&next())?,
+            path: filled(next())?,
+            value: next(),
+        },
         "http_header" => {
             let (url, header) = (AddressTemplate::parse(&next())?, next());
             let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
             if header.is_empty() || !header.bytes().all(legal) {
                 return Err(HintError::Word(short(&header), "the name of a header"));
             }
-            Check::HttpHeader { url, header, value: next() }
+            CriterionCheck::HttpHeader { url, header, value: next() }
         }
-        "http_redirect" => Check::HttpRedirect {
+        "http_redirect" => CriterionCheck::HttpRedirect {
             url: AddressTemplate::parse(&next())?,
             to: AddressTemplate::parse(&next())?,
             code: code(next())?,
@@ -537,33 +543,36 @@ fn build(
             let (url, category, least) = (AddressTemplate::parse(&next())?, filled(next())?, next());
             let score = least.parse::<u8>().ok().filter(|score| *score <= 100);
             let score = score.ok_or_else(|| HintError::Word(short(&least), "a score from 0 to 100"))?;
-            Check::Lighthouse { url, category, least: score }
+            CriterionCheck::Lighthouse { url, category, least: score }
         }
         "browser_check" => {
             let (url, selector) = (AddressTemplate::parse(&next())?, filled(next())?);
-            Check::BrowserCheck { url, selector, text: Some(next()).filter(|text| !text.is_empty()) }
+            CriterionCheck::BrowserCheck { url, selector, text: Some(next()).filter(|text| !text.is_empty()) }
         }
-        "browser_screenshot" => {
-            Check::BrowserScreenshot { url: AddressTemplate::parse(&next())?, description: filled(next())? }
-        }
-        "visual_diff" => Check::VisualDiff {
+        "browser_screenshot" => CriterionCheck::BrowserScreenshot {
+            url: AddressTemplate::parse(&next())?,
+            description: filled(next())?,
+        },
+        "visual_diff" => CriterionCheck::VisualDiff {
             reference: filled(next())?,
             url: AddressTemplate::parse(&next())?,
             viewports: options.own("viewports").and_then(|(_, value)| value),
             states: options.own("states").and_then(|(_, value)| value),
         },
-        "mcp_call" => Check::McpCall { tool: filled(next())?, description: filled(next())? },
-        "github_check" => Check::GithubCheck { query: github_query(&next())?, value: filled(next())? },
-        "rubric" => Check::Rubric(filled(next())?),
+        "mcp_call" => CriterionCheck::McpCall { tool: filled(next())?, description: filled(next())? },
+        "github_check" => {
+            CriterionCheck::GithubCheck { query: github_query(&next())?, value: filled(next())? }
+        }
+        "rubric" => CriterionCheck::Rubric(filled(next())?),
         _ => unreachable!("every command of the catalogue is built; a test walks it"),
     })
 }
 
-fn hits(text: &str) -> Result<Hits, HintError> {
+fn hits(text: &str) -> Result<MatchCount, HintError> {
     let count = text.strip_prefix("--count=").map(|count| count.trim_matches('"').parse::<u32>());
     match (text, count) {
-        ("--exists", _) => Ok(Hits::Some),
-        (_, Some(Ok(count))) => Ok(Hits::Count(count)),
+        ("--exists", _) => Ok(MatchCount::Some),
+        (_, Some(Ok(count))) => Ok(MatchCount::Count(count)),
         (_, Some(Err(_)) | None) => Err(HintError::Word(short(text), "`--exists` or `--count=N`")),
     }
 }
@@ -643,13 +652,13 @@ fn shell_words(text: &str) -> Result<Vec<String>, HintError> {
 }
 
 /// The words of a hint. In quotes everything is itself, except that `\"` is a quote.
-fn words(text: &str) -> Result<Vec<Word>, HintError> {
+fn words(text: &str) -> Result<Vec<HintWord>, HintError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         if let Some(after) = rest.strip_prefix('"') {
             let (quoted, after) = quoted(after)?;
-            words.push(Word::Quoted(quoted));
+            words.push(HintWord::Quoted(quoted));
             rest = after;
         } else if let Some(after) = rest.strip_prefix("--") {
             let end = after.find(|c: char| c == '=' || c.is_whitespace()).unwrap_or(after.len());
@@ -657,7 +666,7 @@ fn words(text: &str) -> Result<Vec<Word>, HintError> {
             match after.strip_prefix("=\"") {
                 Some(after) => {
                     let (value, after) = quoted(after)?;
-                    words.push(Word::Option(name.to_owned(), Some(value)));
+                    words.push(HintWord::Option(name.to_owned(), Some(value)));
                     rest = after;
                 }
                 None => {
@@ -665,12 +674,12 @@ fn words(text: &str) -> Result<Vec<Word>, HintError> {
                     let end = value.map(|value| value.find(char::is_whitespace).unwrap_or(value.len()));
                     let value = value.zip(end).map(|(value, end)| value[..end].to_owned());
                     rest = &after[value.as_ref().map_or(0, |value| value.len() + 1)..];
-                    words.push(Word::Option(name.to_owned(), value));
+                    words.push(HintWord::Option(name.to_owned(), value));
                 }
             }
         } else {
             let end = rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len());
-            words.push(Word::Plain(rest[..end].to_owned()));
+            words.push(HintWord::Plain(rest[..end].to_owned()));
             rest = &rest[end..];
         }
         // Words stand apart.

@@ -1,15 +1,15 @@
 //! What is done about a criterion, and what all results come to.
 
-use super::address::Address;
-use super::catalogue::{InSafeMode, Permission};
-use super::handler::Handler;
-use super::hint::{Check, Verify};
-use super::{Criteria, Criterion, Observed, Section, VerifyKind};
+use super::address::WebAddress;
+use super::catalogue::{Permission, SafeModeRule};
+use super::handler::CustomVerifyCommand;
+use super::hint::{CriterionCheck, VerifyHint};
+use super::{AcceptanceStage, Criteria, Criterion, ObservationKind, VerifyKind};
 pub use landfall_facts::acceptance::{VerifyOutcome, VerifyResult};
 
 /// What the text of an issue may set going.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum AcceptanceMode {
     /// Nothing that runs: anyone may have written the issue.
     Safe,
     /// What the project allows.
@@ -18,28 +18,28 @@ pub enum Mode {
 
 /// What is known when criteria are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing<'a> {
+pub struct CriterionContext<'a> {
     /// What may be set going.
-    pub mode: Mode,
+    pub mode: AcceptanceMode,
     /// Whether the work is merged.
     pub merged: bool,
     /// Whether commands that need leave have it.
     pub leave: bool,
     /// Where `{{base_url}}` leads in this phase.
-    pub base_url: Option<&'a Address>,
+    pub base_url: Option<&'a WebAddress>,
     /// Whether a person said that this machine itself may be asked. An issue cannot say so.
     pub allow_localhost: bool,
     /// The commands of the project's own.
-    pub handlers: &'a [Handler],
+    pub handlers: &'a [CustomVerifyCommand],
     /// Why it is looked.
-    pub occasion: Occasion,
+    pub occasion: AcceptanceReason,
     /// What has happened that criteria wait for.
-    pub happened: &'a [Observed],
+    pub happened: &'a [ObservationKind],
 }
 
 /// Why criteria are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
+pub enum AcceptanceReason {
     /// They are to be verified.
     Verify,
     /// Something else ended, and whoever comes by looks.
@@ -48,7 +48,7 @@ pub enum Occasion {
 
 /// Where a site can be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Where {
+pub enum DeploymentKind {
     /// While the work is done: on this machine.
     Local,
     /// While it is reviewed: where it is tried out.
@@ -61,30 +61,30 @@ pub enum Where {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BaseUrls {
     /// On this machine.
-    pub local: Option<Address>,
+    pub local: Option<WebAddress>,
     /// Where work is tried out.
-    pub preview: Option<Address>,
+    pub preview: Option<WebAddress>,
     /// Where everybody sees it.
-    pub production: Option<Address>,
+    pub production: Option<WebAddress>,
 }
 
 impl BaseUrls {
     /// The one for this place. None is none: another place would answer for something else.
     #[must_use]
-    pub fn of(&self, place: Where) -> Option<&Address> {
+    pub fn of(&self, place: DeploymentKind) -> Option<&WebAddress> {
         match place {
-            Where::Local => self.local.as_ref(),
-            Where::Preview => self.preview.as_ref(),
-            Where::Production => self.production.as_ref(),
+            DeploymentKind::Local => self.local.as_ref(),
+            DeploymentKind::Preview => self.preview.as_ref(),
+            DeploymentKind::Production => self.production.as_ref(),
         }
     }
 }
 
 /// What is done about a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan<'a> {
+pub enum CriterionPlan<'a> {
     /// Run the check, at this address if it has one.
-    Run(&'a Verify, Option<Address>),
+    Run(&'a VerifyHint, Option<WebAddress>),
     /// Look for a check of the forge that runs this command, and take over what it says.
     AskChecks(&'a str),
     /// The result is known without looking, and why.
@@ -93,34 +93,34 @@ pub enum Plan<'a> {
 
 /// What to do about a criterion. A ticked box is looked at again: boxes are ticked by anybody.
 #[must_use]
-pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
-    let known = |result, why: &str| Plan::Known(result, why.to_owned());
-    if criterion.section == Section::PostMerge && !standing.merged {
+pub fn plan<'a>(criterion: &'a Criterion, standing: CriterionContext<'_>) -> CriterionPlan<'a> {
+    let known = |result, why: &str| CriterionPlan::Known(result, why.to_owned());
+    if criterion.section == AcceptanceStage::PostMerge && !standing.merged {
         return known(VerifyResult::PostMerge, "it can be looked at only after the merge");
     }
     match criterion.kind {
         VerifyKind::Auto => {}
-        VerifyKind::Opportunistic if standing.occasion == Occasion::Passing && criterion.verify.is_some() => {
-        }
+        VerifyKind::Opportunistic
+            if standing.occasion == AcceptanceReason::Passing && criterion.verify.is_some() => {}
         VerifyKind::Opportunistic => {
             return known(VerifyResult::Skipped, "it is looked at when someone comes by");
         }
         VerifyKind::Observation(event)
             if standing.happened.contains(&event) && criterion.verify.is_some() => {}
         VerifyKind::Observation(event) if standing.happened.contains(&event) => {
-            return Plan::Known(
+            return CriterionPlan::Known(
                 VerifyResult::Skipped,
                 format!("{} has happened: a person looks at it", event.word()),
             );
         }
         VerifyKind::Observation(event) => {
-            return Plan::Known(VerifyResult::Skipped, format!("it waits for {}", event.word()));
+            return CriterionPlan::Known(VerifyResult::Skipped, format!("it waits for {}", event.word()));
         }
         VerifyKind::Manual => return known(VerifyResult::Skipped, "a person looks at it"),
     }
     let verify = match &criterion.verify {
         Some(Ok(verify)) => verify,
-        Some(Err(error)) => return Plan::Known(VerifyResult::Uncertain, error.to_string()),
+        Some(Err(error)) => return CriterionPlan::Known(VerifyResult::Uncertain, error.to_string()),
         None => return known(VerifyResult::Uncertain, "it is to be verified and does not say how"),
     };
     let address = match verify.address() {
@@ -131,11 +131,11 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
         },
     };
     // A condition is a command, too.
-    if verify.when.is_some() && (standing.mode == Mode::Safe || !standing.leave) {
+    if verify.when.is_some() && (standing.mode == AcceptanceMode::Safe || !standing.leave) {
         return known(VerifyResult::Uncertain, "its condition is a command, and none may be run here");
     }
     // A verification looks. What may do more is nobody's criterion, whoever allows it.
-    if let Check::GithubCheck { query, .. } = &verify.check
+    if let CriterionCheck::GithubCheck { query, .. } = &verify.check
         && !query.only_reads
     {
         return known(VerifyResult::Uncertain, "it may do more than read");
@@ -143,38 +143,38 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
     let handler = standing.handlers.iter().find(|handler| handler.name == verify.check.name());
     let (permission, in_safe_mode) = match (verify.spec(), handler) {
         (Some(spec), _) => (spec.permission, spec.in_safe_mode),
-        (None, Some(handler)) if handler.in_safe_mode => (handler.permission, InSafeMode::Runs),
-        (None, Some(handler)) => (handler.permission, InSafeMode::Open),
-        (None, None) => (Permission::Ask, InSafeMode::Open),
+        (None, Some(handler)) if handler.in_safe_mode => (handler.permission, SafeModeRule::Runs),
+        (None, Some(handler)) => (handler.permission, SafeModeRule::Open),
+        (None, None) => (Permission::Ask, SafeModeRule::Open),
     };
     // In safe mode only what was allowed once and for all goes by itself.
     if verify.spec().is_none() && permission == Permission::Ask && !standing.leave {
         return known(VerifyResult::Uncertain, "the project does not allow it");
     }
-    if standing.mode == Mode::Full {
+    if standing.mode == AcceptanceMode::Full {
         return match permission {
             Permission::Ask if !standing.leave => {
                 known(VerifyResult::Uncertain, "the project does not allow it")
             }
-            Permission::Allow | Permission::Ask => Plan::Run(verify, address),
+            Permission::Allow | Permission::Ask => CriterionPlan::Run(verify, address),
         };
     }
     match in_safe_mode {
-        InSafeMode::Runs => Plan::Run(verify, address),
-        InSafeMode::PublicOnly => match address {
+        SafeModeRule::Runs => CriterionPlan::Run(verify, address),
+        SafeModeRule::PublicOnly => match address {
             Some(address)
                 if address.is_private_by_name() && !(standing.allow_localhost && address.is_localhost()) =>
             {
                 known(VerifyResult::Uncertain, "its address is a private one")
             }
-            Some(_) | None => Plan::Run(verify, address),
+            Some(_) | None => CriterionPlan::Run(verify, address),
         },
-        InSafeMode::ReadOnly => Plan::Run(verify, address),
-        InSafeMode::FromChecks => match &verify.check {
-            Check::Command(command) => Plan::AskChecks(command),
+        SafeModeRule::ReadOnly => CriterionPlan::Run(verify, address),
+        SafeModeRule::FromChecks => match &verify.check {
+            CriterionCheck::Command(command) => CriterionPlan::AskChecks(command),
             _ => known(VerifyResult::Uncertain, "it runs something, and nothing is run in safe mode"),
         },
-        InSafeMode::Open => {
+        SafeModeRule::Open => {
             known(VerifyResult::Uncertain, "it runs something, and nothing is run in safe mode")
         }
     }
@@ -220,12 +220,12 @@ pub fn moves(outcome: VerifyOutcome, done: bool) -> bool {
 #[must_use]
 pub fn full_tells(criterion: &Criterion) -> bool {
     let Some(Ok(verify)) = &criterion.verify else { return false };
-    let in_safe_mode = verify.spec().map_or(InSafeMode::Open, |spec| spec.in_safe_mode);
+    let in_safe_mode = verify.spec().map_or(SafeModeRule::Open, |spec| spec.in_safe_mode);
     match in_safe_mode {
-        InSafeMode::FromChecks | InSafeMode::Open | InSafeMode::PublicOnly => {
+        SafeModeRule::FromChecks | SafeModeRule::Open | SafeModeRule::PublicOnly => {
             !matches!(verify.check.name(), "mcp_call") // nobody looks at that yet
         }
-        InSafeMode::Runs | InSafeMode::ReadOnly => verify.when.is_some(),
+        SafeModeRule::Runs | SafeModeRule::ReadOnly => verify.when.is_some(),
     }
 }
 

@@ -4,8 +4,8 @@ fn customs() -> BTreeSet<String> {
     ["dns-check".to_owned(), "file_exists".to_owned()].into()
 }
 
-fn read(text: &str) -> Result<Verify, HintError> {
-    Verify::parse(text, &customs())
+fn read(text: &str) -> Result<VerifyHint, HintError> {
+    VerifyHint::parse(text, &customs())
 }
 
 fn criterion(hint: &str) -> Criterion {
@@ -46,7 +46,7 @@ fn criteria_are_read_by_their_sections() {
     let criteria = Criteria::of(BODY, &customs());
     let seen: Vec<_> =
         criteria.items.iter().map(|it| (it.line, it.ticked, it.section, it.text.as_str())).collect();
-    use Section::{PostMerge, PreMerge};
+    use AcceptanceStage::{PostMerge, PreMerge};
     assert_eq!(
         seen,
         [
@@ -61,10 +61,13 @@ fn criteria_are_read_by_their_sections() {
     );
     let kinds: Vec<_> = criteria.items.iter().map(|it| it.kind).collect();
     use VerifyKind::{Auto, Manual, Observation, Opportunistic};
-    assert_eq!(kinds, [Auto, Auto, Manual, Auto, Observation(Observed::FixCycle), Opportunistic, Auto]);
+    assert_eq!(
+        kinds,
+        [Auto, Auto, Manual, Auto, Observation(ObservationKind::FixCycle), Opportunistic, Auto]
+    );
     assert!(criteria.metadata_only);
     assert!(
-        matches!(&criteria.items[1].verify, Some(Ok(Verify { when: Some(when), .. })) if when == "test -f x")
+        matches!(&criteria.items[1].verify, Some(Ok(VerifyHint { when: Some(when), .. })) if when == "test -f x")
     );
     assert!(matches!(&criteria.items[3].verify, Some(Err(HintError::Unknown { .. }))));
 }
@@ -184,14 +187,14 @@ fn a_projects_own_command_is_known_and_ours_go_first() {
     let own = read("dns-check \"example.com\" --when=\"true\"").expect("known");
     assert_eq!(
         own.check,
-        Check::Custom { name: "dns-check".to_owned(), given: vec!["example.com".to_owned()] }
+        CriterionCheck::Custom { name: "dns-check".to_owned(), given: vec!["example.com".to_owned()] }
     );
-    assert!(matches!(read("file_exists \"a\"").expect("ours").check, Check::File { .. }));
+    assert!(matches!(read("file_exists \"a\"").expect("ours").check, CriterionCheck::File { .. }));
 }
 
 #[test]
 fn in_quotes_everything_is_itself() {
-    let Check::Grep { pattern, .. } =
+    let CriterionCheck::Grep { pattern, .. } =
         read(r#"grep "a\.b \\d \"q\" {x} 'y' --when=z" "f""#).expect("read").check
     else {
         panic!("a grep")
@@ -202,7 +205,7 @@ fn in_quotes_everything_is_itself() {
 #[test]
 fn a_query_of_the_forge_is_known_to_read_or_is_not() {
     let reads = |text: &str| match read(&format!("github_check \"{text}\" \"x\"")) {
-        Ok(Verify { check: Check::GithubCheck { query, .. }, .. }) => Some(query.only_reads),
+        Ok(VerifyHint { check: CriterionCheck::GithubCheck { query, .. }, .. }) => Some(query.only_reads),
         Ok(_) | Err(_) => None,
     };
     for text in [
@@ -250,7 +253,7 @@ fn a_query_of_the_forge_is_known_to_read_or_is_not() {
 
 #[test]
 fn private_addresses_are_told() {
-    let private = |text: &str| Address::new(text).map(|address| address.is_private_by_name());
+    let private = |text: &str| WebAddress::new(text).map(|address| address.is_private_by_name());
     for text in [
         "http://localhost",
         "http://LOCALHOST:3000/x",
@@ -314,8 +317,8 @@ fn private_addresses_are_told() {
 
 #[test]
 fn a_base_is_put_where_it_belongs() {
-    let base = Address::new("https://preview.example.com/app/").expect("an address");
-    let resolve = |text: &str, base: Option<&Address>| {
+    let base = WebAddress::new("https://preview.example.com/app/").expect("an address");
+    let resolve = |text: &str, base: Option<&WebAddress>| {
         AddressTemplate::parse(text).map(|template| template.resolve(base).map(|it| it.to_string()))
     };
     assert_eq!(
@@ -336,15 +339,15 @@ fn a_base_is_put_where_it_belongs() {
     }
 }
 
-fn standing(mode: Mode) -> Standing<'static> {
-    Standing {
+fn standing(mode: AcceptanceMode) -> CriterionContext<'static> {
+    CriterionContext {
         mode,
         merged: true,
         leave: true,
         base_url: None,
         allow_localhost: false,
         handlers: &[],
-        occasion: Occasion::Verify,
+        occasion: AcceptanceReason::Verify,
         happened: &[],
     }
 }
@@ -352,12 +355,15 @@ fn standing(mode: Mode) -> Standing<'static> {
 /// What is done in safe mode, in full mode, and in full mode without leave.
 fn planned(hint: &str) -> [String; 3] {
     let criterion = criterion(hint);
-    let standings =
-        [standing(Mode::Safe), standing(Mode::Full), Standing { leave: false, ..standing(Mode::Full) }];
+    let standings = [
+        standing(AcceptanceMode::Safe),
+        standing(AcceptanceMode::Full),
+        CriterionContext { leave: false, ..standing(AcceptanceMode::Full) },
+    ];
     standings.map(|standing| match plan(&criterion, standing) {
-        Plan::Run(..) => "runs".to_owned(),
-        Plan::AskChecks(_) => "asks the checks".to_owned(),
-        Plan::Known(result, _) => result.word().to_owned(),
+        CriterionPlan::Run(..) => "runs".to_owned(),
+        CriterionPlan::AskChecks(_) => "asks the checks".to_owned(),
+        CriterionPlan::Known(result, _) => result.word().to_owned(),
     })
 }
 
@@ -389,7 +395,7 @@ fn in_safe_mode_nothing_of_an_issue_is_run_and_no_private_address_is_asked() {
         let spec = read(well).expect("well").spec().expect("ours");
         let [safe, ..] = planned(well);
         let looks = spec.permission == Permission::Allow
-            || matches!(spec.in_safe_mode, InSafeMode::PublicOnly | InSafeMode::ReadOnly);
+            || matches!(spec.in_safe_mode, SafeModeRule::PublicOnly | SafeModeRule::ReadOnly);
         assert!(looks || safe != "runs", "{well}: {safe}");
     }
 }
@@ -397,15 +403,16 @@ fn in_safe_mode_nothing_of_an_issue_is_run_and_no_private_address_is_asked() {
 #[test]
 fn what_comes_after_the_merge_waits_for_it() {
     let criteria = Criteria::of(BODY, &customs());
-    let before = Standing { merged: false, ..standing(Mode::Full) };
-    let word = |plan: Plan<'_>| match plan {
-        Plan::Run(..) => "runs",
-        Plan::AskChecks(_) => "asks",
-        Plan::Known(result, _) => result.word(),
+    let before = CriterionContext { merged: false, ..standing(AcceptanceMode::Full) };
+    let word = |plan: CriterionPlan<'_>| match plan {
+        CriterionPlan::Run(..) => "runs",
+        CriterionPlan::AskChecks(_) => "asks",
+        CriterionPlan::Known(result, _) => result.word(),
     };
     let words: Vec<_> = criteria.items.iter().map(|it| word(plan(it, before))).collect();
     assert_eq!(words, ["runs", "runs", "SKIPPED", "UNCERTAIN", "POST-MERGE", "POST-MERGE", "POST-MERGE"]);
-    let words: Vec<_> = criteria.items.iter().map(|it| word(plan(it, standing(Mode::Full)))).collect();
+    let words: Vec<_> =
+        criteria.items.iter().map(|it| word(plan(it, standing(AcceptanceMode::Full)))).collect();
     assert_eq!(words, ["runs", "runs", "SKIPPED", "UNCERTAIN", "SKIPPED", "SKIPPED", "UNCERTAIN"]);
 }
 
@@ -512,23 +519,23 @@ fn any_text_is_read_without_a_panic() {
         assert!(again.items.iter().all(|it| it.ticked), "{text:?}");
         for criterion in &criteria.items {
             read_well += usize::from(matches!(criterion.verify, Some(Ok(_))));
-            let _ = plan(criterion, standing(Mode::Safe)); // that it answers is all
+            let _ = plan(criterion, standing(AcceptanceMode::Safe)); // that it answers is all
         }
-        let _ = Verify::parse(&text, &customs()); // as above
-        let _ = Address::new(&text); // as above
+        let _ = VerifyHint::parse(&text, &customs()); // as above
+        let _ = WebAddress::new(&text); // as above
     }
     assert!(read_well > 0, "nothing was ever read: the pieces do not fit");
 }
 
 #[test]
 fn this_machine_is_asked_only_when_a_person_says_so() {
-    let local = Standing { allow_localhost: true, ..standing(Mode::Safe) };
+    let local = CriterionContext { allow_localhost: true, ..standing(AcceptanceMode::Safe) };
     let runs = |url: &str, standing| {
         let criterion = criterion(&format!("http_status \"{url}\" \"200\""));
-        matches!(plan(&criterion, standing), Plan::Run(..))
+        matches!(plan(&criterion, standing), CriterionPlan::Run(..))
     };
     for url in ["http://localhost:3000/x", "http://127.0.0.1", "http://[::1]", "http://[::ffff:127.0.0.1]"] {
-        assert!(runs(url, local) && !runs(url, standing(Mode::Safe)), "{url}");
+        assert!(runs(url, local) && !runs(url, standing(AcceptanceMode::Safe)), "{url}");
     }
     for url in ["http://10.0.0.1", "http://169.254.169.254", "http://db.internal", "http://2130706433"] {
         assert!(!runs(url, local), "{url}");
@@ -537,23 +544,31 @@ fn this_machine_is_asked_only_when_a_person_says_so() {
 
 #[test]
 fn a_projects_own_command_says_what_it_may_be_used_for() {
-    let handler = |text: &str| Handler::parse("dns-check", text).expect("a name");
+    let handler = |text: &str| CustomVerifyCommand::parse("dns-check", text).expect("a name");
     let loose = handler("# DNS\n**Safe mode:** compatible\n**Permission:** always_allow\n");
     let strict = handler("**Safe mode:** uncertain\n");
     assert_eq!((strict.in_safe_mode, strict.permission), (false, Permission::Ask));
-    assert!(Handler::parse("../x", "").is_none() && Handler::parse("-x", "").is_none());
-    assert!(Handler::parse("grep", "").expect("a name").is_hidden());
-    assert_eq!(handler_names(&[loose.clone(), Handler::parse("grep", "").expect("a name")]).len(), 1);
+    assert!(
+        CustomVerifyCommand::parse("../x", "").is_none() && CustomVerifyCommand::parse("-x", "").is_none()
+    );
+    assert!(CustomVerifyCommand::parse("grep", "").expect("a name").is_hidden());
+    assert_eq!(
+        handler_names(&[loose.clone(), CustomVerifyCommand::parse("grep", "").expect("a name")]).len(),
+        1
+    );
     let criterion = criterion("dns-check \"x\"");
-    let runs = |handlers: &[Handler], mode, leave| {
-        matches!(plan(&criterion, Standing { handlers, leave, ..standing(mode) }), Plan::Run(..))
+    let runs = |handlers: &[CustomVerifyCommand], mode, leave| {
+        matches!(
+            plan(&criterion, CriterionContext { handlers, leave, ..standing(mode) }),
+            CriterionPlan::Run(..)
+        )
     };
     let (loose, strict) = ([loose], [strict]);
-    assert!(runs(&loose, Mode::Safe, false) && runs(&loose, Mode::Full, false));
+    assert!(runs(&loose, AcceptanceMode::Safe, false) && runs(&loose, AcceptanceMode::Full, false));
     assert!(
-        !runs(&strict, Mode::Safe, true)
-            && !runs(&strict, Mode::Full, false)
-            && runs(&strict, Mode::Full, true)
+        !runs(&strict, AcceptanceMode::Safe, true)
+            && !runs(&strict, AcceptanceMode::Full, false)
+            && runs(&strict, AcceptanceMode::Full, true)
     );
 }
 
@@ -563,17 +578,20 @@ fn occasions_run_what_waited_for_them() {
         - [ ] <!-- verify: file_exists \"b\" --> b <!-- verify-type: observation event=fix-cycle -->\n\
         - [ ] c <!-- verify-type: observation event=fix-cycle -->\n";
     let criteria = Criteria::of(body, &customs());
-    let runs = |occasion, happened: &[Observed]| -> Vec<bool> {
-        let standing = Standing { occasion, happened, ..standing(Mode::Full) };
-        criteria.items.iter().map(|it| matches!(plan(it, standing), Plan::Run(..))).collect()
+    let runs = |occasion, happened: &[ObservationKind]| -> Vec<bool> {
+        let standing = CriterionContext { occasion, happened, ..standing(AcceptanceMode::Full) };
+        criteria.items.iter().map(|it| matches!(plan(it, standing), CriterionPlan::Run(..))).collect()
     };
-    assert_eq!(runs(Occasion::Verify, &[]), [false, false, false]);
-    assert_eq!(runs(Occasion::Passing, &[]), [true, false, false]);
-    assert_eq!(runs(Occasion::Verify, &[Observed::AutoRun]), [false, false, false]);
-    assert_eq!(runs(Occasion::Verify, &[Observed::AutoRun, Observed::FixCycle]), [false, true, false]);
-    let said = observed(&criteria, Observed::FixCycle).expect("two wait");
+    assert_eq!(runs(AcceptanceReason::Verify, &[]), [false, false, false]);
+    assert_eq!(runs(AcceptanceReason::Passing, &[]), [true, false, false]);
+    assert_eq!(runs(AcceptanceReason::Verify, &[ObservationKind::AutoRun]), [false, false, false]);
+    assert_eq!(
+        runs(AcceptanceReason::Verify, &[ObservationKind::AutoRun, ObservationKind::FixCycle]),
+        [false, true, false]
+    );
+    let said = observed(&criteria, ObservationKind::FixCycle).expect("two wait");
     assert!(said.contains("- b\n- c\n"), "{said}");
-    assert_eq!(observed(&criteria, Observed::AutoRun), None);
+    assert_eq!(observed(&criteria, ObservationKind::AutoRun), None);
 }
 
 #[test]
@@ -581,15 +599,20 @@ fn what_happens_in_a_run_is_an_event_that_boxes_wait_for() {
     use crate::event::AgentExit;
     use crate::issue::ReviewDepth;
     assert_eq!(
-        ReviewDepth::ALL.map(Observed::review),
-        [None, Some(Observed::PrReviewLight), Some(Observed::PrReviewFull)]
+        ReviewDepth::ALL.map(ObservationKind::review),
+        [None, Some(ObservationKind::PrReviewLight), Some(ObservationKind::PrReviewFull)]
     );
-    assert_eq!(Observed::end(&AgentExit::Silent), Some(Observed::WatchdogKill));
-    assert_eq!(Observed::end(&AgentExit::Code(1)), None);
-    assert_eq!(Observed::verified(VerifyOutcome::Reopen { iteration: 1 }), Some(Observed::FixCycle));
-    assert_eq!(Observed::verified(VerifyOutcome::Done), Some(Observed::AutoRun));
-    assert_eq!(Observed::verified(VerifyOutcome::Waiting), None, "it is not over");
-    assert!(Observed::ALL.into_iter().all(|event| Observed::from_word(event.word()) == Some(event)));
+    assert_eq!(ObservationKind::end(&AgentExit::Silent), Some(ObservationKind::WatchdogKill));
+    assert_eq!(ObservationKind::end(&AgentExit::Code(1)), None);
+    assert_eq!(
+        ObservationKind::verified(VerifyOutcome::Reopen { iteration: 1 }),
+        Some(ObservationKind::FixCycle)
+    );
+    assert_eq!(ObservationKind::verified(VerifyOutcome::Done), Some(ObservationKind::AutoRun));
+    assert_eq!(ObservationKind::verified(VerifyOutcome::Waiting), None, "it is not over");
+    assert!(
+        ObservationKind::ALL.into_iter().all(|event| ObservationKind::from_word(event.word()) == Some(event))
+    );
 }
 
 #[test]
@@ -612,31 +635,31 @@ fn an_opportunistic_box_is_looked_at_at_the_end_of_the_phase_it_names() {
 fn what_was_told_of_the_same_thing_is_no_new_failure() {
     let criteria = Criteria::of("- [ ] <!-- verify: file_exists \"a\" --> a <b> | c\n", &customs());
     let evidence = "no `a` <!-- verify-iteration: 99 -->";
-    let findings = [Finding { criterion: &criteria.items[0], result: VerifyResult::Fail, evidence }];
+    let findings = [CriterionFinding { criterion: &criteria.items[0], result: VerifyResult::Fail, evidence }];
     // The first letter stands for the commit.
-    let look = |of: &'static str| Sighting { commit: &of[..1], of };
+    let look = |of: &'static str| AcceptanceFingerprint { commit: &of[..1], of };
     let count = |comments: &[&str], of| count(comments, look(of));
     let first = comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, look("abc"));
     assert!(
         first.contains("| a &lt;b> &#124; c | FAIL | no 'a' &lt;!-- verify-iteration: 99 --> |"),
         "{first}"
     );
-    assert_eq!(count(&[], "abc"), Counted { iteration: 1, told: false });
-    assert_eq!(count(&[&first], "abc"), Counted { iteration: 1, told: true });
-    assert_eq!(count(&[&first], "def"), Counted { iteration: 2, told: false });
+    assert_eq!(count(&[], "abc"), FailureCount { iteration: 1, told: false });
+    assert_eq!(count(&[&first], "abc"), FailureCount { iteration: 1, told: true });
+    assert_eq!(count(&[&first], "def"), FailureCount { iteration: 2, told: false });
     let second = comment(&findings, VerifyOutcome::Exhausted { iteration: 2 }, look("def"));
     assert!(second.contains(MAX_ITERATIONS_REACHED) && second.contains("needs a person"), "{second}");
     // Back to what was found first: that is a failure again, for something else was found in between.
-    assert_eq!(count(&[&first, &second], "abc"), Counted { iteration: 3, told: false });
+    assert_eq!(count(&[&first, &second], "abc"), FailureCount { iteration: 3, told: false });
     // Something else was found of the same commit: that is told, and nobody has failed again.
-    assert_eq!(count(&[&first], "axy"), Counted { iteration: 1, told: false });
+    assert_eq!(count(&[&first], "axy"), FailureCount { iteration: 1, told: false });
     let other = comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, look("axy"));
     for known in ["abc", "axy"] {
-        assert_eq!(count(&[&first, &other], known), Counted { iteration: 1, told: true });
+        assert_eq!(count(&[&first, &other], known), FailureCount { iteration: 1, told: true });
     }
     // The cell alone counts nothing.
     let fine = comment(&findings, VerifyOutcome::Unsure, look("ghi"));
-    assert_eq!(count(&[&fine], "x"), Counted { iteration: 1, told: false });
+    assert_eq!(count(&[&fine], "x"), FailureCount { iteration: 1, told: false });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is said about a verification, and what it leads to: the same words wherever they are shown.
 
 use super::outcome::{VerifyOutcome, VerifyResult};
-use super::{Criteria, Criterion, Observed, VerifyKind};
+use super::{Criteria, Criterion, ObservationKind, VerifyKind};
 use crate::issue::IssuePhase;
 
 /// What a program greps for when a person is needed.
@@ -9,7 +9,7 @@ pub const MAX_ITERATIONS_REACHED: &str = "MAX_ITERATIONS_REACHED";
 
 /// A criterion that was looked at.
 #[derive(Debug, Clone, Copy)]
-pub struct Finding<'a> {
+pub struct CriterionFinding<'a> {
     /// The criterion.
     pub criterion: &'a Criterion,
     /// What came of it.
@@ -20,7 +20,7 @@ pub struct Finding<'a> {
 
 /// What follows from an outcome, on the tracker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deeds {
+pub struct AcceptanceActions {
     /// The phase the issue is in then; none takes every phase away.
     pub phase: Option<&'static str>,
     /// Whether it is closed.
@@ -29,7 +29,7 @@ pub struct Deeds {
     pub reopen: bool,
 }
 
-impl Deeds {
+impl AcceptanceActions {
     /// What follows from an outcome.
     #[must_use]
     pub fn of(outcome: VerifyOutcome) -> Self {
@@ -91,7 +91,7 @@ const TEXT_CHARS_MAX: usize = 200;
 
 /// What was looked at, for whoever looks again: see [`count`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sighting<'a> {
+pub struct AcceptanceFingerprint<'a> {
     /// The commit.
     pub commit: &'a str,
     /// The commit and what came of each criterion, in a few letters.
@@ -100,7 +100,11 @@ pub struct Sighting<'a> {
 
 /// The comment under an issue or a pull request.
 #[must_use]
-pub fn comment(findings: &[Finding<'_>], outcome: VerifyOutcome, sighting: Sighting<'_>) -> String {
+pub fn comment(
+    findings: &[CriterionFinding<'_>],
+    outcome: VerifyOutcome,
+    sighting: AcceptanceFingerprint<'_>,
+) -> String {
     let mut text = format!(
         "### Acceptance: {}\n\n| criterion | result | evidence |\n|---|---|---|\n",
         outcome_headline(outcome)
@@ -116,7 +120,7 @@ pub fn comment(findings: &[Finding<'_>], outcome: VerifyOutcome, sighting: Sight
     if let Some(iteration) = outcome.iteration() {
         text.push_str(&format!("\n<!-- verify-iteration: {iteration} -->"));
     }
-    let Sighting { commit, of } = sighting;
+    let AcceptanceFingerprint { commit, of } = sighting;
     text.push_str(&format!("\n<!-- verify-commit: {commit} -->\n<!-- verify-of: {of} -->\n"));
     text
 }
@@ -143,7 +147,7 @@ fn cell(text: &str, chars_max: usize) -> String {
 
 /// Which failure this one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub struct FailureCount {
     /// Its number, from 1.
     pub iteration: u32,
     /// Whether the same was found before and told: the same commit with the same results.
@@ -153,7 +157,7 @@ pub struct Counted {
 /// Counts by the comments of ours, oldest first. What was found of the same commit before is no new failure, whatever else was found of
 /// it: nobody has worked on it since.
 #[must_use]
-pub fn count(comments: &[&str], now: Sighting<'_>) -> Counted {
+pub fn count(comments: &[&str], now: AcceptanceFingerprint<'_>) -> FailureCount {
     let marked = |comment: &str, label: &str| {
         let marks = super::comments(comment);
         marks.into_iter().find_map(|mark| Some(mark.strip_prefix(label)?.trim().to_owned()))
@@ -166,21 +170,23 @@ pub fn count(comments: &[&str], now: Sighting<'_>) -> Counted {
     match last {
         Some((iteration, last)) if is_of(last) || of_commit(last) => {
             let told = comments.iter().any(|it| number(it) == Some(iteration) && is_of(it));
-            Counted { iteration, told }
+            FailureCount { iteration, told }
         }
-        _ => Counted { iteration: super::outcome::next_iteration(comments.iter().copied()), told: false },
+        _ => {
+            FailureCount { iteration: super::outcome::next_iteration(comments.iter().copied()), told: false }
+        }
     }
 }
 
 /// The open boxes that wait for this to happen.
-fn waiting_for(criteria: &Criteria, event: Observed) -> Vec<&Criterion> {
+fn waiting_for(criteria: &Criteria, event: ObservationKind) -> Vec<&Criterion> {
     let waits = |it: &&Criterion| !it.ticked && it.kind == VerifyKind::Observation(event);
     criteria.items.iter().filter(waits).collect()
 }
 
 /// What is said when it has happened; none if nobody waits for it.
 #[must_use]
-pub fn observed(criteria: &Criteria, event: Observed) -> Option<String> {
+pub fn observed(criteria: &Criteria, event: ObservationKind) -> Option<String> {
     let waiting = waiting_for(criteria, event);
     if waiting.is_empty() {
         return None;

@@ -1,11 +1,13 @@
 //! What a person says to one task while it goes on: a message, a hold, a block, other limits.
 
-use super::{Draft, Refusal, not_now};
+use super::{DecisionDraft, NewsRefusal, not_now};
 use crate::budget::{BudgetUse as _, Spending};
 use crate::event::{Event, StepResult};
 use crate::flow::{EdgeTarget, StepKind};
 use crate::input::YieldReason;
-use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, StopRequest, TaskLimitOverrides};
+use crate::task::{
+    AttemptPhase, EndCode, EndKind, Ending, Feedback, StopRequest, TaskLimitOverrides, TaskState,
+};
 use crate::{StepName, WaitReason};
 
 /// Messages that may wait for an agent. Who has more to say had better change the words of the task.
@@ -14,14 +16,14 @@ pub const MESSAGES_MAX: usize = 20;
 /// Less than this is what two clocks differ by, not time that somebody gave.
 const WORTHWHILE_MS: u64 = 1_000;
 
-impl Draft {
+impl DecisionDraft {
     /// Something for the agent: with its next prompt, or at once.
-    pub(super) fn message(&mut self, text: &str, now: bool) -> Result<(), Refusal> {
+    pub(super) fn message(&mut self, text: &str, now: bool) -> Result<(), NewsRefusal> {
         match &self.task.state {
-            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
+            TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
                 return Err(not_now(&self.task, "no agent works on it any more"));
             }
-            State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
+            TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
                 return Err(not_now(&self.task, "no agent works on it any more, unless it comes back"));
             }
             _ if self.task.landed.is_some() => {
@@ -37,27 +39,27 @@ impl Draft {
             return Ok(());
         }
         match self.task.state.clone() {
-            State::Active { doing: Doing::Running { stop: None, .. }, .. } => {
+            TaskState::Active { doing: AttemptPhase::Running { stop: None, .. }, .. } => {
                 self.ask_to_stop(StopRequest::Redirect)
             }
-            State::Active { doing: Doing::Checking { stop: None }, .. } => {
+            TaskState::Active { doing: AttemptPhase::Checking { stop: None }, .. } => {
                 self.event(Event::StopAsked { stop: StopRequest::Redirect })
             }
-            State::Active { step, doing: Doing::Queued { .. } } if self.task.landing.is_none() => {
+            TaskState::Active { step, doing: AttemptPhase::Queued { .. } } if self.task.landing.is_none() => {
                 self.redirected(&step)
             }
             // Whoever is not at work begins with it; whoever is being stopped for another reason, too, one day.
-            State::Active { .. }
-            | State::Draft
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Ended(_) => Ok(()),
+            TaskState::Active { .. }
+            | TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(_) => Ok(()),
         }
     }
 
     /// Something the next run of its agent should know, which nobody said to it: it stands apart from a person's words.
-    pub(super) fn inform(&mut self, Feedback { about, text }: &Feedback) -> Result<(), Refusal> {
+    pub(super) fn inform(&mut self, Feedback { about, text }: &Feedback) -> Result<(), NewsRefusal> {
         if self.task.is_over() || self.task.landed.is_some() {
             return Err(not_now(&self.task, "no agent works on it any more"));
         }
@@ -65,7 +67,7 @@ impl Draft {
     }
 
     /// The agent is to hear what a person said: it goes on with that, or gets the work back.
-    pub(super) fn redirected(&mut self, step: &StepName) -> Result<(), Refusal> {
+    pub(super) fn redirected(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         let result = match self.flow_step(step).kind {
             StepKind::Agent { .. } => return self.go_on(),
             StepKind::Land => StepResult::Red,
@@ -84,7 +86,7 @@ impl Draft {
 
     /// The work of this step is gone and has to be done again: the agent gets the task back, by an edge that leads to one, else
     /// by name. No other step may come first, and the step itself may not be repeated: both would end here again, for ever.
-    pub(super) fn work_again(&mut self, step: &StepName) -> Result<(), Refusal> {
+    pub(super) fn work_again(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         let is_agent = |kind: &StepKind| matches!(kind, StepKind::Agent { .. });
         if is_agent(&self.flow_step(step).kind) {
             return self.go_on();
@@ -110,7 +112,7 @@ impl Draft {
     }
 
     /// The same step again, first in line for the slot it leaves; nothing is counted.
-    pub(super) fn go_on(&mut self) -> Result<(), Refusal> {
+    pub(super) fn go_on(&mut self) -> Result<(), NewsRefusal> {
         self.yielded(YieldReason::Redirected, None)
     }
 
@@ -127,7 +129,7 @@ impl Draft {
     }
 
     /// What is under way is finished; then it waits for the person.
-    pub(super) fn hold(&mut self, reason: &str) -> Result<(), Refusal> {
+    pub(super) fn hold(&mut self, reason: &str) -> Result<(), NewsRefusal> {
         let held = Event::Held { reason: reason.to_owned() };
         if self.task.hold.is_some() {
             return Err(not_now(&self.task, "it is held already"));
@@ -136,37 +138,37 @@ impl Draft {
             return Err(not_now(&self.task, "it has landed; there is nothing to hold"));
         }
         match self.task.state.clone() {
-            State::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
-            State::Ended(_) => Err(not_now(&self.task, "there is nothing to hold")),
-            State::Waiting { wait: WaitReason::Pause, .. } => {
+            TaskState::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
+            TaskState::Ended(_) => Err(not_now(&self.task, "there is nothing to hold")),
+            TaskState::Waiting { wait: WaitReason::Pause, .. } => {
                 Err(not_now(&self.task, "it is paused already"))
             }
-            State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
+            TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
                 Err(not_now(&self.task, "it is too late to hold it"))
             }
-            State::Active { doing: Doing::Queued { .. }, .. } => {
+            TaskState::Active { doing: AttemptPhase::Queued { .. }, .. } => {
                 self.event(held)?;
                 self.yielded(YieldReason::Held, None)
             }
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Preparing { .. }
-                    | Doing::Running { .. }
-                    | Doing::Checking { .. }
-                    | Doing::Exchanging { .. }
-                    | Doing::Recovering { .. },
+                    AttemptPhase::Preparing { .. }
+                    | AttemptPhase::Running { .. }
+                    | AttemptPhase::Checking { .. }
+                    | AttemptPhase::Exchanging { .. }
+                    | AttemptPhase::Recovering { .. },
                 ..
             }
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. } => self.event(held),
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. } => self.event(held),
         }
     }
 
     /// It goes on where it was.
-    pub(super) fn release(&mut self) -> Result<(), Refusal> {
+    pub(super) fn release(&mut self) -> Result<(), NewsRefusal> {
         let held = self.task.hold.is_some();
-        let paused = matches!(self.task.state, State::Waiting { wait: WaitReason::Pause, .. });
+        let paused = matches!(self.task.state, TaskState::Waiting { wait: WaitReason::Pause, .. });
         if !held && !paused {
             return Err(not_now(&self.task, "it is not held"));
         }
@@ -180,7 +182,7 @@ impl Draft {
     }
 
     /// It ends as if its agent had said that it cannot go on.
-    pub(super) fn block(&mut self, reason: &str) -> Result<(), Refusal> {
+    pub(super) fn block(&mut self, reason: &str) -> Result<(), NewsRefusal> {
         let stop = StopRequest::Block { reason: reason.to_owned() };
         if self.task.landed.is_some() {
             return Err(not_now(&self.task, "it has landed; there is nothing to block"));
@@ -189,46 +191,46 @@ impl Draft {
             return Err(not_now(&self.task, "it may have landed already; the next run finds out"));
         }
         match self.task.state.clone() {
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Running {
+                    AttemptPhase::Running {
                         stop: None | Some(StopRequest::Interrupt | StopRequest::Pause | StopRequest::Redirect),
                         ..
                     },
                 ..
             } => self.ask_to_stop(stop),
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Preparing { stop: None | Some(StopRequest::Pause), .. }
-                    | Doing::Checking { stop: None | Some(StopRequest::Pause | StopRequest::Redirect) }
-                    | Doing::Exchanging { stop: None | Some(StopRequest::Pause) }
-                    | Doing::Recovering { stop: None | Some(StopRequest::Pause) },
+                    AttemptPhase::Preparing { stop: None | Some(StopRequest::Pause), .. }
+                    | AttemptPhase::Checking { stop: None | Some(StopRequest::Pause | StopRequest::Redirect) }
+                    | AttemptPhase::Exchanging { stop: None | Some(StopRequest::Pause) }
+                    | AttemptPhase::Recovering { stop: None | Some(StopRequest::Pause) },
                 ..
             } => self.event(Event::StopAsked { stop }),
-            State::Active {
+            TaskState::Active {
                 doing:
-                    Doing::Running { .. }
-                    | Doing::Preparing { .. }
-                    | Doing::Checking { .. }
-                    | Doing::Exchanging { .. }
-                    | Doing::Recovering { .. },
+                    AttemptPhase::Running { .. }
+                    | AttemptPhase::Preparing { .. }
+                    | AttemptPhase::Checking { .. }
+                    | AttemptPhase::Exchanging { .. }
+                    | AttemptPhase::Recovering { .. },
                 ..
             } => Err(not_now(&self.task, "it is being ended already")),
-            State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
+            TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
                 Err(not_now(&self.task, "it is too late to block it"))
             }
-            State::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
-            State::Ended(_) => Err(not_now(&self.task, "there is nothing to block")),
-            State::Active { doing: Doing::Queued { .. }, .. }
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. } => self.end(EndKind::Blocked, EndCode::Person, reason.to_owned()),
+            TaskState::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
+            TaskState::Ended(_) => Err(not_now(&self.task, "there is nothing to block")),
+            TaskState::Active { doing: AttemptPhase::Queued { .. }, .. }
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. } => self.end(EndKind::Blocked, EndCode::Person, reason.to_owned()),
         }
     }
 
     /// Other limits, from here on.
-    pub(super) fn set_limits(&mut self, limits: TaskLimitOverrides) -> Result<(), Refusal> {
-        if let State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &self.task.state {
+    pub(super) fn set_limits(&mut self, limits: TaskLimitOverrides) -> Result<(), NewsRefusal> {
+        if let TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &self.task.state {
             return Err(not_now(&self.task, "no agent works on it any more"));
         }
         self.event(Event::LimitsSet { limits })

@@ -1,16 +1,17 @@
 //! What follows from an exchange with the tracker of a task: which way its issue takes, what it waits for, and when it is over.
 
-use super::{Draft, Refusal, backoff_ms, jittered, not_now};
+use super::{DecisionDraft, NewsRefusal, backoff_ms, jittered, not_now};
 use crate::acceptance::VerifyOutcome;
 use crate::event::{Event, StepResult, Warning};
 use crate::flow::{StepKind, TrackerOperation};
-use crate::input::{Exchanged, YieldReason};
+use crate::input::{ExchangeResult, YieldReason};
 use crate::issue::{
-    self, AcceptanceOutcome, CiStatus, ClosedAs, IssueEvent, IssueOptions, IssueRoute, IssueSnapshot, Onward,
-    Pipeline, PullRequestRef, ReviewDepth, RoutingDecision, SubIssue, SubIssueEnd, SubIssueOutcome,
+    self, AcceptanceOutcome, CiStatus, IssueEvent, IssueOptions, IssueResolution, IssueRoute, IssueSnapshot,
+    NextPhase, Pipeline, PullRequestRef, ReviewDepth, RoutingDecision, SubIssue, SubIssueEnd,
+    SubIssueOutcome,
 };
-use crate::recovery::{Action, Climb, Climbed, RecoveryOutcome, RecoveryTier};
-use crate::task::{Doing, EndCode, EndKind, Feedback, State, StopRequest};
+use crate::recovery::{RecoveryAction, RecoveryContext, RecoveryOutcome, RecoveryStep, RecoveryTier};
+use crate::task::{AttemptPhase, EndCode, EndKind, Feedback, StopRequest, TaskState};
 use crate::{Commit, StepName, WaitReason};
 
 /// The longest time between two looks for a landing that is being published.
@@ -22,7 +23,7 @@ const REST_MS: u64 = 10 * 60 * 1000;
 /// Looks in all; after that a person is told.
 const LOOKS_MAX: u32 = 60;
 
-impl Draft {
+impl DecisionDraft {
     fn pipeline(&self) -> &Pipeline {
         self.task.issue.as_ref().expect("a flow that follows an issue is granted only to a task that does")
     }
@@ -32,17 +33,19 @@ impl Draft {
     }
 
     /// A person says how the issue is to be done.
-    pub(super) fn wish(&mut self, wishes: &IssueOptions) -> Result<(), Refusal> {
+    pub(super) fn wish(&mut self, wishes: &IssueOptions) -> Result<(), NewsRefusal> {
         if self.task.issue.as_ref().is_some_and(|issue| issue.wishes == *wishes) {
             return Ok(());
         }
         match &self.task.state {
-            State::Active { .. } => Err(not_now(&self.task, "it is under way; say it when the run is over")),
-            State::Draft
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Ended(_) => self.event(Event::Issue(IssueEvent::Wanted(wishes.clone()))),
+            TaskState::Active { .. } => {
+                Err(not_now(&self.task, "it is under way; say it when the run is over"))
+            }
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Ended(_) => self.event(Event::Issue(IssueEvent::Wanted(wishes.clone()))),
         }
     }
 
@@ -57,7 +60,11 @@ impl Draft {
     }
 
     /// What needs no exchange is done at once; whether it was.
-    pub(super) fn enter_tracker(&mut self, step: &StepName, act: TrackerOperation) -> Result<bool, Refusal> {
+    pub(super) fn enter_tracker(
+        &mut self,
+        step: &StepName,
+        act: TrackerOperation,
+    ) -> Result<bool, NewsRefusal> {
         match act {
             TrackerOperation::Gather if self.pipeline().ends.is_none() && !self.pipeline().level.is_due() => {
                 self.event(Event::Waited { wait: WaitReason::Parts, then: step.clone() })?;
@@ -81,8 +88,9 @@ impl Draft {
         }
     }
 
-    pub(super) fn exchanged(&mut self, exchanged: &Exchanged) -> Result<(), Refusal> {
-        let State::Active { step, doing: Doing::Exchanging { stop } } = self.task.state.clone() else {
+    pub(super) fn exchanged(&mut self, exchanged: &ExchangeResult) -> Result<(), NewsRefusal> {
+        let TaskState::Active { step, doing: AttemptPhase::Exchanging { stop } } = self.task.state.clone()
+        else {
             return Err(not_now(&self.task, "no tracker is asked"));
         };
         if let Some(stop) = stop {
@@ -94,61 +102,65 @@ impl Draft {
         };
         match (act, exchanged) {
             // While its parts go on, what keeps a whole from being told of them keeps nobody from working.
-            (Some(TrackerOperation::Gather), Exchanged::Trouble { .. }) if self.pipeline().ends.is_none() => {
+            (Some(TrackerOperation::Gather), ExchangeResult::Trouble { .. })
+                if self.pipeline().ends.is_none() =>
+            {
                 self.levelled(None, step)
             }
-            (_, Exchanged::Trouble { detail, until: Some(until), hopeless: false }) => {
+            (_, ExchangeResult::Trouble { detail, until: Some(until), hopeless: false }) => {
                 self.yielded(YieldReason::Transient, None)?;
                 let wait = WaitReason::Backoff { until: *until, cause: detail.clone() };
                 self.event(Event::Waited { wait, then: step })
             }
-            (_, Exchanged::Trouble { detail, hopeless: true, .. }) => {
+            (_, ExchangeResult::Trouble { detail, hopeless: true, .. }) => {
                 self.end(EndKind::Blocked, EndCode::Tracker, detail.clone())
             }
-            (_, Exchanged::Trouble { detail, until: None, hopeless: false }) => {
+            (_, ExchangeResult::Trouble { detail, until: None, hopeless: false }) => {
                 self.not_yet(detail, self.poll_ms.min(OUTAGE_MS_MAX), step)
             }
-            (_, Exchanged::Stuck(climbed)) => self.stuck(climbed, &step),
-            (_, Exchanged::Closed(closed)) => self.closed_meanwhile(*closed),
-            (Some(TrackerOperation::Observe), Exchanged::Seen { seen, head }) => {
+            (_, ExchangeResult::Stuck(climbed)) => self.stuck(climbed, &step),
+            (_, ExchangeResult::Closed(closed)) => self.closed_meanwhile(*closed),
+            (Some(TrackerOperation::Observe), ExchangeResult::Seen { seen, head }) => {
                 self.observed(seen, head.as_ref(), &step)
             }
-            (Some(TrackerOperation::Triaged), Exchanged::Seen { seen, .. }) => {
+            (Some(TrackerOperation::Triaged), ExchangeResult::Seen { seen, .. }) => {
                 let routed = self.seen(seen)?;
                 self.leave(after_triage(seen, &routed), None)
             }
-            (Some(TrackerOperation::Triaged), Exchanged::Unread { why }) => {
+            (Some(TrackerOperation::Triaged), ExchangeResult::Unread { why }) => {
                 let about = "What you left cannot be read".to_owned();
                 self.leave(StepResult::Fail, Some(Feedback { about, text: why.clone() }))
             }
-            (Some(TrackerOperation::Sized), Exchanged::Seen { seen, .. }) => {
+            (Some(TrackerOperation::Sized), ExchangeResult::Seen { seen, .. }) => {
                 let routed = self.seen(seen)?;
                 let result =
                     if routed.way == IssueRoute::Split { StepResult::Split } else { StepResult::Code };
                 self.leave(result, None)
             }
-            (Some(TrackerOperation::Offer), Exchanged::Offered(None)) => self.leave(StepResult::Patch, None),
-            (Some(TrackerOperation::Offer), Exchanged::Offered(Some(pr))) => self.offered(pr),
-            (Some(TrackerOperation::Checks), Exchanged::Checks { ci, climbed }) => {
+            (Some(TrackerOperation::Offer), ExchangeResult::Offered(None)) => {
+                self.leave(StepResult::Patch, None)
+            }
+            (Some(TrackerOperation::Offer), ExchangeResult::Offered(Some(pr))) => self.offered(pr),
+            (Some(TrackerOperation::Checks), ExchangeResult::Checks { ci, climbed }) => {
                 self.ci(ci, climbed.as_ref(), step)
             }
-            (Some(TrackerOperation::Accept), Exchanged::Accepted { accepted, climbed }) => {
+            (Some(TrackerOperation::Accept), ExchangeResult::Accepted { accepted, climbed }) => {
                 self.accepted(accepted, climbed.as_ref(), step)
             }
-            (Some(TrackerOperation::Gather), Exchanged::Gathered { ends, reopened }) => {
+            (Some(TrackerOperation::Gather), ExchangeResult::Gathered { ends, reopened }) => {
                 self.gathered(ends, reopened)
             }
-            (Some(TrackerOperation::Gather), Exchanged::Levelled { failing }) => {
+            (Some(TrackerOperation::Gather), ExchangeResult::Levelled { failing }) => {
                 self.levelled(failing.as_deref(), step)
             }
             (
                 Some(TrackerOperation::Reviewed | TrackerOperation::Merged | TrackerOperation::Close),
-                Exchanged::Told,
+                ExchangeResult::Told,
             ) => self.leave(StepResult::Done, None),
-            (Some(TrackerOperation::Merged), Exchanged::NotYet { what }) => {
+            (Some(TrackerOperation::Merged), ExchangeResult::NotYet { what }) => {
                 self.not_yet(what, self.poll_ms.min(PUBLISHED_MS_MAX), step)
             }
-            (None, Exchanged::Parts(parts)) => self.parted(parts),
+            (None, ExchangeResult::Parts(parts)) => self.parted(parts),
             (_, other) => {
                 let word = act.map_or("split", TrackerOperation::word);
                 let detail = format!("the exchange `{word}` was answered with something else: {other:?}");
@@ -158,7 +170,7 @@ impl Draft {
     }
 
     /// Somebody closed the issue. Nothing of ours is thrown away, and nothing is done against that.
-    fn closed_meanwhile(&mut self, closed: ClosedAs) -> Result<(), Refusal> {
+    fn closed_meanwhile(&mut self, closed: IssueResolution) -> Result<(), NewsRefusal> {
         let kept = match (&self.task.landed, &self.pipeline().pr, &self.task.head) {
             (Some(landed), _, _) => format!("its work has landed as {}", landed.commit.short()),
             (None, Some(pr), _) => format!("its work is kept as pull request #{}", pr.number),
@@ -174,11 +186,11 @@ impl Draft {
     /// A person wanted it stopped meanwhile. What was done in the tracker is found there again.
     fn exchange_stopped(
         &mut self,
-        exchanged: &Exchanged,
+        exchanged: &ExchangeResult,
         stop: StopRequest,
         step: StepName,
-    ) -> Result<(), Refusal> {
-        if let Exchanged::Offered(Some(pr)) = exchanged {
+    ) -> Result<(), NewsRefusal> {
+        if let ExchangeResult::Offered(Some(pr)) = exchanged {
             let (attempt, pr) = (self.task.attempt, pr.clone());
             self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
         }
@@ -186,7 +198,7 @@ impl Draft {
     }
 
     /// Writes down what was seen and the way that follows from it.
-    fn seen(&mut self, seen: &IssueSnapshot) -> Result<RoutingDecision, Refusal> {
+    fn seen(&mut self, seen: &IssueSnapshot) -> Result<RoutingDecision, NewsRefusal> {
         let attempt = self.task.attempt;
         if self.pipeline().seen.as_ref() != Some(seen) {
             self.event(Event::Issue(IssueEvent::Seen { attempt, seen: Box::new(seen.clone()) }))?;
@@ -213,10 +225,11 @@ impl Draft {
         seen: &IssueSnapshot,
         head: Option<&Commit>,
         step: &StepName,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let routed = self.seen(seen)?;
         let onward = issue::onward(seen, &routed);
-        let begins = matches!(onward, Onward::Triage | Onward::Spec | Onward::Code | Onward::Split);
+        let begins =
+            matches!(onward, NextPhase::Triage | NextPhase::Spec | NextPhase::Code | NextPhase::Split);
         if begins && !seen.blockers.is_empty() {
             self.yielded(YieldReason::NotYet, None)?;
             let wait = WaitReason::Blockers { by: seen.blockers.clone() };
@@ -225,20 +238,25 @@ impl Draft {
         // What this engine has made and verified is not made again, whether or not anybody outside can see it.
         let made = self.task.head.is_some() && self.task.landed.is_none();
         let result = match onward {
-            Onward::Triage => StepResult::Triage,
-            Onward::Spec | Onward::Code if made && self.task.workspace.is_none() => StepResult::Offered,
-            Onward::Spec => StepResult::Spec,
-            Onward::Code => StepResult::Code,
-            Onward::Verify => return self.take_up(seen, head, made),
-            Onward::Accept => StepResult::Landed,
-            Onward::Split => StepResult::Split,
-            Onward::Done => StepResult::Done,
+            NextPhase::Triage => StepResult::Triage,
+            NextPhase::Spec | NextPhase::Code if made && self.task.workspace.is_none() => StepResult::Offered,
+            NextPhase::Spec => StepResult::Spec,
+            NextPhase::Code => StepResult::Code,
+            NextPhase::Verify => return self.take_up(seen, head, made),
+            NextPhase::Accept => StepResult::Landed,
+            NextPhase::Split => StepResult::Split,
+            NextPhase::Done => StepResult::Done,
         };
         self.leave(result, None)
     }
 
     /// The pull request is there, from another run or another engine: its work goes on from where it is.
-    fn take_up(&mut self, seen: &IssueSnapshot, head: Option<&Commit>, made: bool) -> Result<(), Refusal> {
+    fn take_up(
+        &mut self,
+        seen: &IssueSnapshot,
+        head: Option<&Commit>,
+        made: bool,
+    ) -> Result<(), NewsRefusal> {
         if made {
             return self.leave(StepResult::Offered, None);
         }
@@ -250,7 +268,7 @@ impl Draft {
         self.leave(StepResult::Offered, None)
     }
 
-    fn offered(&mut self, pr: &PullRequestRef) -> Result<(), Refusal> {
+    fn offered(&mut self, pr: &PullRequestRef) -> Result<(), NewsRefusal> {
         let (attempt, pr) = (self.task.attempt, pr.clone());
         self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
         self.leave(StepResult::Pr, None)
@@ -258,18 +276,30 @@ impl Draft {
 
     /// The forge's own checks. Ours have passed already: what is broken there, or was before, keeps nothing from landing. What
     /// counts against the work is run once more on the same commit before the work is blamed.
-    fn ci(&mut self, ci: &CiStatus, climbed: Option<&Climbed>, step: StepName) -> Result<(), Refusal> {
+    fn ci(
+        &mut self,
+        ci: &CiStatus,
+        climbed: Option<&RecoveryContext>,
+        step: StepName,
+    ) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Checks { attempt, ci: ci.clone() }))?;
         match climbed.map(|climbed| (climbed, &climbed.climb)) {
-            Some((climbed, Climb::Act(Action::RerunCi | Action::RetryAfter(_)))) => {
+            Some((climbed, RecoveryStep::Act(RecoveryAction::RerunCi | RecoveryAction::RetryAfter(_)))) => {
                 return self.stuck(climbed, &step);
             }
-            Some((climbed, Climb::Act(action @ Action::Proceed))) => {
+            Some((climbed, RecoveryStep::Act(action @ RecoveryAction::Proceed))) => {
                 self.tried(climbed, RecoveryTier::Pattern, action.said(), &step)?;
             }
             // The rest is for steps that can be done otherwise. Here it is the checks that say what follows.
-            Some((_, Climb::Done | Climb::Act(_) | Climb::Diagnose | Climb::Wait | Climb::Stop(_)))
+            Some((
+                _,
+                RecoveryStep::Done
+                | RecoveryStep::Act(_)
+                | RecoveryStep::Diagnose
+                | RecoveryStep::Wait
+                | RecoveryStep::Stop(_),
+            ))
             | None => {
                 if matches!(ci, CiStatus::Failed(_) | CiStatus::Broken(_)) {
                     let detail = "they end on the same commit as before".to_owned();
@@ -305,14 +335,14 @@ impl Draft {
         }
     }
 
-    fn unheeded(&mut self, names: &[String]) -> Result<(), Refusal> {
+    fn unheeded(&mut self, names: &[String]) -> Result<(), NewsRefusal> {
         names.iter().try_for_each(|name| {
             self.event(Event::Warned(Warning::OptionalFailed { command: format!("{name} (of the forge)") }))
         })
     }
 
     /// Something outside has not happened yet. It is looked for again, and at last a person is told.
-    fn not_yet(&mut self, what: &str, every_ms: u64, step: StepName) -> Result<(), Refusal> {
+    fn not_yet(&mut self, what: &str, every_ms: u64, step: StepName) -> Result<(), NewsRefusal> {
         if self.pipeline().looks >= LOOKS_MAX {
             let detail = format!("{what}, and {LOOKS_MAX} looks did not change that");
             return self.end(EndKind::Blocked, EndCode::Tracker, detail);
@@ -328,9 +358,9 @@ impl Draft {
     fn accepted(
         &mut self,
         accepted: &AcceptanceOutcome,
-        climbed: Option<&Climbed>,
+        climbed: Option<&RecoveryContext>,
         step: StepName,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Accepted { attempt, accepted: accepted.clone() }))?;
         match accepted.outcome {
@@ -350,14 +380,16 @@ impl Draft {
                     format!("its parts are done, but the whole does not hold:\n{}", accepted.complaint());
                 self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
-            VerifyOutcome::Reopen { .. } if let Some(Climb::Stop(why)) = climbed.map(|it| &it.climb) => {
+            VerifyOutcome::Reopen { .. }
+                if let Some(RecoveryStep::Stop(why)) = climbed.map(|it| &it.climb) =>
+            {
                 let detail = format!("{why}\n{}", accepted.complaint());
                 self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
             VerifyOutcome::Reopen { .. } => {
                 // How often is for the tracker's own count to say; what it may cost, for the budget that every run is held to.
                 if let Some(climbed) = climbed {
-                    self.tried(climbed, RecoveryTier::Pattern, Action::Retry.said(), &step)?;
+                    self.tried(climbed, RecoveryTier::Pattern, RecoveryAction::Retry.said(), &step)?;
                 }
                 let feedback = Feedback {
                     about: "Your work landed, but its issue's acceptance criteria do not hold".to_owned(),
@@ -376,7 +408,7 @@ impl Draft {
         }
     }
 
-    fn parted(&mut self, parts: &[SubIssue]) -> Result<(), Refusal> {
+    fn parted(&mut self, parts: &[SubIssue]) -> Result<(), NewsRefusal> {
         if parts.is_empty() {
             let detail = "it is too big for one piece of work (XL) and not made of other issues: split it into sub-issues, \
                           or give it a smaller size";
@@ -388,7 +420,7 @@ impl Draft {
     }
 
     /// How far the parts have come is written down: the whole waits for the others. What does not hold yet is worth knowing and no more.
-    fn levelled(&mut self, failing: Option<&[(String, String)]>, step: StepName) -> Result<(), Refusal> {
+    fn levelled(&mut self, failing: Option<&[(String, String)]>, step: StepName) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         let failing = failing.map_or_else(|| self.pipeline().level.failing.clone(), <[_]>::to_vec);
         self.event(Event::Issue(IssueEvent::Levelled { attempt, failing }))?;
@@ -398,7 +430,7 @@ impl Draft {
 
     /// What became of the parts is written down: the whole goes on only if all are done. Those that were done and hold no more
     /// are done again, unless something else keeps the whole from being done.
-    fn gathered(&mut self, ends: &[SubIssueEnd], reopened: &[u64]) -> Result<(), Refusal> {
+    fn gathered(&mut self, ends: &[SubIssueEnd], reopened: &[u64]) -> Result<(), NewsRefusal> {
         if self.pipeline().ends.as_deref() != Some(ends) {
             self.event(Event::Issue(IssueEvent::PartsOver(ends.to_vec())))?;
         }
@@ -418,9 +450,11 @@ impl Draft {
 /// Where an issue goes on once it is known what it is.
 fn after_triage(seen: &IssueSnapshot, routed: &RoutingDecision) -> StepResult {
     match issue::onward(&IssueSnapshot { triaged: true, ..seen.clone() }, routed) {
-        Onward::Split => StepResult::Split,
-        Onward::Spec => StepResult::Spec,
-        Onward::Triage | Onward::Code | Onward::Verify | Onward::Accept | Onward::Done => StepResult::Code,
+        NextPhase::Split => StepResult::Split,
+        NextPhase::Spec => StepResult::Spec,
+        NextPhase::Triage | NextPhase::Code | NextPhase::Verify | NextPhase::Accept | NextPhase::Done => {
+            StepResult::Code
+        }
     }
 }
 

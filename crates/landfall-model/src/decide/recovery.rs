@@ -1,14 +1,16 @@
 //! What follows from a step that failed: the ladder of recoveries, one rung after another, until the step comes to a good end
 //! or a person has to look.
 
-use super::{Draft, Refusal, backoff_ms, jittered, loop_break, not_now};
+use super::{DecisionDraft, NewsRefusal, backoff_ms, jittered, loop_break, not_now};
 use crate::effect::Effect;
 use crate::event::{Event, StepResult};
 use crate::flow::StepKind;
-use crate::input::{EndedRun, Recovered, YieldReason};
+use crate::input::{EndedRun, RecoveryResult, YieldReason};
 use crate::judge::Verdict;
-use crate::recovery::{Action, Climb, Climbed, PlanAction, RecoveryEvent, RecoveryOutcome, RecoveryTier};
-use crate::task::{Doing, EndCode, EndKind, Feedback, State, Task};
+use crate::recovery::{
+    PlanAction, RecoveryAction, RecoveryContext, RecoveryEvent, RecoveryOutcome, RecoveryStep, RecoveryTier,
+};
+use crate::task::{AttemptPhase, EndCode, EndKind, Feedback, Task, TaskState};
 use crate::{Commit, StepName, WaitReason};
 
 /// The pause before an agent that is busy is asked again.
@@ -16,8 +18,8 @@ const BUSY_MS: u64 = 60_000;
 /// What is said of a step that an agent is to look at.
 const DIAGNOSE: &str = "diagnose";
 
-impl Draft {
-    fn recovery(&mut self, event: RecoveryEvent) -> Result<(), Refusal> {
+impl DecisionDraft {
+    fn recovery(&mut self, event: RecoveryEvent) -> Result<(), NewsRefusal> {
         self.event(Event::Recovery(event))
     }
 
@@ -27,7 +29,7 @@ impl Draft {
         step: &StepName,
         outcome: RecoveryOutcome,
         detail: String,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         if self.task.recoveries.under_way(step).is_none() {
             return Ok(());
         }
@@ -36,17 +38,17 @@ impl Draft {
 
     pub(super) fn tried(
         &mut self,
-        climbed: &Climbed,
+        climbed: &RecoveryContext,
         tier: RecoveryTier,
         action: String,
         step: &StepName,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         self.recovery_over(
             step,
             RecoveryOutcome::Failed,
             format!("then it failed by `{}`", climbed.symptom),
         )?;
-        let Climbed { symptom, exit, tail, took_ms, known, climb: _ } = climbed.clone();
+        let RecoveryContext { symptom, exit, tail, took_ms, known, climb: _ } = climbed.clone();
         let took_ms = Some(took_ms).filter(|ms| *ms > 0);
         let known = known.into_iter().map(|it| it.word().to_owned()).collect();
         let step = step.clone();
@@ -57,10 +59,10 @@ impl Draft {
     pub(super) fn climb(
         &mut self,
         run: &EndedRun,
-        climbed: &Climbed,
+        climbed: &RecoveryContext,
         verdict: &Verdict,
         step: &StepName,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let climbed = &lacking(climbed, &run.evidence.missing);
         let pause = match verdict {
             Verdict::Crashed { .. } | Verdict::Lost | Verdict::NotStarted { .. } => {
@@ -69,7 +71,7 @@ impl Draft {
             _ => 0,
         };
         match &climbed.climb {
-            Climb::Done => {
+            RecoveryStep::Done => {
                 self.tried(climbed, RecoveryTier::Reconcile, "go on".to_owned(), step)?;
                 if self.flow_step(step).kind == StepKind::Review {
                     self.recovery_over(step, RecoveryOutcome::Success, String::new())?;
@@ -78,10 +80,10 @@ impl Draft {
                 self.papers_left(run)?;
                 self.leave(StepResult::Done, None)
             }
-            Climb::Act(action) => {
+            RecoveryStep::Act(action) => {
                 self.tried(climbed, RecoveryTier::Pattern, action.said(), step)?;
                 let works = matches!(self.flow_step(step).kind, StepKind::Agent { iterate: true, .. });
-                if *action == Action::Proceed && works {
+                if *action == RecoveryAction::Proceed && works {
                     return self.leave(StepResult::Done, None); // verification says what it is worth
                 }
                 let feedback = match verdict {
@@ -91,52 +93,52 @@ impl Draft {
                 };
                 self.act(*action, pause, climbed, feedback, step)
             }
-            Climb::Diagnose | Climb::Wait | Climb::Stop(_) => self.above(climbed, step),
+            RecoveryStep::Diagnose | RecoveryStep::Wait | RecoveryStep::Stop(_) => self.above(climbed, step),
         }
     }
 
     /// An exchange with the tracker did not work out.
-    pub(super) fn stuck(&mut self, climbed: &Climbed, step: &StepName) -> Result<(), Refusal> {
+    pub(super) fn stuck(&mut self, climbed: &RecoveryContext, step: &StepName) -> Result<(), NewsRefusal> {
         match &climbed.climb {
             // It is asked again, which finds what is there.
-            Climb::Done => self.act(Action::Retry, self.poll_ms, climbed, None, step),
-            Climb::Act(action) => {
+            RecoveryStep::Done => self.act(RecoveryAction::Retry, self.poll_ms, climbed, None, step),
+            RecoveryStep::Act(action) => {
                 self.tried(climbed, RecoveryTier::Pattern, action.said(), step)?;
                 self.act(*action, 1_000, climbed, None, step)
             }
-            Climb::Diagnose | Climb::Wait | Climb::Stop(_) => self.above(climbed, step),
+            RecoveryStep::Diagnose | RecoveryStep::Wait | RecoveryStep::Stop(_) => self.above(climbed, step),
         }
     }
 
     /// What the catalogue orders. Operations are done by the attempt that follows.
     fn act(
         &mut self,
-        action: Action,
+        action: RecoveryAction,
         pause_ms: u64,
-        climbed: &Climbed,
+        climbed: &RecoveryContext,
         feedback: Option<Feedback>,
         step: &StepName,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let pause_ms = match action {
-            Action::RetryAfter(seconds) => pause_ms.max(seconds.saturating_mul(1_000)),
-            Action::WaitCi => self.poll_ms,
-            Action::Retry
-            | Action::Resume
-            | Action::OpenPr
-            | Action::Rebase
-            | Action::SignOff
-            | Action::RerunCi
-            | Action::RestoreLabel
-            | Action::RerunReview
-            | Action::MarkReview
-            | Action::RaiseTimeout(_)
-            | Action::CleanUnrelated
-            | Action::Proceed
-            | Action::Escalate
-            | Action::Stop => pause_ms,
+            RecoveryAction::RetryAfter(seconds) => pause_ms.max(seconds.saturating_mul(1_000)),
+            RecoveryAction::WaitCi => self.poll_ms,
+            RecoveryAction::Retry
+            | RecoveryAction::Resume
+            | RecoveryAction::OpenPr
+            | RecoveryAction::Rebase
+            | RecoveryAction::SignOff
+            | RecoveryAction::RerunCi
+            | RecoveryAction::RestoreLabel
+            | RecoveryAction::RerunReview
+            | RecoveryAction::MarkReview
+            | RecoveryAction::RaiseTimeout(_)
+            | RecoveryAction::CleanUnrelated
+            | RecoveryAction::Proceed
+            | RecoveryAction::Escalate
+            | RecoveryAction::Stop => pause_ms,
         };
         self.yielded(YieldReason::Recovered, feedback)?;
-        if action == Action::CleanUnrelated
+        if action == RecoveryAction::CleanUnrelated
             && let Some(to) = self.task.head.clone().or_else(|| self.task.workspace.clone())
         {
             self.event(Event::SentBack { to })?; // what stands in the workspace is kept under a ref
@@ -144,7 +146,7 @@ impl Draft {
         self.pause(pause_ms, &climbed.symptom, step)
     }
 
-    fn pause(&mut self, ms: u64, symptom: &str, step: &StepName) -> Result<(), Refusal> {
+    fn pause(&mut self, ms: u64, symptom: &str, step: &StepName) -> Result<(), NewsRefusal> {
         if ms == 0 {
             return Ok(());
         }
@@ -154,17 +156,17 @@ impl Draft {
     }
 
     /// The catalogue has no more to say.
-    fn above(&mut self, climbed: &Climbed, step: &StepName) -> Result<(), Refusal> {
+    fn above(&mut self, climbed: &RecoveryContext, step: &StepName) -> Result<(), NewsRefusal> {
         match &climbed.climb {
-            Climb::Wait => {
+            RecoveryStep::Wait => {
                 self.yielded(YieldReason::Recovered, None)?;
                 self.pause(BUSY_MS, &climbed.symptom, step)
             }
-            Climb::Stop(why) if let Some(lack) = lack(&climbed.tail) => {
+            RecoveryStep::Stop(why) if let Some(lack) = lack(&climbed.tail) => {
                 self.give_up_recovery(step, format!("{why}; {lack}"))
             }
-            Climb::Stop(why) => self.give_up_recovery(step, why.clone()),
-            Climb::Done | Climb::Act(_) | Climb::Diagnose => {
+            RecoveryStep::Stop(why) => self.give_up_recovery(step, why.clone()),
+            RecoveryStep::Done | RecoveryStep::Act(_) | RecoveryStep::Diagnose => {
                 self.tried(climbed, RecoveryTier::Agent, DIAGNOSE.to_owned(), step)?;
                 self.yielded(YieldReason::Recovered, None)
             }
@@ -172,7 +174,7 @@ impl Draft {
     }
 
     /// A person has to look.
-    fn give_up_recovery(&mut self, step: &StepName, why: String) -> Result<(), Refusal> {
+    fn give_up_recovery(&mut self, step: &StepName, why: String) -> Result<(), NewsRefusal> {
         // Which of its files a step did not leave is the first thing that a person wants to know.
         let last = self.task.recoveries.tried.iter().rev().find(|it| it.step == *step);
         let why = match last.and_then(|it| lack(&it.tail)).filter(|lack| !why.contains(lack)) {
@@ -185,15 +187,16 @@ impl Draft {
     }
 
     /// What was to be done about a failure was done, or could not be.
-    pub(super) fn recovered(&mut self, recovered: &Recovered) -> Result<(), Refusal> {
-        let State::Active { step, doing: Doing::Recovering { stop } } = self.task.state.clone() else {
+    pub(super) fn recovered(&mut self, recovered: &RecoveryResult) -> Result<(), NewsRefusal> {
+        let TaskState::Active { step, doing: AttemptPhase::Recovering { stop } } = self.task.state.clone()
+        else {
             return Err(not_now(&self.task, "nothing is being recovered"));
         };
         let open = self.task.recoveries.under_way(&step);
         let (symptom, tier) =
             open.map_or((String::new(), RecoveryTier::Person), |it| (it.symptom.clone(), it.tier));
         match recovered {
-            Recovered::Diagnosed { action, rationale, ops, .. } => {
+            RecoveryResult::Diagnosed { action, rationale, ops, .. } => {
                 let (action, rationale, ops) = (*action, rationale.clone(), ops.clone());
                 let said = rationale.clone();
                 self.recovery(RecoveryEvent::Diagnosed { step: step.clone(), action, rationale, ops })?;
@@ -216,7 +219,7 @@ impl Draft {
                     }
                 }
             }
-            Recovered::Done { head, lines } => {
+            RecoveryResult::Done { head, lines } => {
                 self.once_more(&step, lines.join("; "))?;
                 if let Some(head) = head {
                     self.moved(head, &step)?;
@@ -226,11 +229,11 @@ impl Draft {
                     None => Ok(()),
                 }
             }
-            Recovered::PutOff => match stop {
+            RecoveryResult::PutOff => match stop {
                 Some(stop) => self.stopped_between(stop, step),
                 None => self.yielded(YieldReason::Drained, None),
             },
-            Recovered::Failed { why } => {
+            RecoveryResult::Failed { why } => {
                 self.recovery_over(&step, RecoveryOutcome::Failed, why.clone())?;
                 if let Some(stop) = stop {
                     return self.stopped(stop, step);
@@ -261,20 +264,20 @@ impl Draft {
     }
 
     /// What was to be done is done: the step is tried again.
-    fn once_more(&mut self, step: &StepName, detail: String) -> Result<(), Refusal> {
+    fn once_more(&mut self, step: &StepName, detail: String) -> Result<(), NewsRefusal> {
         self.recovery_over(step, RecoveryOutcome::Partial, detail)?;
         self.yielded(YieldReason::Recovered, None)
     }
 
     /// A person wanted it stopped while something was done about its failure.
-    fn stopped_between(&mut self, stop: crate::task::StopRequest, step: StepName) -> Result<(), Refusal> {
+    fn stopped_between(&mut self, stop: crate::task::StopRequest, step: StepName) -> Result<(), NewsRefusal> {
         let step = self.task.step().cloned().unwrap_or(step);
         self.stopped(stop, step)
     }
 
     /// The work stands elsewhere now, in the store. Whoever works goes on from there; what is past its agent is verified
     /// again.
-    fn moved(&mut self, head: &Commit, step: &StepName) -> Result<(), Refusal> {
+    fn moved(&mut self, head: &Commit, step: &StepName) -> Result<(), NewsRefusal> {
         self.event(Event::SentBack { to: head.clone() })?;
         if matches!(self.flow_step(step).kind, StepKind::Agent { .. }) {
             return Ok(());
@@ -309,7 +312,7 @@ fn idle(task: &Task, step: &StepName) -> Option<String> {
 const LACKS: &str = "it did not leave: ";
 
 /// The end of a run with what it did not leave as the last line of its log: whoever looks at it should know.
-fn lacking(climbed: &Climbed, missing: &[String]) -> Climbed {
+fn lacking(climbed: &RecoveryContext, missing: &[String]) -> RecoveryContext {
     let mut climbed = climbed.clone();
     if !missing.is_empty() {
         let gap = if climbed.tail.is_empty() || climbed.tail.ends_with('\n') { "" } else { "\n" };

@@ -3,22 +3,22 @@
 
 use std::sync::Arc;
 
-use super::{Draft, Refusal, not_now};
-use crate::annotate::Onward;
+use super::{DecisionDraft, NewsRefusal, not_now};
+use crate::annotate::AnnotationResumePoint;
 use crate::audit::ChangeSize;
-use crate::convergence::{self, Exclusion, Stage, StageProgress, share};
+use crate::convergence::{self, AcceptedStage, Exclusion, StageProgress, share};
 use crate::event::{Event, StepResult};
 use crate::flow::{EdgeTarget, Flow, FlowStep, StepKind};
-use crate::input::{Annotated, EndedRun, YieldReason};
+use crate::input::{AnnotatedDocument, EndedRun, YieldReason};
 use crate::objective::{
-    self, ItemWish, Objective, ObjectiveItem, Refinement, RefinementState, Requirement, Weight,
+    self, ItemWish, Objective, ObjectiveItem, Refinement, RefinementStatus, Requirement, Weight,
 };
-use crate::plan::Outline;
-use crate::proof::{self, PROOFS_MAX, ProofAuthor, ProofSubject, RequiredProof, Standing};
-use crate::review::Said;
-use crate::score::{self, GatePoint, Judgement, Known, RefinementImpact, Ruling, points};
+use crate::plan::PlanOutline;
+use crate::proof::{self, PROOFS_MAX, ProofAuthor, ProofState, ProofSubject, RequiredProof};
+use crate::review::ReviewerFinding;
+use crate::score::{self, GatePoint, Judgement, JudgementOutcome, RefinementImpact, ScoreFacts, points};
 use crate::staged::{JudgeResult, PLAN, STEPS_WITHOUT_PROOF, StagedEvent};
-use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, StopRequest, Task};
+use crate::task::{AttemptPhase, EndCode, EndKind, Ending, Feedback, StopRequest, Task, TaskState};
 use crate::tune::{self, GateParams};
 use crate::{StepName, WaitReason};
 
@@ -32,8 +32,8 @@ const FINDINGS_KEPT: usize = 30;
 const FILL_TARGET: &str =
     "its target says nothing yet: fill .target.md first, then `landfall retry` takes it up";
 
-impl Draft {
-    fn staged(&mut self, event: StagedEvent) -> Result<(), Refusal> {
+impl DecisionDraft {
+    fn staged(&mut self, event: StagedEvent) -> Result<(), NewsRefusal> {
         self.event(Event::Staged(event))
     }
 
@@ -46,12 +46,12 @@ impl Draft {
     }
 
     /// It cannot begin: nobody said what it is for.
-    pub(super) fn empty_target(&mut self) -> Result<(), Refusal> {
+    pub(super) fn empty_target(&mut self) -> Result<(), NewsRefusal> {
         self.end(EndKind::Blocked, EndCode::EmptyTarget, FILL_TARGET.to_owned())
     }
 
     /// Takes in what an agent wrote for those after it: the plan, and how far it is.
-    pub(super) fn papers_left(&mut self, run: &EndedRun) -> Result<(), Refusal> {
+    pub(super) fn papers_left(&mut self, run: &EndedRun) -> Result<(), NewsRefusal> {
         let attempt = run.attempt;
         let evidence = &run.evidence;
         let known = &self.task.staged.papers;
@@ -82,7 +82,7 @@ impl Draft {
     }
 
     /// Takes in the checks that a plan names, in place of those of the plan before it.
-    fn promise_steps(&mut self, outline: &Outline) -> Result<(), Refusal> {
+    fn promise_steps(&mut self, outline: &PlanOutline) -> Result<(), NewsRefusal> {
         let named = outline.steps.iter().filter_map(|step| {
             let (of, about) = (ProofSubject::Step(step.number), step.title.clone());
             Some(RequiredProof { of, about, command: step.verify.clone()?, before: None })
@@ -96,7 +96,7 @@ impl Draft {
     }
 
     /// Takes in the tests that a judge names for what is to be mended, in place of what was not proved of the last ones.
-    fn promise_findings(&mut self, judgement: &Judgement, result: StepResult) -> Result<(), Refusal> {
+    fn promise_findings(&mut self, judgement: &Judgement, result: StepResult) -> Result<(), NewsRefusal> {
         let first = self.task.staged.proofs.next_finding();
         let before = self.task.head.clone();
         let named =
@@ -115,7 +115,7 @@ impl Draft {
         };
         let unproved = |it: &proof::Proof| {
             matches!(it.promise.of, ProofSubject::Finding(_))
-                && it.standing() != Standing::Proved
+                && it.standing() != ProofState::Proved
                 && it.lost == 0
         };
         if promises.is_empty() && !self.task.staged.proofs.all.iter().any(unproved) {
@@ -129,7 +129,7 @@ impl Draft {
         &mut self,
         head: &crate::Commit,
         proofs: &[(proof::ProofRun, String)],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         if proofs.is_empty() {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Draft {
     }
 
     /// Takes in how large the change is.
-    pub(super) fn sized(&mut self, extent: Option<ChangeSize>) -> Result<(), Refusal> {
+    pub(super) fn sized(&mut self, extent: Option<ChangeSize>) -> Result<(), NewsRefusal> {
         match extent {
             Some(extent) if self.task.staged.extent != Some(extent) => {
                 let attempt = self.task.attempt;
@@ -170,7 +170,7 @@ impl Draft {
     }
 
     /// Counts the steps of the plan that an agent says are done.
-    pub(super) fn steps_done(&mut self, said: Option<u32>, complete: bool) -> Result<(), Refusal> {
+    pub(super) fn steps_done(&mut self, said: Option<u32>, complete: bool) -> Result<(), NewsRefusal> {
         let plan = &self.task.staged.plan;
         let done = if complete { plan.steps } else { said.unwrap_or(0).min(plan.steps) };
         if done > plan.done {
@@ -196,12 +196,12 @@ impl Draft {
         let due = plan.done < plan.steps
             && (every > 0 && unseen >= every
                 || unseen >= STEPS_WITHOUT_PROOF && staged.proof_anomaly().is_some());
-        let new = staged.refinements.iter().any(|it| it.state == RefinementState::Pending);
+        let new = staged.refinements.iter().any(|it| it.state == RefinementStatus::Pending);
         due || new
     }
 
     /// A judge has read the work.
-    pub(super) fn judged(&mut self, run: &EndedRun, step: &StepName) -> Result<(), Refusal> {
+    pub(super) fn judged(&mut self, run: &EndedRun, step: &StepName) -> Result<(), NewsRefusal> {
         let StepKind::Check { checkpoint, threshold } = self.flow_step(step).kind else {
             return Err(not_now(&self.task, "nothing is being judged"));
         };
@@ -218,7 +218,7 @@ impl Draft {
         let Some(ruling) = score::weigh(checkpoint, threshold, weights, judgement, &known) else {
             return self.judge_failed("it gave no scores");
         };
-        let Ruling { result, scores, composite, shortfalls } = ruling;
+        let JudgementOutcome { result, scores, composite, shortfalls } = ruling;
         let judged = JudgeResult {
             checkpoint,
             stage: self.task.staged.focus.as_ref().map(|focus| focus.number),
@@ -228,7 +228,7 @@ impl Draft {
             result,
             reasons: shortfalls.iter().map(ToString::to_string).collect(),
             coverage: counted,
-            findings: judgement.findings.iter().take(FINDINGS_KEPT).map(Said::line).collect(),
+            findings: judgement.findings.iter().take(FINDINGS_KEPT).map(ReviewerFinding::line).collect(),
             at: self.at,
         };
         let reasons = judged.reasons.clone();
@@ -299,7 +299,7 @@ impl Draft {
     }
 
     /// What the engine knows of the work, which no judge can overrule.
-    fn known_of(&self, judgement: &Judgement, checkpoint: GatePoint) -> Known {
+    fn known_of(&self, judgement: &Judgement, checkpoint: GatePoint) -> ScoreFacts {
         let task = &self.task;
         let red = match &task.gate {
             Some(gate) => !gate.outcome().is_green(),
@@ -311,11 +311,11 @@ impl Draft {
             let said = judgement.impacts.iter().find(|(number, _)| *number == it.number);
             match (said, it.state) {
                 (Some((_, impact)), _) => *impact,
-                (None, RefinementState::Weighed(impact)) => impact,
+                (None, RefinementStatus::Weighed(impact)) => impact,
                 (None, _) => RefinementImpact::Minor, // nobody said; it is not lost
             }
         };
-        Known {
+        ScoreFacts {
             red,
             uncovered: task.staged.uncovered(),
             unproved: proofs.too_few(),
@@ -329,13 +329,13 @@ impl Draft {
         }
     }
 
-    fn weigh_refinements(&mut self, judgement: &Judgement) -> Result<(), Refusal> {
+    fn weigh_refinements(&mut self, judgement: &Judgement) -> Result<(), NewsRefusal> {
         let pending: Vec<u32> = self
             .task
             .staged
             .refinements
             .iter()
-            .filter(|it| it.state == RefinementState::Pending)
+            .filter(|it| it.state == RefinementStatus::Pending)
             .map(|it| it.number)
             .collect();
         for number in pending {
@@ -355,7 +355,7 @@ impl Draft {
     }
 
     /// The run that begins is told what is new of it.
-    pub(super) fn tell_refinements(&mut self, step: &StepName) -> Result<(), Refusal> {
+    pub(super) fn tell_refinements(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         if !self.hears_refinements(step) {
             return Ok(());
         }
@@ -363,13 +363,13 @@ impl Draft {
     }
 
     /// The run that is done has dealt with what it was told. True: something was said since, and is not to be lost.
-    pub(super) fn heard_refinements(&mut self, step: &StepName) -> Result<bool, Refusal> {
+    pub(super) fn heard_refinements(&mut self, step: &StepName) -> Result<bool, NewsRefusal> {
         if !self.hears_refinements(step) {
             return Ok(false);
         }
         let open = || self.task.staged.open_refinements();
         let told =
-            open().filter(|it| it.state != RefinementState::Pending).map(|it| it.number).collect::<Vec<_>>();
+            open().filter(|it| it.state != RefinementStatus::Pending).map(|it| it.number).collect::<Vec<_>>();
         let more = open().count() > told.len();
         if !told.is_empty() {
             self.staged(StagedEvent::RefinementsTaken { numbers: told })?;
@@ -378,14 +378,14 @@ impl Draft {
     }
 
     /// An error of the judge, not of the work: it stops, and no round is spent.
-    pub(super) fn judge_failed(&mut self, why: &str) -> Result<(), Refusal> {
+    pub(super) fn judge_failed(&mut self, why: &str) -> Result<(), NewsRefusal> {
         let step = self.current();
         let detail = format!("the judge of step `{step}` failed: {why}; nothing is known of the work");
         self.end(EndKind::Failed, EndCode::CheckFailed, detail)
     }
 
     /// What a task in a step of kind `target` begins with, if not with an agent. True: it is dealt with.
-    pub(super) fn enter_target(&mut self, step: &StepName) -> Result<bool, Refusal> {
+    pub(super) fn enter_target(&mut self, step: &StepName) -> Result<bool, NewsRefusal> {
         let objective = self.task.staged.objective.clone();
         if objective.as_ref().is_some_and(Objective::is_confirmed) {
             self.settle(step)?;
@@ -419,7 +419,7 @@ impl Draft {
         Ok(false) // an agent splits it, in an attempt of its own
     }
 
-    fn ask_for_a_yes(&mut self, step: &StepName) -> Result<(), Refusal> {
+    fn ask_for_a_yes(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         self.staged(StagedEvent::ObjectiveShown)?;
         let text = objective::prompt(self.task.staged.objective.as_ref().expect("just shown"));
         self.event(Event::Waited { wait: WaitReason::Question { text }, then: step.clone() })
@@ -431,7 +431,7 @@ impl Draft {
         run: &EndedRun,
         step: &StepName,
         told: &[Feedback],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let unread = |what: &str| Feedback {
             about: "What you said could not be read".to_owned(),
             text: format!("{what}. End with one JSON block, just as this page asks for."),
@@ -466,7 +466,7 @@ impl Draft {
         question: &str,
         text: &str,
         step: &StepName,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let objective = self.task.staged.objective.clone();
         let awaits = objective.as_ref().is_some_and(Objective::wants_a_yes);
         let confirmed = objective.as_ref().is_some_and(Objective::is_confirmed); // a cut journal still asks
@@ -495,7 +495,7 @@ impl Draft {
     }
 
     /// The words of a task changed while its objective is worked out: what was shown is stale.
-    pub(super) fn objective_is_stale(&mut self) -> Result<(), Refusal> {
+    pub(super) fn objective_is_stale(&mut self) -> Result<(), NewsRefusal> {
         let at_target = self.task.step().is_some_and(|step| {
             self.task
                 .flow
@@ -506,7 +506,7 @@ impl Draft {
         let Some(objective) = self.task.staged.objective.clone().filter(|_| at_target) else { return Ok(()) };
         let Objective { items, constraints, .. } = objective;
         self.staged(StagedEvent::ObjectiveSet { items, constraints })?;
-        if matches!(&self.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. }) {
+        if matches!(&self.task.state, TaskState::Waiting { wait: WaitReason::Question { .. }, .. }) {
             let feedback = Feedback {
                 about: WORDS_CHANGED.to_owned(),
                 text: "Bring the objective in line with them.".to_owned(),
@@ -534,7 +534,7 @@ impl Draft {
     }
 
     /// Leaves the dialogue with a stage to work on, or stops where there is none: nothing is done without being measured.
-    fn begin_stage(&mut self) -> Result<(), Refusal> {
+    fn begin_stage(&mut self) -> Result<(), NewsRefusal> {
         if self.task.staged.focus.is_none() {
             match self.next_focus() {
                 Ok((number, focus)) => self.staged(StagedEvent::StageBegan { number, focus })?,
@@ -545,7 +545,7 @@ impl Draft {
     }
 
     /// A stage is measured against the objective.
-    pub(super) fn converge(&mut self, step: &StepName) -> Result<(), Refusal> {
+    pub(super) fn converge(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         self.settle(step)?;
         let staged = self.task.staged.clone();
         let (Some(focus), Some(judged)) = (&staged.focus, staged.last_judged()) else {
@@ -566,7 +566,7 @@ impl Draft {
             return self.end(EndKind::Failed, EndCode::CheckFailed, detail);
         };
         // Under today's requirements: they may have changed since.
-        let score = |stage: &Stage| convergence::convergence(&baseline, &stage.coverage);
+        let score = |stage: &AcceptedStage| convergence::convergence(&baseline, &stage.coverage);
         let previous = staged.stage_before().and_then(score);
         let progress = convergence::progress(previous, current);
         let attempt = self.task.attempt;
@@ -592,7 +592,7 @@ impl Draft {
     }
 
     /// Continues with another stage, or stops where there is none.
-    fn next_stage(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), Refusal> {
+    fn next_stage(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
         let (number, focus) = match self.next_focus() {
             Ok(next) => next,
             Err(detail) => return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail),
@@ -611,7 +611,7 @@ impl Draft {
         reason: String,
         (from, to): (u32, u32),
         abandoned: crate::Commit,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let Some(back) = self.task.staged.stage_before().cloned() else {
             return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, reason);
         };
@@ -655,14 +655,14 @@ impl Draft {
     }
 
     /// The work of a stage that was accepted is the work of the task again.
-    fn back_to_stage(&mut self, stage: &Stage) -> Result<(), Refusal> {
+    fn back_to_stage(&mut self, stage: &AcceptedStage) -> Result<(), NewsRefusal> {
         self.event(Event::SentBack { to: stage.commit.clone() })?;
         self.event(Event::Offered { head: stage.commit.clone() })
     }
 
     /// Begins a stage in a new direction, for a task that stopped because no direction was left and is taken up again. False:
     /// no requirement is left that a stage could be for.
-    pub(super) fn begin_direction(&mut self) -> Result<bool, Refusal> {
+    pub(super) fn begin_direction(&mut self) -> Result<bool, NewsRefusal> {
         let staged = &self.task.staged;
         let is_confirmed = staged.objective.as_ref().is_some_and(Objective::is_confirmed);
         let (Some(flow), true) = (self.task.flow.clone(), is_confirmed && staged.focus.is_none()) else {
@@ -699,7 +699,7 @@ impl Draft {
     }
 
     /// Gives the stage up because a judge sent it back too often.
-    pub(super) fn give_up(&mut self, converge: &StepName, reason: String) -> Result<(), Refusal> {
+    pub(super) fn give_up(&mut self, converge: &StepName, reason: String) -> Result<(), NewsRefusal> {
         let staged = &self.task.staged;
         let focus = staged.focus.as_ref().map(|focus| focus.requirements.clone()).unwrap_or_default();
         let from = staged.stage_before().map_or(0, |stage| stage.convergence);
@@ -716,13 +716,13 @@ impl Draft {
         (command, checkpoint): (&str, Option<GatePoint>),
         alone: bool,
         flow: Option<&Arc<Flow>>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NewsRefusal> {
         let task = &self.task;
         let Some(flow) = flow else {
             return Err(not_now(task, "it has no flow that could be followed"));
         };
         let phase = task.phase_word_in(flow);
-        let refuse = || Refusal::NotAllowed {
+        let refuse = || NewsRefusal::NotAllowed {
             task: task.id,
             command: command.to_owned(),
             phase: phase.clone(),
@@ -748,26 +748,26 @@ impl Draft {
             ));
         }
         match self.task.state.clone() {
-            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Err(refuse()),
-            State::Ended(_) => {
+            TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Err(refuse()),
+            TaskState::Ended(_) => {
                 self.event(Event::Retried { fresh: false, feedback: None })?;
                 self.event(Event::Directed { step, alone })
             }
             // The step under way is finished first.
-            State::Active { doing: Doing::Queued { .. }, step: at } => {
+            TaskState::Active { doing: AttemptPhase::Queued { .. }, step: at } => {
                 self.stopped(StopRequest::Pause, at)?;
                 self.event(Event::Directed { step, alone })
             }
-            State::Draft
-            | State::Ready { .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Active { .. } => self.event(Event::Directed { step, alone }),
+            TaskState::Draft
+            | TaskState::Ready { .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Active { .. } => self.event(Event::Directed { step, alone }),
         }
     }
 
     /// Taken up again, it goes on by the phase it was in, where its flow says how.
-    pub(super) fn enter_by_phase(&mut self, fresh: bool) -> Result<(), Refusal> {
+    pub(super) fn enter_by_phase(&mut self, fresh: bool) -> Result<(), NewsRefusal> {
         let Some(flow) = self.task.flow.clone().filter(|_| !fresh) else { return Ok(()) };
         if self.task.landed.is_some() || self.task.landing.is_some() {
             return Ok(()); // only what comes after the landing is owed
@@ -793,15 +793,15 @@ impl Draft {
     }
 
     /// A person changed their mind: it is weighed at the next check. A task that is done is taken up again.
-    pub(super) fn refine(&mut self, text: &str) -> Result<(), Refusal> {
+    pub(super) fn refine(&mut self, text: &str) -> Result<(), NewsRefusal> {
         let open = self.task.staged.open_refinements().count();
         let number = self.task.staged.refinements.iter().map(|it| it.number).max().unwrap_or(0) + 1;
         match &self.task.state {
             // Its next workspace would be made while the old one is taken away.
-            State::Ended(Ending { kind: EndKind::Done, .. }) if self.task.workspace.is_some() => Err(
+            TaskState::Ended(Ending { kind: EndKind::Done, .. }) if self.task.workspace.is_some() => Err(
                 not_now(&self.task, "what it left behind is still being put away; say it again in a moment"),
             ),
-            State::Ended(Ending { kind: EndKind::Done, .. }) => {
+            TaskState::Ended(Ending { kind: EndKind::Done, .. }) => {
                 self.event(Event::Reopened { text: text.to_owned() })?;
                 let Some(flow) = self.task.flow.clone() else { return Ok(()) };
                 match flow.entries.get("evolving").or_else(|| flow.entries.get("satisfied")) {
@@ -809,7 +809,7 @@ impl Draft {
                     None => Ok(()),
                 }
             }
-            State::Ended(Ending { kind: EndKind::Cancelled, .. }) => {
+            TaskState::Ended(Ending { kind: EndKind::Cancelled, .. }) => {
                 Err(not_now(&self.task, "it was cancelled; add a new task instead"))
             }
             _ if open >= REFINEMENTS_MAX => {
@@ -824,11 +824,11 @@ impl Draft {
     }
 
     /// A person wrote into the margin of a paper. A plan that says something else now is judged again.
-    pub(super) fn annotated(&mut self, annotated: &Annotated) -> Result<(), Refusal> {
-        let Annotated { name, of, paper, outline, impact, onward } = annotated;
+    pub(super) fn annotated(&mut self, annotated: &AnnotatedDocument) -> Result<(), NewsRefusal> {
+        let AnnotatedDocument { name, of, paper, outline, impact, onward } = annotated;
         let at_work = matches!(
             self.task.state,
-            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+            TaskState::Active { doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, .. }
         );
         if at_work {
             return Err(not_now(&self.task, "an agent is at work on it, and reads its papers as they were"));
@@ -836,7 +836,7 @@ impl Draft {
         if self.task.staged.papers.get(name) != Some(of) {
             return Err(not_now(&self.task, "the paper has changed since it was read; look at it again"));
         }
-        let steps = outline.as_ref().map_or(0, Outline::len);
+        let steps = outline.as_ref().map_or(0, PlanOutline::len);
         let covers = outline.iter().flat_map(|outline| outline.covered()).collect();
         let (name, paper) = (name.clone(), paper.clone());
         self.staged(StagedEvent::Annotated { name, paper, steps, covers, impact: *impact })?;
@@ -845,11 +845,11 @@ impl Draft {
         }
         let command = match onward {
             _ if self.task.landed.is_some() => return Ok(()), // only its report is owed
-            Onward::GoOn => return Ok(()),
-            Onward::Check => "check/post-exec",
-            Onward::CheckPlan => "check/post-plan",
-            Onward::Plan => "plan",
-            Onward::Target => "target",
+            AnnotationResumePoint::GoOn => return Ok(()),
+            AnnotationResumePoint::Check => "check/post-exec",
+            AnnotationResumePoint::CheckPlan => "check/post-plan",
+            AnnotationResumePoint::Plan => "plan",
+            AnnotationResumePoint::Target => "target",
         };
         let Some(by_phase) = self.task.flow.as_ref().and_then(|flow| flow.commands.get(command)) else {
             return Ok(());
@@ -860,12 +860,12 @@ impl Draft {
             return Ok(());
         };
         match &self.task.state {
-            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Ok(()),
-            State::Ended(_) => {
+            TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Ok(()),
+            TaskState::Ended(_) => {
                 self.event(Event::Retried { fresh: false, feedback: None })?;
                 self.event(Event::Directed { step, alone: false })
             }
-            State::Active { doing: Doing::Queued { .. }, step: at } => {
+            TaskState::Active { doing: AttemptPhase::Queued { .. }, step: at } => {
                 let at = at.clone();
                 self.stopped(StopRequest::Pause, at)?;
                 self.event(Event::Directed { step, alone: false })
@@ -875,7 +875,7 @@ impl Draft {
     }
 
     /// A person takes a refinement back, as long as nobody has dealt with it.
-    pub(super) fn withdraw(&mut self, number: u32) -> Result<(), Refusal> {
+    pub(super) fn withdraw(&mut self, number: u32) -> Result<(), NewsRefusal> {
         let open = self.task.staged.open_refinements().any(|it| it.number == number);
         if !open {
             return Err(not_now(&self.task, "there is no open refinement of that number"));
@@ -947,7 +947,7 @@ fn is_accepted(task: &Task, flow: &Flow) -> bool {
         return true;
     }
     // What an agent is at work on is not what was judged.
-    if let State::Active { step, .. } = &task.state
+    if let TaskState::Active { step, .. } = &task.state
         && matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Agent { .. }))
     {
         return false;

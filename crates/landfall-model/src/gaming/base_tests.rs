@@ -46,7 +46,7 @@ impl BaseTestMode {
 
 /// How a file of the work becomes what the tests of the base expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Restore {
+pub enum TestRestoration {
     /// As it is on the base.
     FromBase {
         /// From the root of the repository.
@@ -66,7 +66,7 @@ pub enum Restore {
     },
 }
 
-impl Restore {
+impl TestRestoration {
     /// The file that is put back.
     #[must_use]
     pub fn path(&self) -> &str {
@@ -83,14 +83,16 @@ const NAME_MAX: usize = 160;
 /// the tests that the change rewrites are named.
 #[must_use]
 pub fn base_test_run(
-    restores: &[Restore],
+    restores: &[TestRestoration],
     files: &[ChangedFile],
     outcome: CheckOutcome,
     failing: Vec<String>,
     tests: Option<u64>,
     took_ms: u64,
 ) -> BaseTestRun {
-    let restored = |restore: &&Restore| matches!(restore, Restore::FromBase { .. } | Restore::Text { .. });
+    let restored = |restore: &&TestRestoration| {
+        matches!(restore, TestRestoration::FromBase { .. } | TestRestoration::Text { .. })
+    };
     let names = restores.iter().filter(restored).map(|restore| restore.path().to_owned()).collect::<Vec<_>>();
     let failing = match outcome {
         CheckOutcome::Pass | CheckOutcome::Flaky => Vec::new(),
@@ -120,7 +122,7 @@ pub fn base_test_run(
 /// none came that could alter how the others run. `sources_tests`: a script of the check reads files into its own shell whose
 /// names cannot be told.
 #[must_use]
-pub fn restores(files: &[ChangedFile], sources_tests: bool) -> Vec<Restore> {
+pub fn restores(files: &[ChangedFile], sources_tests: bool) -> Vec<TestRestoration> {
     let is_prose = |path: &str| path.ends_with(".md") || path.ends_with(".rst");
     let mut found = Vec::new();
     let mut is_needed = false;
@@ -131,12 +133,16 @@ pub fn restores(files: &[ChangedFile], sources_tests: bool) -> Vec<Restore> {
                 continue; // the code of the work may name it
             }
             is_needed |= !file.created || new_tests::may_alter_other_tests(file, sources_tests);
-            found.push(if file.created { Restore::Remove { path } } else { Restore::FromBase { path } });
+            found.push(if file.created {
+                TestRestoration::Remove { path }
+            } else {
+                TestRestoration::FromBase { path }
+            });
         } else if let (Some(before), Some(after)) = (&file.before, &file.after)
             && let Some(text) = cases::with_tests_of_base(&path, before, after)
         {
             is_needed = true;
-            found.push(Restore::Text { path, text });
+            found.push(TestRestoration::Text { path, text });
         }
     }
     if is_needed { found } else { Vec::new() }

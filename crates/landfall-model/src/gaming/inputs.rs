@@ -63,7 +63,7 @@ pub const INPUT_BYTES_MAX: u64 = 256 << 10;
 
 /// How a command is used, which decides how sure it is that it belongs to the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CommandSource {
     /// On the line of the verify command.
     Line,
     /// In a Makefile or a package.json.
@@ -149,7 +149,7 @@ impl InputTrace {
     #[must_use]
     pub fn of_unconfined(setting: &str, line: &str) -> Self {
         let mut trace = Self { unconfined: Some(setting.to_owned()), ..Self::default() };
-        trace.follow_text(line, Place::Line, setting, "", 0);
+        trace.follow_text(line, CommandSource::Line, setting, "", 0);
         trace
     }
 
@@ -158,7 +158,7 @@ impl InputTrace {
     pub fn new<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut trace = Self::default();
         for line in lines {
-            trace.follow_text(line, Place::Line, "the check", "", 0);
+            trace.follow_text(line, CommandSource::Line, "the check", "", 0);
         }
         trace
     }
@@ -313,7 +313,7 @@ impl InputTrace {
                 };
                 self.protect(path, scope, used_by);
                 if is_shell(path, text) {
-                    self.follow_text(text, Place::Script, path, folder_of(path), depth + 1);
+                    self.follow_text(text, CommandSource::Script, path, folder_of(path), depth + 1);
                 } else {
                     self.follow_imports(path, text, *depth);
                     self.follow_names(path, text, *depth);
@@ -368,7 +368,7 @@ impl InputTrace {
                     None if name == "xtask" => "cargo run --package xtask".to_owned(),
                     None => return,
                 };
-                self.follow_text(&words, Place::Recipe, used_by, "", depth + 1);
+                self.follow_text(&words, CommandSource::Recipe, used_by, "", depth + 1);
             }
             RequestKind::Make { targets, root } => {
                 let Some(text) = text else { return };
@@ -401,7 +401,7 @@ impl InputTrace {
                     }
                 }
                 for commands in makefile.commands(targets) {
-                    self.follow_text(&commands, Place::Recipe, path, folder, depth + 1);
+                    self.follow_text(&commands, CommandSource::Recipe, path, folder, depth + 1);
                 }
             }
             RequestKind::Package { script } => {
@@ -411,7 +411,7 @@ impl InputTrace {
                 self.protect(path, InputScope::PackageScripts(names.iter().cloned().collect()), used_by);
                 let is_used = |name: &String| names.iter().any(|wanted| is_script(wanted, name));
                 for (_, line) in scripts.iter().filter(|(name, _)| is_used(name)) {
-                    self.follow_text(line, Place::Recipe, path, folder_of(path), depth + 1);
+                    self.follow_text(line, CommandSource::Recipe, path, folder_of(path), depth + 1);
                 }
                 for file in configured_files(path, &runner_settings(text)) {
                     self.request_loaded(file, path, *depth);
@@ -511,19 +511,19 @@ impl InputTrace {
     }
 
     /// Follows the commands of a text. `folder` is where its file is; commands begin there or at the root.
-    fn follow_text(&mut self, text: &str, place: Place, used_by: &str, folder: &str, depth: usize) {
+    fn follow_text(&mut self, text: &str, place: CommandSource, used_by: &str, folder: &str, depth: usize) {
         if depth > DEPTH_MAX {
             return;
         }
         // A script is started at the root and may change to its own folder; a recipe runs where its file is.
         let mut folders = match place {
-            Place::Line | Place::Recipe => vec![folder.to_owned()],
-            Place::Script if folder.is_empty() => vec![String::new()],
-            Place::Script => vec![String::new(), folder.to_owned()],
+            CommandSource::Line | CommandSource::Recipe => vec![folder.to_owned()],
+            CommandSource::Script if folder.is_empty() => vec![String::new()],
+            CommandSource::Script => vec![String::new(), folder.to_owned()],
         };
         let mut outer: Vec<Vec<String>> = Vec::new();
         self.follow_search_path(text, used_by, folder);
-        if place == Place::Script {
+        if place == CommandSource::Script {
             self.follow_names(used_by, text, depth);
         }
         let commands = simple_commands(text);
@@ -543,12 +543,12 @@ impl InputTrace {
                 Some(true) => outer.push(folders.clone()),
                 // In a script all folders stay: what the text says of its shells is not sure.
                 Some(false) => match outer.pop() {
-                    Some(before) if place != Place::Script => folders = before,
+                    Some(before) if place != CommandSource::Script => folders = before,
                     Some(_) | None => {}
                 },
                 None if matches!(command.words[0].as_str(), "cd" | "pushd" | "popd") => {
                     // In a pipeline or a substitution it changes the folder of another shell.
-                    if command.is_plain || place == Place::Script {
+                    if command.is_plain || place == CommandSource::Script {
                         enter_folder(&mut folders, command.words.get(1), place);
                     }
                 }
@@ -564,7 +564,7 @@ impl InputTrace {
     fn follow_command(
         &mut self,
         command: &SimpleCommand,
-        place: Place,
+        place: CommandSource,
         used_by: &str,
         folder: &str,
         depth: usize,
@@ -584,9 +584,9 @@ impl InputTrace {
         }
         let is_sure = match place {
             _ if self.is_unconfined() => true,
-            Place::Line => true,
-            Place::Recipe => command.is_plain,
-            Place::Script => false,
+            CommandSource::Line => true,
+            CommandSource::Recipe => command.is_plain,
+            CommandSource::Script => false,
         };
         let is_sourced = matches!(program, "." | "source");
         let program_kind = || RequestKind::Program { is_sure, is_sourced };
@@ -674,7 +674,14 @@ impl InputTrace {
         }
     }
 
-    fn follow_package(&mut self, words: &[&str], place: Place, used_by: &str, folder: &str, depth: usize) {
+    fn follow_package(
+        &mut self,
+        words: &[&str],
+        place: CommandSource,
+        used_by: &str,
+        folder: &str,
+        depth: usize,
+    ) {
         let Some(PackageUse { folder: own, scripts, in_workspaces }) = package_use(words, folder) else {
             return;
         };
@@ -849,9 +856,9 @@ fn cargo_alias(text: &str, name: &str) -> Option<String> {
 const FOLDERS_MAX: usize = 8; // that commands of one text may run in
 
 /// Changes the folders in which the next commands may run.
-fn enter_folder(folders: &mut Vec<String>, word: Option<&String>, place: Place) {
+fn enter_folder(folders: &mut Vec<String>, word: Option<&String>, place: CommandSource) {
     let target = word.and_then(|word| resolve(&folders[0], word));
-    let is_sure = target.is_some() && place != Place::Script;
+    let is_sure = target.is_some() && place != CommandSource::Script;
     if is_sure {
         folders.clear();
     }

@@ -198,11 +198,11 @@ struct MutationCandidate<'a> {
     begin: usize,
     /// How many alterations of this line come before it.
     rank: usize,
-    alteration: Alteration,
+    alteration: MutationEdit,
 }
 
 /// Bytes that are replaced, from the beginning of the line.
-struct Alteration {
+struct MutationEdit {
     from: usize,
     to: usize,
     by: String,
@@ -212,7 +212,7 @@ struct Alteration {
 
 impl MutationCandidate<'_> {
     fn mutation(&self) -> Mutation {
-        let Alteration { from, to, by, .. } = &self.alteration;
+        let MutationEdit { from, to, by, .. } = &self.alteration;
         let line = self.text[self.begin..].lines().next().unwrap_or_default();
         let altered = format!("{}{by}{}", &line[..*from], &line[*to..]);
         let (before, after) = (line.trim().to_owned(), altered.trim().to_owned());
@@ -372,7 +372,7 @@ const TEXT: usize = 130;
 const COMMAND: usize = 140;
 
 /// Every alteration of one line whose mask is given.
-fn alterations(syntax: CodeSyntax, line: &str, masked: &[u8]) -> Vec<Alteration> {
+fn alterations(syntax: CodeSyntax, line: &str, masked: &[u8]) -> Vec<MutationEdit> {
     let code_begin = body_begin(syntax, line, masked);
     // Every masked byte is ASCII, or one of a character outside of quotes: then nothing is found there.
     let code: String =
@@ -382,7 +382,7 @@ fn alterations(syntax: CodeSyntax, line: &str, masked: &[u8]) -> Vec<Alteration>
     let mut found = Vec::new();
     let mut note = |from: usize, to: usize, by: &str, kind: usize| {
         if from >= code_begin {
-            found.push(Alteration { from, to, by: by.to_owned(), kind });
+            found.push(MutationEdit { from, to, by: by.to_owned(), kind });
         }
     };
     for (kind, (old, new)) in operators.iter().enumerate() {

@@ -41,7 +41,7 @@ fn code_lines(path: &str, text: &str) -> Vec<String> {
 }
 
 /// What a test file of a language may hold without a doubt.
-struct PlainTests {
+struct TestFileGrammar {
     /// How lines at the very left begin.
     top: &'static [&'static str],
     /// What lets code reach into other modules, or end the process.
@@ -52,7 +52,7 @@ struct PlainTests {
     imports: &'static [&'static str],
 }
 
-const PYTHON: PlainTests = PlainTests {
+const PYTHON: TestFileGrammar = TestFileGrammar {
     top: &["import ", "from ", "def ", "async def ", "class ", "@", ")", "]", "}", "if __name__ =="],
     reaches: &[
         "setattr",
@@ -91,7 +91,7 @@ const PYTHON: PlainTests = PlainTests {
     imports: &["import ", "from "],
 };
 
-const SCRIPT: PlainTests = PlainTests {
+const SCRIPT: TestFileGrammar = TestFileGrammar {
     top: &[
         "import ",
         "const ",
@@ -139,7 +139,7 @@ const SCRIPT: PlainTests = PlainTests {
     imports: &["require(", "import "],
 };
 
-const GO: PlainTests = PlainTests {
+const GO: TestFileGrammar = TestFileGrammar {
     top: &["package ", "import ", "func ", "type ", "const ", ")", "}", "var "],
     reaches: &[
         "unsafe",
@@ -160,7 +160,7 @@ const GO: PlainTests = PlainTests {
     imports: &["import "],
 };
 
-fn is_plain(rules: &PlainTests, lines: &[String]) -> bool {
+fn is_plain(rules: &TestFileGrammar, lines: &[String]) -> bool {
     let reaches = |line: &String| rules.reaches.iter().any(|mark| line.contains(mark));
     let is_top = |line: &&String| line.chars().next().is_some_and(|char| !char.is_whitespace());
     if lines.iter().any(reaches) || !lines.iter().filter(is_top).all(|line| is_plain_top(rules, line)) {
@@ -182,7 +182,7 @@ fn is_plain(rules: &PlainTests, lines: &[String]) -> bool {
 
 /// Whether a line at the very left only declares. A call there runs as soon as the file is read; requiring a module is what
 /// others do as well.
-fn is_plain_top(rules: &PlainTests, line: &str) -> bool {
+fn is_plain_top(rules: &TestFileGrammar, line: &str) -> bool {
     let is_import = rules.imports.iter().any(|word| line.contains(word));
     let begins = |words: &[&str]| words.iter().any(|begin| line.starts_with(begin));
     match assignments(line).first() {
@@ -204,7 +204,7 @@ fn calls(value: &str) -> bool {
 }
 
 /// Names that the file gives to values of its own: made by a call, or written there. One for a module is none of them.
-fn own_names<'a>(rules: &PlainTests, lines: &'a [String]) -> BTreeSet<&'a str> {
+fn own_names<'a>(rules: &TestFileGrammar, lines: &'a [String]) -> BTreeSet<&'a str> {
     const VALUES: [&str; 8] = ["True", "False", "None", "true", "false", "null", "nil", "new "];
     let mut names = BTreeSet::new();
     for line in lines.iter().filter(|line| !rules.imports.iter().any(|word| line.contains(word))) {
@@ -230,7 +230,7 @@ fn own_names<'a>(rules: &PlainTests, lines: &'a [String]) -> BTreeSet<&'a str> {
 }
 
 /// The name behind a word that declares one.
-fn declared<'a>(rules: &PlainTests, target: &'a str) -> Option<&'a str> {
+fn declared<'a>(rules: &TestFileGrammar, target: &'a str) -> Option<&'a str> {
     let rest = rules.declares.iter().find_map(|word| target.trim_start().strip_prefix(word))?;
     rest.split(|char: char| !(char.is_alphanumeric() || char == '_')).next()
 }

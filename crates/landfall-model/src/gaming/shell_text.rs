@@ -260,7 +260,7 @@ fn after_heredoc(chars: &[char], newline: usize, end: &str) -> usize {
 }
 
 /// A program that runs another one, whose words follow its own.
-struct Wrapper {
+struct CommandWrapper {
     /// Its name, and the word after it if it has other uses.
     words: &'static [&'static str],
     /// Letters of options that take the next word, where the option ends with the letter.
@@ -271,33 +271,40 @@ struct Wrapper {
     operands: usize,
 }
 
-const fn wrapper(words: &'static [&'static str], with_value: &'static str, operands: usize) -> Wrapper {
-    Wrapper { words, with_value, long_with_value: &[], operands }
+const fn wrapper(
+    words: &'static [&'static str],
+    with_value: &'static str,
+    operands: usize,
+) -> CommandWrapper {
+    CommandWrapper { words, with_value, long_with_value: &[], operands }
 }
 
-const WRAPPERS: &[Wrapper] = &[
+const WRAPPERS: &[CommandWrapper] = &[
     wrapper(&["exec"], "a", 0),
     wrapper(&["command"], "", 0),
     wrapper(&["builtin"], "", 0),
-    Wrapper { long_with_value: &["--unset", "--chdir"], ..wrapper(&["env"], "uC", 0) },
-    Wrapper { long_with_value: &["--user", "--group", "--chdir"], ..wrapper(&["sudo"], "ugChprtTUDR", 0) },
-    Wrapper { long_with_value: &["--adjustment"], ..wrapper(&["nice"], "n", 0) },
+    CommandWrapper { long_with_value: &["--unset", "--chdir"], ..wrapper(&["env"], "uC", 0) },
+    CommandWrapper {
+        long_with_value: &["--user", "--group", "--chdir"],
+        ..wrapper(&["sudo"], "ugChprtTUDR", 0)
+    },
+    CommandWrapper { long_with_value: &["--adjustment"], ..wrapper(&["nice"], "n", 0) },
     wrapper(&["nohup"], "", 0),
     wrapper(&["setsid"], "", 0),
     wrapper(&["xvfb-run"], "nefpsw", 0),
-    Wrapper { long_with_value: &["--input", "--output", "--error"], ..wrapper(&["stdbuf"], "ioe", 0) },
-    Wrapper { long_with_value: &["--kill-after", "--signal"], ..wrapper(&["timeout"], "ks", 1) },
-    Wrapper { long_with_value: &["--class", "--classdata"], ..wrapper(&["ionice"], "cnpPu", 0) },
+    CommandWrapper { long_with_value: &["--input", "--output", "--error"], ..wrapper(&["stdbuf"], "ioe", 0) },
+    CommandWrapper { long_with_value: &["--kill-after", "--signal"], ..wrapper(&["timeout"], "ks", 1) },
+    CommandWrapper { long_with_value: &["--class", "--classdata"], ..wrapper(&["ionice"], "cnpPu", 0) },
     wrapper(&["chrt"], "TPD", 1),
     wrapper(&["taskset"], "", 1),
-    Wrapper { long_with_value: &["--timeout", "--wait"], ..wrapper(&["flock"], "wE", 1) },
-    Wrapper { long_with_value: &["--max-args", "--max-procs"], ..wrapper(&["xargs"], "nPILsdaE", 0) },
-    Wrapper { long_with_value: &["--package"], ..wrapper(&["npx"], "p", 0) },
+    CommandWrapper { long_with_value: &["--timeout", "--wait"], ..wrapper(&["flock"], "wE", 1) },
+    CommandWrapper { long_with_value: &["--max-args", "--max-procs"], ..wrapper(&["xargs"], "nPILsdaE", 0) },
+    CommandWrapper { long_with_value: &["--package"], ..wrapper(&["npx"], "p", 0) },
     wrapper(&["bunx"], "", 0),
     wrapper(&["npm", "exec"], "p", 0),
     wrapper(&["pnpm", "exec"], "", 0),
     wrapper(&["yarn", "exec"], "", 0),
-    Wrapper {
+    CommandWrapper {
         long_with_value: &["--with", "--python", "--extra", "--group", "--package", "--env-file"],
         ..wrapper(&["uv", "run"], "p", 0)
     },
@@ -311,7 +318,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["mise", "exec"], "", 0),
 ];
 
-impl Wrapper {
+impl CommandWrapper {
     /// How many words of the command are the wrapper's own; none if the command is another one.
     fn length(&self, words: &[String]) -> Option<usize> {
         let is_this =

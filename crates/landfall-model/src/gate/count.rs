@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// How many tests ran, if the output of a known runner tells.
 #[must_use]
 pub fn count_tests(output: &str) -> Option<u64> {
-    let mut tally = Tally::default();
+    let mut tally = TestCounter::default();
     for line in output.lines() {
         tally.read(without_colour(line).trim());
     }
@@ -16,7 +16,7 @@ pub fn count_tests(output: &str) -> Option<u64> {
 }
 
 #[derive(Default)]
-struct Tally {
+struct TestCounter {
     ran: Option<u64>,
     /// Said apart from a number that includes them.
     skipped: u64,
@@ -28,7 +28,7 @@ struct Tally {
     failed_suite: bool,
 }
 
-impl Tally {
+impl TestCounter {
     fn add(&mut self, count: u64) {
         self.ran = Some(self.ran.unwrap_or(0).saturating_add(count));
     }

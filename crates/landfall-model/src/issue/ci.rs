@@ -2,7 +2,7 @@
 //! it at all.
 
 use super::{CiStatus, Pipeline};
-use crate::recovery::{Action, Recoveries};
+use crate::recovery::{Recoveries, RecoveryAction};
 use crate::{StepName, Timestamp};
 
 /// How long the checks of a forge are waited for. Ours have passed by then: what hangs there says nothing about the work.
@@ -12,18 +12,18 @@ const QUEUE_MS: u64 = 10 * 60 * 1000;
 
 /// A check of a forge, as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenCheck {
+pub struct CiCheck {
     /// What it is called. It is known by all of it: the names of a matrix are long, and differ at their ends.
     pub name: String,
     /// The same, fit to be shown.
     pub shown: String,
     /// How it stands.
-    pub stand: CheckStand,
+    pub stand: CiCheckState,
 }
 
 /// How a check of a forge stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckStand {
+pub enum CiCheckState {
     /// It waits for its turn.
     Queued,
     /// It runs.
@@ -33,14 +33,14 @@ pub enum CheckStand {
     /// It is over and says nothing either way.
     Silent,
     /// It failed; how, if its runner tells.
-    Failed(Option<SeenJob>),
+    Failed(Option<CiJobReport>),
     /// It was cancelled, timed out or could not begin.
     Broken,
 }
 
 /// What the runner of a failed check tells about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SeenJob {
+pub struct CiJobReport {
     /// Its steps, in their order.
     pub steps: Vec<(String, StepEnd)>,
     /// What was remarked about the failure.
@@ -72,7 +72,7 @@ const NETWORK: [&str; 6] = [
     "early eof",
 ];
 
-impl SeenJob {
+impl CiJobReport {
     /// Why a job that failed says nothing about the work, if that is so. What its own steps remark is believed only of steps
     /// that run nothing of the work: whatever the work prints could say the same.
     #[must_use]
@@ -94,27 +94,27 @@ impl SeenJob {
     }
 }
 
-impl SeenCheck {
+impl CiCheck {
     /// Whether it failed for reasons that may be in the work.
     #[must_use]
     pub fn fails(&self) -> bool {
         match &self.stand {
-            CheckStand::Failed(job) => job.as_ref().is_none_or(|job| job.broken_by().is_none()),
-            CheckStand::Queued
-            | CheckStand::Running
-            | CheckStand::Passed
-            | CheckStand::Silent
-            | CheckStand::Broken => false,
+            CiCheckState::Failed(job) => job.as_ref().is_none_or(|job| job.broken_by().is_none()),
+            CiCheckState::Queued
+            | CiCheckState::Running
+            | CiCheckState::Passed
+            | CiCheckState::Silent
+            | CiCheckState::Broken => false,
         }
     }
 
     /// Why it says nothing about the work, if it is over and says nothing.
     fn broken(&self, stalled: bool) -> Option<String> {
         let why = match &self.stand {
-            CheckStand::Broken => return Some(self.shown.clone()),
-            CheckStand::Failed(job) => job.as_ref()?.broken_by()?,
-            CheckStand::Queued if stalled => "it stands in line for too long",
-            CheckStand::Queued | CheckStand::Running | CheckStand::Passed | CheckStand::Silent => {
+            CiCheckState::Broken => return Some(self.shown.clone()),
+            CiCheckState::Failed(job) => job.as_ref()?.broken_by()?,
+            CiCheckState::Queued if stalled => "it stands in line for too long",
+            CiCheckState::Queued | CiCheckState::Running | CiCheckState::Passed | CiCheckState::Silent => {
                 return None;
             }
         };
@@ -124,7 +124,7 @@ impl SeenCheck {
 
 /// How long the checks of a commit have been waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waited {
+pub struct ChecksWait {
     /// When they were first looked at, if they were.
     pub since: Option<Timestamp>,
     /// Whether that was long enough.
@@ -133,7 +133,7 @@ pub struct Waited {
     pub now: Timestamp,
 }
 
-impl Waited {
+impl ChecksWait {
     /// How long those of the task at this step have been waited for.
     #[must_use]
     pub fn of(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> Self {
@@ -146,17 +146,17 @@ impl Waited {
 /// was broken before; one that fails only here counts. It is told when the others have ended, too: until a run is over, nothing
 /// of it can be run again. Those that do not end hide it no longer than they are waited for.
 #[must_use]
-pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], waited: Waited) -> CiStatus {
-    let Waited { since, overdue, now } = waited;
-    let names = |checks: Vec<&SeenCheck>| checks.into_iter().map(|it| it.shown.clone()).collect();
+pub fn weigh(here: &[CiCheck], base: &[CiCheck], waited: ChecksWait) -> CiStatus {
+    let ChecksWait { since, overdue, now } = waited;
+    let names = |checks: Vec<&CiCheck>| checks.into_iter().map(|it| it.shown.clone()).collect();
     let fails_there = |name: &str| base.iter().any(|it| it.name == name && it.fails());
     let (old, new): (Vec<_>, Vec<_>) =
         here.iter().filter(|it| it.fails()).partition(|it| fails_there(&it.name));
     let stalled = since.is_some_and(|since| now >= since.plus_ms(QUEUE_MS));
-    let goes_on = |it: &&SeenCheck| match it.stand {
-        CheckStand::Running => true,
-        CheckStand::Queued => !stalled,
-        CheckStand::Passed | CheckStand::Silent | CheckStand::Failed(_) | CheckStand::Broken => false,
+    let goes_on = |it: &&CiCheck| match it.stand {
+        CiCheckState::Running => true,
+        CiCheckState::Queued => !stalled,
+        CiCheckState::Passed | CiCheckState::Silent | CiCheckState::Failed(_) | CiCheckState::Broken => false,
     };
     let running: Vec<_> = here.iter().filter(goes_on).collect();
     if !new.is_empty() && (running.is_empty() || overdue) {
@@ -172,10 +172,10 @@ pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], waited: Waited) -> CiStatus
     if !old.is_empty() {
         return CiStatus::PreExisting(names(old));
     }
-    if here.iter().any(|it| it.stand == CheckStand::Passed) {
+    if here.iter().any(|it| it.stand == CiCheckState::Passed) {
         return CiStatus::Passed;
     }
-    let expected = base.iter().any(|it| it.stand != CheckStand::Silent);
+    let expected = base.iter().any(|it| it.stand != CiCheckState::Silent);
     if super::checks_may_begin(expected, since, now) {
         return CiStatus::Running(vec!["those that have not begun".to_owned()]);
     }
@@ -192,7 +192,7 @@ pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], waited: Waited) -> CiStatus
 pub fn overdue(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> bool {
     let Some((_, since)) = pipeline.ci else { return false };
     let reruns = recoveries.tried.iter().filter(|it| it.step == *step);
-    let reruns = reruns.filter(|it| Action::of_said(&it.action) == Some(Action::RerunCi));
+    let reruns = reruns.filter(|it| RecoveryAction::of_said(&it.action) == Some(RecoveryAction::RerunCi));
     let since = reruns.map(|it| it.at).max().map_or(since, |again| again.max(since));
     now >= since.plus_ms(CI_WAIT_MS)
 }
@@ -203,23 +203,23 @@ mod tests {
 
     const SECOND: Timestamp = Timestamp(1_000);
 
-    fn check(name: &str, stand: CheckStand) -> SeenCheck {
-        SeenCheck { name: name.to_owned(), shown: name.chars().take(20).collect(), stand }
+    fn check(name: &str, stand: CiCheckState) -> CiCheck {
+        CiCheck { name: name.to_owned(), shown: name.chars().take(20).collect(), stand }
     }
 
-    fn job(steps: &[(&str, StepEnd)], remarks: &[&str]) -> SeenJob {
-        SeenJob {
+    fn job(steps: &[(&str, StepEnd)], remarks: &[&str]) -> CiJobReport {
+        CiJobReport {
             steps: steps.iter().map(|(name, end)| ((*name).to_owned(), *end)).collect(),
             remarks: remarks.iter().map(|it| (*it).to_owned()).collect(),
         }
     }
 
-    fn failed() -> CheckStand {
-        CheckStand::Failed(Some(job(&[("Set up job", StepEnd::Fine), ("Run tests", StepEnd::Failed)], &[])))
+    fn failed() -> CiCheckState {
+        CiCheckState::Failed(Some(job(&[("Set up job", StepEnd::Fine), ("Run tests", StepEnd::Failed)], &[])))
     }
 
-    fn now(here: &[SeenCheck], base: &[SeenCheck]) -> CiStatus {
-        weigh(here, base, Waited { since: None, overdue: false, now: SECOND })
+    fn now(here: &[CiCheck], base: &[CiCheck]) -> CiStatus {
+        weigh(here, base, ChecksWait { since: None, overdue: false, now: SECOND })
     }
 
     fn of(names: &[&str]) -> Vec<String> {
@@ -230,23 +230,23 @@ mod tests {
     fn only_what_fails_here_and_not_on_the_base_counts() {
         let (lint, test) = (check("lint", failed()), check("test", failed()));
         assert_eq!(now(&[lint.clone(), test.clone()], &[]), CiStatus::Failed(of(&["lint", "test"])));
-        let base = [check("lint", failed()), check("test", CheckStand::Passed)];
+        let base = [check("lint", failed()), check("test", CiCheckState::Passed)];
         assert_eq!(now(&[lint.clone(), test.clone()], &base), CiStatus::Failed(of(&["test"])));
-        let passed = check("test", CheckStand::Passed);
+        let passed = check("test", CiCheckState::Passed);
         assert_eq!(now(&[lint.clone(), passed.clone()], &base), CiStatus::PreExisting(of(&["lint"])));
         assert_eq!(
-            now(&[check("lint", CheckStand::Passed), passed.clone()], &base),
+            now(&[check("lint", CiCheckState::Passed), passed.clone()], &base),
             CiStatus::Passed,
             "it is mended"
         );
         // What fails on the base says nothing about those that still run.
-        let runs = check("test", CheckStand::Running);
+        let runs = check("test", CiCheckState::Running);
         assert_eq!(now(&[lint.clone(), runs.clone()], &base), CiStatus::Running(of(&["test"])));
         // A base whose machine broke has not shown that it fails.
-        let unseen = [check("lint", CheckStand::Failed(Some(SeenJob::default())))];
+        let unseen = [check("lint", CiCheckState::Failed(Some(CiJobReport::default())))];
         assert_eq!(now(&[lint.clone(), passed], &unseen), CiStatus::Failed(of(&["lint"])));
         assert_eq!(
-            now(&[check("lint", CheckStand::Failed(None))], &[lint]),
+            now(&[check("lint", CiCheckState::Failed(None))], &[lint]),
             CiStatus::PreExisting(of(&["lint"]))
         );
     }
@@ -254,17 +254,17 @@ mod tests {
     #[test]
     fn a_failure_is_told_when_the_rest_has_ended_or_was_waited_for_long_enough() {
         let with = |stand| [check("test", failed()), check("docs", stand)];
-        let at = |here: &[SeenCheck], overdue, ms| {
-            weigh(here, &[], Waited { since: Some(SECOND), overdue, now: SECOND.plus_ms(ms) })
+        let at = |here: &[CiCheck], overdue, ms| {
+            weigh(here, &[], ChecksWait { since: Some(SECOND), overdue, now: SECOND.plus_ms(ms) })
         };
         let tells = CiStatus::Failed(of(&["test"]));
-        for goes_on in [CheckStand::Running, CheckStand::Queued] {
+        for goes_on in [CiCheckState::Running, CiCheckState::Queued] {
             assert_eq!(at(&with(goes_on.clone()), false, 1), CiStatus::Running(of(&["docs"])), "{goes_on:?}");
             // Whatever hangs, what failed does not land.
             assert_eq!(at(&with(goes_on), true, CI_WAIT_MS), tells);
         }
-        assert_eq!(at(&with(CheckStand::Queued), false, QUEUE_MS), tells);
-        for over in [CheckStand::Passed, CheckStand::Silent, CheckStand::Broken] {
+        assert_eq!(at(&with(CiCheckState::Queued), false, QUEUE_MS), tells);
+        for over in [CiCheckState::Passed, CiCheckState::Silent, CiCheckState::Broken] {
             assert_eq!(at(&with(over), false, 1), tells);
         }
     }
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn checks_are_known_by_the_whole_of_their_names() {
         let [linux, windows] = ["test on a matrix, and there linux", "test on a matrix, and there windows"];
-        let here = [check(linux, CheckStand::Passed), check(windows, failed())];
+        let here = [check(linux, CiCheckState::Passed), check(windows, failed())];
         let shown = of(&["test on a matrix, an"]);
         assert_eq!(now(&here, &[check(linux, failed())]), CiStatus::Failed(shown.clone()));
         assert_eq!(now(&here, &[check(windows, failed())]), CiStatus::PreExisting(shown));
@@ -296,35 +296,35 @@ mod tests {
         assert_eq!(by(&[("Set up job", Failed), ("Run tests", Failed)], &[]), None);
         assert_eq!(by(&[("Run tests", Fine)], &[]), None, "nothing says what failed");
 
-        let broken = check("test", CheckStand::Failed(Some(SeenJob::default())));
+        let broken = check("test", CiCheckState::Failed(Some(CiJobReport::default())));
         assert_eq!(now(&[broken], &[]), CiStatus::Broken(of(&["test: no step of it ran"])));
-        let cancelled = check("test", CheckStand::Broken);
+        let cancelled = check("test", CiCheckState::Broken);
         assert_eq!(
-            now(&[cancelled, check("lint", CheckStand::Passed)], &[]),
+            now(&[cancelled, check("lint", CiCheckState::Passed)], &[]),
             CiStatus::Broken(of(&["test"]))
         );
     }
 
     #[test]
     fn what_does_not_begin_is_waited_for_and_then_said() {
-        let queued = [check("test", CheckStand::Queued)];
-        let at = |here: &[SeenCheck], base: &[SeenCheck], ms| {
-            weigh(here, base, Waited { since: Some(SECOND), overdue: false, now: SECOND.plus_ms(ms) })
+        let queued = [check("test", CiCheckState::Queued)];
+        let at = |here: &[CiCheck], base: &[CiCheck], ms| {
+            weigh(here, base, ChecksWait { since: Some(SECOND), overdue: false, now: SECOND.plus_ms(ms) })
         };
         assert_eq!(at(&queued, &[], QUEUE_MS - 1), CiStatus::Running(of(&["test"])));
         assert_eq!(
             at(&queued, &[], QUEUE_MS),
             CiStatus::Broken(of(&["test: it stands in line for too long"]))
         );
-        let running = [check("test", CheckStand::Running)];
+        let running = [check("test", CiCheckState::Running)];
         assert_eq!(at(&running, &[], QUEUE_MS), CiStatus::Running(of(&["test"])), "it has begun");
 
-        let base = [check("test", CheckStand::Passed)];
+        let base = [check("test", CiCheckState::Passed)];
         let none = CiStatus::Running(of(&["those that have not begun"]));
         assert_eq!(at(&[], &base, 1_000), none);
-        assert_eq!(at(&[check("docs", CheckStand::Silent)], &base, 1_000), none);
+        assert_eq!(at(&[check("docs", CiCheckState::Silent)], &base, 1_000), none);
         assert_eq!(at(&[], &base, QUEUE_MS), CiStatus::Broken(of(&["no run began for this commit"])));
         assert_eq!(at(&[], &[], 0), CiStatus::Absent);
-        assert_eq!(at(&[], &[check("docs", CheckStand::Silent)], 0), CiStatus::Absent);
+        assert_eq!(at(&[], &[check("docs", CiCheckState::Silent)], 0), CiStatus::Absent);
     }
 }

@@ -1,6 +1,6 @@
 //! What kind of work an issue is, and what its commits say of it.
 
-use super::Source;
+use super::IssueRef;
 
 /// What kind of work an issue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +78,6 @@ pub fn headline(kind: Option<IssueKind>, title: &str) -> String {
 /// of that number in the repository they are pushed to: they are said only of that tracker (`is_read_there`), and only on the
 /// branch it reads.
 #[must_use]
-pub fn closing_words(source: &Source, is_read_there: bool, side_base: bool) -> Option<String> {
+pub fn closing_words(source: &IssueRef, is_read_there: bool, side_base: bool) -> Option<String> {
     (!side_base && is_read_there).then(|| format!("Closes #{}", source.number))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{IssuePhase, IssueRoute, Source};
+use super::{IssuePhase, IssueRef, IssueRoute};
 use crate::acceptance::{Criteria, VerifyKind, VerifyResult};
 use crate::task::Task;
 
@@ -23,7 +23,7 @@ pub struct LandedIssue {
 
 /// A box that is not ticked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftBox {
+pub struct OpenCheckbox {
     /// Its place among the boxes, from 1.
     pub place: usize,
     /// What it says.
@@ -42,7 +42,7 @@ pub fn is_left(now: &LandedIssue) -> bool {
 
 /// The boxes that are not ticked, as their issue shows them. Where nobody can ask the tracker, as they were last seen.
 #[must_use]
-pub fn left_boxes(task: &Task, now: Option<&LandedIssue>) -> Vec<LeftBox> {
+pub fn left_boxes(task: &Task, now: Option<&LandedIssue>) -> Vec<OpenCheckbox> {
     let mut boxes = now.map_or_else(|| boxes_seen(task), |now| open_boxes(&now.body));
     for it in &mut boxes {
         it.by_hand |= looked_at(task).any(|(words, result, _)| *words == it.text && is_for_others(*result));
@@ -53,7 +53,7 @@ pub fn left_boxes(task: &Task, now: Option<&LandedIssue>) -> Vec<LeftBox> {
 /// What is left, in lines for a person, with what to do about each. Where nobody can ask the tracker, as it was last seen.
 #[must_use]
 pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
-    let number = Source::of(&task.spec.source)?.number;
+    let number = IssueRef::of(&task.spec.source)?.number;
     let boxes = left_boxes(task, now);
     let mut lines = vec![match &task.landed {
         Some(landed) => {
@@ -61,8 +61,8 @@ pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
         }
         None => format!("its issue #{number} is not done"),
     }];
-    let line = |it: &LeftBox| {
-        let LeftBox { place, text, by_hand } = it;
+    let line = |it: &OpenCheckbox| {
+        let OpenCheckbox { place, text, by_hand } = it;
         match by_hand {
             true => format!("{place}. {text}: `landfall issue tick {number} {place}`"),
             false => format!("{place}. {text}"),
@@ -86,11 +86,12 @@ pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-fn open_boxes(body: &str) -> Vec<LeftBox> {
+fn open_boxes(body: &str) -> Vec<OpenCheckbox> {
     // Which words are commands does not matter for who ticks a box.
     let criteria = Criteria::of(body, &BTreeSet::new());
     let open = (1..).zip(criteria.items).filter(|(_, it)| !it.ticked);
-    open.map(|(place, it)| LeftBox { place, text: it.text, by_hand: it.kind != VerifyKind::Auto }).collect()
+    open.map(|(place, it)| OpenCheckbox { place, text: it.text, by_hand: it.kind != VerifyKind::Auto })
+        .collect()
 }
 
 /// What was seen of each box when somebody last looked.
@@ -107,7 +108,7 @@ fn is_for_others(result: VerifyResult) -> bool {
 }
 
 /// The boxes that did not hold when somebody last looked.
-fn boxes_seen(task: &Task) -> Vec<LeftBox> {
+fn boxes_seen(task: &Task) -> Vec<OpenCheckbox> {
     let left = (1..).zip(looked_at(task)).filter(|(_, (_, result, _))| *result != VerifyResult::Pass);
-    left.map(|(place, (text, ..))| LeftBox { place, text: text.clone(), by_hand: false }).collect()
+    left.map(|(place, (text, ..))| OpenCheckbox { place, text: text.clone(), by_hand: false }).collect()
 }

@@ -13,9 +13,9 @@ const TITLE_CHARS_MAX: usize = 120;
 
 /// What an agent wrote about an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Paper {
+pub struct IssueDocument {
     /// Its sections below the second level of headings, in order.
-    pub sections: Vec<Section>,
+    pub sections: Vec<DocumentSection>,
     /// What the last phase that wrote one hands on.
     pub handoff: Option<Handoff>,
     /// What its phases found worth saying afterwards.
@@ -24,7 +24,7 @@ pub struct Paper {
 
 /// A section.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct DocumentSection {
     /// Its heading.
     pub heading: String,
     /// What stands below it, other headings included.
@@ -52,14 +52,14 @@ pub struct Retrospective {
     /// In its words, without the proposals.
     pub text: String,
     /// What it would have done otherwise in future.
-    pub proposals: Vec<Improvement>,
+    pub proposals: Vec<ImprovementIdea>,
 }
 
 /// What should be done otherwise in future, in the words of whoever thought of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Improvement {
+pub struct ImprovementIdea {
     /// What becomes of it.
-    pub tier: Tier,
+    pub tier: ImprovementTier,
     /// In one line.
     pub title: String,
     /// All of it.
@@ -68,7 +68,7 @@ pub struct Improvement {
 
 /// What becomes of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tier {
+pub enum ImprovementTier {
     /// It is worth an issue.
     Issue,
     /// It is worth remembering.
@@ -77,7 +77,7 @@ pub enum Tier {
     Note,
 }
 
-impl Tier {
+impl ImprovementTier {
     /// The word people and files use.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -98,7 +98,7 @@ const HANDOFF: &str = "phase handoff";
 const RETROSPECTIVE: &str = "retrospective";
 const PROPOSALS: &str = "improvement proposals";
 
-impl Paper {
+impl IssueDocument {
     /// Reads what an agent wrote. Whatever it is, something comes of it.
     #[must_use]
     pub fn read(text: &str) -> Self {
@@ -143,7 +143,7 @@ impl Paper {
     }
 
     /// Every proposal in it, with the phase it comes from.
-    pub fn proposals(&self) -> impl Iterator<Item = (&str, &Improvement)> {
+    pub fn proposals(&self) -> impl Iterator<Item = (&str, &ImprovementIdea)> {
         self.retrospectives.iter().flat_map(|it| it.proposals.iter().map(|one| (it.phase.as_str(), one)))
     }
 }
@@ -153,18 +153,18 @@ impl Handoff {
     #[must_use]
     pub fn read(text: &str) -> Self {
         #[derive(Clone, Copy)]
-        enum At {
+        enum HandoffHeading {
             Decisions,
             Deferred,
             Notes,
         }
-        const NAMES: [(&str, At); 3] = [
-            ("key decisions", At::Decisions),
-            ("deferred items", At::Deferred),
-            ("notes for next phase", At::Notes),
+        const NAMES: [(&str, HandoffHeading); 3] = [
+            ("key decisions", HandoffHeading::Decisions),
+            ("deferred items", HandoffHeading::Deferred),
+            ("notes for next phase", HandoffHeading::Notes),
         ];
         let mut handoff = Self { phase: marked_phase(text), ..Self::default() };
-        let mut at = At::Notes;
+        let mut at = HandoffHeading::Notes;
         for line in text.lines() {
             let mut line = line.to_owned();
             if line.trim_start().starts_with("<!--") {
@@ -188,9 +188,9 @@ impl Handoff {
                 line = format!("- {rest}");
             }
             let list = match at {
-                At::Decisions => &mut handoff.decisions,
-                At::Deferred => &mut handoff.deferred,
-                At::Notes => &mut handoff.notes,
+                HandoffHeading::Decisions => &mut handoff.decisions,
+                HandoffHeading::Deferred => &mut handoff.deferred,
+                HandoffHeading::Notes => &mut handoff.notes,
             };
             take_line(list, &line, ITEMS_MAX);
         }
@@ -253,8 +253,8 @@ pub fn normalised(title: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn sections(text: &str) -> Vec<Section> {
-    let mut sections: Vec<Section> = Vec::new();
+fn sections(text: &str) -> Vec<DocumentSection> {
+    let mut sections: Vec<DocumentSection> = Vec::new();
     let mut fence: Option<&str> = None;
     for line in text.lines() {
         let bare = line.trim_start();
@@ -269,7 +269,7 @@ fn sections(text: &str) -> Vec<Section> {
         match (heading, sections.last_mut()) {
             (Some(heading), _) if more => {
                 let heading = cut(heading.trim().trim_end_matches('#').trim(), TITLE_CHARS_MAX);
-                sections.push(Section { heading, text: String::new() });
+                sections.push(DocumentSection { heading, text: String::new() });
             }
             (_, Some(last)) => {
                 last.text.push_str(line);
@@ -291,7 +291,7 @@ fn marked_phase(text: &str) -> Option<IssuePhase> {
 }
 
 /// The words of a retrospective, and its proposals.
-fn proposals(text: &str) -> (String, Vec<Improvement>) {
+fn proposals(text: &str) -> (String, Vec<ImprovementIdea>) {
     let level = |line: &str| line.len() - line.trim_start_matches('#').len();
     let is_heading = |line: &str| (3..=6).contains(&level(line)) && line[level(line)..].starts_with(' ');
     let (mut words, mut wanted) = (String::new(), String::new());
@@ -311,7 +311,7 @@ fn proposals(text: &str) -> (String, Vec<Improvement>) {
     (words.trim().to_owned(), improvements(&wanted))
 }
 
-fn improvements(text: &str) -> Vec<Improvement> {
+fn improvements(text: &str) -> Vec<ImprovementIdea> {
     let mut items = Vec::new();
     for line in text.lines().filter(|line| !line.trim_start().starts_with("<!--")) {
         take_line(&mut items, line, PROPOSALS_MAX);
@@ -320,25 +320,25 @@ fn improvements(text: &str) -> Vec<Improvement> {
 }
 
 /// `[issue] Title: why`, or the same in words of other tools: `Tier 1: …`.
-fn improvement(item: &str) -> Improvement {
-    const MARKS: [(&str, Tier); 6] = [
-        ("[issue]", Tier::Issue),
-        ("[memory]", Tier::Memory),
-        ("[note]", Tier::Note),
-        ("tier 1", Tier::Issue),
-        ("tier 2", Tier::Memory),
-        ("tier 3", Tier::Note),
+fn improvement(item: &str) -> ImprovementIdea {
+    const MARKS: [(&str, ImprovementTier); 6] = [
+        ("[issue]", ImprovementTier::Issue),
+        ("[memory]", ImprovementTier::Memory),
+        ("[note]", ImprovementTier::Note),
+        ("tier 1", ImprovementTier::Issue),
+        ("tier 2", ImprovementTier::Memory),
+        ("tier 3", ImprovementTier::Note),
     ];
     let bare = item.trim_start_matches(['*', '_', '(']);
     let marked = MARKS.iter().find_map(|(mark, tier)| {
         let start = bare.get(..mark.len()).filter(|start| start.eq_ignore_ascii_case(mark))?;
         Some((*tier, &bare[start.len()..]))
     });
-    let (tier, text) = marked.unwrap_or((Tier::Note, item));
+    let (tier, text) = marked.unwrap_or((ImprovementTier::Note, item));
     let text = text.trim_start_matches([')', ':', '*', '_', ' ']).trim();
     let end = [": ", ". ", "; ", " — "].iter().filter_map(|stop| text.find(stop)).min();
     let title = end.map_or(text, |end| &text[..end]).trim_matches(['*', '_', ' ', '.']);
-    Improvement { tier, title: cut(title, TITLE_CHARS_MAX), text: text.to_owned() }
+    ImprovementIdea { tier, title: cut(title, TITLE_CHARS_MAX), text: text.to_owned() }
 }
 
 /// A point of a list begins with a bullet or a number; other lines go on with the point before them.
@@ -431,7 +431,7 @@ It took longer.
 
     #[test]
     fn a_spec_is_read_by_its_sections() {
-        let paper = Paper::read(WHOLE);
+        let paper = IssueDocument::read(WHOLE);
         let names: Vec<&str> = paper.sections.iter().map(|it| it.heading.as_str()).collect();
         assert_eq!(
             names,
@@ -461,23 +461,24 @@ It took longer.
         assert_eq!(
             found,
             [
-                (Tier::Issue, "Say where profiles are"),
-                (Tier::Memory, "remember the layout"),
-                (Tier::Note, "a note")
+                (ImprovementTier::Issue, "Say where profiles are"),
+                (ImprovementTier::Memory, "remember the layout"),
+                (ImprovementTier::Note, "a note")
             ]
         );
     }
 
     #[test]
     fn what_is_missing_or_empty_is_named() {
-        let paper = Paper::read("# x\n## Overview\n\n## verification\nyes\n## Phase Handoff\n- none\n");
+        let paper =
+            IssueDocument::read("# x\n## Overview\n\n## verification\nyes\n## Phase Handoff\n- none\n");
         assert_eq!(paper.gaps(false), ["Overview", "Changed Files", "Implementation Steps", "Phase Handoff"]);
-        assert_eq!(Paper::read("").gaps(false).len(), ASKED.len() + 1);
+        assert_eq!(IssueDocument::read("").gaps(false).len(), ASKED.len() + 1);
     }
 
     #[test]
     fn a_handoff_in_another_language_is_known_by_its_mark() {
-        let paper = Paper::read(
+        let paper = IssueDocument::read(
             "## Übergabe\n<!-- phase: code -->\n- nimm den Test\n\n## Notes\n<!-- phase: x -->\n",
         );
         assert_eq!(
@@ -548,14 +549,14 @@ It took longer.
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 text.push_str(pieces[usize::try_from(seed >> 33).expect("31 bits") % pieces.len()]);
             }
-            let paper = Paper::read(&text);
+            let paper = IssueDocument::read(&text);
             let _ = paper.gaps(true); // it came to an end
         }
         let long = format!("## Phase Handoff\n{}", format!("- {}\n", "é".repeat(5_000)).repeat(500));
-        let handoff = Paper::read(&long).handoff.expect("it is there");
+        let handoff = IssueDocument::read(&long).handoff.expect("it is there");
         assert_eq!(handoff.notes.len(), ITEMS_MAX);
         assert!(handoff.lines().iter().all(|line| line.chars().count() < ITEM_CHARS_MAX + 20));
-        let many = Paper::read(&"## x\n".repeat(100_000));
+        let many = IssueDocument::read(&"## x\n".repeat(100_000));
         assert_eq!(many.sections.len(), SECTIONS_MAX);
     }
 }

@@ -11,7 +11,7 @@ use crate::{Commit, FlowStep, StepName};
 
 /// How a phase stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mark {
+pub enum PhaseStatus {
     /// It has not begun.
     NotRun,
     /// It is under way, or to be done again.
@@ -24,11 +24,11 @@ pub enum Mark {
 
 /// One phase, and what happened in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct PhaseProgress {
     /// Its name.
     pub phase: &'static str,
     /// How it stands.
-    pub mark: Mark,
+    pub mark: PhaseStatus,
     /// Verifications that were red.
     pub red: u32,
     /// Conflicts with the base.
@@ -53,11 +53,11 @@ pub struct Row {
     pub usage: AgentUsage,
 }
 
-impl Row {
+impl PhaseProgress {
     fn new(phase: &'static str) -> Self {
         Self {
             phase,
-            mark: Mark::NotRun,
+            mark: PhaseStatus::NotRun,
             red: 0,
             conflicts: 0,
             changes: 0,
@@ -75,7 +75,7 @@ impl Row {
     /// What is worth knowing about it, in a few words; nothing if all went as it should.
     #[must_use]
     pub fn notes(&self) -> String {
-        let mended = if self.mark == Mark::Done { " → fixed" } else { "" };
+        let mended = if self.mark == PhaseStatus::Done { " → fixed" } else { "" };
         let counted = |number: u32, one: &str, many: &str| match number {
             0 => None,
             1 => Some(format!("1 {one}{mended}")),
@@ -111,9 +111,9 @@ impl Row {
 
 /// How far a task has come on the way of its issue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct IssueProgress {
     routed: Option<RoutingDecision>,
-    rows: Vec<Row>,
+    rows: Vec<PhaseProgress>,
     now: Option<&'static str>,
     pr: Option<u64>,
 }
@@ -121,7 +121,7 @@ pub struct Progress {
 /// Finding out what an issue is comes before its way is known, so it has no number.
 const TRIAGE: &str = "triage";
 
-impl Progress {
+impl IssueProgress {
     /// Folds the facts of a task, oldest first.
     #[must_use]
     pub fn of<'a>(flow: Option<&Flow>, events: impl IntoIterator<Item = &'a Event>) -> Self {
@@ -211,12 +211,13 @@ impl Progress {
 
     /// Every phase of its way in order, also those that have not begun; what it is comes first, if that had to be found out.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<PhaseProgress> {
         let known = |phase: &'static str| self.rows.iter().find(|row| row.phase == phase).cloned();
         let phases = self.phases();
-        let mut rows: Vec<Row> =
-            phases.iter().map(|phase| known(phase).unwrap_or_else(|| Row::new(phase))).collect();
-        let before = self.rows.iter().filter(|row| !phases.contains(&row.phase) && row.mark != Mark::NotRun);
+        let mut rows: Vec<PhaseProgress> =
+            phases.iter().map(|phase| known(phase).unwrap_or_else(|| PhaseProgress::new(phase))).collect();
+        let before =
+            self.rows.iter().filter(|row| !phases.contains(&row.phase) && row.mark != PhaseStatus::NotRun);
         rows.splice(0..0, before.cloned());
         rows
     }
@@ -245,11 +246,11 @@ impl Progress {
     }
 
     fn enter(&mut self, at: &'static str) -> Vec<String> {
-        if self.now == Some(at) && self.row(at).mark == Mark::UnderWay {
+        if self.now == Some(at) && self.row(at).mark == PhaseStatus::UnderWay {
             return Vec::new();
         }
         self.now = Some(at);
-        self.row(at).mark = Mark::UnderWay;
+        self.row(at).mark = PhaseStatus::UnderWay;
         vec![self.counted(at)]
     }
 
@@ -258,18 +259,18 @@ impl Progress {
         let Some(now) = self.now.filter(|now| *now != to) else { return Vec::new() };
         let (from, onto) = (self.place(now), self.place(to));
         if onto > from {
-            if self.row(now).mark == Mark::Done {
+            if self.row(now).mark == PhaseStatus::Done {
                 return Vec::new();
             }
-            self.row(now).mark = Mark::Done;
+            self.row(now).mark = PhaseStatus::Done;
             return vec![self.done(now)];
         }
         let again: Vec<&'static str> =
             self.phases().into_iter().filter(|phase| self.place(phase) >= onto).collect();
         for phase in again {
             let row = self.row(phase);
-            if row.mark == Mark::Done {
-                row.mark = Mark::UnderWay;
+            if row.mark == PhaseStatus::Done {
+                row.mark = PhaseStatus::UnderWay;
             }
         }
         vec![format!("{} → back to {to}", self.counted(now))]
@@ -278,14 +279,14 @@ impl Progress {
     fn end(&mut self, kind: EndKind) -> Vec<String> {
         let Some(now) = self.now else { return Vec::new() };
         match kind {
-            EndKind::Done if self.row(now).mark == Mark::Done => Vec::new(),
+            EndKind::Done if self.row(now).mark == PhaseStatus::Done => Vec::new(),
             EndKind::Done => {
-                self.row(now).mark = Mark::Done;
+                self.row(now).mark = PhaseStatus::Done;
                 vec![self.done(now)]
             }
-            _ if self.row(now).mark == Mark::Stopped => Vec::new(),
+            _ if self.row(now).mark == PhaseStatus::Stopped => Vec::new(),
             EndKind::Failed | EndKind::Timeout | EndKind::Blocked | EndKind::Cancelled => {
-                self.row(now).mark = Mark::Stopped;
+                self.row(now).mark = PhaseStatus::Stopped;
                 vec![format!("{} → stopped", self.counted(now))]
             }
         }
@@ -319,15 +320,15 @@ impl Progress {
         }
     }
 
-    fn note(&mut self, note: impl FnOnce(&mut Row)) {
+    fn note(&mut self, note: impl FnOnce(&mut PhaseProgress)) {
         if let Some(now) = self.now {
             note(self.row(now));
         }
     }
 
-    fn row(&mut self, phase: &'static str) -> &mut Row {
+    fn row(&mut self, phase: &'static str) -> &mut PhaseProgress {
         let place = self.rows.iter().position(|row| row.phase == phase).unwrap_or_else(|| {
-            self.rows.push(Row::new(phase));
+            self.rows.push(PhaseProgress::new(phase));
             self.rows.len() - 1
         });
         &mut self.rows[place]

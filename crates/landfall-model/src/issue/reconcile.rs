@@ -5,7 +5,7 @@ use super::{IssuePhase, IssueSnapshot, PullRequestState};
 
 /// A point on the way at which is compared what should be with what is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Point {
+pub enum ReconcilePoint {
     /// Somebody looked at what it is.
     Issue,
     /// What is to be done is written down.
@@ -22,7 +22,7 @@ pub enum Point {
     Verify,
 }
 
-impl Point {
+impl ReconcilePoint {
     /// All of them, in order.
     pub const ALL: [Self; 7] =
         [Self::Issue, Self::Spec, Self::CodePatch, Self::CodePr, Self::Review, Self::Merge, Self::Verify];
@@ -50,15 +50,15 @@ impl Point {
 
 /// What comparing came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reconciled {
+pub struct ReconcileResult {
     /// Whether what is, is what should be.
     pub matches: bool,
     /// In words.
     pub diagnosis: String,
 }
 
-fn says(matches: bool, yes: &str, no: impl Into<String>) -> Reconciled {
-    Reconciled { matches, diagnosis: if matches { yes.to_owned() } else { no.into() } }
+fn says(matches: bool, yes: &str, no: impl Into<String>) -> ReconcileResult {
+    ReconcileResult { matches, diagnosis: if matches { yes.to_owned() } else { no.into() } }
 }
 
 fn labelled(seen: &IssueSnapshot) -> String {
@@ -74,20 +74,22 @@ fn pr_words(seen: &IssueSnapshot) -> String {
 
 /// Whether a phase can begin. It warns, and keeps nothing from beginning.
 #[must_use]
-pub fn precondition(point: Point, seen: &IssueSnapshot) -> Reconciled {
+pub fn precondition(point: ReconcilePoint, seen: &IssueSnapshot) -> ReconcileResult {
     let pr_open = seen.pr.as_ref().is_some_and(|pr| pr.state == PullRequestState::Open);
     match point {
-        Point::Issue => says(seen.open, "it is open", "it is closed"),
-        Point::Spec => {
+        ReconcilePoint::Issue => says(seen.open, "it is open", "it is closed"),
+        ReconcilePoint::Spec => {
             let there = matches!(seen.phase, Some(IssuePhase::Issue | IssuePhase::Spec));
             says(there, "it was looked at and not begun", labelled(seen))
         }
-        Point::CodePatch | Point::CodePr => {
+        ReconcilePoint::CodePatch | ReconcilePoint::CodePr => {
             says(seen.phase == Some(IssuePhase::Ready), "it is ready", labelled(seen))
         }
         // Whether somebody approved says nothing where the author reads their own work; our own verdict is asked for.
-        Point::Review | Point::Merge => says(pr_open, "its pull request is open", pr_words(seen)),
-        Point::Verify => {
+        ReconcilePoint::Review | ReconcilePoint::Merge => {
+            says(pr_open, "its pull request is open", pr_words(seen))
+        }
+        ReconcilePoint::Verify => {
             let there = !seen.open || seen.phase == Some(IssuePhase::Verify);
             says(there, "it is on the base", format!("it is open, {}", labelled(seen)))
         }
@@ -96,15 +98,17 @@ pub fn precondition(point: Point, seen: &IssueSnapshot) -> Reconciled {
 
 /// Whether a phase is complete.
 #[must_use]
-pub fn completion(point: Point, seen: &IssueSnapshot) -> Reconciled {
+pub fn completion(point: ReconcilePoint, seen: &IssueSnapshot) -> ReconcileResult {
     match point {
-        Point::Issue => says(seen.triaged, "it has the label triaged", "the label triaged is not there"),
-        Point::Spec => match (&seen.spec_file, seen.phase >= Some(IssuePhase::Ready)) {
+        ReconcilePoint::Issue => {
+            says(seen.triaged, "it has the label triaged", "the label triaged is not there")
+        }
+        ReconcilePoint::Spec => match (&seen.spec_file, seen.phase >= Some(IssuePhase::Ready)) {
             (Some(file), true) => says(true, &format!("{file} is there, {}", labelled(seen)), ""),
             (Some(file), false) => says(false, "", format!("{file} is there, but {}", labelled(seen))),
             (None, _) => says(false, "", "no file says what is to be done"),
         },
-        Point::CodePatch => {
+        ReconcilePoint::CodePatch => {
             let closed = !seen.open;
             let later = seen.phase >= Some(IssuePhase::Verify);
             let why = match (&seen.commit, closed, later) {
@@ -120,22 +124,22 @@ pub fn completion(point: Point, seen: &IssueSnapshot) -> Reconciled {
             says(!why.is_empty(), &why, no)
         }
         // One that is merged was offered: it is complete, and so is what comes after.
-        Point::CodePr => {
+        ReconcilePoint::CodePr => {
             let offered = seen.pr.as_ref().is_some_and(|pr| match pr.state {
                 PullRequestState::Open | PullRequestState::Merged => true,
                 PullRequestState::Closed => false,
             });
             says(offered, &pr_words(seen), pr_words(seen))
         }
-        Point::Review => {
+        ReconcilePoint::Review => {
             let read = seen.pr.as_ref().is_some_and(|pr| pr.reviewed);
             says(read, "the review is summed up there", format!("no review is summed up: {}", pr_words(seen)))
         }
-        Point::Merge => {
+        ReconcilePoint::Merge => {
             let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == PullRequestState::Merged);
             says(merged, &pr_words(seen), pr_words(seen))
         }
-        Point::Verify => {
+        ReconcilePoint::Verify => {
             let done = !seen.open || seen.phase == Some(IssuePhase::Done);
             says(done, "it is closed or done", format!("it is open, {}", labelled(seen)))
         }

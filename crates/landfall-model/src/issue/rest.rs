@@ -54,21 +54,21 @@ impl WaitsFor {
 }
 
 /// How long something waited, by what it waited for; what it never waited for is not in it.
-pub type Waits = BTreeMap<WaitsFor, u64>;
+pub type WaitTimes = BTreeMap<WaitsFor, u64>;
 
 /// The fold.
 #[derive(Debug, Default)]
-pub(super) struct Rest {
+pub(super) struct WaitTracker {
     /// What it waits for, and since when; none while somebody is at work.
     now: Option<(WaitsFor, Timestamp)>,
     /// Whether a person keeps it from going on.
     held: bool,
     /// Whether checks of the forge were running when it last looked.
     checks: bool,
-    waits: Waits,
+    waits: WaitTimes,
 }
 
-impl Rest {
+impl WaitTracker {
     /// Counts anew from here.
     pub fn begin(&mut self, at: Timestamp) {
         self.waits.clear();
@@ -78,7 +78,7 @@ impl Rest {
     }
 
     /// How long it waited since it was last counted anew.
-    pub fn waits(&self) -> &Waits {
+    pub fn waits(&self) -> &WaitTimes {
         &self.waits
     }
 

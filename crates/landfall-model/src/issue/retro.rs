@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::paper::Paper;
-use super::trail::{Happening, Trace};
-use super::{IssueRoute, Pipeline, Source, SubIssueEnd, SubIssueOutcome};
+use super::paper::IssueDocument;
+use super::trail::{IssueTraceEvent, Trace};
+use super::{IssueRef, IssueRoute, Pipeline, SubIssueEnd, SubIssueOutcome};
 use crate::Task;
 use crate::recovery::RecoveryOutcome;
 
 /// What is said afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Lookback {
+pub struct IssueRetrospective {
     /// `SUCCESS`, or `FAILED (…)`.
     pub result: String,
     /// What was out of the ordinary, a line each.
@@ -44,9 +44,9 @@ pub struct PartLine {
 /// What is said about the issue of a task; none if nothing is worth saying. `result` is how it ended, in a word of the log; none
 /// while it is about to end well. `paper` is its spec, or what takes its place.
 #[must_use]
-pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&Paper>) -> Option<Lookback> {
+pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&IssueDocument>) -> Option<IssueRetrospective> {
     let issue = task.issue.as_deref()?;
-    Source::of(&task.spec.source)?;
+    IssueRef::of(&task.spec.source)?;
     let split = issue.routed.is_some_and(|routed| routed.way == IssueRoute::Split);
     let unusual = unusual(trail);
     // Work without a spec leaves its retrospective in a paper that only this machine has: it is written down in the tracker.
@@ -56,8 +56,8 @@ pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&Paper>) -> Option<L
         return None;
     }
     let ended = trail.iter().rev().find_map(|trace| match &trace.what {
-        Happening::SubComplete { result } => Some(Some(result.clone())),
-        Happening::SubStart { .. } => Some(None), // taken up again since
+        IssueTraceEvent::SubComplete { result } => Some(Some(result.clone())),
+        IssueTraceEvent::SubStart { .. } => Some(None), // taken up again since
         _ => None,
     });
     let bug = issue.seen.as_ref().is_some_and(|seen| seen.kind.as_deref() == Some("bug"));
@@ -66,7 +66,7 @@ pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&Paper>) -> Option<L
     let handoff = paper.and_then(|paper| paper.handoff.as_ref());
     let proposals = paper
         .map(|paper| paper.proposals().map(|(_, it)| (it.tier.word(), it.title.clone())).collect::<Vec<_>>());
-    Some(Lookback {
+    Some(IssueRetrospective {
         result: ended.flatten().unwrap_or_else(|| "SUCCESS".to_owned()),
         unusual,
         parts: issue.ends.iter().flatten().map(|end| part(issue, end)).collect(),
@@ -115,38 +115,40 @@ fn unusual(trail: &[Trace]) -> Vec<String> {
     };
     for Trace { what, .. } in trail {
         match what {
-            Happening::PhaseStart { phase } => *begun.entry(phase).or_default() += 1,
-            Happening::Recovery { phase, tier, symptom, result } if *result != RecoveryOutcome::Partial => {
+            IssueTraceEvent::PhaseStart { phase } => *begun.entry(phase).or_default() += 1,
+            IssueTraceEvent::Recovery { phase, tier, symptom, result }
+                if *result != RecoveryOutcome::Partial =>
+            {
                 count(format!("{phase}: `{symptom}`, recovered by tier {tier}: {result}"));
             }
-            Happening::Anomaly { phase, pattern, .. }
+            IssueTraceEvent::Anomaly { phase, pattern, .. }
                 if pattern == "base-conflict" || pattern == "red-together" =>
             {
                 count(format!("{phase}: {pattern}"));
             }
-            Happening::WatchdogKill { phase, .. } => {
+            IssueTraceEvent::WatchdogKill { phase, .. } => {
                 count(format!("{phase}: silent for too long, and ended"))
             }
-            Happening::ManualIntervention { phase, kind } => {
+            IssueTraceEvent::ManualIntervention { phase, kind } => {
                 count(format!("{phase}: a person stepped in ({kind})"))
             }
-            Happening::VerifyReopenCycle { iteration, reason } => {
+            IssueTraceEvent::VerifyReopenCycle { iteration, reason } => {
                 lines.push(format!("verify: opened again ({iteration}): {reason}"));
             }
-            Happening::SizeRefresh { from, to, .. } => {
+            IssueTraceEvent::SizeRefresh { from, to, .. } => {
                 lines.push(format!("its size went from {from} to {to}"))
             }
-            Happening::Recovery { .. }
-            | Happening::Anomaly { .. }
-            | Happening::SubStart { .. }
-            | Happening::WrapperExit { .. }
-            | Happening::MaxSilentWindow { .. }
-            | Happening::TokenUsage { .. }
-            | Happening::PhaseComplete { .. }
-            | Happening::SubComplete { .. }
-            | Happening::ConcurrentCommit { .. }
-            | Happening::CiWait { .. }
-            | Happening::TestResult { .. } => {}
+            IssueTraceEvent::Recovery { .. }
+            | IssueTraceEvent::Anomaly { .. }
+            | IssueTraceEvent::SubStart { .. }
+            | IssueTraceEvent::WrapperExit { .. }
+            | IssueTraceEvent::MaxSilentWindow { .. }
+            | IssueTraceEvent::TokenUsage { .. }
+            | IssueTraceEvent::PhaseComplete { .. }
+            | IssueTraceEvent::SubComplete { .. }
+            | IssueTraceEvent::ConcurrentCommit { .. }
+            | IssueTraceEvent::CiWait { .. }
+            | IssueTraceEvent::TestResult { .. } => {}
         }
     }
     let again = begun.iter().filter(|(_, many)| **many > 1);
@@ -158,7 +160,7 @@ fn unusual(trail: &[Trace]) -> Vec<String> {
     again.chain(counted).chain(lines).collect()
 }
 
-impl Lookback {
+impl IssueRetrospective {
     /// The issues it was made of, as a table.
     fn parts_table(&self) -> String {
         let cell = |text: &str| match text {

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rest::{Waits, WaitsFor};
-use super::trail::{Happening, Trace};
+use super::rest::{WaitTimes, WaitsFor};
+use super::trail::{IssueTraceEvent, Trace};
 use crate::recovery::RecoveryOutcome;
 use crate::signal::AgentUsage;
 use crate::{RunId, Timestamp};
 
 /// What the logs of issues come to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rollup {
+pub struct TraceRollup {
     /// The runs in which issues were worked on, oldest first.
     pub sessions: Vec<SessionRow>,
     /// The phases, in the order of the way.
@@ -92,11 +92,11 @@ const ORDER: [&str; 7] = ["triage", "spec", "code", "sub-issues", "review", "mer
 
 /// What the logs of issues come to, each given with its number. Lines before `since` are left out.
 #[must_use]
-pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: Timestamp) -> Rollup {
+pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: Timestamp) -> TraceRollup {
     let mut sessions: BTreeMap<RunId, SessionRow> = BTreeMap::new();
     let mut begun: BTreeMap<&str, u64> = BTreeMap::new();
     let mut took: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    let mut waited: BTreeMap<&str, Waits> = BTreeMap::new();
+    let mut waited: BTreeMap<&str, WaitTimes> = BTreeMap::new();
     let mut recoveries: BTreeMap<&str, RecoveryRow> = BTreeMap::new();
     let mut anomalies: BTreeMap<&str, u64> = BTreeMap::new();
     let mut interventions: BTreeMap<&str, u64> = BTreeMap::new();
@@ -113,8 +113,8 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                 session
             });
             match what {
-                Happening::PhaseStart { phase } => *begun.entry(phase).or_default() += 1,
-                Happening::PhaseComplete { phase, took_ms, waits } => {
+                IssueTraceEvent::PhaseStart { phase } => *begun.entry(phase).or_default() += 1,
+                IssueTraceEvent::PhaseComplete { phase, took_ms, waits } => {
                     let rested: u64 = waits.values().sum();
                     took.entry(phase).or_default().push(took_ms.saturating_sub(rested));
                     let sums = waited.entry(phase).or_default();
@@ -122,7 +122,7 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                         *sums.entry(*what).or_default() += ms;
                     }
                 }
-                Happening::Recovery { tier, result, .. } => {
+                IssueTraceEvent::Recovery { tier, result, .. } => {
                     let row = recoveries.entry(tier).or_insert_with(|| RecoveryRow {
                         tier: (*tier).to_owned(),
                         count: 0,
@@ -133,9 +133,11 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                     row.success += u64::from(*result == RecoveryOutcome::Success);
                     row.failed += u64::from(*result == RecoveryOutcome::Failed);
                 }
-                Happening::Anomaly { pattern, .. } => *anomalies.entry(pattern).or_default() += 1,
-                Happening::ManualIntervention { kind, .. } => *interventions.entry(kind).or_default() += 1,
-                Happening::TokenUsage { phase, model, usage } => {
+                IssueTraceEvent::Anomaly { pattern, .. } => *anomalies.entry(pattern).or_default() += 1,
+                IssueTraceEvent::ManualIntervention { kind, .. } => {
+                    *interventions.entry(kind).or_default() += 1
+                }
+                IssueTraceEvent::TokenUsage { phase, model, usage } => {
                     let row = tokens.entry((place(phase), phase, model)).or_insert_with(|| TokenRow {
                         phase: (*phase).to_owned(),
                         model: model.clone(),
@@ -145,21 +147,21 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                     row.runs += 1;
                     row.usage = row.usage.plus(*usage);
                 }
-                Happening::SubComplete { result } => {
+                IssueTraceEvent::SubComplete { result } => {
                     if let Some(session) = session {
                         session.done += u64::from(result == "SUCCESS");
                         session.failed += u64::from(result.starts_with("FAILED"));
                     }
                 }
-                Happening::SubStart { .. }
-                | Happening::WrapperExit { .. }
-                | Happening::WatchdogKill { .. }
-                | Happening::MaxSilentWindow { .. }
-                | Happening::SizeRefresh { .. }
-                | Happening::ConcurrentCommit { .. }
-                | Happening::CiWait { .. }
-                | Happening::TestResult { .. }
-                | Happening::VerifyReopenCycle { .. } => {}
+                IssueTraceEvent::SubStart { .. }
+                | IssueTraceEvent::WrapperExit { .. }
+                | IssueTraceEvent::WatchdogKill { .. }
+                | IssueTraceEvent::MaxSilentWindow { .. }
+                | IssueTraceEvent::SizeRefresh { .. }
+                | IssueTraceEvent::ConcurrentCommit { .. }
+                | IssueTraceEvent::CiWait { .. }
+                | IssueTraceEvent::TestResult { .. }
+                | IssueTraceEvent::VerifyReopenCycle { .. } => {}
             }
         }
     }
@@ -181,7 +183,7 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
             waits,
         }
     };
-    Rollup {
+    TraceRollup {
         sessions: sessions.into_values().collect(),
         phases: names.into_iter().map(phase).collect(),
         recoveries: recoveries.into_values().collect(),

@@ -3,15 +3,15 @@
 use landfall_facts::issue::IssueStanding;
 
 use super::whole::is_accepted;
-use super::{ClosedAs, IssuePhase, Mark, Pipeline, Progress, Source};
+use super::{IssuePhase, IssueProgress, IssueRef, IssueResolution, PhaseStatus, Pipeline};
 use crate::acceptance::{ON_TRUST, VerifyOutcome, VerifyResult};
 use crate::signal::AgentUsage;
-use crate::task::{EndCode, EndKind, Ending, State, Task};
+use crate::task::{EndCode, EndKind, Ending, Task, TaskState};
 use crate::{TaskId, WaitReason};
 
 /// How an issue stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stand {
+pub enum IssueSummaryState {
     /// Everything holds.
     Complete,
     /// It landed; something is left for a person, or for another time.
@@ -35,7 +35,7 @@ pub enum Stand {
     UnderWay,
 }
 
-impl Stand {
+impl IssueSummaryState {
     /// Which it is, without its reasons.
     #[must_use]
     pub fn standing(&self) -> IssueStanding {
@@ -64,7 +64,7 @@ pub struct Summary {
     /// Its pull request.
     pub pr: Option<u64>,
     /// How it stands.
-    pub stand: Stand,
+    pub stand: IssueSummaryState,
     /// Each phase.
     pub rows: Vec<SummaryRow>,
     /// What is left to be looked at, in the words of the issue.
@@ -94,48 +94,56 @@ impl Summary {
     pub fn banner(&self) -> String {
         let number = self.number;
         match &self.stand {
-            Stand::Complete => format!("auto #{number} complete"),
-            Stand::Partial => format!("auto #{number} partial success: opportunistic pending"),
-            Stand::Stopped { at } => format!("auto #{number} stopped at {at}"),
-            Stand::NeedsPerson { at } => format!("auto #{number} stopped at {at}: needs a person"),
-            Stand::Waits { what } => format!("auto #{number} waits for {what}"),
-            Stand::UnderWay => format!("auto #{number} is not through yet"),
+            IssueSummaryState::Complete => format!("auto #{number} complete"),
+            IssueSummaryState::Partial => format!("auto #{number} partial success: opportunistic pending"),
+            IssueSummaryState::Stopped { at } => format!("auto #{number} stopped at {at}"),
+            IssueSummaryState::NeedsPerson { at } => {
+                format!("auto #{number} stopped at {at}: needs a person")
+            }
+            IssueSummaryState::Waits { what } => format!("auto #{number} waits for {what}"),
+            IssueSummaryState::UnderWay => format!("auto #{number} is not through yet"),
         }
     }
 }
 
 /// What became of the issue of a task; none if it follows none.
 #[must_use]
-pub fn summary(task: &Task, progress: &Progress) -> Option<Summary> {
-    let number = Source::of(&task.spec.source)?.number;
+pub fn summary(task: &Task, progress: &IssueProgress) -> Option<Summary> {
+    let number = IssueRef::of(&task.spec.source)?.number;
     let issue = task.issue.as_deref()?;
     let at = progress.now().unwrap_or("the beginning");
     let (stand, why) = stand(task, issue, at);
     let rows = progress.rows();
     let rows = rows.iter().map(|row| {
         let result = match row.mark {
-            Mark::NotRun => "-",
-            Mark::Done if row.phase == IssuePhase::Verify.word() => match stand {
+            PhaseStatus::NotRun => "-",
+            PhaseStatus::Done if row.phase == IssuePhase::Verify.word() => match stand {
                 _ if !issue.wishes.accept && issue.accepted.is_none() => "left",
-                Stand::Partial => "pending",
+                IssueSummaryState::Partial => "pending",
                 _ => "done",
             },
-            Mark::Done => "done",
-            Mark::Stopped => "stopped",
+            PhaseStatus::Done => "done",
+            PhaseStatus::Stopped => "stopped",
             // It was sent back to an earlier phase, and has not come here again.
-            Mark::UnderWay if matches!(stand, Stand::Stopped { .. } | Stand::NeedsPerson { .. }) => {
+            PhaseStatus::UnderWay
+                if matches!(
+                    stand,
+                    IssueSummaryState::Stopped { .. } | IssueSummaryState::NeedsPerson { .. }
+                ) =>
+            {
                 "to do again"
             }
-            Mark::UnderWay => "under way",
+            PhaseStatus::UnderWay => "under way",
         };
         SummaryRow { phase: row.phase, result, notes: row.notes(), usage: row.usage }
     });
     let rows = rows.collect();
-    let pending = if stand == Stand::Partial || matches!(stand, Stand::NeedsPerson { .. }) {
-        pending(issue)
-    } else {
-        Vec::new()
-    };
+    let pending =
+        if stand == IssueSummaryState::Partial || matches!(stand, IssueSummaryState::NeedsPerson { .. }) {
+            pending(issue)
+        } else {
+            Vec::new()
+        };
     Some(Summary {
         number,
         task: task.id,
@@ -150,10 +158,10 @@ pub fn summary(task: &Task, progress: &Progress) -> Option<Summary> {
     })
 }
 
-fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (Stand, Option<String>) {
+fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (IssueSummaryState, Option<String>) {
     match &task.state {
-        State::Ended(Ending { kind: EndKind::Done, .. }) => (landed(issue), None),
-        State::Ended(ending) => {
+        TaskState::Ended(Ending { kind: EndKind::Done, .. }) => (landed(issue), None),
+        TaskState::Ended(ending) => {
             let line = first_words(&ending.detail).unwrap_or_else(|| ending.code.word().to_owned());
             let why = Some(match unmet(task) {
                 Some(unmet) => format!("{line}; {unmet}"),
@@ -164,13 +172,15 @@ fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (Stand, Option<Stri
                 .as_ref()
                 .is_some_and(|accepted| matches!(accepted.outcome, VerifyOutcome::Exhausted { .. }));
             match ending.code {
-                EndCode::AcceptanceFailed if exhausted => (Stand::NeedsPerson { at }, why),
-                _ => (Stand::Stopped { at }, why),
+                EndCode::AcceptanceFailed if exhausted => (IssueSummaryState::NeedsPerson { at }, why),
+                _ => (IssueSummaryState::Stopped { at }, why),
             }
         }
-        State::Waiting { wait, .. } => (Stand::Waits { what: awaited(wait) }, None),
-        State::Review { .. } => (Stand::Waits { what: "your review".to_owned() }, None),
-        State::Draft | State::Ready { .. } | State::Active { .. } => (Stand::UnderWay, None),
+        TaskState::Waiting { wait, .. } => (IssueSummaryState::Waits { what: awaited(wait) }, None),
+        TaskState::Review { .. } => (IssueSummaryState::Waits { what: "your review".to_owned() }, None),
+        TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => {
+            (IssueSummaryState::UnderWay, None)
+        }
     }
 }
 
@@ -183,33 +193,34 @@ fn first_words(text: &str) -> Option<String> {
     Some(if announces { format!("{first} {}", rest.join("; ")) } else { first.to_owned() })
 }
 
-fn landed(issue: &Pipeline) -> Stand {
+fn landed(issue: &Pipeline) -> IssueSummaryState {
     match issue.accepted.as_ref().map(|accepted| &accepted.outcome) {
-        Some(VerifyOutcome::Done) => Stand::Complete,
+        Some(VerifyOutcome::Done) => IssueSummaryState::Complete,
         Some(
             VerifyOutcome::LeftOver(_)
             | VerifyOutcome::Waiting
             | VerifyOutcome::Unsure
             | VerifyOutcome::Reopen { .. }
             | VerifyOutcome::Exhausted { .. },
-        ) => Stand::Partial,
+        ) => IssueSummaryState::Partial,
         // Found done by somebody else.
-        None if issue.wishes.accept => Stand::Complete,
-        None => Stand::Partial,
+        None if issue.wishes.accept => IssueSummaryState::Complete,
+        None => IssueSummaryState::Partial,
     }
 }
 
 /// Whether a task is done and its issue is not: it landed, and its acceptance is left to be looked at.
 #[must_use]
 pub fn is_partial(task: &Task) -> bool {
-    let done = matches!(task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+    let done = matches!(task.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
     done && task.issue.is_some() && !is_accepted(task)
 }
 
 /// Whether nothing is left to be done by the task of an issue, not even to look at its acceptance.
 #[must_use]
 pub fn is_through(task: &Task) -> bool {
-    let settled = matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
+    let settled =
+        matches!(task.state, TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
     settled && !is_partial(task)
 }
 
@@ -235,31 +246,31 @@ pub fn unmet(task: &Task) -> Option<String> {
 /// What was left of the issue of a task that is done when somebody last looked, and what closes it.
 #[must_use]
 pub fn left_open(task: &Task) -> Option<String> {
-    let number = Source::of(&task.spec.source)?.number;
+    let number = IssueRef::of(&task.spec.source)?.number;
     let issue = task.issue.as_deref().filter(|_| is_partial(task))?;
-    let (left, next) = (named(&pending(issue)), next(number, task, issue, &Stand::Partial));
+    let (left, next) = (named(&pending(issue)), next(number, task, issue, &IssueSummaryState::Partial));
     Some(format!("issue #{number} was left open for this: {left}; {next}"))
 }
 
 /// That somebody closed an issue while its task was at it.
 #[must_use]
-pub fn closed_meanwhile(number: u64, closed: ClosedAs) -> String {
+pub fn closed_meanwhile(number: u64, closed: IssueResolution) -> String {
     format!("#{number} was closed as {} meanwhile", closed.words())
 }
 
 /// What lets a task of an issue go on that stopped, in a way that works; none if it follows no issue.
 #[must_use]
 pub fn again(task: &Task) -> Option<String> {
-    let number = Source::of(&task.spec.source).filter(|_| task.issue.is_some())?.number;
+    let number = IssueRef::of(&task.spec.source).filter(|_| task.issue.is_some())?.number;
     Some(match &task.state {
-        State::Ended(ending) if was_closed(number, ending) => {
+        TaskState::Ended(ending) if was_closed(number, ending) => {
             format!("`landfall issue reopen {number}`, then `landfall auto {number}` continues from there")
         }
-        State::Ended(ending) if ending.code == EndCode::NothingChanged => format!(
+        TaskState::Ended(ending) if ending.code == EndCode::NothingChanged => format!(
             "`landfall auto --resume {number}` has its agent try again; where nothing is left to do, `landfall issue close {number}`, \
              then `landfall auto {number}` verifies it"
         ),
-        State::Ended(ending) if ending.code == EndCode::AcceptanceFailed => {
+        TaskState::Ended(ending) if ending.code == EndCode::AcceptanceFailed => {
             format!("change the work or the issue first, then `landfall auto --resume {number}` looks again")
         }
         _ => format!("`landfall auto --resume {number}` continues from there"),
@@ -270,7 +281,8 @@ pub fn again(task: &Task) -> Option<String> {
 /// we wrote there.
 fn was_closed(number: u64, ending: &Ending) -> bool {
     let said = |closed| ending.detail.starts_with(&closed_meanwhile(number, closed));
-    ending.code == EndCode::Tracker && [ClosedAs::Done, ClosedAs::NotPlanned].into_iter().any(said)
+    ending.code == EndCode::Tracker
+        && [IssueResolution::Done, IssueResolution::NotPlanned].into_iter().any(said)
 }
 
 /// Criteria that are named in a sentence; the others are counted.
@@ -317,27 +329,27 @@ fn pending(issue: &Pipeline) -> Vec<String> {
     }
 }
 
-fn next(number: u64, task: &Task, issue: &Pipeline, stand: &Stand) -> String {
+fn next(number: u64, task: &Task, issue: &Pipeline, stand: &IssueSummaryState) -> String {
     let id = task.id;
     match stand {
-        Stand::Complete => format!("`landfall show {id}` says how it went"),
-        Stand::Partial if issue.accepted.is_none() => {
+        IssueSummaryState::Complete => format!("`landfall show {id}` says how it went"),
+        IssueSummaryState::Partial if issue.accepted.is_none() => {
             format!("`landfall auto {number}` looks at its acceptance")
         }
-        Stand::Partial => {
+        IssueSummaryState::Partial => {
             format!(
                 "look at what is left; `landfall issue tick {number} BOX` ticks it, and `landfall auto {number}` looks again and closes it"
             )
         }
-        Stand::Stopped { .. } => {
+        IssueSummaryState::Stopped { .. } => {
             let again = again(task).expect("it follows an issue, or it had no summary");
             format!("{again}; `landfall log {id}` shows its history")
         }
-        Stand::NeedsPerson { .. } => format!(
+        IssueSummaryState::NeedsPerson { .. } => format!(
             "read what does not hold, change the work or the issue, then `landfall auto --resume {number}`"
         ),
-        Stand::Waits { .. } => next_of_waiting(number, task),
-        Stand::UnderWay => format!("`landfall auto --resume {number}` continues"),
+        IssueSummaryState::Waits { .. } => next_of_waiting(number, task),
+        IssueSummaryState::UnderWay => format!("`landfall auto --resume {number}` continues"),
     }
 }
 
@@ -346,13 +358,13 @@ fn next_of_waiting(number: u64, task: &Task) -> String {
     let id = task.id;
     let resume = format!("`landfall auto --resume {number}`");
     let wait = match &task.state {
-        State::Waiting { wait, .. } => wait,
-        State::Review { .. } => {
+        TaskState::Waiting { wait, .. } => wait,
+        TaskState::Review { .. } => {
             return format!(
                 "`landfall diff {id}` shows it, `landfall answer {id} approve` lets it land; then {resume}"
             );
         }
-        State::Draft | State::Ready { .. } | State::Active { .. } | State::Ended(_) => {
+        TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } | TaskState::Ended(_) => {
             return format!("{resume} continues");
         }
     };

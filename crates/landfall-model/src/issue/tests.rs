@@ -1,7 +1,7 @@
 use super::*;
 use crate::TaskId;
 use crate::acceptance::VerifyResult;
-use crate::task::{EndCode, EndKind, Ending, Landed, State, Task};
+use crate::task::{EndCode, EndKind, Ending, LandingRecord, Task, TaskState};
 use crate::{TaskSpec, WaitReason};
 
 fn way(size: Option<TaskSize>, wishes: &IssueOptions) -> String {
@@ -63,32 +63,32 @@ fn what_is_seen_says_where_an_issue_goes_on() {
         head: Some(Commit::new(&"a".repeat(40))),
         reviewed: false,
     };
-    assert_eq!(onward(&seen(true, None), &medium), Onward::Triage);
-    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &medium), Onward::Spec);
-    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &tiny), Onward::Code);
-    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &huge), Onward::Split);
-    assert_eq!(onward(&seen(true, Some(IssuePhase::Ready)), &medium), Onward::Code);
-    assert_eq!(onward(&seen(true, Some(IssuePhase::Verify)), &medium), Onward::Accept);
+    assert_eq!(onward(&seen(true, None), &medium), NextPhase::Triage);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &medium), NextPhase::Spec);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &tiny), NextPhase::Code);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Issue)), &huge), NextPhase::Split);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Ready)), &medium), NextPhase::Code);
+    assert_eq!(onward(&seen(true, Some(IssuePhase::Verify)), &medium), NextPhase::Accept);
     // Opened again by a person, who left the label: it is worked on again.
     let again = IssueSnapshot { reopened: Some(Timestamp(1)), ..seen(true, Some(IssuePhase::Done)) };
-    assert_eq!(onward(&again, &tiny), Onward::Code);
+    assert_eq!(onward(&again, &tiny), NextPhase::Code);
     assert_eq!(
         onward(&seen(true, Some(IssuePhase::Done)), &tiny),
-        Onward::Done,
+        NextPhase::Done,
         "never opened again: it counts as done"
     );
     let landed =
         IssueSnapshot { commit: Some(Commit::new(&"c".repeat(40))), ..seen(true, Some(IssuePhase::Done)) };
-    assert_eq!(onward(&landed, &tiny), Onward::Accept, "it was about to be closed");
+    assert_eq!(onward(&landed, &tiny), NextPhase::Accept, "it was about to be closed");
     let begun = IssueSnapshot { triaged: false, ..seen(true, Some(IssuePhase::Issue)) };
-    assert_eq!(onward(&begun, &medium), Onward::Triage, "a triage that came to nothing is done again");
-    assert_eq!(onward(&seen(false, Some(IssuePhase::Done)), &medium), Onward::Done);
-    assert_eq!(onward(&seen(false, Some(IssuePhase::Verify)), &medium), Onward::Accept);
-    assert_eq!(onward(&seen(false, Some(IssuePhase::Code)), &medium), Onward::Accept);
+    assert_eq!(onward(&begun, &medium), NextPhase::Triage, "a triage that came to nothing is done again");
+    assert_eq!(onward(&seen(false, Some(IssuePhase::Done)), &medium), NextPhase::Done);
+    assert_eq!(onward(&seen(false, Some(IssuePhase::Verify)), &medium), NextPhase::Accept);
+    assert_eq!(onward(&seen(false, Some(IssuePhase::Code)), &medium), NextPhase::Accept);
     let with = |state| IssueSnapshot { pr: Some(pr(state)), ..seen(true, Some(IssuePhase::Review)) };
-    assert_eq!(onward(&with(PullRequestState::Open), &medium), Onward::Verify);
-    assert_eq!(onward(&with(PullRequestState::Merged), &medium), Onward::Accept);
-    assert_eq!(onward(&with(PullRequestState::Closed), &medium), Onward::Code);
+    assert_eq!(onward(&with(PullRequestState::Open), &medium), NextPhase::Verify);
+    assert_eq!(onward(&with(PullRequestState::Merged), &medium), NextPhase::Accept);
+    assert_eq!(onward(&with(PullRequestState::Closed), &medium), NextPhase::Code);
 }
 
 #[test]
@@ -122,12 +122,12 @@ fn parts_come_by_level_and_a_level_is_over_as_a_whole() {
         "what is outside of the whole is no need"
     );
     let at = |done: &[u64]| stand(&of(done), &|_| None);
-    let going = |over: &[u64], levels| Parts::Going { over: over.to_vec(), levels };
+    let going = |over: &[u64], levels| SubIssuesState::Going { over: over.to_vec(), levels };
     assert_eq!(at(&[]), going(&[], 0));
     assert_eq!(at(&[1, 5]), going(&[1, 5], 0));
     assert_eq!(at(&[1, 2, 5]), going(&[1, 2, 5], 1));
     assert_eq!(at(&[1, 2, 3, 5]), going(&[1, 2, 3, 5], 2));
-    assert!(matches!(at(&[1, 2, 3, 4, 5]), Parts::Over(ends) if ends.len() == 5));
+    assert!(matches!(at(&[1, 2, 3, 4, 5]), SubIssuesState::Over(ends) if ends.len() == 5));
     let circle = [part(1, false, &[2]), part(2, false, &[1]), part(3, false, &[])];
     assert_eq!(levels(&circle), [vec![3], vec![1, 2]], "a circle ends, too");
 }
@@ -145,13 +145,13 @@ fn what_is_left_of_parts_is_left_of_the_whole() {
 #[test]
 fn an_old_commit_does_not_complete_what_was_opened_again() {
     let again = IssueSnapshot { reopened: Some(Timestamp(5)), ..seen(true, Some(IssuePhase::Code)) };
-    let said = completion(Point::CodePatch, &again);
+    let said = completion(ReconcilePoint::CodePatch, &again);
     assert_eq!(
         (said.matches, said.diagnosis.as_str()),
         (false, "no commit on the base closes it since it was opened again")
     );
     let commit = Some(Commit::new(&"b".repeat(40)));
-    assert!(completion(Point::CodePatch, &IssueSnapshot { commit, ..again }).matches);
+    assert!(completion(ReconcilePoint::CodePatch, &IssueSnapshot { commit, ..again }).matches);
 }
 
 #[test]
@@ -176,13 +176,13 @@ fn a_merged_pull_request_was_offered_and_a_closed_one_is_not() {
         pr: Some(PullRequestSnapshot { number: 9, url: String::new(), state, head: None, reviewed: false }),
         ..seen(true, Some(IssuePhase::Verify))
     };
-    let said = |state| completion(Point::CodePr, &with(state));
+    let said = |state| completion(ReconcilePoint::CodePr, &with(state));
     assert_eq!(
         said(PullRequestState::Merged),
-        Reconciled { matches: true, diagnosis: "pull request #9 is MERGED".to_owned() }
+        ReconcileResult { matches: true, diagnosis: "pull request #9 is MERGED".to_owned() }
     );
     assert!(said(PullRequestState::Open).matches && !said(PullRequestState::Closed).matches);
-    assert!(!completion(Point::CodePr, &seen(true, Some(IssuePhase::Code))).matches);
+    assert!(!completion(ReconcilePoint::CodePr, &seen(true, Some(IssuePhase::Code))).matches);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn what_kind_of_work_an_issue_is_stands_in_its_labels_and_before_its_commits() {
 
 #[test]
 fn an_issue_is_closed_by_words_only_where_they_are_read() {
-    let of = |tracker: &str| Source { tracker: tracker.to_owned(), number: 7 };
+    let of = |tracker: &str| IssueRef { tracker: tracker.to_owned(), number: 7 };
     assert_eq!(closing_words(&of("github"), true, false).as_deref(), Some("Closes #7"));
     assert_eq!(closing_words(&of("github"), true, true), None, "the base is no branch that is read for it");
     assert_eq!(closing_words(&of("local"), false, false), None, "a forge would close another one");
@@ -244,7 +244,7 @@ fn a_forge_that_would_not_merge_is_asked_again_while_it_looks_and_not_when_it_ha
 }
 
 /// A task of issue 7 in this state.
-fn task(state: State, change: impl Fn(&mut Task)) -> Task {
+fn task(state: TaskState, change: impl Fn(&mut Task)) -> Task {
     let mut spec = TaskSpec::new("Fix the door").expect("a title");
     spec.source = "local:#7".to_owned();
     let mut task = Task::added(TaskId(1), spec, Timestamp(0));
@@ -254,8 +254,8 @@ fn task(state: State, change: impl Fn(&mut Task)) -> Task {
     task
 }
 
-fn landed() -> Landed {
-    Landed {
+fn landed() -> LandingRecord {
+    LandingRecord {
         commit: Commit::new("0123456789abcdef"),
         base_before: Commit::new("base"),
         tree: crate::Tree::new("tree"),
@@ -274,8 +274,8 @@ fn why(task: &Task) -> String {
     crate::why(task, &[], None, &|_| "today".to_owned())
 }
 
-fn ending(kind: EndKind, code: EndCode, detail: &str) -> State {
-    State::Ended(Ending { kind, code, detail: detail.to_owned() })
+fn ending(kind: EndKind, code: EndCode, detail: &str) -> TaskState {
+    TaskState::Ended(Ending { kind, code, detail: detail.to_owned() })
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_rework_that_stops_says_what_did_not_hold() {
             "T1 is blocked (recovery_failed): {expected}; `landfall auto --resume 7` continues from there."
         )
     );
-    let summary = summary(&stopped, &Progress::default()).expect("it follows an issue");
+    let summary = summary(&stopped, &IssueProgress::default()).expect("it follows an issue");
     assert_eq!(summary.why.as_deref(), Some(expected));
 }
 
@@ -381,8 +381,11 @@ fn one_way_on_is_offered_for_a_stop_and_it_works() {
     let reopen = "`landfall issue reopen 7`, then `landfall auto 7` continues from there";
     let resume = "`landfall auto --resume 7` continues from there";
     let landed = task(ending(EndKind::Failed, EndCode::Machine, "x"), |task| task.landed = Some(landed()));
-    let paused =
-        State::Waiting { wait: WaitReason::Pause, then: crate::StepName::new("code"), since: Timestamp(0) };
+    let paused = TaskState::Waiting {
+        wait: WaitReason::Pause,
+        then: crate::StepName::new("code"),
+        since: Timestamp(0),
+    };
     for (task, again) in [
         (closed, reopen),
         (blocked(EndCode::Tracker, "#70 was closed as done meanwhile"), resume),
@@ -393,16 +396,17 @@ fn one_way_on_is_offered_for_a_stop_and_it_works() {
         let sentence = why(&task);
         assert!(sentence.ends_with(&format!("; {again}.")), "{sentence}");
         assert!(!sentence.contains("landfall retry"), "{sentence}");
-        let next = summary(&task, &Progress::default()).expect("an issue").next;
-        assert!(matches!(task.state, State::Waiting { .. }) || next.starts_with(again), "{next}");
+        let next = summary(&task, &IssueProgress::default()).expect("an issue").next;
+        assert!(matches!(task.state, TaskState::Waiting { .. }) || next.starts_with(again), "{next}");
     }
 }
 
 #[test]
 fn what_comes_next_ends_the_wait_and_leads_in_no_circle() {
-    let next = |state: State| summary(&task(state, |_| {}), &Progress::default()).expect("an issue").next;
+    let next =
+        |state: TaskState| summary(&task(state, |_| {}), &IssueProgress::default()).expect("an issue").next;
     let waits = |wait: WaitReason| {
-        next(State::Waiting { wait, then: crate::StepName::new("code"), since: Timestamp(0) })
+        next(TaskState::Waiting { wait, then: crate::StepName::new("code"), since: Timestamp(0) })
     };
     let by = |by: &[&str]| WaitReason::Blockers { by: by.iter().map(|it| (*it).to_owned()).collect() };
     assert_eq!(

@@ -1,8 +1,8 @@
 //! The journal of an issue's task as a log of a pipeline: when a phase began and ended, what its runs used, what went wrong and
 //! what was done about it. The words are those that other tools read; nothing is in it that the journal does not say.
 
-use super::rest::{Rest, Waits};
-use super::{CiStatus, IssueEvent, Mark, Progress, RoutingDecision};
+use super::rest::{WaitTimes, WaitTracker};
+use super::{CiStatus, IssueEvent, IssueProgress, PhaseStatus, RoutingDecision};
 use crate::acceptance::VerifyResult;
 use crate::event::{AgentExit, Event, Warning};
 use crate::flow::{EdgeTarget, Flow};
@@ -20,12 +20,12 @@ pub struct Trace {
     /// In this run, as far as that is known.
     pub run: Option<RunId>,
     /// What.
-    pub what: Happening,
+    pub what: IssueTraceEvent,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happening {
+pub enum IssueTraceEvent {
     /// Its task was taken up.
     SubStart {
         /// How big it is, if that is known.
@@ -99,7 +99,7 @@ pub enum Happening {
         /// After so long, waits included.
         took_ms: u64,
         /// Of that it waited so long.
-        waits: Waits,
+        waits: WaitTimes,
     },
     /// Its task is over.
     SubComplete {
@@ -152,7 +152,7 @@ pub enum Happening {
     },
 }
 
-impl Happening {
+impl IssueTraceEvent {
     /// The word of the log.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -251,7 +251,7 @@ impl Happening {
 /// The log of a task, by its facts, oldest first.
 #[must_use]
 pub fn trail<'a>(flow: Option<&Flow>, facts: impl IntoIterator<Item = (Timestamp, &'a Event)>) -> Vec<Trace> {
-    let mut trail = Trail { flow, ..Trail::default() };
+    let mut trail = IssueTraceBuilder { flow, ..IssueTraceBuilder::default() };
     for (at, event) in facts {
         trail.hear(at, event);
     }
@@ -259,10 +259,10 @@ pub fn trail<'a>(flow: Option<&Flow>, facts: impl IntoIterator<Item = (Timestamp
 }
 
 #[derive(Default)]
-struct Trail<'f> {
+struct IssueTraceBuilder<'f> {
     flow: Option<&'f Flow>,
     traces: Vec<Trace>,
-    progress: Progress,
+    progress: IssueProgress,
     run: Option<RunId>,
     /// Whether it was taken up and is not over.
     begun: bool,
@@ -273,13 +273,13 @@ struct Trail<'f> {
     profile: String,
     tried: Option<(RecoveryTier, String)>,
     ci_since: Option<Timestamp>,
-    rest: Rest,
+    rest: WaitTracker,
     failed: String,
     /// How often its acceptance failed, as its tracker counts.
     failures: u32,
 }
 
-impl Trail<'_> {
+impl IssueTraceBuilder<'_> {
     fn hear(&mut self, at: Timestamp, event: &Event) {
         if let Event::Added { spec } | Event::Edited { spec } = event {
             self.size = spec.size;
@@ -291,7 +291,7 @@ impl Trail<'_> {
                 // What its tracker says is seen only once it has begun.
                 let size = self.progress.routed().and_then(|routed| routed.size).or(self.size);
                 let size = size.map(|size| size.to_string()).unwrap_or_default();
-                self.say(at, Happening::SubStart { size });
+                self.say(at, IssueTraceEvent::SubStart { size });
             }
         }
         if let Event::Left { .. } = event {
@@ -307,38 +307,38 @@ impl Trail<'_> {
             && before.size.is_some()
         {
             let (from, to) = (size_of(Some(&before)), size_of(Some(now)));
-            self.say(at, Happening::SizeRefresh { from, to, route: now.way.word().to_owned() });
+            self.say(at, IssueTraceEvent::SizeRefresh { from, to, route: now.way.word().to_owned() });
         }
         // One that was never taken up is not over either; and the end of a flow may be told twice.
         if let Some(result) = end_of(event).filter(|_| self.begun) {
             self.begun = false;
-            self.say(at, Happening::SubComplete { result });
+            self.say(at, IssueTraceEvent::SubComplete { result });
         }
     }
 
     /// What is said of the phase under way.
     fn in_phase(&mut self, at: Timestamp, event: &Event) {
         let phase = self.since.map(|(phase, _)| phase).or(self.progress.now()).unwrap_or("observe");
-        let anomaly = |pattern: &str, detail: String| Happening::Anomaly {
+        let anomaly = |pattern: &str, detail: String| IssueTraceEvent::Anomaly {
             phase,
             pattern: pattern.to_owned(),
             detail: line(&detail),
         };
-        let manual = |kind: &'static str| Happening::ManualIntervention { phase, kind };
+        let manual = |kind: &'static str| IssueTraceEvent::ManualIntervention { phase, kind };
         match event {
             Event::Bound { driving, .. } => self.profile.clone_from(&driving.profile),
             Event::IterationEnded { exit, took_ms, usage, traces, .. } => {
                 let (code, how) = exit_of(exit);
-                self.say(at, Happening::WrapperExit { phase, code, how, took_ms: *took_ms });
+                self.say(at, IssueTraceEvent::WrapperExit { phase, code, how, took_ms: *took_ms });
                 if *exit == AgentExit::Silent {
                     let (took_ms, silent_ms) = (*took_ms, traces.quiet_ms);
-                    self.say(at, Happening::WatchdogKill { phase, took_ms, silent_ms });
+                    self.say(at, IssueTraceEvent::WatchdogKill { phase, took_ms, silent_ms });
                 } else if traces.quiet_ms > 0 {
-                    self.say(at, Happening::MaxSilentWindow { phase, silent_ms: traces.quiet_ms });
+                    self.say(at, IssueTraceEvent::MaxSilentWindow { phase, silent_ms: traces.quiet_ms });
                 }
                 if *usage != AgentUsage::default() {
                     let model = traces.model.clone().unwrap_or_else(|| self.profile.clone());
-                    self.say(at, Happening::TokenUsage { phase, model, usage: *usage });
+                    self.say(at, IssueTraceEvent::TokenUsage { phase, model, usage: *usage });
                 }
             }
             Event::Recovery(RecoveryEvent::Tried { symptom, tier, action, .. }) => {
@@ -353,7 +353,7 @@ impl Trail<'_> {
             Event::Recovery(RecoveryEvent::Ended { outcome, .. }) => {
                 if let Some((tier, symptom)) = self.tried.clone() {
                     let (tier, result) = (tier_of(tier), *outcome);
-                    self.say(at, Happening::Recovery { phase, tier, symptom, result });
+                    self.say(at, IssueTraceEvent::Recovery { phase, tier, symptom, result });
                 }
             }
             Event::Warned(warning) => {
@@ -369,11 +369,11 @@ impl Trail<'_> {
                 );
             }
             Event::BaseMoved { to, .. } => {
-                self.say(at, Happening::ConcurrentCommit { commit: to.as_str().to_owned() });
+                self.say(at, IssueTraceEvent::ConcurrentCommit { commit: to.as_str().to_owned() });
             }
             Event::Verified { report, .. } => {
                 let (result, tests) = (report.outcome().word(), report.tests());
-                self.say(at, Happening::TestResult { result, tests });
+                self.say(at, IssueTraceEvent::TestResult { result, tests });
             }
             Event::Issue(issue) => self.of_issue(at, issue),
             Event::Retried { .. } => self.say(at, manual("retry")),
@@ -400,7 +400,7 @@ impl Trail<'_> {
                     CiStatus::Broken(names) => ("infrastructure", names.len()),
                 };
                 self.ci_since = None;
-                self.say(at, Happening::CiWait { wait_ms: span(since, at), result, failed });
+                self.say(at, IssueTraceEvent::CiWait { wait_ms: span(since, at), result, failed });
             }
             IssueEvent::Accepted { accepted, .. } => {
                 let failed = accepted.items.iter().find(|(_, result, _)| *result == VerifyResult::Fail);
@@ -410,7 +410,7 @@ impl Trail<'_> {
             IssueEvent::Reworked { .. } => {
                 // The tracker's own count, which its comments name: work that is looked at once more is not counted twice.
                 let (iteration, reason) = (self.failures, std::mem::take(&mut self.failed));
-                self.say(at, Happening::VerifyReopenCycle { iteration, reason });
+                self.say(at, IssueTraceEvent::VerifyReopenCycle { iteration, reason });
             }
             IssueEvent::Wanted(_)
             | IssueEvent::Seen { .. }
@@ -429,23 +429,23 @@ impl Trail<'_> {
         let rows = self.progress.rows();
         let mark = |phase: &str| rows.iter().find(|row| row.phase == phase).map(|row| row.mark);
         if let Some((phase, since)) = self.since {
-            if mark(phase) == Some(Mark::Done) {
+            if mark(phase) == Some(PhaseStatus::Done) {
                 self.since = None;
                 let (took_ms, waits) = (span(since, at), self.rest.waits().clone());
-                self.say(at, Happening::PhaseComplete { phase, took_ms, waits });
-            } else if mark(phase) == Some(Mark::Stopped) || self.progress.now() != Some(phase) {
+                self.say(at, IssueTraceEvent::PhaseComplete { phase, took_ms, waits });
+            } else if mark(phase) == Some(PhaseStatus::Stopped) || self.progress.now() != Some(phase) {
                 self.since = None; // it was left without an end of its own
             }
         }
-        let now = self.progress.now().filter(|now| mark(now) == Some(Mark::UnderWay));
+        let now = self.progress.now().filter(|now| mark(now) == Some(PhaseStatus::UnderWay));
         if let Some(phase) = now.filter(|_| self.since.is_none()) {
             self.since = Some((phase, at));
             self.rest.begin(at);
-            self.say(at, Happening::PhaseStart { phase });
+            self.say(at, IssueTraceEvent::PhaseStart { phase });
         }
     }
 
-    fn say(&mut self, at: Timestamp, what: Happening) {
+    fn say(&mut self, at: Timestamp, what: IssueTraceEvent) {
         self.traces.push(Trace { at, run: self.run, what });
     }
 }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::summary::is_partial;
 use super::{SubIssue, SubIssueEnd, SubIssueOutcome};
 use crate::acceptance::VerifyOutcome;
-use crate::task::{EndKind, Ending, Feedback, State, Task};
+use crate::task::{EndKind, Ending, Feedback, Task, TaskState};
 use crate::{TaskId, WaitReason};
 
 /// How far the parts of a whole have come, and what was looked at on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Level {
+pub struct SubIssueProgress {
     /// The parts that are over.
     pub over: Vec<u64>,
     /// How many levels are over as a whole, from the first.
@@ -23,7 +23,7 @@ pub struct Level {
     pub failing: Vec<(String, String)>,
 }
 
-impl Level {
+impl SubIssueProgress {
     /// Whether the tracker is to be told how far the parts have come.
     #[must_use]
     pub fn is_due(&self) -> bool {
@@ -39,7 +39,7 @@ impl Level {
 
 /// How the parts of a whole stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Parts {
+pub enum SubIssuesState {
     /// Some go on, or may.
     Going {
         /// These are over.
@@ -53,14 +53,17 @@ pub enum Parts {
 
 /// How the parts of a whole stand.
 #[must_use]
-pub fn stand<'a>(parts: &[SubIssue], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Parts {
+pub fn stand<'a>(parts: &[SubIssue], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> SubIssuesState {
     let known = fates(parts, task_of);
     if let Some(ends) = ended(parts, task_of, &known) {
-        return Parts::Over(ends);
+        return SubIssuesState::Over(ends);
     }
     let is_over = |level: &Vec<u64>| level.iter().all(|number| known.contains_key(number));
     let levels = levels(parts).iter().take_while(|level| is_over(level)).count();
-    Parts::Going { over: known.into_keys().collect(), levels: u32::try_from(levels).unwrap_or(u32::MAX) }
+    SubIssuesState::Going {
+        over: known.into_keys().collect(),
+        levels: u32::try_from(levels).unwrap_or(u32::MAX),
+    }
 }
 
 /// The parts by level: those that need no other of them, those that need only these, and so on. What needs itself in a circle
@@ -124,17 +127,20 @@ fn fate(
         return Some(SubIssueOutcome::Done);
     }
     let waits = |task: &Task| {
-        matches!(task.state, State::Ready { .. } | State::Waiting { wait: WaitReason::Blockers { .. }, .. })
+        matches!(
+            task.state,
+            TaskState::Ready { .. } | TaskState::Waiting { wait: WaitReason::Blockers { .. }, .. }
+        )
     };
     let begun = task.is_some_and(|task| task.counters.runs > 0 || !waits(task));
     match task.map(|task| &task.state) {
-        Some(State::Ended(Ending { kind: EndKind::Done, .. })) => {
+        Some(TaskState::Ended(Ending { kind: EndKind::Done, .. })) => {
             return Some(match task.is_some_and(is_accepted) {
                 true => SubIssueOutcome::Done,
                 false => SubIssueOutcome::Left,
             });
         }
-        Some(State::Ended(ending)) => {
+        Some(TaskState::Ended(ending)) => {
             let detail = match ending.detail.lines().next() {
                 Some(line) if !line.is_empty() => line.to_owned(),
                 _ => ending.code.word().to_owned(),
@@ -169,7 +175,7 @@ pub(super) fn is_accepted(task: &Task) -> bool {
 /// one has done holds no more, or the issue was opened again since. One that landed and is left for a person is not done anew.
 #[must_use]
 pub fn is_taken_on_by(part: &SubIssue, task: &Task) -> bool {
-    let done = matches!(task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+    let done = matches!(task.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
     part.done || !done || part.at_verify && is_partial(task)
 }
 
@@ -177,14 +183,14 @@ pub fn is_taken_on_by(part: &SubIssue, task: &Task) -> bool {
 #[must_use]
 pub fn goes_on_with_whole(part: &SubIssue, task: &Task, accept: bool) -> bool {
     match &task.state {
-        State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => true,
-        State::Ended(Ending { kind: EndKind::Done, .. }) => accept && !part.done && is_partial(task),
-        State::Ended(Ending { kind: EndKind::Cancelled, .. })
-        | State::Draft
-        | State::Ready { .. }
-        | State::Active { .. }
-        | State::Waiting { .. }
-        | State::Review { .. } => false,
+        TaskState::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => true,
+        TaskState::Ended(Ending { kind: EndKind::Done, .. }) => accept && !part.done && is_partial(task),
+        TaskState::Ended(Ending { kind: EndKind::Cancelled, .. })
+        | TaskState::Draft
+        | TaskState::Ready { .. }
+        | TaskState::Active { .. }
+        | TaskState::Waiting { .. }
+        | TaskState::Review { .. } => false,
     }
 }
 
@@ -218,13 +224,13 @@ pub fn resting<'a>(
     let (mut busy, mut fresh) = (0_u32, Vec::new());
     for task in children {
         match &task.state {
-            State::Ready { next: None, .. } if could_begin(task) => fresh.push(task.id),
-            State::Active { .. } | State::Ready { next: Some(_), .. } => busy += 1,
-            State::Ready { next: None, .. }
-            | State::Waiting { .. }
-            | State::Review { .. }
-            | State::Draft
-            | State::Ended(_) => {}
+            TaskState::Ready { next: None, .. } if could_begin(task) => fresh.push(task.id),
+            TaskState::Active { .. } | TaskState::Ready { next: Some(_), .. } => busy += 1,
+            TaskState::Ready { next: None, .. }
+            | TaskState::Waiting { .. }
+            | TaskState::Review { .. }
+            | TaskState::Draft
+            | TaskState::Ended(_) => {}
         }
     }
     let free = usize::try_from(most.max(1).saturating_sub(busy)).unwrap_or(usize::MAX);

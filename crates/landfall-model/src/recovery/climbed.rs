@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use super::event::Recoveries;
-use super::ladder::{Agent, Rung, climb};
-use super::pattern::{Action, Known, Pattern, Symptoms, detect};
+use super::ladder::{Agent, TierDecision, climb};
+use super::pattern::{Known, Pattern, RecoveryAction, Symptoms, detect};
 use crate::acceptance::VerifyOutcome;
 use crate::event::AgentExit;
 use crate::flow::{FlowStep, StepKind};
 use crate::input::EndedRun;
-use crate::issue::{self, AcceptanceOutcome, CiStatus, IssuePhase, IssueRoute, Point};
-use crate::judge::{Evidence, Verdict, judge};
+use crate::issue::{self, AcceptanceOutcome, CiStatus, IssuePhase, IssueRoute, ReconcilePoint};
+use crate::judge::{AgentRunEvidence, Verdict, judge};
 use crate::task::Task;
 use crate::{StepName, Timestamp};
 
@@ -21,7 +21,7 @@ const LINE_CHARS_KEPT: usize = 300;
 
 /// What is done about the end of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Climbed {
+pub struct RecoveryContext {
     /// What it is counted as.
     pub symptom: String,
     /// The exit code, if it is known.
@@ -33,16 +33,16 @@ pub struct Climbed {
     /// What else is known of it.
     pub known: BTreeSet<Known>,
     /// What follows.
-    pub climb: Climb,
+    pub climb: RecoveryStep,
 }
 
 /// What follows from the end of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Climb {
+pub enum RecoveryStep {
     /// It is done in spite of all.
     Done,
     /// What the catalogue says.
-    Act(Action),
+    Act(RecoveryAction),
     /// An agent is to look.
     Diagnose,
     /// An agent is to look, as soon as it can.
@@ -51,7 +51,7 @@ pub enum Climb {
     Stop(String),
 }
 
-impl Climbed {
+impl RecoveryContext {
     fn of(
         catalogue: &[Pattern],
         past: &Recoveries,
@@ -61,11 +61,11 @@ impl Climbed {
     ) -> Self {
         let known = detect(catalogue, symptoms).map(|pattern| pattern.name.clone());
         let climb = match climb(catalogue, past, agent, step, symptoms) {
-            Rung::Done => Climb::Done,
-            Rung::Act(pattern) => Climb::Act(pattern.action),
-            Rung::Diagnose(_) => Climb::Diagnose,
-            Rung::Wait => Climb::Wait,
-            Rung::Stop(why) => Climb::Stop(why),
+            TierDecision::Done => RecoveryStep::Done,
+            TierDecision::Act(pattern) => RecoveryStep::Act(pattern.action),
+            TierDecision::Diagnose(_) => RecoveryStep::Diagnose,
+            TierDecision::Wait => RecoveryStep::Wait,
+            TierDecision::Stop(why) => RecoveryStep::Stop(why),
         };
         let symptom = known.unwrap_or_else(|| symptoms.name());
         Self {
@@ -87,23 +87,23 @@ fn kept(tail: &str) -> String {
 
 /// The point on the way of its issue that a step of a task is about.
 #[must_use]
-pub fn point(task: &Task, step: &FlowStep) -> Option<Point> {
+pub fn point(task: &Task, step: &FlowStep) -> Option<ReconcilePoint> {
     let way = task.issue.as_ref()?.routed.map(|routed| routed.way);
     Some(match IssuePhase::from_word(&step.phase)? {
-        IssuePhase::Issue => Point::Issue,
-        IssuePhase::Spec | IssuePhase::Ready => Point::Spec,
-        IssuePhase::Code if way == Some(IssueRoute::Pr) => Point::CodePr,
-        IssuePhase::Code => Point::CodePatch,
-        IssuePhase::Review => Point::Review,
-        IssuePhase::Merge => Point::Merge,
-        IssuePhase::Verify | IssuePhase::Done => Point::Verify,
+        IssuePhase::Issue => ReconcilePoint::Issue,
+        IssuePhase::Spec | IssuePhase::Ready => ReconcilePoint::Spec,
+        IssuePhase::Code if way == Some(IssueRoute::Pr) => ReconcilePoint::CodePr,
+        IssuePhase::Code => ReconcilePoint::CodePatch,
+        IssuePhase::Review => ReconcilePoint::Review,
+        IssuePhase::Merge => ReconcilePoint::Merge,
+        IssuePhase::Verify | IssuePhase::Done => ReconcilePoint::Verify,
     })
 }
 
 /// Whether what an agent's step was to bring about is there; none if that cannot be told. `clean` says that the agent came
 /// to an end of its own.
 #[must_use]
-pub fn brought_about(task: &Task, step: &FlowStep, evidence: &Evidence, clean: bool) -> Option<bool> {
+pub fn brought_about(task: &Task, step: &FlowStep, evidence: &AgentRunEvidence, clean: bool) -> Option<bool> {
     match &step.kind {
         StepKind::Review => Some(evidence.opinion.is_some()),
         StepKind::Agent { iterate: true, .. } => {
@@ -130,7 +130,7 @@ pub fn brought_about(task: &Task, step: &FlowStep, evidence: &Evidence, clean: b
 
 /// How the run of an agent ended, for the ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum AgentEndKind {
     /// By itself, without trouble.
     Clean,
     /// In a way that says nothing about the work.
@@ -138,15 +138,15 @@ enum Manner {
 }
 
 /// Whether the ladder is for such an end. Accounts, budgets, providers and people are dealt with elsewhere.
-fn manner(verdict: &Verdict) -> Option<Manner> {
+fn manner(verdict: &Verdict) -> Option<AgentEndKind> {
     match verdict {
-        Verdict::Complete | Verdict::Continue => Some(Manner::Clean),
+        Verdict::Complete | Verdict::Continue => Some(AgentEndKind::Clean),
         Verdict::Crashed { .. }
         | Verdict::Stalled
         | Verdict::Looping
         | Verdict::Stopped
         | Verdict::Lost
-        | Verdict::NotStarted { hopeless: false, .. } => Some(Manner::Trouble),
+        | Verdict::NotStarted { hopeless: false, .. } => Some(AgentEndKind::Trouble),
         Verdict::NotStarted { hopeless: true, .. }
         | Verdict::Blocked { .. }
         | Verdict::Pending { .. }
@@ -177,7 +177,7 @@ pub fn look(
     run: &EndedRun,
     log: &str,
     changed: bool,
-) -> Option<Climbed> {
+) -> Option<RecoveryContext> {
     task.issue.as_ref()?;
     let step = task.flow.as_ref()?.step(task.step()?)?;
     if !matches!(step.kind, StepKind::Agent { .. } | StepKind::Review) {
@@ -185,16 +185,16 @@ pub fn look(
     }
     let verdict = judge(&run.seen, &run.exit, &run.evidence);
     let manner = manner(&verdict)?;
-    let matches = brought_about(task, step, &run.evidence, manner == Manner::Clean);
+    let matches = brought_about(task, step, &run.evidence, manner == AgentEndKind::Clean);
     if matches!(verdict, Verdict::NotStarted { .. }) && matches != Some(true) {
         return None; // it is this machine that failed, not the step: it is tried again within its limits
     }
     let works = matches!(step.kind, StepKind::Agent { iterate: true, .. });
-    if manner == Manner::Clean && (matches != Some(false) || works && changed) {
+    if manner == AgentEndKind::Clean && (matches != Some(false) || works && changed) {
         return None;
     }
     let mut symptoms = Symptoms::of(point(task, step)?, &run.exit, run.took_ms, log, matches);
-    if manner == Manner::Clean {
+    if manner == AgentEndKind::Clean {
         symptoms.facts.insert(Known::ClaimsSuccess); // whoever ends without a word of trouble says so
     }
     match (works, matches) {
@@ -216,7 +216,7 @@ pub fn look(
     if offered && waits_for_checks(&symptoms.tail) {
         symptoms.facts.insert(Known::WaitedForChecks);
     }
-    Some(Climbed::of(catalogue, &task.recoveries, agent, &step.name, &symptoms))
+    Some(RecoveryContext::of(catalogue, &task.recoveries, agent, &step.name, &symptoms))
 }
 
 /// What agents say, and run, that wait for the checks of their pull request; in small letters.
@@ -249,20 +249,20 @@ pub fn stuck(
     task: &Task,
     detail: &str,
     facts: impl IntoIterator<Item = Known>,
-) -> Option<Climbed> {
+) -> Option<RecoveryContext> {
     let step = task.flow.as_ref()?.step(task.step()?)?;
     let mut symptoms = Symptoms::of(point(task, step)?, &AgentExit::Code(1), 0, detail, Some(false));
     symptoms.facts.extend(facts);
     if task.head.is_some() {
         symptoms.facts.insert(Known::Commit);
     }
-    Some(Climbed::of(catalogue, &task.recoveries, agent, &step.name, &symptoms))
+    Some(RecoveryContext::of(catalogue, &task.recoveries, agent, &step.name, &symptoms))
 }
 
 /// Which rung follows from what the checks of the forge came to. None where nothing has to be done about it. What was tried
 /// for a commit before this one does not count: each may be unlucky once.
 #[must_use]
-pub fn checked(catalogue: &[Pattern], task: &Task, ci: &CiStatus, now: Timestamp) -> Option<Climbed> {
+pub fn checked(catalogue: &[Pattern], task: &Task, ci: &CiStatus, now: Timestamp) -> Option<RecoveryContext> {
     let pipeline = task.issue.as_ref()?;
     let step = task.flow.as_ref()?.step(task.step()?)?;
     let passed_before = matches!(pipeline.ci, Some((CiStatus::Passed, _)));
@@ -284,13 +284,13 @@ pub fn checked(catalogue: &[Pattern], task: &Task, ci: &CiStatus, now: Timestamp
     let first = pipeline.ci.as_ref().map(|(_, since)| *since);
     let of_this = past.tried.iter().position(|it| first.is_some_and(|first| it.at >= first));
     past.past = past.past.max(of_this.unwrap_or(past.tried.len()));
-    Some(Climbed::of(catalogue, &past, Agent::Off, &step.name, &symptoms))
+    Some(RecoveryContext::of(catalogue, &past, Agent::Off, &step.name, &symptoms))
 }
 
 /// What is done about what landed and does not hold what its issue promises. None where it holds, and where the catalogue does
 /// not know about it.
 #[must_use]
-pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &AcceptanceOutcome) -> Option<Climbed> {
+pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &AcceptanceOutcome) -> Option<RecoveryContext> {
     let VerifyOutcome::Reopen { .. } = accepted.outcome else { return None };
     let step = task.flow.as_ref()?.step(task.step()?)?;
     let mut symptoms =
@@ -298,9 +298,9 @@ pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &AcceptanceOutcome) -
     symptoms.facts = [Known::CriterionFails].into();
     let pattern = detect(catalogue, &symptoms)?;
     let climb = match pattern.action {
-        Action::Stop => Climb::Stop(format!("`{}`: {}", pattern.name, pattern.about)),
-        action => Climb::Act(action),
+        RecoveryAction::Stop => RecoveryStep::Stop(format!("`{}`: {}", pattern.name, pattern.about)),
+        action => RecoveryStep::Act(action),
     };
     let (symptom, tail) = (pattern.name.clone(), kept(&symptoms.tail));
-    Some(Climbed { symptom, exit: None, tail, took_ms: 0, known: symptoms.facts, climb })
+    Some(RecoveryContext { symptom, exit: None, tail, took_ms: 0, known: symptoms.facts, climb })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::pattern::{Action, Known};
+use super::pattern::{Known, RecoveryAction};
 use super::plan::PlanAction;
 use crate::{StepName, Timestamp};
 use landfall_facts::recovery::RecoveryOp;
@@ -21,7 +21,7 @@ pub struct Recoveries {
 
 /// What is to be done about a step that failed, before it is tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Due {
+pub enum PendingRecovery {
     /// An agent is to look.
     Diagnosis,
     /// These operations, in order.
@@ -125,15 +125,15 @@ impl Recoveries {
 
     /// What is to be done for a step before it is tried again.
     #[must_use]
-    pub fn due(&self, step: &StepName) -> Option<Due> {
+    pub fn due(&self, step: &StepName) -> Option<PendingRecovery> {
         let open = self.under_way(step).filter(|it| it.outcome.is_none())?;
         let ops = match (&open.tier, &open.diagnosis) {
-            (RecoveryTier::Agent, None) => return Some(Due::Diagnosis),
+            (RecoveryTier::Agent, None) => return Some(PendingRecovery::Diagnosis),
             (RecoveryTier::Agent, Some(diagnosis)) => diagnosis.ops.clone(),
-            (RecoveryTier::Pattern, _) => Action::of_said(&open.action)?.ops(),
+            (RecoveryTier::Pattern, _) => RecoveryAction::of_said(&open.action)?.ops(),
             (RecoveryTier::Reconcile | RecoveryTier::Person, _) => Vec::new(),
         };
-        (!ops.is_empty()).then_some(Due::Ops(ops))
+        (!ops.is_empty()).then_some(PendingRecovery::Ops(ops))
     }
 
     /// A person takes the task up again: what was tried before counts no more.

@@ -21,7 +21,7 @@ pub enum Agent {
 
 /// What is to be done about the end of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rung<'a> {
+pub enum TierDecision<'a> {
     /// Nothing: what it was to bring about is there.
     Done,
     /// What the catalogue says.
@@ -43,9 +43,9 @@ pub fn climb<'a>(
     agent: Agent,
     step: &StepName,
     symptoms: &Symptoms,
-) -> Rung<'a> {
+) -> TierDecision<'a> {
     if symptoms.matches == Some(true) {
-        return Rung::Done;
+        return TierDecision::Done;
     }
     let pattern = detect(catalogue, symptoms);
     let name = pattern.map_or_else(|| symptoms.name(), |pattern| pattern.name.clone());
@@ -54,19 +54,19 @@ pub fn climb<'a>(
         let used = || past.since_success(step).filter(|it| it.tier == RecoveryTier::Pattern);
         let of_this = used().filter(|it| it.symptom == pattern.name).count();
         match pattern.action {
-            super::Action::Stop => return Rung::Stop(format!("`{name}`: {}", pattern.about)),
-            super::Action::Escalate => why_not = "its pattern is for an agent to look at",
+            super::RecoveryAction::Stop => return TierDecision::Stop(format!("`{name}`: {}", pattern.about)),
+            super::RecoveryAction::Escalate => why_not = "its pattern is for an agent to look at",
             _ if of_this >= pattern.limit as usize => why_not = "what its pattern says was tried",
             _ if used().count() >= ACTIONS_PER_STEP_MAX => why_not = "too many patterns were tried",
-            _ => return Rung::Act(pattern),
+            _ => return TierDecision::Act(pattern),
         }
     }
     if past.since_success(step).any(|it| it.tier == RecoveryTier::Agent) {
-        return Rung::Stop(format!("`{name}`: {why_not}, and an agent has looked already"));
+        return TierDecision::Stop(format!("`{name}`: {why_not}, and an agent has looked already"));
     }
     match agent {
-        Agent::Free => Rung::Diagnose(name),
-        Agent::Busy => Rung::Wait,
-        Agent::Off => Rung::Stop(format!("`{name}`: {why_not}, and there is no agent to look")),
+        Agent::Free => TierDecision::Diagnose(name),
+        Agent::Busy => TierDecision::Wait,
+        Agent::Off => TierDecision::Stop(format!("`{name}`: {why_not}, and there is no agent to look")),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Recoveries, Recovery, RecoveryTier};
-use crate::proposal::Part;
+use crate::proposal::ProposedTask;
 use crate::{TaskSize, Timestamp};
 use landfall_facts::recovery::RecoveryOp;
 
@@ -106,7 +106,7 @@ fn fence(lines: &[&str]) -> String {
 
 /// Something that comes again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct PatternCandidate {
     /// What.
     pub symptom: String,
     /// How often.
@@ -115,13 +115,13 @@ pub struct Candidate {
     pub steps: BTreeSet<String>,
 }
 
-impl Candidate {
+impl PatternCandidate {
     /// The task that is proposed about it.
     #[must_use]
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> ProposedTask {
         let Self { symptom, seen, steps } = self;
         let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
-        Part {
+        ProposedTask {
             id: format!("recovery/{symptom}"),
             title: format!("Keep `{symptom}` from happening"),
             body: format!(
@@ -134,7 +134,7 @@ impl Candidate {
             )],
             size: Some(TaskSize::S),
             tags: vec!["recovery".to_owned()],
-            ..Part::default()
+            ..ProposedTask::default()
         }
     }
 }
@@ -142,13 +142,13 @@ impl Candidate {
 /// What was seen often and never proposed, over all tasks. Work that was there in spite of its exit code is no trouble
 /// and does not count.
 #[must_use]
-pub fn promotion<'a>(all: impl IntoIterator<Item = &'a Recoveries>) -> Vec<Candidate> {
+pub fn promotion<'a>(all: impl IntoIterator<Item = &'a Recoveries>) -> Vec<PatternCandidate> {
     let mut proposed: BTreeSet<&str> = BTreeSet::new();
-    let mut seen: BTreeMap<&str, Candidate> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, PatternCandidate> = BTreeMap::new();
     for recoveries in all {
         proposed.extend(recoveries.proposed.iter().map(String::as_str));
         for recovery in recoveries.tried.iter().filter(|it| it.tier != RecoveryTier::Reconcile) {
-            let candidate = seen.entry(&recovery.symptom).or_insert_with(|| Candidate {
+            let candidate = seen.entry(&recovery.symptom).or_insert_with(|| PatternCandidate {
                 symptom: recovery.symptom.clone(),
                 seen: 0,
                 steps: BTreeSet::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::AgentExit;
-use crate::issue::Point;
+use crate::issue::ReconcilePoint;
 use landfall_facts::recovery::RecoveryOp;
 
 /// How many lines of a log are looked at: the end of it, where failures are told.
@@ -79,7 +79,7 @@ words!(
 
 /// Something a pattern is known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sign {
+pub enum PatternCondition {
     /// The end of the log holds this text, letter by letter.
     Says(String),
     /// It ended with one of these codes.
@@ -92,7 +92,7 @@ pub enum Sign {
     Fact(Known),
 }
 
-impl Sign {
+impl PatternCondition {
     fn is_seen(&self, symptoms: &Symptoms) -> bool {
         match self {
             Self::Says(text) => symptoms.tail.contains(text.as_str()),
@@ -107,7 +107,7 @@ impl Sign {
 /// What is done about a pattern. Whatever it is, what the step was to bring about is looked for again before anything is
 /// believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum RecoveryAction {
     /// The step is tried again.
     Retry,
     /// The step is tried again after so many seconds.
@@ -142,7 +142,7 @@ pub enum Action {
     Stop,
 }
 
-impl Action {
+impl RecoveryAction {
     /// Every action, with a made-up number where it has one.
     pub const ALL: [Self; 16] = [
         Self::Retry,
@@ -241,17 +241,17 @@ pub struct Pattern {
     /// What it is, in a sentence for people.
     pub about: String,
     /// In these phases; none means in all.
-    pub phases: Vec<Point>,
+    pub phases: Vec<ReconcilePoint>,
     /// All of these must be seen.
-    pub all: Vec<Sign>,
+    pub all: Vec<PatternCondition>,
     /// And at least one of these, if there are any.
-    pub any: Vec<Sign>,
+    pub any: Vec<PatternCondition>,
     /// What is done.
-    pub action: Action,
+    pub action: RecoveryAction,
     /// So often for one step of one task.
     pub limit: u32,
     /// A failure that it fits.
-    pub sample: Sample,
+    pub sample: PatternSample,
 }
 
 impl Pattern {
@@ -268,7 +268,7 @@ impl Pattern {
     /// Its sample, as if that had just happened.
     #[must_use]
     pub fn sample(&self) -> Symptoms {
-        let Sample { phase, log, exit, took_s, matches, facts } = &self.sample;
+        let PatternSample { phase, log, exit, took_s, matches, facts } = &self.sample;
         Symptoms {
             phase: *phase,
             exit: *exit,
@@ -282,9 +282,9 @@ impl Pattern {
 
 /// A failure that a pattern fits, so that the catalogue can be tried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample {
+pub struct PatternSample {
     /// In this phase.
-    pub phase: Point,
+    pub phase: ReconcilePoint,
     /// The end of the log.
     pub log: String,
     /// The exit code.
@@ -301,7 +301,7 @@ pub struct Sample {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symptoms {
     /// Its phase.
-    pub phase: Point,
+    pub phase: ReconcilePoint,
     /// Its exit code; a signal is 128 and its number. None if nobody knows.
     pub exit: Option<i32>,
     /// How long it took.
@@ -317,7 +317,13 @@ pub struct Symptoms {
 impl Symptoms {
     /// What the end of a step says by itself. Of the log only the end is kept; more facts may be put in afterwards.
     #[must_use]
-    pub fn of(phase: Point, exit: &AgentExit, took_ms: u64, log: &str, matches: Option<bool>) -> Self {
+    pub fn of(
+        phase: ReconcilePoint,
+        exit: &AgentExit,
+        took_ms: u64,
+        log: &str,
+        matches: Option<bool>,
+    ) -> Self {
         let mut facts = BTreeSet::new();
         let code = match exit {
             AgentExit::Code(code) => Some(*code),

@@ -7,7 +7,7 @@ pub use landfall_facts::recovery::is_restorable;
 
 /// What an issue has left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hints {
+pub struct IssueArtifacts {
     /// Its specification is there.
     pub spec: bool,
     /// Work is in its workspace and not committed.
@@ -24,13 +24,13 @@ pub struct Hints {
 
 /// The phase that an issue is in, by what it has left behind.
 #[must_use]
-pub fn restored(hints: Hints) -> IssuePhase {
+pub fn restored(hints: IssueArtifacts) -> IssuePhase {
     match hints {
-        Hints { pr_open: true, reviewed: true, .. } => IssuePhase::Merge,
-        Hints { pr_open: true, reviewed: false, .. } => IssuePhase::Review,
-        Hints { commit: true, .. } => IssuePhase::Code,
-        Hints { spec: true, .. } => IssuePhase::Ready,
-        Hints { spec: false, .. } => IssuePhase::Spec,
+        IssueArtifacts { pr_open: true, reviewed: true, .. } => IssuePhase::Merge,
+        IssueArtifacts { pr_open: true, reviewed: false, .. } => IssuePhase::Review,
+        IssueArtifacts { commit: true, .. } => IssuePhase::Code,
+        IssueArtifacts { spec: true, .. } => IssuePhase::Ready,
+        IssueArtifacts { spec: false, .. } => IssuePhase::Spec,
     }
 }
 
@@ -52,14 +52,14 @@ words!(
 
 /// How far the work of an issue is, so that nothing is done twice and nothing that was done is thrown away.
 #[must_use]
-pub fn milestone(hints: Hints) -> Milestone {
+pub fn milestone(hints: IssueArtifacts) -> Milestone {
     match hints {
-        Hints { pr_open: true, .. } => Milestone::Offered,
+        IssueArtifacts { pr_open: true, .. } => Milestone::Offered,
         // Changes on top of commits are work in progress: whoever goes on has both.
-        Hints { changes: true, .. } => Milestone::Changed,
-        Hints { pushed: true, commit: true, .. } => Milestone::Pushed,
-        Hints { commit: true, .. } => Milestone::Committed,
-        Hints { .. } => Milestone::Nothing,
+        IssueArtifacts { changes: true, .. } => Milestone::Changed,
+        IssueArtifacts { pushed: true, commit: true, .. } => Milestone::Pushed,
+        IssueArtifacts { commit: true, .. } => Milestone::Committed,
+        IssueArtifacts { .. } => Milestone::Nothing,
     }
 }
 

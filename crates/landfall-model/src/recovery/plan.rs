@@ -15,7 +15,7 @@ pub const RATIONALE_CHARS_MAX: usize = 4_000; // a page or two
 
 /// A plan as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Draft {
+pub struct RecoveryPlanDraft {
     /// What is wanted, in a word.
     pub action: String,
     /// Why.
@@ -35,13 +35,13 @@ pub struct DraftStep {
 
 /// A plan that may be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct RecoveryPlan {
     action: PlanAction,
     rationale: String,
     steps: Vec<RecoveryOp>,
 }
 
-impl Plan {
+impl RecoveryPlan {
     /// What is done.
     #[must_use]
     pub fn action(&self) -> PlanAction {
@@ -63,7 +63,7 @@ impl Plan {
 
 /// What a plan is measured by.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds<'a> {
+pub struct RecoveryPlanBounds<'a> {
     /// Whether what the step was to bring about is there; none if nobody knows.
     pub matches: Option<bool>,
     /// The checks of the project's settings, by name.
@@ -121,7 +121,10 @@ pub enum PlanProblem {
 ///
 /// # Errors
 /// The first reason why it is refused.
-pub fn check(draft: &Draft, bounds: &Bounds<'_>) -> Result<Plan, PlanProblem> {
+pub fn check(
+    draft: &RecoveryPlanDraft,
+    bounds: &RecoveryPlanBounds<'_>,
+) -> Result<RecoveryPlan, PlanProblem> {
     let action = PlanAction::from_word(draft.action.trim())
         .ok_or_else(|| PlanProblem::Action(short(draft.action.trim())))?;
     let rationale = draft.rationale.trim();
@@ -145,10 +148,10 @@ pub fn check(draft: &Draft, bounds: &Bounds<'_>) -> Result<Plan, PlanProblem> {
         }
         PlanAction::Retry | PlanAction::Skip | PlanAction::Recover | PlanAction::Abort => {}
     }
-    Ok(Plan { action, rationale: rationale.to_owned(), steps })
+    Ok(RecoveryPlan { action, rationale: rationale.to_owned(), steps })
 }
 
-fn read(step: &DraftStep, number: usize, bounds: &Bounds<'_>) -> Result<RecoveryOp, PlanProblem> {
+fn read(step: &DraftStep, number: usize, bounds: &RecoveryPlanBounds<'_>) -> Result<RecoveryOp, PlanProblem> {
     let op = RecoveryOp::read(step.op.trim(), &step.said)
         .map_err(|problem| PlanProblem::Step { number, problem })?;
     if let RecoveryOp::RunCheck { name } = &op

@@ -6,25 +6,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landfall_model::conflict::{Clash, ClashKind, ConflictTimeoutAction};
+use landfall_model::conflict::{ConflictTimeoutAction, ConflictingFile, FileConflictKind};
 use landfall_model::convergence::DIRECTIONS_MAX;
 use landfall_model::gate::{CheckOutcome, GateReport};
-use landfall_model::objective::{ObjectiveItem, Requirement, Split, Weight};
-use landfall_model::plan::{Outline, PlanStep};
+use landfall_model::objective::{ObjectiveItem, ObjectiveSplit, Requirement, Weight};
+use landfall_model::plan::{PlanOutline, PlanStep};
 use landfall_model::queue::{
-    self, Batch, BatchDoing, BatchMember, BatchPrefix, HoldReason, LeftOut, Queue, QueueDecision, QueuePolicy,
+    self, BatchDoing, BatchExclusion, BatchMember, BatchPrefix, HoldReason, LandingBatch, Queue,
+    QueueDecision, QueuePolicy,
 };
-use landfall_model::review::{Redo, ReviewMode, ReviewRule};
-use landfall_model::score::{Covered, GatePoint, Judgement, RefinementImpact, Scores};
+use landfall_model::review::{RedoChoice, ReviewMode, ReviewRule};
+use landfall_model::score::{GatePoint, Judgement, RefinementImpact, RequirementCoverage, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
-    AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage, Attempt, BatchId, Budget,
-    BudgetScope, BudgetUse as _, Candidate, ChangeConcern, Commit, ConcernCode, ContextUsage, ControlSignal,
-    Counters, Day, Digest, Doing, Drive, Effect, EndKind, EndedRun, Ending, EngineEvent, Event, Evidence,
-    Fact, Flow, Input, JournalEntry, Leave, Ledger, Limits, News, POLL_MS, Purse, QueueEffect, QueueEvent,
-    QueueNews, Refusal, ReviewSaid, Route, RunId, SessionStart, SignOff, Signal, Spending, Spent, Standing,
-    State, StepKind, StepName, StepResult, Task, TaskId, TaskLimitOverrides, TaskLimits, TaskSpec, Timestamp,
-    Tree, Verdict, WaitReason, World, apply, expects, graph, plan, step,
+    AccountPermit, AgentAssignment, AgentDriveStyle, AgentExit, AgentRunEvidence, AgentRunTraces, AgentUsage,
+    Attempt, AttemptPhase, BatchId, Budget, BudgetDay, BudgetScope, BudgetUse as _, ChangeConcern, Commit,
+    ConcernCode, ContextUsage, ControlSignal, Counters, Digest, Effect, EndKind, EndedRun, Ending,
+    EngineEvent, Event, ExhaustedBudget, Fact, Flow, GrantKind, IntakeState, JournalEntry, LandingCandidate,
+    News, NewsRefusal, POLL_MS, ProfileRoute, QueueEffect, QueueEvent, QueueNews, ReviewInput, RunBudgets,
+    RunId, ScheduleLimits, SessionStart, SignOff, Signal, SpendLog, Spending, StepKind, StepName, StepResult,
+    Task, TaskId, TaskInput, TaskLimitOverrides, TaskLimits, TaskSpec, TaskState, Timestamp, Tree, Verdict,
+    WaitReason, World, apply, expects, graph, plan, step,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, polishes, stages, takes_back, tries_once};
@@ -186,13 +188,13 @@ pub struct Sim {
     flows: BTreeMap<String, Arc<Flow>>,
     /// The flows that new tasks follow, one as often as the other.
     repertoire: &'static [&'static str],
-    limits: Limits,
+    limits: ScheduleLimits,
     task_limits: TaskLimits,
-    routes: BTreeMap<String, Route>,
+    routes: BTreeMap<String, ProfileRoute>,
     styles: BTreeMap<String, AgentDriveStyle>,
-    purse: Purse,
-    ledger: Ledger,
-    drive: Drive,
+    purse: RunBudgets,
+    ledger: SpendLog,
+    drive: IntakeState,
     git: Git,
     host: Host,
     queue: Queue,
@@ -244,7 +246,7 @@ impl Sim {
         let styles = routes.keys().map(|profile| (profile.clone(), style(&mut rng))).collect();
         let mut bounded =
             |times, turns| Budget { turns: rng.once_in(times).then_some(turns), ..Budget::default() };
-        let purse = Purse { run: bounded(3, 12), day: bounded(3, 12) };
+        let purse = RunBudgets { run: bounded(3, 12), day: bounded(3, 12) };
         let (attempt_budget, task_budget) = (bounded(3, 3), bounded(3, 9));
         let mut sim = Self {
             seed,
@@ -261,8 +263,8 @@ impl Sim {
             routes,
             styles,
             purse,
-            ledger: Ledger::default(),
-            limits: Limits {
+            ledger: SpendLog::default(),
+            limits: ScheduleLimits {
                 slots: 1 + u32::try_from(rng.below(3)).expect("small"),
                 lanes: 1 + u32::try_from(rng.below(2)).expect("small"),
                 now: Timestamp(1_000),
@@ -288,7 +290,7 @@ impl Sim {
                 },
                 ..TaskLimits::default()
             },
-            drive: Drive::Running,
+            drive: IntakeState::Running,
             git: Git {
                 base: Commit::new("root"),
                 history: Vec::new(),
@@ -348,7 +350,9 @@ impl Sim {
                 let head = task.seen_head.clone().unwrap_or_else(|| base.clone());
                 sim.host.workspaces.insert(task.id, Workspace { base: base.clone(), head });
             }
-            if let State::Active { doing: Doing::Running { iteration, stop, talk, .. }, .. } = &task.state {
+            if let TaskState::Active { doing: AttemptPhase::Running { iteration, stop, talk, .. }, .. } =
+                &task.state
+            {
                 let key = (task.id, task.attempt, *iteration);
                 let end = (!alive).then(|| sim.run_that_was(task, AgentExit::Lost));
                 let profile = task.driving.as_ref().expect("settled before it runs").profile.clone();
@@ -371,7 +375,7 @@ impl Sim {
             iteration: task.counters.iterations + 1,
             exit,
             seen: Vec::new(),
-            evidence: Evidence::default(),
+            evidence: AgentRunEvidence::default(),
             took_ms: 10,
             usage: AgentUsage::default(),
             traces: AgentRunTraces::default(),
@@ -417,7 +421,7 @@ impl Sim {
     pub fn heal(&mut self) {
         self.faults = Faults::default();
         self.healed = true;
-        self.drive = Drive::Running;
+        self.drive = IntakeState::Running;
         self.late.clear();
         self.queue_late.clear();
         self.grant_all();
@@ -429,7 +433,7 @@ impl Sim {
                 // People look now and then, not only when nothing else is left.
             } else if self.next_moment().is_some() {
                 self.pass_time();
-            } else if self.world.waiting_for(Standing::Slot) > 0 && self.spent().is_some() {
+            } else if self.world.waiting_for(GrantKind::Slot) > 0 && self.spent().is_some() {
                 self.start_a_run();
             } else if !self.person_answers() {
                 break;
@@ -457,7 +461,7 @@ impl Sim {
     }
 
     fn grant_tasks(&mut self) {
-        if self.drive == Drive::Draining {
+        if self.drive == IntakeState::Draining {
             return;
         }
         let mut rescued = 0;
@@ -473,10 +477,12 @@ impl Sim {
             let task = self.world.get(grant.task).expect("granted tasks exist").clone();
             let unmet = self.world.unmet(&task);
             self.demand(unmet.is_empty(), || format!("{} started before {unmet:?} landed", task.id));
-            self.demand(matches!(task.state, State::Ready { .. }), || format!("{} was not ready", task.id));
+            self.demand(matches!(task.state, TaskState::Ready { .. }), || {
+                format!("{} was not ready", task.id)
+            });
             let flow = self.world.flow_of(&task).expect("a task in line has a flow");
             let limits = self.task_limits.clone();
-            if grant.standing == Standing::Slot {
+            if grant.standing == GrantKind::Slot {
                 self.check_route(grant.task, &grant.profile);
             }
             let driving = self.driving(&grant.profile);
@@ -511,7 +517,8 @@ impl Sim {
         let before = self.world.get(task).expect("orders are of tasks").clone();
         let taken = self.hear(task, news);
         // What was ordered for the attempt under way is always wanted.
-        let owed = matches!(before.state, State::Active { .. }) && attempt_of(&order) == Some(before.attempt);
+        let owed =
+            matches!(before.state, TaskState::Active { .. }) && attempt_of(&order) == Some(before.attempt);
         self.demand(taken || !owed, || format!("{task} refused the answer to {order:?}"));
     }
 
@@ -552,7 +559,7 @@ impl Sim {
 
     /// The next moment that something waits for: a task, an account, a budget.
     fn next_moment(&self) -> Option<Timestamp> {
-        let tomorrow = match self.world.waiting_for(Standing::Slot) {
+        let tomorrow = match self.world.waiting_for(GrantKind::Slot) {
             0 => None,
             _ => self.spent().and_then(|spent| spent.until),
         };
@@ -563,10 +570,10 @@ impl Sim {
     /// When an account opens that tasks stand in line for, found out by looking at all of them.
     fn opening(&self) -> Option<Timestamp> {
         let opens = |profile: &str| match self.world.leave(self.world.account_of(profile), self.now) {
-            Leave::Never { until } => until,
-            Leave::Free | Leave::One => None,
+            AccountPermit::Never { until } => until,
+            AccountPermit::Free | AccountPermit::One => None,
         };
-        let limits = Limits { spent: None, ..self.limits_now() };
+        let limits = ScheduleLimits { spent: None, ..self.limits_now() };
         let held = self.world.tasks().filter(|task| match self.world.held(task.id, &limits) {
             Some(WaitReason::Quota { .. } | WaitReason::Backoff { .. } | WaitReason::Login { .. }) => true,
             Some(_) | None => false,
@@ -603,16 +610,16 @@ impl Sim {
         self.fact(EngineEvent::RunStarted { run: RunId(1), slots: self.limits.slots, only: Vec::new() });
     }
 
-    fn limits_now(&self) -> Limits {
-        Limits { now: self.now, spent: self.spent(), ..self.limits.clone() }
+    fn limits_now(&self) -> ScheduleLimits {
+        ScheduleLimits { now: self.now, spent: self.spent(), ..self.limits.clone() }
     }
 
-    fn spent(&self) -> Option<Spent> {
-        if self.purse == Purse::default() {
+    fn spent(&self) -> Option<ExhaustedBudget> {
+        if self.purse == RunBudgets::default() {
             return None;
         }
         let from = self.now.0.div_euclid(DAY_MS) * DAY_MS;
-        let day = Day { from: Timestamp(from), to: Timestamp(from + DAY_MS) };
+        let day = BudgetDay { from: Timestamp(from), to: Timestamp(from + DAY_MS) };
         self.purse.spent(&self.ledger, Spending::default(), day)
     }
 
@@ -625,14 +632,14 @@ impl Sim {
     /// A model answers an agent at work for the first time.
     fn model_answers(&mut self) {
         let running = |task: &&Arc<Task>| {
-            matches!(task.state, State::Active { doing: Doing::Running { stop: None, .. }, .. })
+            matches!(task.state, TaskState::Active { doing: AttemptPhase::Running { stop: None, .. }, .. })
         };
         let at_work: Vec<_> = self.world.tasks().filter(running).cloned().collect();
         let Some(task) = at_work.get(self.rng.below(at_work.len())) else { return };
         let account = task.driving.as_ref().expect("settled before it runs").account.clone();
         let before = self.world.accounts().get(&account).clone();
         let Some(state) = self.world.accounts().answered(&account, self.now) else { return };
-        self.demand(Leave::of(&before, self.now) == Leave::One, || {
+        self.demand(AccountPermit::of(&before, self.now) == AccountPermit::One, || {
             format!("{account} was opened from {before:?}")
         });
         self.openings += 1;
@@ -642,10 +649,10 @@ impl Sim {
 
     fn drain_or_drive(&mut self) {
         self.drive = match self.drive {
-            Drive::Draining => Drive::Running,
-            Drive::Running => Drive::Draining,
+            IntakeState::Draining => IntakeState::Running,
+            IntakeState::Running => IntakeState::Draining,
         };
-        if self.drive == Drive::Draining && self.rng.once_in(2) {
+        if self.drive == IntakeState::Draining && self.rng.once_in(2) {
             for task in self.world.active().map(|task| task.id).collect::<Vec<_>>() {
                 self.hear(task, News::Interrupt);
             }
@@ -779,7 +786,7 @@ impl Sim {
         let asked = |task: &&Arc<Task>| {
             let waits = matches!(
                 &task.state,
-                State::Waiting {
+                TaskState::Waiting {
                     wait: WaitReason::Question { .. }
                         | WaitReason::Login { .. }
                         | WaitReason::Pause
@@ -790,7 +797,10 @@ impl Sim {
             );
             let unknown = self.healed && task.is_over() && task.landing.is_some();
             let waits = waits || task.is_held();
-            waits || unknown || task.sign_off == SignOff::Owed || matches!(task.state, State::Review { .. })
+            waits
+                || unknown
+                || task.sign_off == SignOff::Owed
+                || matches!(task.state, TaskState::Review { .. })
         };
         let waiting: Vec<_> = self.world.tasks().filter(asked).cloned().collect();
         if self.queue.hold().is_some() && (waiting.is_empty() || self.rng.once_in(3)) {
@@ -806,28 +816,31 @@ impl Sim {
         let news = match &task.state {
             _ if task.is_held() => News::Release,
             _ if task.sign_off == SignOff::Owed => match self.rng.below(3) {
-                0 => News::Review(ReviewSaid::Defer),
-                1 => News::Review(ReviewSaid::Changes { issues: Vec::new(), note, redo: Redo::Keep }),
-                _ => News::Review(ReviewSaid::Approve { note }),
+                0 => News::Review(ReviewInput::Defer),
+                1 => News::Review(ReviewInput::Changes { issues: Vec::new(), note, redo: RedoChoice::Keep }),
+                _ => News::Review(ReviewInput::Approve { note }),
             },
-            State::Review { .. } if !yes && self.rng.once_in(2) => {
+            TaskState::Review { .. } if !yes && self.rng.once_in(2) => {
                 let head = task.head.clone().expect("what is reviewed was collected");
-                let redo = [Redo::Keep, Redo::Fresh, Redo::From(head)][self.rng.below(3)].clone();
+                let redo =
+                    [RedoChoice::Keep, RedoChoice::Fresh, RedoChoice::From(head)][self.rng.below(3)].clone();
                 News::Review(match self.rng.below(6) {
-                    0 => ReviewSaid::Defer,
-                    1 => ReviewSaid::Skip,
-                    2 => ReviewSaid::Reject { note },
-                    _ => ReviewSaid::Changes { issues: vec!["tests".to_owned()], note, redo },
+                    0 => ReviewInput::Defer,
+                    1 => ReviewInput::Skip,
+                    2 => ReviewInput::Reject { note },
+                    _ => ReviewInput::Changes { issues: vec!["tests".to_owned()], note, redo },
                 })
             }
-            State::Review { .. } if yes => News::Answer { text: "approve".to_owned() },
+            TaskState::Review { .. } if yes => News::Answer { text: "approve".to_owned() },
             // The question whether that is the objective.
-            State::Waiting { wait: WaitReason::Question { text }, .. } if text.starts_with("---") && yes => {
+            TaskState::Waiting { wait: WaitReason::Question { text }, .. }
+                if text.starts_with("---") && yes =>
+            {
                 News::Answer { text: "OK".to_owned() }
             }
-            State::Waiting { wait: WaitReason::Question { .. } | WaitReason::Login { .. }, .. }
-            | State::Review { .. } => News::Answer { text: "do it the other way".to_owned() },
-            State::Waiting { wait: WaitReason::Conflict { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Question { .. } | WaitReason::Login { .. }, .. }
+            | TaskState::Review { .. } => News::Answer { text: "do it the other way".to_owned() },
+            TaskState::Waiting { wait: WaitReason::Conflict { .. }, .. } => {
                 let text = if self.rng.once_in(2) { "resolved" } else { "keep both" };
                 News::Answer { text: text.to_owned() }
             }
@@ -862,7 +875,7 @@ impl Sim {
     fn hear(&mut self, id: TaskId, news: News) -> bool {
         self.heard += 1;
         let task = self.world.get(id).expect("news is of tasks").clone();
-        let input = Input {
+        let input = TaskInput {
             at: self.now,
             drive: self.drive,
             spent: self.spent(),
@@ -876,8 +889,10 @@ impl Sim {
         };
         let (after, decision) = match step(&task, &input) {
             Ok(taken) => taken,
-            Err(Refusal::Bug(illegal)) => self.fail(&format!("{illegal} after {:?}", input.news)),
-            Err(Refusal::Stale { .. } | Refusal::NotNow { .. } | Refusal::NotAllowed { .. }) => return false,
+            Err(NewsRefusal::Bug(illegal)) => self.fail(&format!("{illegal} after {:?}", input.news)),
+            Err(NewsRefusal::Stale { .. } | NewsRefusal::NotNow { .. } | NewsRefusal::NotAllowed { .. }) => {
+                return false;
+            }
         };
         self.check_step(&task, &after, &input, &decision.events);
         if let Some(work) = task.gate.as_ref().map(|gate| (id, gate.head.clone())) {
@@ -926,7 +941,7 @@ impl Sim {
     fn queue_hears(&mut self, news: &QueueNews) {
         self.heard += 1;
         let is_met = |id| self.world.get(id).is_some_and(|task| self.world.unmet(task).is_empty());
-        let policy = QueuePolicy { forms: self.drive == Drive::Running, ..self.policy };
+        let policy = QueuePolicy { forms: self.drive == IntakeState::Running, ..self.policy };
         let decision = queue::decide(&self.queue, &policy, self.now, news, &is_met);
         self.check_queue_decision(&decision);
         let life = self.life;
@@ -935,7 +950,7 @@ impl Sim {
             // A journal that ends in the middle of a decision leaves tasks that heard it already.
             let wants = match &news {
                 News::LandingBegan { .. } | News::Ejected { .. } | News::MergeConflict { .. } => true,
-                _ => matches!(before.state, State::Active { doing: Doing::Landing, .. }),
+                _ => matches!(before.state, TaskState::Active { doing: AttemptPhase::Landing, .. }),
             };
             let taken = self.hear(id, news.clone());
             self.demand(taken || !wants, || format!("{id} is {} and refused {news:?}", before.state.name()));
@@ -962,7 +977,7 @@ impl Sim {
         self.check_queue();
     }
 
-    fn batch(&self, id: BatchId) -> &Batch {
+    fn batch(&self, id: BatchId) -> &LandingBatch {
         let found = self.queue.batches().iter().find(|batch| batch.id == id);
         found.unwrap_or_else(|| self.fail(&format!("there is no {id}")))
     }
@@ -1013,8 +1028,8 @@ impl Sim {
     }
 
     /// The world, the queue and the ledger as the journal tells them.
-    fn read(&self) -> (World, Queue, Ledger) {
-        let (mut world, mut ledger) = (empty(&self.flows, &self.routes), Ledger::default());
+    fn read(&self) -> (World, Queue, SpendLog) {
+        let (mut world, mut ledger) = (empty(&self.flows, &self.routes), SpendLog::default());
         for entry in &self.journal {
             match &entry.fact {
                 Fact::Engine(EngineEvent::Account { account, state }) => {
@@ -1042,7 +1057,7 @@ impl Sim {
         self.orders.clear();
         self.queue_orders.clear();
         self.queue_late.clear();
-        self.drive = Drive::Running;
+        self.drive = IntakeState::Running;
         let tasks = fold(&self.journal);
         (self.world, self.queue, self.ledger) = self.read();
         for task in &tasks {
@@ -1181,7 +1196,7 @@ impl Sim {
         let choice = if self.faults.agent { self.rng.below(52) } else { 0 };
         let resumed = agent.talk != SessionStart::New;
         let over = match self.spent() {
-            Some(Spent { scope, what, .. }) => Some((scope, what)),
+            Some(ExhaustedBudget { scope, what, .. }) => Some((scope, what)),
             None => self.over_budget(key.0, usage),
         };
         let mut idle = false;
@@ -1265,8 +1280,11 @@ impl Sim {
             head = self.git.commit("work");
             self.host.workspaces.get_mut(&key.0).expect("it stands").head = head.clone();
         }
-        let evidence =
-            Evidence { head_before: Some(workspace.head), head_after: Some(head), ..self.said_in(&kind) };
+        let evidence = AgentRunEvidence {
+            head_before: Some(workspace.head),
+            head_after: Some(head),
+            ..self.said_in(&kind)
+        };
         if let StepKind::Agent { every: 1.., .. } = kind
             && exit == AgentExit::Code(0)
             && self.faults.agent
@@ -1297,8 +1315,8 @@ impl Sim {
     }
 
     /// What a judge says, or whoever writes a plan or splits an objective.
-    fn said_in(&mut self, kind: &StepKind) -> Evidence {
-        let mut evidence = Evidence::default();
+    fn said_in(&mut self, kind: &StepKind) -> AgentRunEvidence {
+        let mut evidence = AgentRunEvidence::default();
         let trouble = |rng: &mut Rng, healed: bool| !healed && rng.once_in(12);
         match kind {
             StepKind::Check { checkpoint, .. } if !trouble(&mut self.rng, self.healed) => {
@@ -1313,7 +1331,7 @@ impl Sim {
                     requirements: (0..count).map(requirement).collect(),
                 };
                 let ask = trouble(&mut self.rng, self.healed).then(|| "Which tongue?".to_owned());
-                evidence.split = Some(Split { items: vec![item], ask, ..Split::default() });
+                evidence.split = Some(ObjectiveSplit { items: vec![item], ask, ..ObjectiveSplit::default() });
             }
             StepKind::Agent { output, .. } if !output.is_empty() => {
                 if trouble(&mut self.rng, self.healed) {
@@ -1330,7 +1348,7 @@ impl Sim {
                         covers: covers.clone(),
                         verify: None,
                     };
-                    evidence.outline = Some(Outline { steps: (1..=steps).map(step).collect() });
+                    evidence.outline = Some(PlanOutline { steps: (1..=steps).map(step).collect() });
                 }
             }
             _ => {}
@@ -1356,7 +1374,7 @@ impl Sim {
                 let covered = if self.healed { 4 } else { self.rng.below(5) };
                 let coverage_of = u32::try_from(covered * 250).expect("small");
                 let why = if self.healed || self.rng.once_in(2) { "seen" } else { "" };
-                coverage.push(Covered { number, coverage: coverage_of, why: why.to_owned() });
+                coverage.push(RequirementCoverage { number, coverage: coverage_of, why: why.to_owned() });
             }
         }
         let impacts = if self.rng.once_in(3) {
@@ -1465,13 +1483,13 @@ impl Sim {
         }
     }
 
-    fn clashes(&mut self) -> Vec<Clash> {
+    fn clashes(&mut self) -> Vec<ConflictingFile> {
         let (kind, lines) = match self.rng.below(4) {
-            0 => (ClashKind::Binary, 0),
-            1 => (ClashKind::Content, 30),
-            _ => (ClashKind::Content, 3),
+            0 => (FileConflictKind::Binary, 0),
+            1 => (FileConflictKind::Content, 30),
+            _ => (FileConflictKind::Content, 3),
         };
-        vec![Clash { path: "a.txt".to_owned(), kind, lines }]
+        vec![ConflictingFile { path: "a.txt".to_owned(), kind, lines }]
     }
 
     // ── the host, for the queue ──────────────────────────────────────────────────────────────────────────
@@ -1517,19 +1535,22 @@ impl Sim {
         for member in members {
             let task = self.world.get(member.task).expect("it exists");
             if let Some(landing) = self.git.landing_of(task).cloned() {
-                let candidate = Candidate {
+                let candidate = LandingCandidate {
                     base: landing.base_before,
                     head: member.head.clone(),
                     commit: landing.commit,
                     tree: landing.tree,
                 };
-                left_out.push((member.task, LeftOut::Landed { candidate, proof: "it is there".to_owned() }));
+                left_out.push((
+                    member.task,
+                    BatchExclusion::Landed { candidate, proof: "it is there".to_owned() },
+                ));
             } else if self.faults.conflict && self.rng.once_in(8) {
-                left_out.push((member.task, LeftOut::Conflict(self.clashes())));
+                left_out.push((member.task, BatchExclusion::Conflict(self.clashes())));
             } else if self.faults.conflict && self.rng.once_in(40) {
-                left_out.push((member.task, LeftOut::NothingChanged));
+                left_out.push((member.task, BatchExclusion::NothingChanged));
             } else if self.faults.conflict && !heads.is_empty() && self.rng.once_in(8) {
-                left_out.push((member.task, LeftOut::Crowded));
+                left_out.push((member.task, BatchExclusion::Crowded));
             } else {
                 let mut head = member.head.clone();
                 if self.faults.conflict && self.rng.once_in(12) {
@@ -1619,8 +1640,8 @@ impl Sim {
 
     fn check_limits(&self) {
         let held = |standing| u32::try_from(self.world.holding(standing)).expect("small");
-        self.demand(held(Standing::Slot) <= self.limits.slots, || "too many slots are held".to_owned());
-        self.demand(held(Standing::Lane) <= self.limits.lanes, || "too many lanes are held".to_owned());
+        self.demand(held(GrantKind::Slot) <= self.limits.slots, || "too many slots are held".to_owned());
+        self.demand(held(GrantKind::Lane) <= self.limits.lanes, || "too many lanes are held".to_owned());
     }
 
     /// What may land: just what was found green, of tasks that want it, once.
@@ -1681,7 +1702,7 @@ impl Sim {
     }
 
     /// One culprit is found by halves. What says nothing about the batch does not count: a crash may have it looked at again.
-    fn check_looks(&self, batch: &Batch) {
+    fn check_looks(&self, batch: &LandingBatch) {
         let halves = batch.members.len().next_power_of_two().trailing_zeros() as usize;
         let telling =
             |outcome: CheckOutcome| !matches!(outcome, CheckOutcome::Broken | CheckOutcome::PreExisting);
@@ -1693,7 +1714,7 @@ impl Sim {
 
     /// Each batch stands on the one before it, each is being worked on or rests for a reason, one lands at a time.
     fn check_queue(&self) {
-        let mut below: Option<&Batch> = None;
+        let mut below: Option<&LandingBatch> = None;
         for batch in self.queue.batches() {
             let id = batch.id;
             self.demand(batch.on == below.map(|below| below.id), || format!("{id} stands on {:?}", batch.on));
@@ -1719,7 +1740,7 @@ impl Sim {
 
     /// After a look that changed nothing, nobody who could be taken is left standing.
     fn check_taken(&self) {
-        let forms = self.drive == Drive::Running;
+        let forms = self.drive == IntakeState::Running;
         let free = self.queue.line().filter(|_| forms).find(|id| {
             let task = self.world.get(*id).expect("who stands is a task");
             self.queue.batch_of(*id).is_none() && self.world.unmet(task).is_empty()
@@ -1740,15 +1761,18 @@ impl Sim {
         let at_work = |task: &&Arc<Task>| {
             let works = matches!(
                 task.state,
-                State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+                TaskState::Active {
+                    doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. },
+                    ..
+                }
             );
             works && task.driving.as_ref().is_some_and(|driving| driving.account == account)
         };
         let state = self.world.accounts().get(&account);
         let open = match self.world.leave(&account, self.now) {
-            Leave::Free => true,
-            Leave::One => !self.world.tasks().any(|task| at_work(&task)),
-            Leave::Never { .. } => false,
+            AccountPermit::Free => true,
+            AccountPermit::One => !self.world.tasks().any(|task| at_work(&task)),
+            AccountPermit::Never { .. } => false,
         };
         self.demand(open, || format!("{id} starts on {account}, which is {state:?}"));
     }
@@ -1770,15 +1794,17 @@ impl Sim {
     }
 
     /// One step of one task: what may change and what may not.
-    fn check_step(&self, before: &Task, after: &Task, input: &Input, events: &[Event]) {
+    fn check_step(&self, before: &Task, after: &Task, input: &TaskInput, events: &[Event]) {
         let id = before.id;
-        let final_end =
-            matches!(&before.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
+        let final_end = matches!(
+            &before.state,
+            TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. })
+        );
         let reopened = events.iter().any(|event| matches!(event, Event::Reopened { .. }));
         // What a person gave up may turn out to be there already. What is done stays done.
         let accepted = matches!(input.news, News::Accept { .. })
-            && matches!(&before.state, State::Ended(Ending { kind: EndKind::Cancelled, .. }))
-            && matches!(&after.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+            && matches!(&before.state, TaskState::Ended(Ending { kind: EndKind::Cancelled, .. }))
+            && matches!(&after.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
         let stays = !final_end || before.state == after.state || reopened || accepted;
         self.demand(stays, || format!("{id} left its last state"));
         let entered = events.iter().filter(|event| matches!(event, Event::Entered { .. })).count();
@@ -1788,7 +1814,7 @@ impl Sim {
             format!("{id} took news of an older attempt: {:?}", input.news)
         });
         let began = events.iter().any(|event| matches!(event, Event::IterationBegan { .. }));
-        self.demand(!(began && input.drive == Drive::Draining), || {
+        self.demand(!(began && input.drive == IntakeState::Draining), || {
             format!("{id} began an iteration in a drain")
         });
         self.demand(!(began && input.spent.is_some()), || {
@@ -1804,7 +1830,8 @@ impl Sim {
         self.demand(!began || used_up(after).is_none(), || {
             format!("{id} began an iteration over its budget")
         });
-        let paused = matches!(&before.state, State::Waiting { wait: WaitReason::Pause, .. } | State::Draft);
+        let paused =
+            matches!(&before.state, TaskState::Waiting { wait: WaitReason::Pause, .. } | TaskState::Draft);
         self.demand(before.hold.is_none() || entered == 0, || format!("{id} is held and started"));
         self.demand(!(paused && entered > 0), || format!("{id} was paused or a draft and started"));
         let landed = events.iter().filter(|event| matches!(event, Event::Landed { .. })).count();
@@ -1853,7 +1880,7 @@ impl Sim {
     fn check_session_kept(&self, before: &Task, after: &Task, events: &[Event]) {
         let resumed = matches!(
             &before.state,
-            State::Active { doing: Doing::Running { talk: SessionStart::Resumed { .. }, .. }, .. }
+            TaskState::Active { doing: AttemptPhase::Running { talk: SessionStart::Resumed { .. }, .. }, .. }
         );
         let mute = |event: &Event| match event {
             Event::IterationEnded { verdict: Verdict::Crashed { .. }, traces, .. } => {
@@ -1930,12 +1957,12 @@ impl Sim {
     fn check_owned(&self, id: TaskId) {
         let task = self.world.get(id).expect("it exists");
         match &task.state {
-            State::Active { doing: Doing::Landing, .. } => return, // the queue says so next, see check_queue
-            State::Active { doing: Doing::Queued { .. }, .. } => {
+            TaskState::Active { doing: AttemptPhase::Landing, .. } => return, // the queue says so next, see check_queue
+            TaskState::Active { doing: AttemptPhase::Queued { .. }, .. } => {
                 let stands = self.queue.line().any(|stands| stands == id);
                 return self.demand(stands, || format!("{id} is queued and does not stand in line"));
             }
-            State::Active { .. } => {}
+            TaskState::Active { .. } => {}
             _ => return,
         }
         let owned =
@@ -1949,13 +1976,13 @@ impl Sim {
         for task in self.world.tasks() {
             let hopeless = |need: &TaskId| !self.world.get(*need).is_some_and(|need| need.unblocks());
             let settled = match &task.state {
-                State::Ended(_) | State::Draft => true,
-                State::Ready { .. } | State::Active { doing: Doing::Queued { .. }, .. } => {
+                TaskState::Ended(_) | TaskState::Draft => true,
+                TaskState::Ready { .. } | TaskState::Active { doing: AttemptPhase::Queued { .. }, .. } => {
                     task.spec.needs.iter().any(hopeless)
                 }
-                State::Active { .. } | State::Waiting { .. } | State::Review { .. } => false,
+                TaskState::Active { .. } | TaskState::Waiting { .. } | TaskState::Review { .. } => false,
             };
-            let done = matches!(&task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+            let done = matches!(&task.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
             let tidy = !task.has_any_workspace() && !self.host.workspaces.contains_key(&task.id);
             self.demand(!done || tidy, || format!("{} is done and its workspace stands", task.id));
             self.demand(settled, || {
@@ -1965,8 +1992,8 @@ impl Sim {
             let landings = self.git.history.iter().filter(|landing| landing.tasks.contains(&task.id)).count();
             let landings = landings - task.landed_before.len(); // one for each time it was reopened
             // Only a person, with a new need or by making it a draft, can keep it from finding out whether it landed.
-            let queued = matches!(task.state, State::Active { doing: Doing::Queued { .. }, .. });
-            let held = queued || matches!(task.state, State::Ready { .. } | State::Draft);
+            let queued = matches!(task.state, TaskState::Active { doing: AttemptPhase::Queued { .. }, .. });
+            let held = queued || matches!(task.state, TaskState::Ready { .. } | TaskState::Draft);
             let unknown = task.landing.is_some() && held;
             let told = landings == usize::from(task.landed.is_some());
             self.demand(told && task.landing.is_none() || unknown && landings <= 1, || {
@@ -2050,17 +2077,17 @@ pub fn fold(journal: &[JournalEntry]) -> Vec<Task> {
     tasks.into_iter().flatten().collect()
 }
 
-fn empty(flows: &BTreeMap<String, Arc<Flow>>, routes: &BTreeMap<String, Route>) -> World {
+fn empty(flows: &BTreeMap<String, Arc<Flow>>, routes: &BTreeMap<String, ProfileRoute>) -> World {
     let mut world = World::new(flows.clone(), "loop");
     world.set_routes(routes.clone());
     world
 }
 
 /// Profiles on two accounts; some take over from others, maybe in a circle. A task that names none has its own.
-fn routes(rng: &mut Rng) -> BTreeMap<String, Route> {
+fn routes(rng: &mut Rng) -> BTreeMap<String, ProfileRoute> {
     let mut route = |account: &str, failover: &str| {
         let failover = rng.once_in(2).then(|| failover.to_owned());
-        Route { account: account.to_owned(), failover }
+        ProfileRoute { account: account.to_owned(), failover }
     };
     let routes = [
         ("main", route("first", "spare")),

@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 use expect_test::Expect;
 use landfall_model::gate::{CheckOutcome, GateReport};
 use landfall_model::queue::{
-    self, BatchDoing, BatchMember, BatchPrefix, Closed, HoldReason, LeftOut, Queue, QueueDecision,
+    self, BatchDoing, BatchExclusion, BatchMember, BatchPrefix, Closed, HoldReason, Queue, QueueDecision,
     QueuePolicy,
 };
 use landfall_model::{
-    AgentAssignment, AgentDriveStyle, Attempt, AttemptStart, BatchId, Commit, Drive, EngineEvent, Event,
-    Fact, Input, JournalEntry, News, POLL_MS, QueueEffect, QueueEvent, QueueNews, RunId, State, StepName,
-    Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, step,
+    AgentAssignment, AgentDriveStyle, Attempt, AttemptStart, BatchId, Commit, EngineEvent, Event, Fact,
+    IntakeState, JournalEntry, News, POLL_MS, QueueEffect, QueueEvent, QueueNews, RunId, StepName, Task,
+    TaskId, TaskInput, TaskLimits, TaskSpec, TaskState, Timestamp, Tree, step,
 };
 
 use crate::flows_used::loops;
@@ -108,8 +108,14 @@ impl Stage {
 
     /// A task hears something. Says what came of it.
     pub fn hear_task(&mut self, id: TaskId, news: News) -> String {
-        let input =
-            Input { at: self.at, drive: Drive::Running, spent: None, attended: true, poll_ms: POLL_MS, news };
+        let input = TaskInput {
+            at: self.at,
+            drive: IntakeState::Running,
+            spent: None,
+            attended: true,
+            poll_ms: POLL_MS,
+            news,
+        };
         match step(&self.tasks[&id], &input) {
             Ok((_, decision)) => {
                 let word = decision.events.first().map_or("nothing", |event| event.name()).to_owned();
@@ -198,7 +204,7 @@ impl Stage {
     }
 
     /// What merging the members of a batch comes to when some are left out.
-    pub fn merged(&mut self, batch: u32, mut out: Vec<(u32, LeftOut)>) -> QueueNews {
+    pub fn merged(&mut self, batch: u32, mut out: Vec<(u32, BatchExclusion)>) -> QueueNews {
         let QueueEffect::Build { on, members, .. } = self.take(batch) else {
             panic!("B{batch} is not built")
         };
@@ -207,7 +213,10 @@ impl Stage {
             if let Some((commit, _)) = self.history.iter().find(|(_, tasks)| tasks.contains(&member.task)) {
                 let candidate = self.tasks[&member.task].landing.clone().expect("its landing was ordered");
                 assert_eq!(candidate.commit, *commit);
-                out.push((member.task.0, LeftOut::Landed { candidate, proof: "it is there".to_owned() }));
+                out.push((
+                    member.task.0,
+                    BatchExclusion::Landed { candidate, proof: "it is there".to_owned() },
+                ));
             }
         }
         let is_in = |member: &&BatchMember| !out.iter().any(|(task, _)| TaskId(*task) == member.task);
@@ -221,7 +230,7 @@ impl Stage {
         self.built_without(batch, Vec::new());
     }
 
-    pub fn built_without(&mut self, batch: u32, out: Vec<(u32, LeftOut)>) {
+    pub fn built_without(&mut self, batch: u32, out: Vec<(u32, BatchExclusion)>) {
         let news = self.merged(batch, out);
         self.hear(&format!("B{batch} merged"), &news);
     }
@@ -443,5 +452,5 @@ fn order_word(effect: &QueueEffect) -> String {
 
 /// Whether a task is over, or waits for its report, or for its agent: nothing of it stands in line.
 pub fn has_left_the_line(task: &Task) -> bool {
-    !matches!(task.state, State::Active { .. })
+    !matches!(task.state, TaskState::Active { .. })
 }

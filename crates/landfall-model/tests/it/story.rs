@@ -7,15 +7,16 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use expect_test::Expect;
-use landfall_model::conflict::{Clash, ClashKind};
+use landfall_model::conflict::{ConflictingFile, FileConflictKind};
 use landfall_model::flow::TrackerOperation;
 use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
 use landfall_model::resource::MachineResource;
 use landfall_model::{
-    AgentAssignment, AgentDriveStyle, AgentExit, AgentUsage, Attempt, BatchId, ChangeConcern, Commit,
-    ConcernCode, ControlSignal, Digest, Doing, Drive, Effect, EndedRun, Event, Evidence, Flow, Input, News,
-    POLL_MS, Prices, ReviewSaid, RunId, SessionStart, Signal, Spent, State, StopRequest, Tally, Task, TaskId,
-    TaskLimitOverrides, TaskLimits, TaskSpec, Timestamp, Tree, WaitReason, apply, decide, step as take,
+    AgentAssignment, AgentDriveStyle, AgentExit, AgentRunEvidence, AgentUsage, Attempt, AttemptPhase,
+    BatchId, ChangeConcern, Commit, ConcernCode, ControlSignal, Digest, Effect, EndedRun, Event,
+    ExhaustedBudget, Flow, IntakeState, News, POLL_MS, Prices, ReviewInput, RunId, SessionStart, Signal,
+    StopRequest, Task, TaskId, TaskInput, TaskLimitOverrides, TaskLimits, TaskSpec, TaskState, Timestamp,
+    Tree, UsageCounter, WaitReason, apply, decide, step as take,
 };
 
 use crate::flows_used::{loops, polishes};
@@ -35,7 +36,7 @@ pub enum Line {
     /// From here on tasks are granted so.
     Driven(AgentAssignment),
     /// From here on this budget is used up, or there is something to spend again.
-    Spent(Option<Spent>),
+    Spent(Option<ExhaustedBudget>),
 }
 
 /// Where a story happens.
@@ -45,8 +46,8 @@ pub struct Scene {
     pub limits: TaskLimits,
     pub driving: AgentAssignment,
     pub at: Timestamp,
-    pub drive: Drive,
-    pub spent: Option<Spent>,
+    pub drive: IntakeState,
+    pub spent: Option<ExhaustedBudget>,
     pub journal: Vec<(Timestamp, Event)>,
     /// Grows with every commit anyone makes, so that each has its own name.
     pub commits: u32,
@@ -66,7 +67,7 @@ impl Scene {
                 style: AgentDriveStyle::Fresh,
             },
             at: Timestamp(1_000),
-            drive: Drive::Running,
+            drive: IntakeState::Running,
             spent: None,
             journal,
             commits: 0,
@@ -89,7 +90,7 @@ impl Scene {
     /// Tells the task one piece of news.
     pub fn hear(&mut self, news: News) -> Result<(Vec<Event>, Vec<Effect>), String> {
         self.commits += 1;
-        let input = Input {
+        let input = TaskInput {
             at: self.at,
             drive: self.drive,
             spent: self.spent.clone(),
@@ -111,8 +112,8 @@ impl Scene {
     /// Plays a line and says what came of it.
     pub fn play(&mut self, line: &Line) -> Option<String> {
         match line {
-            Line::Drain => self.drive = Drive::Draining,
-            Line::Drive => self.drive = Drive::Running,
+            Line::Drain => self.drive = IntakeState::Draining,
+            Line::Drive => self.drive = IntakeState::Running,
             Line::Driven(driving) => self.driving = driving.clone(),
             Line::Spent(spent) => self.spent.clone_from(spent),
             Line::Wait(ms) => self.at = self.at.plus_ms(*ms),
@@ -271,7 +272,7 @@ pub fn workspace_rebuilt() -> Line {
 /// A run of the agent that took a second, left a commit, and ended so.
 pub fn ran<const N: usize>(name: &str, exit: AgentExit, seen: [Signal; N]) -> Line {
     let seen = seen.to_vec();
-    let mut tally = Tally::default();
+    let mut tally = UsageCounter::default();
     seen.iter().for_each(|signal| tally.hear(signal));
     line(name, move |scene| {
         News::AgentEnded(EndedRun {
@@ -279,10 +280,10 @@ pub fn ran<const N: usize>(name: &str, exit: AgentExit, seen: [Signal; N]) -> Li
             iteration: running(&scene.task),
             exit: exit.clone(),
             seen: seen.clone(),
-            evidence: Evidence {
+            evidence: AgentRunEvidence {
                 head_before: scene.task.seen_head.clone(),
                 head_after: Some(commit(&format!("work{}", scene.commits))),
-                ..Evidence::default()
+                ..AgentRunEvidence::default()
             },
             took_ms: 1_000,
             usage: tally.usage(&Prices::default()),
@@ -518,7 +519,10 @@ pub fn conflicts() -> Line {
         attempt: scene.task.attempt,
         head: commit("head"),
         base: commit("newbase"),
-        clashes: vec![clash("a.txt", ClashKind::Content, 3), clash("b.txt", ClashKind::Content, 1)],
+        clashes: vec![
+            clash("a.txt", FileConflictKind::Content, 3),
+            clash("b.txt", FileConflictKind::Content, 1),
+        ],
     })
 }
 
@@ -528,12 +532,12 @@ pub fn conflicts_badly() -> Line {
         attempt: scene.task.attempt,
         head: commit("head"),
         base: commit("newbase"),
-        clashes: vec![clash("logo.png", ClashKind::Binary, 0)],
+        clashes: vec![clash("logo.png", FileConflictKind::Binary, 0)],
     })
 }
 
-pub fn clash(path: &str, kind: ClashKind, lines: u32) -> Clash {
-    Clash { path: path.to_owned(), kind, lines }
+pub fn clash(path: &str, kind: FileConflictKind, lines: u32) -> ConflictingFile {
+    ConflictingFile { path: path.to_owned(), kind, lines }
 }
 
 /// Its batch was verified on a base that has moved since, and the base is being moved there.
@@ -559,7 +563,7 @@ pub fn is_unsure() -> Line {
 }
 
 /// A person looked at it.
-pub fn reviewed(said: ReviewSaid) -> Line {
+pub fn reviewed(said: ReviewInput) -> Line {
     let name =
         format!("review {}", format!("{said:?}").split([' ', '{']).next().unwrap_or_default().to_lowercase());
     line(name, move |_| News::Review(said.clone()))
@@ -706,7 +710,7 @@ pub fn usage(tokens: u64) -> Signal {
 /// The run of the agent that is under way.
 fn running(task: &Task) -> u32 {
     match &task.state {
-        State::Active { doing: Doing::Running { iteration, .. }, .. } => *iteration,
+        TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } => *iteration,
         _ => task.counters.iterations + 1,
     }
 }
@@ -716,16 +720,16 @@ fn running(task: &Task) -> u32 {
 /// Where the task is, in a few words.
 pub fn place(task: &Task) -> String {
     match &task.state {
-        State::Draft => "draft".to_owned(),
-        State::Ready { next: None, .. } => "ready".to_owned(),
-        State::Ready { next: Some(step), .. } => format!("ready for {step}"),
-        State::Active { step, doing } => format!("{step} a{}: {}", task.attempt.0, doing_word(doing)),
-        State::Waiting { wait, then, .. } => format!("waits for {}, then {then}", wait_word(task, wait)),
-        State::Review { then } => format!("review, then {then}"),
-        State::Ended(ending) if ending.detail.is_empty() => {
+        TaskState::Draft => "draft".to_owned(),
+        TaskState::Ready { next: None, .. } => "ready".to_owned(),
+        TaskState::Ready { next: Some(step), .. } => format!("ready for {step}"),
+        TaskState::Active { step, doing } => format!("{step} a{}: {}", task.attempt.0, doing_word(doing)),
+        TaskState::Waiting { wait, then, .. } => format!("waits for {}, then {then}", wait_word(task, wait)),
+        TaskState::Review { then } => format!("review, then {then}"),
+        TaskState::Ended(ending) if ending.detail.is_empty() => {
             format!("{:?}({})", ending.kind, ending.code.word())
         }
-        State::Ended(ending) => format!("{:?}({}: {})", ending.kind, ending.code.word(), ending.detail),
+        TaskState::Ended(ending) => format!("{:?}({}: {})", ending.kind, ending.code.word(), ending.detail),
     }
 }
 
@@ -751,17 +755,21 @@ fn wait_word(task: &Task, wait: &WaitReason) -> String {
     }
 }
 
-fn doing_word(doing: &Doing) -> String {
+fn doing_word(doing: &AttemptPhase) -> String {
     match doing {
-        Doing::Preparing { fresh: true, stop } => format!("preparing afresh{}", stop_word(stop.as_ref())),
-        Doing::Preparing { fresh: false, stop } => format!("preparing{}", stop_word(stop.as_ref())),
-        Doing::Running { iteration, stop, .. } => format!("running {iteration}{}", stop_word(stop.as_ref())),
-        Doing::Checking { stop } => format!("checking{}", stop_word(stop.as_ref())),
-        Doing::Queued { .. } => "queued".to_owned(),
-        Doing::Landing => "landing".to_owned(),
-        Doing::Reporting => "reporting".to_owned(),
-        Doing::Exchanging { stop } => format!("with the tracker{}", stop_word(stop.as_ref())),
-        Doing::Recovering { stop } => format!("recovering{}", stop_word(stop.as_ref())),
+        AttemptPhase::Preparing { fresh: true, stop } => {
+            format!("preparing afresh{}", stop_word(stop.as_ref()))
+        }
+        AttemptPhase::Preparing { fresh: false, stop } => format!("preparing{}", stop_word(stop.as_ref())),
+        AttemptPhase::Running { iteration, stop, .. } => {
+            format!("running {iteration}{}", stop_word(stop.as_ref()))
+        }
+        AttemptPhase::Checking { stop } => format!("checking{}", stop_word(stop.as_ref())),
+        AttemptPhase::Queued { .. } => "queued".to_owned(),
+        AttemptPhase::Landing => "landing".to_owned(),
+        AttemptPhase::Reporting => "reporting".to_owned(),
+        AttemptPhase::Exchanging { stop } => format!("with the tracker{}", stop_word(stop.as_ref())),
+        AttemptPhase::Recovering { stop } => format!("recovering{}", stop_word(stop.as_ref())),
     }
 }
 

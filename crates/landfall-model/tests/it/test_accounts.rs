@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use landfall_model::{
-    AccountState, Accounts, AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage,
-    BudgetScope, ControlSignal, Doing, Drive, EndedRun, Evidence, Input, Leave, Limits, News, POLL_MS, Route,
-    RunId, SessionStart, Signal, Spent, Standing, State, StepName, Task, TaskId, TaskLimits, TaskSpec,
-    Timestamp, WaitReason, World, apply, plan, step, why,
+    AccountPermit, AccountState, Accounts, AgentAssignment, AgentDriveStyle, AgentExit, AgentRunEvidence,
+    AgentRunTraces, AgentUsage, AttemptPhase, BudgetScope, ControlSignal, EndedRun, ExhaustedBudget,
+    GrantKind, IntakeState, News, POLL_MS, ProfileRoute, RunId, ScheduleLimits, SessionStart, Signal,
+    StepName, Task, TaskId, TaskInput, TaskLimits, TaskSpec, TaskState, Timestamp, WaitReason, World, apply,
+    plan, step, why,
 };
 
 use crate::flows_used::loops;
@@ -18,18 +19,18 @@ use crate::story::place;
 /// A few tasks, an engine around them, and what happens, line by line.
 struct Backlog {
     world: World,
-    limits: Limits,
+    limits: ScheduleLimits,
     told: String,
 }
 
 /// `main → a`: a profile and its account. `main → a, else spare`: and the profile that takes over.
-fn route(line: &str) -> (String, Route) {
+fn route(line: &str) -> (String, ProfileRoute) {
     let (profile, rest) = line.split_once(" → ").expect("a profile and its account");
     let (account, failover) = match rest.split_once(", else ") {
         Some((account, failover)) => (account, Some(failover.to_owned())),
         None => (rest, None),
     };
-    (profile.to_owned(), Route { account: account.to_owned(), failover })
+    (profile.to_owned(), ProfileRoute { account: account.to_owned(), failover })
 }
 
 /// A task that asks a person to log in.
@@ -43,7 +44,7 @@ fn asker(id: u32) -> Task {
     });
     task.spec.agent = Some("any".to_owned());
     let wait = WaitReason::Login { account, detail: String::new(), asker: TaskId(id) };
-    task.state = State::Waiting { wait, then: StepName::new("work"), since: Timestamp(0) };
+    task.state = TaskState::Waiting { wait, then: StepName::new("work"), since: Timestamp(0) };
     task
 }
 
@@ -57,7 +58,7 @@ impl Backlog {
             spec.agent = Some(agent.to_owned());
             world.put(Task::added(TaskId(id), spec, Timestamp(0)));
         }
-        let limits = Limits { slots: 9, lanes: 9, now: Timestamp(1_000), spent: None };
+        let limits = ScheduleLimits { slots: 9, lanes: 9, now: Timestamp(1_000), spent: None };
         Self { world, limits, told: String::new() }
     }
 
@@ -72,7 +73,8 @@ impl Backlog {
             News::Retry { .. } => self.world.accounts().overruled(&task, at),
             _ => None,
         };
-        let input = Input { at, drive: Drive::Running, spent, attended: true, poll_ms: POLL_MS, news };
+        let input =
+            TaskInput { at, drive: IntakeState::Running, spent, attended: true, poll_ms: POLL_MS, news };
         let (after, decision) = step(&task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         for event in &decision.events {
             let follows = self.world.accounts().follows(&task, at, event);
@@ -103,7 +105,7 @@ impl Backlog {
             let (flow, limits) = (loops(), TaskLimits::default());
             self.hear(grant.task.0, News::Granted { run: RunId(1), flow, limits, driving });
             let task = self.task(grant.task.0);
-            if let State::Active { doing: Doing::Preparing { .. }, .. } = &task.state {
+            if let TaskState::Active { doing: AttemptPhase::Preparing { .. }, .. } = &task.state {
                 let base = landfall_model::Commit::new("base");
                 self.hear(grant.task.0, News::WorkspaceReady { attempt: task.attempt, base });
             }
@@ -129,7 +131,7 @@ impl Backlog {
     /// The agent of a task ends.
     fn ends(mut self, what: &str, id: u32, signals: &[Signal]) -> Self {
         let task = self.task(id);
-        let State::Active { doing: Doing::Running { iteration, .. }, .. } = task.state else {
+        let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = task.state else {
             panic!("T{id} does not run: {}", place(&task))
         };
         self.hear(
@@ -139,7 +141,7 @@ impl Backlog {
                 iteration,
                 exit: AgentExit::Code(0),
                 seen: signals.to_vec(),
-                evidence: Evidence::default(),
+                evidence: AgentRunEvidence::default(),
                 took_ms: 1_000,
                 usage: AgentUsage::default(),
                 traces: AgentRunTraces { session: Some(format!("s{id}")), ..AgentRunTraces::default() },
@@ -194,7 +196,7 @@ impl Backlog {
         self
     }
 
-    fn spent(mut self, spent: Option<Spent>) -> Self {
+    fn spent(mut self, spent: Option<ExhaustedBudget>) -> Self {
         self.limits.spent = spent;
         self
     }
@@ -389,8 +391,8 @@ fn a_reset_is_kept_once_whoever_tells_it() {
 #[test]
 fn an_agent_that_was_at_work_already_does_not_open_the_account_before_its_reset() {
     let story = Backlog::new(&[], ["main", "main"]).start().quota(1, Some(500_000)).complete(2);
-    let leave = Leave::of(story.world.accounts().get("main"), story.limits.now);
-    assert!(matches!(leave, Leave::Never { until: Some(_) }), "{leave:?}");
+    let leave = AccountPermit::of(story.world.accounts().get("main"), story.limits.now);
+    assert!(matches!(leave, AccountPermit::Never { until: Some(_) }), "{leave:?}");
 }
 
 fn again() -> News {
@@ -545,7 +547,11 @@ fn only_passing_errors_hold_an_account_not_what_else_a_task_pauses_for() {
     let finish = landfall_model::AgentFinish::Error;
     let story = story.ends("crash", 1, &[Signal::Finished { how: finish, text: String::new() }]);
     let task = story.task(1);
-    assert!(matches!(task.state, State::Waiting { wait: WaitReason::Backoff { .. }, .. }), "{}", story.told);
+    assert!(
+        matches!(task.state, TaskState::Waiting { wait: WaitReason::Backoff { .. }, .. }),
+        "{}",
+        story.told
+    );
     assert_eq!(task.counters.transients, 2);
     assert_eq!(*story.world.accounts().get("main"), AccountState::Open, "{}", story.told);
 }
@@ -648,13 +654,13 @@ fn in_an_outage_of_days_no_task_fails_and_one_agent_tries_at_a_time() {
     let (mut now, mut tries) = (1_000, 0);
     while now < 2 * DAY_MS {
         let at_work: Vec<u32> =
-            (1..4).filter(|id| matches!(story.task(*id).state, State::Active { .. })).collect();
+            (1..4).filter(|id| matches!(story.task(*id).state, TaskState::Active { .. })).collect();
         let known = *story.world.accounts().get("main") != AccountState::Open;
         assert!(!known || tries < 9 || at_work.len() <= 1, "{at_work:?} at {now}:\n{}", story.told);
         tries += at_work.len();
         for id in at_work {
             story = story.overloaded(id);
-            assert!(matches!(story.task(id).state, State::Waiting { .. }), "{}", story.told);
+            assert!(matches!(story.task(id).state, TaskState::Waiting { .. }), "{}", story.told);
         }
         let due = story.world.next_due().map(|(due, _)| due.0);
         let opening = story.world.next_opening(story.limits.now).map(|at| at.0);
@@ -671,7 +677,7 @@ fn an_answer_that_never_came_shuts_the_account_at_once() {
     let mut story = Backlog::new(&[], ["main", "main"]).start();
     let run = |story: &Backlog, id: u32| {
         let task = story.task(id);
-        let State::Active { doing: Doing::Running { iteration, .. }, .. } = task.state else {
+        let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = task.state else {
             panic!("T{id} runs")
         };
         EndedRun {
@@ -679,7 +685,11 @@ fn an_answer_that_never_came_shuts_the_account_at_once() {
             iteration,
             exit: AgentExit::Silent,
             seen: Vec::new(),
-            evidence: Evidence { unanswered: true, model_wait_ms: 600_000, ..Evidence::default() },
+            evidence: AgentRunEvidence {
+                unanswered: true,
+                model_wait_ms: 600_000,
+                ..AgentRunEvidence::default()
+            },
             took_ms: 601_500,
             usage: AgentUsage::default(),
             traces: AgentRunTraces::default(),
@@ -930,8 +940,8 @@ fn an_answer_to_either_of_two_askers_lets_one_try() {
     for asker in [1, 2] {
         let mut story = Backlog::new(&[], ["main", "main"]).start().unauthorized(1).unauthorized(2);
         story = story.person("answer", asker, answer());
-        let leave = Leave::of(story.world.accounts().get("main"), story.limits.now);
-        assert_eq!(leave, Leave::One, "after an answer to T{asker}");
+        let leave = AccountPermit::of(story.world.accounts().get("main"), story.limits.now);
+        assert_eq!(leave, AccountPermit::One, "after an answer to T{asker}");
     }
 }
 
@@ -941,7 +951,7 @@ fn an_account_whose_asker_has_gone_on_is_tried_by_one() {
     let story = Backlog::new(&[], ["main", "main"]).start().unauthorized(1).nothing(2);
     let mut story = story.person("answer", 1, answer());
     story.world.set_account("main", AccountState::LoggedOut { task: TaskId(1) });
-    assert_eq!(story.world.leave("main", story.limits.now), Leave::One);
+    assert_eq!(story.world.leave("main", story.limits.now), AccountPermit::One);
     assert_eq!(
         story.world.held(TaskId(1), &story.limits),
         Some(WaitReason::Quota { until: story.limits.now, guessed: false })
@@ -969,7 +979,7 @@ fn why_names_the_task_to_answer() {
 
 #[test]
 fn with_the_days_budget_used_up_nobody_starts_an_agent_but_verification_goes_on() {
-    let spent = Spent {
+    let spent = ExhaustedBudget {
         scope: BudgetScope::Day,
         what: "$41.00 of $40.00".to_owned(),
         until: Some(Timestamp(86_400_000)),
@@ -997,7 +1007,7 @@ fn with_the_days_budget_used_up_nobody_starts_an_agent_but_verification_goes_on(
 
 #[test]
 fn the_budget_of_a_run_holds_until_the_next_run() {
-    let spent = Spent { scope: BudgetScope::Run, what: "900 of 800 turns".to_owned(), until: None };
+    let spent = ExhaustedBudget { scope: BudgetScope::Run, what: "900 of 800 turns".to_owned(), until: None };
     Backlog::new(&[], ["main"]).spent(Some(spent)).start().why(1).check(expect![[r#"
         nobody started
         why: T1 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` continues.
@@ -1009,9 +1019,9 @@ fn the_budget_of_a_run_holds_until_the_next_run() {
 /// What the world should do, found out by looking at everything.
 struct Naive<'a> {
     world: &'a World,
-    routes: &'a BTreeMap<String, Route>,
+    routes: &'a BTreeMap<String, ProfileRoute>,
     accounts: &'a Accounts,
-    limits: &'a Limits,
+    limits: &'a ScheduleLimits,
 }
 
 impl Naive<'_> {
@@ -1021,10 +1031,10 @@ impl Naive<'_> {
 
     fn at_work(&self, account: &str) -> usize {
         let works = |task: &&std::sync::Arc<Task>| {
-            let agent = Doing::Preparing { fresh: false, stop: None };
-            let at_work = matches!(&task.state, State::Active { doing, .. }
+            let agent = AttemptPhase::Preparing { fresh: false, stop: None };
+            let at_work = matches!(&task.state, TaskState::Active { doing, .. }
                 if std::mem::discriminant(doing) == std::mem::discriminant(&agent)
-                    || matches!(doing, Doing::Running { .. }));
+                    || matches!(doing, AttemptPhase::Running { .. }));
             at_work && task.driving.as_ref().is_some_and(|driving| driving.account == account)
         };
         self.world.tasks().filter(works).count()
@@ -1050,23 +1060,23 @@ impl Naive<'_> {
             AccountState::LoggedOut { task } => {
                 let asks = self.world.tasks().any(|it| {
                     it.id == *task
-                        && matches!(it.state, State::Waiting { wait: WaitReason::Login { .. }, .. })
+                        && matches!(it.state, TaskState::Waiting { wait: WaitReason::Login { .. }, .. })
                 });
-                if asks { Leave::Never { until: None } } else { Leave::One }
+                if asks { AccountPermit::Never { until: None } } else { AccountPermit::One }
             }
-            state => Leave::of(state, self.limits.now),
+            state => AccountPermit::of(state, self.limits.now),
         };
         match leave {
-            Leave::Free => true,
-            Leave::One => self.at_work(&account) == 0,
-            Leave::Never { .. } => false,
+            AccountPermit::Free => true,
+            AccountPermit::One => self.at_work(&account) == 0,
+            AccountPermit::Never { .. } => false,
         }
     }
 
     /// Ready tasks for a slot in the order of their score, with the profile each would start by.
     fn slots(&self) -> Vec<(TaskId, Option<String>)> {
         let ready = |task: &&std::sync::Arc<Task>| {
-            matches!(&task.state, State::Ready { next, .. } if
+            matches!(&task.state, TaskState::Ready { next, .. } if
             next.as_ref().is_none_or(|next| next.as_str() == "work"))
         };
         let mut ready: Vec<_> = self.world.tasks().filter(ready).collect();
@@ -1084,18 +1094,19 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
     let (mut grants, mut held) = (0, 0);
     for seed in 0..300 {
         let mut rng = Rng::new(seed);
-        let routes: BTreeMap<String, Route> = profiles[..4]
+        let routes: BTreeMap<String, ProfileRoute> = profiles[..4]
             .iter()
             .map(|profile| {
                 let account = format!("a{}", rng.below(3));
                 let failover = (rng.below(2) == 0).then(|| profiles[rng.below(5)].to_owned());
-                ((*profile).to_owned(), Route { account, failover })
+                ((*profile).to_owned(), ProfileRoute { account, failover })
             })
             .collect();
         let mut world = World::new(BTreeMap::from([("loop".to_owned(), loops())]), "loop");
         world.set_routes(routes.clone());
         let mut accounts = Accounts::default();
-        let mut limits = Limits { slots: 1 + rng.below(4) as u32, lanes: 1, now: Timestamp(0), spent: None };
+        let mut limits =
+            ScheduleLimits { slots: 1 + rng.below(4) as u32, lanes: 1, now: Timestamp(0), spent: None };
         for tick in 0..120 {
             let id = TaskId(1 + rng.below(10) as u32);
             match rng.below(8) {
@@ -1124,8 +1135,11 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                 }
                 2 => {
                     let what = "all of it".to_owned();
-                    limits.spent =
-                        (rng.below(4) == 0).then_some(Spent { scope: BudgetScope::Run, what, until: None });
+                    limits.spent = (rng.below(4) == 0).then_some(ExhaustedBudget {
+                        scope: BudgetScope::Run,
+                        what,
+                        until: None,
+                    });
                 }
                 _ => {
                     let mut spec = TaskSpec::new("a task").expect("a title");
@@ -1135,27 +1149,29 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                     task.flow = Some(loops());
                     let name = |word| StepName::new(word);
                     task.state = match rng.below(6) {
-                        0..=2 => State::Ready { next: Some(name("work")), since: limits.now },
-                        3 => State::Ready { next: Some(name("verify")), since: limits.now },
-                        4 => {
-                            State::Waiting { wait: WaitReason::Pause, then: name("work"), since: limits.now }
-                        }
-                        _ => State::Active { step: name("report"), doing: Doing::Reporting },
+                        0..=2 => TaskState::Ready { next: Some(name("work")), since: limits.now },
+                        3 => TaskState::Ready { next: Some(name("verify")), since: limits.now },
+                        4 => TaskState::Waiting {
+                            wait: WaitReason::Pause,
+                            then: name("work"),
+                            since: limits.now,
+                        },
+                        _ => TaskState::Active { step: name("report"), doing: AttemptPhase::Reporting },
                     };
                     world.put(task);
                 }
             }
             let naive = Naive { world: &world, routes: &routes, accounts: &accounts, limits: &limits };
             let line = naive.slots();
-            let room = world.holding(Standing::Slot) < limits.slots as usize && limits.spent.is_none();
+            let room = world.holding(GrantKind::Slot) < limits.slots as usize && limits.spent.is_none();
             let first = line.iter().find(|(_, by)| by.is_some()).filter(|_| room);
             for (task, by) in &line {
                 let free = room && by.is_some();
                 assert_eq!(world.held(*task, &limits).is_none(), free, "seed {seed}, tick {tick}: {task}");
                 held += usize::from(!free);
             }
-            let grant = plan(&world, &limits).filter(|grant| grant.standing == Standing::Slot);
-            let other_first = plan(&world, &limits).is_some_and(|grant| grant.standing != Standing::Slot);
+            let grant = plan(&world, &limits).filter(|grant| grant.standing == GrantKind::Slot);
+            let other_first = plan(&world, &limits).is_some_and(|grant| grant.standing != GrantKind::Slot);
             if other_first {
                 continue;
             }
@@ -1166,8 +1182,8 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                 let mut task = (**world.get(id).expect("granted")).clone();
                 let account = naive.account(&profile);
                 task.driving = Some(AgentAssignment { profile, account, style: AgentDriveStyle::Fresh });
-                let doing = Doing::Preparing { fresh: true, stop: None };
-                task.state = State::Active { step: StepName::new("work"), doing };
+                let doing = AttemptPhase::Preparing { fresh: true, stop: None };
+                task.state = TaskState::Active { step: StepName::new("work"), doing };
                 world.put(task);
                 grants += 1;
             }

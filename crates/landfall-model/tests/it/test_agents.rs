@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use landfall_model::{
-    AgentDriveStyle, AgentExit, AgentUsage, Budget, BudgetScope, ContextUsage, ControlSignal, Digest, Event,
-    Session, SessionStart, Signal, Spending, Spent, Timestamp, Warning,
+    AgentDriveStyle, AgentExit, AgentSession, AgentUsage, Budget, BudgetScope, ContextUsage, ControlSignal,
+    Digest, Event, ExhaustedBudget, SessionStart, Signal, Spending, Timestamp, Warning,
 };
 
 use crate::flows_used::{agent_once, flow, loops, on, polishes, step};
@@ -404,7 +404,8 @@ fn what_a_session_has_used_adds_up_also_under_another_name_and_begins_anew_with_
     ]);
     let usage = AgentUsage { tokens_in: 13, ..AgentUsage::default() };
     let context = Some(ContextUsage { used: 60_000, size: 200_000 });
-    let kept = Session { profile: "main".to_owned(), id: "s1".to_owned(), usage, context, compacted: false };
+    let kept =
+        AgentSession { profile: "main".to_owned(), id: "s1".to_owned(), usage, context, compacted: false };
     assert_eq!(scene.task.session, Some(kept));
     let told = |scene: &Scene| {
         let session = scene.task.session.clone().expect("there is one");
@@ -578,7 +579,8 @@ fn a_loop_over_runs_is_counted_like_one_within_a_run() {
     let same = || fruitless(saying("Done.", says_nothing()));
     let mut scene = working();
     for _ in 0..12 {
-        if scene.task.step().is_some() && matches!(scene.task.state, landfall_model::State::Ready { .. }) {
+        if scene.task.step().is_some() && matches!(scene.task.state, landfall_model::TaskState::Ready { .. })
+        {
             scene.play(&granted());
             scene.play(&workspace());
         }
@@ -884,7 +886,7 @@ fn a_run_that_is_stopped_over_a_budget_is_named_for_whose_it_was() {
 
 fn day_is_spent() -> Line {
     let what = "$40.12 of $40.00".to_owned();
-    Line::Spent(Some(Spent { scope: BudgetScope::Day, what, until: Some(Timestamp(86_400_000)) }))
+    Line::Spent(Some(ExhaustedBudget { scope: BudgetScope::Day, what, until: Some(Timestamp(86_400_000)) }))
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The tests of the base against the work: which files are put back, and which tests a failure names.
 
 use landfall_model::gaming::{
-    BaseTestMode, BaseTestRun, ChangedFile, Restore, base_test_run, commands_with_tests, failing_tests,
-    restores, unrestored_tests,
+    BaseTestMode, BaseTestRun, ChangedFile, TestRestoration, base_test_run, commands_with_tests,
+    failing_tests, restores, unrestored_tests,
 };
 use landfall_model::gate::CheckOutcome;
 
@@ -11,10 +11,10 @@ fn changed(path: &str) -> ChangedFile {
 }
 
 fn paths(files: &[ChangedFile]) -> Vec<String> {
-    let word = |restore: &Restore| match restore {
-        Restore::FromBase { path } => format!("base {path}"),
-        Restore::Remove { path } => format!("remove {path}"),
-        Restore::Text { path, .. } => format!("text {path}"),
+    let word = |restore: &TestRestoration| match restore {
+        TestRestoration::FromBase { path } => format!("base {path}"),
+        TestRestoration::Remove { path } => format!("remove {path}"),
+        TestRestoration::Text { path, .. } => format!("text {path}"),
     };
     restores(files, true).iter().map(word).collect()
 }
@@ -145,7 +145,10 @@ fn unit_tests_in_a_rust_file_come_back_by_themselves() {
         format!("#[cfg(test)]\nmod tests {{\n    #[test]\n    fn a() {{ assert_eq!(1, {result}); }}\n}}\n")
     };
     let file = ChangedFile { before: Some(tests(1)), after: Some(tests(2)), ..changed("src/lib.rs") };
-    assert_eq!(restores(&[file], false), [Restore::Text { path: "src/lib.rs".to_owned(), text: tests(1) }]);
+    assert_eq!(
+        restores(&[file], false),
+        [TestRestoration::Text { path: "src/lib.rs".to_owned(), text: tests(1) }]
+    );
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn failing_tests_are_named_by_every_runner() {
 
 #[test]
 fn a_failure_asks_for_a_review_that_names_the_test() {
-    let restore = [Restore::FromBase { path: "tests/a.py".to_owned() }];
+    let restore = [TestRestoration::FromBase { path: "tests/a.py".to_owned() }];
     let run = |outcome, failing: &[&str]| {
         let failing = failing.iter().map(|name| (*name).to_owned()).collect();
         base_test_run(&restore, &[changed("tests/a.py")], outcome, failing, None, 7)
@@ -200,7 +203,7 @@ fn a_failure_asks_for_a_review_that_names_the_test() {
 
 #[test]
 fn a_failure_without_the_new_tests_names_a_test_or_is_about_something_else() {
-    let restore = [Restore::Remove { path: "tests/b.py".to_owned() }];
+    let restore = [TestRestoration::Remove { path: "tests/b.py".to_owned() }];
     let told = |failing: &[&str], tests| {
         let failing = failing.iter().map(|name| (*name).to_owned()).collect();
         let run = base_test_run(&restore, &[changed("tests/b.py")], CheckOutcome::Fail, failing, tests, 7);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use expect_test::expect;
 use landfall_model::{
-    AgentFinish, AgentUsage, Budget, BudgetScope, BudgetUse as _, ContextUsage, Day, Digest, Ledger, Price,
-    Prices, Purse, Signal, Spending, Tally, Timestamp, usd,
+    AgentFinish, AgentUsage, Budget, BudgetDay, BudgetScope, BudgetUse as _, ContextUsage, Digest, Price,
+    Prices, RunBudgets, Signal, SpendLog, Spending, Timestamp, UsageCounter, usd,
 };
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
@@ -18,8 +18,8 @@ fn started(model: &str) -> Signal {
     Signal::Started { session: Some("s1".to_owned()), model: Some(model.to_owned()) }
 }
 
-fn tally(signals: &[Signal]) -> Tally {
-    let mut tally = Tally::default();
+fn tally(signals: &[Signal]) -> UsageCounter {
+    let mut tally = UsageCounter::default();
     signals.iter().for_each(|signal| tally.hear(signal));
     tally
 }
@@ -149,7 +149,7 @@ fn a_tally_keeps_what_was_said_last() {
     assert_eq!((tally.context(), tally.words()), (Some(ContextUsage { used: 5, size: 10 }), "last words "));
     let traces = tally.traces(&|words| Digest::new(words));
     assert_eq!((traces.session.as_deref(), traces.words), (Some("s1"), Some(Digest::new("last words"))));
-    let silent = Tally::default().traces(&|words| Digest::new(words));
+    let silent = UsageCounter::default().traces(&|words| Digest::new(words));
     assert_eq!((silent.session, silent.words), (None, None), "no words are not the same words");
 }
 
@@ -212,15 +212,15 @@ fn money_reads_like_money() {
 
 #[test]
 fn a_day_begins_at_its_midnight_and_a_run_where_it_was_started() {
-    let mut ledger = Ledger::default();
-    let day = |from: i64| Day { from: Timestamp(from * HOUR_MS), to: Timestamp((from + 24) * HOUR_MS) };
+    let mut ledger = SpendLog::default();
+    let day = |from: i64| BudgetDay { from: Timestamp(from * HOUR_MS), to: Timestamp((from + 24) * HOUR_MS) };
     ledger.note(Timestamp(23 * HOUR_MS), spent(0, 0, 1, 10));
     ledger.note(Timestamp(24 * HOUR_MS - 1), spent(0, 0, 2, 10));
     ledger.note(Timestamp(24 * HOUR_MS), spent(0, 0, 4, 10));
     assert_eq!(ledger.since(day(0).from).usage.turns, 7);
     assert_eq!(ledger.since(day(24).from), spent(0, 0, 4, 10));
     assert_eq!(ledger.since(day(48).from), Spending::default());
-    let purse = Purse {
+    let purse = RunBudgets {
         run: Budget { turns: Some(8), ..Budget::default() },
         day: Budget { turns: Some(6), ..Budget::default() },
     };
@@ -244,7 +244,7 @@ fn a_day_begins_at_its_midnight_and_a_run_where_it_was_started() {
 fn midnights_of_all_time_zones_are_told_apart() {
     for quarter in 0..4 * 24 {
         let midnight = quarter * HOUR_MS / 4;
-        let mut ledger = Ledger::default();
+        let mut ledger = SpendLog::default();
         ledger.note(Timestamp(midnight - 1), spent(0, 0, 1, 0));
         ledger.note(Timestamp(midnight), spent(0, 0, 2, 0));
         assert_eq!(ledger.since(Timestamp(midnight)).usage.turns, 2, "midnight at {midnight}");
@@ -254,7 +254,7 @@ fn midnights_of_all_time_zones_are_told_apart() {
 #[test]
 fn a_ledger_agrees_with_a_plain_sum_and_forgets_only_what_is_a_week_old() {
     let mut rng = crate::sim::Rng::new(7);
-    let (mut ledger, mut notes) = (Ledger::default(), Vec::new());
+    let (mut ledger, mut notes) = (SpendLog::default(), Vec::new());
     let mut at = -3 * HOUR_MS; // clocks before 1970 are clocks as well
     for _ in 0..3_000 {
         at += i64::try_from(rng.below(20 * 60_000)).expect("small");
@@ -278,7 +278,7 @@ fn a_ledger_agrees_with_a_plain_sum_and_forgets_only_what_is_a_week_old() {
 
 #[test]
 fn what_is_spent_outside_of_a_run_is_of_the_day_alone() {
-    let mut ledger = Ledger::default();
+    let mut ledger = SpendLog::default();
     let spent = |time_ms| Spending { time_ms, ..Spending::default() };
     ledger.note(Timestamp(HOUR_MS), spent(1));
     ledger.note_aside(Timestamp(HOUR_MS), spent(10));

@@ -1,7 +1,9 @@
 //! Conflicts: who resolves them, and what happens when nobody does in time.
 
 use expect_test::expect;
-use landfall_model::conflict::{Clash, ClashKind, Class, ConflictTimeoutAction, class};
+use landfall_model::conflict::{
+    ConflictClass, ConflictTimeoutAction, ConflictingFile, FileConflictKind, class,
+};
 
 use crate::flows_used::takes_back;
 use crate::story::{
@@ -9,34 +11,44 @@ use crate::story::{
     queued, retry, retry_fresh, says_complete, stop, verifying, workspace,
 };
 
-fn of(clashes: &[(ClashKind, u32)]) -> Class {
-    class(&clashes.iter().map(|(kind, lines)| clash("a", *kind, *lines)).collect::<Vec<Clash>>())
+fn of(clashes: &[(FileConflictKind, u32)]) -> ConflictClass {
+    class(&clashes.iter().map(|(kind, lines)| clash("a", *kind, *lines)).collect::<Vec<ConflictingFile>>())
 }
 
 #[test]
 fn few_lines_are_for_the_agent_and_anything_else_for_a_person() {
-    assert_eq!(of(&[]), Class::Medium);
-    assert_eq!(of(&[(ClashKind::Content, 19)]), Class::Medium);
-    assert_eq!(of(&[(ClashKind::Content, 20)]), Class::Complex);
-    assert_eq!(of(&[(ClashKind::Content, 10), (ClashKind::BothAdded, 9)]), Class::Medium);
-    assert_eq!(of(&[(ClashKind::Content, 10), (ClashKind::BothAdded, 10)]), Class::Complex, "they add up");
-    assert_eq!(of(&[(ClashKind::Content, u32::MAX), (ClashKind::Content, 2)]), Class::Complex);
-    for kind in ClashKind::ALL {
-        let lines = matches!(kind, ClashKind::Content | ClashKind::BothAdded);
-        let expected = if lines { Class::Medium } else { Class::Complex };
-        assert_eq!(of(&[(ClashKind::Content, 1), (kind, 0)]), expected, "{kind:?}");
+    assert_eq!(of(&[]), ConflictClass::Medium);
+    assert_eq!(of(&[(FileConflictKind::Content, 19)]), ConflictClass::Medium);
+    assert_eq!(of(&[(FileConflictKind::Content, 20)]), ConflictClass::Complex);
+    assert_eq!(
+        of(&[(FileConflictKind::Content, 10), (FileConflictKind::BothAdded, 9)]),
+        ConflictClass::Medium
+    );
+    assert_eq!(
+        of(&[(FileConflictKind::Content, 10), (FileConflictKind::BothAdded, 10)]),
+        ConflictClass::Complex,
+        "they add up"
+    );
+    assert_eq!(
+        of(&[(FileConflictKind::Content, u32::MAX), (FileConflictKind::Content, 2)]),
+        ConflictClass::Complex
+    );
+    for kind in FileConflictKind::ALL {
+        let lines = matches!(kind, FileConflictKind::Content | FileConflictKind::BothAdded);
+        let expected = if lines { ConflictClass::Medium } else { ConflictClass::Complex };
+        assert_eq!(of(&[(FileConflictKind::Content, 1), (kind, 0)]), expected, "{kind:?}");
     }
 }
 
 #[test]
 fn a_clash_says_what_it_is() {
     let told = [
-        clash("a.rs", ClashKind::Content, 0),
-        clash("a.rs", ClashKind::Content, 1),
-        clash("a.rs", ClashKind::Content, 7),
-        clash("a.rs", ClashKind::BothAdded, 7),
-        clash("a.rs", ClashKind::Deleted, 0),
-        clash("a.png", ClashKind::Binary, 0),
+        clash("a.rs", FileConflictKind::Content, 0),
+        clash("a.rs", FileConflictKind::Content, 1),
+        clash("a.rs", FileConflictKind::Content, 7),
+        clash("a.rs", FileConflictKind::BothAdded, 7),
+        clash("a.rs", FileConflictKind::Deleted, 0),
+        clash("a.png", FileConflictKind::Binary, 0),
     ];
     let told: Vec<_> = told.iter().map(ToString::to_string).collect();
     expect![
@@ -232,6 +244,6 @@ fn every_action_has_its_word_and_its_sentence() {
     let words: std::collections::BTreeSet<_> =
         ConflictTimeoutAction::ALL.iter().map(|it| (it.word(), it.sentence())).collect();
     assert_eq!(words.len(), ConflictTimeoutAction::ALL.len());
-    let kinds: std::collections::BTreeSet<_> = ClashKind::ALL.iter().map(|kind| kind.word()).collect();
-    assert_eq!(kinds.len(), ClashKind::ALL.len());
+    let kinds: std::collections::BTreeSet<_> = FileConflictKind::ALL.iter().map(|kind| kind.word()).collect();
+    assert_eq!(kinds.len(), FileConflictKind::ALL.len());
 }

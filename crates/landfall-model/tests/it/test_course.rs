@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use landfall_model::course::{
-    Coming, Interruption, Person, Scene, ShortStop, ShortageSpan, decide_short_stop, filter, is_far_ahead,
-    waits_for_batch, waits_for_task,
+    ExpectedEvent, Interruption, PersonPresence, RunSnapshot, ShortageSpan, ShortageStopAction,
+    decide_short_stop, filter, is_far_ahead, waits_for_batch, waits_for_task,
 };
 use landfall_model::pilot::{Phase, PilotMode};
 use landfall_model::queue::BatchDoing;
@@ -12,18 +12,18 @@ use landfall_model::resource::MachineResource;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::sprint::{SprintEnd, SprintEndCondition, SprintEvent, SprintPhase, SprintSpec, Sprints};
 use landfall_model::{
-    Attempt, AttemptStart, BudgetScope, Doing, Drive, Event, RunEnd, RunId, Spent, State, StepName, Task,
-    TaskId, TaskSpec, Timestamp,
+    Attempt, AttemptPhase, AttemptStart, BudgetScope, Event, ExhaustedBudget, IntakeState, RunEnd, RunId,
+    StepName, Task, TaskId, TaskSpec, TaskState, Timestamp,
 };
 
 const NOW: Timestamp = Timestamp(1_000);
 
-fn scene() -> Scene {
-    Scene {
-        drive: Drive::Running,
+fn scene() -> RunSnapshot {
+    RunSnapshot {
+        drive: IntakeState::Running,
         phase: Phase::Running,
         mode: PilotMode::Autopilot,
-        person: Person::Away,
+        person: PersonPresence::Away,
         pickable: false,
         wants_slot: true,
         spent: None,
@@ -32,74 +32,80 @@ fn scene() -> Scene {
     }
 }
 
-fn spent(until: Option<Timestamp>) -> Option<Spent> {
-    Some(Spent { scope: BudgetScope::Day, what: "$1.00 of $1.00".to_owned(), until })
+fn spent(until: Option<Timestamp>) -> Option<ExhaustedBudget> {
+    Some(ExhaustedBudget { scope: BudgetScope::Day, what: "$1.00 of $1.00".to_owned(), until })
 }
 
 #[test]
 fn a_run_that_is_to_end_now_waits_for_what_must_be_known_unless_it_was_cut_short() {
-    let check = |doing: Doing, waits: [bool; 3]| {
+    let check = |doing: AttemptPhase, waits: [bool; 3]| {
         let spec = TaskSpec::new("a task").expect("a title");
         let mut task = Task::added(TaskId(1), spec, NOW);
         let step = StepName::new("work");
-        task.state = State::Active { step, doing };
+        task.state = TaskState::Active { step, doing };
         let all = [Interruption::None, Interruption::Asked, Interruption::CutShort];
         assert_eq!(all.map(|interruption| waits_for_task(&task, interruption)), waits, "{:?}", task.state);
     };
-    check(Doing::Preparing { fresh: false, stop: None }, [true, true, false]);
-    check(Doing::Reporting, [true, true, false]);
-    check(Doing::Checking { stop: None }, [true, false, false]);
-    check(Doing::Exchanging { stop: None }, [true, false, false]);
-    check(Doing::Queued { since: NOW }, [false, false, false]);
+    check(AttemptPhase::Preparing { fresh: false, stop: None }, [true, true, false]);
+    check(AttemptPhase::Reporting, [true, true, false]);
+    check(AttemptPhase::Checking { stop: None }, [true, false, false]);
+    check(AttemptPhase::Exchanging { stop: None }, [true, false, false]);
+    check(AttemptPhase::Queued { since: NOW }, [false, false, false]);
 }
 
 #[test]
 fn a_run_waits_for_what_comes_by_itself() {
     assert!(scene().is_idle(), "nothing comes");
-    for coming in [Coming::Due, Coming::Account, Coming::Room, Coming::Landing] {
-        let waits = Scene { coming: BTreeSet::from([coming]), ..scene() };
+    for coming in [ExpectedEvent::Due, ExpectedEvent::Account, ExpectedEvent::Room, ExpectedEvent::Landing] {
+        let waits = RunSnapshot { coming: BTreeSet::from([coming]), ..scene() };
         assert!(!waits.is_idle(), "{coming:?}");
-        assert!(Scene { drive: Drive::Draining, ..waits }.is_idle(), "{coming:?}, and it is to end");
+        assert!(
+            RunSnapshot { drive: IntakeState::Draining, ..waits }.is_idle(),
+            "{coming:?}, and it is to end"
+        );
     }
-    assert!(!Scene { spent: spent(Some(NOW)), ..scene() }.is_idle(), "tomorrow there is money");
-    assert!(Scene { spent: spent(None), ..scene() }.is_idle(), "this run gets no more");
-    let nobody = Scene { wants_slot: false, spent: spent(Some(NOW)), ..scene() };
+    assert!(!RunSnapshot { spent: spent(Some(NOW)), ..scene() }.is_idle(), "tomorrow there is money");
+    assert!(RunSnapshot { spent: spent(None), ..scene() }.is_idle(), "this run gets no more");
+    let nobody = RunSnapshot { wants_slot: false, spent: spent(Some(NOW)), ..scene() };
     assert!(nobody.is_idle(), "nobody wants the money");
-    let room = Scene { wants_slot: false, coming: BTreeSet::from([Coming::Room]), ..scene() };
+    let room = RunSnapshot { wants_slot: false, coming: BTreeSet::from([ExpectedEvent::Room]), ..scene() };
     assert!(room.is_idle(), "nobody wants the room");
 }
 
 #[test]
 fn a_pause_waits_for_a_person_who_is_there_and_else_only_for_landings() {
-    let paused = Scene { phase: Phase::Paused, ..scene() };
+    let paused = RunSnapshot { phase: Phase::Paused, ..scene() };
     assert!(paused.is_idle());
-    assert!(!Scene { person: Person::There, ..paused.clone() }.is_idle());
-    for (coming, idle) in
-        [(Coming::Due, true), (Coming::Account, true), (Coming::Room, true), (Coming::Landing, false)]
-    {
-        let scene = Scene { coming: BTreeSet::from([coming]), ..paused.clone() };
+    assert!(!RunSnapshot { person: PersonPresence::There, ..paused.clone() }.is_idle());
+    for (coming, idle) in [
+        (ExpectedEvent::Due, true),
+        (ExpectedEvent::Account, true),
+        (ExpectedEvent::Room, true),
+        (ExpectedEvent::Landing, false),
+    ] {
+        let scene = RunSnapshot { coming: BTreeSet::from([coming]), ..paused.clone() };
         assert_eq!(scene.is_idle(), idle, "{coming:?}");
     }
-    assert!(Scene { spent: spent(Some(NOW)), ..paused }.is_idle());
+    assert!(RunSnapshot { spent: spent(Some(NOW)), ..paused }.is_idle());
 }
 
 #[test]
 fn whoever_picks_is_waited_for_while_there_is_something_to_pick() {
-    let waits = Scene {
+    let waits = RunSnapshot {
         phase: Phase::WaitingUser,
         mode: PilotMode::SemiAuto,
-        person: Person::There,
+        person: PersonPresence::There,
         pickable: true,
         ..scene()
     };
     assert!(!waits.is_idle());
-    assert!(Scene { pickable: false, ..waits.clone() }.is_idle());
-    assert!(Scene { person: Person::Away, ..waits }.is_idle());
+    assert!(RunSnapshot { pickable: false, ..waits.clone() }.is_idle());
+    assert!(RunSnapshot { person: PersonPresence::Away, ..waits }.is_idle());
 }
 
 #[test]
 fn the_first_reason_that_holds_is_why_a_run_is_over() {
-    let all = Scene {
+    let all = RunSnapshot {
         phase: Phase::Paused,
         mode: PilotMode::SemiAuto,
         pickable: true,
@@ -109,23 +115,23 @@ fn the_first_reason_that_holds_is_why_a_run_is_over() {
     };
     assert_eq!(all.why_over(), RunEnd::Goal);
     let cancelled =
-        Scene { sprint: Some(SprintPhase::Completing { why: SprintEnd::Cancelled }), ..all.clone() };
+        RunSnapshot { sprint: Some(SprintPhase::Completing { why: SprintEnd::Cancelled }), ..all.clone() };
     assert_eq!(cancelled.why_over(), RunEnd::Paused);
-    let spent = Scene { phase: Phase::Running, sprint: None, ..all };
+    let spent = RunSnapshot { phase: Phase::Running, sprint: None, ..all };
     assert_eq!(spent.why_over(), RunEnd::Spent);
-    let one = Scene { spent: None, ..spent };
+    let one = RunSnapshot { spent: None, ..spent };
     assert_eq!(one.why_over(), RunEnd::OneDone);
-    assert_eq!(Scene { pickable: false, ..one }.why_over(), RunEnd::NothingLeft);
+    assert_eq!(RunSnapshot { pickable: false, ..one }.why_over(), RunEnd::NothingLeft);
 }
 
 #[test]
 fn a_landing_is_waited_for_always_and_other_batches_only_in_peace() {
     use BatchDoing::{Building, Checking, Landing, Resting};
-    for drive in [Drive::Running, Drive::Draining] {
+    for drive in [IntakeState::Running, IntakeState::Draining] {
         for interrupted in [false, true] {
             assert!(waits_for_batch(Landing(1), drive, interrupted));
             for doing in [Building, Checking(1), Resting] {
-                let waits = drive == Drive::Draining && !interrupted;
+                let waits = drive == IntakeState::Draining && !interrupted;
                 assert_eq!(waits_for_batch(doing, drive, interrupted), waits, "{doing:?} {drive:?}");
             }
         }
@@ -222,7 +228,7 @@ fn the_strictest_review_counts_and_looking_after_is_kept() {
 
 #[test]
 fn a_run_that_is_to_end_waits_for_a_missing_resource_for_seconds_only() {
-    use ShortStop::{Leave, StopNow, Wait};
+    use ShortageStopAction::{Leave, StopNow, Wait};
     let table = [
         // missing for, told to end, told to end at once
         (60_000, None, None, Wait, "it is not to end"),

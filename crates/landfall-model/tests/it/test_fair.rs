@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use landfall_model::gate::CheckOutcome;
 use landfall_model::{
-    AccountState, AgentAssignment, AgentDriveStyle, Area, Caps, Commit, Doing, EndCode, EndKind, Ending,
-    Filter, Grant, Landed, Limits, PathPattern, Route, SessionStart, Standing, State, StepName, Task, TaskId,
-    TaskSpec, Timestamp, Tree, WaitReason, World, plan,
+    AccountState, AgentAssignment, AgentDriveStyle, AttemptPhase, Commit, ConcurrencyLimits, EndCode,
+    EndKind, Ending, Grant, GrantKind, LandingRecord, PathPattern, ProfileRoute, RepoArea, ScheduleLimits,
+    SessionStart, StartFilter, StepName, Task, TaskId, TaskSpec, TaskState, Timestamp, Tree, WaitReason,
+    World, plan,
 };
 
 use crate::flows_used::loops;
@@ -33,10 +34,10 @@ const ACCOUNTS: [&str; 2] = ["main", "other"];
 struct Yard {
     rng: Rng,
     world: World,
-    limits: Limits,
-    routes: BTreeMap<String, Route>,
-    caps: Caps,
-    filter: Filter,
+    limits: ScheduleLimits,
+    routes: BTreeMap<String, ProfileRoute>,
+    caps: ConcurrencyLimits,
+    filter: StartFilter,
     last: u32,
     grants: u32,
     passed: u32,
@@ -46,7 +47,7 @@ struct Yard {
 impl Yard {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let route = |account: &str, failover: Option<&str>| Route {
+        let route = |account: &str, failover: Option<&str>| ProfileRoute {
             account: account.to_owned(),
             failover: failover.map(str::to_owned),
         };
@@ -63,16 +64,20 @@ impl Yard {
         let (profiles, accounts) = (capped(&PROFILES), capped(&ACCOUNTS));
         let mut area = |name: &str, path: &str| {
             let slots = 1 + rng.below(2) as u32;
-            (rng.below(3) > 0).then(|| Area { name: name.to_owned(), paths: vec![touch(path)], slots })
+            (rng.below(3) > 0).then(|| RepoArea { name: name.to_owned(), paths: vec![touch(path)], slots })
         };
         let areas = [area("web", "web"), area("sources", "src/**/*.rs"), area("docs", "docs/")];
-        let caps = Caps { profiles, accounts, areas: areas.into_iter().flatten().collect() };
-        let limits =
-            Limits { slots: 1 + rng.below(4) as u32, lanes: 1, now: Timestamp(1_000_000_000), spent: None };
+        let caps = ConcurrencyLimits { profiles, accounts, areas: areas.into_iter().flatten().collect() };
+        let limits = ScheduleLimits {
+            slots: 1 + rng.below(4) as u32,
+            lanes: 1,
+            now: Timestamp(1_000_000_000),
+            spent: None,
+        };
         let mut world = World::new(BTreeMap::from([("loop".to_owned(), loops())]), "loop");
         world.set_routes(routes.clone());
         world.set_caps(caps.clone());
-        let filter = Filter::default();
+        let filter = StartFilter::default();
         Self { rng, world, limits, routes, caps, filter, last: 0, grants: 0, passed: 0, seed }
     }
 
@@ -128,19 +133,19 @@ impl Yard {
     }
 
     fn ready(&self, mut task: Task, step: Option<&str>) -> Task {
-        task.state = State::Ready { next: step.map(StepName::new), since: self.limits.now };
+        task.state = TaskState::Ready { next: step.map(StepName::new), since: self.limits.now };
         task
     }
 
     fn ended(mut task: Task, kind: EndKind) -> Task {
         let code = if kind == EndKind::Done { EndCode::Landed } else { EndCode::Machine };
-        task.state = State::Ended(Ending { kind, code, detail: String::new() });
+        task.state = TaskState::Ended(Ending { kind, code, detail: String::new() });
         task
     }
 
     fn landed(&self, mut task: Task) -> Task {
         let commit = Commit::new("c0");
-        task.landed = Some(Landed {
+        task.landed = Some(LandingRecord {
             commit: commit.clone(),
             base_before: commit,
             tree: Tree::new("t0"),
@@ -153,19 +158,23 @@ impl Yard {
     /// Something happens to a task that is under way. `well`: nothing goes wrong.
     fn goes_on(&mut self, id: u32, well: bool) {
         let task = self.task(id);
-        let State::Active { doing, .. } = &task.state else { return };
+        let TaskState::Active { doing, .. } = &task.state else { return };
         let next = match (doing, self.rng.below(8)) {
-            (Doing::Preparing { .. } | Doing::Running { .. }, 0) if !well => {
+            (AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, 0) if !well => {
                 Self::ended(task, EndKind::Failed)
             }
-            (Doing::Preparing { .. } | Doing::Running { .. }, 1) if !well => {
+            (AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, 1) if !well => {
                 let (wait, then) = (WaitReason::Pause, StepName::new("work"));
-                Task { state: State::Waiting { wait, then, since: self.limits.now }, ..task }
+                Task { state: TaskState::Waiting { wait, then, since: self.limits.now }, ..task }
             }
-            (Doing::Preparing { .. } | Doing::Running { .. }, 2) => self.ready(task, Some("work")),
-            (Doing::Preparing { .. } | Doing::Running { .. }, _) => self.ready(task, Some("verify")),
-            (Doing::Checking { .. }, 0) => self.ready(task, Some("work")),
-            (Doing::Checking { .. }, _) => {
+            (AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, 2) => {
+                self.ready(task, Some("work"))
+            }
+            (AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, _) => {
+                self.ready(task, Some("verify"))
+            }
+            (AttemptPhase::Checking { .. }, 0) => self.ready(task, Some("work")),
+            (AttemptPhase::Checking { .. }, _) => {
                 let gate = Some(report(vec![command("tests", CheckOutcome::Pass)]));
                 self.ready(Task { gate, cleared: true, ..task }, Some("land"))
             }
@@ -180,7 +189,7 @@ impl Yard {
             0 | 1 => self.add(),
             2 => {
                 let mut task = self.task(id);
-                if matches!(task.state, State::Ready { .. }) {
+                if matches!(task.state, TaskState::Ready { .. }) {
                     task.spec = self.spec(id);
                     self.put(task);
                 }
@@ -206,7 +215,7 @@ impl Yard {
                 self.world.set_account(account, state);
             }
             5 => {
-                let mut filter = Filter::default();
+                let mut filter = StartFilter::default();
                 match self.rng.below(6) {
                     0 => drop(filter.parents.insert(TaskId(1))),
                     1 => drop(filter.tags_in.insert("parser".parse().expect("a tag"))),
@@ -220,7 +229,7 @@ impl Yard {
             }
             6 => {
                 let task = self.task(id);
-                if matches!(&task.state, State::Ended(ending) if ending.kind == EndKind::Failed) {
+                if matches!(&task.state, TaskState::Ended(ending) if ending.kind == EndKind::Failed) {
                     let mut task = self.ready(task, None);
                     task.counters.retries += 1;
                     self.put(task);
@@ -248,27 +257,31 @@ impl Yard {
                 return;
             };
             let mut after = self.task(task.0);
-            assert!(matches!(after.state, State::Ready { .. }), "seed {}: {task} is not ready", self.seed);
+            assert!(
+                matches!(after.state, TaskState::Ready { .. }),
+                "seed {}: {task} is not ready",
+                self.seed
+            );
             for need in &after.spec.needs {
                 let landed = self.world.get(*need).is_some_and(|need| need.unblocks());
                 assert!(landed, "seed {}: {task} starts before {need} has landed", self.seed);
             }
             let (step, doing) = match standing {
-                Standing::Slot => {
+                GrantKind::Slot => {
                     let wanted = wanted.expect("a slot is granted only to whoever should have it");
                     assert_eq!((task, profile.as_str()), (wanted.0, wanted.1.as_str()), "seed {}", self.seed);
                     self.check_limits(&after, &profile);
                     let account = self.routes[&profile].account.clone();
                     after.driving = Some(AgentAssignment { profile, account, style: AgentDriveStyle::Fresh });
                     let talk = SessionStart::New;
-                    ("work", Doing::Running { iteration: 1, since: self.limits.now, stop: None, talk })
+                    ("work", AttemptPhase::Running { iteration: 1, since: self.limits.now, stop: None, talk })
                 }
-                Standing::Lane => ("verify", Doing::Checking { stop: None }),
-                Standing::Landing | Standing::Free => ("land", Doing::Landing),
+                GrantKind::Lane => ("verify", AttemptPhase::Checking { stop: None }),
+                GrantKind::Landing | GrantKind::Free => ("land", AttemptPhase::Landing),
             };
             after.attempt = after.attempt.next();
             after.flow = Some(loops());
-            after.state = State::Active { step: StepName::new(step), doing };
+            after.state = TaskState::Active { step: StepName::new(step), doing };
             self.put(after);
             self.grants += 1;
         }
@@ -315,13 +328,19 @@ impl Yard {
         }
     }
 
-    fn is_in(&self, task: &Task, area: &Area) -> bool {
+    fn is_in(&self, task: &Task, area: &RepoArea) -> bool {
         self.files(task).iter().any(|file| area.paths.iter().any(|path| path.meets(file)))
     }
 
     fn at_work(&self) -> impl Iterator<Item = &Arc<Task>> {
         let agent = |task: &&Arc<Task>| {
-            matches!(task.state, State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. })
+            matches!(
+                task.state,
+                TaskState::Active {
+                    doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. },
+                    ..
+                }
+            )
         };
         self.world.tasks().filter(agent)
     }
@@ -340,14 +359,17 @@ impl Yard {
         for task in self.world.tasks().filter(|task| task.landed.is_none()) {
             let observed = self.observed(task.id);
             match &task.state {
-                State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => {
+                TaskState::Active {
+                    doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. },
+                    ..
+                } => {
                     busy.extend(self.files(task));
                 }
-                State::Ready { next: Some(next), .. } if next.as_str() == "work" => {}
-                State::Active { .. } | State::Ready { next: Some(_), .. } if observed.is_empty() => {
+                TaskState::Ready { next: Some(next), .. } if next.as_str() == "work" => {}
+                TaskState::Active { .. } | TaskState::Ready { next: Some(_), .. } if observed.is_empty() => {
                     busy.extend(task.spec.touches.iter().cloned());
                 }
-                State::Active { .. } | State::Ready { next: Some(_), .. } => busy.extend(observed),
+                TaskState::Active { .. } | TaskState::Ready { next: Some(_), .. } => busy.extend(observed),
                 _ => {}
             }
         }
@@ -360,8 +382,8 @@ impl Yard {
     }
 
     fn may_go_on(&self, task: &Task) -> bool {
-        let State::Ready { next, .. } = &task.state else { return false };
-        let Filter { only, starts, resting, parents, tags_in, tags_out } = &self.filter;
+        let TaskState::Ready { next, .. } = &task.state else { return false };
+        let StartFilter { only, starts, resting, parents, tags_in, tags_out } = &self.filter;
         let has = |tags: &BTreeSet<landfall_model::Tag>| task.spec.tags.iter().any(|tag| tags.contains(tag));
         let parent = |it: &TaskId| Some(*it) == task.spec.parent || *it == task.id;
         let admitted = next.is_some()
@@ -393,17 +415,17 @@ impl Yard {
     }
 
     fn ready_since(&self, task: &Task) -> Timestamp {
-        let State::Ready { since, .. } = &task.state else { panic!("{} is not ready", task.id) };
+        let TaskState::Ready { since, .. } = &task.state else { panic!("{} is not ready", task.id) };
         let landed = |need: &TaskId| self.world.get(*need).and_then(|need| Some(need.landed.as_ref()?.at));
         task.spec.needs.iter().filter_map(landed).fold(*since, Timestamp::max)
     }
 
     /// Everybody who wants an agent, in order.
     fn line(&self) -> Vec<(&Arc<Task>, bool)> {
-        let begun = |task: &Task| matches!(task.state, State::Ready { next: Some(_), .. });
+        let begun = |task: &Task| matches!(task.state, TaskState::Ready { next: Some(_), .. });
         let wants = |task: &&Arc<Task>| {
             let next = match &task.state {
-                State::Ready { next, .. } => next.as_ref().is_none_or(|next| next.as_str() == "work"),
+                TaskState::Ready { next, .. } => next.as_ref().is_none_or(|next| next.as_str() == "work"),
                 _ => false,
             };
             next && self.may_go_on(task)
@@ -417,7 +439,7 @@ impl Yard {
     fn by(&self, task: &Task) -> Option<String> {
         let mut at = World::profile_of(task).to_owned();
         let profile = loop {
-            let Route { account, failover } = &self.routes[&at];
+            let ProfileRoute { account, failover } = &self.routes[&at];
             let open = match self.world.accounts().get(account) {
                 AccountState::Open => true,
                 AccountState::UsedUp { until, .. } if *until <= self.limits.now => {
@@ -435,7 +457,7 @@ impl Yard {
         };
         let account = &self.routes[&profile].account;
         let room = |cap: Option<&u32>, used: u32| cap.is_none_or(|cap| used < *cap);
-        let free = |area: &Area| {
+        let free = |area: &RepoArea| {
             !self.is_in(task, area)
                 || (self.at_work().filter(|it| self.is_in(it, area)).count() as u32) < area.slots
         };
@@ -500,13 +522,13 @@ fn when_nothing_goes_wrong_any_more_everybody_lands() {
             yard.grants();
         }
         // From now on nothing comes and nothing breaks.
-        yard.filter = Filter::default();
-        yard.world.set_filter(Filter::default());
+        yard.filter = StartFilter::default();
+        yard.world.set_filter(StartFilter::default());
         ACCOUNTS.iter().for_each(|account| yard.world.set_account(account, AccountState::Open));
         for id in 1..=yard.last {
             let task = yard.task(id);
-            if matches!(task.state, State::Waiting { .. })
-                || matches!(&task.state, State::Ended(it) if it.kind == EndKind::Failed)
+            if matches!(task.state, TaskState::Waiting { .. })
+                || matches!(&task.state, TaskState::Ended(it) if it.kind == EndKind::Failed)
             {
                 let task = yard.ready(task, None);
                 yard.put(task);
@@ -531,8 +553,8 @@ fn when_nothing_goes_wrong_any_more_everybody_lands() {
 #[test]
 fn the_least_urgent_starts_when_its_age_outweighs_the_rest() {
     let mut yard = Yard::new(0);
-    yard.caps = Caps::default();
-    yard.world.set_caps(Caps::default());
+    yard.caps = ConcurrencyLimits::default();
+    yard.world.set_caps(ConcurrencyLimits::default());
     yard.limits.slots = 1;
     let begin = yard.limits.now;
     let tags = |words: &[&str]| words.iter().map(|word| word.parse().expect("a tag")).collect();
@@ -544,7 +566,7 @@ fn the_least_urgent_starts_when_its_age_outweighs_the_rest() {
     let mut last = 1;
     // -400 and -200 against 500, 200 and 50.
     let bound = begin.plus_ms((1_350 + 10) * MINUTE);
-    while matches!(yard.task(1).state, State::Ready { .. }) {
+    while matches!(yard.task(1).state, TaskState::Ready { .. }) {
         assert!(yard.limits.now <= bound, "it should have started");
         last += 1;
         yard.world.put(Task::added(TaskId(last), urgent.clone(), yard.limits.now));
@@ -561,8 +583,8 @@ fn the_least_urgent_starts_when_its_age_outweighs_the_rest() {
 #[test]
 fn a_broad_task_is_not_starved_by_narrow_ones() {
     let mut yard = Yard::new(0);
-    yard.caps = Caps::default();
-    yard.world.set_caps(Caps::default());
+    yard.caps = ConcurrencyLimits::default();
+    yard.world.set_caps(ConcurrencyLimits::default());
     yard.limits.slots = 2;
     let spec = |touches: &str| {
         let mut spec = TaskSpec::new("a task").expect("a title");

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use landfall_model::gate::{CheckOutcome, GateReport, Seen, count_tests, weigh};
+use landfall_model::gate::{CheckOutcome, CommandExit, GateReport, count_tests, weigh};
 
 use crate::story::{command, report};
 
 // ── weigh ────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// Every way one run of a command can look.
-fn runs() -> [(&'static str, Seen); 7] {
-    let seen = |exit, timed_out, tests| Seen { exit, timed_out, tests, is_denied: false };
+fn runs() -> [(&'static str, CommandExit); 7] {
+    let seen = |exit, timed_out, tests| CommandExit { exit, timed_out, tests, is_denied: false };
     [
         ("exit 0", seen(Some(0), false, Some(3))),
         ("exit 1", seen(Some(1), false, Some(3))),

@@ -1,7 +1,7 @@
 //! Stories about what a person says to one task while it goes on.
 
 use expect_test::expect;
-use landfall_model::{AgentExit, BudgetScope, State, Status, TaskLimitOverrides};
+use landfall_model::{AgentExit, BudgetScope, TaskLimitOverrides, TaskState, TaskStatus};
 
 use crate::flows_used::loops;
 use crate::story::{
@@ -147,7 +147,7 @@ fn a_held_task_finishes_its_run_and_then_waits_for_the_person() {
         granted ✗ T1 is ready: a person holds it
     "#]],
     );
-    assert_eq!(Status::of(&task), Status::Waiting);
+    assert_eq!(TaskStatus::of(&task), TaskStatus::Waiting);
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn the_reason_of_a_failure_begins_with_its_cause() {
         });
         let mut scene = scene.play_all([granted(), workspace()]);
         scene.play(&last);
-        let State::Ended(ending) = &scene.task.state else { panic!("{cause}: it goes on") };
+        let TaskState::Ended(ending) = &scene.task.state else { panic!("{cause}: it goes on") };
         assert_eq!(ending.detail, cause);
     };
     let says = |line, words: &'static str| {

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{FlowEdge, FlowStep, TrackerOperation};
 use landfall_model::issue::{
-    AcceptanceOutcome, CiStatus, ClosedAs, IssueOptions, IssuePhase, IssueRoute, IssueSnapshot, Parts,
-    Pipeline, Point, PullRequestRef, PullRequestSnapshot, PullRequestState, ReviewDepth, SubIssue,
-    SubIssueEnd, SubIssueOutcome, completion, goes_on_with_whole, is_of_round, is_taken_on_by, known_before,
-    precondition, stand, stops_at,
+    AcceptanceOutcome, CiStatus, IssueOptions, IssuePhase, IssueResolution, IssueRoute, IssueSnapshot,
+    Pipeline, PullRequestRef, PullRequestSnapshot, PullRequestState, ReconcilePoint, ReviewDepth, SubIssue,
+    SubIssueEnd, SubIssueOutcome, SubIssuesState, completion, goes_on_with_whole, is_of_round,
+    is_taken_on_by, known_before, precondition, stand, stops_at,
 };
-use landfall_model::recovery::{Action, Known, Pattern, RecoveryOutcome, Sample, Sign, checked, unmet};
+use landfall_model::recovery::{
+    Known, Pattern, PatternCondition, PatternSample, RecoveryAction, RecoveryOutcome, checked, unmet,
+};
 use landfall_model::{
-    AgentAssignment, AgentDriveStyle, Commit, Drive, EdgeTarget, Effect, EndCode, EndKind, Ending, Event,
-    Exchanged, Flow, Input, News, POLL_MS, Recovered, RunId, State, StepKind, StepName, Task, TaskId,
-    TaskLimits, TaskSize, TaskSpec, Timestamp, WaitReason, expects, step,
+    AgentAssignment, AgentDriveStyle, Commit, EdgeTarget, Effect, EndCode, EndKind, Ending, Event,
+    ExchangeResult, Flow, IntakeState, News, POLL_MS, RecoveryResult, RunId, StepKind, StepName, Task,
+    TaskId, TaskInput, TaskLimits, TaskSize, TaskSpec, TaskState, Timestamp, WaitReason, expects, step,
 };
 
 /// The part of the flow that talks to a tracker. What lies between is a report, which needs nothing.
@@ -82,17 +84,18 @@ impl Walk {
     /// The same, standing at `act`.
     fn at(act: TrackerOperation, seen: IssueSnapshot) -> Self {
         let mut walk = Self::new(IssueOptions::default());
-        walk.answers(Exchanged::Seen { seen: Box::new(seen), head: None });
-        walk.task.state = State::Ready { next: Some(StepName::new(act.word())), since: Timestamp(walk.at) };
+        walk.answers(ExchangeResult::Seen { seen: Box::new(seen), head: None });
+        walk.task.state =
+            TaskState::Ready { next: Some(StepName::new(act.word())), since: Timestamp(walk.at) };
         walk.granted();
         walk
     }
 
     fn hears(&mut self, news: News) {
         self.at += 1_000;
-        let input = Input {
+        let input = TaskInput {
             at: Timestamp(self.at),
-            drive: Drive::Running,
+            drive: IntakeState::Running,
             spent: None,
             attended: false,
             poll_ms: self.poll_ms,
@@ -117,24 +120,24 @@ impl Walk {
         self.hears(News::Granted { run: RunId(1), flow: flow(), limits, driving });
     }
 
-    fn answers(&mut self, exchanged: Exchanged) {
+    fn answers(&mut self, exchanged: ExchangeResult) {
         assert_eq!(expects(&self.task), self.effects, "after a crash the same is ordered again");
         self.hears(News::Exchanged { attempt: self.task.attempt, exchanged });
     }
 
     fn sees(&mut self, seen: IssueSnapshot) -> String {
-        self.answers(Exchanged::Seen { seen: Box::new(seen), head: None });
+        self.answers(ExchangeResult::Seen { seen: Box::new(seen), head: None });
         self.stands()
     }
 
     /// Where it is, and by which result it got there.
     fn stands(&self) -> String {
         match &self.task.state {
-            State::Ready { next, .. } => {
+            TaskState::Ready { next, .. } => {
                 format!("ready for {} by {}", next.as_ref().map_or("?", StepName::as_str), self.result)
             }
-            State::Waiting { wait, .. } => format!("waits for {}", wait.word()),
-            State::Ended(ending) => format!("{:?} {}", ending.kind, ending.code.word()),
+            TaskState::Waiting { wait, .. } => format!("waits for {}", wait.word()),
+            TaskState::Ended(ending) => format!("{:?} {}", ending.kind, ending.code.word()),
             other => other.name(),
         }
     }
@@ -195,7 +198,7 @@ fn work_of_a_pull_request_is_taken_up_and_not_done_again() {
         reviewed: false,
     };
     let seen = IssueSnapshot { pr: Some(pr), ..seen(Some(IssuePhase::Review), Some(TaskSize::M)) };
-    walk.answers(Exchanged::Seen { seen: Box::new(seen), head: Some(head.clone()) });
+    walk.answers(ExchangeResult::Seen { seen: Box::new(seen), head: Some(head.clone()) });
     assert_eq!(walk.stands(), "ready for report by offered");
     assert_eq!(walk.task.head, Some(head.clone()));
     assert_eq!(walk.task.issue.as_ref().and_then(|issue| issue.pr.as_ref()).map(|pr| pr.number), Some(9));
@@ -205,7 +208,7 @@ fn work_of_a_pull_request_is_taken_up_and_not_done_again() {
 fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
     let by = |ci: CiStatus| {
         let mut walk = Walk::at(TrackerOperation::Checks, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
-        walk.answers(Exchanged::Checks { ci, climbed: None });
+        walk.answers(ExchangeResult::Checks { ci, climbed: None });
         walk
     };
     let names = || vec!["build".to_owned()];
@@ -220,7 +223,7 @@ fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
     walk.at += 21 * 60 * 1_000;
     walk.hears(News::Due);
     walk.granted();
-    walk.answers(Exchanged::Checks { ci: CiStatus::Running(names()), climbed: None });
+    walk.answers(ExchangeResult::Checks { ci: CiStatus::Running(names()), climbed: None });
     assert_eq!(walk.stands(), "ready for report by pass");
 }
 
@@ -228,14 +231,14 @@ fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
 fn a_tracker_is_asked_again_after_the_poll_interval() {
     // The answer, and the longest pause that it may lead to.
     let names = || vec!["build".to_owned()];
-    let running = || Exchanged::Checks { ci: CiStatus::Running(names()), climbed: None };
-    let published = || Exchanged::NotYet { what: "it is not published".to_owned() };
-    let outage = || Exchanged::Trouble { detail: "no answer".to_owned(), until: None, hopeless: false };
-    let check = |act: TrackerOperation, answer: Exchanged, poll_ms: u64, expected_ms: i64| {
+    let running = || ExchangeResult::Checks { ci: CiStatus::Running(names()), climbed: None };
+    let published = || ExchangeResult::NotYet { what: "it is not published".to_owned() };
+    let outage = || ExchangeResult::Trouble { detail: "no answer".to_owned(), until: None, hopeless: false };
+    let check = |act: TrackerOperation, answer: ExchangeResult, poll_ms: u64, expected_ms: i64| {
         let mut walk = Walk::at(act, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
         walk.poll_ms = poll_ms;
         walk.answers(answer);
-        let State::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = &walk.task.state else {
+        let TaskState::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = &walk.task.state else {
             panic!("{act:?} does not wait: {:?}", walk.task.state);
         };
         let pause = until.0 - walk.at;
@@ -251,16 +254,16 @@ fn a_tracker_is_asked_again_after_the_poll_interval() {
 
 /// The catalogue, as far as it is about the checks of a forge.
 fn about_checks() -> Vec<Pattern> {
-    let of = |name: &str, fact: Known, action: Action| Pattern {
+    let of = |name: &str, fact: Known, action: RecoveryAction| Pattern {
         name: name.to_owned(),
         about: String::new(),
         phases: Vec::new(),
-        all: vec![Sign::Fact(fact)],
+        all: vec![PatternCondition::Fact(fact)],
         any: Vec::new(),
         action,
         limit: 1,
-        sample: Sample {
-            phase: Point::Review,
+        sample: PatternSample {
+            phase: ReconcilePoint::Review,
             log: String::new(),
             exit: None,
             took_s: 0,
@@ -269,18 +272,18 @@ fn about_checks() -> Vec<Pattern> {
         },
     };
     vec![
-        of("waited", Known::WaitedForChecks, Action::RerunCi),
-        of("before", Known::FailsOnBase, Action::Proceed),
-        of("failed", Known::ChecksFailed, Action::RerunCi),
-        of("flaky", Known::ChecksFlaky, Action::RerunCi),
-        of("broken", Known::ChecksBroken, Action::RerunCi),
+        of("waited", Known::WaitedForChecks, RecoveryAction::RerunCi),
+        of("before", Known::FailsOnBase, RecoveryAction::Proceed),
+        of("failed", Known::ChecksFailed, RecoveryAction::RerunCi),
+        of("flaky", Known::ChecksFlaky, RecoveryAction::RerunCi),
+        of("broken", Known::ChecksBroken, RecoveryAction::RerunCi),
     ]
 }
 
 impl Walk {
     fn checks(&mut self, ci: CiStatus) -> String {
         let climbed = checked(&about_checks(), &self.task, &ci, Timestamp(self.at + 1_000));
-        self.answers(Exchanged::Checks { ci, climbed });
+        self.answers(ExchangeResult::Checks { ci, climbed });
         self.stands()
     }
 
@@ -290,21 +293,21 @@ impl Walk {
         self.hears(News::Due);
         self.granted();
         assert!(matches!(self.effects[..], [Effect::Recover { .. }]), "{:?}", self.effects);
-        let recovered = Recovered::Done { head: None, lines: vec!["run again".to_owned()] };
+        let recovered = RecoveryResult::Done { head: None, lines: vec!["run again".to_owned()] };
         self.hears(News::Recovered { attempt: self.task.attempt, recovered });
         self.granted();
     }
 
     /// Other work is offered.
     fn offers(&mut self, digit: char) {
-        let step = |act: TrackerOperation| State::Ready {
+        let step = |act: TrackerOperation| TaskState::Ready {
             next: Some(StepName::new(act.word())),
             since: Timestamp(0),
         };
         self.task.state = step(TrackerOperation::Offer);
         self.granted();
         let head = Commit::new(&digit.to_string().repeat(40));
-        self.answers(Exchanged::Offered(Some(PullRequestRef { number: 9, url: String::new(), head })));
+        self.answers(ExchangeResult::Offered(Some(PullRequestRef { number: 9, url: String::new(), head })));
         self.task.state = step(TrackerOperation::Checks);
         self.granted();
     }
@@ -392,7 +395,8 @@ fn an_issue_that_was_closed_meanwhile_is_left_alone_and_its_work_is_kept() {
             | TrackerOperation::Reviewed
             | TrackerOperation::Gather => [true, true],
         };
-        let stops = |made| [ClosedAs::Done, ClosedAs::NotPlanned].map(|how| stops_at(act, how, made));
+        let stops =
+            |made| [IssueResolution::Done, IssueResolution::NotPlanned].map(|how| stops_at(act, how, made));
         assert_eq!(stops(false), expected, "{act:?}");
         // Work that is kept is gone on with once it is wanted again.
         assert_eq!(
@@ -403,9 +407,9 @@ fn an_issue_that_was_closed_meanwhile_is_left_alone_and_its_work_is_kept() {
     }
     let mut walk = Walk::at(TrackerOperation::Offer, seen(Some(IssuePhase::Code), Some(TaskSize::M)));
     walk.offers('b');
-    walk.answers(Exchanged::Closed(ClosedAs::NotPlanned));
+    walk.answers(ExchangeResult::Closed(IssueResolution::NotPlanned));
     assert_eq!(walk.stands(), "Blocked tracker");
-    let State::Ended(ending) = &walk.task.state else { panic!("it is over: {:?}", walk.task.state) };
+    let TaskState::Ended(ending) = &walk.task.state else { panic!("it is over: {:?}", walk.task.state) };
     assert_eq!(
         ending.detail,
         "#7 was closed as not planned meanwhile; its work is kept as pull request #9. Open it again and ask for it again, \
@@ -427,9 +431,9 @@ fn a_pull_request_belongs_to_the_round_it_was_offered_in() {
     assert!(!is_of_round(9, &of(Some(12), 1)));
 }
 
-fn accepted(result: VerifyResult, outcome: VerifyOutcome) -> Exchanged {
+fn accepted(result: VerifyResult, outcome: VerifyOutcome) -> ExchangeResult {
     let items = vec![("the door is quiet".to_owned(), result, "it creaks".to_owned())];
-    Exchanged::Accepted { accepted: AcceptanceOutcome { items, outcome }, climbed: None }
+    ExchangeResult::Accepted { accepted: AcceptanceOutcome { items, outcome }, climbed: None }
 }
 
 #[test]
@@ -448,7 +452,7 @@ fn what_does_not_hold_goes_back_to_work_and_at_last_to_a_person() {
     assert!(told.contains("the door is quiet") && told.contains("it creaks"), "{told}");
     let mut walk = at();
     walk.answers(accepted(VerifyResult::Fail, VerifyOutcome::Exhausted { iteration: 3 }));
-    let State::Ended(ending) = &walk.task.state else { panic!("{}", walk.stands()) };
+    let TaskState::Ended(ending) = &walk.task.state else { panic!("{}", walk.stands()) };
     assert_eq!((ending.kind, ending.code), (EndKind::Blocked, EndCode::AcceptanceFailed));
     assert!(ending.detail.starts_with("MAX_ITERATIONS_REACHED") && ending.detail.contains("needs a person"));
 }
@@ -459,19 +463,23 @@ fn what_does_not_hold_is_known_to_the_catalogue_which_may_stop_it() {
         items: vec![("the door is quiet".to_owned(), VerifyResult::Fail, "it creaks".to_owned())],
         outcome: VerifyOutcome::Reopen { iteration: 1 },
     };
-    let by = |action: Action| {
+    let by = |action: RecoveryAction| {
         let mut walk = Walk::at(TrackerOperation::Accept, seen(Some(IssuePhase::Verify), Some(TaskSize::M)));
         let mut catalogue = about_checks();
-        let again = Pattern { all: vec![Sign::Fact(Known::CriterionFails)], action, ..catalogue[0].clone() };
+        let again = Pattern {
+            all: vec![PatternCondition::Fact(Known::CriterionFails)],
+            action,
+            ..catalogue[0].clone()
+        };
         catalogue.insert(0, Pattern { name: "again".to_owned(), ..again });
         let task = Task { flow: walk.task.flow.clone().map(|flow| verifying(&flow)), ..walk.task.clone() };
         let climbed = unmet(&catalogue, &task, &failed);
-        walk.answers(Exchanged::Accepted { accepted: failed.clone(), climbed });
+        walk.answers(ExchangeResult::Accepted { accepted: failed.clone(), climbed });
         walk
     };
-    let walk = by(Action::Retry);
+    let walk = by(RecoveryAction::Retry);
     assert_eq!((walk.stands().as_str(), walk.tried()[0].0), ("ready for report by fail", "again"));
-    assert_eq!(by(Action::Stop).stands(), "Blocked acceptance_failed");
+    assert_eq!(by(RecoveryAction::Stop).stands(), "Blocked acceptance_failed");
     let walk = Walk::at(TrackerOperation::Accept, seen(Some(IssuePhase::Verify), Some(TaskSize::M)));
     let fine = AcceptanceOutcome { outcome: VerifyOutcome::Done, ..failed };
     assert_eq!(unmet(&about_checks(), &walk.task, &fine), None);
@@ -500,7 +508,7 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
         let mut walk = Walk::new(IssueOptions::default());
         walk.sees(seen(Some(IssuePhase::Issue), Some(TaskSize::XL)));
         walk.granted();
-        walk.answers(Exchanged::Parts(vec![part(8, vec![]), part(9, vec![8])]));
+        walk.answers(ExchangeResult::Parts(vec![part(8, vec![]), part(9, vec![8])]));
         walk.granted();
         assert_eq!(walk.stands(), "waits for sub-issues");
         walk
@@ -510,7 +518,7 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
         let mut walk = split();
         walk.hears(News::PartsOver(ends.to_vec()));
         walk.granted();
-        walk.answers(Exchanged::Gathered { ends: found.to_vec(), reopened: reopened.to_vec() });
+        walk.answers(ExchangeResult::Gathered { ends: found.to_vec(), reopened: reopened.to_vec() });
         walk
     };
     let failed = || SubIssueOutcome::Failed("no hinge".to_owned());
@@ -528,12 +536,12 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
     let mut walk = over(done(), broken(), &[8]);
     assert_eq!(walk.stands(), "ready for split by split");
     walk.granted();
-    walk.answers(Exchanged::Parts(vec![part(8, vec![]), part(9, vec![8])]));
+    walk.answers(ExchangeResult::Parts(vec![part(8, vec![]), part(9, vec![8])]));
     let issue = walk.task.issue.as_ref().expect("it follows one");
     assert_eq!((issue.ends.as_ref(), &issue.ended_before), (None, &broken().to_vec()));
     // As often as is allowed: then it is for a person, with its name.
     let walk = over(done(), broken(), &[]);
-    let State::Ended(ending) = &walk.task.state else { panic!("{}", walk.stands()) };
+    let TaskState::Ended(ending) = &walk.task.state else { panic!("{}", walk.stands()) };
     assert_eq!((ending.code, ending.detail.as_str()), (EndCode::PartsFailed, "#8 failed: no hinge"));
     // Where another cannot be done anyway, nothing is begun again.
     assert_eq!(over(skipped(), skipped(), &[8]).stands(), "Blocked parts_failed");
@@ -568,11 +576,12 @@ fn a_part_that_landed_and_is_left_for_a_person_is_not_done_anew_with_its_whole()
     walk.sees(seen(Some(IssuePhase::Verify), Some(TaskSize::S)));
     walk.granted();
     assert_eq!(walk.stands(), "ready for report by partial");
-    let ended = || State::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() });
+    let ended =
+        || TaskState::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() });
     walk.task.state = ended();
     let stood = |task: &Task| match stand(&[part(true)], &|_| Some(task)) {
-        Parts::Over(ends) => ends[0].end.clone(),
-        Parts::Going { .. } => panic!("it is over"),
+        SubIssuesState::Over(ends) => ends[0].end.clone(),
+        SubIssuesState::Going { .. } => panic!("it is over"),
     };
     assert_eq!(stood(&walk.task), SubIssueOutcome::Left, "what nobody looked at is not known to hold");
     assert!(is_taken_on_by(&part(true), &walk.task), "its acceptance is all that is left");
@@ -599,19 +608,19 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
     let mut walk = Walk::new(IssueOptions::default());
     walk.sees(seen(Some(IssuePhase::Issue), Some(TaskSize::XL)));
     walk.granted();
-    walk.answers(Exchanged::Parts(vec![part(8, vec![]), part(9, vec![]), part(10, vec![8])]));
+    walk.answers(ExchangeResult::Parts(vec![part(8, vec![]), part(9, vec![]), part(10, vec![8])]));
     walk.granted();
     let level = |walk: &Walk| walk.task.issue.as_ref().expect("it follows one").level.clone();
     walk.hears(News::PartsCame { over: vec![8], levels: 0 });
     assert!(level(&walk).is_due() && !level(&walk).is_higher());
     walk.granted();
-    walk.answers(Exchanged::Levelled { failing: None });
+    walk.answers(ExchangeResult::Levelled { failing: None });
     assert_eq!(walk.stands(), "waits for sub-issues");
     walk.hears(News::PartsCame { over: vec![8, 9], levels: 1 });
     assert!(level(&walk).is_due() && level(&walk).is_higher(), "another level is over");
     walk.granted();
     let failing = vec![("the door is quiet".to_owned(), "it creaks".to_owned())];
-    walk.answers(Exchanged::Levelled { failing: Some(failing.clone()) });
+    walk.answers(ExchangeResult::Levelled { failing: Some(failing.clone()) });
     assert_eq!(walk.stands(), "waits for sub-issues", "what does not hold yet is worth knowing and no more");
     assert_eq!(level(&walk).failing, failing);
     let why = landfall_model::why(&walk.task, &[], None, &|_| String::new());
@@ -619,7 +628,7 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
     // A look that nobody took leaves what was seen before.
     walk.hears(News::PartsCame { over: vec![8, 9, 10], levels: 1 });
     walk.granted();
-    walk.answers(Exchanged::Levelled { failing: None });
+    walk.answers(ExchangeResult::Levelled { failing: None });
     assert_eq!(level(&walk).failing, failing);
     // A tracker that is away all night, or says no, does not end the whole while its parts go on.
     for round in 0..130 {
@@ -628,14 +637,14 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
         walk.granted();
         let until = (round % 3 == 0).then_some(Timestamp(i64::MAX));
         let detail = "away".to_owned();
-        walk.answers(Exchanged::Trouble { detail, until, hopeless: round % 5 == 0 });
+        walk.answers(ExchangeResult::Trouble { detail, until, hopeless: round % 5 == 0 });
         assert_eq!(walk.stands(), "waits for sub-issues");
     }
     assert_eq!(level(&walk).failing, failing);
     let end = |number| SubIssueEnd { number, task: None, end: SubIssueOutcome::Done };
     walk.hears(News::PartsOver([8, 9, 10].map(end).to_vec()));
     walk.granted();
-    walk.answers(Exchanged::Gathered { ends: [8, 9, 10].map(end).to_vec(), reopened: Vec::new() });
+    walk.answers(ExchangeResult::Gathered { ends: [8, 9, 10].map(end).to_vec(), reopened: Vec::new() });
     assert_eq!(walk.stands(), "ready for accept by done");
 }
 
@@ -644,7 +653,7 @@ fn an_issue_too_big_that_nobody_split_is_for_a_person() {
     let mut walk = Walk::new(IssueOptions::default());
     walk.sees(seen(Some(IssuePhase::Issue), Some(TaskSize::XL)));
     walk.granted();
-    walk.answers(Exchanged::Parts(Vec::new()));
+    walk.answers(ExchangeResult::Parts(Vec::new()));
     assert_eq!(walk.stands(), "Blocked tracker");
 }
 
@@ -652,11 +661,11 @@ fn an_issue_too_big_that_nobody_split_is_for_a_person() {
 fn a_tracker_in_trouble_is_asked_again_and_one_that_says_no_is_told() {
     let by = |until, hopeless| {
         let mut walk = Walk::new(IssueOptions::default());
-        walk.answers(Exchanged::Trouble { detail: "away".to_owned(), until, hopeless });
+        walk.answers(ExchangeResult::Trouble { detail: "away".to_owned(), until, hopeless });
         walk
     };
     assert_eq!(by(None, false).stands(), "waits for backoff");
-    let State::Waiting { wait: WaitReason::Backoff { until, .. }, .. } =
+    let TaskState::Waiting { wait: WaitReason::Backoff { until, .. }, .. } =
         by(Some(Timestamp(90_000)), false).task.state
     else {
         panic!("it says when");
@@ -687,7 +696,7 @@ fn a_pull_request_that_was_made_while_a_person_stopped_it_is_known_afterwards() 
     let pr = PullRequestRef { number: 9, url: "u".to_owned(), head: Commit::new(&"d".repeat(40)) };
     walk.hears(News::Exchanged {
         attempt: walk.task.attempt,
-        exchanged: Exchanged::Offered(Some(pr.clone())),
+        exchanged: ExchangeResult::Offered(Some(pr.clone())),
     });
     assert_eq!(walk.stands(), "waits for pause");
     assert_eq!(walk.task.issue.as_ref().and_then(|issue| issue.pr.clone()), Some(pr));
@@ -717,11 +726,17 @@ fn c25_a_merge_needs_our_own_verdict_and_nobodys_approval() {
         reviewed: true,
     };
     let read = IssueSnapshot { pr: Some(pr), ..seen(Some(IssuePhase::Merge), Some(TaskSize::M)) };
-    assert!(precondition(Point::Merge, &read).matches, "who reads their own work is approved by nobody");
-    assert!(completion(Point::Review, &read).matches);
+    assert!(
+        precondition(ReconcilePoint::Merge, &read).matches,
+        "who reads their own work is approved by nobody"
+    );
+    assert!(completion(ReconcilePoint::Review, &read).matches);
     let unread =
         IssueSnapshot { pr: read.pr.clone().map(|pr| PullRequestSnapshot { reviewed: false, ..pr }), ..read };
-    assert!(!completion(Point::Review, &unread).matches, "without a summary of ours it was not read");
+    assert!(
+        !completion(ReconcilePoint::Review, &unread).matches,
+        "without a summary of ours it was not read"
+    );
 }
 
 #[test]

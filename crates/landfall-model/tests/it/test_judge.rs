@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use landfall_model::{
-    AgentExit, AgentFinish, BudgetScope, ControlSignal, Evidence, Signal, Timestamp, Verdict, judge,
+    AgentExit, AgentFinish, AgentRunEvidence, BudgetScope, ControlSignal, Signal, Timestamp, Verdict, judge,
 };
 
 fn check<const N: usize>(seen: [Signal; N], exit: AgentExit, expect: Verdict) {
-    let verdict = judge(&seen, &exit, &Evidence::default());
+    let verdict = judge(&seen, &exit, &AgentRunEvidence::default());
     assert_eq!(verdict, expect, "{seen:?} and {exit:?}");
 }
 
@@ -42,12 +42,17 @@ fn crashed(detail: &str) -> Verdict {
 
 #[test]
 fn a_model_that_does_not_answer_is_a_trouble_of_the_provider() {
-    let evidence = Evidence { unanswered: true, model_wait_ms: 600_000, closes: true, ..Evidence::default() };
+    let evidence = AgentRunEvidence {
+        unanswered: true,
+        model_wait_ms: 600_000,
+        closes: true,
+        ..AgentRunEvidence::default()
+    };
     let judged = |seen: &[Signal]| judge(seen, &AgentExit::Silent, &evidence);
     let detail = "the model did not answer for 10m".to_owned();
     assert_eq!(judged(&[tool()]), Verdict::Transient { detail });
     assert_eq!(judged(&[quota()]), Verdict::Quota { until: Some(Timestamp(9)) }, "it said why");
-    assert_eq!(judge(&[tool()], &AgentExit::Silent, &Evidence::default()), Verdict::Stalled);
+    assert_eq!(judge(&[tool()], &AgentExit::Silent, &AgentRunEvidence::default()), Verdict::Stalled);
 }
 
 const ODD_EXITS: [AgentExit; 5] =
@@ -212,7 +217,7 @@ fn table(closes: bool, said: &[Signal]) -> String {
     let mut table = String::new();
     for finish in FINISHES {
         let seen: Vec<_> = said.iter().cloned().chain(finish.map(closing)).collect();
-        let evidence = Evidence { closes, ..Evidence::default() };
+        let evidence = AgentRunEvidence { closes, ..AgentRunEvidence::default() };
         let name = finish.map_or("no close".to_owned(), |finish| format!("{finish:?}").to_lowercase());
         let verdicts =
             exits().into_iter().map(|(exit, how)| format!("{exit} {}", word(&judge(&seen, &how, &evidence))));
@@ -269,7 +274,7 @@ fn blocked_and_pending_need_no_close() {
                 for (name, exit) in exits() {
                     let seen: Vec<_> =
                         [complete(), said.clone()].into_iter().chain(finish.map(closing)).collect();
-                    let evidence = Evidence { closes, ..Evidence::default() };
+                    let evidence = AgentRunEvidence { closes, ..AgentRunEvidence::default() };
                     let wanted = if exit == AgentExit::Asked { "Stopped" } else { wanted };
                     assert_eq!(word(&judge(&seen, &exit, &evidence)), wanted, "{closes} {finish:?} {name}");
                 }
@@ -280,7 +285,7 @@ fn blocked_and_pending_need_no_close() {
 
 #[test]
 fn the_last_closing_word_counts_and_later_words_change_nothing_about_it() {
-    let evidence = Evidence { closes: true, ..Evidence::default() };
+    let evidence = AgentRunEvidence { closes: true, ..AgentRunEvidence::default() };
     let of = |seen: &[Signal]| word(&judge(seen, &AgentExit::Code(0), &evidence));
     assert_eq!(of(&[closing(AgentFinish::Error), complete(), closing(AgentFinish::Success)]), "Complete");
     assert_eq!(of(&[complete(), closing(AgentFinish::Success), closing(AgentFinish::Error)]), "Crashed");
@@ -289,7 +294,7 @@ fn the_last_closing_word_counts_and_later_words_change_nothing_about_it() {
 
 #[test]
 fn what_the_provider_said_last_explains_how_it_closed() {
-    let evidence = Evidence { closes: true, ..Evidence::default() };
+    let evidence = AgentRunEvidence { closes: true, ..AgentRunEvidence::default() };
     let of = |seen: &[Signal]| word(&judge(seen, &AgentExit::Code(1), &evidence));
     let unauthorized = || Signal::Unauthorized { detail: "401".to_owned() };
     for finish in [None, Some(AgentFinish::Error), Some(AgentFinish::Interrupted)] {
@@ -310,7 +315,7 @@ fn what_the_provider_said_last_explains_how_it_closed() {
 
 #[test]
 fn a_run_that_closed_well_and_then_hung_is_over_not_stalled() {
-    let evidence = Evidence { closes: true, ..Evidence::default() };
+    let evidence = AgentRunEvidence { closes: true, ..AgentRunEvidence::default() };
     let of = |seen: &[Signal], exit: &AgentExit| word(&judge(seen, exit, &evidence));
     for exit in [AgentExit::Silent, AgentExit::Signal(15)] {
         assert_eq!(of(&[closing(AgentFinish::Success)], &exit), "Continue", "{exit:?}");

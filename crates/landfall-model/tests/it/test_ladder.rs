@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use landfall_model::flow::{FlowEdge, FlowStep, TrackerOperation};
 use landfall_model::issue::IssueOptions;
-use landfall_model::issue::Point;
+use landfall_model::issue::ReconcilePoint;
 use landfall_model::recovery::{
-    Action, Agent, Climb, Climbed, Pattern, PlanAction, RecoveryEvent, RecoveryOp, RecoveryOutcome,
-    RecoveryTier, Sample, Sign, look,
+    Agent, Pattern, PatternCondition, PatternSample, PlanAction, RecoveryAction, RecoveryContext,
+    RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryStep, RecoveryTier, look,
 };
-use landfall_model::review::Opinion;
+use landfall_model::review::ReviewOpinion;
 use landfall_model::{
-    AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage, Commit, ControlSignal, Drive,
-    EdgeTarget, Effect, EndCode, EndedRun, Ending, Event, Evidence, Exchanged, Flow, Input, News, POLL_MS,
-    Recovered, RunId, Signal, State, StepKind, StepName, StepResult, Task, TaskId, TaskLimits, TaskSpec,
-    Timestamp, WaitReason, expects, step,
+    AgentAssignment, AgentDriveStyle, AgentExit, AgentRunEvidence, AgentRunTraces, AgentUsage, Commit,
+    ControlSignal, EdgeTarget, Effect, EndCode, EndedRun, Ending, Event, ExchangeResult, Flow, IntakeState,
+    News, POLL_MS, RecoveryResult, RunId, Signal, StepKind, StepName, StepResult, Task, TaskId, TaskInput,
+    TaskLimits, TaskSpec, TaskState, Timestamp, WaitReason, expects, step,
 };
 
 fn edge(result: StepResult, to: &str) -> FlowEdge {
@@ -72,9 +72,9 @@ fn flow() -> Arc<Flow> {
     })
 }
 
-fn pattern(name: &str, all: Vec<Sign>, action: Action, limit: u32) -> Pattern {
-    let sample = Sample {
-        phase: Point::CodePatch,
+fn pattern(name: &str, all: Vec<PatternCondition>, action: RecoveryAction, limit: u32) -> Pattern {
+    let sample = PatternSample {
+        phase: ReconcilePoint::CodePatch,
         log: String::new(),
         exit: None,
         took_s: 1,
@@ -87,10 +87,25 @@ fn pattern(name: &str, all: Vec<Sign>, action: Action, limit: u32) -> Pattern {
 
 fn catalogue() -> Vec<Pattern> {
     vec![
-        pattern("early-kill", vec![Sign::Exit(vec![137, 143]), Sign::UnderSeconds(300)], Action::Retry, 1),
-        pattern("unsigned", vec![Sign::Says("missing sign-off".to_owned())], Action::SignOff, 1),
-        pattern("slow", vec![Sign::Says("later".to_owned())], Action::RetryAfter(60), 1),
-        pattern("silent-no-op", vec![Sign::Exit(vec![0]), Sign::Matches(false)], Action::Retry, 1),
+        pattern(
+            "early-kill",
+            vec![PatternCondition::Exit(vec![137, 143]), PatternCondition::UnderSeconds(300)],
+            RecoveryAction::Retry,
+            1,
+        ),
+        pattern(
+            "unsigned",
+            vec![PatternCondition::Says("missing sign-off".to_owned())],
+            RecoveryAction::SignOff,
+            1,
+        ),
+        pattern("slow", vec![PatternCondition::Says("later".to_owned())], RecoveryAction::RetryAfter(60), 1),
+        pattern(
+            "silent-no-op",
+            vec![PatternCondition::Exit(vec![0]), PatternCondition::Matches(false)],
+            RecoveryAction::Retry,
+            1,
+        ),
     ]
 }
 
@@ -109,16 +124,16 @@ impl Walk {
         let task = Task::added(TaskId(1), spec, Timestamp(0));
         let mut walk = Self { task, at: 0, effects: Vec::new(), events: Vec::new() };
         walk.hears(News::Wish(IssueOptions::default()));
-        walk.task.state = State::Ready { next: Some(StepName::new(step_name)), since: Timestamp(0) };
+        walk.task.state = TaskState::Ready { next: Some(StepName::new(step_name)), since: Timestamp(0) };
         walk.goes_on();
         walk
     }
 
     fn hears(&mut self, news: News) {
         self.at += 1_000;
-        let input = Input {
+        let input = TaskInput {
             at: Timestamp(self.at),
-            drive: Drive::Running,
+            drive: IntakeState::Running,
             spent: None,
             attended: false,
             poll_ms: POLL_MS,
@@ -136,7 +151,7 @@ impl Walk {
 
     /// Waits what there is to wait for, and begins what is next.
     fn goes_on(&mut self) {
-        if let State::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = self.task.state.clone() {
+        if let TaskState::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = self.task.state.clone() {
             self.at = until.0;
             self.hears(News::Due);
         }
@@ -159,7 +174,8 @@ impl Walk {
             panic!("no agent runs: {:?}", self.effects)
         };
         let head = self.task.seen_head.clone();
-        let evidence = Evidence { head_before: head.clone(), head_after: head, ..Evidence::default() };
+        let evidence =
+            AgentRunEvidence { head_before: head.clone(), head_after: head, ..AgentRunEvidence::default() };
         let mut run = EndedRun {
             attempt,
             iteration,
@@ -181,7 +197,7 @@ impl Walk {
         self.ends(AgentExit::Code(0), "", |run| run.seen = vec![Signal::Said(ControlSignal::Complete)])
     }
 
-    fn answers(&mut self, recovered: Recovered) -> String {
+    fn answers(&mut self, recovered: RecoveryResult) -> String {
         assert_eq!(expects(&self.task), self.effects, "after a crash the same is ordered again");
         self.hears(News::Recovered { attempt: self.task.attempt, recovered });
         self.stands()
@@ -191,9 +207,11 @@ impl Walk {
         let facts: Vec<&str> =
             self.events.iter().filter(|event| matches!(event, Event::Recovery(_))).map(Event::name).collect();
         let place = match &self.task.state {
-            State::Ready { next, .. } => format!("ready for {}", next.as_ref().map_or("?", StepName::as_str)),
-            State::Waiting { wait, then, .. } => format!("waits for {} before {then}", wait.word()),
-            State::Ended(Ending { kind, code, .. }) => format!("{kind:?} {}", code.word()),
+            TaskState::Ready { next, .. } => {
+                format!("ready for {}", next.as_ref().map_or("?", StepName::as_str))
+            }
+            TaskState::Waiting { wait, then, .. } => format!("waits for {} before {then}", wait.word()),
+            TaskState::Ended(Ending { kind, code, .. }) => format!("{kind:?} {}", code.word()),
             other => other.name(),
         };
         format!("{place}; {}", facts.join(", "))
@@ -201,14 +219,14 @@ impl Walk {
 
     fn detail(&self) -> &str {
         match &self.task.state {
-            State::Ended(ending) => &ending.detail,
+            TaskState::Ended(ending) => &ending.detail,
             other => panic!("it goes on: {other:?}"),
         }
     }
 }
 
-fn diagnosed(action: Option<PlanAction>, ops: Vec<RecoveryOp>) -> Recovered {
-    Recovered::Diagnosed {
+fn diagnosed(action: Option<PlanAction>, ops: Vec<RecoveryOp>) -> RecoveryResult {
+    RecoveryResult::Diagnosed {
         action,
         rationale: "line 7 says so".to_owned(),
         ops,
@@ -241,7 +259,7 @@ fn nothing_done_is_tried_once_more_then_looked_at_then_left_to_a_person() {
     );
     // A person takes it up: everything is tried anew.
     walk.hears(News::Retry { fresh: false, note: None });
-    walk.task.state = State::Ready { next: Some(StepName::new("code")), since: Timestamp(0) };
+    walk.task.state = TaskState::Ready { next: Some(StepName::new("code")), since: Timestamp(0) };
     walk.goes_on();
     assert_eq!(walk.says_done(), "ready for code; recovery-tried");
 }
@@ -257,7 +275,7 @@ fn finished_work_counts_whatever_the_exit_code_says() {
         assert_eq!(stands, "ready for verify; recovery-tried, recovery-ended", "{exit:?}");
         assert_eq!(walk.task.recoveries.tried[0].tier, RecoveryTier::Reconcile);
         // Sent back and crashed before anything changed: that is not finished.
-        walk.task.state = State::Ready { next: Some(StepName::new("code")), since: Timestamp(0) };
+        walk.task.state = TaskState::Ready { next: Some(StepName::new("code")), since: Timestamp(0) };
         walk.task.head = Some(Commit::new("work"));
         walk.goes_on();
         let stands = walk.ends(AgentExit::Code(3), "boom", |_| {});
@@ -266,7 +284,8 @@ fn finished_work_counts_whatever_the_exit_code_says() {
     let mut walk = Walk::at("spec");
     assert_eq!(walk.ends(AgentExit::Code(1), "", |_| {}), "ready for code; recovery-tried, recovery-ended");
     let mut walk = Walk::at("review");
-    let stands = walk.ends(AgentExit::Code(1), "", |run| run.evidence.opinion = Some(Opinion::default()));
+    let stands =
+        walk.ends(AgentExit::Code(1), "", |run| run.evidence.opinion = Some(ReviewOpinion::default()));
     assert_eq!(stands, "ready for report; recovery-tried, recovery-ended");
 }
 
@@ -342,7 +361,7 @@ fn an_early_kill_is_tried_once_more() {
     assert_eq!(walk.task.recoveries.tried[1].tier, RecoveryTier::Agent);
     let mut walk = Walk::at("code");
     walk.ends(AgentExit::Code(1), "come back later", |_| {});
-    let State::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = &walk.task.state else {
+    let TaskState::Waiting { wait: WaitReason::Backoff { until, .. }, .. } = &walk.task.state else {
         panic!("it waits")
     };
     assert!(until.0 >= walk.at + 60_000, "as long as the pattern says");
@@ -355,7 +374,8 @@ fn what_a_plan_says_is_done_and_then_the_step_is_tried_again() {
     walk.goes_on();
     let plan = diagnosed(Some(PlanAction::Recover), vec![RecoveryOp::CommitLeftovers]);
     assert_eq!(walk.answers(plan), "active in `code` (recovering); recovery-diagnosed");
-    let done = Recovered::Done { head: Some(Commit::new("mended")), lines: vec!["committed".to_owned()] };
+    let done =
+        RecoveryResult::Done { head: Some(Commit::new("mended")), lines: vec!["committed".to_owned()] };
     assert_eq!(walk.answers(done), "ready for code; recovery-ended");
     assert_eq!(walk.task.restart, Some(Commit::new("mended")), "it goes on from there");
     walk.goes_on();
@@ -373,7 +393,7 @@ fn a_plan_that_is_refused_or_gives_up_ends_with_a_person() {
             "the agent that was asked had no usable answer (the plan was refused: line 7 says so)",
         ),
         (diagnosed(Some(PlanAction::Abort), Vec::new()), "the recovery agent says: line 7 says so"),
-        (Recovered::Failed { why: "nobody answered".to_owned() }, "nobody answered"),
+        (RecoveryResult::Failed { why: "nobody answered".to_owned() }, "nobody answered"),
     ] {
         let mut walk = Walk::at("code");
         walk.ends(AgentExit::Code(3), "who knows", |_| {});
@@ -388,7 +408,7 @@ fn a_plan_that_is_refused_or_gives_up_ends_with_a_person() {
 
 #[test]
 fn an_offer_that_is_refused_is_mended_by_operations_and_verified_again() {
-    let climbed = |climb| Climbed {
+    let climbed = |climb| RecoveryContext {
         symptom: "unsigned".to_owned(),
         exit: Some(1),
         tail: "missing sign-off".to_owned(),
@@ -398,20 +418,20 @@ fn an_offer_that_is_refused_is_mended_by_operations_and_verified_again() {
     };
     let mut walk = Walk::at("offer");
     walk.task.head = Some(Commit::new("work"));
-    let exchanged = Exchanged::Stuck(climbed(Climb::Act(Action::SignOff)));
+    let exchanged = ExchangeResult::Stuck(climbed(RecoveryStep::Act(RecoveryAction::SignOff)));
     walk.hears(News::Exchanged { attempt: walk.task.attempt, exchanged });
     assert_eq!(walk.stands(), "waits for backoff before offer; recovery-tried");
     walk.goes_on();
     assert!(matches!(walk.effects[..], [Effect::Recover { .. }]), "{:?}", walk.effects);
-    let done = Recovered::Done { head: Some(Commit::new("signed")), lines: Vec::new() };
+    let done = RecoveryResult::Done { head: Some(Commit::new("signed")), lines: Vec::new() };
     assert_eq!(walk.answers(done), "ready for verify; recovery-ended");
     assert_eq!((&walk.task.head, &walk.task.workspace), (&Some(Commit::new("signed")), &None));
     // What does not work out is looked at by an agent.
     let mut walk = Walk::at("offer");
-    let exchanged = Exchanged::Stuck(climbed(Climb::Act(Action::SignOff)));
+    let exchanged = ExchangeResult::Stuck(climbed(RecoveryStep::Act(RecoveryAction::SignOff)));
     walk.hears(News::Exchanged { attempt: walk.task.attempt, exchanged });
     walk.goes_on();
-    let failed = Recovered::Failed { why: "`push-branch` (step 2): no".to_owned() };
+    let failed = RecoveryResult::Failed { why: "`push-branch` (step 2): no".to_owned() };
     assert_eq!(walk.answers(failed), "ready for offer; recovery-ended, recovery-tried");
     assert_eq!(walk.task.recoveries.tried[1].tier, RecoveryTier::Agent);
 }

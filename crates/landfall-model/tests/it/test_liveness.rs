@@ -4,17 +4,18 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use landfall_model::liveness::{
-    AccountWaits, Case, Class, ECHOES_MAX, Early, Echo, Inflow, ModelCalls, Pulse, Watch, class, early,
-    evidence, is_answer, is_life, model_wait_ms,
+    AccountWaitTime, AgentActivity, ECHOES_MAX, EarlyEndReason, LivenessLimits, LivenessSample, ModelCalls,
+    RepetitionDetector, RunEndInputs, StreamDetector, class, early, evidence, is_answer, is_life,
+    model_wait_ms,
 };
 use landfall_model::{
-    AgentFinish, AgentUsage, Budget, BudgetScope, ControlSignal, LoopStep, Signal, Spending, Spent,
+    AgentFinish, AgentUsage, Budget, BudgetScope, ControlSignal, ExhaustedBudget, LoopStep, Signal, Spending,
     TaskLimits, Timestamp,
 };
 
 const MINUTE_MS: u64 = 60_000;
 
-const WATCH: Watch = Watch {
+const WATCH: LivenessLimits = LivenessLimits {
     beat_ms: MINUTE_MS,
     beats: 3,
     silence_ms: 10 * MINUTE_MS,
@@ -23,37 +24,43 @@ const WATCH: Watch = Watch {
 };
 
 /// An agent without a sign of life for so many minutes, after a word of its own.
-fn lifeless(minutes: u64) -> Pulse {
+fn lifeless(minutes: u64) -> LivenessSample {
     let age = minutes * MINUTE_MS;
-    Pulse {
+    LivenessSample {
         running_ms: 60 * MINUTE_MS,
         silent_ms: Some(age),
         idle_ms: age,
         still_ms: age,
-        ..Pulse::default()
+        ..LivenessSample::default()
     }
 }
 
 /// An agent that has never said a word, with no sign of life since it began.
-fn mute(minutes: u64) -> Pulse {
+fn mute(minutes: u64) -> LivenessSample {
     let age = minutes * MINUTE_MS;
-    Pulse { running_ms: age, silent_ms: None, idle_ms: age, still_ms: age, ..Pulse::default() }
+    LivenessSample {
+        running_ms: age,
+        silent_ms: None,
+        idle_ms: age,
+        still_ms: age,
+        ..LivenessSample::default()
+    }
 }
 
-fn in_tool(pulse: Pulse) -> Pulse {
-    Pulse { tools_open: 1, children: 2, ..pulse }
+fn in_tool(pulse: LivenessSample) -> LivenessSample {
+    LivenessSample { tools_open: 1, children: 2, ..pulse }
 }
 
 #[test]
 fn the_class_follows_from_the_evidence() {
-    type Made = fn(u64) -> Pulse;
+    type Made = fn(u64) -> LivenessSample;
     let rows: [(&str, Made); 6] = [
         ("no sign of life", lifeless),
         ("never a word", mute),
         ("in a tool", |minutes| in_tool(lifeless(minutes))),
-        ("a tool open, no child", |minutes| Pulse { tools_open: 1, ..lifeless(minutes) }),
-        ("a child, no tool open", |minutes| Pulse { children: 1, ..lifeless(minutes) }),
-        ("asking", |minutes| Pulse { asking: true, ..lifeless(minutes) }),
+        ("a tool open, no child", |minutes| LivenessSample { tools_open: 1, ..lifeless(minutes) }),
+        ("a child, no tool open", |minutes| LivenessSample { children: 1, ..lifeless(minutes) }),
+        ("asking", |minutes| LivenessSample { asking: true, ..lifeless(minutes) }),
     ];
     let mut told = String::new();
     for (name, make) in rows {
@@ -77,60 +84,75 @@ fn the_class_follows_from_the_evidence() {
 fn a_silent_child_that_computes_for_minutes_is_work() {
     for minutes in [3, 30, 300] {
         let silent = Some(minutes * MINUTE_MS);
-        let busy = Pulse {
+        let busy = LivenessSample {
             silent_ms: silent,
             still_ms: minutes * MINUTE_MS,
             idle_ms: 900,
             children: 1,
             ..lifeless(0)
         };
-        assert_eq!(class(&busy, &WATCH), Class::Working, "silent for {minutes} minutes");
+        assert_eq!(class(&busy, &WATCH), AgentActivity::Working, "silent for {minutes} minutes");
         assert_eq!(
-            class(&Pulse { silent_ms: None, ..busy }, &WATCH),
-            Class::Working,
+            class(&LivenessSample { silent_ms: None, ..busy }, &WATCH),
+            AgentActivity::Working,
             "and it never said a word"
         );
-        assert_eq!(class(&Pulse { tools_open: 1, ..busy }, &WATCH), Class::InTool);
-        let writes = Pulse { idle_ms: minutes * MINUTE_MS, still_ms: 900, ..busy };
-        assert_eq!(class(&writes, &WATCH), Class::Working, "its workspace changes");
+        assert_eq!(class(&LivenessSample { tools_open: 1, ..busy }, &WATCH), AgentActivity::InTool);
+        let writes = LivenessSample { idle_ms: minutes * MINUTE_MS, still_ms: 900, ..busy };
+        assert_eq!(class(&writes, &WATCH), AgentActivity::Working, "its workspace changes");
     }
 }
 
 #[test]
 fn an_idle_process_with_a_dead_connection_is_dead_when_the_silence_is_over_and_not_before() {
     let mut pulse = lifeless(10);
-    assert_eq!(class(&pulse, &WATCH), Class::Dead);
+    assert_eq!(class(&pulse, &WATCH), AgentActivity::Dead);
     pulse.silent_ms = Some(WATCH.silence_ms - 1);
-    assert_eq!(class(&pulse, &WATCH), Class::WaitingForModel);
+    assert_eq!(class(&pulse, &WATCH), AgentActivity::WaitingForModel);
 }
 
 #[test]
 fn an_agent_without_a_word_is_counted_from_its_start() {
-    let young = Pulse { idle_ms: 60 * MINUTE_MS, still_ms: 60 * MINUTE_MS, ..mute(1) };
-    assert_eq!(class(&young, &WATCH), Class::Working, "older evidence is of another run");
-    let just_before = Pulse { running_ms: WATCH.first_output_ms - 1, ..mute(60) };
-    assert_eq!(class(&just_before, &WATCH), Class::WaitingForModel);
-    assert_eq!(class(&mute(5), &WATCH), Class::Dead);
-    let patient = Watch { first_output_ms: u64::MAX, ..WATCH };
-    assert_eq!(class(&mute(10), &patient), Class::Dead, "the first word is due no later than any other");
+    let young = LivenessSample { idle_ms: 60 * MINUTE_MS, still_ms: 60 * MINUTE_MS, ..mute(1) };
+    assert_eq!(class(&young, &WATCH), AgentActivity::Working, "older evidence is of another run");
+    let just_before = LivenessSample { running_ms: WATCH.first_output_ms - 1, ..mute(60) };
+    assert_eq!(class(&just_before, &WATCH), AgentActivity::WaitingForModel);
+    assert_eq!(class(&mute(5), &WATCH), AgentActivity::Dead);
+    let patient = LivenessLimits { first_output_ms: u64::MAX, ..WATCH };
+    assert_eq!(
+        class(&mute(10), &patient),
+        AgentActivity::Dead,
+        "the first word is due no later than any other"
+    );
 }
 
 #[test]
 fn a_tool_is_borne_with_for_longer_and_not_for_ever() {
-    assert_eq!(class(&in_tool(lifeless(29)), &WATCH), Class::InTool);
-    assert_eq!(class(&in_tool(lifeless(30)), &WATCH), Class::Dead);
-    assert_eq!(class(&in_tool(mute(29)), &WATCH), Class::InTool);
-    let ended = Pulse { children: 0, ..in_tool(lifeless(10)) };
-    assert_eq!(class(&ended, &WATCH), Class::Dead, "a tool that left no process is over, whatever was said");
+    assert_eq!(class(&in_tool(lifeless(29)), &WATCH), AgentActivity::InTool);
+    assert_eq!(class(&in_tool(lifeless(30)), &WATCH), AgentActivity::Dead);
+    assert_eq!(class(&in_tool(mute(29)), &WATCH), AgentActivity::InTool);
+    let ended = LivenessSample { children: 0, ..in_tool(lifeless(10)) };
+    assert_eq!(
+        class(&ended, &WATCH),
+        AgentActivity::Dead,
+        "a tool that left no process is over, whatever was said"
+    );
 }
 
 #[test]
 fn a_circle_is_one_however_lively() {
-    for pulse in
-        [lifeless(0), lifeless(60), mute(0), in_tool(lifeless(0)), Pulse { asking: true, ..lifeless(0) }]
-    {
-        assert_eq!(class(&Pulse { echoes: ECHOES_MAX, ..pulse }, &WATCH), Class::Looping);
-        assert_ne!(class(&Pulse { echoes: ECHOES_MAX - 1, ..pulse }, &WATCH), Class::Looping);
+    for pulse in [
+        lifeless(0),
+        lifeless(60),
+        mute(0),
+        in_tool(lifeless(0)),
+        LivenessSample { asking: true, ..lifeless(0) },
+    ] {
+        assert_eq!(class(&LivenessSample { echoes: ECHOES_MAX, ..pulse }, &WATCH), AgentActivity::Looping);
+        assert_ne!(
+            class(&LivenessSample { echoes: ECHOES_MAX - 1, ..pulse }, &WATCH),
+            AgentActivity::Looping
+        );
     }
 }
 
@@ -147,31 +169,41 @@ fn five_and_ten() -> TaskLimits {
 }
 
 /// An agent that calls a model and has heard nothing for so many minutes, while its own program is busy.
-fn unanswered(minutes: u64) -> Pulse {
+fn unanswered(minutes: u64) -> LivenessSample {
     let age = minutes * MINUTE_MS;
     let calls = ModelCalls { tools_idle_ms: age, inflow_ms: age, connections: 1 };
-    Pulse { idle_ms: 0, calls: Some(calls), ..lifeless(minutes) }
+    LivenessSample { idle_ms: 0, calls: Some(calls), ..lifeless(minutes) }
 }
 
 #[test]
 fn the_program_of_an_agent_that_waits_for_its_model_is_no_sign_of_life() {
-    assert_eq!(class(&unanswered(9), &WATCH), Class::WaitingForModel);
-    assert_eq!(class(&unanswered(10), &WATCH), Class::Unanswered);
-    let unknown = Pulse { calls: None, ..unanswered(10) };
-    assert_eq!(class(&unknown, &WATCH), Class::Working, "where nothing is known of its connections");
+    assert_eq!(class(&unanswered(9), &WATCH), AgentActivity::WaitingForModel);
+    assert_eq!(class(&unanswered(10), &WATCH), AgentActivity::Unanswered);
+    let unknown = LivenessSample { calls: None, ..unanswered(10) };
+    assert_eq!(class(&unknown, &WATCH), AgentActivity::Working, "where nothing is known of its connections");
     let calls = |change: fn(&mut ModelCalls)| {
         let pulse = unanswered(300);
         let mut calls = pulse.calls.expect("it calls one");
         change(&mut calls);
-        class(&Pulse { calls: Some(calls), ..pulse }, &WATCH)
+        class(&LivenessSample { calls: Some(calls), ..pulse }, &WATCH)
     };
-    assert_eq!(calls(|calls| calls.inflow_ms = MINUTE_MS), Class::Working, "it receives an answer");
-    assert_eq!(calls(|calls| calls.tools_idle_ms = MINUTE_MS), Class::Working, "a command computes");
-    assert_eq!(calls(|calls| calls.connections = 0), Class::Unanswered, "between two tries");
+    assert_eq!(calls(|calls| calls.inflow_ms = MINUTE_MS), AgentActivity::Working, "it receives an answer");
+    assert_eq!(calls(|calls| calls.tools_idle_ms = MINUTE_MS), AgentActivity::Working, "a command computes");
+    assert_eq!(calls(|calls| calls.connections = 0), AgentActivity::Unanswered, "between two tries");
     let pulse = unanswered(300);
-    assert_eq!(class(&Pulse { still_ms: 0, ..pulse }, &WATCH), Class::Working, "files change");
-    assert_eq!(class(&in_tool(Pulse { silent_ms: Some(MINUTE_MS), ..pulse }), &WATCH), Class::InTool);
-    assert_eq!(class(&Pulse { asking: true, idle_ms: 9 * MINUTE_MS, ..pulse }, &WATCH), Class::Dead);
+    assert_eq!(
+        class(&LivenessSample { still_ms: 0, ..pulse }, &WATCH),
+        AgentActivity::Working,
+        "files change"
+    );
+    assert_eq!(
+        class(&in_tool(LivenessSample { silent_ms: Some(MINUTE_MS), ..pulse }), &WATCH),
+        AgentActivity::InTool
+    );
+    assert_eq!(
+        class(&LivenessSample { asking: true, idle_ms: 9 * MINUTE_MS, ..pulse }, &WATCH),
+        AgentActivity::Dead
+    );
 }
 
 #[test]
@@ -179,10 +211,14 @@ fn without_a_first_word_a_connected_agent_may_wait_as_long_as_any_other() {
     let calls = |connections| Some(ModelCalls { tools_idle_ms: 0, inflow_ms: 5 * MINUTE_MS, connections });
     let calls =
         |connections| calls(connections).map(|calls| ModelCalls { tools_idle_ms: 5 * MINUTE_MS, ..calls });
-    assert_eq!(class(&Pulse { calls: calls(1), ..mute(5) }, &WATCH), Class::WaitingForModel);
-    assert_eq!(class(&Pulse { calls: calls(0), ..mute(5) }, &WATCH), Class::Dead, "its own fault");
-    let starting = Pulse { calls: calls(0), idle_ms: 0, ..mute(5) };
-    assert_eq!(class(&starting, &WATCH), Class::Working, "it is starting");
+    assert_eq!(class(&LivenessSample { calls: calls(1), ..mute(5) }, &WATCH), AgentActivity::WaitingForModel);
+    assert_eq!(
+        class(&LivenessSample { calls: calls(0), ..mute(5) }, &WATCH),
+        AgentActivity::Dead,
+        "its own fault"
+    );
+    let starting = LivenessSample { calls: calls(0), idle_ms: 0, ..mute(5) };
+    assert_eq!(class(&starting, &WATCH), AgentActivity::Working, "it is starting");
 }
 
 #[test]
@@ -195,7 +231,7 @@ fn the_wait_for_an_answer_is_no_working_time() {
 /// What connections receive, a look every 15 seconds. Each row has the bytes that arrive before it on one connection, or
 /// `None` where that one is replaced. Returns at which looks a stream was seen.
 fn streams(rows: impl IntoIterator<Item = Option<u64>>) -> Vec<usize> {
-    let mut inflow = Inflow::default();
+    let mut inflow = StreamDetector::default();
     let (mut id, mut received) = (1, 0);
     let mut seen = Vec::new();
     for (look, row) in rows.into_iter().enumerate() {
@@ -242,8 +278,8 @@ fn an_error_is_no_answer_of_a_model_however_it_is_told() {
 
 #[test]
 fn a_newly_reported_step_is_no_repetition() {
-    let mut echo = Echo::default();
-    let say = |echo: &mut Echo| {
+    let mut echo = RepetitionDetector::default();
+    let say = |echo: &mut RepetitionDetector| {
         echo.hear(&Signal::Text("The step is done.".to_owned()));
         echo.hear(&Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() }));
     };
@@ -265,7 +301,7 @@ fn a_newly_reported_step_is_no_repetition() {
 
 #[test]
 fn waits_for_an_account_add_up() {
-    let mut waits = AccountWaits::default();
+    let mut waits = AccountWaitTime::default();
     waits.begin(Timestamp(1_000), None);
     waits.begin(Timestamp(2_000), Some(Timestamp(9_000)));
     assert_eq!((waits.all_ms(Timestamp(3_000)), waits.until), (2_000, Some(Timestamp(9_000))));
@@ -276,8 +312,8 @@ fn waits_for_an_account_add_up() {
 }
 
 /// A run that nothing is wrong with.
-fn calm(limits: &TaskLimits) -> Case<'_> {
-    Case {
+fn calm(limits: &TaskLimits) -> RunEndInputs<'_> {
+    RunEndInputs {
         stopped: false,
         spent: None,
         here: Spending::default(),
@@ -286,7 +322,7 @@ fn calm(limits: &TaskLimits) -> Case<'_> {
         limits,
         compactions: 0,
         compactions_max: 3,
-        class: Some(Class::Working),
+        class: Some(AgentActivity::Working),
         course: None,
         worked_ms: 0,
         worked_max_ms: MINUTE_MS,
@@ -296,15 +332,15 @@ fn calm(limits: &TaskLimits) -> Case<'_> {
 #[test]
 fn working_time_that_is_used_up_ends_a_run_whatever_it_is_at() {
     let limits = five_and_ten();
-    let case = Case { worked_ms: MINUTE_MS, ..calm(&limits) };
-    assert_eq!(early(&case), Some(Early::TimeUsed));
+    let case = RunEndInputs { worked_ms: MINUTE_MS, ..calm(&limits) };
+    assert_eq!(early(&case), Some(EarlyEndReason::TimeUsed));
 }
 
 #[test]
 fn only_the_dead_and_those_in_a_circle_are_ended() {
     let limits = five_and_ten();
-    let told = Class::ALL.map(|class| {
-        let early = early(&Case { class: Some(class), ..calm(&limits) });
+    let told = AgentActivity::ALL.map(|class| {
+        let early = early(&RunEndInputs { class: Some(class), ..calm(&limits) });
         format!("{}: {early:?}\n", class.word())
     });
     expect![[r#"
@@ -318,7 +354,7 @@ fn only_the_dead_and_those_in_a_circle_are_ended() {
     "#]]
     .assert_eq(&told.concat());
     assert_eq!(
-        early(&Case { class: None, ..calm(&limits) }),
+        early(&RunEndInputs { class: None, ..calm(&limits) }),
         None,
         "its processes are gone, it is at its end"
     );
@@ -326,18 +362,21 @@ fn only_the_dead_and_those_in_a_circle_are_ended() {
 
 #[test]
 fn of_several_reasons_a_person_comes_first_then_money_then_what_it_does() {
-    type Mend = fn(&mut Case<'_>);
+    type Mend = fn(&mut RunEndInputs<'_>);
     let limits = five_and_ten();
-    let day =
-        Spent { scope: BudgetScope::Day, what: "$41.00 of $40.00".to_owned(), until: Some(Timestamp(9)) };
-    let mut case = Case {
+    let day = ExhaustedBudget {
+        scope: BudgetScope::Day,
+        what: "$41.00 of $40.00".to_owned(),
+        until: Some(Timestamp(9)),
+    };
+    let mut case = RunEndInputs {
         stopped: true,
         spent: Some(&day),
         here: turns(5),
         attempt: turns(4),
         task: turns(8),
         compactions: 3,
-        class: Some(Class::Dead),
+        class: Some(AgentActivity::Dead),
         ..calm(&limits)
     };
     let mends: [(&str, Mend); 7] = [
@@ -354,7 +393,7 @@ fn of_several_reasons_a_person_comes_first_then_money_then_what_it_does() {
         mend(&mut case);
         writeln!(told, "{what}: {:?}", early(&case)).expect("a string takes it");
     }
-    case.class = Some(Class::Working);
+    case.class = Some(AgentActivity::Working);
     writeln!(told, "it works: {:?}", early(&case)).expect("a string takes it");
     expect![[r#"
         all of it: Some(Stopped)
@@ -373,22 +412,22 @@ fn of_several_reasons_a_person_comes_first_then_money_then_what_it_does() {
 fn what_a_run_spends_counts_on_top_of_what_was_spent_before() {
     let limits = five_and_ten();
     for (before, here, over) in [(0, 4, false), (0, 5, true), (4, 0, false), (4, 1, true), (1, 3, false)] {
-        let case = Case { attempt: turns(before), here: turns(here), ..calm(&limits) };
+        let case = RunEndInputs { attempt: turns(before), here: turns(here), ..calm(&limits) };
         let scope = early(&case).map(|early| match early {
-            Early::OverBudget(scope, _) => scope,
+            EarlyEndReason::OverBudget(scope, _) => scope,
             other => panic!("{other:?}"),
         });
         assert_eq!(scope, over.then_some(BudgetScope::Attempt), "{before} before, {here} here");
     }
-    let case = Case { task: turns(9), here: turns(1), ..calm(&limits) };
-    assert!(matches!(early(&case), Some(Early::OverBudget(BudgetScope::Task, _))));
+    let case = RunEndInputs { task: turns(9), here: turns(1), ..calm(&limits) };
+    assert!(matches!(early(&case), Some(EarlyEndReason::OverBudget(BudgetScope::Task, _))));
 }
 
 #[test]
 fn a_run_whose_processes_are_gone_is_still_named_for_a_used_up_budget() {
     let limits = five_and_ten();
-    let case = Case { here: turns(5), class: None, ..calm(&limits) };
-    assert!(matches!(early(&case), Some(Early::OverBudget(BudgetScope::Attempt, _))));
+    let case = RunEndInputs { here: turns(5), class: None, ..calm(&limits) };
+    assert!(matches!(early(&case), Some(EarlyEndReason::OverBudget(BudgetScope::Attempt, _))));
 }
 
 // ── what the class is worth ──────────────────────────────────────────────────────────────────────────────
@@ -399,7 +438,7 @@ fn whatever_the_figures_more_life_never_makes_it_dead() {
     for _ in 0..20_000 {
         let mut age = || rng.below(40) as u64 * MINUTE_MS;
         let running_ms = age();
-        let pulse = Pulse {
+        let pulse = LivenessSample {
             running_ms,
             silent_ms: Some(age()).filter(|silent| *silent <= running_ms),
             idle_ms: age(),
@@ -411,22 +450,22 @@ fn whatever_the_figures_more_life_never_makes_it_dead() {
             echoes: rng.below(3) as u32,
         };
         let livelier = [
-            Pulse { silent_ms: Some(0), ..pulse },
-            Pulse { idle_ms: 0, ..pulse },
-            Pulse { still_ms: 0, ..pulse },
+            LivenessSample { silent_ms: Some(0), ..pulse },
+            LivenessSample { idle_ms: 0, ..pulse },
+            LivenessSample { still_ms: 0, ..pulse },
         ];
         for other in livelier {
-            assert_ne!(class(&other, &WATCH), Class::Dead, "{other:?}");
+            assert_ne!(class(&other, &WATCH), AgentActivity::Dead, "{other:?}");
         }
         let all_over =
             pulse.silent_ms.unwrap_or(running_ms).min(pulse.idle_ms).min(pulse.still_ms) >= WATCH.tool_ms;
-        assert!(!all_over || class(&pulse, &WATCH) == Class::Dead, "{pulse:?}");
+        assert!(!all_over || class(&pulse, &WATCH) == AgentActivity::Dead, "{pulse:?}");
     }
 }
 
 #[test]
 fn the_evidence_is_told_beside_the_class() {
-    let pulses = [lifeless(3), mute(4), Pulse { echoes: 2, ..in_tool(lifeless(0)) }];
+    let pulses = [lifeless(3), mute(4), LivenessSample { echoes: 2, ..in_tool(lifeless(0)) }];
     let told = pulses.map(|pulse| evidence(&pulse)).join("\n");
     expect![[r#"
         last word 3m ago, processor or disk 3m ago
@@ -450,7 +489,7 @@ fn turn() -> Signal {
 }
 
 fn echoes(signals: &[Signal]) -> u32 {
-    let mut echo = Echo::default();
+    let mut echo = RepetitionDetector::default();
     signals.iter().for_each(|signal| echo.hear(signal));
     echo.count()
 }

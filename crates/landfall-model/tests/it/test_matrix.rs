@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use expect_test::expect;
-use landfall_model::ReviewSaid;
+use landfall_model::ReviewInput;
 use landfall_model::gate::CheckOutcome;
 use landfall_model::review::ReviewMode;
 
@@ -84,7 +84,7 @@ fn all_news() -> Vec<(&'static str, Line)> {
         ("advanced", base_advances()),
         ("opened", route_opens()),
         ("answer", answers("yes")),
-        ("review", reviewed(ReviewSaid::Approve { note: String::new() })),
+        ("review", reviewed(ReviewInput::Approve { note: String::new() })),
         ("stop", stop()),
         ("interrupt", interrupt()),
         ("cancel", cancel()),

@@ -4,8 +4,8 @@ use expect_test::expect;
 use landfall_model::flow::FlowEdge;
 use landfall_model::gate::CheckOutcome;
 use landfall_model::{
-    ChangeConcern, ConcernCode, Doing, EdgeTarget, EndKind, Event, Flow, State, Status, StepKind, StepName,
-    StepResult, Warning,
+    AttemptPhase, ChangeConcern, ConcernCode, EdgeTarget, EndKind, Event, Flow, StepKind, StepName,
+    StepResult, TaskState, TaskStatus, Warning,
 };
 use std::sync::Arc;
 
@@ -152,7 +152,7 @@ fn a_landed_task_whose_report_failed_is_retried_for_its_report_only() {
             reported → Done(landed) [reported, left done] ! tidy
         "#]],
     );
-    assert_eq!(Status::of(&task), Status::Done);
+    assert_eq!(TaskStatus::of(&task), TaskStatus::Done);
 }
 #[test]
 fn nothing_changed_twice_means_in_a_row() {
@@ -244,16 +244,16 @@ fn check_never_lands(told: &Scene, from: usize) {
         let mut scene = told.cut(events);
         for _ in 0..10 {
             let next = match &scene.task.state {
-                State::Ready { .. } => granted(),
-                State::Active { doing: Doing::Checking { .. }, .. } => passes_with_concern(),
-                State::Active { doing: Doing::Preparing { .. }, .. } => workspace(),
-                State::Active { doing: Doing::Running { .. }, .. } => says_complete(),
-                State::Review { .. } => break,
+                TaskState::Ready { .. } => granted(),
+                TaskState::Active { doing: AttemptPhase::Checking { .. }, .. } => passes_with_concern(),
+                TaskState::Active { doing: AttemptPhase::Preparing { .. }, .. } => workspace(),
+                TaskState::Active { doing: AttemptPhase::Running { .. }, .. } => says_complete(),
+                TaskState::Review { .. } => break,
                 other => panic!("cut after {events} events: it is {}", other.name()),
             };
             scene.play(&next);
         }
-        assert!(matches!(scene.task.state, State::Review { .. }), "cut after {events} events");
+        assert!(matches!(scene.task.state, TaskState::Review { .. }), "cut after {events} events");
     }
 }
 #[test]
@@ -308,7 +308,7 @@ fn a_protected_input_that_was_not_shown_needs_another_approval() {
             granted(),
             checked_as("on a newer base", merged.clone(), [protected(lines)]),
         ]);
-        matches!(scene.task.state, State::Review { .. })
+        matches!(scene.task.state, TaskState::Review { .. })
     };
     assert!(!last("+true"), "a person has seen these lines");
     assert!(last("−cargo test"), "nobody has seen these lines");
@@ -523,7 +523,7 @@ fn verifying_leftovers_again(scene: Scene) -> Scene {
         iteration: 2,
         exit: landfall_model::AgentExit::Code(0),
         seen: Vec::new(),
-        evidence: landfall_model::Evidence {
+        evidence: landfall_model::AgentRunEvidence {
             head_before: None,
             head_after: Some(commit("head")),
             ..Default::default()
@@ -639,11 +639,11 @@ fn a_missing_resource_is_waited_for_without_an_end() {
 fn an_effect_that_needs_more_than_the_machine_has_fails_in_the_end() {
     let mut scene = Scene::new(loops()).play_all([granted()]);
     let mut tries = 0;
-    while !matches!(scene.task.state, State::Ended(_)) {
+    while !matches!(scene.task.state, TaskState::Ended(_)) {
         tries += 1;
         assert!(tries < 100, "there is no bound");
         scene.play(&out_of_memory(false));
-        if !matches!(scene.task.state, State::Ended(_)) {
+        if !matches!(scene.task.state, TaskState::Ended(_)) {
             scene = scene.play_all([Line::Wait(600_000), due(), granted()]);
         }
     }
@@ -657,7 +657,7 @@ fn tries_for_lack_of_a_resource_are_not_counted_as_failures_of_the_machine() {
         scene = scene.play_all([out_of_memory(false), Line::Wait(600_000), due(), granted()]);
     }
     scene.play(&machine_fails(false));
-    assert!(matches!(scene.task.state, State::Waiting { .. }), "{:?}", scene.task.state);
+    assert!(matches!(scene.task.state, TaskState::Waiting { .. }), "{:?}", scene.task.state);
     assert_eq!((scene.task.counters.machine, scene.task.counters.shortages), (1, 4));
 }
 
@@ -703,7 +703,7 @@ fn work_that_is_lost_goes_to_the_agent_past_edges_that_lead_elsewhere() {
 fn work_that_no_agent_can_do_again_blocks_the_task_and_does_not_repeat_the_verification() {
     let scene = Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
     let scene = scene.play_all([granted(), workspace_rebuilt()]);
-    let is_blocked = matches!(&scene.task.state, State::Ended(ending) if ending.kind == EndKind::Blocked);
+    let is_blocked = matches!(&scene.task.state, TaskState::Ended(ending) if ending.kind == EndKind::Blocked);
     assert!(is_blocked, "{:?}", scene.task.state);
 }
 
@@ -711,22 +711,25 @@ fn work_that_no_agent_can_do_again_blocks_the_task_and_does_not_repeat_the_verif
 fn killed_while(oom_kills: &[u64]) -> Scene {
     let mut scene = working();
     for (number, oom_kills) in oom_kills.iter().enumerate() {
-        if matches!(scene.task.state, State::Ended(_)) {
+        if matches!(scene.task.state, TaskState::Ended(_)) {
             break;
         }
         if number > 0 {
             scene = scene.play_all([Line::Wait(600_000), due(), granted()]);
         }
-        if matches!(&scene.task.state, State::Active { doing: Doing::Preparing { .. }, .. }) {
+        if matches!(&scene.task.state, TaskState::Active { doing: AttemptPhase::Preparing { .. }, .. }) {
             scene = scene.play_all([workspace()]);
         }
-        let State::Active { doing: Doing::Running { iteration, .. }, .. } = &scene.task.state else { break };
+        let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = &scene.task.state
+        else {
+            break;
+        };
         let run = landfall_model::EndedRun {
             attempt: scene.task.attempt,
             iteration: *iteration,
             exit: landfall_model::AgentExit::Signal(9),
             seen: Vec::new(),
-            evidence: landfall_model::Evidence { oom_kills: *oom_kills, ..Default::default() },
+            evidence: landfall_model::AgentRunEvidence { oom_kills: *oom_kills, ..Default::default() },
             took_ms: 1,
             usage: landfall_model::AgentUsage::default(),
             traces: landfall_model::AgentRunTraces::default(),
@@ -740,20 +743,20 @@ fn killed_while(oom_kills: &[u64]) -> Scene {
 #[test]
 fn an_agent_that_ends_for_lack_of_memory_waits_and_uses_up_no_restart() {
     let scene = killed_while(&[1; 8]);
-    assert!(matches!(scene.task.state, State::Waiting { .. }), "{:?}", scene.task.state);
+    assert!(matches!(scene.task.state, TaskState::Waiting { .. }), "{:?}", scene.task.state);
     assert_eq!(scene.task.counters.shortages, 8);
     // A crash of its own after that is its first one.
     let scene = killed_while(&[1, 1, 1, 1, 1, 0]);
-    assert!(matches!(scene.task.state, State::Waiting { .. }), "{:?}", scene.task.state);
+    assert!(matches!(scene.task.state, TaskState::Waiting { .. }), "{:?}", scene.task.state);
     // Without the kernel's word it is a crash, and tries are few.
     let scene = killed_while(&[0; 8]);
-    assert!(matches!(scene.task.state, State::Ended(_)), "{:?}", scene.task.state);
+    assert!(matches!(scene.task.state, TaskState::Ended(_)), "{:?}", scene.task.state);
 }
 
 #[test]
 fn a_machine_that_never_has_enough_memory_ends_the_task() {
     let scene = killed_while(&[1; 30]);
-    let State::Ended(ending) = &scene.task.state else { panic!("{:?}", scene.task.state) };
+    let TaskState::Ended(ending) = &scene.task.state else { panic!("{:?}", scene.task.state) };
     assert_eq!(ending.kind, EndKind::Failed);
     assert!(ending.detail.contains("out of memory"), "{}", ending.detail);
 }

@@ -4,9 +4,9 @@
 use landfall_model::audit::{ChangeSize, rounds, rounds_of};
 use landfall_model::convergence::{Coverage, convergence, progress};
 use landfall_model::objective::{Requirement, Weight};
-use landfall_model::score::{GatePoint, Judgement, Known, Scores, WEIGHTS, weigh};
+use landfall_model::score::{GatePoint, Judgement, ScoreFacts, Scores, WEIGHTS, weigh};
 use landfall_model::tune::{GateParams, for_task, params_of, weights};
-use landfall_model::{Event, State, Task};
+use landfall_model::{Event, Task, TaskState};
 
 use crate::flows_used::lifecycle;
 use crate::story::{Scene, granted, says_complete, workspace};
@@ -100,10 +100,10 @@ fn every_number_is_the_one_of_the_source() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-fn ruled(checkpoint: GatePoint, scores: [u32; 6]) -> landfall_model::score::Ruling {
+fn ruled(checkpoint: GatePoint, scores: [u32; 6]) -> landfall_model::score::JudgementOutcome {
     let judgement = Judgement { scores: Scores::new(scores), ..Judgement::default() };
     let known =
-        Known { red: false, uncovered: Vec::new(), unproved: None, caps: Vec::new(), refinement: None };
+        ScoreFacts { red: false, uncovered: Vec::new(), unproved: None, caps: Vec::new(), refinement: None };
     let threshold = GateParams::DEFAULT.thresholds.of(checkpoint);
     weigh(checkpoint, threshold, WEIGHTS, &judgement, &known).expect("six scores are enough")
 }
@@ -119,7 +119,7 @@ fn composite(scores: [u32; 6]) -> String {
 /// How often a checkpoint judged before the task stopped.
 fn judged(scene: &Scene, checkpoint: GatePoint) -> String {
     let count = scene.task.staged.judged.iter().filter(|it| it.checkpoint == checkpoint).count();
-    let State::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
+    let TaskState::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
     format!("{count} judged, {}", ending.kind.word())
 }
 

@@ -1,6 +1,6 @@
 //! Who picks the next task, and when a run pauses by itself.
 
-use landfall_model::pilot::{PauseReason, Phase, Pilot, PilotEvent, PilotMode};
+use landfall_model::pilot::{PauseReason, Phase, PilotEvent, PilotMode, PilotState};
 use landfall_model::{Attempt, Commit, EndCode, EndKind, Ending, Event, RunEnd, TaskId, Timestamp, Tree};
 
 const NOW: Timestamp = Timestamp(5_000);
@@ -19,8 +19,8 @@ fn landed() -> Event {
     }
 }
 
-fn running() -> Pilot {
-    let mut pilot = Pilot::default();
+fn running() -> PilotState {
+    let mut pilot = PilotState::default();
     pilot.run_started();
     pilot
 }
@@ -30,7 +30,7 @@ fn paused(why: PauseReason) -> PilotEvent {
 }
 
 /// Lets a pilot see how tasks ended, one after the other.
-fn sees<const N: usize>(pilot: &mut Pilot, events: [Event; N]) {
+fn sees<const N: usize>(pilot: &mut PilotState, events: [Event; N]) {
     for (at, event) in events.iter().enumerate() {
         pilot.note(TaskId(1 + u32::try_from(at).expect("small")), event);
     }
@@ -46,7 +46,7 @@ fn reason(pause: Option<PilotEvent>) -> Option<(PauseReason, String)> {
 
 #[test]
 fn a_run_goes_from_idle_to_running_to_completed() {
-    let mut pilot = Pilot::default();
+    let mut pilot = PilotState::default();
     assert_eq!((pilot.phase(), pilot.mode()), (Phase::Idle, PilotMode::Autopilot));
     pilot.run_started();
     assert_eq!(pilot.phase(), Phase::Running);
@@ -161,7 +161,7 @@ fn every_word_is_its_own() {
 
 #[test]
 fn a_pause_outlives_an_engine_that_is_lost() {
-    let mut pilot = Pilot::default();
+    let mut pilot = PilotState::default();
     pilot.run_started();
     let why = PilotEvent::Paused { why: PauseReason::Failures, reason: "three failed".to_owned() };
     pilot.apply(Timestamp(1), &why);

@@ -1,15 +1,17 @@
 //! Proposals: what is mended, what goes back, what holds.
 
 use expect_test::{Expect, expect};
-use landfall_model::proposal::{Group, Known, Need, Part, Proposal, Standing, check};
+use landfall_model::proposal::{
+    ExistingTask, ExistingTaskState, ProposalDependency, ProposalGroup, ProposedTask, TaskProposal, check,
+};
 use landfall_model::{TaskId, TaskSize};
 
 /// A good task: `a: Title < needs @group`.
-fn part(line: &str) -> Part {
+fn part(line: &str) -> ProposedTask {
     let (line, group) = line.split_once(" @").map_or((line, None), |(line, group)| (line, Some(group)));
     let (line, needs) = line.split_once(" < ").unwrap_or((line, ""));
     let (id, title) = line.split_once(": ").unwrap_or(("", line));
-    Part {
+    ProposedTask {
         id: id.to_owned(),
         title: title.to_owned(),
         body: format!("About {title}."),
@@ -17,24 +19,25 @@ fn part(line: &str) -> Part {
         size: Some(TaskSize::S),
         needs: needs.split(',').filter(|it| !it.is_empty()).map(str::to_owned).collect(),
         group: group.map(str::to_owned),
-        ..Part::default()
+        ..ProposedTask::default()
     }
 }
 
-fn group(id: &str) -> Group {
-    Group { id: id.to_owned(), title: format!("Group {id}"), body: String::new() }
+fn group(id: &str) -> ProposalGroup {
+    ProposalGroup { id: id.to_owned(), title: format!("Group {id}"), body: String::new() }
 }
 
-fn known() -> Vec<Known> {
-    let known = |id, title: &str, standing| Known { id: TaskId(id), title: title.to_owned(), standing };
+fn known() -> Vec<ExistingTask> {
+    let known =
+        |id, title: &str, standing| ExistingTask { id: TaskId(id), title: title.to_owned(), standing };
     vec![
-        known(1, "Read the file", Standing::Open),
-        known(2, "Make the repository", Standing::Landed),
-        known(3, "Sing", Standing::Over),
+        known(1, "Read the file", ExistingTaskState::Open),
+        known(2, "Make the repository", ExistingTaskState::Landed),
+        known(3, "Sing", ExistingTaskState::Over),
     ]
 }
 
-fn told(proposal: Proposal, max: usize) -> String {
+fn told(proposal: TaskProposal, max: usize) -> String {
     let checked = check(proposal, max, &known());
     let mut lines: Vec<String> = Vec::new();
     lines.extend(checked.problems.iter().map(|it| format!("problem: {it}")));
@@ -45,8 +48,8 @@ fn told(proposal: Proposal, max: usize) -> String {
                 .needs
                 .iter()
                 .map(|need| match need {
-                    Need::Here(place) => format!("#{place}"),
-                    Need::There(id) => id.to_string(),
+                    ProposalDependency::Here(place) => format!("#{place}"),
+                    ProposalDependency::There(id) => id.to_string(),
                 })
                 .collect();
             let home = task.group.map(|it| format!(" in {}", checked.plan.groups[it].id)).unwrap_or_default();
@@ -59,7 +62,7 @@ fn told(proposal: Proposal, max: usize) -> String {
 fn story(tasks: &[&str], groups: &[&str], expected: Expect) {
     let tasks = tasks.iter().map(|line| part(line)).collect();
     let groups = groups.iter().map(|id| group(id)).collect();
-    expected.assert_eq(&told(Proposal { groups, tasks }, 20));
+    expected.assert_eq(&told(TaskProposal { groups, tasks }, 20));
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn what_is_mechanical_is_mended_and_told() {
         mended: `a` was to touch `../elsewhere`, which cannot be a path of the project
         mended: `a` had a priority that is out of range
         #0 Parse []"#]]
-    .assert_eq(&told(Proposal { groups: vec![], tasks: vec![odd] }, 20));
+    .assert_eq(&told(TaskProposal { groups: vec![], tasks: vec![odd] }, 20));
 }
 
 #[test]
@@ -147,14 +150,14 @@ fn what_takes_thought_goes_back() {
         &["g"],
         expect!["problem: the group `g` has 6 tasks; at most 5 belong together"],
     );
-    let bad = Part {
+    let bad = ProposedTask {
         criteria: (0..11).map(|it| format!("holds {it}")).chain(["It works.".to_owned()]).collect(),
         size: Some(TaskSize::XL),
         body: " ".to_owned(),
         title: "x".repeat(130),
         ..part("a: x")
     };
-    let none = Part {
+    let none = ProposedTask {
         criteria: vec![" ".to_owned()],
         size: None,
         body: "x".repeat(30_000),
@@ -172,7 +175,7 @@ fn what_takes_thought_goes_back() {
         problem: the body of `b` has 30000 bytes; at most 20000 fit one task
         problem: `b` has no size: XS, S, M or L
         problem: `b` has no criteria: say what can be checked when it is done"#]]
-    .assert_eq(&told(Proposal { groups: vec![], tasks: vec![bad, none] }, 1));
+    .assert_eq(&told(TaskProposal { groups: vec![], tasks: vec![bad, none] }, 1));
 }
 
 #[test]
@@ -196,7 +199,7 @@ fn whatever_is_proposed_the_plan_that_stands_can_be_worked_through() {
                 part(&format!("{}: Title {} < {needs}{home}", ids[place as usize], next(12)))
             })
             .collect();
-        let checked = check(Proposal { groups: vec![group("G")], tasks }, 20, &known());
+        let checked = check(TaskProposal { groups: vec![group("G")], tasks }, 20, &known());
         if !checked.problems.is_empty() {
             fell += 1;
             continue;
@@ -208,8 +211,8 @@ fn whatever_is_proposed_the_plan_that_stands_can_be_worked_through() {
         for _ in 0..plan.tasks.len() {
             for (place, task) in plan.tasks.iter().enumerate() {
                 done[place] |= task.needs.iter().all(|need| match need {
-                    Need::Here(other) => done[*other],
-                    Need::There(id) => *id == TaskId(1),
+                    ProposalDependency::Here(other) => done[*other],
+                    ProposalDependency::There(id) => *id == TaskId(1),
                 });
             }
         }

@@ -1,12 +1,12 @@
 //! Stories of the landing queue: who lands together, and who is sent back.
 
 use expect_test::expect;
-use landfall_model::conflict::{Clash, ClashKind};
+use landfall_model::conflict::{ConflictingFile, FileConflictKind};
 use landfall_model::gate::CheckOutcome;
-use landfall_model::queue::{BatchMember, BatchPrefix, Closed, HoldReason, LeftOut, Queue};
+use landfall_model::queue::{BatchExclusion, BatchMember, BatchPrefix, Closed, HoldReason, Queue};
 use landfall_model::{
-    Attempt, AttemptStart, BatchId, Commit, ConcernCode, News, QueueEffect, QueueEvent, QueueNews, State,
-    TaskId, Timestamp, Tree,
+    Attempt, AttemptStart, BatchId, Commit, ConcernCode, News, QueueEffect, QueueEvent, QueueNews, TaskId,
+    TaskState, Timestamp, Tree,
 };
 
 use crate::stage::{Stage, has_left_the_line};
@@ -154,7 +154,7 @@ fn wherever_the_culprit_stands_it_alone_is_sent_back() {
         let culprit = &stage.tasks[&TaskId(bad)];
         let feedback = culprit.feedback.last().expect("it hears why");
         assert!(feedback.text.contains("`run tests` (tests): exit code 1"), "{}", feedback.text);
-        assert_eq!(landfall_model::Status::of(culprit), landfall_model::Status::Ready);
+        assert_eq!(landfall_model::TaskStatus::of(culprit), landfall_model::TaskStatus::Ready);
         told.push_str(&format!("culprit {bad}: {search} looks to find it, {} in all\n", stage.checks));
     }
     expect![[r#"
@@ -213,15 +213,19 @@ fn a_timeout_is_red() {
 
 // ── merging ──────────────────────────────────────────────────────────────────────────────────────────────
 
-fn clash() -> LeftOut {
-    LeftOut::Conflict(vec![Clash { path: "a.txt".to_owned(), kind: ClashKind::Content, lines: 2 }])
+fn clash() -> BatchExclusion {
+    BatchExclusion::Conflict(vec![ConflictingFile {
+        path: "a.txt".to_owned(),
+        kind: FileConflictKind::Content,
+        lines: 2,
+    }])
 }
 
 #[test]
 fn who_cannot_be_merged_is_left_out_and_the_others_land() {
     let mut stage = line(4);
     stage.look();
-    stage.built_without(1, vec![(2, clash()), (3, LeftOut::NothingChanged)]);
+    stage.built_without(1, vec![(2, clash()), (3, BatchExclusion::NothingChanged)]);
     stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
     stage.tells(expect![[r#"
@@ -248,7 +252,7 @@ fn who_does_not_fit_to_those_before_it_waits_for_them() {
     let mut stage = line(2);
     stage.policy.speculate = 1;
     stage.look();
-    stage.built_without(1, vec![(2, LeftOut::Crowded)]);
+    stage.built_without(1, vec![(2, BatchExclusion::Crowded)]);
     stage.look();
     stage.checked(1, CheckOutcome::Pass);
     stage.lands(1);
@@ -1051,12 +1055,12 @@ fn whoever_runs_fewer_tests_than_the_base_is_found_and_waits_for_a_person() {
             stage.told
         );
         let task = &stage.tasks[&TaskId(3)];
-        assert!(matches!(&task.state, State::Review { .. }), "{}", task.state.name());
+        assert!(matches!(&task.state, TaskState::Review { .. }), "{}", task.state.name());
         assert_eq!(task.concerns.iter().map(|it| it.code).collect::<Vec<_>>(), [ConcernCode::FewerTests]);
         // Approved, it lands with as many tests as it has, and asks nobody again.
         let head = Commit::new("h3");
         let task = stage.tasks.get_mut(&TaskId(3)).expect("it is there");
-        (task.approved_head, task.state) = (Some(head), State::Ready { next: None, since: Timestamp(0) });
+        (task.approved_head, task.state) = (Some(head), TaskState::Ready { next: None, since: Timestamp(0) });
         stage.enter(3, AttemptStart::Queue);
         play(&mut stage, &|_| fewer);
         assert_eq!(stage.landed(), [1, 2, 4, 5, 3], "{}", stage.told);

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::{Expect, expect};
-use landfall_model::issue::{IssuePhase, Point};
+use landfall_model::issue::{IssuePhase, ReconcilePoint};
 use landfall_model::recovery::{
-    Action, Agent, Bounds, Draft, DraftStep, Hints, Known, Milestone, OPS, Pattern, Plan, PlanAction,
-    Recoveries, RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryTier, Rung, STEPS_MAX, Sample, Sign,
-    Symptoms, check, climb, detect, entry, is_restorable, milestone, project_log, promotion, restored,
+    Agent, DraftStep, IssueArtifacts, Known, Milestone, OPS, Pattern, PatternCondition, PatternSample,
+    PlanAction, Recoveries, RecoveryAction, RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryPlan,
+    RecoveryPlanBounds, RecoveryPlanDraft, RecoveryTier, STEPS_MAX, Symptoms, TierDecision, check, climb,
+    detect, entry, is_restorable, milestone, project_log, promotion, restored,
 };
 use landfall_model::{AgentExit, Event, StepName, Task, TaskId, TaskSpec, Timestamp, apply};
 
@@ -16,12 +17,12 @@ fn code() -> StepName {
 }
 
 fn symptoms(exit: &AgentExit, log: &str, matches: Option<bool>) -> Symptoms {
-    Symptoms::of(Point::CodePr, exit, 600_000, log, matches)
+    Symptoms::of(ReconcilePoint::CodePr, exit, 600_000, log, matches)
 }
 
-fn pattern(name: &str, all: Vec<Sign>, action: Action, limit: u32) -> Pattern {
-    let sample = Sample {
-        phase: Point::CodePr,
+fn pattern(name: &str, all: Vec<PatternCondition>, action: RecoveryAction, limit: u32) -> Pattern {
+    let sample = PatternSample {
+        phase: ReconcilePoint::CodePr,
         log: String::new(),
         exit: None,
         took_s: 0,
@@ -32,16 +33,21 @@ fn pattern(name: &str, all: Vec<Sign>, action: Action, limit: u32) -> Pattern {
     Pattern { name, about, phases: Vec::new(), all, any: Vec::new(), action, limit, sample }
 }
 
-fn says(text: &str) -> Sign {
-    Sign::Says(text.to_owned())
+fn says(text: &str) -> PatternCondition {
+    PatternCondition::Says(text.to_owned())
 }
 
 fn catalogue() -> Vec<Pattern> {
     vec![
-        pattern("no-op", vec![Sign::Exit(vec![0]), Sign::Matches(false)], Action::Retry, 1),
-        pattern("flood", vec![says("flood")], Action::RetryAfter(60), 20),
-        pattern("overlap", vec![says("overlap")], Action::Escalate, 1),
-        pattern("dirt", vec![says("dirt")], Action::Stop, 1),
+        pattern(
+            "no-op",
+            vec![PatternCondition::Exit(vec![0]), PatternCondition::Matches(false)],
+            RecoveryAction::Retry,
+            1,
+        ),
+        pattern("flood", vec![says("flood")], RecoveryAction::RetryAfter(60), 20),
+        pattern("overlap", vec![says("overlap")], RecoveryAction::Escalate, 1),
+        pattern("dirt", vec![says("dirt")], RecoveryAction::Stop, 1),
     ]
 }
 
@@ -75,11 +81,11 @@ fn task(events: impl IntoIterator<Item = RecoveryEvent>) -> Task {
 fn rung(past: &Recoveries, agent: Agent, symptoms: &Symptoms) -> String {
     let catalogue = catalogue();
     match climb(&catalogue, past, agent, &code(), symptoms) {
-        Rung::Done => "done".to_owned(),
-        Rung::Act(pattern) => format!("{}: {}", pattern.name, pattern.action.word()),
-        Rung::Diagnose(name) => format!("an agent looks at {name}"),
-        Rung::Wait => "wait".to_owned(),
-        Rung::Stop(why) => format!("stop: {why}"),
+        TierDecision::Done => "done".to_owned(),
+        TierDecision::Act(pattern) => format!("{}: {}", pattern.name, pattern.action.word()),
+        TierDecision::Diagnose(name) => format!("an agent looks at {name}"),
+        TierDecision::Wait => "wait".to_owned(),
+        TierDecision::Stop(why) => format!("stop: {why}"),
     }
 }
 
@@ -135,10 +141,10 @@ fn every_way_up_ends() {
     for _ in 0..100 {
         let past = task(events.clone()).recoveries;
         match climb(&catalogue(), &past, Agent::Free, &code(), &failure) {
-            Rung::Act(pattern) => events.push(tried(&pattern.name, RecoveryTier::Pattern)),
-            Rung::Diagnose(name) => events.push(tried(&name, RecoveryTier::Agent)),
-            Rung::Stop(_) => break,
-            Rung::Done | Rung::Wait => panic!("nothing is there, and the agent is free"),
+            TierDecision::Act(pattern) => events.push(tried(&pattern.name, RecoveryTier::Pattern)),
+            TierDecision::Diagnose(name) => events.push(tried(&name, RecoveryTier::Agent)),
+            TierDecision::Stop(_) => break,
+            TierDecision::Done | TierDecision::Wait => panic!("nothing is there, and the agent is free"),
         }
     }
     let agents =
@@ -176,7 +182,7 @@ fn the_first_pattern_that_fits_wins_and_only_the_end_of_a_log_is_looked_at() {
     let lines = |count: usize| format!("flood\n{}dirt", "fine\n".repeat(count));
     assert_eq!(name(&lines(198)).as_deref(), Some("flood"), "the 200th line from the end");
     assert_eq!(name(&lines(199)).as_deref(), Some("dirt"), "the 201st is not looked at");
-    let silent = pattern("all", Vec::new(), Action::Proceed, 1);
+    let silent = pattern("all", Vec::new(), RecoveryAction::Proceed, 1);
     assert!(!silent.fits(&symptoms(&AgentExit::Code(1), "", None)), "a pattern without signs fits nothing");
 }
 
@@ -208,22 +214,22 @@ fn a_fact_that_cannot_follow_is_refused() {
 
 #[test]
 fn the_phase_and_what_is_left_are_told_from_what_is_there() {
-    let none = Hints::default();
-    let spec = Hints { spec: true, ..none };
-    let commit = Hints { commit: true, ..spec };
-    let pushed = Hints { pushed: true, ..commit };
-    let open = Hints { pr_open: true, ..pushed };
+    let none = IssueArtifacts::default();
+    let spec = IssueArtifacts { spec: true, ..none };
+    let commit = IssueArtifacts { commit: true, ..spec };
+    let pushed = IssueArtifacts { pushed: true, ..commit };
+    let open = IssueArtifacts { pr_open: true, ..pushed };
     let rows = [
         none,
         spec,
-        Hints { changes: true, ..spec },
+        IssueArtifacts { changes: true, ..spec },
         commit,
-        Hints { changes: true, ..commit },
+        IssueArtifacts { changes: true, ..commit },
         pushed,
         open,
-        Hints { reviewed: true, ..open },
+        IssueArtifacts { reviewed: true, ..open },
     ];
-    let line = |hints: Hints| {
+    let line = |hints: IssueArtifacts| {
         let milestone = milestone(hints);
         let rest = milestone.rest().map_or("go on with the work".to_owned(), |ops| {
             ops.iter().map(RecoveryOp::word).collect::<Vec<_>>().join(", ")
@@ -241,7 +247,11 @@ fn the_phase_and_what_is_left_are_told_from_what_is_there() {
         merge offered:"#]]
     .assert_eq(&rows.map(line).join("\n"));
     assert!(rows.iter().all(|hints| is_restorable(restored(*hints))));
-    assert_eq!(milestone(Hints { pushed: true, ..none }), Milestone::Nothing, "a branch without work");
+    assert_eq!(
+        milestone(IssueArtifacts { pushed: true, ..none }),
+        Milestone::Nothing,
+        "a branch without work"
+    );
 }
 
 // ── Plans ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -251,16 +261,16 @@ fn step(op: &str, said: &[(&str, &str)]) -> DraftStep {
     DraftStep { op: op.to_owned(), said }
 }
 
-fn draft(action: &str, steps: Vec<DraftStep>) -> Draft {
-    Draft { action: action.to_owned(), rationale: "it was pushed".to_owned(), steps }
+fn draft(action: &str, steps: Vec<DraftStep>) -> RecoveryPlanDraft {
+    RecoveryPlanDraft { action: action.to_owned(), rationale: "it was pushed".to_owned(), steps }
 }
 
-fn measured(draft: &Draft, matches: Option<bool>) -> Result<Plan, String> {
+fn measured(draft: &RecoveryPlanDraft, matches: Option<bool>) -> Result<RecoveryPlan, String> {
     let checks = BTreeSet::from(["test".to_owned(), "lint".to_owned()]);
-    check(draft, &Bounds { matches, checks: &checks }).map_err(|problem| problem.to_string())
+    check(draft, &RecoveryPlanBounds { matches, checks: &checks }).map_err(|problem| problem.to_string())
 }
 
-fn refused(draft: &Draft, expected: Expect) {
+fn refused(draft: &RecoveryPlanDraft, expected: Expect) {
     expected.assert_eq(&measured(draft, Some(false)).expect_err("it is refused"));
 }
 
@@ -296,7 +306,7 @@ fn a_plan_that_goes_too_far_is_refused_with_the_reason() {
     refused(&draft("retry", vec![one()]), expect!["it is to retry and has steps; only `recover` has"]);
     refused(&draft("merge", Vec::new()), expect!["`merge` is no action; known: retry, skip, recover, abort"]);
     refused(
-        &Draft { rationale: " \n".to_owned(), ..draft("retry", Vec::new()) },
+        &RecoveryPlanDraft { rationale: " \n".to_owned(), ..draft("retry", Vec::new()) },
         expect!["it gives no rationale"],
     );
     refused(
@@ -468,7 +478,7 @@ fn what_is_seen_three_times_is_proposed_once() {
     let part = promotion(&[of(3, RecoveryTier::Pattern)])[0].part();
     assert_eq!(part.title, "Keep `no-op` from happening");
     let checked = landfall_model::proposal::check(
-        landfall_model::proposal::Proposal { groups: Vec::new(), tasks: vec![part] },
+        landfall_model::proposal::TaskProposal { groups: Vec::new(), tasks: vec![part] },
         1,
         &[],
     );

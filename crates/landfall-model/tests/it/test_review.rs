@@ -3,9 +3,9 @@
 use expect_test::expect;
 use landfall_model::flake::Flakes;
 use landfall_model::gate::CheckOutcome;
-use landfall_model::review::{QUICK_ISSUES, Redo, ReviewMode, complaint, reasons};
+use landfall_model::review::{QUICK_ISSUES, RedoChoice, ReviewMode, complaint, reasons};
 use landfall_model::sprint::ReviewDecision;
-use landfall_model::{Event, ReviewSaid, SignOff, Task, Timestamp};
+use landfall_model::{Event, ReviewInput, SignOff, Task, Timestamp};
 
 use crate::flows_used::{loops, takes_back};
 use crate::story::{
@@ -21,11 +21,11 @@ fn in_mode(mode: ReviewMode) -> Scene {
 }
 
 fn approve() -> Line {
-    reviewed(ReviewSaid::Approve { note: "well done".to_owned() })
+    reviewed(ReviewInput::Approve { note: "well done".to_owned() })
 }
 
-fn changes(redo: Redo) -> Line {
-    reviewed(ReviewSaid::Changes { issues: vec!["tests".to_owned()], note: "see line 3".to_owned(), redo })
+fn changes(redo: RedoChoice) -> Line {
+    reviewed(ReviewInput::Changes { issues: vec!["tests".to_owned()], note: "see line 3".to_owned(), redo })
 }
 
 fn why(task: &Task, report: &landfall_model::gate::GateReport) -> Vec<String> {
@@ -177,10 +177,10 @@ fn landed_work_can_be_put_off_and_signed_later_in_any_way() {
     check_in(
         landed(),
         [
-            reviewed(ReviewSaid::Defer),
-            reviewed(ReviewSaid::Skip),
-            reviewed(ReviewSaid::Reject { note: "no".to_owned() }),
-            changes(Redo::Fresh),
+            reviewed(ReviewInput::Defer),
+            reviewed(ReviewInput::Skip),
+            reviewed(ReviewInput::Reject { note: "no".to_owned() }),
+            changes(RedoChoice::Fresh),
         ],
         expect![[r#"
             review defer → Done(landed) [signed deferred]
@@ -189,7 +189,7 @@ fn landed_work_can_be_put_off_and_signed_later_in_any_way() {
             review changes → Done(landed) [signed redo]
         "#]],
     );
-    let task = landed().play_all([changes(Redo::Keep)]).task;
+    let task = landed().play_all([changes(RedoChoice::Keep)]).task;
     assert!(
         matches!(task.sign_off, SignOff::Given(ReviewDecision::Redo, note) if note.ends_with("see line 3"))
     );
@@ -225,7 +225,7 @@ fn in_review() -> Scene {
 fn changes_from_what_is_there_go_to_the_agent_with_the_words() {
     let task = check_in(
         in_review(),
-        [changes(Redo::Keep), granted(), workspace()],
+        [changes(RedoChoice::Keep), granted(), workspace()],
         expect![[r#"
         review changes → ready for work [reviewed, left changes with feedback]
         granted → work a3: preparing [entered] ! prepare a3
@@ -244,7 +244,7 @@ fn changes_from_what_is_there_go_to_the_agent_with_the_words() {
 fn changes_from_scratch_begin_in_a_new_workspace() {
     let task = check_in(
         in_review(),
-        [changes(Redo::Fresh), granted()],
+        [changes(RedoChoice::Fresh), granted()],
         expect![[r#"
         review changes → ready [reviewed, ended, retried afresh]
         granted → work a3: preparing afresh [entered] ! prepare a3 afresh
@@ -256,7 +256,7 @@ fn changes_from_scratch_begin_in_a_new_workspace() {
 
 #[test]
 fn changes_from_an_earlier_state_begin_there() {
-    let mut scene = in_review().play_all([changes(Redo::From(commit("early"))), granted()]);
+    let mut scene = in_review().play_all([changes(RedoChoice::From(commit("early"))), granted()]);
     assert_eq!(scene.task.restart, Some(commit("early")), "whoever makes the workspace finds it here");
     let told = scene.play(&workspace());
     expect!["workspace → work a3: running 1 [workspace-made, iteration-began] ! spawn a3/1 for 1800s"]
@@ -268,7 +268,7 @@ fn changes_from_an_earlier_state_begin_there() {
 fn what_is_put_off_is_verified_again_and_asked_again() {
     check_in(
         in_review(),
-        [reviewed(ReviewSaid::Defer), granted(), retry(), granted(), passes(), approve()],
+        [reviewed(ReviewInput::Defer), granted(), retry(), granted(), passes(), approve()],
         expect![[r#"
             review defer → waits for pause, then verify [waited]
             granted ✗ T1 is waiting for pause: it cannot be started
@@ -284,7 +284,7 @@ fn what_is_put_off_is_verified_again_and_asked_again() {
 fn what_is_rejected_is_given_up_for_good() {
     check_in(
         in_review(),
-        [reviewed(ReviewSaid::Reject { note: "not wanted".to_owned() }), retry(), cancel(), granted()],
+        [reviewed(ReviewInput::Reject { note: "not wanted".to_owned() }), retry(), cancel(), granted()],
         expect![[r#"
             review reject → Cancelled(rejected: not wanted) [reviewed, ended]
             retry ✗ T1 is over (rejected): there is nothing to retry
@@ -298,7 +298,7 @@ fn what_is_rejected_is_given_up_for_good() {
 fn a_skipped_review_lets_it_pass_and_says_so() {
     let task = check_in(
         in_review(),
-        [reviewed(ReviewSaid::Skip), granted()],
+        [reviewed(ReviewInput::Skip), granted()],
         expect![[r#"
         review skip → ready for land [reviewed, left pass]
         granted → land a3: queued [entered]
@@ -330,7 +330,7 @@ fn an_approval_is_of_this_work_and_not_of_what_comes_after() {
 
 #[test]
 fn a_journal_cut_inside_a_review_never_loses_it() {
-    for redo in [Redo::Keep, Redo::Fresh, Redo::From(commit("early"))] {
+    for redo in [RedoChoice::Keep, RedoChoice::Fresh, RedoChoice::From(commit("early"))] {
         let told = in_review().play_all([changes(redo.clone())]);
         let from = in_review().journal.len();
         for events in from..=told.journal.len() {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use landfall_model::audit::{ChangeSize, budget, rounds_of};
 use landfall_model::convergence::{DIRECTIONS_MAX, StageProgress};
 use landfall_model::gate::CheckOutcome;
-use landfall_model::objective::{ObjectiveItem, Requirement, Split, Weight};
-use landfall_model::plan::{Outline, PlanStep};
+use landfall_model::objective::{ObjectiveItem, ObjectiveSplit, Requirement, Weight};
+use landfall_model::plan::{PlanOutline, PlanStep};
 use landfall_model::proof::{ProofColour, ProofRun, ProofSubject};
-use landfall_model::review::{FindingSeverity, Said};
-use landfall_model::score::{Covered, Judgement, Scores};
+use landfall_model::review::{FindingSeverity, ReviewerFinding};
+use landfall_model::score::{Judgement, RequirementCoverage, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
-    AgentDriveStyle, ControlSignal as SignalSaid, Digest, Doing, EndCode, EndKind, Event, Flow, FlowChange,
-    News, Signal, State, Status, StepName, StepResult, StopRequest, Task, TaskId, TaskLimitOverrides,
-    TaskSpec, Timestamp, WaitReason,
+    AgentDriveStyle, AttemptPhase, ControlSignal as SignalSaid, Digest, EndCode, EndKind, Event, Flow,
+    FlowChange, News, Signal, StepName, StepResult, StopRequest, Task, TaskId, TaskLimitOverrides, TaskSpec,
+    TaskState, TaskStatus, Timestamp, WaitReason,
 };
 
 use crate::flows_used::{ask, lifecycle, loops, on, stages, step, watches};
@@ -65,7 +65,7 @@ pub fn plans() -> Line {
             covers: (1..=10).collect(),
             verify: None,
         };
-        run.evidence.outline = Some(Outline { steps: (1..=4).map(step).collect() });
+        run.evidence.outline = Some(PlanOutline { steps: (1..=4).map(step).collect() });
     })
 }
 
@@ -73,7 +73,7 @@ pub fn plans() -> Line {
 pub fn judges(scores: u32, quarters: [u32; 3]) -> Line {
     but(format!("judge {scores} {quarters:?}"), says_nothing(), move |run| {
         run.evidence.head_after.clone_from(&run.evidence.head_before);
-        let covered = |(number, quarter): (u32, &u32)| Covered {
+        let covered = |(number, quarter): (u32, &u32)| RequirementCoverage {
             number,
             coverage: quarter * 250,
             why: "seen".to_owned(),
@@ -133,19 +133,19 @@ fn done() -> Scene {
 }
 
 fn is_ended(scene: &Scene, kind: EndKind) -> bool {
-    matches!(&scene.task.state, State::Ended(ending) if ending.kind == kind)
+    matches!(&scene.task.state, TaskState::Ended(ending) if ending.kind == kind)
 }
 
 #[track_caller]
 pub fn check_ended(scene: &Scene, kind: EndKind, code: EndCode) {
-    let State::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
+    let TaskState::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
     assert_eq!((ending.kind, ending.code), (kind, code), "{}", ending.detail);
 }
 
 /// The step that comes next.
 pub fn next(scene: &Scene) -> &str {
     match &scene.task.state {
-        State::Ready { next: Some(step), .. } => step.as_str(),
+        TaskState::Ready { next: Some(step), .. } => step.as_str(),
         other => panic!("nothing comes next: {other:?}"),
     }
 }
@@ -269,7 +269,7 @@ fn c15_edge_02_it_stops_when_as_many_iterations_as_it_may_have_are_completed() {
 fn c18_edge_24_no_clock_runs_while_a_person_thinks_about_the_objective() {
     let mut scene = begun(stages());
     play(&mut scene, [granted()]);
-    assert!(matches!(&scene.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. }));
+    assert!(matches!(&scene.task.state, TaskState::Waiting { wait: WaitReason::Question { .. }, .. }));
     assert_eq!(scene.task.due(), None, "silence is no answer");
     play(&mut scene, [Line::Wait(30 * 24 * 3_600_000)]);
     assert!(tell_of(&mut scene, &due()).contains('✗'));
@@ -296,16 +296,16 @@ fn c19_at_0_95_it_is_met_by_itself_and_a_flow_may_ask_a_person_first() {
     play(&mut scene, [granted(), answers("OK")]);
     play(&mut scene, stage([4, 4, 4]));
     play(&mut scene, [granted()]);
-    assert!(matches!(&scene.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. }));
+    assert!(matches!(&scene.task.state, TaskState::Waiting { wait: WaitReason::Question { .. }, .. }));
 }
 
 #[test]
 fn c20_what_comes_before_work_is_open_and_what_ends_it_is_closed() {
     let mut scene = working();
     scene.hear(News::HookFailed { detail: "no such file".to_owned() }).expect("it is told, and no more");
-    assert!(matches!(&scene.task.state, State::Active { doing: Doing::Running { .. }, .. }));
+    assert!(matches!(&scene.task.state, TaskState::Active { doing: AttemptPhase::Running { .. }, .. }));
     play(&mut scene, [says_complete(), granted(), checked(CheckOutcome::Broken)]);
-    assert!(matches!(&scene.task.state, State::Waiting { wait: WaitReason::GateBroken { .. }, .. }));
+    assert!(matches!(&scene.task.state, TaskState::Waiting { wait: WaitReason::GateBroken { .. }, .. }));
     let mut judged = begun(lifecycle());
     play(&mut judged, planned());
     play(&mut judged, executed());
@@ -353,10 +353,10 @@ fn c36_a_judge_never_goes_on_with_the_session_of_whoever_worked() {
 fn c41_out_of_time_is_a_status_of_its_own() {
     let mut scene = working();
     play(&mut scene, [hits_the_deadline()]);
-    assert_eq!(Status::of(&scene.task), Status::Timeout);
+    assert_eq!(TaskStatus::of(&scene.task), TaskStatus::Timeout);
     let mut blocked = working();
     play(&mut blocked, [says_blocked("no access")]);
-    assert_eq!(Status::of(&blocked.task), Status::Blocked);
+    assert_eq!(TaskStatus::of(&blocked.task), TaskStatus::Blocked);
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn edge_03_a_task_that_is_being_stopped_is_not_started_beside_itself() {
     let stopping = |scene: &Scene| {
         matches!(
             &scene.task.state,
-            State::Active { doing: Doing::Running { stop: Some(StopRequest::Pause), .. }, .. }
+            TaskState::Active { doing: AttemptPhase::Running { stop: Some(StopRequest::Pause), .. }, .. }
         )
     };
     assert!(stopping(&scene), "until its process is seen to end: {:?}", scene.task.state);
@@ -397,7 +397,7 @@ fn edge_03_a_task_that_is_being_stopped_is_not_started_beside_itself() {
     assert!(tell_of(&mut scene, &retry()).contains('✗'));
     assert!(stopping(&scene));
     play(&mut scene, [says_nothing()]);
-    assert!(matches!(&scene.task.state, State::Waiting { wait: WaitReason::Pause, .. }));
+    assert!(matches!(&scene.task.state, TaskState::Waiting { wait: WaitReason::Pause, .. }));
 }
 
 #[test]
@@ -425,14 +425,14 @@ fn edge_11_a_report_is_written_once_and_nobody_is_blocked_without_a_reason() {
     let at = scene.journal.iter().position(|(_, event)| matches!(event, Event::Reported { .. }));
     let mut cut = scene.cut(at.expect("it was reported") + 1);
     let told = match &cut.task.state {
-        State::Ended(_) => String::new(),
+        TaskState::Ended(_) => String::new(),
         _ => tell_of(&mut cut, &granted()),
     };
     assert!(!told.contains("! report"), "{told}");
     for words in ["no access", ""] {
         let mut scene = working();
         play(&mut scene, [says_blocked(words)]);
-        let State::Ended(ending) = &scene.task.state else { panic!("it is blocked") };
+        let TaskState::Ended(ending) = &scene.task.state else { panic!("it is blocked") };
         assert_eq!(ending.kind, EndKind::Blocked);
         assert!(!landfall_model::why(&scene.task, &[], None, &|_| String::new()).is_empty());
     }
@@ -468,7 +468,7 @@ fn behaviour_02_without_a_target_no_agent_runs_and_it_says_what_to_fill_in() {
         let told = tell_of(&mut scene, &granted());
         assert!(!told.contains("! "), "nothing is ordered: {told}");
         check_ended(&scene, EndKind::Blocked, EndCode::EmptyTarget);
-        let State::Ended(ending) = &scene.task.state else { panic!("it ended") };
+        let TaskState::Ended(ending) = &scene.task.state else { panic!("it ended") };
         assert!(ending.detail.contains("fill .target.md first"), "{}", ending.detail);
     }
 }
@@ -481,10 +481,10 @@ fn behaviour_19_who_wants_more_is_asked_again_and_gets_another_stage_and_a_lower
     let splits = but("a split", says_nothing(), |run| {
         let requirements = vec![Requirement::new(0, "it sings", "", Weight::Important)];
         let item = ObjectiveItem { text: "Singing".to_owned(), requirements };
-        run.evidence.split = Some(Split { items: vec![item], ..Split::default() });
+        run.evidence.split = Some(ObjectiveSplit { items: vec![item], ..ObjectiveSplit::default() });
     });
     play(&mut scene, [granted(), workspace(), splits]);
-    let asked = matches!(&scene.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. });
+    let asked = matches!(&scene.task.state, TaskState::Waiting { wait: WaitReason::Question { .. }, .. });
     assert!(asked, "what is wanted now is shown first: {:?}", scene.task.state);
     play(&mut scene, [answers("OK")]);
     let focus = scene.task.staged.focus.clone().map(|focus| (focus.number, focus.requirements));
@@ -493,7 +493,7 @@ fn behaviour_19_who_wants_more_is_asked_again_and_gets_another_stage_and_a_lower
     play(&mut scene, executed());
     let sings = but("sings", judges(900, [4, 4, 4]), |run| {
         let judgement = run.evidence.judgement.as_mut().expect("a judge spoke");
-        judgement.coverage.push(Covered { number: 4, coverage: 1000, why: "heard".to_owned() });
+        judgement.coverage.push(RequirementCoverage { number: 4, coverage: 1000, why: "heard".to_owned() });
     });
     play(&mut scene, [sings, granted()]);
     let measured = scene.journal.iter().rev().find_map(|(_, event)| match event {
@@ -524,7 +524,8 @@ fn a_stage_that_comes_back_from_its_landing_is_the_same_stage() {
     let nearly = || {
         but("judge", judges(900, [2, 4, 4]), |run| {
             let judgement = run.evidence.judgement.as_mut().expect("a judge spoke");
-            let more = (4..=10).map(|number| Covered { number, coverage: 1000, why: "seen".to_owned() });
+            let more =
+                (4..=10).map(|number| RequirementCoverage { number, coverage: 1000, why: "seen".to_owned() });
             judgement.coverage.extend(more);
         })
     };
@@ -606,7 +607,7 @@ fn a_finding_with_a_test_is_open_until_it_was_red_and_is_green() {
         but("names a test", judges(900, [4, 0, 0]), move |run| {
             let judgement = run.evidence.judgement.as_mut().expect("it judges");
             judgement.word = Some(StepResult::NeedsFix);
-            judgement.findings.push(Said {
+            judgement.findings.push(ReviewerFinding {
                 id: None,
                 severity: FindingSeverity::Major,
                 title: "it does not greet".to_owned(),
@@ -680,7 +681,7 @@ fn a_step_without_its_output_is_tried_three_times_and_then_fails_by_name() {
     play(&mut scene, [granted(), workspace(), no_plan(), granted(), workspace(), no_plan()]);
     assert_eq!(next(&scene), "plan");
     play(&mut scene, [granted(), workspace(), no_plan()]);
-    let State::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
+    let TaskState::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
     assert_eq!((ending.kind, ending.code.word()), (EndKind::Failed, "output_missing"));
     assert!(ending.detail.contains("step `plan` ended 3 times in a row without its output: plan.md"));
     // Taken up again it has its tries back, and a step that is left forgets those before it.
@@ -697,7 +698,7 @@ fn an_objective_that_cannot_be_read_is_tried_three_times_and_then_fails_by_name(
         assert!(!is_ended(&scene, EndKind::Failed), "{:?}", scene.task.state);
         play(&mut scene, [granted(), workspace(), says_nothing()]);
     }
-    let State::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
+    let TaskState::Ended(ending) = &scene.task.state else { panic!("it goes on: {:?}", scene.task.state) };
     assert_eq!((ending.kind, ending.code.word()), (EndKind::Failed, "output_missing"));
     assert!(ending.detail.contains("step `target`") && ending.detail.contains("JSON"), "{}", ending.detail);
 }
@@ -718,7 +719,7 @@ fn when_no_direction_is_left_the_branch_is_back_at_its_stage_and_a_retry_takes_a
     let directions: Vec<&str> = scene.task.staged.exclusions.iter().map(|it| it.direction.as_str()).collect();
     assert!(directions.iter().all(|it| it.starts_with("stage 2 for R1: a step; a step")), "{directions:?}");
     check_ended(&scene, EndKind::Blocked, EndCode::DirectionsUsedUp);
-    let State::Ended(ending) = &scene.task.state else { panic!("it ended") };
+    let TaskState::Ended(ending) = &scene.task.state else { panic!("it ended") };
     let back = format!("the branch is back at the end of stage 1 ({})", accepted.short());
     assert!(ending.detail.contains(&back), "{}", ending.detail);
     assert_eq!(scene.task.restart.as_ref(), Some(&accepted), "its next workspace begins there");
@@ -800,7 +801,7 @@ fn an_agent_with_a_loop_of_its_own_is_not_started_in_a_flow_of_several_steps() {
     let mut scene = begun(lifecycle());
     play(&mut scene, [driven("mine", AgentDriveStyle::Own), granted()]);
     check_ended(&scene, EndKind::Blocked, EndCode::UnsupportedStep);
-    let State::Ended(ending) = &scene.task.state else { panic!("it ended") };
+    let TaskState::Ended(ending) = &scene.task.state else { panic!("it ended") };
     assert!(ending.detail.contains("flow `lifecycle` has 3 steps for agents"), "{}", ending.detail);
     assert!(ending.detail.contains("`landfall edit T1 --flow NAME`"), "{}", ending.detail);
     scene.flow = watches();
@@ -815,7 +816,7 @@ fn only_continue_shows_the_objective_again_and_changes_nothing() {
         play(&mut scene, [granted()]);
         let (journal, objective) = (scene.journal.len(), scene.task.staged.objective.clone());
         play(&mut scene, [answers(words)]);
-        let asked = matches!(&scene.task.state, State::Waiting { wait: WaitReason::Question { .. }, .. });
+        let asked = matches!(&scene.task.state, TaskState::Waiting { wait: WaitReason::Question { .. }, .. });
         assert!(asked, "{words}: {:?}", scene.task.state);
         let told: Vec<&Event> = scene.journal[journal..].iter().map(|(_, event)| event).collect();
         assert!(told.iter().any(|event| **event == Event::Staged(StagedEvent::ObjectiveShown)), "{told:?}");

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use landfall_model::gate::CheckOutcome;
 use landfall_model::{
-    AgentAssignment, AgentDriveStyle, Area, Attempt, Caps, Doing, EndCode, EndKind, Ending, Filter, Grant,
-    Limits, PathPattern, Route, SessionStart, Standing, State, StepName, Task, TaskId, TaskSize, TaskSpec,
-    Timestamp, TurnBlocker, WaitReason, World, plan, spares, why,
+    AgentAssignment, AgentDriveStyle, Attempt, AttemptPhase, ConcurrencyLimits, EndCode, EndKind, Ending,
+    Grant, GrantKind, PathPattern, ProfileRoute, RepoArea, ScheduleLimits, SessionStart, StartFilter,
+    StepName, Task, TaskId, TaskSize, TaskSpec, TaskState, Timestamp, TurnBlocker, WaitReason, World, plan,
+    spares, why,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, takes_back, watches};
 use crate::story::{command, report};
 
-const LIMITS: Limits = Limits { slots: 2, lanes: 1, now: Timestamp(0), spent: None };
+const LIMITS: ScheduleLimits = ScheduleLimits { slots: 2, lanes: 1, now: Timestamp(0), spent: None };
 
 fn world() -> World {
     let flows = [loops(), takes_back(), asks()];
@@ -26,7 +27,7 @@ fn task(id: u32, change: impl Fn(&mut TaskSpec)) -> Task {
     Task::added(TaskId(id), spec, Timestamp(0))
 }
 
-fn in_state(mut task: Task, state: State) -> Task {
+fn in_state(mut task: Task, state: TaskState) -> Task {
     task.flow = Some(loops());
     task.state = state;
     task
@@ -34,11 +35,11 @@ fn in_state(mut task: Task, state: State) -> Task {
 
 fn done(task: Task) -> Task {
     let ending = Ending { kind: EndKind::Done, code: EndCode::Accepted, detail: String::new() };
-    in_state(task, State::Ended(ending))
+    in_state(task, TaskState::Ended(ending))
 }
 
 fn ready_for(task: Task, step: &str) -> Task {
-    in_state(task, State::Ready { next: Some(StepName::new(step)), since: Timestamp(0) })
+    in_state(task, TaskState::Ready { next: Some(StepName::new(step)), since: Timestamp(0) })
 }
 
 /// Verified and cleared, so that it only has to stand in line.
@@ -49,12 +50,12 @@ fn verified(task: Task) -> Task {
     task
 }
 
-fn active(task: Task, step: &str, doing: landfall_model::Doing) -> Task {
-    in_state(task, State::Active { step: StepName::new(step), doing })
+fn active(task: Task, step: &str, doing: landfall_model::AttemptPhase) -> Task {
+    in_state(task, TaskState::Active { step: StepName::new(step), doing })
 }
 
 fn waiting(task: Task, wait: WaitReason) -> Task {
-    in_state(task, State::Waiting { wait, then: StepName::new("work"), since: Timestamp(0) })
+    in_state(task, TaskState::Waiting { wait, then: StepName::new("work"), since: Timestamp(0) })
 }
 
 #[test]
@@ -66,14 +67,14 @@ fn as_many_workspaces_stand_ready_as_could_be_granted_at_once() {
     assert_eq!(spares(&world, &LIMITS), 1);
     (3..30).for_each(|id| world.put(task(id, |_| {})));
     assert_eq!(spares(&world, &LIMITS), 2, "there are two slots");
-    let many = Limits { slots: 100, ..LIMITS };
+    let many = ScheduleLimits { slots: 100, ..LIMITS };
     assert_eq!(spares(&world, &many), 8, "a checkout each: not without end");
 }
 
 /// The order in which tasks are granted when nothing ever ends and there is room for all.
 fn order(world: &World) -> Vec<u32> {
     let (mut world, mut granted) = (world.clone(), Vec::new());
-    let room = Limits { slots: u32::MAX, lanes: u32::MAX, ..LIMITS };
+    let room = ScheduleLimits { slots: u32::MAX, lanes: u32::MAX, ..LIMITS };
     while let Some(Grant { task, .. }) = plan(&world, &room) {
         granted.push(task.0);
         let it = (**world.get(task).expect("granted")).clone();
@@ -101,7 +102,7 @@ fn check_rebuilt(kept: &World) {
     assert!(*kept == anew, "the kept world is not the one made anew");
 }
 
-fn grant(task: TaskId, standing: Standing) -> Option<Grant> {
+fn grant(task: TaskId, standing: GrantKind) -> Option<Grant> {
     Some(Grant { task, standing, profile: "default".to_owned() })
 }
 
@@ -162,7 +163,7 @@ fn only_a_ready_task_whose_needs_have_landed_is_granted() {
     let unmet = world.unmet(world.get(TaskId(2)).expect("put"));
     assert_eq!(unmet, [TaskId(1)]);
     let ending = Ending { kind: EndKind::Failed, code: EndCode::Machine, detail: String::new() };
-    world.put(in_state(task(1, |_| ()), State::Ended(ending)));
+    world.put(in_state(task(1, |_| ()), TaskState::Ended(ending)));
     assert_eq!(order(&world), [0; 0], "a failed need is not met");
     world.put(done(task(1, |_| ())));
     assert_eq!(order(&world), [2]);
@@ -211,13 +212,13 @@ fn a_new_sibling_tips_the_scale_back() {
 
 #[test]
 fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
-    use landfall_model::Doing::{Checking, Landing, Preparing, Queued, Reporting, Running};
+    use landfall_model::AttemptPhase::{Checking, Landing, Preparing, Queued, Reporting, Running};
     let running = || Running { iteration: 1, since: Timestamp(0), stop: None, talk: SessionStart::New };
     let mut world = world();
     world.put(active(task(1, |_| ()), "work", running()));
     assert_eq!(plan(&world, &LIMITS), None);
     world.put(task(2, |_| ()));
-    assert_eq!(plan(&world, &LIMITS), grant(TaskId(2), Standing::Slot));
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(2), GrantKind::Slot));
     world.put(active(task(2, |_| ()), "work", Preparing { fresh: true, stop: None }));
     world.put(task(3, |_| ()));
     assert_eq!(plan(&world, &LIMITS), None, "both slots are held");
@@ -225,7 +226,7 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     assert_eq!(world.held(TaskId(1), &LIMITS), None, "it stands in no line");
 
     world.put(ready_for(task(4, |_| ()), "verify"));
-    assert_eq!(plan(&world, &LIMITS), grant(TaskId(4), Standing::Lane));
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(4), GrantKind::Lane));
     world.put(active(task(4, |_| ()), "verify", Checking { stop: None }));
     world.put(ready_for(task(5, |_| ()), "verify"));
     assert_eq!(plan(&world, &LIMITS), None, "the lane is held");
@@ -233,19 +234,19 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     world.put(ready_for(task(6, |_| ()), "land"));
     assert_eq!(plan(&world, &LIMITS), None, "what is not verified yet wants the lane first");
     world.put(verified(task(6, |_| ())));
-    assert_eq!(plan(&world, &LIMITS), grant(TaskId(6), Standing::Free), "verified, it only stands in line");
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(6), GrantKind::Free), "verified, it only stands in line");
     world.put(active(task(6, |_| ()), "land", Queued { since: Timestamp(0) }));
     assert_eq!(plan(&world, &LIMITS), None);
-    assert_eq!(Standing::ALL.map(|standing| world.holding(standing)), [0, 0, 1, 2], "it holds nothing");
+    assert_eq!(GrantKind::ALL.map(|standing| world.holding(standing)), [0, 0, 1, 2], "it holds nothing");
     world.put(active(task(6, |_| ()), "land", Landing));
     world.put(active(task(7, |_| ()), "land", Landing));
-    assert_eq!(world.holding(Standing::Landing), 2, "several land together");
+    assert_eq!(world.holding(GrantKind::Landing), 2, "several land together");
 
     world.put(ready_for(task(8, |_| ()), "report"));
-    assert_eq!(plan(&world, &LIMITS), grant(TaskId(8), Standing::Free));
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(8), GrantKind::Free));
     world.put(active(task(8, |_| ()), "report", Reporting));
-    assert_eq!(Standing::ALL.map(|standing| world.holding(standing)), [2, 1, 1, 2]);
-    assert_eq!(Standing::ALL.map(|standing| world.waiting_for(standing)), [0, 0, 1, 1]);
+    assert_eq!(GrantKind::ALL.map(|standing| world.holding(standing)), [2, 1, 1, 2]);
+    assert_eq!(GrantKind::ALL.map(|standing| world.waiting_for(standing)), [0, 0, 1, 1]);
     assert_eq!(world.active().count(), 6);
     check_rebuilt(&world);
 }
@@ -253,11 +254,11 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
 #[test]
 fn a_run_may_be_restricted_to_some_tasks() {
     let mut world = check([task(1, |_| ()), task(2, |_| ()), task(3, |_| ())], &[1, 2, 3]);
-    world.set_filter(Filter { only: Some(BTreeSet::from([TaskId(3)])), ..Filter::default() });
+    world.set_filter(StartFilter { only: Some(BTreeSet::from([TaskId(3)])), ..StartFilter::default() });
     assert_eq!(order(&world), [3]);
     world.put(task(2, |spec| spec.priority = 0));
     assert_eq!(order(&world), [3]);
-    world.set_filter(Filter::default());
+    world.set_filter(StartFilter::default());
     assert_eq!(order(&world), [2, 1, 3]);
 }
 
@@ -297,7 +298,7 @@ fn numbers_grow_and_flows_are_found_by_name() {
 
 // ── limits ───────────────────────────────────────────────────────────────────────────────────────────────
 
-const ROOM: Limits = Limits { slots: 9, lanes: 1, now: Timestamp(0), spent: None };
+const ROOM: ScheduleLimits = ScheduleLimits { slots: 9, lanes: 1, now: Timestamp(0), spent: None };
 
 fn by(profile: &str) -> impl Fn(&mut TaskSpec) {
     let profile = profile.to_owned();
@@ -311,7 +312,8 @@ fn touches(path: &str) -> impl Fn(&mut TaskSpec) {
 
 /// The task, at work by this profile on an account.
 fn at_work(task: Task, account: &str) -> Task {
-    let doing = Doing::Running { iteration: 1, since: Timestamp(0), stop: None, talk: SessionStart::New };
+    let doing =
+        AttemptPhase::Running { iteration: 1, since: Timestamp(0), stop: None, talk: SessionStart::New };
     let mut task = active(task, "work", doing);
     let profile = World::profile_of(&task).to_owned();
     task.driving =
@@ -319,7 +321,7 @@ fn at_work(task: Task, account: &str) -> Task {
     task
 }
 
-fn told(world: &World, id: u32, limits: &Limits) -> String {
+fn told(world: &World, id: u32, limits: &ScheduleLimits) -> String {
     let task = world.get(TaskId(id)).expect("put");
     let held = world.held(TaskId(id), limits);
     why(task, &world.unmet(task), held.as_ref(), &|at| at.0.to_string())
@@ -329,7 +331,7 @@ fn told(world: &World, id: u32, limits: &Limits) -> String {
 fn a_profile_and_an_account_have_as_many_agents_as_they_may() {
     let mut world = world();
     let one = |name: &str| BTreeMap::from([(name.to_owned(), 1)]);
-    world.set_caps(Caps { profiles: one("slow"), accounts: one("shared"), areas: Vec::new() });
+    world.set_caps(ConcurrencyLimits { profiles: one("slow"), accounts: one("shared"), areas: Vec::new() });
     world.put(at_work(task(1, by("slow")), "own"));
     world.put(task(2, by("slow")));
     world.put(task(3, by("fast")));
@@ -350,21 +352,21 @@ fn a_profile_and_an_account_have_as_many_agents_as_they_may() {
     world.put(ready_for(task(3, by("shared")), "verify"));
     world.put(ready_for(task(1, by("slow")), "verify"));
     world.put(at_work(task(9, |_| ()), "own"));
-    let room = Limits { lanes: 0, ..ROOM };
+    let room = ScheduleLimits { lanes: 0, ..ROOM };
     assert_eq!(plan(&world, &room).map(|grant| grant.task), Some(TaskId(2)), "both have room again");
 }
 
 #[test]
 fn an_area_has_as_many_agents_as_it_may() {
     let mut world = world();
-    let area = |name: &str, path: &str, slots| Area {
+    let area = |name: &str, path: &str, slots| RepoArea {
         name: name.to_owned(),
         paths: vec![path.parse().expect("a path")],
         slots,
     };
-    world.set_caps(Caps {
+    world.set_caps(ConcurrencyLimits {
         areas: vec![area("web", "web/", 1), area("docs", "**/*.md", 2)],
-        ..Caps::default()
+        ..ConcurrencyLimits::default()
     });
     world.put(at_work(task(1, touches("web/app.ts")), "own"));
     world.put(task(2, touches("web/style.css")));
@@ -386,7 +388,7 @@ fn an_area_has_as_many_agents_as_it_may() {
     assert_eq!(order_with(&world, &ROOM), [2, 3, 4]);
 }
 
-fn order_with(world: &World, limits: &Limits) -> Vec<u32> {
+fn order_with(world: &World, limits: &ScheduleLimits) -> Vec<u32> {
     let (mut world, mut granted) = (world.clone(), Vec::new());
     while let Some(Grant { task, .. }) = plan(&world, limits) {
         granted.push(task.0);
@@ -405,7 +407,7 @@ fn who_would_meet_work_under_way_is_passed_over_while_others_can_run() {
     world.put(task(2, touches("src/")));
     world.put(task(3, touches("src/main.rs")));
     world.put(task(4, touches("web/")));
-    assert_eq!(plan(&world, &ROOM), grant(TaskId(4), Standing::Slot), "T3 would stand in the way of T2");
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(4), GrantKind::Slot), "T3 would stand in the way of T2");
     world.put(at_work(task(4, touches("web/")), "own"));
     assert_eq!(
         told(&world, 2, &LIMITS),
@@ -414,7 +416,7 @@ fn who_would_meet_work_under_way_is_passed_over_while_others_can_run() {
     );
     let overlap = WaitReason::Turn(TurnBlocker::Overlap { with: TaskId(1), path: "src/lib.rs".to_owned() });
     assert_eq!(world.turns(&LIMITS), BTreeMap::from([(TaskId(2), overlap)]));
-    assert_eq!(plan(&world, &ROOM), grant(TaskId(2), Standing::Slot), "but no slot is idle for a guess");
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(2), GrantKind::Slot), "but no slot is idle for a guess");
 }
 
 #[test]
@@ -424,14 +426,14 @@ fn work_is_in_the_way_until_it_has_landed() {
     world.put(at_work(task(1, touches("src/")), "own"));
     world.put(task(2, touches("src/main.rs")));
     world.put(task(3, |_| ()));
-    let no_lane = Limits { lanes: 0, ..ROOM };
+    let no_lane = ScheduleLimits { lanes: 0, ..ROOM };
     let first = |world: &World| plan(world, &no_lane).map(|grant| grant.task.0);
     assert_eq!(first(&world), Some(3));
     world.put(ready_for(task(1, touches("src/")), "verify"));
     assert_eq!(first(&world), Some(3), "it stands in line to be verified");
     world.set_observed(TaskId(1), seen());
     assert_eq!(first(&world), Some(2), "what it changed is known now: another file");
-    world.put(active(task(1, touches("src/")), "land", Doing::Landing));
+    world.put(active(task(1, touches("src/")), "land", AttemptPhase::Landing));
     assert_eq!(first(&world), Some(2));
     world.set_observed(TaskId(1), Vec::new());
     assert_eq!(first(&world), Some(3));
@@ -448,8 +450,8 @@ fn what_was_begun_is_not_held_back_for_its_files() {
     world.put(at_work(task(1, touches("src/lib.rs")), "own"));
     world.put(task(2, |_| ()));
     world.put(ready_for(task(3, touches("src/lib.rs")), "work"));
-    assert_eq!(plan(&world, &ROOM), grant(TaskId(3), Standing::Slot));
-    assert_eq!(world.held(TaskId(3), &Limits { slots: 1, ..ROOM }), Some(WaitReason::Slot));
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(3), GrantKind::Slot));
+    assert_eq!(world.held(TaskId(3), &ScheduleLimits { slots: 1, ..ROOM }), Some(WaitReason::Slot));
 }
 
 #[test]
@@ -460,9 +462,9 @@ fn beyond_the_look_ahead_the_first_starts_all_the_same() {
         world.put(task(id, touches("src/")));
     }
     world.put(task(71, |_| ()));
-    assert_eq!(plan(&world, &ROOM), grant(TaskId(2), Standing::Slot));
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(2), GrantKind::Slot));
     world.put(task(71, |spec| spec.priority = 4));
-    assert_eq!(plan(&world, &ROOM), grant(TaskId(71), Standing::Slot));
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(71), GrantKind::Slot));
 }
 
 // ── who may start ────────────────────────────────────────────────────────────────────────────────────────
@@ -481,7 +483,7 @@ fn points_grow_with_the_minutes_since_a_task_became_ready() {
     let landed = |id: u32, minutes: i64| {
         let commit = landfall_model::Commit::new("c0");
         let mut task = done(since(id, 0, &|_| ()));
-        task.landed = Some(landfall_model::Landed {
+        task.landed = Some(landfall_model::LandingRecord {
             commit: commit.clone(),
             base_before: commit,
             tree: landfall_model::Tree::new("t0"),
@@ -511,19 +513,22 @@ fn a_filter_admits_parts_and_tags_and_what_was_begun_goes_on() {
     );
     assert_eq!(world.ready_count(), 4);
     let word = |word: &str| BTreeSet::from([word.parse().expect("a tag")]);
-    world.set_filter(Filter { parents: BTreeSet::from([TaskId(9), TaskId(1)]), ..Filter::default() });
+    world.set_filter(StartFilter {
+        parents: BTreeSet::from([TaskId(9), TaskId(1)]),
+        ..StartFilter::default()
+    });
     assert_eq!(order(&world), [4, 1, 2]);
     assert_eq!(world.ready_count(), 3);
-    world.set_filter(Filter { tags_in: word("ui"), ..Filter::default() });
+    world.set_filter(StartFilter { tags_in: word("ui"), ..StartFilter::default() });
     assert_eq!(order(&world), [4, 3]);
-    world.set_filter(Filter { tags_out: word("ui"), ..Filter::default() });
+    world.set_filter(StartFilter { tags_out: word("ui"), ..StartFilter::default() });
     assert_eq!(order(&world), [4, 1, 2]);
     let ui = |spec: &mut TaskSpec| spec.tags = word("ui");
     world.put(task(1, ui));
     assert_eq!(order(&world), [4, 2], "an edit is looked at like the rest");
-    world.set_filter(Filter { only: Some(BTreeSet::from([TaskId(2)])), ..Filter::default() });
+    world.set_filter(StartFilter { only: Some(BTreeSet::from([TaskId(2)])), ..StartFilter::default() });
     assert_eq!(order(&world), [2], "a person who names tasks means just these");
-    world.set_filter(Filter::default());
+    world.set_filter(StartFilter::default());
     assert_eq!(world.ready_count(), 4);
 }
 
@@ -558,7 +563,7 @@ fn a_profile_with_a_loop_of_its_own_gets_a_flow_that_is_made_for_that() {
 #[test]
 fn a_task_that_is_to_begin_at_a_step_of_another_flow_is_granted_all_the_same() {
     let mut task = task(1, |_| ());
-    task.state = State::Ready { next: Some(StepName::new("exec")), since: Timestamp(0) };
+    task.state = TaskState::Ready { next: Some(StepName::new("exec")), since: Timestamp(0) };
     check([task], &[1]);
 }
 
@@ -567,7 +572,7 @@ fn a_step_for_large_work_is_done_by_the_profile_of_that_size_where_there_is_one(
     let mut flow = (*loops()).clone();
     flow.steps[0].agent = Some("spec".to_owned());
     let mut world = World::new(BTreeMap::from([(flow.name.clone(), Arc::new(flow))]), "loop");
-    let route = |name: &str| (name.to_owned(), Route { account: "main".to_owned(), failover: None });
+    let route = |name: &str| (name.to_owned(), ProfileRoute { account: "main".to_owned(), failover: None });
     world.set_routes(["default", "spec", "spec-l"].map(route).into());
     let by = |size: Option<TaskSize>, agent: Option<&str>| {
         let sized = task(1, |spec| (spec.size, spec.agent) = (size, agent.map(str::to_owned)));

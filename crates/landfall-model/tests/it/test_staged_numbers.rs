@@ -7,7 +7,7 @@ use landfall_model::convergence::{
 };
 use landfall_model::objective::{Requirement, Weight};
 use landfall_model::score::{
-    Dimension, GatePoint, Judgement, Known, RefinementImpact, Scores, Shortfall, weigh,
+    Dimension, GatePoint, Judgement, RefinementImpact, ScoreFacts, Scores, Shortfall, weigh,
 };
 use landfall_model::tune::{GateParams, params_of, weights};
 use landfall_model::{Commit, StepResult};
@@ -82,7 +82,7 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
         let expected =
             oracle::verdict(checkpoint.word(), threshold, scores, weights, said.map(StepResult::word), facts);
 
-        let known = Known {
+        let known = ScoreFacts {
             red,
             uncovered: if uncovered { vec![1 + number(rng, 30)] } else { Vec::new() },
             caps: failed.iter().map(|it| (Dimension::ALL[it - 1], "lint".to_owned())).collect(),

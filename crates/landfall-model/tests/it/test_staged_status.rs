@@ -9,7 +9,7 @@ use landfall_model::flow::FlowEdge;
 use landfall_model::score::GatePoint;
 use landfall_model::staged::{JudgeResult, StagedEvent};
 use landfall_model::{
-    Event, Flow, FlowStep, News, State, StepKind, StepName, StepResult, TaskId, Timestamp, apply,
+    Event, Flow, FlowStep, News, StepKind, StepName, StepResult, TaskId, TaskState, Timestamp, apply,
 };
 
 use crate::flows_used::{agent, at_most, flow, on, step};
@@ -85,7 +85,7 @@ fn between(last: &str, next: &str) -> Scene {
     let mut scene = Scene::new(planned());
     scene.task.flow = Some(planned());
     scene.task.last_step = (!last.is_empty()).then(|| StepName::new(last));
-    scene.task.state = State::Ready { next: Some(StepName::new(next)), since: Timestamp(0) };
+    scene.task.state = TaskState::Ready { next: Some(StepName::new(next)), since: Timestamp(0) };
     scene
 }
 

@@ -3,8 +3,8 @@
 use expect_test::expect;
 use landfall_model::gate::{CheckOutcome, GateReport};
 use landfall_model::{
-    AgentExit, AgentUsage, ControlSignal, Counters, EndCode, EndKind, Ending, Event, Signal, State, Status,
-    StepName, Tree,
+    AgentExit, AgentUsage, ControlSignal, Counters, EndCode, EndKind, Ending, Event, Signal, StepName,
+    TaskState, TaskStatus, Tree,
 };
 
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
@@ -50,7 +50,7 @@ fn complete_and_green_lands_and_is_reported() {
             workspace removed → Done(landed) [workspace-removed]
         "#]],
     );
-    assert_eq!(Status::of(&task), Status::Done);
+    assert_eq!(TaskStatus::of(&task), TaskStatus::Done);
     assert!(task.unblocks());
 }
 
@@ -270,7 +270,7 @@ fn the_deadline_is_a_timeout() {
             deadline → Timeout(task_limit: its agent never signalled that it is complete, after all 30m of its working time) [iteration-ended outoftime, ended]
         "#]],
     );
-    assert_eq!(Status::of(&task), Status::Timeout);
+    assert_eq!(TaskStatus::of(&task), TaskStatus::Timeout);
 }
 
 #[test]
@@ -875,7 +875,9 @@ fn a_conflict_tells_the_agent_what_to_merge() {
 fn work_of_a_rebuilt_workspace_goes_back_to_its_agent_and_counts_as_no_failure() {
     let scene = Scene::new(loops());
     let scene = scene.play_all([granted(), workspace(), says_complete(), granted(), rebuilt()]);
-    let State::Ready { next: Some(next), .. } = &scene.task.state else { panic!("{:?}", scene.task.state) };
+    let TaskState::Ready { next: Some(next), .. } = &scene.task.state else {
+        panic!("{:?}", scene.task.state)
+    };
     assert_eq!(next.to_string(), "work");
     let counters = &scene.task.counters;
     assert_eq!((counters.empty_claims, counters.machine, counters.fruitless), (0, 0, 0));
@@ -1579,7 +1581,7 @@ fn the_same_red_work_is_not_verified_for_ever() {
         assert_eq!((scene.task.is_over(), scene.task.counters.fruitless), (false, idle));
     }
     let over = scene.play_all(round(fruitless(says_complete()))).task;
-    let State::Ended(Ending { kind, code, detail }) = &over.state else { panic!("{:?}", over.state) };
+    let TaskState::Ended(Ending { kind, code, detail }) = &over.state else { panic!("{:?}", over.state) };
     assert_eq!((*kind, *code), (EndKind::Failed, EndCode::NothingChanged));
     assert!(
         detail.starts_with(
@@ -1654,8 +1656,10 @@ fn news_of_an_older_attempt_is_refused() {
 #[test]
 fn news_of_another_iteration_is_refused() {
     let mut scene = Scene::new(loops()).play_all([granted(), workspace(), says_nothing()]);
-    let landfall_model::State::Active { doing: landfall_model::Doing::Running { iteration, .. }, .. } =
-        &scene.task.state
+    let landfall_model::TaskState::Active {
+        doing: landfall_model::AttemptPhase::Running { iteration, .. },
+        ..
+    } = &scene.task.state
     else {
         panic!("it runs")
     };
@@ -1665,7 +1669,7 @@ fn news_of_another_iteration_is_refused() {
         iteration: 1,
         exit: AgentExit::Code(0),
         seen: vec![Signal::Said(ControlSignal::Complete)],
-        evidence: landfall_model::Evidence::default(),
+        evidence: landfall_model::AgentRunEvidence::default(),
         took_ms: 0,
         usage: AgentUsage::default(),
         traces: landfall_model::AgentRunTraces::default(),

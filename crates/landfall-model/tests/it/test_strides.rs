@@ -1,10 +1,12 @@
 //! Agents that run a loop of their own: what counts as a step, and how such a loop is brought to an end.
 
-use landfall_model::liveness::{Case, Class, Course, Early, Farewell, early, farewell};
+use landfall_model::liveness::{
+    AgentActivity, EarlyEndReason, LoopProgress, LoopStopNotice, RunEndInputs, early, farewell,
+};
 use landfall_model::{
-    AgentAssignment, AgentDriveStyle, Attempt, AttemptStart, Commit, Drive, Event, Input, LoopStep, News,
-    POLL_MS, RunId, SessionStart, Spending, StepName, StopReason, Task, TaskId, TaskLimits, TaskSpec,
-    Timestamp, apply, step,
+    AgentAssignment, AgentDriveStyle, Attempt, AttemptStart, Commit, Event, IntakeState, LoopStep, News,
+    POLL_MS, RunId, SessionStart, Spending, StepName, StopReason, Task, TaskId, TaskInput, TaskLimits,
+    TaskSpec, Timestamp, apply, step,
 };
 
 use crate::flows_used::loops;
@@ -37,9 +39,9 @@ fn running(style: AgentDriveStyle, limits: TaskLimits) -> Task {
 
 fn strode(task: &Task, attempt: u32, iteration: u32, stride: LoopStep) -> Result<Task, String> {
     let news = News::Strode { attempt: Attempt(attempt), iteration, stride };
-    let input = Input {
+    let input = TaskInput {
         at: Timestamp(5),
-        drive: Drive::Running,
+        drive: IntakeState::Running,
         spent: None,
         attended: true,
         poll_ms: POLL_MS,
@@ -80,9 +82,9 @@ fn steps_are_iterations_only_where_the_loop_is_the_agents_own() {
 #[test]
 fn c15_a_loop_is_stopped_when_as_many_steps_are_finished_as_there_may_be() {
     let limits = TaskLimits { iterations_max: 20, ..TaskLimits::default() };
-    let course = |strides, worked_ms| (Course { strides, stalls: (0, 0), loops: 0 }, worked_ms);
+    let course = |strides, worked_ms| (LoopProgress { strides, stalls: (0, 0), loops: 0 }, worked_ms);
     let said = |(course, worked_ms), class| {
-        early(&Case {
+        early(&RunEndInputs {
             stopped: false,
             spent: None,
             here: Spending::default(),
@@ -97,32 +99,32 @@ fn c15_a_loop_is_stopped_when_as_many_steps_are_finished_as_there_may_be() {
             worked_max_ms: 1_000,
         })
     };
-    assert_eq!(said(course(19, 999), Class::Working), None);
-    assert_eq!(said(course(20, 999), Class::Working), Some(Early::IterationsUsed));
+    assert_eq!(said(course(19, 999), AgentActivity::Working), None);
+    assert_eq!(said(course(20, 999), AgentActivity::Working), Some(EarlyEndReason::IterationsUsed));
     assert_eq!(
-        said(course(19, 1_000), Class::InTool),
-        Some(Early::TimeUsed),
+        said(course(19, 1_000), AgentActivity::InTool),
+        Some(EarlyEndReason::TimeUsed),
         "by the timer, in whatever it is"
     );
-    assert_eq!(said(course(19, 999), Class::Dead), Some(Early::Silent));
+    assert_eq!(said(course(19, 999), AgentActivity::Dead), Some(EarlyEndReason::Silent));
 }
 
 #[test]
 fn every_end_of_a_loop_has_its_reason() {
     let limits =
         TaskLimits { stalls_step_max: 3, stalls_total_max: 10, loops_max: 3, ..TaskLimits::default() };
-    let course = |stalls, loops| Course { strides: 0, stalls, loops };
+    let course = |stalls, loops| LoopProgress { strides: 0, stalls, loops };
     let calm = course((0, 0), 0);
     for (early, course, told) in [
-        (Early::Stopped, calm, Farewell::AfterStep(StopReason::UserStop)),
-        (Early::TimeUsed, calm, Farewell::AfterStep(StopReason::Timeout)),
-        (Early::IterationsUsed, calm, Farewell::AfterStep(StopReason::MaxIterations)),
-        (Early::Silent, course((2, 9), 0), Farewell::Now(None)),
-        (Early::Silent, course((3, 3), 0), Farewell::Now(Some(StopReason::StallLimit))),
-        (Early::Silent, course((0, 10), 0), Farewell::Now(Some(StopReason::StallLimit))),
-        (Early::Looping, course((0, 0), 2), Farewell::Now(None)),
-        (Early::Looping, course((0, 0), 3), Farewell::Now(Some(StopReason::ReasoningLoop))),
-        (Early::ContextUsedUp, calm, Farewell::Now(None)),
+        (EarlyEndReason::Stopped, calm, LoopStopNotice::AfterStep(StopReason::UserStop)),
+        (EarlyEndReason::TimeUsed, calm, LoopStopNotice::AfterStep(StopReason::Timeout)),
+        (EarlyEndReason::IterationsUsed, calm, LoopStopNotice::AfterStep(StopReason::MaxIterations)),
+        (EarlyEndReason::Silent, course((2, 9), 0), LoopStopNotice::Now(None)),
+        (EarlyEndReason::Silent, course((3, 3), 0), LoopStopNotice::Now(Some(StopReason::StallLimit))),
+        (EarlyEndReason::Silent, course((0, 10), 0), LoopStopNotice::Now(Some(StopReason::StallLimit))),
+        (EarlyEndReason::Looping, course((0, 0), 2), LoopStopNotice::Now(None)),
+        (EarlyEndReason::Looping, course((0, 0), 3), LoopStopNotice::Now(Some(StopReason::ReasoningLoop))),
+        (EarlyEndReason::ContextUsedUp, calm, LoopStopNotice::Now(None)),
     ] {
         assert_eq!(farewell(&early, &course, &limits), told, "{early:?}");
     }
@@ -137,7 +139,7 @@ fn ended(task: &Task, iteration: u32) -> Task {
         iteration,
         exit: landfall_model::AgentExit::Code(0),
         seen: Vec::new(),
-        evidence: landfall_model::Evidence::default(),
+        evidence: landfall_model::AgentRunEvidence::default(),
         took_ms: 1_000,
         usage: landfall_model::AgentUsage::default(),
         traces: landfall_model::AgentRunTraces {
@@ -147,9 +149,9 @@ fn ended(task: &Task, iteration: u32) -> Task {
         climbed: None,
     };
     let news = News::AgentEnded(ended);
-    let input = Input {
+    let input = TaskInput {
         at: Timestamp(9),
-        drive: Drive::Running,
+        drive: IntakeState::Running,
         spent: None,
         attended: true,
         poll_ms: POLL_MS,

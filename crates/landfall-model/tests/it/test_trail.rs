@@ -6,8 +6,8 @@ use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{FlowStep, TrackerOperation};
 use landfall_model::gate::GateReport;
 use landfall_model::issue::{
-    AcceptanceOutcome, CiStatus, IssueEvent, IssueRoute, Paper, Pipeline, ReviewDepth, RoutingDecision,
-    SubIssue, SubIssueEnd, SubIssueOutcome, Trace, lookback, rollup, trail,
+    AcceptanceOutcome, CiStatus, IssueDocument, IssueEvent, IssueRoute, Pipeline, ReviewDepth,
+    RoutingDecision, SubIssue, SubIssueEnd, SubIssueOutcome, Trace, lookback, rollup, trail,
 };
 use landfall_model::recovery::{RecoveryEvent, RecoveryOutcome, RecoveryTier};
 use landfall_model::{
@@ -412,7 +412,7 @@ fn task(way: IssueRoute, ends: Option<Vec<SubIssueEnd>>) -> Task {
 fn something_is_said_afterwards_only_of_what_was_out_of_the_ordinary() {
     let smooth = [bound(), entered("spec"), left("spec", StepResult::Done, "code"), entered("code")];
     assert_eq!(lookback(&task(IssueRoute::Pr, None), &log(&smooth), None), None);
-    let paper = Paper::read(
+    let paper = IssueDocument::read(
         "## Overview\nx\n## Phase Handoff\n### Deferred Items\n- the plural\n## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n",
     );
     let said = lookback(&task(IssueRoute::Pr, None), &log(&whole()), Some(&paper)).expect("much was");
@@ -449,7 +449,8 @@ fn something_is_said_afterwards_only_of_what_was_out_of_the_ordinary() {
 
 #[test]
 fn the_retrospective_of_work_without_a_spec_is_transcribed() {
-    let paper = Paper::read("## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n");
+    let paper =
+        IssueDocument::read("## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n");
     let smooth = [bound(), entered("code")];
     let mut tiny = task(IssueRoute::Patch, None);
     assert_eq!(lookback(&tiny, &log(&smooth), Some(&paper)), None, "a spec on the base has it");
@@ -506,7 +507,7 @@ fn the_corpus_of_the_fuzzer_is_read() {
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).expect("the corpus is there") {
         let text = std::fs::read_to_string(entry.expect("it can be listed").path()).expect("it is text");
-        let paper = Paper::read(&text);
+        let paper = IssueDocument::read(&text);
         assert!(paper.handoff.as_ref().is_some_and(|it| it.phase.is_some() && !it.is_empty()), "{text}");
         assert!(paper.proposals().count() > 0, "{text}");
         seen += 1;
@@ -541,7 +542,7 @@ fn a_failed_acceptance_has_the_number_of_its_tracker_everywhere() {
     let cycles: Vec<&str> = told.lines().filter(|line| line.contains("verify_reopen_cycle")).collect();
     assert!(cycles.len() == 2 && cycles.iter().all(|line| line.contains("iteration=2")), "{cycles:?}");
     let flow = flow();
-    let rows = landfall_model::issue::Progress::of(Some(&flow), &events).rows();
+    let rows = landfall_model::issue::IssueProgress::of(Some(&flow), &events).rows();
     let verify = rows.iter().find(|row| row.phase == "verify").expect("it was verified");
     assert_eq!(verify.notes(), "3 failed acceptances");
 }

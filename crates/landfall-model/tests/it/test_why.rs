@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use expect_test::expect;
 use landfall_model::conflict::ConflictTimeoutAction;
 use landfall_model::{
-    Commit, Doing, EndCode, EndKind, Ending, Hold, Landed, SessionStart, State, Status, StepName,
-    StopRequest, Task, TaskId, TaskSpec, Timestamp, Tree, TurnBlocker, WaitReason, why,
+    AttemptPhase, Commit, EndCode, EndKind, Ending, LandingRecord, SessionStart, StepName, StopRequest, Task,
+    TaskHold, TaskId, TaskSpec, TaskState, TaskStatus, Timestamp, Tree, TurnBlocker, WaitReason, why,
 };
 
 use crate::flows_used::loops;
@@ -78,67 +78,80 @@ fn waits() -> Vec<WaitReason> {
 }
 
 /// One of each, likewise.
-fn doings() -> Vec<Doing> {
-    let next = |doing: &Doing| match doing {
-        Doing::Preparing { fresh: true, .. } => Some(Doing::Preparing { fresh: false, stop: None }),
-        Doing::Preparing { fresh: false, stop: None } => {
-            Some(Doing::Preparing { fresh: false, stop: Some(StopRequest::Pause) })
+fn doings() -> Vec<AttemptPhase> {
+    let next = |doing: &AttemptPhase| match doing {
+        AttemptPhase::Preparing { fresh: true, .. } => {
+            Some(AttemptPhase::Preparing { fresh: false, stop: None })
         }
-        Doing::Preparing { fresh: false, stop: Some(_) } => {
-            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: None, talk: SessionStart::New })
+        AttemptPhase::Preparing { fresh: false, stop: None } => {
+            Some(AttemptPhase::Preparing { fresh: false, stop: Some(StopRequest::Pause) })
         }
-        Doing::Running { stop: None, .. } => Some(Doing::Running {
+        AttemptPhase::Preparing { fresh: false, stop: Some(_) } => Some(AttemptPhase::Running {
+            iteration: 3,
+            since: Timestamp(0),
+            stop: None,
+            talk: SessionStart::New,
+        }),
+        AttemptPhase::Running { stop: None, .. } => Some(AttemptPhase::Running {
             iteration: 3,
             since: Timestamp(0),
             stop: Some(StopRequest::Pause),
             talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(StopRequest::Pause), .. } => Some(Doing::Running {
+        AttemptPhase::Running { stop: Some(StopRequest::Pause), .. } => Some(AttemptPhase::Running {
             iteration: 3,
             since: Timestamp(0),
             stop: Some(StopRequest::Interrupt),
             talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(StopRequest::Interrupt), .. } => Some(Doing::Running {
+        AttemptPhase::Running { stop: Some(StopRequest::Interrupt), .. } => Some(AttemptPhase::Running {
             iteration: 3,
             since: Timestamp(0),
             stop: Some(StopRequest::Cancel { reason: "no longer wanted".to_owned() }),
             talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(StopRequest::Cancel { .. }), .. } => Some(Doing::Running {
+        AttemptPhase::Running { stop: Some(StopRequest::Cancel { .. }), .. } => Some(AttemptPhase::Running {
             iteration: 3,
             since: Timestamp(0),
             stop: Some(StopRequest::Redirect),
             talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(StopRequest::Redirect), .. } => Some(Doing::Running {
+        AttemptPhase::Running { stop: Some(StopRequest::Redirect), .. } => Some(AttemptPhase::Running {
             iteration: 3,
             since: Timestamp(0),
             stop: Some(StopRequest::Block { reason: "no key".to_owned() }),
             talk: SessionStart::New,
         }),
-        Doing::Running { stop: Some(StopRequest::Block { .. }), .. } => Some(Doing::Checking { stop: None }),
-        Doing::Checking { stop: None } => Some(Doing::Checking { stop: Some(StopRequest::Redirect) }),
-        Doing::Checking { stop: Some(StopRequest::Redirect) } => {
-            Some(Doing::Checking { stop: Some(StopRequest::Pause) })
+        AttemptPhase::Running { stop: Some(StopRequest::Block { .. }), .. } => {
+            Some(AttemptPhase::Checking { stop: None })
         }
-        Doing::Checking { stop: Some(_) } => Some(Doing::Queued { since: Timestamp(60_000) }),
-        Doing::Queued { .. } => Some(Doing::Landing),
-        Doing::Landing => Some(Doing::Reporting),
-        Doing::Reporting => Some(Doing::Exchanging { stop: None }),
-        Doing::Exchanging { stop: None } => Some(Doing::Exchanging { stop: Some(StopRequest::Pause) }),
-        Doing::Exchanging { stop: Some(_) } => Some(Doing::Recovering { stop: None }),
-        Doing::Recovering { stop: None } => Some(Doing::Recovering { stop: Some(StopRequest::Pause) }),
-        Doing::Recovering { stop: Some(_) } => None,
+        AttemptPhase::Checking { stop: None } => {
+            Some(AttemptPhase::Checking { stop: Some(StopRequest::Redirect) })
+        }
+        AttemptPhase::Checking { stop: Some(StopRequest::Redirect) } => {
+            Some(AttemptPhase::Checking { stop: Some(StopRequest::Pause) })
+        }
+        AttemptPhase::Checking { stop: Some(_) } => Some(AttemptPhase::Queued { since: Timestamp(60_000) }),
+        AttemptPhase::Queued { .. } => Some(AttemptPhase::Landing),
+        AttemptPhase::Landing => Some(AttemptPhase::Reporting),
+        AttemptPhase::Reporting => Some(AttemptPhase::Exchanging { stop: None }),
+        AttemptPhase::Exchanging { stop: None } => {
+            Some(AttemptPhase::Exchanging { stop: Some(StopRequest::Pause) })
+        }
+        AttemptPhase::Exchanging { stop: Some(_) } => Some(AttemptPhase::Recovering { stop: None }),
+        AttemptPhase::Recovering { stop: None } => {
+            Some(AttemptPhase::Recovering { stop: Some(StopRequest::Pause) })
+        }
+        AttemptPhase::Recovering { stop: Some(_) } => None,
     };
-    let mut all = vec![Doing::Preparing { fresh: true, stop: None }];
+    let mut all = vec![AttemptPhase::Preparing { fresh: true, stop: None }];
     while let Some(doing) = next(all.last().expect("never empty")) {
         all.push(doing);
     }
     all
 }
 
-fn task(state: State) -> Task {
+fn task(state: TaskState) -> Task {
     let spec = TaskSpec::new("a task").expect("a title");
     let mut task = Task::added(TaskId(7), spec, Timestamp(0));
     task.flow = Some(loops());
@@ -153,9 +166,9 @@ fn step(name: &str) -> StepName {
 
 /// Every task worth asking about, with its unmet needs and what holds it up.
 fn cases() -> Vec<(Task, Vec<TaskId>, Option<WaitReason>)> {
-    let ready = |next: Option<&str>| State::Ready { next: next.map(step), since: Timestamp(0) };
+    let ready = |next: Option<&str>| TaskState::Ready { next: next.map(step), since: Timestamp(0) };
     let mut cases = vec![
-        (task(State::Draft), vec![], None),
+        (task(TaskState::Draft), vec![], None),
         (task(ready(None)), vec![], None),
         (task(ready(None)), vec![TaskId(3)], None),
         (task(ready(None)), vec![TaskId(3), TaskId(4)], Some(WaitReason::Slot)),
@@ -182,35 +195,41 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<WaitReason>)> {
     }
     for doing in doings() {
         let name = match doing {
-            Doing::Preparing { .. } | Doing::Running { .. } => "work",
-            Doing::Checking { .. } => "verify",
-            Doing::Queued { .. } | Doing::Landing => "land",
-            Doing::Reporting | Doing::Exchanging { .. } | Doing::Recovering { .. } => "report",
+            AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. } => "work",
+            AttemptPhase::Checking { .. } => "verify",
+            AttemptPhase::Queued { .. } | AttemptPhase::Landing => "land",
+            AttemptPhase::Reporting | AttemptPhase::Exchanging { .. } | AttemptPhase::Recovering { .. } => {
+                "report"
+            }
         };
-        cases.push((task(State::Active { step: step(name), doing }), vec![], None));
+        cases.push((task(TaskState::Active { step: step(name), doing }), vec![], None));
     }
-    let checking = State::Active { step: step("land"), doing: Doing::Checking { stop: None } };
+    let checking = TaskState::Active { step: step("land"), doing: AttemptPhase::Checking { stop: None } };
     cases.push((task(checking), vec![], None));
     for wait in waits() {
-        cases.push((task(State::Waiting { wait, then: step("work"), since: Timestamp(0) }), vec![], None));
+        cases.push((
+            task(TaskState::Waiting { wait, then: step("work"), since: Timestamp(0) }),
+            vec![],
+            None,
+        ));
     }
-    cases.push((task(State::Review { then: step("verify") }), vec![], None));
+    cases.push((task(TaskState::Review { then: step("verify") }), vec![], None));
     for kind in EndKind::ALL {
         for code in EndCode::ALL {
             for detail in ["", "something happened"] {
                 let ending = Ending { kind, code, detail: detail.to_owned() };
-                cases.push((task(State::Ended(ending)), vec![], None));
+                cases.push((task(TaskState::Ended(ending)), vec![], None));
             }
         }
     }
     for state in [
         ready(None),
-        State::Active { step: step("work"), doing: Doing::Preparing { fresh: false, stop: None } },
-        State::Waiting { wait: WaitReason::Slot, then: step("work"), since: Timestamp(0) },
-        State::Review { then: step("verify") },
+        TaskState::Active { step: step("work"), doing: AttemptPhase::Preparing { fresh: false, stop: None } },
+        TaskState::Waiting { wait: WaitReason::Slot, then: step("work"), since: Timestamp(0) },
+        TaskState::Review { then: step("verify") },
     ] {
         let mut held = task(state);
-        held.hold = Some(Hold {
+        held.hold = Some(TaskHold {
             reason: "the design is not settled".to_owned(),
             since: Timestamp(0),
             this_run: false,
@@ -218,8 +237,8 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<WaitReason>)> {
         cases.push((held, vec![], None));
     }
     let mut landed =
-        task(State::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() }));
-    landed.landed = Some(Landed {
+        task(TaskState::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() }));
+    landed.landed = Some(LandingRecord {
         commit: Commit::new("0123456789abcdef"),
         base_before: Commit::new("fedcba9876543210"),
         tree: Tree::new("tree"),
@@ -227,7 +246,7 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<WaitReason>)> {
         at: Timestamp(60_000),
     });
     let mut unreported = landed.clone();
-    unreported.state = State::Ended(Ending {
+    unreported.state = TaskState::Ended(Ending {
         kind: EndKind::Failed,
         code: EndCode::Machine,
         detail: "no room on the disk".to_owned(),
@@ -275,9 +294,9 @@ fn every_status_and_every_wait_is_one_sentence() {
 
 #[test]
 fn every_status_there_is_is_asked_about() {
-    let seen: BTreeSet<Status> =
-        cases().iter().map(|(task, unmet, held)| Status::among(task, unmet, held.is_some())).collect();
-    assert_eq!(seen, Status::ALL.into_iter().collect());
+    let seen: BTreeSet<TaskStatus> =
+        cases().iter().map(|(task, unmet, held)| TaskStatus::among(task, unmet, held.is_some())).collect();
+    assert_eq!(seen, TaskStatus::ALL.into_iter().collect());
 }
 
 #[test]
@@ -313,7 +332,7 @@ fn every_wait_has_a_name_and_an_owner() {
 fn the_sentences_read_well() {
     let mut told = String::new();
     for case in cases() {
-        let bare = matches!(&case.0.state, State::Ended(ending) if ending.detail.is_empty());
+        let bare = matches!(&case.0.state, TaskState::Ended(ending) if ending.detail.is_empty());
         let line = said(&case);
         if (!bare || case.0.landed.is_some()) && !told.contains(&line) {
             writeln!(told, "{line}").expect("a string takes it");
@@ -475,24 +494,28 @@ fn words_from_outside_stay_one_line_and_one_sentence() {
     for text in words {
         let text = text.to_owned();
         let states = [
-            State::Ended(Ending {
+            TaskState::Ended(Ending {
                 kind: EndKind::Blocked,
                 code: EndCode::AgentBlocked,
                 detail: text.clone(),
             }),
-            State::Ended(Ending { kind: EndKind::Failed, code: EndCode::Machine, detail: text.clone() }),
-            State::Ended(Ending { kind: EndKind::Cancelled, code: EndCode::Person, detail: text.clone() }),
-            State::Waiting {
+            TaskState::Ended(Ending { kind: EndKind::Failed, code: EndCode::Machine, detail: text.clone() }),
+            TaskState::Ended(Ending {
+                kind: EndKind::Cancelled,
+                code: EndCode::Person,
+                detail: text.clone(),
+            }),
+            TaskState::Waiting {
                 wait: WaitReason::Question { text: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),
             },
-            State::Waiting {
+            TaskState::Waiting {
                 wait: WaitReason::Backoff { until: Timestamp(0), cause: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),
             },
-            State::Waiting {
+            TaskState::Waiting {
                 wait: WaitReason::Login {
                     account: "main".to_owned(),
                     detail: text.clone(),
@@ -501,12 +524,12 @@ fn words_from_outside_stay_one_line_and_one_sentence() {
                 then: step("work"),
                 since: Timestamp(0),
             },
-            State::Waiting {
+            TaskState::Waiting {
                 wait: WaitReason::Disk { detail: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),
             },
-            State::Waiting {
+            TaskState::Waiting {
                 wait: WaitReason::GateBroken { command: "tests".to_owned(), detail: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),

@@ -5,15 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::acceptance::VerifyOutcome;
-use landfall_model::auto::{AutoEvent, Loops};
+use landfall_model::auto::{AgentLoops, AutoEvent};
 use landfall_model::checkpoint::Checkpoints;
 use landfall_model::flake::Flakes;
-use landfall_model::haul::Hauls;
+use landfall_model::haul::IssueBatchHistory;
 use landfall_model::issue::IssueEvent;
-use landfall_model::pilot::Pilot;
+use landfall_model::pilot::PilotState;
 use landfall_model::queue::Queue;
 use landfall_model::sprint::Sprints;
-use landfall_model::{EngineEvent, Event, Fact, JournalEntry, SignOff, Status, TaskId};
+use landfall_model::{EngineEvent, Event, Fact, JournalEntry, SignOff, TaskId, TaskStatus};
 use rusqlite::ToSql;
 
 use super::{Reader, query};
@@ -86,7 +86,7 @@ impl Reader {
     ///
     /// # Errors
     /// When an event is damaged.
-    pub fn pilot(&self) -> Result<Pilot, StoreError> {
+    pub fn pilot(&self) -> Result<PilotState, StoreError> {
         self.steady(|| self.read_pilot())
     }
 
@@ -110,7 +110,7 @@ impl Reader {
     ///
     /// # Errors
     /// When an event is damaged.
-    pub fn loops(&self) -> Result<Loops, StoreError> {
+    pub fn loops(&self) -> Result<AgentLoops, StoreError> {
         self.steady(|| {
             let mut seqs = self.of_kinds(AUTO)?;
             let mut tasks = BTreeSet::new();
@@ -127,7 +127,7 @@ impl Reader {
                 seqs.extend(of);
             }
             seqs.sort_unstable();
-            let mut loops = Loops::default();
+            let mut loops = AgentLoops::default();
             self.each(&seqs, |entry| {
                 autopilot::loops(&mut loops, entry);
                 Ok(())
@@ -140,9 +140,9 @@ impl Reader {
     ///
     /// # Errors
     /// When an event is damaged.
-    pub fn hauls(&self) -> Result<Hauls, StoreError> {
+    pub fn hauls(&self) -> Result<IssueBatchHistory, StoreError> {
         self.steady(|| {
-            let mut hauls = Hauls::default();
+            let mut hauls = IssueBatchHistory::default();
             self.each(&self.of_kinds(&["haul-begun"])?, |entry| {
                 if let Fact::Engine(EngineEvent::Haul(event)) = &entry.fact {
                     hauls.apply(entry.at, event);
@@ -240,7 +240,7 @@ impl Reader {
         let mut queue = Queue::default();
         self.each(&self.of_kinds(QUEUE)?, |entry| Ok(autopilot::queue(&mut queue, entry)?))?;
         // Whoever stands in line shows as landing, or as active where its flow does not say that it lands.
-        for status in [Status::Landing, Status::Active] {
+        for status in [TaskStatus::Landing, TaskStatus::Active] {
             for row in self.task_rows(&query::of_status(), &[&status.word()])? {
                 if let Some(task) = self.read_task(row.id)? {
                     queue.put(&task);
@@ -250,8 +250,8 @@ impl Reader {
         Ok(queue)
     }
 
-    fn read_pilot(&self) -> Result<Pilot, StoreError> {
-        let mut pilot = Pilot::default();
+    fn read_pilot(&self) -> Result<PilotState, StoreError> {
+        let mut pilot = PilotState::default();
         let mut seqs = self.of_kinds(PILOT)?;
         let run = self.of_kind_between("run-started", Seq::ZERO, None)?.pop().unwrap_or(Seq::ZERO);
         for kind in PILOT_TASK {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use landfall_model::{Status, TaskId, TaskSize, Timestamp};
+use landfall_model::{TaskId, TaskSize, TaskStatus, Timestamp};
 use rusqlite::{Connection, Row, ToSql};
 
 use super::{Reader, query, task_row};
@@ -92,7 +92,7 @@ impl Reader {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn of_status(&self, status: Status, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
+    pub fn of_status(&self, status: TaskStatus, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
         self.task_rows(&query::some_of_status(), &[&status.word(), &limit])
     }
 

@@ -1,6 +1,6 @@
 //! The questions, as SQL. Each is served by an index; the test below asks SQLite for its plan.
 
-use landfall_model::Status;
+use landfall_model::TaskStatus;
 
 use super::Filter;
 
@@ -149,21 +149,21 @@ pub(super) enum Stored {
     Held,
 }
 
-pub(super) fn statuses(status: Option<Status>) -> &'static [Stored] {
+pub(super) fn statuses(status: Option<TaskStatus>) -> &'static [Stored] {
     match status {
         None => &[Stored::Any],
-        Some(Status::Ready) => &[Stored::Free],
-        Some(Status::Waiting) => &[Stored::Word, Stored::Held],
+        Some(TaskStatus::Ready) => &[Stored::Free],
+        Some(TaskStatus::Waiting) => &[Stored::Word, Stored::Held],
         Some(
-            Status::Draft
-            | Status::Active
-            | Status::Blocked
-            | Status::Review
-            | Status::Landing
-            | Status::Done
-            | Status::Failed
-            | Status::Timeout
-            | Status::Cancelled,
+            TaskStatus::Draft
+            | TaskStatus::Active
+            | TaskStatus::Blocked
+            | TaskStatus::Review
+            | TaskStatus::Landing
+            | TaskStatus::Done
+            | TaskStatus::Failed
+            | TaskStatus::Timeout
+            | TaskStatus::Cancelled,
         ) => &[Stored::Word],
     }
 }
@@ -212,7 +212,8 @@ mod tests {
             text: None,
             parent: parent.then_some(TaskId(1)),
         };
-        let (word, free, waits) = (Some(Status::Done), Some(Status::Ready), Some(Status::Waiting));
+        let (word, free, waits) =
+            (Some(TaskStatus::Done), Some(TaskStatus::Ready), Some(TaskStatus::Waiting));
         let served = [
             (HELD.to_owned(), "task_held"),
             (COUNTS.to_owned(), "task_status"),

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use landfall_model::auto::{AutoEvent, Loops};
+use landfall_model::auto::{AgentLoops, AutoEvent};
 use landfall_model::conflict::ConflictTimeoutAction;
 use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
 use landfall_model::queue::{BatchDoing, BatchMember, BatchPrefix, Closed, HoldReason};
 use landfall_model::{
     AgentAssignment, Attempt, AttemptStart, BatchId, Commit, Digest, EngineEvent, Event, Fact, JournalEntry,
-    QueueEvent, RunId, SignOff, Status, StepName, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree,
+    QueueEvent, RunId, SignOff, StepName, Task, TaskId, TaskLimits, TaskSpec, TaskStatus, Timestamp, Tree,
     WaitReason, apply,
 };
 use landfall_store::{
@@ -109,7 +109,7 @@ fn who_stands_in_line_and_what_is_being_verified_can_be_seen_without_an_engine()
     assert_eq!(queue.line().collect::<Vec<_>>(), [TaskId(1), TaskId(2), TaskId(3)]);
     assert_eq!(queue.batches().iter().map(|it| it.doing).collect::<Vec<_>>(), [BatchDoing::Checking(2)]);
     assert_eq!(queue.batch_of(TaskId(2)).map(|it| it.id), Some(batch));
-    assert_eq!(reader.counts().expect("it can be read").of(Status::Landing), 3);
+    assert_eq!(reader.counts().expect("it can be read").of(TaskStatus::Landing), 3);
 
     let sqlite = place.open();
     engine(&sqlite, QueueEvent::Checked { batch, count: 2, report: report(CheckOutcome::Flaky) });
@@ -292,7 +292,7 @@ fn loops_are_read_as_a_replay_of_everything_folds_them() {
         sqlite.append(Batch { entries: vec![entry], tasks: Vec::new() }).expect("there is room");
     }
     drop(sqlite);
-    let mut all = Loops::default();
+    let mut all = AgentLoops::default();
     for entry in &entries {
         match &entry.fact {
             Fact::Task(task, event) => all.note(entry.at, *task, event),

@@ -1,6 +1,6 @@
 //! The tables are folds: what was kept up along the way is what the events make.
 
-use landfall_model::Status;
+use landfall_model::TaskStatus;
 use landfall_store::{Check, Journal, Memory, Options, Tables};
 
 use crate::history::History;
@@ -46,7 +46,7 @@ fn sizes(tables: &Tables) -> [usize; 9] {
         tables.tasks.iter().filter(|task| task.asks.is_some()).count(),
         tables.runs.len(),
         tables.passes.len(),
-        tables.tasks.iter().filter(|task| task.status == Status::Landing).count(),
+        tables.tasks.iter().filter(|task| task.status == TaskStatus::Landing).count(),
         tables.counts.len(),
         tables.work.iter().filter(|(_, work)| work.done.is_some()).count(),
         tables.counts.iter().filter(|(_, what, ..)| what == "agreement").count(),

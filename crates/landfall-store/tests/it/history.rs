@@ -120,8 +120,9 @@ impl History {
         let attempt = task.attempt;
         let step = task.step().cloned().unwrap_or_else(|| StepName::new("work"));
         let iteration = match &task.state {
-            landfall_model::State::Active {
-                doing: landfall_model::Doing::Running { iteration, .. }, ..
+            landfall_model::TaskState::Active {
+                doing: landfall_model::AttemptPhase::Running { iteration, .. },
+                ..
             } => *iteration,
             _ => task.counters.iterations + 1,
         };

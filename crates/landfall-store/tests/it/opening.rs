@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use landfall_model::{Status, TaskId};
+use landfall_model::{TaskId, TaskStatus};
 use landfall_store::{Batch, Check, Journal, Options, Reader, Seq, Sqlite, StoreError};
 
 use crate::history::History;
@@ -281,7 +281,7 @@ fn child_reads_a_still_folder() {
     let path = Path::new(&path);
     let reader = Reader::open(path).expect("it can be read");
     assert_eq!(reader.task(TaskId(1)).expect("it can be read").expect("it is there").id, TaskId(1));
-    let ready = reader.counts().expect("it can be read").of(Status::Ready);
+    let ready = reader.counts().expect("it can be read").of(TaskStatus::Ready);
     let refused = Sqlite::open(path, Options::default()).map(drop);
     assert!(matches!(refused, Err(StoreError::ReadOnly { .. })), "{refused:?}");
     println!("read {ready}, write refused");

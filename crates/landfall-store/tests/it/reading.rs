@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use landfall_model::{Status, TaskId};
+use landfall_model::{TaskId, TaskStatus};
 use landfall_store::{Filter, Journal, Seq, Sqlite, TaskRow};
 
 use crate::history::History;
@@ -34,7 +34,7 @@ fn a_reader_answers_what_the_history_says() {
             assert_eq!(reader.unmet(*id).expect("it can be read"), unmet, "seed {seed}: {id}");
             let row = reader.row(*id).expect("it can be read").expect("it is there");
             assert_eq!(row.unmet as usize, unmet.len(), "seed {seed}: {id}");
-            assert_eq!(row.shown(), Status::among(task, &unmet, false), "seed {seed}: {id}");
+            assert_eq!(row.shown(), TaskStatus::among(task, &unmet, false), "seed {seed}: {id}");
             let needed =
                 |(_, other): &(&TaskId, &std::sync::Arc<landfall_model::Task>)| other.spec.needs.contains(id);
             let dependents: Vec<TaskId> =
@@ -50,18 +50,18 @@ fn a_reader_answers_what_the_history_says() {
         assert_eq!(reader.max_task_id().expect("it can be read"), history.tasks.keys().max().copied());
 
         let counts = reader.counts().expect("it can be read");
-        let mut by: BTreeMap<Status, u64> = BTreeMap::new();
+        let mut by: BTreeMap<TaskStatus, u64> = BTreeMap::new();
         for row in &rows {
             *by.entry(row.status).or_default() += u64::from(row.shown() == row.status);
         }
         by.retain(|_, many| *many > 0);
-        let counted: BTreeMap<Status, u64> =
+        let counted: BTreeMap<TaskStatus, u64> =
             counts.by.clone().into_iter().filter(|(_, many)| *many > 0).collect();
         assert_eq!(counted, by, "seed {seed}");
         assert_eq!(counts.total(), rows.len() as u64);
 
         let mut ready: Vec<TaskRow> =
-            rows.iter().filter(|row| row.shown() == Status::Ready).cloned().collect();
+            rows.iter().filter(|row| row.shown() == TaskStatus::Ready).cloned().collect();
         ready.sort_by_key(|row| (row.priority, row.id));
         assert_eq!(reader.next(1_000).expect("it can be read"), ready, "seed {seed}");
         let asked: Vec<TaskId> = rows.iter().filter(|row| row.asks.is_some()).map(|row| row.id).collect();
@@ -101,7 +101,7 @@ fn filters_and_pages_show_each_task_once() {
     let rows = reader.tables().expect("they can be read").tasks;
     let some = |it: Option<&str>| it.map(ToOwned::to_owned);
     let mut shown = 0;
-    for status in std::iter::once(None).chain(Status::ALL.map(Some)) {
+    for status in std::iter::once(None).chain(TaskStatus::ALL.map(Some)) {
         for tag in [None, Some("next"), Some("nobody's")] {
             for text in [None, Some("TASK 1"), Some("%"), Some("„ü“")] {
                 for parent in [None, Some(TaskId(1))] {

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::gate::{CheckOutcome, GateReport};
-use landfall_model::pilot::Pilot;
-use landfall_model::queue::{Batch, BatchDoing, BatchMember, Closed, HoldReason, Queue};
+use landfall_model::pilot::PilotState;
+use landfall_model::queue::{BatchDoing, BatchMember, Closed, HoldReason, LandingBatch, Queue};
 use landfall_model::{
-    Attempt, AttemptStart, BaseMover, BatchId, BudgetUse as _, Counters, Doing, Drive, Effect, EndCode,
-    EndKind, EndedRun, Ending, EngineEvent, Event, Fact, JournalEntry, News, QueueEvent, Spending, Standing,
-    State, StepKind, Task, TaskId, Timestamp, WaitReason, World, YieldReason, apply, score,
+    Attempt, AttemptPhase, AttemptStart, BaseMover, BatchId, BudgetUse as _, Counters, Effect, EndCode,
+    EndKind, EndedRun, Ending, EngineEvent, Event, Fact, GrantKind, IntakeState, JournalEntry, News,
+    QueueEvent, Spending, StepKind, Task, TaskId, TaskState, Timestamp, WaitReason, World, YieldReason,
+    apply, score,
 };
 use landfall_store::{Batch as Written, Journal as _, Memory, Seq};
 
@@ -25,7 +26,7 @@ use super::world::{Mail, Order, Sim};
 pub struct Book {
     pub tasks: BTreeMap<TaskId, Task>,
     pub queue: Queue,
-    pub pilot: Pilot,
+    pub pilot: PilotState,
     /// Every pass on record.
     greens: BTreeSet<PassKey>,
     /// Runs of agents on record.
@@ -75,7 +76,7 @@ impl Book {
         Self {
             tasks: BTreeMap::new(),
             queue: Queue::default(),
-            pilot: Pilot::default(),
+            pilot: PilotState::default(),
             greens: BTreeSet::new(),
             ended: BTreeSet::new(),
             approved: BTreeSet::new(),
@@ -115,7 +116,7 @@ impl Book {
         let met = |need: &TaskId| {
             self.tasks.get(need).is_some_and(|need| {
                 need.landed.is_some()
-                    || matches!(need.state, State::Ended(Ending { kind: EndKind::Done, .. }))
+                    || matches!(need.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }))
             })
         };
         task.spec.needs.iter().all(met)
@@ -127,7 +128,7 @@ impl Book {
         task.spec.needs.iter().filter_map(landed).fold(since, Timestamp::max)
     }
 
-    fn batch(&self, id: BatchId) -> Option<&Batch> {
+    fn batch(&self, id: BatchId) -> Option<&LandingBatch> {
         self.queue.batches().iter().find(|batch| batch.id == id)
     }
 }
@@ -161,7 +162,7 @@ impl Sim {
     /// Where in the journal a task came into a line.
     fn note_place(&mut self, before: Option<&Task>, after: &Task, event: &Event) {
         let (id, place) = (after.id, self.journal.len());
-        let is_queued = matches!(after.state, State::Active { doing: Doing::Queued { .. }, .. });
+        let is_queued = matches!(after.state, TaskState::Active { doing: AttemptPhase::Queued { .. }, .. });
         match event {
             Event::Entered { .. } | Event::Requeued { .. } if is_queued => {
                 self.book.arrived.insert(id, place);
@@ -171,7 +172,7 @@ impl Sim {
             }
             _ => {}
         }
-        let is_ready = |task: &Task| matches!(task.state, State::Ready { .. });
+        let is_ready = |task: &Task| matches!(task.state, TaskState::Ready { .. });
         match (before.is_some_and(is_ready), is_ready(after)) {
             (false, true) => self.book.readied.insert(id, place),
             (true, false) => self.book.readied.remove(&id),
@@ -181,7 +182,7 @@ impl Sim {
 
     fn check_event(&mut self, before: &Task, after: &Task, event: &Event) {
         let id = after.id;
-        if let State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &before.state {
+        if let TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &before.state {
             self.demand(before.state == after.state, || {
                 format!("5 {id} was over and is {}", after.state.name())
             });
@@ -210,7 +211,7 @@ impl Sim {
                 self.check_ended(before, after, (id, *attempt, *iteration), spent);
             }
             Event::Resumed { .. }
-                if matches!(before.state, State::Waiting { wait: WaitReason::Pause, .. }) =>
+                if matches!(before.state, TaskState::Waiting { wait: WaitReason::Pause, .. }) =>
             {
                 // What has landed passes through a step without an attempt.
                 let asked = self.book.spoken.remove(&id) || before.landed.is_some();
@@ -227,7 +228,7 @@ impl Sim {
                 };
             }
             Event::LandingBegan { .. } => {
-                let cancelled = matches!(before.state, State::Ended(_));
+                let cancelled = matches!(before.state, TaskState::Ended(_));
                 self.demand(!cancelled, || format!("33 {id} is over and lands"));
             }
             Event::Landed { commit, base_before, tree, .. } => {
@@ -275,13 +276,13 @@ impl Sim {
     fn check_start(&mut self, task: &Task) {
         let id = task.id;
         self.book.began += 1;
-        if let State::Ready { next: None, since } = &task.state
+        if let TaskState::Ready { next: None, since } = &task.state
             && task.landed.is_none()
             && task.landing.is_none()
         {
             self.book.fresh.push((id, self.book.ready_since(task, *since)));
         }
-        self.demand(matches!(task.state, State::Ready { .. }), || {
+        self.demand(matches!(task.state, TaskState::Ready { .. }), || {
             format!("17 {id} was {}", task.state.name())
         });
         self.demand(self.book.needs_met(task), || {
@@ -296,7 +297,7 @@ impl Sim {
 
     /// A task waits before it is tried again: twice as long each time, up to a bound, and a little longer by its number.
     fn check_pause(&mut self, task: &Task, until: Timestamp) {
-        let State::Waiting { since, .. } = &task.state else { return };
+        let TaskState::Waiting { since, .. } = &task.state else { return };
         let (id, counters) = (task.id, &task.counters);
         let Some(why) = self.book.parted.get(&id) else { return };
         let (what, tries, first_ms, cap_ms) = match why {
@@ -370,8 +371,10 @@ impl Sim {
 
     fn check_counted(&self, before: &Task, after: &Task, kind: Kind, end: &EndedRun) {
         let id = after.id;
-        let stopping =
-            matches!(&before.state, State::Active { doing: Doing::Running { stop: Some(_), .. }, .. });
+        let stopping = matches!(
+            &before.state,
+            TaskState::Active { doing: AttemptPhase::Running { stop: Some(_), .. }, .. }
+        );
         let (was, is) = (&before.counters, &after.counters);
         let grew = |of: fn(&Counters) -> u32| of(is).saturating_sub(of(was));
         let iterations = grew(|it| it.iterations);
@@ -550,7 +553,7 @@ impl Sim {
             let task = self.book.tasks.get(&id);
             let stands = task.is_some_and(|task| {
                 task.attempt == member.attempt
-                    && matches!(task.state, State::Active { doing: Doing::Queued { .. }, .. })
+                    && matches!(task.state, TaskState::Active { doing: AttemptPhase::Queued { .. }, .. })
             });
             self.demand(stands, || format!("33 {id} is in {batch} and does not stand in line"));
             let met = task.is_some_and(|task| self.book.needs_met(task));
@@ -573,7 +576,7 @@ impl Sim {
 
     /// Searching for one culprit among n takes at most so many looks. A look at a broken gate says nothing, and is
     /// taken again when the journal was cut before the queue was held for it.
-    fn check_looks(&self, batch: &Batch) {
+    fn check_looks(&self, batch: &LandingBatch) {
         let size = batch.members.len().max(1);
         let most = 1 + 2 * (usize::BITS - (size - 1).leading_zeros()) as usize;
         let says =
@@ -674,7 +677,7 @@ impl Sim {
         let core = self.core.as_ref().expect("it runs");
         let (slots, lanes) = (core.rules().limits.slots, core.rules().limits.lanes);
         let held = |standing| u32::try_from(core.world().holding(standing)).expect("small");
-        let (agents, checks) = (held(Standing::Slot), held(Standing::Lane));
+        let (agents, checks) = (held(GrantKind::Slot), held(GrantKind::Lane));
         self.demand(self.book.began == 0 || agents <= slots, || {
             format!("14 {agents} agents on {slots} slots")
         });
@@ -704,8 +707,9 @@ impl Sim {
         alive
             .inspect(|((id, attempt, _), _)| {
                 let task = &self.book.tasks[id];
-                let owned = matches!(task.state, State::Active { doing: Doing::Running { .. }, .. })
-                    && task.attempt == *attempt;
+                let owned =
+                    matches!(task.state, TaskState::Active { doing: AttemptPhase::Running { .. }, .. })
+                        && task.attempt == *attempt;
                 self.demand(owned, || {
                     format!(
                         "12 an agent of {id} {attempt} runs on, and it is {} {}",
@@ -738,7 +742,7 @@ impl Sim {
         let lead = |id: TaskId, since: Timestamp| score(world, &core.task(id)) * POINT_MS - since.0;
         for id in self.book.readied.keys() {
             let task = &self.book.tasks[id];
-            let State::Ready { next: None, since } = &task.state else { continue };
+            let TaskState::Ready { next: None, since } = &task.state else { continue };
             // Files and earlier work may hold it back for good reasons.
             let plain = task.spec.touches.is_empty() && task.counters.runs == 0 && task.landing.is_none();
             let waits = plain
@@ -805,7 +809,10 @@ impl Sim {
             let agent = |task: &&Task| {
                 matches!(
                     &task.state,
-                    State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+                    TaskState::Active {
+                        doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. },
+                        ..
+                    }
                 )
             };
             let tasks = self.book.tasks.values().filter(agent);
@@ -826,8 +833,8 @@ impl Sim {
         let core = self.core();
         for task in core.world().active() {
             let id = task.id;
-            if let State::Active { doing: Doing::Landing, .. } = &task.state {
-                let lands = |batch: &Batch| match batch.doing {
+            if let TaskState::Active { doing: AttemptPhase::Landing, .. } = &task.state {
+                let lands = |batch: &LandingBatch| match batch.doing {
                     BatchDoing::Landing(count) => {
                         batch.members[..count].iter().any(|member| member.task == id)
                     }
@@ -837,7 +844,8 @@ impl Sim {
                 self.demand(owned, || format!("6 {id} lands, and no batch of it does"));
                 continue;
             }
-            let is_check = matches!(task.state, State::Active { doing: Doing::Checking { .. }, .. });
+            let is_check =
+                matches!(task.state, TaskState::Active { doing: AttemptPhase::Checking { .. }, .. });
             if is_check && self.interrupted {
                 continue; // it is done again by the next run
             }
@@ -906,16 +914,16 @@ impl Sim {
         let world = core.world();
         let lands = |id: &TaskId| self.book.tasks.get(id).is_some_and(|task| self.book.needs_met(task));
         let line = core.queue().line().filter(lands).count();
-        let queued = u32::try_from(world.waiting_for(Standing::Lane) + line).expect("small");
+        let queued = u32::try_from(world.waiting_for(GrantKind::Lane) + line).expect("small");
         let batch = u32::try_from(core.rules().queue.batch_max).expect("small");
         let paced = queued >= limits.slots.max(batch);
-        let free = core.drive() == Drive::Running
-            && u32::try_from(world.holding(Standing::Slot)).expect("small") < limits.slots
+        let free = core.drive() == IntakeState::Running
+            && u32::try_from(world.holding(GrantKind::Slot)).expect("small") < limits.slots
             && limits.spent.is_none()
             && !paced
             && core.base_hold().is_none();
         let could = |task: &&Arc<Task>| {
-            let State::Ready { next, .. } = &task.state else { return false };
+            let TaskState::Ready { next, .. } = &task.state else { return false };
             if task.is_held() {
                 return false;
             }
@@ -992,13 +1000,13 @@ impl Sim {
         for task in self.book.tasks.values() {
             let id = task.id;
             let settled = match &task.state {
-                State::Ended(ending) => self.is_good_end(task, ending),
-                State::Draft => true,
-                State::Ready { .. } | State::Active { .. } => !self.book.needs_met(task),
-                State::Waiting { .. } | State::Review { .. } => false,
+                TaskState::Ended(ending) => self.is_good_end(task, ending),
+                TaskState::Draft => true,
+                TaskState::Ready { .. } | TaskState::Active { .. } => !self.book.needs_met(task),
+                TaskState::Waiting { .. } | TaskState::Review { .. } => false,
             };
             self.demand(settled, || format!("36 {id} never lands: {:?}", task.state));
-            let done = matches!(&task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+            let done = matches!(&task.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
             let tidy = task.workspace.is_none() && !self.host.workspaces.contains_key(&id);
             self.demand(!done || tidy, || format!("38 {id} is done and its workspace stands"));
             let alive = self.host.agents.iter().any(|((of, ..), agent)| *of == id && agent.end.is_none());

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::base_gate::{BaseCheckResult, BaseNews};
-use landfall_model::conflict::{Clash as Clashed, ClashKind};
+use landfall_model::conflict::{ConflictingFile as Clashed, FileConflictKind};
 use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
-use landfall_model::queue::{BatchMember, BatchPrefix, HoldReason, LeftOut};
+use landfall_model::queue::{BatchExclusion, BatchMember, BatchPrefix, HoldReason};
 use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::{
-    AgentExit, AgentRunTraces, AgentUsage, Attempt, BaseMover, BudgetScope, BudgetUse as _, Candidate,
-    ChangeConcern, ConcernCode, ContextUsage, ControlSignal, Digest, Effect, EndedRun, EngineEvent, Evidence,
-    News, QueueEffect, QueueNews, SessionStart, Signal, Spending, Task, TaskId, Tree,
+    AgentExit, AgentRunEvidence, AgentRunTraces, AgentUsage, Attempt, BaseMover, BudgetScope, BudgetUse as _,
+    ChangeConcern, ConcernCode, ContextUsage, ControlSignal, Digest, Effect, EndedRun, EngineEvent,
+    LandingCandidate, News, QueueEffect, QueueNews, SessionStart, Signal, Spending, Task, TaskId, Tree,
 };
 
 use landfall_engine::core::Outside as _;
@@ -331,8 +331,11 @@ impl Sim {
         usage: AgentUsage,
         traces: AgentRunTraces,
     ) -> EndedRun {
-        let evidence =
-            Evidence { head_before: heads.0.map(name), head_after: heads.1.map(name), ..Evidence::default() };
+        let evidence = AgentRunEvidence {
+            head_before: heads.0.map(name),
+            head_after: heads.1.map(name),
+            ..AgentRunEvidence::default()
+        };
         let took_ms = 10 + self.rng.ms(2_000);
         let end = EndedRun {
             attempt: of.1,
@@ -703,10 +706,10 @@ impl Sim {
 
     fn clashes(&mut self, clash: &Clash) -> Vec<Clashed> {
         let (kind, lines) = match self.rng.below(10) {
-            _ if self.healed => (ClashKind::Content, 3),
-            0 => (ClashKind::Binary, 0),
-            1 => (ClashKind::Content, 30),
-            _ => (ClashKind::Content, 3),
+            _ if self.healed => (FileConflictKind::Content, 3),
+            0 => (FileConflictKind::Binary, 0),
+            1 => (FileConflictKind::Content, 30),
+            _ => (FileConflictKind::Content, 3),
         };
         clash.0.iter().map(|file| Clashed { path: format!("f{file}"), kind, lines }).collect()
     }
@@ -815,7 +818,7 @@ impl Sim {
             Some(on) => on,
             None => self.look()?.0,
         };
-        let mut left_out: Vec<(TaskId, LeftOut)> = Vec::new();
+        let mut left_out: Vec<(TaskId, BatchExclusion)> = Vec::new();
         let mut work: Vec<(&BatchMember, Oid)> = Vec::new();
         for member in members {
             let candidate = self.core().task(member.task).landing.clone();
@@ -838,7 +841,7 @@ impl Sim {
                         *head = settled;
                     }
                     Settled::Conflict(clash) => {
-                        unfit.push((member.task, LeftOut::Conflict(self.clashes(&clash))))
+                        unfit.push((member.task, BatchExclusion::Conflict(self.clashes(&clash))))
                     }
                 }
             }
@@ -852,13 +855,13 @@ impl Sim {
             let (member, head) = work[*place];
             let why = match first.is_some_and(|first| first < *place) {
                 true => match self.git.merge(base, head) {
-                    Ok(files) if files == *self.git.files(base) => LeftOut::NothingChanged,
-                    Ok(_) => LeftOut::Crowded,
-                    Err(clash) => LeftOut::Conflict(self.clashes(&clash)),
+                    Ok(files) if files == *self.git.files(base) => BatchExclusion::NothingChanged,
+                    Ok(_) => BatchExclusion::Crowded,
+                    Err(clash) => BatchExclusion::Conflict(self.clashes(&clash)),
                 },
                 false => match clash {
-                    Some(clash) => LeftOut::Conflict(self.clashes(clash)),
-                    None => LeftOut::NothingChanged,
+                    Some(clash) => BatchExclusion::Conflict(self.clashes(clash)),
+                    None => BatchExclusion::NothingChanged,
                 },
             };
             left_out.push((member.task, why));
@@ -871,11 +874,11 @@ impl Sim {
         Ok(QueueNews::Built { batch, base: name(base), prefixes, left_out, resolved })
     }
 
-    fn landed_before(&self, candidate: Candidate) -> Result<LeftOut, String> {
+    fn landed_before(&self, candidate: LandingCandidate) -> Result<BatchExclusion, String> {
         let commit = oid(&candidate.commit);
         let heads = self.git.parents(commit)[1..].to_vec();
         let proof = self.prove(commit, oid(&candidate.base), &heads, &candidate.tree)?;
-        Ok(LeftOut::Landed { candidate, proof })
+        Ok(BatchExclusion::Landed { candidate, proof })
     }
 
     /// What the engine proves before and after it moves the base.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_engine::core::Outside;
 use landfall_model::gate::GateReport;
-use landfall_model::{Commit, Day, Digest, Ledger, Purse, Spending, Spent, TaskId, Timestamp, Tree};
+use landfall_model::{
+    BudgetDay, Commit, Digest, ExhaustedBudget, RunBudgets, SpendLog, Spending, TaskId, Timestamp, Tree,
+};
 
 pub const DAY_MS: i64 = 60 * 60 * 1000; // short days, so that a walk sees some
 
@@ -15,8 +17,8 @@ pub type PassKey = (Tree, Digest, Digest);
 #[derive(Clone)]
 pub struct Out {
     pub now: Cell<Timestamp>,
-    pub purse: Purse,
-    pub ledger: RefCell<Ledger>,
+    pub purse: RunBudgets,
+    pub ledger: RefCell<SpendLog>,
     pub live: RefCell<BTreeMap<TaskId, Spending>>,
     pub passes: RefCell<BTreeMap<PassKey, GateReport>>,
     pub trusted: RefCell<BTreeSet<Commit>>,
@@ -24,7 +26,7 @@ pub struct Out {
 }
 
 impl Out {
-    pub fn new(now: Timestamp, purse: Purse) -> Self {
+    pub fn new(now: Timestamp, purse: RunBudgets) -> Self {
         Self {
             now: Cell::new(now),
             purse,
@@ -51,12 +53,12 @@ impl Outside for Out {
         self.now.get()
     }
 
-    fn spent(&self) -> Option<Spent> {
-        if self.purse == Purse::default() {
+    fn spent(&self) -> Option<ExhaustedBudget> {
+        if self.purse == RunBudgets::default() {
             return None;
         }
         let from = self.now.get().0.div_euclid(DAY_MS) * DAY_MS;
-        let day = Day { from: Timestamp(from), to: Timestamp(from + DAY_MS) };
+        let day = BudgetDay { from: Timestamp(from), to: Timestamp(from + DAY_MS) };
         let live = self.live.borrow().values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
         self.purse.spent(&self.ledger.borrow(), live, day)
     }

@@ -4,10 +4,10 @@ use landfall_engine::{AskError, NewTask};
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
 use landfall_model::pilot::PilotMode;
 use landfall_model::queue::HoldReason;
-use landfall_model::review::Redo;
+use landfall_model::review::RedoChoice;
 use landfall_model::{
-    EndCode, EndKind, Ending, EngineEvent, News, ReviewSaid, SignOff, State, TaskId, TaskLimitOverrides,
-    TaskSpec, WaitReason,
+    EndCode, EndKind, Ending, EngineEvent, News, ReviewInput, SignOff, TaskId, TaskLimitOverrides, TaskSpec,
+    TaskState, WaitReason,
 };
 
 use super::git::{Oid, SETTINGS, Truth, name, oid};
@@ -61,7 +61,7 @@ impl Sim {
                 }
                 true
             }
-            Err(AskError::Refused(refusal @ landfall_model::Refusal::Bug(_))) => {
+            Err(AskError::Refused(refusal @ landfall_model::NewsRefusal::Bug(_))) => {
                 self.fail(&format!("5 {refusal} after {news:?}"))
             }
             Err(_) => false,
@@ -87,15 +87,15 @@ impl Sim {
             14 => self.restore(),
             15 => {
                 let redo = match self.rng.below(3) {
-                    0 => Redo::Keep,
-                    1 => Redo::Fresh,
-                    _ => Redo::From(task.seen_head.clone().unwrap_or_else(|| name(0))),
+                    0 => RedoChoice::Keep,
+                    1 => RedoChoice::Fresh,
+                    _ => RedoChoice::From(task.seen_head.clone().unwrap_or_else(|| name(0))),
                 };
                 let (issues, note) = (vec!["tests".to_owned()], "not so".to_owned());
                 let said = match self.rng.below(4) {
-                    0 => ReviewSaid::Reject { note },
-                    1 => ReviewSaid::Defer,
-                    _ => ReviewSaid::Changes { issues, note, redo },
+                    0 => ReviewInput::Reject { note },
+                    1 => ReviewInput::Defer,
+                    _ => ReviewInput::Changes { issues, note, redo },
                 };
                 if task.landed.is_none() {
                     self.say(id, &News::Review(said));
@@ -234,8 +234,8 @@ impl Sim {
             .world()
             .tasks()
             .filter(|task| match &task.state {
-                State::Review { .. } => true,
-                State::Waiting { wait, .. } => matches!(
+                TaskState::Review { .. } => true,
+                TaskState::Waiting { wait, .. } => matches!(
                     wait,
                     WaitReason::Question { .. }
                         | WaitReason::Login { .. }
@@ -243,7 +243,7 @@ impl Sim {
                         | WaitReason::Conflict { .. }
                         | WaitReason::GateBroken { .. }
                 ),
-                State::Ready { .. } if task.is_held() => true,
+                TaskState::Ready { .. } if task.is_held() => true,
                 _ => task.sign_off == SignOff::Owed,
             })
             .map(|task| task.id)
@@ -257,10 +257,10 @@ impl Sim {
         let task = self.core().task(id);
         let yes = self.healed || !self.rng.once_in(4);
         let news = match &task.state {
-            State::Waiting { wait: WaitReason::Question { .. } | WaitReason::Login { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Question { .. } | WaitReason::Login { .. }, .. } => {
                 News::Answer { text: "done".to_owned() }
             }
-            State::Waiting { wait: WaitReason::Conflict { .. }, .. } => {
+            TaskState::Waiting { wait: WaitReason::Conflict { .. }, .. } => {
                 // Somebody merges in the workspace, or tells the agent how.
                 match self.rng.once_in(2) && self.merge_by_hand(id) {
                     true => News::Answer { text: "resolved".to_owned() },
@@ -268,10 +268,10 @@ impl Sim {
                 }
             }
             _ if task.is_held() => News::Release,
-            State::Waiting { .. } => News::Retry { fresh: false, note: None },
-            State::Review { .. } if yes => News::Review(ReviewSaid::Approve { note: String::new() }),
-            State::Review { .. } => News::Answer { text: "no, not so".to_owned() },
-            _ => News::Review(ReviewSaid::Approve { note: String::new() }),
+            TaskState::Waiting { .. } => News::Retry { fresh: false, note: None },
+            TaskState::Review { .. } if yes => News::Review(ReviewInput::Approve { note: String::new() }),
+            TaskState::Review { .. } => News::Answer { text: "no, not so".to_owned() },
+            _ => News::Review(ReviewInput::Approve { note: String::new() }),
         };
         self.say(id, &news)
     }
@@ -456,7 +456,10 @@ impl Sim {
             .filter(|task| {
                 matches!(
                     &task.state,
-                    State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. })
+                    TaskState::Ended(Ending {
+                        kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked,
+                        ..
+                    })
                 )
             })
             .map(|task| task.id)
@@ -465,7 +468,7 @@ impl Sim {
             let task = self.core().task(id);
             let ran_out = matches!(
                 &task.state,
-                State::Ended(
+                TaskState::Ended(
                     Ending { kind: EndKind::Timeout, .. } | Ending { code: EndCode::MaxIterations, .. }
                 )
             );
@@ -481,17 +484,17 @@ impl Sim {
     /// Whether something could go on, if a run began.
     fn is_anything_left(&self) -> bool {
         self.book.tasks.values().any(|task| match &task.state {
-            State::Ended(Ending { kind: EndKind::Done, .. }) => task.workspace.is_some(),
-            State::Ended(_) | State::Draft => false,
-            State::Ready { .. } => self.book.needs_met(task),
-            State::Active { .. } => self.book.needs_met(task) || !self.is_queued(task.id),
-            State::Waiting { .. } | State::Review { .. } => true,
+            TaskState::Ended(Ending { kind: EndKind::Done, .. }) => task.workspace.is_some(),
+            TaskState::Ended(_) | TaskState::Draft => false,
+            TaskState::Ready { .. } => self.book.needs_met(task),
+            TaskState::Active { .. } => self.book.needs_met(task) || !self.is_queued(task.id),
+            TaskState::Waiting { .. } | TaskState::Review { .. } => true,
         }) || self.git.base != self.git.branch
     }
 
     pub fn is_queued(&self, id: TaskId) -> bool {
         let doing = self.book.tasks.get(&id).map(|task| &task.state);
-        matches!(doing, Some(State::Active { doing: landfall_model::Doing::Queued { .. }, .. }))
+        matches!(doing, Some(TaskState::Active { doing: landfall_model::AttemptPhase::Queued { .. }, .. }))
     }
 }
 

@@ -16,8 +16,9 @@ use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::sprint::{SprintEndCondition, SprintSpec};
 use landfall_model::{
-    AgentDriveStyle, Area, Attempt, Budget, Caps, Effect, EngineEvent, Fact, Flow, JournalEntry, Limits,
-    News, POLL_MS, Purse, QueueEffect, QueueNews, Route, RunEnd, RunId, Task, TaskId, TaskLimits, Timestamp,
+    AgentDriveStyle, Attempt, Budget, ConcurrencyLimits, Effect, EngineEvent, Fact, Flow, JournalEntry, News,
+    POLL_MS, ProfileRoute, QueueEffect, QueueNews, RepoArea, RunBudgets, RunEnd, RunId, ScheduleLimits, Task,
+    TaskId, TaskLimits, Timestamp,
 };
 use landfall_store::{Batch, Journal as _, Memory, Seq};
 
@@ -128,7 +129,7 @@ pub enum Mail {
 /// How the seed sets the scene.
 pub struct Scene {
     pub rules: Rules,
-    pub purse: Purse,
+    pub purse: RunBudgets,
     pub flows: BTreeMap<String, Arc<Flow>>,
     pub files: u8,
     /// Tasks at the beginning.
@@ -246,11 +247,11 @@ on.red = { to = \"work\", max = 10 }
         .clone()
 }
 
-fn profiles(rng: &mut Rng) -> BTreeMap<String, (Route, AgentDriveStyle)> {
+fn profiles(rng: &mut Rng) -> BTreeMap<String, (ProfileRoute, AgentDriveStyle)> {
     let mut route = |account: &str, failover: &str| {
         let failover = rng.once_in(2).then(|| failover.to_owned());
         let style = if rng.once_in(3) { AgentDriveStyle::Fresh } else { AgentDriveStyle::Session };
-        (Route { account: account.to_owned(), failover }, style)
+        (ProfileRoute { account: account.to_owned(), failover }, style)
     };
     let routes = [
         ("default", route("first", "spare")),
@@ -261,8 +262,8 @@ fn profiles(rng: &mut Rng) -> BTreeMap<String, (Route, AgentDriveStyle)> {
     routes.map(|(profile, route)| (profile.to_owned(), route)).into()
 }
 
-fn caps(rng: &mut Rng) -> Caps {
-    let mut caps = Caps::default();
+fn caps(rng: &mut Rng) -> ConcurrencyLimits {
+    let mut caps = ConcurrencyLimits::default();
     if rng.once_in(4) {
         caps.accounts.insert("first".to_owned(), 1 + rng.small(2));
     }
@@ -271,7 +272,7 @@ fn caps(rng: &mut Rng) -> Caps {
     }
     if rng.once_in(4) {
         let paths = vec!["f1".parse().expect("a path"), "f2".parse().expect("a path")];
-        caps.areas.push(Area { name: "front".to_owned(), paths, slots: 1 });
+        caps.areas.push(RepoArea { name: "front".to_owned(), paths, slots: 1 });
     }
     caps
 }
@@ -282,13 +283,13 @@ impl Scene {
         let faults = Faults::of(rng);
         let mut bounded =
             |times, turns| Budget { turns: rng.once_in(times).then_some(turns), ..Budget::default() };
-        let purse = Purse { run: bounded(3, 14), day: bounded(4, 20) };
+        let purse = RunBudgets { run: bounded(3, 14), day: bounded(4, 20) };
         let (attempt_budget, task_budget) = (bounded(3, 4), bounded(4, 24));
         let profiles = profiles(rng);
         let rules = Rules {
             parts_max: 5,
             poll_ms: POLL_MS,
-            limits: Limits {
+            limits: ScheduleLimits {
                 slots: 1 + rng.small(4),
                 lanes: 1 + rng.small(2),
                 now: Timestamp(0),
@@ -349,12 +350,12 @@ impl Scene {
     pub fn busy_queue(rng: &mut Rng) -> Self {
         let mut scene = Self::any(rng);
         scene.faults = Faults { bad: true, ..Faults::default() };
-        scene.purse = Purse::default();
+        scene.purse = RunBudgets::default();
         scene.flake = 50;
         scene.files = 30;
         (scene.tasks, scene.tasks_max) = (50, 50);
-        scene.rules.caps = Caps::default();
-        scene.rules.limits = Limits { slots: 12, lanes: 4, ..scene.rules.limits };
+        scene.rules.caps = ConcurrencyLimits::default();
+        scene.rules.limits = ScheduleLimits { slots: 12, lanes: 4, ..scene.rules.limits };
         scene.rules.queue = QueuePolicy {
             batch_max: 4 + rng.below(5),
             speculate: 1 + rng.below(2),
