@@ -9,9 +9,12 @@ mod order;
 mod parser;
 
 pub use note::{Fault, Note};
-pub use order::{McpServer, Order};
+pub use order::{AcpOrder, McpServer};
 
-use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
+use crate::agent::{
+    Agent, AgentRequirements, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest, OutputParser,
+    ParserContext,
+};
 use crate::family;
 use crate::mcp;
 use crate::words::split;
@@ -25,14 +28,14 @@ const MODES: [&str; 5] =
     ["bypassPermissions", "yolo", "agent-full-access", "full-access", "danger-full-access"];
 
 impl Agent for Acp {
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         command_line(profile).map(drop)
     }
 
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         self.check(&brief.profile)?;
-        let order = Order {
+        let order = AcpOrder {
             argv: command_line(&brief.profile)?,
             prompt: brief.prompt.clone(),
             resume: brief.resume.clone(),
@@ -47,7 +50,7 @@ impl Agent for Acp {
             }),
         };
         let file = brief.attempt_dir.join("bridge.json");
-        Ok(Launch {
+        Ok(LaunchCommand {
             argv: vec![brief.program.clone().into(), "bridge".into(), "acp".into()],
             env: brief.env(),
             // By stdin: whatever the agent may not read, it has been opened before.
@@ -56,12 +59,12 @@ impl Agent for Acp {
         })
     }
 
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         parser::parser(ear)
     }
 
-    fn needs(&self, profile: &Profile) -> Needs {
-        Needs {
+    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+        AgentRequirements {
             program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
             version_args: &[],
             install: "install the agent that `run` names; it must speak the Agent Client Protocol on stdio",
@@ -81,7 +84,7 @@ impl Agent for Acp {
 }
 
 /// The words of `run`, then the flags.
-fn command_line(profile: &Profile) -> Result<Vec<String>, LaunchError> {
+fn command_line(profile: &LaunchProfile) -> Result<Vec<String>, LaunchError> {
     let missing = || LaunchError::Missing { profile: profile.name.clone(), kind: "acp", key: "run" };
     let run = profile.run.as_deref().ok_or_else(missing)?;
     let words =

@@ -8,21 +8,21 @@ use landfall_model::{AgentUsage, Signal};
 use thiserror::Error;
 
 use crate::script::ScriptError;
-use crate::words::{WordsError, split};
+use crate::words::{CommandLineError, split};
 
 /// How one kind of agent is started and understood.
 pub trait Agent: Send {
     /// Refuses a profile that could never be launched, so that settings are checked before any work begins.
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError>;
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError>;
 
     /// What to run for this brief. The prompt travels by file or stdin, never in argv.
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError>;
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError>;
 
     /// A fresh ear for one run of the agent.
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send>;
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send>;
 
     /// What this agent needs on the machine.
-    fn needs(&self, profile: &Profile) -> Needs;
+    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements;
 
     /// Whether its protocol has a closing word. Without one from such an agent, a run did not end well, whatever its
     /// exit code.
@@ -36,7 +36,7 @@ pub trait Agent: Send {
 
     /// A file the agent keeps of a session, beside what it writes out; it is read when the run is over and fed to the
     /// parser as [`Stream::Aside`], before [`Parse::finish`].
-    fn aside(&self, profile: &Profile, session: &str) -> Option<Aside> {
+    fn aside(&self, profile: &LaunchProfile, session: &str) -> Option<SideFile> {
         let _ = (profile, session);
         None
     }
@@ -44,7 +44,7 @@ pub trait Agent: Send {
 
 /// What an agent needs on the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Needs {
+pub struct AgentRequirements {
     /// The program to look for in `PATH`; none when it is part of Landfall.
     pub program: Option<String>,
     /// Arguments that make it print its version.
@@ -61,7 +61,7 @@ pub struct Needs {
 
 /// What a parser has to know about the run beforehand.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ear {
+pub struct ParserContext {
     /// The key of this run: a tag of a model must carry it, so that text the model only quotes says nothing.
     pub nonce: String,
     /// Whether a session is resumed.
@@ -72,7 +72,7 @@ pub struct Ear {
 
 /// Where to find a file of the agent: the newest below `root` whose name ends with `suffix`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Aside {
+pub struct SideFile {
     /// The folder; `~` is the home folder.
     pub root: String,
     /// How the name ends.
@@ -81,9 +81,9 @@ pub struct Aside {
 
 /// Makes signals of what one run of an agent writes. Nothing an agent can write is an error: what is not
 /// understood is kept as text and counted.
-pub trait Parse {
+pub trait OutputParser {
     /// Takes the next bytes of one of the two outputs. How they are cut into calls makes no difference.
-    fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal>;
+    fn feed(&mut self, stream: AgentStream, bytes: &[u8]) -> Vec<Signal>;
 
     /// Whether the last bytes held nothing but what the program itself has to say: no word of its model or of a tool.
     fn was_only_status(&self) -> bool {
@@ -102,7 +102,7 @@ pub trait Parse {
 
 /// Where bytes of a run come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum AgentStream {
     /// Standard output.
     Out,
     /// Standard error.
@@ -113,7 +113,7 @@ pub enum Stream {
 
 /// An agent with its model, flags and environment, as settings name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct LaunchProfile {
     /// What settings call it.
     pub name: String,
     /// Which agent it is: a name in the registry.
@@ -138,7 +138,7 @@ pub struct Profile {
     pub terminal_poll_ms: u64,
 }
 
-impl Default for Profile {
+impl Default for LaunchProfile {
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -158,7 +158,7 @@ impl Default for Profile {
 
 /// One run of an agent: everything an adapter may want to know about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brief {
+pub struct LaunchRequest {
     /// The task, written `T7`.
     pub task: String,
     /// Its title.
@@ -194,7 +194,7 @@ pub struct Brief {
     /// A folder for short-lived files of this run, outside the workspace and not shared with anyone.
     pub tmp: PathBuf,
     /// The profile to launch.
-    pub profile: Profile,
+    pub profile: LaunchProfile,
     /// The text of the file that the profile's `script` names.
     pub script_text: Option<String>,
     /// Our own executable, for agents that are part of it.
@@ -203,7 +203,7 @@ pub struct Brief {
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Launch {
+pub struct LaunchCommand {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
     /// Added to the scrubbed environment; later entries win.
@@ -234,7 +234,7 @@ pub enum LaunchError {
         profile: String,
         /// What is wrong with it.
         #[source]
-        problem: WordsError,
+        problem: CommandLineError,
     },
     /// A placeholder that is not known, or that has no value.
     #[error("`{{{name}}}` in profile `{profile}` {problem}")]
@@ -303,7 +303,7 @@ impl LaunchError {
     }
 }
 
-impl Profile {
+impl LaunchProfile {
     /// The words that start the program: those of `run` if the profile names another, else `usual` alone.
     pub(crate) fn program_words(&self, usual: &str) -> Result<Vec<String>, LaunchError> {
         match self.run.as_deref() {
@@ -337,7 +337,7 @@ impl Profile {
     }
 }
 
-impl Brief {
+impl LaunchRequest {
     /// The environment of an agent that has settings of its own there: `usual`, then what every agent gets. So the
     /// profile has the last word.
     pub(crate) fn env_after(&self, usual: &[(&str, &str)]) -> Vec<(OsString, OsString)> {

@@ -9,11 +9,16 @@ use std::collections::{BTreeSet, VecDeque};
 use landfall_model::{AgentFinish, AgentUsage, Signal, Timestamp};
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
-use crate::json::{JsonLines, Known, Protocol, brief as shorten, count, detail, micro_usd, moment, words};
+use crate::agent::{
+    Agent, AgentRequirements, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest, OutputParser,
+    ParserContext,
+};
+use crate::json::{
+    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count, detail, micro_usd, moment, words,
+};
 use crate::mcp;
 use crate::provider::trouble;
-use crate::voice::Voice;
+use crate::voice::MessageParser;
 
 /// The adapter.
 pub(crate) struct Claude;
@@ -33,12 +38,12 @@ const ENV: [(&str, &str); 7] = [
 ];
 
 impl Agent for Claude {
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         profile.program_words(PROGRAM).map(drop)
     }
 
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
         self.check(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
@@ -64,7 +69,7 @@ impl Agent for Claude {
             option("--mcp-config", mcp_config(program).to_string());
         }
         argv.extend(profile.flags.iter().cloned());
-        Ok(Launch {
+        Ok(LaunchCommand {
             argv: argv.into_iter().map(Into::into).collect(),
             env: brief.env_after(&ENV),
             stdin: Some(brief.prompt_file.clone()),
@@ -72,12 +77,12 @@ impl Agent for Claude {
         })
     }
 
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
-        Box::new(JsonLines::new(Events::new(ear)))
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        Box::new(JsonLines::new(ClaudeEvents::new(ear)))
     }
 
-    fn needs(&self, profile: &Profile) -> Needs {
-        Needs {
+    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+        AgentRequirements {
             program: profile.program(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @anthropic-ai/claude-code",
@@ -111,8 +116,8 @@ const TOOLS_MAX: usize = 256;
 /// Answers that are remembered: more than an agent has helpers at a time.
 const ANSWERS_MAX: usize = 64;
 
-struct Events {
-    voice: Voice,
+struct ClaudeEvents {
+    voice: MessageParser,
     resumed: bool,
     before: AgentUsage,
     started: bool,
@@ -135,10 +140,10 @@ struct Events {
     error: String,
 }
 
-impl Events {
-    fn new(ear: &Ear) -> Self {
+impl ClaudeEvents {
+    fn new(ear: &ParserContext) -> Self {
         Self {
-            voice: Voice::new(&ear.nonce),
+            voice: MessageParser::new(&ear.nonce),
             resumed: ear.resumed,
             before: if ear.resumed { ear.before } else { AgentUsage::default() },
             started: false,
@@ -154,7 +159,7 @@ impl Events {
         }
     }
 
-    fn system(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+    fn system(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         match words(&event["subtype"]) {
             "init" => {
                 self.started = true;
@@ -176,7 +181,7 @@ impl Events {
             }
             // Told again with every new try of a request.
             "status" | "informational" | "notification" | "session_state_changed" | "turn_starting" => {
-                return Known::Status;
+                return EventRecognition::Status;
             }
             "task_started"
             | "task_progress"
@@ -187,9 +192,9 @@ impl Events {
             | "hook_progress"
             | "hook_response"
             | "background_tasks_changed" => {}
-            _ => return Known::No,
+            _ => return EventRecognition::No,
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     fn assistant(&mut self, event: &Value, signals: &mut Vec<Signal>) {
@@ -380,14 +385,14 @@ impl Events {
     }
 }
 
-impl Protocol for Events {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+impl AgentProtocol for ClaudeEvents {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         match words(&event["type"]) {
             "system" => return self.system(event, signals),
             "assistant" => {
                 self.assistant(event, signals);
                 if event["error"].is_string() {
-                    return Known::Status; // written by the program, because the provider gave nothing
+                    return EventRecognition::Status; // written by the program, because the provider gave nothing
                 }
             }
             "user" => self.user(event, signals),
@@ -395,9 +400,9 @@ impl Protocol for Events {
             "result" => self.result(event, signals),
             // Pieces of what comes whole, and what only an editor shows.
             "stream_event" | "tool_progress" | "tool_use_summary" | "auth_status" | "prompt_suggestion" => {}
-            _ => return Known::No,
+            _ => return EventRecognition::No,
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {

@@ -7,11 +7,16 @@
 use landfall_model::{AgentFinish, AgentUsage, Signal, Timestamp};
 use serde_json::Value;
 
-use crate::agent::{Agent, Aside, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
-use crate::json::{JsonLines, Known, Protocol, brief as shorten, count, detail, moment, words};
+use crate::agent::{
+    Agent, AgentRequirements, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest, OutputParser,
+    ParserContext, SideFile,
+};
+use crate::json::{
+    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count, detail, moment, words,
+};
 use crate::mcp;
 use crate::provider::trouble;
-use crate::voice::Voice;
+use crate::voice::MessageParser;
 
 /// The adapter.
 pub(crate) struct Codex;
@@ -19,12 +24,12 @@ pub(crate) struct Codex;
 const PROGRAM: &str = "codex";
 
 impl Agent for Codex {
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         profile.program_words(PROGRAM).map(drop)
     }
 
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
         self.check(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
@@ -63,7 +68,7 @@ impl Agent for Codex {
             argv.extend(["resume".to_owned(), session.clone()]);
         }
         argv.push("-".to_owned());
-        Ok(Launch {
+        Ok(LaunchCommand {
             argv: argv.into_iter().map(Into::into).collect(),
             env: brief.env(),
             stdin: Some(brief.prompt_file.clone()),
@@ -71,12 +76,12 @@ impl Agent for Codex {
         })
     }
 
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
-        Box::new(JsonLines::new(Events::new(ear)))
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        Box::new(JsonLines::new(CodexEvents::new(ear)))
     }
 
-    fn needs(&self, profile: &Profile) -> Needs {
-        Needs {
+    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+        AgentRequirements {
             program: profile.program(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @openai/codex",
@@ -94,12 +99,12 @@ impl Agent for Codex {
         true
     }
 
-    fn aside(&self, profile: &Profile, session: &str) -> Option<Aside> {
-        Some(Aside { root: format!("{}/sessions", home(profile)), suffix: format!("-{session}.jsonl") })
+    fn aside(&self, profile: &LaunchProfile, session: &str) -> Option<SideFile> {
+        Some(SideFile { root: format!("{}/sessions", home(profile)), suffix: format!("-{session}.jsonl") })
     }
 }
 
-fn home(profile: &Profile) -> String {
+fn home(profile: &LaunchProfile) -> String {
     profile.env.get("CODEX_HOME").cloned().unwrap_or_else(|| "~/.codex".to_owned())
 }
 
@@ -108,8 +113,8 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-struct Events {
-    voice: Voice,
+struct CodexEvents {
+    voice: MessageParser,
     resumed: bool,
     before: AgentUsage,
     started: bool,
@@ -122,12 +127,12 @@ struct Events {
     /// The last error that was made something of.
     error: String,
     compactions: u64,
-    kept: Kept,
+    kept: CodexSessionData,
 }
 
 /// What the file of the session says of this run.
 #[derive(Default)]
-struct Kept {
+struct CodexSessionData {
     usage: AgentUsage,
     context: Option<(u64, u64)>,
     limits: Option<Value>,
@@ -138,10 +143,10 @@ struct Kept {
 /// Tools told apart at a time: an agent that never ends one must not fill us up.
 const TOOLS_MAX: usize = 256;
 
-impl Events {
-    fn new(ear: &Ear) -> Self {
+impl CodexEvents {
+    fn new(ear: &ParserContext) -> Self {
         Self {
-            voice: Voice::new(&ear.nonce),
+            voice: MessageParser::new(&ear.nonce),
             resumed: ear.resumed,
             before: if ear.resumed { ear.before } else { AgentUsage::default() },
             started: false,
@@ -151,7 +156,7 @@ impl Events {
             last_words: String::new(),
             error: String::new(),
             compactions: 0,
-            kept: Kept::default(),
+            kept: CodexSessionData::default(),
         }
     }
 
@@ -170,7 +175,7 @@ impl Events {
         }
     }
 
-    fn item(&mut self, phase: &str, item: &Value, signals: &mut Vec<Signal>) -> Known {
+    fn item(&mut self, phase: &str, item: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         let (name, detail) = match words(&item["type"]) {
             "agent_message" => {
                 if phase == "item.completed" {
@@ -179,21 +184,21 @@ impl Events {
                     self.last_words = text.to_owned();
                     self.voice.message(text, signals);
                 }
-                return Known::Yes;
+                return EventRecognition::Yes;
             }
             "context_compaction" => {
                 if phase == "item.completed" {
                     self.compactions += 1;
                     signals.push(Signal::Compacted);
                 }
-                return Known::Yes;
+                return EventRecognition::Yes;
             }
             "reasoning" => {
                 self.answer(signals);
-                return Known::Yes;
+                return EventRecognition::Yes;
             }
             // A list for a person, and warnings of the program itself.
-            "todo_list" | "error" => return Known::Yes,
+            "todo_list" | "error" => return EventRecognition::Yes,
             "command_execution" => ("shell".to_owned(), shorten(words(&item["command"]))),
             "file_change" => {
                 let changes = item["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -207,7 +212,7 @@ impl Events {
             }
             "web_search" => ("web_search".to_owned(), shorten(words(&item["query"]))),
             "collab_tool_call" => (shorten(words(&item["tool"])), shorten(words(&item["prompt"]))),
-            _ => return Known::No,
+            _ => return EventRecognition::No,
         };
         let id = words(&item["id"]);
         let under_way = self.tools.iter().position(|tool| tool == id);
@@ -228,7 +233,7 @@ impl Events {
             self.answering = false;
             signals.push(Signal::ToolDone);
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     /// An error of the protocol. The program says it once as an event and once as the end of the turn.
@@ -267,8 +272,8 @@ impl Events {
     }
 }
 
-impl Protocol for Events {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+impl AgentProtocol for CodexEvents {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         match words(&event["type"]) {
             "thread.started" => {
                 self.started = true;
@@ -281,13 +286,13 @@ impl Protocol for Events {
             }
             "error" => {
                 self.error(words(&event["message"]), signals);
-                return Known::Status;
+                return EventRecognition::Status;
             }
             "turn.completed" => self.complete(&event["usage"], signals),
             "turn.failed" => self.fail(words(&event["error"]["message"]), signals),
-            _ => return Known::No,
+            _ => return EventRecognition::No,
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
@@ -302,7 +307,7 @@ impl Protocol for Events {
         let payload = &record["payload"];
         match (words(&record["type"]), words(&payload["type"])) {
             // Each run is a task of the session, and the last one is ours.
-            ("event_msg", "task_started") => self.kept = Kept::default(),
+            ("event_msg", "task_started") => self.kept = CodexSessionData::default(),
             ("event_msg", "task_complete") => self.kept.failure = Some(payload["error"].clone()),
             ("event_msg", "token_count") => {
                 if payload["rate_limits"].is_object() {

@@ -5,23 +5,26 @@ use std::ffi::OsString;
 
 use landfall_model::Signal;
 
-use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile, Stream};
+use crate::agent::{
+    Agent, AgentRequirements, AgentStream, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest,
+    OutputParser, ParserContext,
+};
 use crate::lines::Lines;
 use crate::nearest::nearest;
-use crate::tags::Tags;
+use crate::tags::ControlTagParser;
 use crate::words::split;
 
 /// The adapter.
-pub(crate) struct Command;
+pub(crate) struct CommandAgent;
 
 const PLACEHOLDERS: [&str; 3] = ["model", "workspace", "prompt_file"];
 
-impl Agent for Command {
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+impl Agent for CommandAgent {
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         for word in command_line(profile)? {
             for piece in pieces(&word) {
-                if let Piece::Name(name) = piece {
+                if let TemplatePiece::Name(name) = piece {
                     check_name(profile, name)?;
                 }
             }
@@ -29,10 +32,10 @@ impl Agent for Command {
         Ok(())
     }
 
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         self.check(&brief.profile)?;
         let words = command_line(&brief.profile)?;
-        Ok(Launch {
+        Ok(LaunchCommand {
             argv: words.iter().map(|word| fill(brief, word)).collect(),
             env: brief.env(),
             stdin: Some(brief.prompt_file.clone()),
@@ -40,12 +43,12 @@ impl Agent for Command {
         })
     }
 
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
-        Box::new(CommandParser { lines: Lines::default(), tags: Tags::of_a_program(&ear.nonce) })
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        Box::new(CommandParser { lines: Lines::default(), tags: ControlTagParser::of_a_program(&ear.nonce) })
     }
 
-    fn needs(&self, profile: &Profile) -> Needs {
-        Needs {
+    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+        AgentRequirements {
             program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
             version_args: &[],
             install: "install the program that `run` names, or write its full path",
@@ -62,17 +65,17 @@ impl Agent for Command {
 
 struct CommandParser {
     lines: Lines,
-    tags: Tags,
+    tags: ControlTagParser,
 }
 
-impl Parse for CommandParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal> {
+impl OutputParser for CommandParser {
+    fn feed(&mut self, stream: AgentStream, bytes: &[u8]) -> Vec<Signal> {
         match stream {
-            Stream::Out => {
+            AgentStream::Out => {
                 let lines = self.lines.feed(bytes);
                 lines.into_iter().filter_map(|line| self.tags.signals(line)).collect()
             }
-            Stream::Err | Stream::Aside => Vec::new(),
+            AgentStream::Err | AgentStream::Aside => Vec::new(),
         }
     }
 
@@ -91,7 +94,7 @@ impl Parse for CommandParser {
 }
 
 /// The words of `run`, then the flags.
-fn command_line(profile: &Profile) -> Result<Vec<String>, LaunchError> {
+fn command_line(profile: &LaunchProfile) -> Result<Vec<String>, LaunchError> {
     let missing = || LaunchError::Missing { profile: profile.name.clone(), kind: "command", key: "run" };
     let run = profile.run.as_deref().ok_or_else(missing)?;
     let words =
@@ -99,7 +102,7 @@ fn command_line(profile: &Profile) -> Result<Vec<String>, LaunchError> {
     Ok(words.into_iter().chain(profile.flags.iter().cloned()).collect())
 }
 
-fn check_name(profile: &Profile, name: &str) -> Result<(), LaunchError> {
+fn check_name(profile: &LaunchProfile, name: &str) -> Result<(), LaunchError> {
     let refuse = |problem: String| {
         Err(LaunchError::Placeholder { profile: profile.name.clone(), name: name.to_owned(), problem })
     };
@@ -115,28 +118,30 @@ fn check_name(profile: &Profile, name: &str) -> Result<(), LaunchError> {
     }
 }
 
-fn fill(brief: &Brief, word: &str) -> OsString {
+fn fill(brief: &LaunchRequest, word: &str) -> OsString {
     let mut filled = OsString::new();
     for piece in pieces(word) {
         match piece {
-            Piece::Text(text) => filled.push(text),
-            Piece::Name("model") => filled.push(brief.profile.model.as_deref().expect("checked before")),
-            Piece::Name("workspace") => filled.push(&brief.workspace),
-            Piece::Name("prompt_file") => filled.push(&brief.prompt_file),
-            Piece::Name(other) => filled.push(format!("{{{other}}}")),
+            TemplatePiece::Text(text) => filled.push(text),
+            TemplatePiece::Name("model") => {
+                filled.push(brief.profile.model.as_deref().expect("checked before"))
+            }
+            TemplatePiece::Name("workspace") => filled.push(&brief.workspace),
+            TemplatePiece::Name("prompt_file") => filled.push(&brief.prompt_file),
+            TemplatePiece::Name(other) => filled.push(format!("{{{other}}}")),
         }
     }
     filled
 }
 
-enum Piece<'a> {
+enum TemplatePiece<'a> {
     Text(&'a str),
     /// What stood between braces.
     Name(&'a str),
 }
 
 /// The word cut at `{name}`, where a name is lower-case letters and underscores.
-fn pieces(word: &str) -> Vec<Piece<'_>> {
+fn pieces(word: &str) -> Vec<TemplatePiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = word;
     let mut from = 0;
@@ -144,14 +149,14 @@ fn pieces(word: &str) -> Vec<Piece<'_>> {
         let inner = &rest[open + 1..];
         let length = inner.bytes().take_while(|byte| byte.is_ascii_lowercase() || *byte == b'_').count();
         if length > 0 && inner[length..].starts_with('}') {
-            pieces.push(Piece::Text(&rest[..open]));
-            pieces.push(Piece::Name(&inner[..length]));
+            pieces.push(TemplatePiece::Text(&rest[..open]));
+            pieces.push(TemplatePiece::Name(&inner[..length]));
             rest = &inner[length + 1..];
             from = 0;
         } else {
             from = open + 1;
         }
     }
-    pieces.push(Piece::Text(rest));
+    pieces.push(TemplatePiece::Text(rest));
     pieces
 }

@@ -2,12 +2,12 @@
 
 /// Follows a text line by line and knows whether it is inside a fenced code block.
 #[derive(Debug, Default)]
-pub struct Fences {
-    open: Option<Fence>,
+pub struct CodeFenceTracker {
+    open: Option<CodeFence>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Fence {
+struct CodeFence {
     mark: u8,
     length: usize,
     /// Where it stands in its line.
@@ -16,7 +16,7 @@ struct Fence {
 
 /// Where a line stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum LinePosition<'a> {
     /// Ordinary text.
     Text,
     /// A fence that opens a block.
@@ -30,23 +30,23 @@ pub enum Place<'a> {
     Closes,
 }
 
-impl Fences {
+impl CodeFenceTracker {
     /// Takes the next line and says where it stands.
-    pub fn line<'a>(&mut self, line: &'a str) -> Place<'a> {
+    pub fn line<'a>(&mut self, line: &'a str) -> LinePosition<'a> {
         match self.open {
             Some(open) => match fence(line, line.trim_start_matches(' ')) {
                 Some((shut, "")) if shut.closes(open) => {
                     self.open = None;
-                    Place::Closes
+                    LinePosition::Closes
                 }
-                Some(_) | None => Place::Code,
+                Some(_) | None => LinePosition::Code,
             },
             None => match fence(line, content(line)) {
                 Some((open, info)) => {
                     self.open = Some(open);
-                    Place::Opens { info }
+                    LinePosition::Opens { info }
                 }
-                None => Place::Text,
+                None => LinePosition::Text,
             },
         }
     }
@@ -58,7 +58,7 @@ impl Fences {
     }
 }
 
-impl Fence {
+impl CodeFence {
     /// A fence deeper in the line than three spaces past the one that opened the block is part of the code.
     fn closes(self, open: Self) -> bool {
         self.mark == open.mark && self.length >= open.length && self.column <= open.column + 3
@@ -85,29 +85,29 @@ fn content(line: &str) -> &str {
     rest
 }
 
-fn fence<'a>(line: &str, text: &'a str) -> Option<(Fence, &'a str)> {
+fn fence<'a>(line: &str, text: &'a str) -> Option<(CodeFence, &'a str)> {
     let column = line.len() - text.len();
     let mark = *text.as_bytes().first().filter(|byte| matches!(byte, b'`' | b'~'))?;
     let length = text.bytes().take_while(|byte| *byte == mark).count();
     let info = text[length..].trim();
     // Three backticks with more backticks after them are inline code.
     let inline = mark == b'`' && info.contains('`');
-    (length >= 3 && !inline).then_some((Fence { mark, length, column }, info))
+    (length >= 3 && !inline).then_some((CodeFence { mark, length, column }, info))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fences, Place};
+    use super::{CodeFenceTracker, LinePosition};
 
     fn check(text: &str, places: &str) {
-        let mut fences = Fences::default();
+        let mut fences = CodeFenceTracker::default();
         let got: String = text
             .lines()
             .map(|line| match fences.line(line) {
-                Place::Text => 't',
-                Place::Opens { .. } => '(',
-                Place::Code => 'c',
-                Place::Closes => ')',
+                LinePosition::Text => 't',
+                LinePosition::Opens { .. } => '(',
+                LinePosition::Code => 'c',
+                LinePosition::Closes => ')',
             })
             .collect();
         assert_eq!(got, places, "{text}");

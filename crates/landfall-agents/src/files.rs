@@ -43,7 +43,7 @@ const WORDS: [&str; 10] = [
 
 /// Which file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum File {
+pub enum LoopFileKind {
     /// [`SIGNAL`].
     Signal,
     /// `.status.json` or `.index.json`.
@@ -52,7 +52,7 @@ pub enum File {
     Front,
 }
 
-impl File {
+impl LoopFileKind {
     /// What kind of file has this name, of those in [`STATUSES`].
     #[must_use]
     pub fn status(name: &str) -> Self {
@@ -62,8 +62,8 @@ impl File {
 
 /// The step that a loop begins with, as the status of its module says.
 #[must_use]
-pub fn entry(file: File, bytes: &[u8]) -> &'static str {
-    let Ok(Some(Standing { status, phase, .. })) = standing(file, bytes) else { return "plan" };
+pub fn entry(file: LoopFileKind, bytes: &[u8]) -> &'static str {
+    let Ok(Some(StatusFileProgress { status, phase, .. })) = standing(file, bytes) else { return "plan" };
     match (status.as_str(), phase.as_str()) {
         ("planning" | "executing", _) | ("re-planning", "needs-check") => "check",
         ("review", _) => "exec",
@@ -74,12 +74,12 @@ pub fn entry(file: File, bytes: &[u8]) -> &'static str {
 
 /// The ear for the files of one run.
 #[derive(Debug, Clone, Default)]
-pub struct Files {
-    signal: Looks,
-    status: Looks,
+pub struct LoopFileParser {
+    signal: FileReadState,
+    status: FileReadState,
     /// Whether signals are used: then a status is no step of its own.
     signals: bool,
-    standing: Option<Standing>,
+    standing: Option<StatusFileProgress>,
     /// A change of the status that is a step unless a signal says it, and in how many looks it has stood.
     held: Option<(LoopStep, u32)>,
     /// Whether the status changed in this run.
@@ -90,7 +90,7 @@ pub struct Files {
 
 /// What was seen of one file.
 #[derive(Debug, Clone, Default)]
-struct Looks {
+struct FileReadState {
     /// What was understood last.
     taken: Option<u64>,
     /// What was not whole, and in how many looks.
@@ -99,7 +99,7 @@ struct Looks {
 
 /// What a status file says, as far as it is progress. Its time stamp is none: it changes for other reasons, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Standing {
+struct StatusFileProgress {
     status: String,
     phase: String,
     steps: u64,
@@ -107,13 +107,13 @@ struct Standing {
     reason: Option<String>,
 }
 
-impl Files {
+impl LoopFileParser {
     /// What is there before the run begins is no news of it.
-    pub fn begin(&mut self, file: File, bytes: &[u8]) {
+    pub fn begin(&mut self, file: LoopFileKind, bytes: &[u8]) {
         let mark = mark(bytes);
         match file {
-            File::Signal => self.signal.taken = Some(mark),
-            File::Status | File::Front => {
+            LoopFileKind::Signal => self.signal.taken = Some(mark),
+            LoopFileKind::Status | LoopFileKind::Front => {
                 self.status.taken = Some(mark);
                 self.standing = standing(file, bytes).ok().flatten();
             }
@@ -121,23 +121,25 @@ impl Files {
     }
 
     /// Takes in what a file holds now; what of it is news.
-    pub fn feed(&mut self, file: File, bytes: &[u8]) -> Vec<Signal> {
+    pub fn feed(&mut self, file: LoopFileKind, bytes: &[u8]) -> Vec<Signal> {
         let looks = match file {
-            File::Signal => &mut self.signal,
-            File::Status | File::Front => &mut self.status,
+            LoopFileKind::Signal => &mut self.signal,
+            LoopFileKind::Status | LoopFileKind::Front => &mut self.status,
         };
         let mark = mark(bytes);
         if looks.taken == Some(mark) {
             looks.half = None;
-            return if file == File::Signal { Vec::new() } else { self.stands() };
+            return if file == LoopFileKind::Signal { Vec::new() } else { self.stands() };
         }
         let read = match file {
-            _ if bytes.len() > BYTES_MAX => Err(Wrong::Code("FILE_TOO_LARGE")),
-            File::Signal => signal(bytes, mark).map(Heard::Stride),
-            File::Status | File::Front => standing(file, bytes).map(Heard::Standing),
+            _ if bytes.len() > BYTES_MAX => Err(LoopFileError::Code("FILE_TOO_LARGE")),
+            LoopFileKind::Signal => signal(bytes, mark).map(LoopFileContent::Stride),
+            LoopFileKind::Status | LoopFileKind::Front => {
+                standing(file, bytes).map(LoopFileContent::Standing)
+            }
         };
         match read {
-            Err(Wrong::Half) => {
+            Err(LoopFileError::Half) => {
                 let count = match looks.half {
                     Some((half, count)) if half == mark => count + 1,
                     Some(_) | None => 1,
@@ -149,15 +151,15 @@ impl Files {
                 looks.taken = Some(mark); // said once
                 vec![malformed("FILE_NOT_JSON", bytes)]
             }
-            Err(Wrong::Code(code)) => {
+            Err(LoopFileError::Code(code)) => {
                 (looks.taken, looks.half) = (Some(mark), None);
                 vec![malformed(code, bytes)]
             }
             Ok(heard) => {
                 (looks.taken, looks.half) = (Some(mark), None);
                 match heard {
-                    Heard::Stride(stride) => self.stride(stride),
-                    Heard::Standing(standing) => self.stand(standing, mark),
+                    LoopFileContent::Stride(stride) => self.stride(stride),
+                    LoopFileContent::Standing(standing) => self.stand(standing, mark),
                 }
             }
         }
@@ -170,7 +172,7 @@ impl Files {
         if self.closed || !self.moved {
             return heard;
         }
-        let said = self.standing.as_ref().and_then(Standing::close);
+        let said = self.standing.as_ref().and_then(StatusFileProgress::close);
         self.closed = said.is_some();
         heard.extend(said.map(Signal::Said));
         heard
@@ -187,7 +189,7 @@ impl Files {
         heard
     }
 
-    fn stand(&mut self, standing: Option<Standing>, mark: u64) -> Vec<Signal> {
+    fn stand(&mut self, standing: Option<StatusFileProgress>, mark: u64) -> Vec<Signal> {
         let Some(standing) = standing else { return Vec::new() };
         let progress = self.standing.as_ref().is_none_or(|before| !before.is_at(&standing));
         self.moved |= progress;
@@ -216,7 +218,7 @@ impl Files {
 
     /// What a loop that stops came to: as its module says, else as its last step says.
     fn close(&self, stride: &LoopStep) -> Option<ControlSignal> {
-        if let Some(said) = self.standing.as_ref().and_then(Standing::close) {
+        if let Some(said) = self.standing.as_ref().and_then(StatusFileProgress::close) {
             return Some(said);
         }
         let LoopStep { step, result, .. } = stride;
@@ -230,12 +232,12 @@ impl Files {
     }
 }
 
-enum Heard {
+enum LoopFileContent {
     Stride(LoopStep),
-    Standing(Option<Standing>),
+    Standing(Option<StatusFileProgress>),
 }
 
-impl Standing {
+impl StatusFileProgress {
     /// Whether nothing that is progress differs.
     fn is_at(&self, other: &Self) -> bool {
         let Self { status, phase, steps, stage, reason: _ } = self;
@@ -257,7 +259,7 @@ impl Standing {
 }
 
 /// Why a file says nothing.
-enum Wrong {
+enum LoopFileError {
     /// It may be being written.
     Half,
     /// It is whole, and wrong.
@@ -269,25 +271,25 @@ fn malformed(code: &'static str, bytes: &[u8]) -> Signal {
     Signal::Malformed { code, text }
 }
 
-fn object(bytes: &[u8]) -> Result<Map<String, Value>, Wrong> {
+fn object(bytes: &[u8]) -> Result<Map<String, Value>, LoopFileError> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Wrong::Code("FILE_NOT_AN_OBJECT")),
-        Err(_) => Err(Wrong::Half),
+        Ok(_) => Err(LoopFileError::Code("FILE_NOT_AN_OBJECT")),
+        Err(_) => Err(LoopFileError::Half),
     }
 }
 
 /// A text that must be there.
-fn text<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, Wrong> {
+fn text<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, LoopFileError> {
     match object.get(key) {
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(Wrong::Code("FILE_INVALID_FIELD")),
-        None => Err(Wrong::Code("FILE_MISSING_FIELD")),
+        Some(_) => Err(LoopFileError::Code("FILE_INVALID_FIELD")),
+        None => Err(LoopFileError::Code("FILE_MISSING_FIELD")),
     }
 }
 
 /// A text that may be missing.
-fn optional<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, Wrong> {
+fn optional<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, LoopFileError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(""),
         Some(_) => text(object, key),
@@ -295,39 +297,39 @@ fn optional<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, Wr
 }
 
 /// A whole number from 0 that may be missing.
-fn count(object: &Map<String, Value>, key: &str, code: &'static str) -> Result<Option<u32>, Wrong> {
+fn count(object: &Map<String, Value>, key: &str, code: &'static str) -> Result<Option<u32>, LoopFileError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => {
             let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-            count.map(Some).ok_or(Wrong::Code(code))
+            count.map(Some).ok_or(LoopFileError::Code(code))
         }
     }
 }
 
-fn signal(bytes: &[u8], mark: u64) -> Result<LoopStep, Wrong> {
+fn signal(bytes: &[u8], mark: u64) -> Result<LoopStep, LoopFileError> {
     let object = object(bytes)?;
     let (step, result, next) = (text(&object, "step")?, text(&object, "result")?, text(&object, "next")?);
     let checkpoint = optional(&object, "checkpoint")?;
     if !STEPS.contains(&step) {
-        return Err(Wrong::Code("FILE_UNKNOWN_STEP"));
+        return Err(LoopFileError::Code("FILE_UNKNOWN_STEP"));
     }
     if !(RESULTS.contains(&result) || numbered(result, "(step-", ")")) {
-        return Err(Wrong::Code("FILE_UNKNOWN_RESULT"));
+        return Err(LoopFileError::Code("FILE_UNKNOWN_RESULT"));
     }
     if !(STEPS.contains(&next) || ENDS.contains(&next)) {
-        return Err(Wrong::Code("FILE_UNKNOWN_NEXT"));
+        return Err(LoopFileError::Code("FILE_UNKNOWN_NEXT"));
     }
     if !(CHECKPOINTS.contains(&checkpoint) || numbered(checkpoint, "step-", "")) {
-        return Err(Wrong::Code("FILE_UNKNOWN_CHECKPOINT"));
+        return Err(LoopFileError::Code("FILE_UNKNOWN_CHECKPOINT"));
     }
     if !PHASES.contains(&optional(&object, "phase")?) {
-        return Err(Wrong::Code("FILE_UNKNOWN_PHASE"));
+        return Err(LoopFileError::Code("FILE_UNKNOWN_PHASE"));
     }
     let iteration = count(&object, "iteration", "FILE_INVALID_ITERATION")?;
     let compactions = count(&object, "compaction_count", "FILE_INVALID_COUNT")?.unwrap_or(0);
     if !is_moment(text(&object, "timestamp")?) {
-        return Err(Wrong::Code("FILE_INVALID_TIMESTAMP"));
+        return Err(LoopFileError::Code("FILE_INVALID_TIMESTAMP"));
     }
     Ok(LoopStep {
         step: step.to_owned(),
@@ -341,23 +343,25 @@ fn signal(bytes: &[u8], mark: u64) -> Result<LoopStep, Wrong> {
 }
 
 /// What a status file says; none where it has no status, which is no mistake of a loop.
-fn standing(file: File, bytes: &[u8]) -> Result<Option<Standing>, Wrong> {
+fn standing(file: LoopFileKind, bytes: &[u8]) -> Result<Option<StatusFileProgress>, LoopFileError> {
     let object = match file {
-        File::Front => match front(bytes) {
+        LoopFileKind::Front => match front(bytes) {
             Some(object) => object,
             None => return Ok(None),
         },
-        File::Signal | File::Status => object(bytes)?,
+        LoopFileKind::Signal | LoopFileKind::Status => object(bytes)?,
     };
     let Some(status) = object.get("status") else { return Ok(None) };
-    let status =
-        status.as_str().filter(|word| WORDS.contains(word)).ok_or(Wrong::Code("FILE_UNKNOWN_STATUS"))?;
+    let status = status
+        .as_str()
+        .filter(|word| WORDS.contains(word))
+        .ok_or(LoopFileError::Code("FILE_UNKNOWN_STATUS"))?;
     let phase = optional(&object, "phase")?;
     if !PHASES.contains(&phase) {
-        return Err(Wrong::Code("FILE_UNKNOWN_PHASE"));
+        return Err(LoopFileError::Code("FILE_UNKNOWN_PHASE"));
     }
     let reason = ["blocked_reason", "reason"].iter().find_map(|key| object.get(*key)?.as_str());
-    Ok(Some(Standing {
+    Ok(Some(StatusFileProgress {
         status: status.to_owned(),
         phase: phase.to_owned(),
         // A count that is none is 0, as whoever keeps the file reads it.

@@ -7,11 +7,14 @@
 use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::{Map, Value, json};
 
-use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
-use crate::json::{JsonLines, Known, Protocol, brief as shorten, count, detail, words};
+use crate::agent::{
+    Agent, AgentRequirements, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest, OutputParser,
+    ParserContext,
+};
+use crate::json::{AgentProtocol, EventRecognition, JsonLines, brief as shorten, count, detail, words};
 use crate::mcp;
 use crate::provider::trouble;
-use crate::voice::Voice;
+use crate::voice::MessageParser;
 
 /// The adapter.
 pub(crate) struct Gemini;
@@ -25,12 +28,12 @@ const ENV: [(&str, &str); 2] = [
 ];
 
 impl Agent for Gemini {
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         profile.program_words(PROGRAM).map(drop)
     }
 
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
         self.check(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
@@ -49,7 +52,7 @@ impl Agent for Gemini {
         let file = brief.attempt_dir.join("gemini-settings.json");
         // The place of defaults, not of rules: what a person or an administrator has set wins over it.
         let defaults = ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH".into(), file.clone().into_os_string());
-        Ok(Launch {
+        Ok(LaunchCommand {
             argv: argv.into_iter().map(Into::into).collect(),
             env: std::iter::once(defaults).chain(brief.env_after(&ENV)).collect(),
             stdin: Some(brief.prompt_file.clone()),
@@ -57,12 +60,12 @@ impl Agent for Gemini {
         })
     }
 
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
-        Box::new(JsonLines::new(Events::new(ear)))
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        Box::new(JsonLines::new(GeminiEvents::new(ear)))
     }
 
-    fn needs(&self, profile: &Profile) -> Needs {
-        Needs {
+    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+        AgentRequirements {
             program: profile.program(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @google/gemini-cli",
@@ -84,7 +87,7 @@ impl Agent for Gemini {
     }
 }
 
-fn settings(brief: &Brief) -> Value {
+fn settings(brief: &LaunchRequest) -> Value {
     let mut settings = json!({
         "general": {
             "enableAutoUpdate": false,
@@ -106,8 +109,8 @@ fn settings(brief: &Brief) -> Value {
     settings
 }
 
-struct Events {
-    voice: Voice,
+struct GeminiEvents {
+    voice: MessageParser,
     resumed: bool,
     started: bool,
     /// Whether the model is in the middle of an answer: what follows the result of a tool is a new one.
@@ -122,10 +125,10 @@ struct Events {
 /// Bytes kept of the last message for the closing word; all of it has been told as text.
 const CLOSING_MAX: usize = 16 << 10;
 
-impl Events {
-    fn new(ear: &Ear) -> Self {
+impl GeminiEvents {
+    fn new(ear: &ParserContext) -> Self {
         Self {
-            voice: Voice::new(&ear.nonce),
+            voice: MessageParser::new(&ear.nonce),
             resumed: ear.resumed,
             started: false,
             answering: false,
@@ -194,8 +197,8 @@ impl Events {
     }
 }
 
-impl Protocol for Events {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+impl AgentProtocol for GeminiEvents {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         let kind = words(&event["type"]);
         if kind != "message" {
             self.voice.end(signals);
@@ -221,12 +224,12 @@ impl Protocol for Events {
             "error" => {
                 let stopped = ["Loop detected, stopping execution", "Maximum session turns exceeded"];
                 self.limit |= stopped.contains(&words(&event["message"]));
-                return Known::Status;
+                return EventRecognition::Status;
             }
             "result" => self.result(event, signals),
-            _ => return Known::No,
+            _ => return EventRecognition::No,
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {

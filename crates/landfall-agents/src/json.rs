@@ -3,14 +3,14 @@
 use landfall_model::Signal;
 use serde_json::Value;
 
-use crate::agent::{Parse, Stream};
-use crate::lines::{Line, Lines};
+use crate::agent::{AgentStream, OutputParser};
+use crate::lines::{Lines, StreamLine};
 use crate::tags::text;
 
 /// What one agent makes of its events.
-pub(crate) trait Protocol {
+pub(crate) trait AgentProtocol {
     /// An event on standard output.
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known;
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition;
 
     /// A line on standard error. It is for people: only fixed words of the program itself may mean something here.
     fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
@@ -30,7 +30,7 @@ pub(crate) trait Protocol {
 
 /// Whether an event is one of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum EventRecognition {
     Yes,
     /// It is, and tells only what the program itself is at.
     Status,
@@ -48,18 +48,18 @@ pub(crate) struct JsonLines<P> {
     spoke: bool,
 }
 
-impl<P: Protocol> JsonLines<P> {
+impl<P: AgentProtocol> JsonLines<P> {
     pub(crate) fn new(protocol: P) -> Self {
         let lines = Lines::default;
         Self { protocol, out: lines(), err: lines(), aside: lines(), unknown: 0, spoke: false }
     }
 
-    fn out_line(&mut self, line: Line, signals: &mut Vec<Signal>) {
+    fn out_line(&mut self, line: StreamLine, signals: &mut Vec<Signal>) {
         match object(&line) {
             Some(event) => {
                 let known = self.protocol.event(&event, signals);
-                self.unknown += u64::from(known == Known::No);
-                self.spoke |= known != Known::Status;
+                self.unknown += u64::from(known == EventRecognition::No);
+                self.spoke |= known != EventRecognition::Status;
             }
             // No protocol has such lines, but programs have warnings and last words. A person may want to read them.
             None => {
@@ -72,13 +72,13 @@ impl<P: Protocol> JsonLines<P> {
         }
     }
 
-    fn lines(&mut self, stream: Stream, lines: impl IntoIterator<Item = Line>) -> Vec<Signal> {
+    fn lines(&mut self, stream: AgentStream, lines: impl IntoIterator<Item = StreamLine>) -> Vec<Signal> {
         let mut signals = Vec::new();
         for line in lines {
             match stream {
-                Stream::Out => self.out_line(line, &mut signals),
-                Stream::Err => self.protocol.complaint(&line.text, &mut signals),
-                Stream::Aside => {
+                AgentStream::Out => self.out_line(line, &mut signals),
+                AgentStream::Err => self.protocol.complaint(&line.text, &mut signals),
+                AgentStream::Aside => {
                     if let Some(record) = object(&line) {
                         self.protocol.record(&record);
                     }
@@ -89,13 +89,13 @@ impl<P: Protocol> JsonLines<P> {
     }
 }
 
-impl<P: Protocol> Parse for JsonLines<P> {
-    fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal> {
+impl<P: AgentProtocol> OutputParser for JsonLines<P> {
+    fn feed(&mut self, stream: AgentStream, bytes: &[u8]) -> Vec<Signal> {
         self.spoke = false;
         let lines = match stream {
-            Stream::Out => self.out.feed(bytes),
-            Stream::Err => self.err.feed(bytes),
-            Stream::Aside => self.aside.feed(bytes),
+            AgentStream::Out => self.out.feed(bytes),
+            AgentStream::Err => self.err.feed(bytes),
+            AgentStream::Aside => self.aside.feed(bytes),
         };
         self.lines(stream, lines)
     }
@@ -106,9 +106,9 @@ impl<P: Protocol> Parse for JsonLines<P> {
 
     fn finish(&mut self) -> Vec<Signal> {
         let (out, err, aside) = (self.out.finish(), self.err.finish(), self.aside.finish());
-        let mut signals = self.lines(Stream::Out, out);
-        signals.extend(self.lines(Stream::Err, err));
-        signals.extend(self.lines(Stream::Aside, aside));
+        let mut signals = self.lines(AgentStream::Out, out);
+        signals.extend(self.lines(AgentStream::Err, err));
+        signals.extend(self.lines(AgentStream::Aside, aside));
         self.protocol.end(&mut signals);
         signals
     }
@@ -123,7 +123,7 @@ impl<P: Protocol> Parse for JsonLines<P> {
 }
 
 /// The object in a line. A line that was cut holds none, however well it begins.
-fn object(line: &Line) -> Option<Value> {
+fn object(line: &StreamLine) -> Option<Value> {
     if !line.whole {
         return None;
     }

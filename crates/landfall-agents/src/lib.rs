@@ -26,10 +26,13 @@ pub mod tmux;
 mod voice;
 mod words;
 
-pub use agent::{Agent, Aside, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile, Stream};
+pub use agent::{
+    Agent, AgentRequirements, AgentStream, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest,
+    OutputParser, ParserContext, SideFile,
+};
 pub use family::{GUARDED, LOGINS, PROGRAM_PARTS, RUNS};
-pub use fence::{Fences, Place};
-pub use lines::{LINE_MAX, Line, Lines};
+pub use fence::{CodeFenceTracker, LinePosition};
+pub use lines::{LINE_MAX, Lines, StreamLine};
 pub use nearest::nearest;
-pub use tags::{Heard, PAYLOAD_MAX, Tags};
-pub use words::{WordsError, split};
+pub use tags::{ControlTagParser, LineKind, PAYLOAD_MAX};
+pub use words::{CommandLineError, split};

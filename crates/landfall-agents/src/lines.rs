@@ -14,7 +14,7 @@ pub struct Lines {
 
 /// One line without its end. Bytes that are no UTF-8 are replaced by U+FFFD.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct StreamLine {
     /// What it says.
     pub text: String,
     /// Whether it is all there: a line that was cut is never a control word.
@@ -23,7 +23,7 @@ pub struct Line {
 
 impl Lines {
     /// The lines that these bytes complete.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<StreamLine> {
         let mut lines = Vec::new();
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.hold(&bytes[..end]);
@@ -35,7 +35,7 @@ impl Lines {
     }
 
     /// The last line, if the stream did not end with a newline.
-    pub fn finish(&mut self) -> Option<Line> {
+    pub fn finish(&mut self) -> Option<StreamLine> {
         if self.held.is_empty() { None } else { Some(self.take()) }
     }
 
@@ -51,7 +51,7 @@ impl Lines {
         self.overlong |= bytes.len() > room;
     }
 
-    fn take(&mut self) -> Line {
+    fn take(&mut self) -> StreamLine {
         let mut bytes = std::mem::take(&mut self.held);
         let whole = !std::mem::take(&mut self.overlong);
         self.cut += u64::from(!whole);
@@ -62,16 +62,16 @@ impl Lines {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        Line { text, whole }
+        StreamLine { text, whole }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE_MAX, Line, Lines};
+    use super::{LINE_MAX, Lines, StreamLine};
 
-    fn line(text: &str) -> Line {
-        Line { text: text.to_owned(), whole: true }
+    fn line(text: &str) -> StreamLine {
+        StreamLine { text: text.to_owned(), whole: true }
     }
 
     #[test]

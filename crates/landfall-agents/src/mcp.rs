@@ -1,6 +1,6 @@
 //! How an agent at work is told of Landfall's own MCP server: our own program, spoken to over stdin and stdout.
 
-use crate::agent::Brief;
+use crate::agent::LaunchRequest;
 
 /// What agents call it.
 pub(crate) const NAME: &str = "landfall";
@@ -14,6 +14,6 @@ pub(crate) const ENV: [&str; 3] = ["LANDFALL_SIGNAL", "LANDFALL_KEY", "LANDFALL_
 
 /// The program to name; none when the profile wants no server, or when its path is no text and so cannot be written
 /// into a file of settings. The agent still has its shell and the tags.
-pub(crate) fn program(brief: &Brief) -> Option<&str> {
+pub(crate) fn program(brief: &LaunchRequest) -> Option<&str> {
     brief.program.to_str().filter(|_| brief.profile.mcp)
 }

@@ -6,11 +6,16 @@
 use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::{Map, Value, json};
 
-use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
-use crate::json::{JsonLines, Known, Protocol, brief as shorten, count, detail, micro_usd, moment, words};
+use crate::agent::{
+    Agent, AgentRequirements, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest, OutputParser,
+    ParserContext,
+};
+use crate::json::{
+    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count, detail, micro_usd, moment, words,
+};
 use crate::mcp;
 use crate::provider::trouble;
-use crate::voice::Voice;
+use crate::voice::MessageParser;
 
 /// The adapter.
 pub(crate) struct Opencode;
@@ -23,12 +28,12 @@ const ENV: [(&str, &str); 1] = [("OPENCODE_DISABLE_AUTOUPDATE", "1")];
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 
 impl Agent for Opencode {
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         profile.program_words(PROGRAM).map(drop)
     }
 
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
         self.check(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
@@ -46,7 +51,7 @@ impl Agent for Opencode {
         argv.extend(profile.flags.iter().cloned());
         let mut env = brief.env_after(&ENV);
         env.push((CONFIG.into(), config(brief).into()));
-        Ok(Launch {
+        Ok(LaunchCommand {
             argv: argv.into_iter().map(Into::into).collect(),
             env,
             stdin: Some(brief.prompt_file.clone()),
@@ -54,16 +59,16 @@ impl Agent for Opencode {
         })
     }
 
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
-        Box::new(JsonLines::new(Events::new(ear)))
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        Box::new(JsonLines::new(OpencodeEvents::new(ear)))
     }
 
-    fn needs(&self, profile: &Profile) -> Needs {
+    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
         let place = |variable: &str, usual: &str| match profile.env.get(variable) {
             Some(folder) => format!("{folder}/opencode"),
             None => format!("~/{usual}/opencode"),
         };
-        Needs {
+        AgentRequirements {
             program: profile.program(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g opencode-ai",
@@ -88,7 +93,7 @@ impl Agent for Opencode {
 }
 
 /// Our settings, and over them what the profile says in the same variable.
-fn config(brief: &Brief) -> String {
+fn config(brief: &LaunchRequest) -> String {
     let mut config = json!({"autoupdate": false, "share": "disabled"});
     if let Some(program) = mcp::program(brief) {
         let command: Vec<&str> = std::iter::once(program).chain(mcp::ARGS).collect();
@@ -122,8 +127,8 @@ fn lay_over(ours: &mut Value, theirs: Value) {
     }
 }
 
-struct Events {
-    voice: Voice,
+struct OpencodeEvents {
+    voice: MessageParser,
     resumed: bool,
     started: bool,
     micro_usd: u64,
@@ -132,10 +137,10 @@ struct Events {
     closing: Option<(AgentFinish, String)>,
 }
 
-impl Events {
-    fn new(ear: &Ear) -> Self {
+impl OpencodeEvents {
+    fn new(ear: &ParserContext) -> Self {
         Self {
-            voice: Voice::new(&ear.nonce),
+            voice: MessageParser::new(&ear.nonce),
             resumed: ear.resumed,
             started: false,
             micro_usd: 0,
@@ -189,8 +194,8 @@ impl Events {
     }
 }
 
-impl Protocol for Events {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+impl AgentProtocol for OpencodeEvents {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         if let Some(session) = event["sessionID"].as_str().filter(|_| !self.started) {
             self.started = true;
             signals.push(Signal::Started { session: Some(session.to_owned()), model: None });
@@ -212,9 +217,9 @@ impl Protocol for Events {
             "step_finish" => self.step(part, signals),
             "error" => self.error(&event["error"], signals),
             "reasoning" => {}
-            _ => return Known::No,
+            _ => return EventRecognition::No,
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {

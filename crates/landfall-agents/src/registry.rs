@@ -6,11 +6,11 @@ use crate::acp::Acp;
 use crate::agent::Agent;
 use crate::claude::Claude;
 use crate::codex::Codex;
-use crate::command::Command;
+use crate::command::CommandAgent;
 use crate::gemini::Gemini;
 use crate::nearest::nearest;
 use crate::opencode::Opencode;
-use crate::script::Scripted;
+use crate::script::ScriptedAgent;
 use crate::tmux::Tmux;
 
 /// What an agent says of what it uses.
@@ -25,7 +25,7 @@ pub enum UsageReport {
 }
 
 /// An agent in the registry.
-pub struct Entry {
+pub struct AgentEntry {
     /// What profiles call it: their `kind`.
     pub name: &'static str,
     /// What it is, in a sentence.
@@ -38,57 +38,57 @@ pub struct Entry {
 }
 
 /// All of them, in alphabetical order. Of the ready-made ones that are installed, the first is set up.
-pub const AGENTS: &[Entry] = &[
-    Entry {
+pub const AGENTS: &[AgentEntry] = &[
+    AgentEntry {
         name: "acp",
         about: "Any agent of the Agent Client Protocol.",
         usage: UsageReport::Money,
         is_ready_made: false,
         make: || Box::new(Acp),
     },
-    Entry {
+    AgentEntry {
         name: "claude",
         about: "Claude Code of Anthropic.",
         usage: UsageReport::Money,
         is_ready_made: true,
         make: || Box::new(Claude),
     },
-    Entry {
+    AgentEntry {
         name: "codex",
         about: "Codex of OpenAI.",
         usage: UsageReport::Tokens,
         is_ready_made: true,
         make: || Box::new(Codex),
     },
-    Entry {
+    AgentEntry {
         name: "command",
         about: "Any program that reads a prompt on stdin.",
         usage: UsageReport::Nothing,
         is_ready_made: false,
-        make: || Box::new(Command),
+        make: || Box::new(CommandAgent),
     },
-    Entry {
+    AgentEntry {
         name: "gemini",
         about: "Gemini CLI of Google.",
         usage: UsageReport::Tokens,
         is_ready_made: true,
         make: || Box::new(Gemini),
     },
-    Entry {
+    AgentEntry {
         name: "opencode",
         about: "opencode, with any provider it knows.",
         usage: UsageReport::Money,
         is_ready_made: true,
         make: || Box::new(Opencode),
     },
-    Entry {
+    AgentEntry {
         name: "script",
         about: "The scripted agent: no model, no account.",
         usage: UsageReport::Money,
         is_ready_made: false,
-        make: || Box::new(Scripted),
+        make: || Box::new(ScriptedAgent),
     },
-    Entry {
+    AgentEntry {
         name: "tmux",
         about: "An interactive agent in a terminal.",
         usage: UsageReport::Nothing,
@@ -97,7 +97,7 @@ pub const AGENTS: &[Entry] = &[
     },
 ];
 
-impl Entry {
+impl AgentEntry {
     /// An adapter for it.
     #[must_use]
     pub fn agent(&self) -> Box<dyn Agent> {
@@ -129,7 +129,7 @@ impl UnknownAgent {
 }
 
 /// The agent of this kind.
-pub fn find(kind: &str) -> Result<&'static Entry, UnknownAgent> {
+pub fn find(kind: &str) -> Result<&'static AgentEntry, UnknownAgent> {
     let known = || AGENTS.iter().map(|entry| entry.name);
     AGENTS.iter().find(|entry| entry.name == kind).ok_or_else(|| UnknownAgent {
         given: kind.chars().take(40).collect(),

@@ -11,8 +11,8 @@
 
 use landfall_model::{ControlSignal, Signal};
 
-use crate::fence::{Fences, Place};
-use crate::lines::Line;
+use crate::fence::{CodeFenceTracker, LinePosition};
+use crate::lines::StreamLine;
 
 /// Bytes kept of a payload. It is a sentence for a person; the log has the rest.
 pub const PAYLOAD_MAX: usize = 4096;
@@ -29,21 +29,21 @@ const WRONG_KEY: &str = "SIGNAL_WRONG_KEY";
 
 /// Hears control words in the text of an agent, line by line.
 #[derive(Debug, Default)]
-pub struct Tags {
-    fences: Fences,
-    key: Key,
+pub struct ControlTagParser {
+    fences: CodeFenceTracker,
+    key: TagKey,
 }
 
 /// What a tag has to say of the run's key.
 #[derive(Debug)]
-enum Key {
+enum TagKey {
     /// It must be there.
     Demanded(String),
     /// It may be left out.
     Optional(String),
 }
 
-impl Default for Key {
+impl Default for TagKey {
     fn default() -> Self {
         Self::Optional(String::new())
     }
@@ -51,7 +51,7 @@ impl Default for Key {
 
 /// What one line of text is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum LineKind {
     /// Words of the agent, in its own voice.
     Words,
     /// Words in a code block, or the fence of one.
@@ -60,48 +60,50 @@ pub enum Heard {
     Signal(Signal),
 }
 
-impl Tags {
+impl ControlTagParser {
     /// For the text of a model: a word counts only with this key.
     #[must_use]
     pub fn of_a_model(key: &str) -> Self {
-        Self { fences: Fences::default(), key: Key::Demanded(key.to_owned()) }
+        Self { fences: CodeFenceTracker::default(), key: TagKey::Demanded(key.to_owned()) }
     }
 
     /// For what a program writes: a word may leave the key out, and counts with no other.
     #[must_use]
     pub fn of_a_program(key: &str) -> Self {
-        Self { fences: Fences::default(), key: Key::Optional(key.to_owned()) }
+        Self { fences: CodeFenceTracker::default(), key: TagKey::Optional(key.to_owned()) }
     }
 
     /// What the next line is.
-    pub fn hear(&mut self, line: &Line) -> Heard {
+    pub fn hear(&mut self, line: &StreamLine) -> LineKind {
         match self.fences.line(&line.text) {
-            Place::Opens { .. } | Place::Code | Place::Closes => Heard::Code,
-            Place::Text if line.whole => control(&self.key, &line.text).map_or(Heard::Words, Heard::Signal),
-            Place::Text => Heard::Words,
+            LinePosition::Opens { .. } | LinePosition::Code | LinePosition::Closes => LineKind::Code,
+            LinePosition::Text if line.whole => {
+                control(&self.key, &line.text).map_or(LineKind::Words, LineKind::Signal)
+            }
+            LinePosition::Text => LineKind::Words,
         }
     }
 
     /// A new message of the agent begins: a code block left open in the last one ends there.
     pub fn new_message(&mut self) {
-        self.fences = Fences::default();
+        self.fences = CodeFenceTracker::default();
     }
 
     /// The signals one line amounts to: a control word, or its text unless it is blank.
-    pub(crate) fn signals(&mut self, line: Line) -> Option<Signal> {
+    pub(crate) fn signals(&mut self, line: StreamLine) -> Option<Signal> {
         match self.hear(&line) {
-            Heard::Signal(signal) => Some(signal),
-            Heard::Words | Heard::Code => text(line),
+            LineKind::Signal(signal) => Some(signal),
+            LineKind::Words | LineKind::Code => text(line),
         }
     }
 }
 
 /// The line as words for a person; nothing when it is blank.
-pub(crate) fn text(line: Line) -> Option<Signal> {
+pub(crate) fn text(line: StreamLine) -> Option<Signal> {
     (!line.text.trim().is_empty()).then_some(Signal::Text(line.text))
 }
 
-fn control(key: &Key, line: &str) -> Option<Signal> {
+fn control(key: &TagKey, line: &str) -> Option<Signal> {
     // Four spaces or a tab would make it code.
     let tag = line.trim_start_matches(' ');
     if line.len() - tag.len() > 3 {
@@ -110,9 +112,9 @@ fn control(key: &Key, line: &str) -> Option<Signal> {
     let tag = tag.trim_end_matches([' ', '\t', '\r']);
     let (name, opened) = NAMES.into_iter().find_map(|name| Some((name, opened(name, tag)?)))?;
     let said = match closed(name, opened.inner) {
-        Closed::Inner(inner) => key.fits(opened.key).and_then(|()| said(inner)),
-        Closed::Never => Err(MALFORMED),
-        Closed::ThenWords => return None,
+        TagEnd::Inner(inner) => key.fits(opened.key).and_then(|()| said(inner)),
+        TagEnd::Never => Err(MALFORMED),
+        TagEnd::ThenWords => return None,
     };
     Some(match said {
         Ok(said) => Signal::Said(said),
@@ -120,7 +122,7 @@ fn control(key: &Key, line: &str) -> Option<Signal> {
     })
 }
 
-impl Key {
+impl TagKey {
     fn fits(&self, given: Option<&str>) -> Result<(), &'static str> {
         match (self, given) {
             (Self::Demanded(_), None) => Err(WITHOUT_KEY),
@@ -134,17 +136,17 @@ impl Key {
     }
 }
 
-struct Opened<'a> {
+struct OpenTag<'a> {
     key: Option<&'a str>,
     /// What follows the tag that opens.
     inner: &'a str,
 }
 
 /// `<landfall>` or `<landfall key="…">`. The key may stand in either kind of quotes, or in none.
-fn opened<'a>(name: &str, tag: &'a str) -> Option<Opened<'a>> {
+fn opened<'a>(name: &str, tag: &'a str) -> Option<OpenTag<'a>> {
     let rest = tag.strip_prefix('<')?.strip_prefix(name)?;
     if let Some(inner) = rest.strip_prefix('>') {
-        return Some(Opened { key: None, inner });
+        return Some(OpenTag { key: None, inner });
     }
     let key = rest.strip_prefix(' ')?.trim_start_matches(' ').strip_prefix("key=")?;
     let (key, inner) = match key.strip_prefix(['"', '\'']) {
@@ -152,10 +154,10 @@ fn opened<'a>(name: &str, tag: &'a str) -> Option<Opened<'a>> {
         None => key.split_at(key.find([' ', '>'])?),
     };
     let inner = inner.trim_start_matches(' ').strip_prefix('>')?;
-    Some(Opened { key: Some(key), inner })
+    Some(OpenTag { key: Some(key), inner })
 }
 
-enum Closed<'a> {
+enum TagEnd<'a> {
     /// The closing tag ends the line; this stands before it.
     Inner(&'a str),
     /// It is not there.
@@ -164,15 +166,15 @@ enum Closed<'a> {
     ThenWords,
 }
 
-fn closed<'a>(name: &str, inner: &'a str) -> Closed<'a> {
+fn closed<'a>(name: &str, inner: &'a str) -> TagEnd<'a> {
     let shut = inner
         .strip_suffix('>')
         .and_then(|rest| rest.strip_suffix(name))
         .and_then(|rest| rest.strip_suffix("</"));
     match shut {
-        Some(inner) => Closed::Inner(inner),
-        None if inner.contains(&format!("</{name}>")) => Closed::ThenWords,
-        None => Closed::Never,
+        Some(inner) => TagEnd::Inner(inner),
+        None if inner.contains(&format!("</{name}>")) => TagEnd::ThenWords,
+        None => TagEnd::Never,
     }
 }
 

@@ -16,14 +16,17 @@ mod tests;
 
 pub use blocks::messages;
 pub use deny::destructive;
-pub use look::{Ask, Key, Seen, Why, look};
+pub use look::{ScreenKey, ScreenPrompt, ScreenPromptKind, ScreenState, look};
 pub use note::Note;
-pub use order::{NEXT, Next, Order, POLL_MS, SOCKET, TERMINAL, Terminal};
-pub use screen::Screen;
+pub use order::{AttachTarget, NEXT, NextInput, POLL_MS, SOCKET, TERMINAL, TmuxOrder};
+pub use screen::TerminalScreen;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
+use crate::agent::{
+    Agent, AgentRequirements, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest, OutputParser,
+    ParserContext,
+};
 use crate::claude;
 use crate::family;
 use crate::mcp;
@@ -38,7 +41,7 @@ pub const TERMINAL_PROGRAM: &str = "tmux";
 /// The programs whose screens we know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cli {
+pub enum TerminalAgentKind {
     /// Claude Code.
     Claude,
     /// Codex.
@@ -47,7 +50,7 @@ pub enum Cli {
     Other,
 }
 
-impl Cli {
+impl TerminalAgentKind {
     /// The one that this program is.
     #[must_use]
     pub fn of(program: &str) -> Self {
@@ -79,15 +82,15 @@ impl Cli {
 }
 
 impl Agent for Tmux {
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         command_line(profile).map(drop)
     }
 
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         self.check(&brief.profile)?;
         let (cli, argv) = argv(brief)?;
-        let order = Order {
+        let order = TmuxOrder {
             argv,
             cli,
             prompt: brief.prompt.clone(),
@@ -95,13 +98,13 @@ impl Agent for Tmux {
             folder: brief.tmp.clone(),
             dispatched: brief.dispatched,
             poll_ms: brief.profile.terminal_poll_ms,
-            session: (cli == Cli::Claude)
+            session: (cli == TerminalAgentKind::Claude)
                 .then(|| brief.resume.clone().unwrap_or_else(|| brief.session.clone())),
         };
         let terminal =
-            Terminal { folder: brief.tmp.clone(), socket: SOCKET.to_owned(), name: order.name.clone() };
+            AttachTarget { folder: brief.tmp.clone(), socket: SOCKET.to_owned(), name: order.name.clone() };
         let file = brief.attempt_dir.join("bridge.json");
-        Ok(Launch {
+        Ok(LaunchCommand {
             argv: vec![brief.program.clone().into(), "bridge".into(), "tmux".into()],
             env: brief.env_after(&ENV),
             // By stdin: whatever the agent may not read, it has been opened before.
@@ -111,12 +114,12 @@ impl Agent for Tmux {
         })
     }
 
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         parser::parser(ear)
     }
 
-    fn needs(&self, profile: &Profile) -> Needs {
-        Needs {
+    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+        AgentRequirements {
             program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
             version_args: &[],
             install: "install tmux and the agent that `run` names",
@@ -136,24 +139,24 @@ const ENV: [(&str, &str); 3] =
     [("IS_SANDBOX", "1"), ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"), ("DISABLE_AUTOUPDATER", "1")];
 
 /// The words of `run`.
-fn command_line(profile: &Profile) -> Result<Vec<String>, LaunchError> {
+fn command_line(profile: &LaunchProfile) -> Result<Vec<String>, LaunchError> {
     let missing = || LaunchError::Missing { profile: profile.name.clone(), kind: "tmux", key: "run" };
     let run = profile.run.as_deref().ok_or_else(missing)?;
     split(run).map_err(|problem| LaunchError::Words { profile: profile.name.clone(), problem })
 }
 
 /// The whole command line: `run`, what the brief asks for, and the flags.
-fn argv(brief: &Brief) -> Result<(Cli, Vec<String>), LaunchError> {
+fn argv(brief: &LaunchRequest) -> Result<(TerminalAgentKind, Vec<String>), LaunchError> {
     let profile = &brief.profile;
     let mut argv = command_line(profile)?;
-    let cli = argv.first().map_or(Cli::Other, |program| Cli::of(program));
+    let cli = argv.first().map_or(TerminalAgentKind::Other, |program| TerminalAgentKind::of(program));
     let mut words: Vec<String> = Vec::new();
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     if let Some(model) = &profile.model {
         option("--model", model.clone());
     }
     match cli {
-        Cli::Claude => {
+        TerminalAgentKind::Claude => {
             if let Some(effort) = &profile.effort {
                 option("--effort", effort.clone());
             }
@@ -165,12 +168,12 @@ fn argv(brief: &Brief) -> Result<(Cli, Vec<String>), LaunchError> {
                 option("--mcp-config", claude::mcp_config(program).to_string());
             }
         }
-        Cli::Codex => {
+        TerminalAgentKind::Codex => {
             if let Some(session) = &brief.resume {
                 argv.extend(["resume".to_owned(), session.clone()]);
             }
         }
-        Cli::Other => {
+        TerminalAgentKind::Other => {
             if let Some(session) = &brief.resume {
                 option("--resume", session.clone());
             }

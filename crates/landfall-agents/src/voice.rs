@@ -2,22 +2,22 @@
 
 use landfall_model::Signal;
 
-use crate::lines::{LINE_MAX, Line};
-use crate::tags::{Heard, Tags};
+use crate::lines::{LINE_MAX, StreamLine};
+use crate::tags::{ControlTagParser, LineKind};
 
 /// Hears the messages of a model, one after the other.
 #[derive(Debug)]
-pub(crate) struct Voice {
-    tags: Tags,
+pub(crate) struct MessageParser {
+    tags: ControlTagParser,
     /// The message that is being said in pieces.
     held: String,
     cut: bool,
 }
 
-impl Voice {
+impl MessageParser {
     /// For a run with this key.
     pub(crate) fn new(key: &str) -> Self {
-        Self { tags: Tags::of_a_model(key), held: String::new(), cut: false }
+        Self { tags: ControlTagParser::of_a_model(key), held: String::new(), cut: false }
     }
 
     /// A whole message.
@@ -46,12 +46,12 @@ impl Voice {
         while let Some(line) = lines.next() {
             // The last line of a message that was cut is not whole.
             let whole = !cut || lines.peek().is_some();
-            match self.tags.hear(&Line { text: line.to_owned(), whole }) {
-                Heard::Words | Heard::Code => {
+            match self.tags.hear(&StreamLine { text: line.to_owned(), whole }) {
+                LineKind::Words | LineKind::Code => {
                     stretch.push_str(line);
                     stretch.push('\n');
                 }
-                Heard::Signal(signal) => {
+                LineKind::Signal(signal) => {
                     say(&mut stretch, signals);
                     signals.push(signal);
                 }

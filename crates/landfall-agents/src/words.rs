@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// Why a command line has no words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum WordsError {
+pub enum CommandLineError {
     /// A quote is not closed.
     #[error("the {quote} at character {at} is never closed")]
     Unbalanced {
@@ -26,19 +26,19 @@ pub enum WordsError {
 
 /// Splits at blanks. Single quotes keep everything, double quotes keep all but `\"` and `\\`, a backslash keeps the
 /// next character. Nothing is expanded: `$HOME`, `*`, `~`, `|` and `;` are letters like any other.
-pub fn split(line: &str) -> Result<Vec<String>, WordsError> {
+pub fn split(line: &str) -> Result<Vec<String>, CommandLineError> {
     let mut words = Vec::new();
     // A word can be empty and still be there: `''`. So its absence is told apart from its emptiness.
     let mut word: Option<String> = None;
     let mut letters = line.chars().zip(1..).peekable();
     while let Some((letter, at)) = letters.next() {
         match letter {
-            '\0' => return Err(WordsError::Nul),
+            '\0' => return Err(CommandLineError::Nul),
             '\'' | '"' => {
                 let word = word.get_or_insert_default();
                 loop {
                     match letters.next() {
-                        None => return Err(WordsError::Unbalanced { quote: letter, at }),
+                        None => return Err(CommandLineError::Unbalanced { quote: letter, at }),
                         Some((end, _)) if end == letter => break,
                         Some(('\\', _)) if letter == '"' => {
                             match letters.next_if(|(next, _)| matches!(next, '"' | '\\')) {
@@ -46,14 +46,14 @@ pub fn split(line: &str) -> Result<Vec<String>, WordsError> {
                                 None => word.push('\\'),
                             }
                         }
-                        Some(('\0', _)) => return Err(WordsError::Nul),
+                        Some(('\0', _)) => return Err(CommandLineError::Nul),
                         Some((kept, _)) => word.push(kept),
                     }
                 }
             }
             '\\' => match letters.next() {
-                None => return Err(WordsError::Backslash),
-                Some(('\0', _)) => return Err(WordsError::Nul),
+                None => return Err(CommandLineError::Backslash),
+                Some(('\0', _)) => return Err(CommandLineError::Nul),
                 Some((kept, _)) => word.get_or_insert_default().push(kept),
             },
             blank if blank.is_ascii_whitespace() => words.extend(word.take()),
@@ -61,12 +61,12 @@ pub fn split(line: &str) -> Result<Vec<String>, WordsError> {
         }
     }
     words.extend(word);
-    if words.is_empty() { Err(WordsError::Empty) } else { Ok(words) }
+    if words.is_empty() { Err(CommandLineError::Empty) } else { Ok(words) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{WordsError, split};
+    use super::{CommandLineError, split};
 
     #[test]
     fn words_are_split_as_a_shell_would() {
@@ -86,12 +86,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_split_says_where() {
-        assert_eq!(split("a 'b c"), Err(WordsError::Unbalanced { quote: '\'', at: 3 }));
-        assert_eq!(split("a \"b\\\""), Err(WordsError::Unbalanced { quote: '"', at: 3 }));
-        assert_eq!(split("a \\"), Err(WordsError::Backslash));
-        assert_eq!(split(" \t"), Err(WordsError::Empty));
-        assert_eq!(split("a\0b"), Err(WordsError::Nul));
-        assert_eq!(split("'\0'"), Err(WordsError::Nul));
-        assert_eq!(split("\\\0"), Err(WordsError::Nul));
+        assert_eq!(split("a 'b c"), Err(CommandLineError::Unbalanced { quote: '\'', at: 3 }));
+        assert_eq!(split("a \"b\\\""), Err(CommandLineError::Unbalanced { quote: '"', at: 3 }));
+        assert_eq!(split("a \\"), Err(CommandLineError::Backslash));
+        assert_eq!(split(" \t"), Err(CommandLineError::Empty));
+        assert_eq!(split("a\0b"), Err(CommandLineError::Nul));
+        assert_eq!(split("'\0'"), Err(CommandLineError::Nul));
+        assert_eq!(split("\\\0"), Err(CommandLineError::Nul));
     }
 }

@@ -108,9 +108,12 @@ pub fn sandbox_level(root: &Path) -> landfall_engine::settings::Confinement {
 /// The ready-made agents that are installed: the kind of each, where it is, and how to log in to it.
 pub fn installed_agents() -> Vec<(String, PathBuf, String)> {
     let ready_made = landfall_agents::registry::AGENTS.iter().filter(|entry| entry.is_ready_made);
-    let find = |entry: &landfall_agents::registry::Entry| {
+    let find = |entry: &landfall_agents::registry::AgentEntry| {
         let kind = entry.name.to_owned();
-        let profile = landfall_agents::Profile { kind: kind.clone(), ..landfall_agents::Profile::default() };
+        let profile = landfall_agents::LaunchProfile {
+            kind: kind.clone(),
+            ..landfall_agents::LaunchProfile::default()
+        };
         let needs = entry.agent().needs(&profile);
         Some((kind, agents::on_path(&needs.program?)?, needs.login.to_owned()))
     };
@@ -124,7 +127,7 @@ pub fn reports_tokens_alone(kind: &str) -> bool {
 }
 
 /// Where to attach to the agent of a task in the project at `at`.
-pub fn terminal(at: &At, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
+pub fn terminal(at: &At, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::AttachTarget, Problem> {
     terminal::of(&Place::find(at)?, conversions::model_task(task))
 }
 

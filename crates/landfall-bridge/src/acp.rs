@@ -23,7 +23,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Dispatch};
 use agent_client_protocol::{Agent, Client, Error, Lines, UntypedMessage};
-use landfall_agents::acp::{Fault, Note, Order};
+use landfall_agents::acp::{AcpOrder, Fault, Note};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tokio::process::{Child, Command};
@@ -49,7 +49,7 @@ const FAILED: u8 = 1;
 /// Holds the conversation that stdin orders. Returns the exit code.
 #[must_use]
 pub fn run() -> u8 {
-    let order = match crate::order(Order::read) {
+    let order = match crate::order(AcpOrder::read) {
         Ok(order) => order,
         Err(code) => return code,
     };
@@ -103,7 +103,7 @@ struct Failed {
 }
 
 /// The whole conversation. Returns how the agent's process ended.
-async fn converse(order: Order) -> Result<String, Failed> {
+async fn converse(order: AcpOrder) -> Result<String, Failed> {
     let unstarted = |fault| Failed { fault, how: "not started".to_owned() };
     let stop =
         stop_signal().map_err(|error| unstarted(fault("start", format!("listen for signals: {error}"))))?;
@@ -223,7 +223,7 @@ async fn end(mut child: Child) -> String {
 /// Everything we say to the agent, in order.
 async fn prompt(
     connection: &ConnectionTo<Agent>,
-    order: &Order,
+    order: &AcpOrder,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), Broken> {
     let mut halt = stop.clone();
@@ -291,7 +291,7 @@ fn broken(at: &'static str, error: Error) -> Broken {
 }
 
 /// Up to the session with all that is to be set in it. Returns its name.
-async fn set_up(connection: &ConnectionTo<Agent>, order: &Order) -> Result<String, Broken> {
+async fn set_up(connection: &ConnectionTo<Agent>, order: &AcpOrder) -> Result<String, Broken> {
     let hello = InitializeRequest::new(ProtocolVersion::V1)
         // No files and no terminals of ours: the agent has its own, inside the sandbox.
         .client_capabilities(ClientCapabilities::new())
@@ -330,7 +330,7 @@ struct Can {
 /// written for an agent that remembers, and the next run is briefed from the journal.
 async fn session(
     connection: &ConnectionTo<Agent>,
-    order: &Order,
+    order: &AcpOrder,
     can: Can,
     cwd: &Path,
 ) -> Result<(String, Offers, bool), Broken> {
@@ -364,7 +364,7 @@ async fn session(
 }
 
 /// Our tools. The agent starts the program, and often with next to nothing of our environment.
-fn servers(order: &Order) -> Vec<McpServer> {
+fn servers(order: &AcpOrder) -> Vec<McpServer> {
     let passed = |name: &String| Some(EnvVariable::new(name, std::env::var(name).ok()?));
     let server = order.mcp.iter().map(|server| {
         let stdio = McpServerStdio::new(server.name.clone(), server.command.clone())
@@ -378,7 +378,7 @@ fn servers(order: &Order) -> Vec<McpServer> {
 /// A mode in which the agent does not ask. Without one it asks, and we answer.
 async fn set_mode(
     connection: &ConnectionTo<Agent>,
-    order: &Order,
+    order: &AcpOrder,
     session: &str,
     offers: &Offers,
 ) -> Result<(), Broken> {

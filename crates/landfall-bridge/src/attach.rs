@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landfall_agents::tmux::Terminal;
+use landfall_agents::tmux::AttachTarget;
 use thiserror::Error;
 
 /// Why nobody was attached.
@@ -30,7 +30,7 @@ pub enum AttachError {
 }
 
 /// Becomes the client of this terminal; returns only if that fails.
-pub fn attach(terminal: &Terminal, read_only: bool) -> AttachError {
+pub fn attach(terminal: &AttachTarget, read_only: bool) -> AttachError {
     let Some(tmux) = program("tmux") else { return AttachError::NoTmux };
     let mut client = Command::new(&tmux);
     // In the folder of the socket: its whole path may be longer than an address can be.

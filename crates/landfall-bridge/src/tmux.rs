@@ -12,7 +12,9 @@ mod watch;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use landfall_agents::tmux::{Key, NEXT, Next, Note, Order, POLL_MS, Screen, Seen, look, messages};
+use landfall_agents::tmux::{
+    NEXT, NextInput, Note, POLL_MS, ScreenKey, ScreenState, TerminalScreen, TmuxOrder, look, messages,
+};
 
 use crate::say;
 use front::{Front, front};
@@ -27,7 +29,7 @@ struct Pace {
 }
 
 impl Pace {
-    fn new(order: &Order) -> Self {
+    fn new(order: &TmuxOrder) -> Self {
         Self { look: Duration::from_millis(order.poll_ms.max(1)) }
     }
 
@@ -90,7 +92,7 @@ const FAILED: u8 = 1;
 /// Drives the agent that stdin orders. Returns the exit code.
 #[must_use]
 pub fn run() -> u8 {
-    let order = match crate::order(Order::read) {
+    let order = match crate::order(TmuxOrder::read) {
         Ok(order) => order,
         Err(code) => return code,
     };
@@ -149,7 +151,7 @@ enum Phase {
     /// It is not ready to be typed to.
     Starting,
     /// The prompt is typed; nothing shows yet that it was taken.
-    Typed { at: Instant, enters: u32, before: Screen, typed: Screen },
+    Typed { at: Instant, enters: u32, before: TerminalScreen, typed: TerminalScreen },
     /// It works, or has worked.
     Working,
     /// It has done what it was told, and the next step is waited for: looked for again then, after this span.
@@ -158,8 +160,8 @@ enum Phase {
 
 /// The last look.
 struct Last {
-    seen: Seen,
-    screen: Screen,
+    seen: ScreenState,
+    screen: TerminalScreen,
     /// In how many looks in a row the same was seen, this one included.
     times: u32,
     /// In how many of them before this one the whole screen was the same.
@@ -167,7 +169,7 @@ struct Last {
 }
 
 struct Bridge<'a> {
-    order: &'a Order,
+    order: &'a TmuxOrder,
     server: &'a mut Server,
     stop: &'a StopSignal,
     pace: Pace,
@@ -183,7 +185,7 @@ struct Bridge<'a> {
 }
 
 impl<'a> Bridge<'a> {
-    fn new(order: &'a Order, server: &'a mut Server, stop: &'a StopSignal) -> Self {
+    fn new(order: &'a TmuxOrder, server: &'a mut Server, stop: &'a StopSignal) -> Self {
         note(&Note::Started {
             program: order.argv.first().cloned().unwrap_or_default(),
             pid: server.pane(),
@@ -226,15 +228,15 @@ impl<'a> Bridge<'a> {
                 self.watch.see(&seen, &screen);
             }
             match &seen {
-                Seen::Limit(text) => {
+                ScreenState::Limit(text) => {
                     note(&Note::Limit { text: text.clone() });
                     return End::Failed("the account is used up".to_owned());
                 }
-                Seen::Login(text) if twice => {
+                ScreenState::Login(text) if twice => {
                     note(&Note::Login { text: text.clone() });
                     return End::Failed("the agent wants a login".to_owned());
                 }
-                Seen::Ask(ask) if twice => {
+                ScreenState::Ask(ask) if twice => {
                     match ask.key {
                         Some(key) => self.press(key, ask.why.word()),
                         None => self.ask_person(ask.why.word(), &ask.text),
@@ -243,18 +245,22 @@ impl<'a> Bridge<'a> {
                     ready_by = Instant::now() + READY_MAX;
                     wait = self.pace.backoff();
                 }
-                Seen::Ask(_) | Seen::Login(_) | Seen::Idle | Seen::Busy | Seen::Unknown => {}
+                ScreenState::Ask(_)
+                | ScreenState::Login(_)
+                | ScreenState::Idle
+                | ScreenState::Busy
+                | ScreenState::Unknown => {}
             }
             let now = Instant::now();
             let nap = match &mut self.phase {
                 Phase::Starting => match seen {
-                    Seen::Idle if times >= IDLE_LOOKS => {
+                    ScreenState::Idle if times >= IDLE_LOOKS => {
                         let prompt = self.order.prompt.clone();
                         self.prompt(&prompt, &screen);
                         self.pace.look
                     }
-                    Seen::Idle | Seen::Ask(_) | Seen::Login(_) => self.pace.look,
-                    Seen::Unknown | Seen::Busy | Seen::Limit(_) => {
+                    ScreenState::Idle | ScreenState::Ask(_) | ScreenState::Login(_) => self.pace.look,
+                    ScreenState::Unknown | ScreenState::Busy | ScreenState::Limit(_) => {
                         if now > ready_by {
                             return End::Failed(format!("not ready within {} s", READY_MAX.as_secs()));
                         }
@@ -263,13 +269,15 @@ impl<'a> Bridge<'a> {
                 },
                 Phase::Typed { at, enters, before, typed } => {
                     let began = match self.order.cli.shows_its_work() {
-                        true => matches!(seen, Seen::Busy | Seen::Ask(_)) || self.watch.has_heard(),
+                        true => {
+                            matches!(seen, ScreenState::Busy | ScreenState::Ask(_)) || self.watch.has_heard()
+                        }
                         // What we do not know shows no work; only that it has done something. One that was done before we
                         // looked has an empty input again, below something new.
                         false => {
                             screen != *typed
-                                || matches!(seen, Seen::Ask(_))
-                                || (seen == Seen::Idle && screen != *before)
+                                || matches!(seen, ScreenState::Ask(_))
+                                || (seen == ScreenState::Idle && screen != *before)
                         }
                     };
                     if began {
@@ -280,12 +288,12 @@ impl<'a> Bridge<'a> {
                         }
                         *enters += 1;
                         *at = now;
-                        self.press(Key::Enter, "prompt");
+                        self.press(ScreenKey::Enter, "prompt");
                     }
                     self.pace.look
                 }
                 Phase::Working => {
-                    let ready = seen == Seen::Idle && settled;
+                    let ready = seen == ScreenState::Idle && settled;
                     if ready && (!self.order.dispatched || self.has_keyboard()) {
                         self.watch.close(&screen);
                         if !self.order.dispatched {
@@ -299,11 +307,11 @@ impl<'a> Bridge<'a> {
                 Phase::Between { due, wait } => {
                     let (due, mut wait) = (*due, *wait);
                     let next = if now < due { None } else { self.next() };
-                    if let Some(Next { count, text }) = next {
+                    if let Some(NextInput { count, text }) = next {
                         let Some(text) = text else { return End::Done };
                         // Ready is an agent, or a shell, that waits at its own input: not a child of it, and not words that
                         // happen to end like a prompt.
-                        if seen == Seen::Idle && times >= IDLE_LOOKS && self.prompt(&text, &screen) {
+                        if seen == ScreenState::Idle && times >= IDLE_LOOKS && self.prompt(&text, &screen) {
                             self.typed = count;
                         } else {
                             self.phase = Phase::Between { due: now + wait.next(), wait };
@@ -317,13 +325,13 @@ impl<'a> Bridge<'a> {
     }
 
     /// What is to be typed that was not typed yet.
-    fn next(&self) -> Option<Next> {
+    fn next(&self) -> Option<NextInput> {
         let text = std::fs::read(self.order.folder.join(NEXT)).ok()?;
-        Next::read(&text).ok().filter(|next| next.count > self.typed)
+        NextInput::read(&text).ok().filter(|next| next.count > self.typed)
     }
 
     /// Keeps the look. Says whether the screen has stood still for long, and how often the same was seen in a row.
-    fn remember(&mut self, seen: &Seen, screen: &Screen) -> (bool, u32) {
+    fn remember(&mut self, seen: &ScreenState, screen: &TerminalScreen) -> (bool, u32) {
         let (unchanged, times) = match &self.last {
             Some(last) if last.seen == *seen && last.screen == *screen => {
                 (last.unchanged + 1, last.times + 1)
@@ -355,15 +363,15 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    fn press(&mut self, key: Key, why: &str) {
+    fn press(&mut self, key: ScreenKey, why: &str) {
         if !self.has_keyboard() {
             return;
         }
         let keys: &[&str] = match key {
-            Key::Enter => &["Enter"],
-            Key::Up => &["Up"],
-            Key::Down => &["Down"],
-            Key::Line(word) => &[word, "Enter"],
+            ScreenKey::Enter => &["Enter"],
+            ScreenKey::Up => &["Up"],
+            ScreenKey::Down => &["Down"],
+            ScreenKey::Line(word) => &[word, "Enter"],
         };
         note(&Note::Key { keys: keys.join(" "), why: why.to_owned() });
         for key in keys {
@@ -385,7 +393,7 @@ impl<'a> Bridge<'a> {
     }
 
     /// Types this; whether it could be.
-    fn prompt(&mut self, text: &str, screen: &Screen) -> bool {
+    fn prompt(&mut self, text: &str, screen: &TerminalScreen) -> bool {
         if !self.has_keyboard() {
             return false;
         }
@@ -408,7 +416,7 @@ impl<'a> Bridge<'a> {
 }
 
 /// Lets the program leave by itself if it is in a state to. Says how its process ended.
-fn leave(order: &Order, server: &mut Server, stop: &StopSignal, end: &End) -> String {
+fn leave(order: &TmuxOrder, server: &mut Server, stop: &StopSignal, end: &End) -> String {
     let pace = Pace::new(order);
     let ended = |server: &mut Server| match server.look() {
         Ok(Shot { dead, .. }) => dead,

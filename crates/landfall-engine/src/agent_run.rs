@@ -1,7 +1,7 @@
 //! What a run of an agent is by its task and the settings: its profile, its workspace, how its loop is driven, and how long it
 //! may be silent. Starting and following it is left to `launch` and `follow`.
 
-use landfall_agents::Profile;
+use landfall_agents::LaunchProfile;
 use landfall_model::liveness::LivenessLimits;
 use landfall_model::recovery::RecoveryAction;
 use landfall_model::{AgentDriveStyle, Task};
@@ -10,7 +10,7 @@ use crate::host_context::HostContext;
 use crate::ids;
 
 /// The profile a task is worked on with.
-pub(crate) fn profile_of(site: &HostContext, task: &Task) -> Option<Profile> {
+pub(crate) fn profile_of(site: &HostContext, task: &Task) -> Option<LaunchProfile> {
     site.settings.agents.get(profile_name(task)).map(agent_profile)
 }
 
@@ -21,8 +21,8 @@ pub(crate) fn profile_name(task: &Task) -> &str {
 }
 
 /// A profile of the settings as the agents know it.
-pub fn agent_profile(profile: &crate::settings::Profile) -> Profile {
-    Profile {
+pub fn agent_profile(profile: &crate::settings::Profile) -> LaunchProfile {
+    LaunchProfile {
         name: profile.name.clone(),
         kind: profile.kind.clone(),
         run: profile.run.clone(),

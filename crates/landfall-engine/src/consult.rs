@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_agents::{Agent, Aside, Brief, Ear, Launch, Parse, registry};
+use landfall_agents::{Agent, LaunchCommand, LaunchRequest, OutputParser, ParserContext, SideFile, registry};
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
 use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
@@ -207,8 +207,8 @@ impl Drop for Scratch {
 struct Prepared {
     spec: Spec,
     agent: Box<dyn Agent>,
-    profile: landfall_agents::Profile,
-    ear: Ear,
+    profile: landfall_agents::LaunchProfile,
+    ear: ParserContext,
 }
 
 fn prepare(
@@ -234,7 +234,7 @@ fn prepare(
         None => None,
     };
     let socket = dir.join("signal.sock");
-    let brief = Brief {
+    let brief = LaunchRequest {
         task: "T0".to_owned(),
         title: format!("A {}", question.about),
         body: String::new(),
@@ -271,7 +271,7 @@ fn prepare(
     };
     reach.read.extend(objects);
     confine::make_state(home.as_deref(), &reach.own);
-    let Launch { argv, env: mut own, stdin, files } =
+    let LaunchCommand { argv, env: mut own, stdin, files } =
         agent.launch(&brief).map_err(|error| error.to_string())?;
     own.push(("PWD".into(), work.as_os_str().to_owned()));
     for (path, bytes) in files {
@@ -290,7 +290,7 @@ fn prepare(
         out_cap: question.out_cap,
         marker: format!("{}/{}", question.about, &key[..16]),
     };
-    Ok(Prepared { spec, agent, profile, ear: Ear { nonce: key, ..Ear::default() } })
+    Ok(Prepared { spec, agent, profile, ear: ParserContext { nonce: key, ..ParserContext::default() } })
 }
 
 /// Waits for the end, which the sitter brings about; should that fail, we do. An agent that has spent what there was, or
@@ -368,7 +368,7 @@ struct Listener {
     unanswered_ms: Option<u64>,
     out: Follow,
     err: Follow,
-    parser: Box<dyn Parse + Send>,
+    parser: Box<dyn OutputParser + Send>,
     tally: UsageCounter,
     seen: Vec<Signal>,
     texts: Vec<String>,
@@ -377,7 +377,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn new(dir: &Path, agent: &dyn Agent, ear: &Ear, model: Option<String>) -> Self {
+    fn new(dir: &Path, agent: &dyn Agent, ear: &ParserContext, model: Option<String>) -> Self {
         let mut tally = UsageCounter::default();
         tally.hear(&Signal::Started { session: None, model });
         let follow = |stream| Follow::new(dir, stream, 0);
@@ -409,7 +409,7 @@ impl Listener {
         let err = self.err.read(READ_MAX).unwrap_or_default();
         let more = !out.is_empty() || !err.is_empty();
         let now = self.clock.mono_ms();
-        let signals = self.parser.feed(landfall_agents::Stream::Out, &out);
+        let signals = self.parser.feed(landfall_agents::AgentStream::Out, &out);
         let is_life = match self.calls_model {
             true => !self.parser.was_only_status() && liveness::is_answer(&signals),
             false => liveness::is_life(&signals),
@@ -418,7 +418,7 @@ impl Listener {
             self.vitals.heard(now);
         }
         self.take(signals);
-        let signals = self.parser.feed(landfall_agents::Stream::Err, &err);
+        let signals = self.parser.feed(landfall_agents::AgentStream::Err, &err);
         if !err.is_empty() && !self.calls_model && liveness::is_life(&signals) {
             self.vitals.heard(now);
         }
@@ -482,17 +482,17 @@ impl Listener {
     }
 
     /// The agent has ended: the rest is heard.
-    fn end(&mut self, spec: &Spec, agent: &dyn Agent, profile: &landfall_agents::Profile) {
+    fn end(&mut self, spec: &Spec, agent: &dyn Agent, profile: &landfall_agents::LaunchProfile) {
         while self.hear() {}
         let session = self.seen.iter().rev().find_map(|signal| match signal {
             Signal::Started { session, .. } => session.clone(),
             _ => None,
         });
-        if let Some(Aside { root, suffix }) = session.and_then(|id| agent.aside(profile, &id)) {
+        if let Some(SideFile { root, suffix }) = session.and_then(|id| agent.aside(profile, &id)) {
             let home = variable(&spec.env, "HOME").map(PathBuf::from);
             let bytes = confine::expand(home.as_deref(), &root)
                 .and_then(|root| crate::session_file::kept_aside(&root, &suffix));
-            let signals = self.parser.feed(landfall_agents::Stream::Aside, &bytes.unwrap_or_default());
+            let signals = self.parser.feed(landfall_agents::AgentStream::Aside, &bytes.unwrap_or_default());
             self.take(signals);
         }
         let signals = self.parser.finish();

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landfall_agents::tmux::{NEXT, Next};
+use landfall_agents::tmux::{NEXT, NextInput};
 use landfall_host::crash;
 use landfall_host::git::Nook;
 use landfall_model::{Digest, LoopStep, Task};
@@ -36,7 +36,7 @@ pub(crate) struct Dispatch {
     /// A step that it has finished since, and the state of the module when it said so.
     finished: Option<(String, Option<Digest>)>,
     /// What is decided and not told to the terminal yet.
-    pending: Option<Next>,
+    pending: Option<NextInput>,
 }
 
 impl Dispatch {
@@ -71,7 +71,7 @@ impl Dispatch {
             nudges: 0,
             waits: None,
             finished: None,
-            pending: (count > 0).then(|| Next { count, text: word("text") }),
+            pending: (count > 0).then(|| NextInput { count, text: word("text") }),
         }
     }
 
@@ -130,7 +130,7 @@ impl Dispatch {
             self.mark = last.map(|last| last.mark.clone());
             self.revision = revision;
             self.waits = None;
-            self.pending = Some(Next { count: self.count, text });
+            self.pending = Some(NextInput { count: self.count, text });
             self.record();
             crash::point("dispatch.decided");
         }
@@ -141,7 +141,7 @@ impl Dispatch {
         }
     }
 
-    fn say(&self, next: &Next) -> std::io::Result<()> {
+    fn say(&self, next: &NextInput) -> std::io::Result<()> {
         let tmp = confine::private_tmp(&self.dir).unwrap_or_default();
         let (Some(parent), Some(name)) = (tmp.parent(), tmp.file_name().and_then(|name| name.to_str()))
         else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use landfall_agents::{Agent, Aside, Parse, Profile};
+use landfall_agents::{Agent, LaunchProfile, OutputParser, SideFile};
 use landfall_host::sitter::{
     self, Cause, FindError, Follow, Found, Sitting, Stream, Waker, Watch, is_shortage,
 };
@@ -62,11 +62,11 @@ pub(crate) struct Followed {
     /// The hard limit its sitter keeps.
     pub deadline_ms: u64,
     /// What understands it.
-    pub parser: Box<dyn Parse + Send>,
+    pub parser: Box<dyn OutputParser + Send>,
     /// Who it is.
     pub agent: Box<dyn Agent>,
     /// The profile that works.
-    pub profile: Profile,
+    pub profile: LaunchProfile,
     /// How it is confined.
     pub sandbox: Confinement,
     /// Its own settings as they were when it began.
@@ -632,8 +632,8 @@ impl Open {
             };
             read += bytes.len();
             let signals = match stream {
-                Stream::Out => self.followed.parser.feed(landfall_agents::Stream::Out, &bytes),
-                Stream::Err => self.followed.parser.feed(landfall_agents::Stream::Err, &bytes),
+                Stream::Out => self.followed.parser.feed(landfall_agents::AgentStream::Out, &bytes),
+                Stream::Err => self.followed.parser.feed(landfall_agents::AgentStream::Err, &bytes),
                 Stream::Signals => self.channel.feed(&bytes),
             };
             if self.is_life(stream, &signals) {
@@ -716,11 +716,11 @@ impl Open {
             _ => None,
         });
         let aside = session.and_then(|id| self.followed.agent.aside(&self.followed.profile, &id));
-        let Some(Aside { root, suffix }) = aside else { return };
+        let Some(SideFile { root, suffix }) = aside else { return };
         let home = confine::home(site);
         let Some(root) = confine::expand(home.as_deref(), &root) else { return };
         if let Some(bytes) = kept_aside(&root, &suffix) {
-            let signals = self.followed.parser.feed(landfall_agents::Stream::Aside, &bytes);
+            let signals = self.followed.parser.feed(landfall_agents::AgentStream::Aside, &bytes);
             self.hear(signals);
         }
     }

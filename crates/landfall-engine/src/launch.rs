@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landfall_agents::registry::{self, UnknownAgent};
-use landfall_agents::{Brief, Ear, Launch, LaunchError, Needs};
+use landfall_agents::{AgentRequirements, LaunchCommand, LaunchError, LaunchRequest, ParserContext};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sandbox::can_isolate;
@@ -211,7 +211,7 @@ fn followed(
     let known = record.is_some();
     let Record { kind, ear, sandbox, mut guard } = record.unwrap_or_else(|| Record {
         kind: profile.kind.clone(),
-        ear: Ear::default(),
+        ear: ParserContext::default(),
         sandbox: Confinement::Off,
         guard: Prints::new(),
     });
@@ -237,7 +237,7 @@ fn followed(
 /// What has to be known of a run when it is adopted: the first engine wrote it beside the prompt.
 struct Record {
     kind: String,
-    ear: Ear,
+    ear: ParserContext,
     sandbox: Confinement,
     /// The agent's own settings as they were.
     guard: Prints,
@@ -247,7 +247,7 @@ const RECORD: &str = "run.json";
 
 impl Record {
     fn write(&self, dir: &Path) -> std::io::Result<()> {
-        let Ear { nonce, resumed, before } = &self.ear;
+        let ParserContext { nonce, resumed, before } = &self.ear;
         let record = serde_json::json!({
             "version": 1,
             "kind": self.kind,
@@ -281,7 +281,7 @@ impl Record {
         let figure = |name: &str| record["before"][name].as_u64().unwrap_or(0);
         Some(Self {
             kind: record["kind"].as_str()?.to_owned(),
-            ear: Ear {
+            ear: ParserContext {
                 nonce: record["key"].as_str()?.to_owned(),
                 resumed: record["resumed"].as_bool()?,
                 before: AgentUsage {
@@ -329,7 +329,11 @@ pub struct NoTerminal {
 ///
 /// # Errors
 /// The level has no terminals.
-pub fn check_terminal(profile: &str, needs: &Needs, level: Confinement) -> Result<(), NoTerminal> {
+pub fn check_terminal(
+    profile: &str,
+    needs: &AgentRequirements,
+    level: Confinement,
+) -> Result<(), NoTerminal> {
     if !needs.terminal || level.has_terminals() {
         return Ok(());
     }
@@ -404,7 +408,7 @@ fn begin(
     };
     let settings = &site.settings.agents[profile_name(task)];
     let before = task.session.as_ref().filter(|_| resume.is_some()).map(|it| it.usage).unwrap_or_default();
-    let ear = Ear { nonce: key.clone(), resumed: resume.is_some(), before };
+    let ear = ParserContext { nonce: key.clone(), resumed: resume.is_some(), before };
     let guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
     let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
@@ -430,7 +434,7 @@ fn begin(
         caches,
     };
     let socket = dir.join("signal.sock");
-    let brief = Brief {
+    let brief = LaunchRequest {
         task: task.id.to_string(),
         title: task.spec.title.clone(),
         body: task.spec.body.clone(),
@@ -453,7 +457,7 @@ fn begin(
         program: site.program.clone(),
     };
     confine::make_state(confine::home(site).as_deref(), &reach.own);
-    let Launch { argv, mut env, stdin, files } = agent.launch(&brief)?;
+    let LaunchCommand { argv, mut env, stdin, files } = agent.launch(&brief)?;
     env.push(("PWD".into(), workspace.path().as_os_str().to_owned())); // some trust it over where they are
     env.extend(ports::variables(site, task.id).map_err(Unlaunched::Machine)?);
     for (path, bytes) in files {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landfall_agents::files::{self, File, Files};
+use landfall_agents::files::{self, LoopFileKind, LoopFileParser};
 use landfall_host::git::{Nook, Workspace};
 use landfall_model::{AttemptPhase, Digest, Signal, StopReason, Task, TaskState, Timestamp};
 use landfall_trackers::modules::folder::{Place, Sort, read as read_module};
@@ -78,7 +78,7 @@ fn status(nook: &Nook) -> Option<(&'static str, Vec<u8>)> {
 pub(crate) fn entry(task: &Task, workspace: &Path) -> &'static str {
     let nook = Nook::open(workspace, path_of(task)).ok();
     let found = nook.as_ref().and_then(status);
-    found.map_or("plan", |(name, bytes)| files::entry(File::status(name), &bytes))
+    found.map_or("plan", |(name, bytes)| files::entry(LoopFileKind::status(name), &bytes))
 }
 
 /// The section of the prompt that points a step which carries the plan out to the newest entry about what is wrong.
@@ -125,18 +125,18 @@ pub(crate) struct Module {
     workspace: PathBuf,
     path: String,
     dir: PathBuf,
-    ear: Files,
+    ear: LoopFileParser,
 }
 
 impl Module {
     /// Of a run that has just begun, or is adopted.
     pub fn of(task: &Task, workspace: &Path, dir: &Path) -> Self {
-        let mut ear = Files::default();
+        let mut ear = LoopFileParser::default();
         let before = std::fs::read(dir.join(BEFORE)).unwrap_or_default();
         if let Some(end) = before.iter().position(|byte| *byte == b'\n')
             && let Ok(name) = std::str::from_utf8(&before[..end])
         {
-            ear.begin(File::status(name), &before[end + 1..]);
+            ear.begin(LoopFileKind::status(name), &before[end + 1..]);
         }
         Self { workspace: workspace.to_owned(), path: path_of(task).to_owned(), dir: dir.to_owned(), ear }
     }
@@ -161,10 +161,10 @@ impl Module {
         let mut heard = Vec::new();
         // The status first: a loop that stops has written it before it says so.
         if let Some((name, bytes)) = status(&nook) {
-            heard.extend(self.ear.feed(File::status(name), &bytes));
+            heard.extend(self.ear.feed(LoopFileKind::status(name), &bytes));
         }
         if let Ok(Some(bytes)) = nook.read(files::SIGNAL, files::BYTES_MAX) {
-            heard.extend(self.ear.feed(File::Signal, &bytes));
+            heard.extend(self.ear.feed(LoopFileKind::Signal, &bytes));
         }
         heard
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One conversation to hold. It takes place in the folder the bridge is started in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct AcpOrder {
     /// The agent's command line.
     pub argv: Vec<String>,
     /// What it is asked.
@@ -35,7 +35,7 @@ pub struct McpServer {
     pub env: Vec<String>,
 }
 
-impl Order {
+impl AcpOrder {
     /// As it is written.
     #[must_use]
     pub fn json(&self) -> Vec<u8> {

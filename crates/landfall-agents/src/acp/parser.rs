@@ -6,10 +6,10 @@ use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::Value;
 
 use super::note::{Fault, Note};
-use crate::agent::{Ear, Parse};
-use crate::json::{JsonLines, Known, Protocol, count, detail, micro_usd, words};
+use crate::agent::{OutputParser, ParserContext};
+use crate::json::{AgentProtocol, EventRecognition, JsonLines, count, detail, micro_usd, words};
 use crate::provider::trouble;
-use crate::voice::Voice;
+use crate::voice::MessageParser;
 
 /// Tools told apart at a time. More than any agent has under way; an agent that never ends one must not fill us up.
 const TOOLS_MAX: usize = 256;
@@ -17,9 +17,9 @@ const TOOLS_MAX: usize = 256;
 const CLOSING_MAX: usize = 16 << 10;
 
 /// The ear for one conversation.
-pub(super) fn parser(ear: &Ear) -> Box<dyn Parse + Send> {
+pub(super) fn parser(ear: &ParserContext) -> Box<dyn OutputParser + Send> {
     Box::new(JsonLines::new(Conversation {
-        voice: Voice::new(&ear.nonce),
+        voice: MessageParser::new(&ear.nonce),
         message: None,
         last_words: String::new(),
         prompted: false,
@@ -31,7 +31,7 @@ pub(super) fn parser(ear: &Ear) -> Box<dyn Parse + Send> {
 }
 
 struct Conversation {
-    voice: Voice,
+    voice: MessageParser,
     /// The name of the message that is being said; empty where the agent gives it none.
     message: Option<String>,
     last_words: String,
@@ -39,7 +39,7 @@ struct Conversation {
     prompted: bool,
     /// Whether the model is in the middle of an answer: one that follows the result of a tool is a new one.
     answering: bool,
-    tools: BTreeMap<String, Tool>,
+    tools: BTreeMap<String, OpenToolCall>,
     /// What the session had cost before this run.
     cost_before: u64,
     /// How the prompt was answered. It is the closing word once the bridge has ended the agent too.
@@ -48,20 +48,20 @@ struct Conversation {
 
 /// A tool call that has not ended.
 #[derive(Default)]
-struct Tool {
+struct OpenToolCall {
     name: String,
     detail: String,
     told: bool,
 }
 
-impl Protocol for Conversation {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+impl AgentProtocol for Conversation {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         if let Some(message) = event.get("acp") {
             return self.update(message, signals);
         }
         match Note::deserialize(event) {
             Some(note) => self.note(note, signals),
-            None => Known::No,
+            None => EventRecognition::No,
         }
     }
 
@@ -72,9 +72,9 @@ impl Protocol for Conversation {
 
 impl Conversation {
     /// A message of the agent. Answers are not looked at here: the bridge knows what they answer.
-    fn update(&mut self, message: &Value, signals: &mut Vec<Signal>) -> Known {
+    fn update(&mut self, message: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         if words(&message["method"]) != "session/update" || !self.prompted {
-            return Known::Yes;
+            return EventRecognition::Yes;
         }
         let update = &message["params"]["update"];
         match update["sessionUpdate"].as_str() {
@@ -83,9 +83,9 @@ impl Conversation {
             Some("usage_update") => self.usage(update, signals),
             // Thoughts, plans, commands and titles are for a person at an editor.
             Some(_) => {}
-            None => return Known::No,
+            None => return EventRecognition::No,
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     fn chunk(&mut self, update: &Value, signals: &mut Vec<Signal>) {
@@ -115,15 +115,15 @@ impl Conversation {
         }
     }
 
-    fn tool(&mut self, update: &Value, signals: &mut Vec<Signal>) -> Known {
-        let Some(id) = update["toolCallId"].as_str() else { return Known::No };
+    fn tool(&mut self, update: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+        let Some(id) = update["toolCallId"].as_str() else { return EventRecognition::No };
         let status = words(&update["status"]);
         let done = ["completed", "failed"].contains(&status);
         if !self.tools.contains_key(id) {
             // Many agents send one more word about a tool that is done.
             let late = words(&update["sessionUpdate"]) == "tool_call_update" && !done;
             if late || self.tools.len() >= TOOLS_MAX {
-                return Known::Yes;
+                return EventRecognition::Yes;
             }
             self.end_message(signals);
             self.turn(signals);
@@ -155,7 +155,7 @@ impl Conversation {
             self.answering = false;
             signals.push(Signal::ToolDone);
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     fn usage(&mut self, update: &Value, signals: &mut Vec<Signal>) {
@@ -169,7 +169,7 @@ impl Conversation {
         }
     }
 
-    fn note(&mut self, note: Note, signals: &mut Vec<Signal>) -> Known {
+    fn note(&mut self, note: Note, signals: &mut Vec<Signal>) -> EventRecognition {
         match note {
             Note::Session { id, model, .. } => {
                 signals.push(Signal::Started { session: Some(id), model });
@@ -183,7 +183,7 @@ impl Conversation {
                 signals.extend(class(&fault));
                 self.close = Some((AgentFinish::Error, fault.message));
             }
-            Note::Raw { .. } => return Known::No,
+            Note::Raw { .. } => return EventRecognition::No,
             Note::Ended { .. } => {
                 self.end_message(signals);
                 let (how, text) = self.close.take().unwrap_or((AgentFinish::Interrupted, String::new()));
@@ -195,7 +195,7 @@ impl Conversation {
             | Note::Unsupported { .. }
             | Note::Stopping => {}
         }
-        Known::Yes
+        EventRecognition::Yes
     }
 
     fn answered(&mut self, result: &Value, signals: &mut Vec<Signal>) {

@@ -4,28 +4,31 @@ use landfall_model::Signal;
 
 use super::note::Note;
 use super::turn::Script;
-use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile, Stream};
-use crate::fence::{Fences, Place};
-use crate::lines::{Line, Lines};
-use crate::tags::{Heard, Tags, text};
+use crate::agent::{
+    Agent, AgentRequirements, AgentStream, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest,
+    OutputParser, ParserContext,
+};
+use crate::fence::{CodeFenceTracker, LinePosition};
+use crate::lines::{Lines, StreamLine};
+use crate::tags::{ControlTagParser, LineKind, text};
 
 /// The adapter.
-pub(crate) struct Scripted;
+pub(crate) struct ScriptedAgent;
 
 /// What opens a script in a task's text.
 const INFO: &str = "landfall-script";
 
-impl Agent for Scripted {
-    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+impl Agent for ScriptedAgent {
+    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()
     }
 
-    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         self.check(&brief.profile)?;
         let text = script_of(brief)?;
         let file = brief.attempt_dir.join("script.toml");
         let iteration = brief.iteration.to_string();
-        Ok(Launch {
+        Ok(LaunchCommand {
             argv: vec![
                 brief.program.clone().into(),
                 "play".into(),
@@ -43,12 +46,20 @@ impl Agent for Scripted {
         })
     }
 
-    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
-        Box::new(ScriptedParser { lines: Lines::default(), tags: Tags::of_a_program(&ear.nonce), unknown: 0 })
+    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        Box::new(ScriptedParser {
+            lines: Lines::default(),
+            tags: ControlTagParser::of_a_program(&ear.nonce),
+            unknown: 0,
+        })
     }
 
-    fn needs(&self, _profile: &Profile) -> Needs {
-        Needs { install: "it is part of Landfall", login: "it needs no account", ..Needs::default() }
+    fn needs(&self, _profile: &LaunchProfile) -> AgentRequirements {
+        AgentRequirements {
+            install: "it is part of Landfall",
+            login: "it needs no account",
+            ..AgentRequirements::default()
+        }
     }
 
     fn closes(&self) -> bool {
@@ -57,7 +68,7 @@ impl Agent for Scripted {
 }
 
 /// The script for this task, checked: the block in its text, else the file of the profile, else the empty script.
-fn script_of(brief: &Brief) -> Result<String, LaunchError> {
+fn script_of(brief: &LaunchRequest) -> Result<String, LaunchError> {
     let (place, lines_before, text) = match (block(&brief.body)?, &brief.profile.script, &brief.script_text) {
         (Some(block), _, _) => ("the script in the task's body".to_owned(), block.lines_before, block.text),
         (None, Some(file), Some(text)) => (format!("the script `{file}`"), 0, text.clone()),
@@ -76,32 +87,32 @@ fn script_of(brief: &Brief) -> Result<String, LaunchError> {
     }
 }
 
-struct Block {
+struct ScriptBlock {
     /// Lines of the body before the first of the block.
     lines_before: usize,
     text: String,
 }
 
-fn block(body: &str) -> Result<Option<Block>, LaunchError> {
-    let mut fences = Fences::default();
-    let mut found: Option<Block> = None;
+fn block(body: &str) -> Result<Option<ScriptBlock>, LaunchError> {
+    let mut fences = CodeFenceTracker::default();
+    let mut found: Option<ScriptBlock> = None;
     let mut open = false;
     for (line, number) in body.lines().zip(1..) {
         match fences.line(line) {
-            Place::Opens { info } if info == INFO => {
+            LinePosition::Opens { info } if info == INFO => {
                 if found.is_some() {
                     return Err(LaunchError::Block { line: number, problem: "a second script" });
                 }
-                found = Some(Block { lines_before: number, text: String::new() });
+                found = Some(ScriptBlock { lines_before: number, text: String::new() });
                 open = true;
             }
-            Place::Code if open => {
+            LinePosition::Code if open => {
                 let block = found.as_mut().expect("opened before");
                 block.text.push_str(line);
                 block.text.push('\n');
             }
-            Place::Closes => open = false,
-            Place::Opens { .. } | Place::Code | Place::Text => {}
+            LinePosition::Closes => open = false,
+            LinePosition::Opens { .. } | LinePosition::Code | LinePosition::Text => {}
         }
     }
     match found {
@@ -116,34 +127,34 @@ fn block(body: &str) -> Result<Option<Block>, LaunchError> {
 /// Hears tags as every parser does, and notes besides.
 struct ScriptedParser {
     lines: Lines,
-    tags: Tags,
+    tags: ControlTagParser,
     unknown: u64,
 }
 
 impl ScriptedParser {
-    fn line(&mut self, line: Line) -> Option<Signal> {
+    fn line(&mut self, line: StreamLine) -> Option<Signal> {
         match self.tags.hear(&line) {
-            Heard::Signal(signal) => Some(signal),
-            Heard::Words if Note::meant(&line.text) => match Note::read(&line.text) {
+            LineKind::Signal(signal) => Some(signal),
+            LineKind::Words if Note::meant(&line.text) => match Note::read(&line.text) {
                 Some(note) => Some(note.signal()),
                 None => {
                     self.unknown += 1;
                     text(line)
                 }
             },
-            Heard::Words | Heard::Code => text(line),
+            LineKind::Words | LineKind::Code => text(line),
         }
     }
 }
 
-impl Parse for ScriptedParser {
-    fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal> {
+impl OutputParser for ScriptedParser {
+    fn feed(&mut self, stream: AgentStream, bytes: &[u8]) -> Vec<Signal> {
         match stream {
-            Stream::Out => {
+            AgentStream::Out => {
                 let lines = self.lines.feed(bytes);
                 lines.into_iter().filter_map(|line| self.line(line)).collect()
             }
-            Stream::Err | Stream::Aside => Vec::new(),
+            AgentStream::Err | AgentStream::Aside => Vec::new(),
         }
     }
 

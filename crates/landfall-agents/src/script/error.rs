@@ -9,12 +9,12 @@ pub struct ScriptError {
     /// The line, from 1.
     pub line: usize,
     /// What is wrong there.
-    pub problem: Problem,
+    pub problem: ScriptProblem,
 }
 
 /// What can be wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Problem {
+pub enum ScriptProblem {
     /// It is not TOML.
     #[error("not TOML: {0}")]
     Toml(String),
@@ -101,20 +101,20 @@ impl ScriptError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match &self.problem {
-            Problem::UnknownKey { nearest: Some(word), .. } | Problem::UnknownWord { nearest: Some(word), .. } => {
+            ScriptProblem::UnknownKey { nearest: Some(word), .. } | ScriptProblem::UnknownWord { nearest: Some(word), .. } => {
                 Some(format!("did you mean `{word}`?"))
             }
-            Problem::UnknownKey { nearest: None, known, .. } | Problem::UnknownWord { nearest: None, known, .. } => {
+            ScriptProblem::UnknownKey { nearest: None, known, .. } | ScriptProblem::UnknownWord { nearest: None, known, .. } => {
                 Some(format!("known are {}", known.join(", ")))
             }
-            Problem::Misplaced { modes, .. } => Some(format!("it goes with {}", modes.join(", "))),
-            Problem::Outside { .. } => Some("paths are relative and have no `..`".to_owned()),
-            Problem::Signal { .. } => Some(
+            ScriptProblem::Misplaced { modes, .. } => Some(format!("it goes with {}", modes.join(", "))),
+            ScriptProblem::Outside { .. } => Some("paths are relative and have no `..`".to_owned()),
+            ScriptProblem::Signal { .. } => Some(
                 "signals are complete, resolved, blocked:why, pending:what, progress:40, discovery-local:text, \
                  discovery-global:text, none"
                     .to_owned(),
             ),
-            Problem::Toml(_) | Problem::Value { .. } | Problem::Missing { .. } | Problem::TooMany { .. } => None,
+            ScriptProblem::Toml(_) | ScriptProblem::Value { .. } | ScriptProblem::Missing { .. } | ScriptProblem::TooMany { .. } => None,
         }
     }
 }

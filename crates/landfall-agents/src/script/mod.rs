@@ -10,7 +10,10 @@ mod read;
 mod turn;
 mod units;
 
-pub(crate) use adapter::Scripted;
-pub use error::{Problem, ScriptError};
+pub(crate) use adapter::ScriptedAgent;
+pub use error::{ScriptError, ScriptProblem};
 pub use note::Note;
-pub use turn::{Attack, Commit, Content, Edit, Mode, Say, Script, Turn, Weaken, Write};
+pub use turn::{
+    FileContent, RepoAttack, Script, ScriptCommit, ScriptEdit, ScriptMessage, ScriptMisbehavior, ScriptTurn,
+    ScriptWrite, TestWeakening,
+};

@@ -7,39 +7,39 @@ use landfall_model::AgentUsage;
 
 use super::error::ScriptError;
 use super::read::read;
-use crate::agent::Stream;
+use crate::agent::AgentStream;
 
 /// A script: what the agent does at each of its runs for a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    turns: Vec<Turn>,
-    otherwise: Option<Turn>,
-    steps: BTreeMap<String, Vec<Turn>>,
+    turns: Vec<ScriptTurn>,
+    otherwise: Option<ScriptTurn>,
+    steps: BTreeMap<String, Vec<ScriptTurn>>,
 }
 
 /// What the agent does in one run, in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Turn {
+pub struct ScriptTurn {
     /// The session it says it has.
     pub session: Option<String>,
     /// How long it thinks first.
     pub sleep_ms: u64,
     /// Files it writes.
-    pub writes: Vec<Write>,
+    pub writes: Vec<ScriptWrite>,
     /// Files and folders it deletes.
     pub deletes: Vec<PathBuf>,
     /// Files it changes.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<ScriptEdit>,
     /// Whether it commits.
-    pub commit: Commit,
+    pub commit: ScriptCommit,
     /// A command it runs, if not empty.
     pub run: Vec<String>,
     /// What it says.
-    pub says: Vec<Say>,
+    pub says: Vec<ScriptMessage>,
     /// What it has used up.
     pub usage: Option<AgentUsage>,
     /// How it misbehaves.
-    pub mode: Mode,
+    pub mode: ScriptMisbehavior,
     /// The control words it ends with, each a whole line.
     pub signals: Vec<String>,
     /// Its exit code.
@@ -48,18 +48,18 @@ pub struct Turn {
 
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Write {
+pub struct ScriptWrite {
     /// Relative to the workspace, and inside it.
     pub path: PathBuf,
     /// What to write.
-    pub content: Content,
+    pub content: FileContent,
     /// Whether it can be run.
     pub executable: bool,
 }
 
 /// What becomes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum FileContent {
     /// Exactly this.
     Whole(Vec<u8>),
     /// What it was, and this after it.
@@ -68,7 +68,7 @@ pub enum Content {
 
 /// A change in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct ScriptEdit {
     /// Relative to the workspace, and inside it.
     pub path: PathBuf,
     /// What must be there.
@@ -79,7 +79,7 @@ pub struct Edit {
 
 /// Whether the agent commits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Commit {
+pub enum ScriptCommit {
     /// Yes, if it wrote, deleted or edited something.
     #[default]
     IfChanged,
@@ -91,18 +91,18 @@ pub enum Commit {
 
 /// Something the agent says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Say {
+pub struct ScriptMessage {
     /// Its words; the newline at the end is added.
     pub text: String,
     /// Where it says them.
-    pub stream: Stream,
+    pub stream: AgentStream,
     /// How long it waits before.
     pub pause_ms: u64,
 }
 
 /// How the agent misbehaves, once its work and words are done and before it signals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Mode {
+pub enum ScriptMisbehavior {
     /// Not at all.
     #[default]
     Ok,
@@ -161,7 +161,7 @@ pub enum Mode {
         /// The test file.
         target: PathBuf,
         /// In which way.
-        how: Weaken,
+        how: TestWeakening,
     },
     /// The account is used up.
     Quota {
@@ -178,7 +178,7 @@ pub enum Mode {
     /// Attacks the repository of the person.
     MoveMain {
         /// In which way.
-        attack: Attack,
+        attack: RepoAttack,
         /// The file that is created if anything runs what was planted.
         canary: Option<PathBuf>,
     },
@@ -186,7 +186,7 @@ pub enum Mode {
 
 /// A way to weaken a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weaken {
+pub enum TestWeakening {
     /// Deletes the file.
     Delete,
     /// Marks its tests as skipped.
@@ -197,7 +197,7 @@ pub enum Weaken {
 
 /// An attack on the person's repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attack {
+pub enum RepoAttack {
     /// Moves and pushes branches.
     Branches,
     /// Hooks in the workspace's `.git`.
@@ -224,7 +224,11 @@ impl Script {
         read(text)
     }
 
-    pub(super) fn new(turns: Vec<Turn>, otherwise: Option<Turn>, steps: BTreeMap<String, Vec<Turn>>) -> Self {
+    pub(super) fn new(
+        turns: Vec<ScriptTurn>,
+        otherwise: Option<ScriptTurn>,
+        steps: BTreeMap<String, Vec<ScriptTurn>>,
+    ) -> Self {
         assert!(!turns.is_empty(), "a script without iterations has the one made of its defaults");
         Self { turns, otherwise, steps }
     }
@@ -232,7 +236,7 @@ impl Script {
     /// What to do in a step that has turns of its own, in the run of this number within that step, from 1. Past the end
     /// it is the last one again. None: the step has none, so that [`Script::turn`] says it.
     #[must_use]
-    pub fn step_turn(&self, step: &str, run: u32) -> Option<&Turn> {
+    pub fn step_turn(&self, step: &str, run: u32) -> Option<&ScriptTurn> {
         let turns = self.steps.get(step)?;
         let index = usize::try_from(run.max(1) - 1).unwrap_or(usize::MAX);
         turns.get(index).or(turns.last())
@@ -240,14 +244,14 @@ impl Script {
 
     /// What to do in the run of this number, from 1. Past the end it is `[otherwise]`, else the last one again.
     #[must_use]
-    pub fn turn(&self, iteration: u32) -> &Turn {
+    pub fn turn(&self, iteration: u32) -> &ScriptTurn {
         let index = usize::try_from(iteration.max(1) - 1).unwrap_or(usize::MAX);
         let last = self.turns.last().expect("never empty");
         self.turns.get(index).or(self.otherwise.as_ref()).unwrap_or(last)
     }
 }
 
-impl Turn {
+impl ScriptTurn {
     /// Whether the script itself changes files.
     #[must_use]
     pub fn changes(&self) -> bool {

@@ -1,15 +1,15 @@
 //! What of a screen the agent says itself.
 
-use super::Cli;
-use super::screen::{Screen, after, is_rule};
+use super::TerminalAgentKind;
+use super::screen::{TerminalScreen, after, is_rule};
 
 /// The agent's own messages that can be seen whole, oldest first. None where we do not know how a program marks them.
 #[must_use]
-pub fn messages(cli: Cli, screen: &Screen) -> Vec<String> {
+pub fn messages(cli: TerminalAgentKind, screen: &TerminalScreen) -> Vec<String> {
     let mark = match cli {
-        Cli::Claude => "●",
-        Cli::Codex => "•",
-        Cli::Other => return Vec::new(),
+        TerminalAgentKind::Claude => "●",
+        TerminalAgentKind::Codex => "•",
+        TerminalAgentKind::Other => return Vec::new(),
     };
     let mut messages: Vec<String> = Vec::new();
     let mut open: Option<Vec<&str>> = None;
@@ -43,12 +43,12 @@ pub fn messages(cli: Cli, screen: &Screen) -> Vec<String> {
 }
 
 /// Whether a block is words, and not a tool at work.
-fn is_speech(cli: Cli, lines: &[&str]) -> bool {
+fn is_speech(cli: TerminalAgentKind, lines: &[&str]) -> bool {
     let (Some(first), rest) = (lines.first(), &lines[1..]) else { return false };
     let output = rest.iter().any(|line| line.starts_with('⎿') || line.starts_with('└'));
     match cli {
-        Cli::Claude => !output && !is_call(first) && !first.starts_with("Usage limit reached"),
-        Cli::Codex => {
+        TerminalAgentKind::Claude => !output && !is_call(first) && !first.starts_with("Usage limit reached"),
+        TerminalAgentKind::Codex => {
             let work = [
                 "Ran ",
                 "Running ",
@@ -61,7 +61,7 @@ fn is_speech(cli: Cli, lines: &[&str]) -> bool {
             ];
             !output && !work.iter().any(|word| first.starts_with(word))
         }
-        Cli::Other => false,
+        TerminalAgentKind::Other => false,
     }
 }
 

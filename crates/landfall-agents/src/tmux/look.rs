@@ -4,13 +4,13 @@
 //! title, and the dialog that stands where the input would be. What an agent says or shows above its frame means
 //! nothing here, whatever it looks like.
 
-use super::Cli;
+use super::TerminalAgentKind;
 use super::deny::destructive;
-use super::screen::{Screen, after, is_rule};
+use super::screen::{TerminalScreen, after, is_rule};
 
 /// What a screen shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum ScreenState {
     /// Nothing that we know. It may be starting, or drawing.
     Unknown,
     /// It waits for something to do.
@@ -18,7 +18,7 @@ pub enum Seen {
     /// It works.
     Busy,
     /// It asks.
-    Ask(Ask),
+    Ask(ScreenPrompt),
     /// The account is used up: the line that says so.
     Limit(String),
     /// It wants a login: the line that says so.
@@ -27,18 +27,18 @@ pub enum Seen {
 
 /// A question on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct ScreenPrompt {
     /// What kind it is.
-    pub why: Why,
+    pub why: ScreenPromptKind,
     /// What stands there.
     pub text: String,
     /// The next key toward the answer; none: only a person may answer.
-    pub key: Option<Key>,
+    pub key: Option<ScreenKey>,
 }
 
 /// What a question is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum ScreenPromptKind {
     /// Leave to run something.
     Permission,
     /// Leave to write a file. What is in it may be anything: only the sandbox says where it can be.
@@ -57,7 +57,7 @@ pub enum Why {
     Question,
 }
 
-impl Why {
+impl ScreenPromptKind {
     /// In a word.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -75,7 +75,7 @@ impl Why {
 
 /// What is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
+pub enum ScreenKey {
     /// Enter.
     Enter,
     /// To the option above.
@@ -86,7 +86,7 @@ pub enum Key {
     Line(&'static str),
 }
 
-impl Seen {
+impl ScreenState {
     /// In a word.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -103,20 +103,20 @@ impl Seen {
 
 /// What this screen of this program shows.
 #[must_use]
-pub fn look(cli: Cli, screen: &Screen) -> Seen {
+pub fn look(cli: TerminalAgentKind, screen: &TerminalScreen) -> ScreenState {
     match cli {
-        Cli::Claude => claude(screen),
-        Cli::Codex => codex(screen),
-        Cli::Other => other(screen),
+        TerminalAgentKind::Claude => claude(screen),
+        TerminalAgentKind::Codex => codex(screen),
+        TerminalAgentKind::Other => other(screen),
     }
 }
 
 /// Lines of the frame that are looked at: dialogs are short.
 const DIALOG_MAX: usize = 40;
 
-fn claude(screen: &Screen) -> Seen {
+fn claude(screen: &TerminalScreen) -> ScreenState {
     let full = screen.full();
-    let Some((last_at, last)) = full.last().copied() else { return Seen::Unknown };
+    let Some((last_at, last)) = full.last().copied() else { return ScreenState::Unknown };
     let footer = last.trim();
     // Dialogs close with what Enter and Esc do. They stand instead of the input box.
     if footer.starts_with("Enter to confirm") || footer.starts_with("Esc to cancel") {
@@ -124,65 +124,69 @@ fn claude(screen: &Screen) -> Seen {
         let above = &screen.lines[last_at.saturating_sub(DIALOG_MAX)..last_at];
         return match above.iter().rposition(|line| is_rule(line)) {
             Some(from) if indent(last) <= 2 => dialog(&above[from..], &CLAUDE_DIALOGS),
-            Some(_) | None => Seen::Unknown,
+            Some(_) | None => ScreenState::Unknown,
         };
     }
     if full.len() < 60 && full.iter().any(|(_, line)| line.trim() == "Select login method:") {
-        return Seen::Login("Select login method:".to_owned());
+        return ScreenState::Login("Select login method:".to_owned());
     }
     let rules: Vec<usize> = full.iter().filter(|(_, line)| is_rule(line)).map(|(at, _)| *at).collect();
-    let [.., top, bottom] = rules.as_slice() else { return Seen::Unknown };
+    let [.., top, bottom] = rules.as_slice() else { return ScreenState::Unknown };
     let boxed = full.iter().any(|(at, line)| at > top && at < bottom && after(line, "❯").is_some());
     if !boxed || last_at <= *bottom {
-        return Seen::Unknown;
+        return ScreenState::Unknown;
     }
     let below = || full.iter().filter(|(at, _)| at > bottom).map(|(_, line)| line.trim());
     if let Some(line) = below().find(|line| line.starts_with("⚠ Usage limit reached")) {
-        return Seen::Limit(line.to_owned());
+        return ScreenState::Limit(line.to_owned());
     }
     if let Some(line) =
         below().find(|line| line.starts_with("Not logged in") || line.starts_with("Please run /login"))
     {
-        return Seen::Login(line.to_owned());
+        return ScreenState::Login(line.to_owned());
     }
     let spins = screen.title.starts_with(['◐', '◓', '◑', '◒']);
     if spins || below().any(|line| line.contains("esc to interrupt")) {
-        return Seen::Busy;
+        return ScreenState::Busy;
     }
-    Seen::Idle
+    ScreenState::Idle
 }
 
-fn codex(screen: &Screen) -> Seen {
+fn codex(screen: &TerminalScreen) -> ScreenState {
     let full = screen.full();
-    let Some((last_at, last)) = full.last().copied() else { return Seen::Unknown };
+    let Some((last_at, last)) = full.last().copied() else { return ScreenState::Unknown };
     let footer = last.trim();
     let closes = ["enter continue", "enter/esc confirm", "enter select", "press enter to confirm"];
     if closes.iter().any(|close| footer.to_lowercase().starts_with(close)) {
         // The cursor of a dialog is in the first column, where nothing that the agent shows can be.
         let above = &screen.lines[last_at.saturating_sub(DIALOG_MAX)..last_at];
         let drawn = indent(last) <= 2 && above.iter().any(|line| after(line, "›").is_some());
-        return if drawn { dialog(above, &CODEX_DIALOGS) } else { Seen::Unknown };
+        return if drawn { dialog(above, &CODEX_DIALOGS) } else { ScreenState::Unknown };
     }
     if full.iter().any(|(_, line)| line.trim() == "Sign in with ChatGPT") {
-        return Seen::Login("Sign in with ChatGPT".to_owned());
+        return ScreenState::Login("Sign in with ChatGPT".to_owned());
     }
     // The input is the last line that begins with its mark; what stands above it begins in the first column too.
     let Some((input_at, _)) = full.iter().rev().find(|(_, line)| after(line, "›").is_some()) else {
-        return Seen::Unknown;
+        return ScreenState::Unknown;
     };
     let above: Vec<&str> = full.iter().filter(|(at, _)| at < input_at).map(|(_, line)| *line).collect();
     let spins = screen.title.starts_with(|letter| ('\u{2800}'..='\u{28ff}').contains(&letter));
     let working = |line: &&&str| after(line, "•").is_some_and(|rest| rest.ends_with("esc to interrupt)"));
     if spins || above.iter().rev().take(3).find(working).is_some() {
-        return Seen::Busy;
+        return ScreenState::Busy;
     }
     if let Some(limit) = above.iter().rev().take(6).find(|line| {
         after(line, "■").is_some_and(|rest| rest.replace('’', "'").starts_with("You've hit your usage limit"))
     }) {
-        return Seen::Limit((*limit).to_owned());
+        return ScreenState::Limit((*limit).to_owned());
     }
     // The frame has at most two lines below the input. More, and it is the prompt that was typed before.
-    if full.iter().filter(|(at, _)| at > input_at).count() > 3 { Seen::Unknown } else { Seen::Idle }
+    if full.iter().filter(|(at, _)| at > input_at).count() > 3 {
+        ScreenState::Unknown
+    } else {
+        ScreenState::Idle
+    }
 }
 
 fn indent(line: &str) -> usize {
@@ -190,58 +194,93 @@ fn indent(line: &str) -> usize {
 }
 
 /// A dialog we know: what it asks, and the option to take.
-struct Known {
+struct KnownDialog {
     /// Part of its text.
     asks: &'static str,
-    why: Why,
+    why: ScreenPromptKind,
     /// How the option begins.
     take: &'static str,
     /// Whether the question stands above what it is about.
     far: bool,
 }
 
-const CLAUDE_DIALOGS: [Known; 8] = [
-    Known {
+const CLAUDE_DIALOGS: [KnownDialog; 8] = [
+    KnownDialog {
         asks: "Is this a project you created or one you trust?",
-        why: Why::Trust,
+        why: ScreenPromptKind::Trust,
         take: "Yes, I trust this folder",
         far: false,
     },
     // The key is in the environment because the profile says so.
-    Known { asks: "Do you want to use this API key?", why: Why::FirstRun, take: "Yes", far: false },
+    KnownDialog {
+        asks: "Do you want to use this API key?",
+        why: ScreenPromptKind::FirstRun,
+        take: "Yes",
+        far: false,
+    },
     // The mode was asked for in the profile's flags.
-    Known {
+    KnownDialog {
         asks: "running in Bypass Permissions mode",
-        why: Why::FirstRun,
+        why: ScreenPromptKind::FirstRun,
         take: "Yes, I accept",
         far: false,
     },
-    Known { asks: "Try the new fullscreen renderer?", why: Why::Offer, take: "Not now", far: false },
-    Known { asks: "Do you want to proceed?", why: Why::Permission, take: "Yes", far: false },
-    Known { asks: "Do you want to create ", why: Why::Edit, take: "Yes", far: false },
-    Known { asks: "Do you want to overwrite ", why: Why::Edit, take: "Yes", far: false },
-    Known { asks: "Do you want to make this edit to ", why: Why::Edit, take: "Yes", far: false },
+    KnownDialog {
+        asks: "Try the new fullscreen renderer?",
+        why: ScreenPromptKind::Offer,
+        take: "Not now",
+        far: false,
+    },
+    KnownDialog {
+        asks: "Do you want to proceed?",
+        why: ScreenPromptKind::Permission,
+        take: "Yes",
+        far: false,
+    },
+    KnownDialog { asks: "Do you want to create ", why: ScreenPromptKind::Edit, take: "Yes", far: false },
+    KnownDialog { asks: "Do you want to overwrite ", why: ScreenPromptKind::Edit, take: "Yes", far: false },
+    KnownDialog {
+        asks: "Do you want to make this edit to ",
+        why: ScreenPromptKind::Edit,
+        take: "Yes",
+        far: false,
+    },
 ];
 
-const CODEX_DIALOGS: [Known; 6] = [
-    Known { asks: "Trust this folder?", why: Why::Trust, take: "Trust and continue", far: false },
-    Known { asks: "Try new model", why: Why::Offer, take: "Use existing model", far: false },
-    Known { asks: "Approaching rate limits", why: Why::Offer, take: "Keep current model", far: false },
-    Known {
+const CODEX_DIALOGS: [KnownDialog; 6] = [
+    KnownDialog {
+        asks: "Trust this folder?",
+        why: ScreenPromptKind::Trust,
+        take: "Trust and continue",
+        far: false,
+    },
+    KnownDialog {
+        asks: "Try new model",
+        why: ScreenPromptKind::Offer,
+        take: "Use existing model",
+        far: false,
+    },
+    KnownDialog {
+        asks: "Approaching rate limits",
+        why: ScreenPromptKind::Offer,
+        take: "Keep current model",
+        far: false,
+    },
+    KnownDialog {
         asks: "Would you like to run the following command?",
-        why: Why::Permission,
+        why: ScreenPromptKind::Permission,
         take: "Yes, proceed",
         far: true,
     },
-    Known {
+    KnownDialog {
         asks: "Would you like to make the following edits?",
-        why: Why::Edit,
+        why: ScreenPromptKind::Edit,
         take: "Yes, proceed",
         far: true,
     },
-    Known {
+    KnownDialog {
         asks: "Would you like to grant these permissions?",
-        why: Why::Permission,
+        why: ScreenPromptKind::Permission,
         take: "Yes",
         far: true,
     },
@@ -249,32 +288,42 @@ const CODEX_DIALOGS: [Known; 6] = [
 
 /// What these lines of a dialog ask, up to its last one. Its key is pressed only when the cursor of the dialog is where it
 /// must be, so an option is never taken blindly.
-fn dialog(lines: &[String], known: &[Known]) -> Seen {
+fn dialog(lines: &[String], known: &[KnownDialog]) -> ScreenState {
     let options = options(lines);
     let shown = |line: &&str| !line.is_empty() && !is_rule(line) && !line.starts_with("╌╌");
     let words: Vec<&str> = lines.iter().map(|line| line.trim()).filter(shown).collect();
     let text = words.join("\n");
     let Some(found) = known.iter().find(|it| it.is_asked(&words, &options)) else {
-        return Seen::Ask(Ask { why: Why::Question, text, key: None });
+        return ScreenState::Ask(ScreenPrompt { why: ScreenPromptKind::Question, text, key: None });
     };
-    let key = if found.why != Why::Edit && destructive(&text) { None } else { options.toward(found.take) };
-    Seen::Ask(Ask { why: found.why, text, key })
+    let key = if found.why != ScreenPromptKind::Edit && destructive(&text) {
+        None
+    } else {
+        options.toward(found.take)
+    };
+    ScreenState::Ask(ScreenPrompt { why: found.why, text, key })
 }
 
-impl Known {
+impl KnownDialog {
     /// Whether this is what is asked. Leave is asked for right above the options: further up stands a command or a
     /// file, which may hold any words. Other dialogs explain themselves first, but have options of their own.
-    fn is_asked(&self, words: &[&str], options: &Options<'_>) -> bool {
+    fn is_asked(&self, words: &[&str], options: &DialogOptions<'_>) -> bool {
         let above = &words[..words.len().saturating_sub(options.lines)];
         let among = |lines: &[&str]| lines.join(" ").contains(self.asks);
         let has_option = || options.texts.iter().any(|(text, _)| text.starts_with(self.take));
         match self.why {
-            Why::Permission | Why::Edit if self.far => has_option() && among(above),
-            Why::Permission | Why::Edit => among(&above[above.len().saturating_sub(2)..]),
-            Why::Offer => {
+            ScreenPromptKind::Permission | ScreenPromptKind::Edit if self.far => has_option() && among(above),
+            ScreenPromptKind::Permission | ScreenPromptKind::Edit => {
+                among(&above[above.len().saturating_sub(2)..])
+            }
+            ScreenPromptKind::Offer => {
                 has_option() && (among(above) || options.texts.iter().any(|(text, _)| *text == self.asks))
             }
-            Why::Trust | Why::FirstRun | Why::YesNo | Why::Continue | Why::Question => {
+            ScreenPromptKind::Trust
+            | ScreenPromptKind::FirstRun
+            | ScreenPromptKind::YesNo
+            | ScreenPromptKind::Continue
+            | ScreenPromptKind::Question => {
                 // The shortest answer is no option of its own.
                 let own = self.take.len() > 3 || among(&above[above.len().saturating_sub(1)..]);
                 own && has_option() && among(above)
@@ -284,16 +333,16 @@ impl Known {
 }
 
 /// The options of a dialog, from its end up.
-struct Options<'a> {
+struct DialogOptions<'a> {
     /// Each with whether the cursor is on it.
     texts: Vec<(&'a str, bool)>,
     /// Lines they take, those that go on included.
     lines: usize,
 }
 
-impl Options<'_> {
+impl DialogOptions<'_> {
     /// The key that brings us to the option that begins so, or takes it.
-    fn toward(&self, wanted: &str) -> Option<Key> {
+    fn toward(&self, wanted: &str) -> Option<ScreenKey> {
         let at = self.texts.iter().position(|(_, chosen)| *chosen)?;
         // The shortest that begins so: `Yes` and not `Yes, and don't ask again`.
         let to = self
@@ -304,19 +353,19 @@ impl Options<'_> {
             .min_by_key(|(_, (text, _))| text.len())?
             .0;
         Some(match at.cmp(&to) {
-            std::cmp::Ordering::Less => Key::Down,
-            std::cmp::Ordering::Equal => Key::Enter,
-            std::cmp::Ordering::Greater => Key::Up,
+            std::cmp::Ordering::Less => ScreenKey::Down,
+            std::cmp::Ordering::Equal => ScreenKey::Enter,
+            std::cmp::Ordering::Greater => ScreenKey::Up,
         })
     }
 }
 
-fn options(lines: &[String]) -> Options<'_> {
+fn options(lines: &[String]) -> DialogOptions<'_> {
     let full: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.trim().is_empty()).collect();
     // The cursor's line tells where options begin: the last that has a mark.
     let is_cursor = |line: &&str| line.trim_start().starts_with(['❯', '›']);
     let Some(cursor) = full.iter().rposition(is_cursor) else {
-        return Options { texts: Vec::new(), lines: 0 };
+        return DialogOptions { texts: Vec::new(), lines: 0 };
     };
     let column = |line: &str| -> usize {
         let mark = line.trim_start().trim_start_matches(['❯', '›']);
@@ -342,7 +391,7 @@ fn options(lines: &[String]) -> Options<'_> {
         .filter(|(_, line)| is_option(line))
         .map(|(at, line)| (unnumbered(plain(line)), first + at == cursor))
         .collect();
-    Options { texts, lines: full.len() - first }
+    DialogOptions { texts, lines: full.len() - first }
 }
 
 fn plain(line: &str) -> &str {
@@ -362,46 +411,48 @@ fn unnumbered(text: &str) -> &str {
 }
 
 /// Programs we do not know: only the line the cursor is in says something, and only with its end.
-fn other(screen: &Screen) -> Seen {
-    let Some(line) = screen.lines.get(screen.cursor).map(|line| line.trim()) else { return Seen::Unknown };
+fn other(screen: &TerminalScreen) -> ScreenState {
+    let Some(line) = screen.lines.get(screen.cursor).map(|line| line.trim()) else {
+        return ScreenState::Unknown;
+    };
     let below = screen.lines.iter().skip(screen.cursor + 1).any(|line| !line.trim().is_empty());
     if line.is_empty() || below {
-        return Seen::Unknown;
+        return ScreenState::Unknown;
     }
     let lower = line.to_lowercase();
     let bare = lower.trim_end_matches([' ', ':', '?', '>']);
-    let ask = |why: Why, line: &'static str| {
+    let ask = |why: ScreenPromptKind, line: &'static str| {
         let from = screen.cursor.saturating_sub(8);
         let text = screen.lines[from..=screen.cursor].join("\n").trim().to_owned();
         let key = if destructive(&text) {
             None
         } else if line.is_empty() {
-            Some(Key::Enter)
+            Some(ScreenKey::Enter)
         } else {
-            Some(Key::Line(line))
+            Some(ScreenKey::Line(line))
         };
-        Seen::Ask(Ask { why, text, key })
+        ScreenState::Ask(ScreenPrompt { why, text, key })
     };
     if ["(y/n)", "[y/n]"].iter().any(|end| bare.ends_with(end)) {
-        return ask(Why::YesNo, "y");
+        return ask(ScreenPromptKind::YesNo, "y");
     }
     if ["do you want to proceed", "shall i continue"].iter().any(|end| bare.ends_with(end))
         && lower.ends_with('?')
     {
-        return ask(Why::YesNo, "yes");
+        return ask(ScreenPromptKind::YesNo, "yes");
     }
     if bare.ends_with("continue") && lower.ends_with("continue?") {
-        return ask(Why::Continue, "continue");
+        return ask(ScreenPromptKind::Continue, "continue");
     }
     if ["press enter", "press enter to continue", "press return to continue"]
         .iter()
         .any(|end| lower.trim_end_matches(['.', '…', ':', ' ']).ends_with(end))
     {
-        return ask(Why::Continue, "");
+        return ask(ScreenPromptKind::Continue, "");
     }
     // An input that is empty: a mark alone. A mark at the end of words is the end of words.
     if [">", "❯", "›", "»", ">>>", "$"].contains(&line) {
-        return Seen::Idle;
+        return ScreenState::Idle;
     }
-    Seen::Unknown
+    ScreenState::Unknown
 }

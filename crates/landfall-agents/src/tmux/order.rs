@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Cli;
+use super::TerminalAgentKind;
 use crate::agent::LaunchError;
 
 /// The name of the socket of the terminal's own server.
@@ -17,11 +17,11 @@ pub const NEXT: &str = "next.json";
 
 /// One agent to drive in a terminal. It works in the folder the bridge is started in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct TmuxOrder {
     /// The agent's command line.
     pub argv: Vec<String>,
     /// Whose screens they are.
-    pub cli: Cli,
+    pub cli: TerminalAgentKind,
     /// What it is asked.
     pub prompt: String,
     /// What the terminal is called.
@@ -48,7 +48,7 @@ fn default_poll_ms() -> u64 {
 
 /// What is typed next, in the file [`NEXT`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Next {
+pub struct NextInput {
     /// Which, from 1: each is typed once.
     pub count: u32,
     /// This; none: nothing follows, and the terminal is left.
@@ -57,7 +57,7 @@ pub struct Next {
 
 /// Where a person attaches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terminal {
+pub struct AttachTarget {
     /// The folder the socket is in. Its path may be longer than a socket's address.
     pub folder: PathBuf,
     /// The socket in it.
@@ -66,7 +66,7 @@ pub struct Terminal {
     pub name: String,
 }
 
-impl Order {
+impl TmuxOrder {
     /// As it is written.
     pub(super) fn json(&self) -> Result<Vec<u8>, LaunchError> {
         json(self)
@@ -78,7 +78,7 @@ impl Order {
     }
 }
 
-impl Terminal {
+impl AttachTarget {
     pub(super) fn json(&self) -> Result<Vec<u8>, LaunchError> {
         json(self)
     }
@@ -89,7 +89,7 @@ impl Terminal {
     }
 }
 
-impl Next {
+impl NextInput {
     /// As it is written.
     #[must_use]
     pub fn json(&self) -> Vec<u8> {

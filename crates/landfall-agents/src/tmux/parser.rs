@@ -4,39 +4,39 @@ use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::Value;
 
 use super::note::Note;
-use crate::agent::{Ear, Parse};
-use crate::json::{JsonLines, Known, Protocol, brief};
-use crate::voice::Voice;
+use crate::agent::{OutputParser, ParserContext};
+use crate::json::{AgentProtocol, EventRecognition, JsonLines, brief};
+use crate::voice::MessageParser;
 
 /// The ear for one terminal.
-pub(super) fn parser(ear: &Ear) -> Box<dyn Parse + Send> {
-    Box::new(JsonLines::new(Terminal {
-        voice: Voice::new(&ear.nonce),
+pub(super) fn parser(ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+    Box::new(JsonLines::new(TmuxParser {
+        voice: MessageParser::new(&ear.nonce),
         last_words: String::new(),
         close: None,
     }))
 }
 
-struct Terminal {
-    voice: Voice,
+struct TmuxParser {
+    voice: MessageParser,
     last_words: String,
     /// How it ended, once the bridge has put the terminal away too.
     close: Option<(AgentFinish, String)>,
 }
 
-impl Protocol for Terminal {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+impl AgentProtocol for TmuxParser {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         match Note::deserialize(event) {
             Some(note) => {
                 self.note(note, signals);
-                Known::Yes
+                EventRecognition::Yes
             }
-            None => Known::No,
+            None => EventRecognition::No,
         }
     }
 }
 
-impl Terminal {
+impl TmuxParser {
     fn note(&mut self, note: Note, signals: &mut Vec<Signal>) {
         match note {
             Note::Started { session, .. } => signals.push(Signal::Started { session, model: None }),

@@ -2,7 +2,7 @@
 
 /// What is on a terminal at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Screen {
+pub struct TerminalScreen {
     /// Its lines from the top, blanks at their ends left out.
     pub lines: Vec<String>,
     /// The line the cursor is in.
@@ -11,7 +11,7 @@ pub struct Screen {
     pub title: String,
 }
 
-impl Screen {
+impl TerminalScreen {
     /// From what was captured.
     #[must_use]
     pub fn new(text: &str, cursor: usize, title: &str) -> Self {

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use expect_test::expect_file;
 
-use super::{Cli, Screen, look, messages};
+use super::{TerminalAgentKind, TerminalScreen, look, messages};
 
 /// A screen in a file: its lines, then `[cursor N] title`.
-fn read(path: &Path) -> Screen {
+fn read(path: &Path) -> TerminalScreen {
     let text = fs::read_to_string(path).expect("a listed file can be read");
     let (lines, last) = text.trim_end_matches('\n').rsplit_once('\n').expect("a screen and its last line");
     let (cursor, title) =
         last.strip_prefix("[cursor ").and_then(|rest| rest.split_once(']')).expect("a cursor and a title");
-    Screen::new(lines, cursor.parse().expect("a number"), title.trim())
+    TerminalScreen::new(lines, cursor.parse().expect("a number"), title.trim())
 }
 
 #[test]
@@ -28,13 +28,13 @@ fn edge_05_every_screen_is_what_it_is() {
     for path in &files {
         let name = path.file_stem().and_then(|name| name.to_str()).expect("plain names");
         let cli = match name.split('-').next() {
-            Some("claude") => Cli::Claude,
-            Some("codex") => Cli::Codex,
-            _ => Cli::Other,
+            Some("claude") => TerminalAgentKind::Claude,
+            Some("codex") => TerminalAgentKind::Codex,
+            _ => TerminalAgentKind::Other,
         };
         let screen = read(path);
         let found = match look(cli, &screen) {
-            super::Seen::Ask(ask) => format!("{:?}, {:?}", ask.why, ask.key),
+            super::ScreenState::Ask(ask) => format!("{:?}, {:?}", ask.why, ask.key),
             other => format!("{other:?}"),
         };
         seen += &format!("{name}: {found}\n");
@@ -50,24 +50,24 @@ fn a_screen_cut_anywhere_is_never_answered_otherwise() {
     // While a program draws, a look may see the upper part of the new screen over the old one, or less of it.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts/tmux/screens");
     for (name, cli) in [
-        ("claude-permission-destructive", Cli::Claude),
-        ("claude-unknown-question", Cli::Claude),
-        ("claude-lookalike-dialog-above", Cli::Claude),
-        ("codex-approval-destructive", Cli::Codex),
-        ("codex-lookalike", Cli::Codex),
-        ("other-yes-no-destructive", Cli::Other),
+        ("claude-permission-destructive", TerminalAgentKind::Claude),
+        ("claude-unknown-question", TerminalAgentKind::Claude),
+        ("claude-lookalike-dialog-above", TerminalAgentKind::Claude),
+        ("codex-approval-destructive", TerminalAgentKind::Codex),
+        ("codex-lookalike", TerminalAgentKind::Codex),
+        ("other-yes-no-destructive", TerminalAgentKind::Other),
     ] {
         let whole = read(&folder.join(name).with_extension("txt"));
         for from in 0..whole.lines.len() {
             for to in from..=whole.lines.len() {
                 let lines = whole.lines[from..to].to_vec();
                 for cursor in 0..=lines.len() {
-                    let screen = Screen { lines: lines.clone(), cursor, title: whole.title.clone() };
-                    if let super::Seen::Ask(ask) = look(cli, &screen) {
+                    let screen = TerminalScreen { lines: lines.clone(), cursor, title: whole.title.clone() };
+                    if let super::ScreenState::Ask(ask) = look(cli, &screen) {
                         // A part of a question that hides what it is about must not be agreed to.
                         let kept = lines.iter().any(|line| super::destructive(line));
                         assert!(
-                            ask.key.is_none() || cli != Cli::Claude && !kept && from > 0,
+                            ask.key.is_none() || cli != TerminalAgentKind::Claude && !kept && from > 0,
                             "{name} from {from} to {to}, cursor {cursor}: {ask:?}"
                         );
                     }

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use landfall_agents::registry::find;
-use landfall_agents::{Ear, Stream};
+use landfall_agents::{AgentStream, ParserContext};
 use landfall_model::{AgentFinish, AgentUsage, Signal, Timestamp};
 
 use crate::speech::KEY;
@@ -168,11 +168,11 @@ fn settings_of_a_profile_lie_over_ours_in_opencode() {
     assert_eq!(config["mcp"]["landfall"]["command"][0], "/usr/bin/landfall");
 }
 
-fn ear() -> Ear {
-    Ear { nonce: KEY.to_owned(), ..Ear::default() }
+fn ear() -> ParserContext {
+    ParserContext { nonce: KEY.to_owned(), ..ParserContext::default() }
 }
 
-fn heard(kind: &str, ear: &Ear, out: &str) -> Vec<Signal> {
+fn heard(kind: &str, ear: &ParserContext, out: &str) -> Vec<Signal> {
     at_once(find(kind).expect("it is registered").agent().parser(ear), out.as_bytes())
 }
 
@@ -220,7 +220,7 @@ fn what_a_resumed_session_of_claude_had_cost_before_is_taken_off() {
         )
     };
     let before = AgentUsage { tokens_in: 100, micro_usd: 2_000_000, ..AgentUsage::default() };
-    let ear = Ear { resumed: true, before, ..ear() };
+    let ear = ParserContext { resumed: true, before, ..ear() };
     let signals = heard("claude", &ear, &result("2.5", 140));
     assert!(signals.contains(&Signal::Cost(500_000)), "{signals:?}");
     assert_eq!(sum(&signals).tokens_in, 40);
@@ -285,7 +285,7 @@ fn only_the_last_task_in_the_session_file_of_codex_is_this_run() {
 {"type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":{"total_tokens":22},"model_context_window":100},"rate_limits":{"primary":{"used_percent":3.0,"resets_at":1893456000},"secondary":{"used_percent":40.4,"resets_at":1893459600}}}}
 "#;
     let mut parser = find("codex").expect("it is registered").agent().parser(&ear());
-    let mut signals = parser.feed(Stream::Aside, aside.as_bytes());
+    let mut signals = parser.feed(AgentStream::Aside, aside.as_bytes());
     signals.extend(parser.finish());
     assert_eq!(
         signals,
@@ -304,7 +304,7 @@ fn a_limit_of_codex_lasts_until_all_full_windows_are_reset() {
 {"type":"event_msg","payload":{"type":"task_complete","error":{"message":"You've hit your usage limit","codex_error_info":"usage_limit_exceeded"}}}
 "#;
     let mut parser = find("codex").expect("it is registered").agent().parser(&ear());
-    parser.feed(Stream::Aside, aside.as_bytes());
+    parser.feed(AgentStream::Aside, aside.as_bytes());
     assert_eq!(parser.finish(), [Signal::Quota { until: Some(Timestamp(1_893_999_999_000)) }]);
 }
 
@@ -401,7 +401,7 @@ fn a_message_of_gemini_comes_in_pieces_and_is_one() {
 #[test]
 fn nobody_logged_in_is_told_by_gemini_before_it_begins() {
     let mut parser = find("gemini").expect("it is registered").agent().parser(&ear());
-    let heard = parser.feed(Stream::Err, b"YOLO mode is enabled.\nInvalid auth method selected.\n");
+    let heard = parser.feed(AgentStream::Err, b"YOLO mode is enabled.\nInvalid auth method selected.\n");
     assert!(matches!(heard.as_slice(), [Signal::Unauthorized { .. }]), "{heard:?}");
 }
 
@@ -417,9 +417,9 @@ fn a_session_is_gone_only_for_a_run_that_was_to_resume_one() {
         ("opencode", "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found"),
     ] {
         for resumed in [false, true] {
-            let ear = Ear { resumed, ..ear() };
+            let ear = ParserContext { resumed, ..ear() };
             let mut parser = find(kind).expect("it is registered").agent().parser(&ear);
-            let heard = parser.feed(Stream::Err, format!("{line}\n{line}\n").as_bytes());
+            let heard = parser.feed(AgentStream::Err, format!("{line}\n{line}\n").as_bytes());
             let expected = if resumed { vec![Signal::SessionGone] } else { Vec::new() };
             assert_eq!(heard, expected, "{kind}");
         }

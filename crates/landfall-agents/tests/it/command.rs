@@ -5,7 +5,7 @@ use landfall_agents::registry::find;
 
 use crate::brief;
 
-fn check(change: impl FnOnce(&mut landfall_agents::Profile), expected: &Expect) {
+fn check(change: impl FnOnce(&mut landfall_agents::LaunchProfile), expected: &Expect) {
     let mut brief = brief("command");
     change(&mut brief.profile);
     let agent = find("command").expect("it is registered").agent();

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
-use landfall_agents::registry::{AGENTS, Entry, UnknownAgent, find};
-use landfall_agents::{Brief, Ear, LINE_MAX, Launch, Parse, Stream};
+use landfall_agents::registry::{AGENTS, AgentEntry, UnknownAgent, find};
+use landfall_agents::{AgentStream, LINE_MAX, LaunchCommand, LaunchRequest, OutputParser, ParserContext};
 use landfall_model::{AgentFinish, AgentUsage, ControlSignal, Signal};
 
 use crate::speech::{self, EVERYWHERE, KEY, Where, keyed};
@@ -29,7 +29,7 @@ struct Recording {
     out: Vec<u8>,
     err: Vec<u8>,
     aside: Vec<u8>,
-    ear: Ear,
+    ear: ParserContext,
 }
 
 impl Recording {
@@ -51,15 +51,15 @@ impl Recording {
             out: fs::read(file).expect("a listed file can be read"),
             err: beside("err"),
             aside: beside("aside"),
-            ear: Ear { nonce: KEY.to_owned(), resumed, before },
+            ear: ParserContext { nonce: KEY.to_owned(), resumed, before },
         }
     }
 
-    fn hear(&self, entry: &Entry, size: usize) -> Vec<Signal> {
+    fn hear(&self, entry: &AgentEntry, size: usize) -> Vec<Signal> {
         let mut parser = entry.agent().parser(&self.ear);
         let mut signals = Vec::new();
         for (stream, bytes) in
-            [(Stream::Out, &self.out), (Stream::Err, &self.err), (Stream::Aside, &self.aside)]
+            [(AgentStream::Out, &self.out), (AgentStream::Err, &self.err), (AgentStream::Aside, &self.aside)]
         {
             signals.extend(bytes.chunks(size).flat_map(|piece| parser.feed(stream, piece)));
         }
@@ -68,18 +68,18 @@ impl Recording {
     }
 }
 
-fn ear() -> Ear {
-    Ear { nonce: KEY.to_owned(), ..Ear::default() }
+fn ear() -> ParserContext {
+    ParserContext { nonce: KEY.to_owned(), ..ParserContext::default() }
 }
 
-fn parser(entry: &Entry) -> Box<dyn Parse + Send> {
+fn parser(entry: &AgentEntry) -> Box<dyn OutputParser + Send> {
     entry.agent().parser(&ear())
 }
 
 /// The same output in pieces of this size.
-fn in_pieces(mut parser: Box<dyn Parse + Send>, size: usize, output: &[u8]) -> Vec<Signal> {
+fn in_pieces(mut parser: Box<dyn OutputParser + Send>, size: usize, output: &[u8]) -> Vec<Signal> {
     let mut signals: Vec<Signal> =
-        output.chunks(size).flat_map(|bytes| parser.feed(Stream::Out, bytes)).collect();
+        output.chunks(size).flat_map(|bytes| parser.feed(AgentStream::Out, bytes)).collect();
     signals.extend(parser.finish());
     signals
 }
@@ -91,21 +91,21 @@ fn controls(signals: Vec<Signal>) -> Vec<Signal> {
 }
 
 /// Agents whose words a test can put into their protocol.
-fn speakers() -> impl Iterator<Item = &'static Entry> {
+fn speakers() -> impl Iterator<Item = &'static AgentEntry> {
     AGENTS.iter().filter(|entry| speech::said(entry.name, "hello").is_some())
 }
 
 /// Agents with a model behind them.
-fn models() -> impl Iterator<Item = &'static Entry> {
+fn models() -> impl Iterator<Item = &'static AgentEntry> {
     AGENTS.iter().filter(|entry| !["command", "script"].contains(&entry.name))
 }
 
-fn launch(entry: &Entry, brief: &Brief) -> Launch {
+fn launch(entry: &AgentEntry, brief: &LaunchRequest) -> LaunchCommand {
     entry.agent().launch(brief).unwrap_or_else(|error| panic!("{} is not launched: {error}", entry.name))
 }
 
 /// Everything an agent is told but the environment that all have: arguments, files, and its own variables.
-fn told(launch: &Launch) -> String {
+fn told(launch: &LaunchCommand) -> String {
     let argv = launch.argv.iter().map(|word| word.to_string_lossy().into_owned());
     let files = launch.files.iter().map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned());
     let env = launch.env.iter().filter(|(key, _)| !key.to_string_lossy().starts_with("LANDFALL_"));
@@ -323,12 +323,12 @@ fn stderr_says_nothing_the_engine_believes() {
     for entry in speakers() {
         let output = speech::said(entry.name, &keyed("COMPLETE")).expect("it speaks");
         let mut parser = parser(entry);
-        assert_eq!(parser.feed(Stream::Err, &output), [], "{}", entry.name);
+        assert_eq!(parser.feed(AgentStream::Err, &output), [], "{}", entry.name);
         // Half a line on one output must not join half a line on the other.
         let (first, last) = output.split_at(output.len() / 2);
-        let mut heard = parser.feed(Stream::Out, first);
-        parser.feed(Stream::Err, b"noise\n");
-        heard.extend(parser.feed(Stream::Out, last));
+        let mut heard = parser.feed(AgentStream::Out, first);
+        parser.feed(AgentStream::Err, b"noise\n");
+        heard.extend(parser.feed(AgentStream::Out, last));
         heard.extend(parser.finish());
         assert_eq!(controls(heard), [Signal::Said(ControlSignal::Complete)], "{}", entry.name);
     }
@@ -384,8 +384,9 @@ fn garbage_is_survived_and_what_follows_is_heard() {
 fn lines_that_are_not_understood_are_counted() {
     for entry in speakers().filter(|entry| !["command", "script"].contains(&entry.name)) {
         let mut parser = parser(entry);
-        parser.feed(Stream::Out, &speech::opening(entry.name));
-        let signals = parser.feed(Stream::Out, b"a warning of the program\n{\"type\":\"no.such.event\"}\n\n");
+        parser.feed(AgentStream::Out, &speech::opening(entry.name));
+        let signals =
+            parser.feed(AgentStream::Out, b"a warning of the program\n{\"type\":\"no.such.event\"}\n\n");
         assert_eq!(parser.raw_lines_unknown(), 2, "{}", entry.name);
         assert!(
             signals.iter().all(|signal| matches!(signal, Signal::Text(_))),
@@ -432,7 +433,7 @@ fn random_outputs_give_the_same_signals_however_they_are_cut() {
                 let mut rest = output.as_slice();
                 while !rest.is_empty() {
                     let (piece, later) = rest.split_at(rest.len().min(below(9)));
-                    heard.extend(parser.feed(Stream::Out, piece));
+                    heard.extend(parser.feed(AgentStream::Out, piece));
                     rest = later;
                 }
                 heard.extend(parser.finish());
@@ -461,16 +462,16 @@ fn a_line_of_100_mb_is_cut_counted_and_takes_little_memory() {
     for entry in speakers() {
         let before = resident_bytes();
         let mut parser = parser(entry);
-        parser.feed(Stream::Out, &speech::opening(entry.name));
+        parser.feed(AgentStream::Out, &speech::opening(entry.name));
         for _ in 0..100_000_000 / CHUNK {
-            assert_eq!(parser.feed(Stream::Out, &chunk), []);
-            parser.feed(Stream::Err, &chunk);
-            parser.feed(Stream::Aside, &chunk);
+            assert_eq!(parser.feed(AgentStream::Out, &chunk), []);
+            parser.feed(AgentStream::Err, &chunk);
+            parser.feed(AgentStream::Aside, &chunk);
         }
         let grown = resident_bytes().saturating_sub(before);
         assert!(grown < 16 * LINE_MAX as u64, "{} holds {grown} bytes", entry.name);
         let word = speech::events(entry.name, Where::Said, &keyed("COMPLETE")).expect("it speaks");
-        let mut heard = parser.feed(Stream::Out, &[b"\n", word.as_slice()].concat());
+        let mut heard = parser.feed(AgentStream::Out, &[b"\n", word.as_slice()].concat());
         heard.extend(parser.finish());
         let text = heard.iter().find_map(|signal| match signal {
             Signal::Text(text) => Some(text.len()),

@@ -1,7 +1,7 @@
 //! The files of an agent's own loop: every version that was ever written is understood, what is wrong is said once, and half
 //! a file is nothing.
 
-use landfall_agents::files::{File, Files};
+use landfall_agents::files::{LoopFileKind, LoopFileParser};
 use landfall_model::{ControlSignal, Signal};
 
 const V1: &str = r#"{"step":"check","result":"PASS","next":"exec","timestamp":"2026-01-31T12:00:00Z"}"#;
@@ -10,12 +10,12 @@ const V3: &str = r#"{"step":"target","result":"(o2-collected)","next":"(none)","
     "compaction_count":0,"vfp_cycles_completed":2,"phase":"planning","phase_progress":0.4,"stage":{"current":1,"total":3},
     "check_score":{"overall":0.8,"d1_correctness":0.9},"retry_count":1,"delegation_failures":["verify@iter3"]}"#;
 
-fn heard(file: File, text: &str) -> Vec<Signal> {
-    Files::default().feed(file, text.as_bytes())
+fn heard(file: LoopFileKind, text: &str) -> Vec<Signal> {
+    LoopFileParser::default().feed(file, text.as_bytes())
 }
 
 /// What is heard of a file that stays as it is.
-fn settled(files: &mut Files, file: File, text: &str) -> String {
+fn settled(files: &mut LoopFileParser, file: LoopFileKind, text: &str) -> String {
     let heard: Vec<Signal> = (0..100).flat_map(|_| files.feed(file, text.as_bytes())).collect();
     shown(&heard)
 }
@@ -36,16 +36,16 @@ fn signals_of_every_version_are_understood() {
         (V2, "exec mid-exec: (step-3) → check #4"),
         (V3, "target post-o2: (o2-collected) → (none) #0"),
     ] {
-        assert_eq!(shown(&heard(File::Signal, text)), means);
+        assert_eq!(shown(&heard(LoopFileKind::Signal, text)), means);
     }
-    let Some(Signal::Stride(stride)) = heard(File::Signal, V2).pop() else { panic!("a stride") };
+    let Some(Signal::Stride(stride)) = heard(LoopFileKind::Signal, V2).pop() else { panic!("a stride") };
     assert_eq!((stride.iteration, stride.compactions), (Some(4), 1));
 }
 
 #[test]
 fn every_word_that_a_loop_ever_had_is_understood() {
     for result in landfall_model::stride::RESULTS {
-        let told = shown(&heard(File::Signal, &V1.replace("PASS", result)));
+        let told = shown(&heard(LoopFileKind::Signal, &V1.replace("PASS", result)));
         assert_eq!(told, format!("check: {result} → exec"), "a loop that rolls a stage back is no nonsense");
     }
 }
@@ -71,10 +71,14 @@ fn what_is_wrong_is_named_once() {
         ("[]".to_owned(), "FILE_NOT_AN_OBJECT"),
         (format!("{}{V1}", " ".repeat(300_000)), "FILE_TOO_LARGE"),
     ] {
-        let mut files = Files::default();
-        assert_eq!(shown(&files.feed(File::Signal, text.as_bytes())), code, "{}", text.trim());
-        assert_eq!(files.feed(File::Signal, text.as_bytes()), [], "said once");
-        assert_eq!(shown(&files.feed(File::Signal, V1.as_bytes())), "check: PASS → exec", "and it goes on");
+        let mut files = LoopFileParser::default();
+        assert_eq!(shown(&files.feed(LoopFileKind::Signal, text.as_bytes())), code, "{}", text.trim());
+        assert_eq!(files.feed(LoopFileKind::Signal, text.as_bytes()), [], "said once");
+        assert_eq!(
+            shown(&files.feed(LoopFileKind::Signal, V1.as_bytes())),
+            "check: PASS → exec",
+            "and it goes on"
+        );
     }
 }
 
@@ -82,20 +86,21 @@ fn what_is_wrong_is_named_once() {
 fn half_a_file_is_nothing_until_it_is_whole_and_the_same_is_news_once() {
     let whole = V2.as_bytes();
     for cut in 0..whole.len() {
-        let mut files = Files::default();
-        assert_eq!(files.feed(File::Signal, &whole[..cut]), [], "the first {cut} bytes");
-        assert_eq!(files.feed(File::Signal, whole).len(), 1);
-        assert_eq!(files.feed(File::Signal, whole), []);
+        let mut files = LoopFileParser::default();
+        assert_eq!(files.feed(LoopFileKind::Signal, &whole[..cut]), [], "the first {cut} bytes");
+        assert_eq!(files.feed(LoopFileKind::Signal, whole).len(), 1);
+        assert_eq!(files.feed(LoopFileKind::Signal, whole), []);
         // A file that is being written anew, and is then what it was.
-        assert_eq!(files.feed(File::Signal, &whole[..cut]), []);
-        assert_eq!(files.feed(File::Signal, whole), []);
+        assert_eq!(files.feed(LoopFileKind::Signal, &whole[..cut]), []);
+        assert_eq!(files.feed(LoopFileKind::Signal, whole), []);
     }
 }
 
 #[test]
 fn words_that_stay_are_no_file_being_written() {
-    let mut files = Files::default();
-    let heard: Vec<Signal> = (0..100).flat_map(|_| files.feed(File::Signal, b"all is well")).collect();
+    let mut files = LoopFileParser::default();
+    let heard: Vec<Signal> =
+        (0..100).flat_map(|_| files.feed(LoopFileKind::Signal, b"all is well")).collect();
     assert_eq!(shown(&heard), "FILE_NOT_JSON");
 }
 
@@ -129,9 +134,9 @@ fn a_loop_that_stops_came_to_what_its_module_says() {
         ),
         (r#"{"status":"executing"}"#, "exec", "(done)", None),
     ] {
-        let mut files = Files::default();
-        files.feed(File::Status, status.as_bytes());
-        let heard = files.feed(File::Signal, signal(step, result).as_bytes());
+        let mut files = LoopFileParser::default();
+        files.feed(LoopFileKind::Status, status.as_bytes());
+        let heard = files.feed(LoopFileKind::Signal, signal(step, result).as_bytes());
         let said = heard.iter().find_map(|signal| match signal {
             Signal::Said(said) => Some(said.clone()),
             _ => None,
@@ -144,41 +149,41 @@ fn a_loop_that_stops_came_to_what_its_module_says() {
 
 #[test]
 fn edge_21_a_time_stamp_in_a_status_is_no_progress() {
-    let mut files = Files::default();
+    let mut files = LoopFileParser::default();
     let before = r#"{"status":"executing","completed_steps":1,"updated":"2026-01-31T12:00:00Z"}"#;
-    files.begin(File::Status, before.as_bytes());
+    files.begin(LoopFileKind::Status, before.as_bytes());
     let touched = before.replace("12:00", "12:01");
-    assert_eq!(files.feed(File::Status, touched.as_bytes()), []);
+    assert_eq!(files.feed(LoopFileKind::Status, touched.as_bytes()), []);
     let annotated = touched.replace("}", r#","tags":["new"]}"#);
-    assert_eq!(files.feed(File::Status, annotated.as_bytes()), []);
+    assert_eq!(files.feed(LoopFileKind::Status, annotated.as_bytes()), []);
     assert_eq!(files.finish(), [], "nothing happened");
     let further = touched.replace("\"completed_steps\":1", "\"completed_steps\":2");
-    assert_eq!(settled(&mut files, File::Status, &further), "executing");
+    assert_eq!(settled(&mut files, LoopFileKind::Status, &further), "executing");
     // Where signals are written, they are the steps: also when the status comes a moment before.
-    assert_eq!(files.feed(File::Status, touched.as_bytes()), []);
-    files.feed(File::Signal, V1.as_bytes());
+    assert_eq!(files.feed(LoopFileKind::Status, touched.as_bytes()), []);
+    files.feed(LoopFileKind::Signal, V1.as_bytes());
     let done = r#"{"status":"satisfied","stage":{"current":2}}"#;
-    assert_eq!(files.feed(File::Status, done.as_bytes()), []);
+    assert_eq!(files.feed(LoopFileKind::Status, done.as_bytes()), []);
     assert_eq!(files.finish(), [Signal::Said(ControlSignal::Complete)]);
 }
 
 #[test]
 fn a_status_that_was_there_before_closes_nothing() {
-    let mut files = Files::default();
-    files.begin(File::Status, br#"{"status":"complete"}"#);
-    assert_eq!(files.feed(File::Status, br#"{"status":"complete"}"#), []);
+    let mut files = LoopFileParser::default();
+    files.begin(LoopFileKind::Status, br#"{"status":"complete"}"#);
+    assert_eq!(files.feed(LoopFileKind::Status, br#"{"status":"complete"}"#), []);
     assert_eq!(files.finish(), []);
 }
 
 #[test]
 fn the_front_matter_of_the_first_version_is_a_status_too() {
-    let mut files = Files::default();
+    let mut files = LoopFileParser::default();
     let text = "---\ntitle: \"A: b\"\nstatus: executing\ntags: [a]\n---\n# Text\nstatus: draft\n";
-    assert_eq!(settled(&mut files, File::Front, text), "executing");
-    assert_eq!(files.feed(File::Front, b"---\nstatus: comp"), [], "half of it");
-    files.feed(File::Front, text.replace("executing", "complete").as_bytes());
+    assert_eq!(settled(&mut files, LoopFileKind::Front, text), "executing");
+    assert_eq!(files.feed(LoopFileKind::Front, b"---\nstatus: comp"), [], "half of it");
+    files.feed(LoopFileKind::Front, text.replace("executing", "complete").as_bytes());
     assert_eq!(shown(&files.finish()), "complete; Said(Complete)");
-    assert_eq!(shown(&heard(File::Status, r#"{"status":"splendid"}"#)), "FILE_UNKNOWN_STATUS");
+    assert_eq!(shown(&heard(LoopFileKind::Status, r#"{"status":"splendid"}"#)), "FILE_UNKNOWN_STATUS");
 }
 
 #[test]

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landfall_agents::registry::{AGENTS, Entry};
-use landfall_agents::{Ear, Stream};
+use landfall_agents::registry::{AGENTS, AgentEntry};
+use landfall_agents::{AgentStream, ParserContext};
 use landfall_model::Signal;
 
 use crate::at_once;
@@ -28,8 +28,8 @@ fn corpus() -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-fn ear(resumed: bool) -> Ear {
-    Ear { nonce: KEY.to_owned(), resumed, ..Ear::default() }
+fn ear(resumed: bool) -> ParserContext {
+    ParserContext { nonce: KEY.to_owned(), resumed, ..ParserContext::default() }
 }
 
 /// Whether a signal is one that ordinary output gives: words, tools, and the counting of answers.
@@ -59,7 +59,7 @@ fn ordinary(signal: &Signal) -> bool {
 }
 
 /// What a text gives there, in this agent's protocol; none when it has no such place.
-fn heard(entry: &Entry, resumed: bool, place: Where, text: &str) -> Option<Vec<Signal>> {
+fn heard(entry: &AgentEntry, resumed: bool, place: Where, text: &str) -> Option<Vec<Signal>> {
     let events = speech::events(entry.name, place, text)?;
     let output = [speech::opening(entry.name), events].concat();
     Some(at_once(entry.agent().parser(&ear(resumed)), &output))
@@ -105,9 +105,9 @@ fn look_alikes_on_stderr_are_for_people() {
             let Some(begin) = speech::said(entry.name, "I begin.") else { continue };
             for resumed in [false, true] {
                 let mut parser = entry.agent().parser(&ear(resumed));
-                parser.feed(Stream::Out, &started(entry.name));
-                parser.feed(Stream::Out, &begin);
-                let signals = parser.feed(Stream::Err, text.as_bytes());
+                parser.feed(AgentStream::Out, &started(entry.name));
+                parser.feed(AgentStream::Out, &begin);
+                let signals = parser.feed(AgentStream::Err, text.as_bytes());
                 assert_eq!(signals, [], "{} of {}", file.display(), entry.name);
             }
         }
@@ -133,7 +133,7 @@ fn look_alikes_in_a_session_file_of_codex_are_words_too() {
         let record = serde_json::json!({"type": "response_item", "payload": {"type": "message", "role": "assistant",
             "content": [{"type": "output_text", "text": text}], "output": text, "rate_limits": text}});
         let mut parser = codex.agent().parser(&ear(false));
-        let mut signals = parser.feed(Stream::Aside, format!("{record}\n").as_bytes());
+        let mut signals = parser.feed(AgentStream::Aside, format!("{record}\n").as_bytes());
         signals.extend(parser.finish());
         assert_eq!(signals, [], "{}", file.display());
     }

@@ -16,12 +16,12 @@ mod tags;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use landfall_agents::{Brief, Parse, Profile, Stream};
+use landfall_agents::{AgentStream, LaunchProfile, LaunchRequest, OutputParser};
 use landfall_model::Signal;
 
 /// A brief that every agent can be launched for.
-fn brief(kind: &str) -> Brief {
-    Brief {
+fn brief(kind: &str) -> LaunchRequest {
+    LaunchRequest {
         task: "T7".to_owned(),
         title: "Greet by name".to_owned(),
         body: "Say hello to the person by name.".to_owned(),
@@ -34,11 +34,11 @@ fn brief(kind: &str) -> Brief {
         prompt_file: PathBuf::from("/state/attempts/9/prompt.md"),
         attempt_dir: PathBuf::from("/state/attempts/9"),
         nonce: "NONCE-CANARY".to_owned(),
-        profile: Profile {
+        profile: LaunchProfile {
             name: "main".to_owned(),
             kind: kind.to_owned(),
             run: Some("my-agent --unattended".to_owned()),
-            ..Profile::default()
+            ..LaunchProfile::default()
         },
         signal_socket: PathBuf::from("/state/attempts/9/signal.sock"),
         dispatched: false,
@@ -51,8 +51,8 @@ fn brief(kind: &str) -> Brief {
 }
 
 /// All that is heard in an output that comes in one piece.
-fn at_once(mut parser: Box<dyn Parse + Send>, output: &[u8]) -> Vec<Signal> {
-    let mut signals = parser.feed(Stream::Out, output);
+fn at_once(mut parser: Box<dyn OutputParser + Send>, output: &[u8]) -> Vec<Signal> {
+    let mut signals = parser.feed(AgentStream::Out, output);
     signals.extend(parser.finish());
     signals
 }

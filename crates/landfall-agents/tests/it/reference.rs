@@ -1,29 +1,29 @@
 //! The reference page: its examples are played as they stand, and nothing a script may say is missing from it.
 
-use landfall_agents::script::{Problem, Script};
-use landfall_agents::{Fences, Place};
+use landfall_agents::script::{Script, ScriptProblem};
+use landfall_agents::{CodeFenceTracker, LinePosition};
 
 const PAGE: &str = include_str!("../../../../docs/reference/script.md");
 
 /// The code blocks of this language, each with the line it starts after.
 fn blocks(language: &str) -> Vec<(usize, String)> {
-    let mut fences = Fences::default();
+    let mut fences = CodeFenceTracker::default();
     let mut blocks: Vec<(usize, String)> = Vec::new();
     let mut ours = false;
     for (line, number) in PAGE.lines().zip(1..) {
         match fences.line(line) {
-            Place::Opens { info } => {
+            LinePosition::Opens { info } => {
                 ours = info == language;
                 if ours {
                     blocks.push((number, String::new()));
                 }
             }
-            Place::Code if ours => {
+            LinePosition::Code if ours => {
                 let (_, text) = blocks.last_mut().expect("opened before");
                 text.push_str(line);
                 text.push('\n');
             }
-            Place::Code | Place::Closes | Place::Text => {}
+            LinePosition::Code | LinePosition::Closes | LinePosition::Text => {}
         }
     }
     blocks
@@ -41,7 +41,7 @@ fn every_example_is_a_script() {
 #[test]
 fn every_key_mode_and_attack_is_described() {
     let known = |text: &str| match Script::parse(text).expect_err("there is no such word").problem {
-        Problem::UnknownKey { known, .. } | Problem::UnknownWord { known, .. } => known,
+        ScriptProblem::UnknownKey { known, .. } | ScriptProblem::UnknownWord { known, .. } => known,
         other => panic!("{other}"),
     };
     let keys = known("qqqqqqqqqqqqqqq = 1");

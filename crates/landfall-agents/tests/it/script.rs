@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use expect_test::{Expect, expect};
 use landfall_agents::registry::find;
-use landfall_agents::script::{Attack, Commit, Content, Mode, Note, Script, Turn, Weaken};
-use landfall_agents::{LaunchError, Stream};
+use landfall_agents::script::{
+    FileContent, Note, RepoAttack, Script, ScriptCommit, ScriptMisbehavior, ScriptTurn, TestWeakening,
+};
+use landfall_agents::{AgentStream, LaunchError};
 use landfall_model::{AgentUsage, Signal};
 
 use crate::{at_once, brief};
 
-fn turn(text: &str) -> Turn {
+fn turn(text: &str) -> ScriptTurn {
     Script::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}")).turn(1).clone()
 }
 
@@ -47,8 +49,8 @@ fn what_stands_at_the_top_is_the_default_of_every_iteration() {
     )
     .expect("fine");
     let (first, second) = (script.turn(1), script.turn(2));
-    assert_eq!(first.mode, Mode::Ok);
-    assert_eq!(second.mode, Mode::Flood { bytes: 2000 });
+    assert_eq!(first.mode, ScriptMisbehavior::Ok);
+    assert_eq!(second.mode, ScriptMisbehavior::Flood { bytes: 2000 });
     assert_eq!(first.usage, Some(AgentUsage { tokens_in: 5, ..AgentUsage::default() }));
     assert_eq!(second.usage, Some(AgentUsage { tokens_out: 6, ..AgentUsage::default() }));
 }
@@ -90,15 +92,18 @@ fn a_full_iteration_is_read() {
     );
     assert_eq!(turn.session.as_deref(), Some("s-1"));
     assert_eq!(turn.sleep_ms, 200);
-    assert_eq!(turn.writes[0].content, Content::Whole(b"hello\n".to_vec()));
-    assert_eq!(turn.writes[1].content, Content::Whole(vec![0, 255, 127]));
+    assert_eq!(turn.writes[0].content, FileContent::Whole(b"hello\n".to_vec()));
+    assert_eq!(turn.writes[1].content, FileContent::Whole(vec![0, 255, 127]));
     assert!(turn.writes[1].executable);
-    assert_eq!(turn.writes[2].content, Content::Append("more".to_owned()));
+    assert_eq!(turn.writes[2].content, FileContent::Append("more".to_owned()));
     assert_eq!(turn.deletes, [PathBuf::from("old.txt"), PathBuf::from("gone")]);
     assert_eq!(turn.edits[0].find, "x");
-    assert_eq!(turn.commit, Commit::Always(Some("hello: by name".to_owned())));
+    assert_eq!(turn.commit, ScriptCommit::Always(Some("hello: by name".to_owned())));
     assert_eq!(turn.run, ["make", "check"]);
-    assert_eq!(turn.says.iter().map(|say| say.stream).collect::<Vec<_>>(), [Stream::Out, Stream::Err]);
+    assert_eq!(
+        turn.says.iter().map(|say| say.stream).collect::<Vec<_>>(),
+        [AgentStream::Out, AgentStream::Err]
+    );
     assert_eq!(turn.says[1].pause_ms, 1000);
     assert_eq!(
         turn.usage,
@@ -117,35 +122,41 @@ fn a_full_iteration_is_read() {
 
 #[test]
 fn every_mode_is_known_and_has_its_defaults() {
-    let check = |text: &str, mode: Mode| assert_eq!(turn(text).mode, mode, "{text}");
-    check("misbehave = \"ok\"", Mode::Ok);
-    check("misbehave = \"fail\"", Mode::Fail);
-    check("misbehave = \"no-op\"", Mode::NoOp);
-    check("misbehave = \"hang\"", Mode::Hang);
-    check("misbehave = \"ignore-term\"", Mode::IgnoreTerm);
-    check("misbehave = \"crash\"", Mode::Crash);
-    check("misbehave = \"flood\"", Mode::Flood { bytes: 64 << 20 });
-    check("misbehave = \"flood\"\nbytes = \"10GB\"", Mode::Flood { bytes: 10_000_000_000 });
-    check("misbehave = \"huge-line\"", Mode::HugeLine { bytes: 100_000_000 });
-    check("misbehave = \"slow-drip\"\nfor = \"2s\"", Mode::SlowDrip { for_ms: 2000 });
-    check("misbehave = \"garbage\"", Mode::Garbage);
-    check("misbehave = \"fork-bomb\"", Mode::ForkBomb { count: 200, for_ms: 60_000 });
-    check("misbehave = \"setsid\"", Mode::Setsid { target: "setsid.log".into(), for_ms: 60_000 });
-    check("misbehave = \"orphan\"\nfor = \"5s\"", Mode::Orphan { for_ms: 5000 });
-    check("misbehave = \"lie\"", Mode::Lie);
-    check("misbehave = \"forget-commit\"", Mode::ForgetCommit);
+    let check = |text: &str, mode: ScriptMisbehavior| assert_eq!(turn(text).mode, mode, "{text}");
+    check("misbehave = \"ok\"", ScriptMisbehavior::Ok);
+    check("misbehave = \"fail\"", ScriptMisbehavior::Fail);
+    check("misbehave = \"no-op\"", ScriptMisbehavior::NoOp);
+    check("misbehave = \"hang\"", ScriptMisbehavior::Hang);
+    check("misbehave = \"ignore-term\"", ScriptMisbehavior::IgnoreTerm);
+    check("misbehave = \"crash\"", ScriptMisbehavior::Crash);
+    check("misbehave = \"flood\"", ScriptMisbehavior::Flood { bytes: 64 << 20 });
+    check("misbehave = \"flood\"\nbytes = \"10GB\"", ScriptMisbehavior::Flood { bytes: 10_000_000_000 });
+    check("misbehave = \"huge-line\"", ScriptMisbehavior::HugeLine { bytes: 100_000_000 });
+    check("misbehave = \"slow-drip\"\nfor = \"2s\"", ScriptMisbehavior::SlowDrip { for_ms: 2000 });
+    check("misbehave = \"garbage\"", ScriptMisbehavior::Garbage);
+    check("misbehave = \"fork-bomb\"", ScriptMisbehavior::ForkBomb { count: 200, for_ms: 60_000 });
+    check(
+        "misbehave = \"setsid\"",
+        ScriptMisbehavior::Setsid { target: "setsid.log".into(), for_ms: 60_000 },
+    );
+    check("misbehave = \"orphan\"\nfor = \"5s\"", ScriptMisbehavior::Orphan { for_ms: 5000 });
+    check("misbehave = \"lie\"", ScriptMisbehavior::Lie);
+    check("misbehave = \"forget-commit\"", ScriptMisbehavior::ForgetCommit);
     check(
         "misbehave = \"weaken-test\"\ntarget = \"tests/a.rs\"\nhow = \"skip\"",
-        Mode::WeakenTest { target: "tests/a.rs".into(), how: Weaken::Skip },
+        ScriptMisbehavior::WeakenTest { target: "tests/a.rs".into(), how: TestWeakening::Skip },
     );
-    check("misbehave = \"quota\"\nuntil = \"2s\"", Mode::Quota { until_ms: Some(2000) });
-    check("misbehave = \"quota\"", Mode::Quota { until_ms: None });
-    check("misbehave = \"transient\"", Mode::Transient { detail: "overloaded".to_owned() });
-    check("misbehave = \"prompt\"", Mode::Prompt);
-    check("misbehave = \"move-main\"", Mode::MoveMain { attack: Attack::Branches, canary: None });
+    check("misbehave = \"quota\"\nuntil = \"2s\"", ScriptMisbehavior::Quota { until_ms: Some(2000) });
+    check("misbehave = \"quota\"", ScriptMisbehavior::Quota { until_ms: None });
+    check("misbehave = \"transient\"", ScriptMisbehavior::Transient { detail: "overloaded".to_owned() });
+    check("misbehave = \"prompt\"", ScriptMisbehavior::Prompt);
+    check(
+        "misbehave = \"move-main\"",
+        ScriptMisbehavior::MoveMain { attack: RepoAttack::Branches, canary: None },
+    );
     check(
         "misbehave = \"move-main\"\nattack = \"nested-bare\"\ncanary = \"/canary\"",
-        Mode::MoveMain { attack: Attack::NestedBare, canary: Some("/canary".into()) },
+        ScriptMisbehavior::MoveMain { attack: RepoAttack::NestedBare, canary: Some("/canary".into()) },
     );
 }
 
@@ -433,7 +444,10 @@ fn notes_survive_the_way_through_the_output() {
         assert_eq!(line.lines().count(), 1);
         assert_eq!(Note::read(&line).as_ref(), Some(&note));
         let signals = at_once(
-            find("script").expect("it is registered").agent().parser(&landfall_agents::Ear::default()),
+            find("script")
+                .expect("it is registered")
+                .agent()
+                .parser(&landfall_agents::ParserContext::default()),
             line.as_bytes(),
         );
         assert!(!matches!(signals.as_slice(), [Signal::Text(_)]), "{line}");
@@ -447,12 +461,12 @@ fn notes_in_code_blocks_and_broken_notes_are_text() {
     for text in
         [format!("```\n{quota}\n```"), format!("  {quota}"), format!("{quota} ok"), format!("> {quota}")]
     {
-        let signals = at_once(agent.parser(&landfall_agents::Ear::default()), text.as_bytes());
+        let signals = at_once(agent.parser(&landfall_agents::ParserContext::default()), text.as_bytes());
         assert!(signals.iter().all(|signal| matches!(signal, Signal::Text(_))), "{text}: {signals:?}");
     }
-    let mut parser = agent.parser(&landfall_agents::Ear::default());
+    let mut parser = agent.parser(&landfall_agents::ParserContext::default());
     parser.feed(
-        Stream::Out,
+        AgentStream::Out,
         b"{\"landfall\":\"quota\",\"until_ms\":\"soon\"}\n{\"landfall\":\"x\"}\n{\"other\":1}\n",
     );
     assert_eq!(parser.raw_lines_unknown(), 2);

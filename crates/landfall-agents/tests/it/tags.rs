@@ -2,14 +2,14 @@
 
 use expect_test::expect;
 use landfall_agents::registry::find;
-use landfall_agents::{Heard, Line, PAYLOAD_MAX, Tags};
+use landfall_agents::{ControlTagParser, LineKind, PAYLOAD_MAX, StreamLine};
 use landfall_model::{ControlSignal, Signal};
 
 use crate::{at_once, render};
 
 fn heard(text: &str) -> Vec<Signal> {
     at_once(
-        find("command").expect("it is registered").agent().parser(&landfall_agents::Ear::default()),
+        find("command").expect("it is registered").agent().parser(&landfall_agents::ParserContext::default()),
         text.as_bytes(),
     )
 }
@@ -123,13 +123,15 @@ fn texts_that_only_look_like_signals_are_text() {
 
 /// What a line amounts to in the voice of a model, and in the output of a program. The key is `k7`.
 fn keyed(text: &str) -> [String; 2] {
-    let line = Line { text: text.to_owned(), whole: true };
-    [Tags::of_a_model("k7"), Tags::of_a_program("k7")].map(|mut tags| match tags.hear(&line) {
-        Heard::Signal(Signal::Said(said)) => format!("{said:?}"),
-        Heard::Signal(Signal::Malformed { code, .. }) => code.to_owned(),
-        Heard::Signal(other) => panic!("{other:?}"),
-        Heard::Words => "words".to_owned(),
-        Heard::Code => "code".to_owned(),
+    let line = StreamLine { text: text.to_owned(), whole: true };
+    [ControlTagParser::of_a_model("k7"), ControlTagParser::of_a_program("k7")].map(|mut tags| {
+        match tags.hear(&line) {
+            LineKind::Signal(Signal::Said(said)) => format!("{said:?}"),
+            LineKind::Signal(Signal::Malformed { code, .. }) => code.to_owned(),
+            LineKind::Signal(other) => panic!("{other:?}"),
+            LineKind::Words => "words".to_owned(),
+            LineKind::Code => "code".to_owned(),
+        }
     })
 }
 
@@ -159,11 +161,13 @@ fn a_model_has_to_know_the_key_and_a_program_has_not() {
 
 #[test]
 fn an_empty_key_opens_nothing() {
-    let line = Line { text: "<landfall key=\"\">COMPLETE</landfall>".to_owned(), whole: true };
-    for mut tags in [Tags::of_a_model(""), Tags::of_a_program(""), Tags::default()] {
+    let line = StreamLine { text: "<landfall key=\"\">COMPLETE</landfall>".to_owned(), whole: true };
+    for mut tags in
+        [ControlTagParser::of_a_model(""), ControlTagParser::of_a_program(""), ControlTagParser::default()]
+    {
         assert!(matches!(
             tags.hear(&line),
-            Heard::Signal(Signal::Malformed { code: "SIGNAL_WRONG_KEY", .. })
+            LineKind::Signal(Signal::Malformed { code: "SIGNAL_WRONG_KEY", .. })
         ));
     }
 }

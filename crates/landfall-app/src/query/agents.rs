@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landfall_agents::registry::{self, AGENTS};
-use landfall_agents::{Brief, Needs};
+use landfall_agents::{AgentRequirements, LaunchRequest};
 use landfall_api::{
     AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed, Problem, ProblemCode, nearest,
 };
@@ -72,13 +72,13 @@ pub(crate) fn kinds() -> Vec<AgentKind> {
     })
 }
 
-fn kind(entry: &registry::Entry) -> AgentKind {
-    let profile = landfall_agents::Profile {
+fn kind(entry: &registry::AgentEntry) -> AgentKind {
+    let profile = landfall_agents::LaunchProfile {
         name: entry.name.to_owned(),
         kind: entry.name.to_owned(),
-        ..landfall_agents::Profile::default()
+        ..landfall_agents::LaunchProfile::default()
     };
-    let Needs { program, version_args, install, login, .. } = entry.agent().needs(&profile);
+    let AgentRequirements { program, version_args, install, login, .. } = entry.agent().needs(&profile);
     let path = program.as_deref().and_then(on_path);
     let (version, problem) = match (&path, version_args) {
         (None, _) | (_, []) => (None, None),
@@ -229,7 +229,7 @@ fn command(place: &Place, profile: &Profile) -> Result<String, Unfit> {
         ),
         None => None,
     };
-    let brief = Brief {
+    let brief = LaunchRequest {
         task: "TASK".to_owned(),
         title: "TITLE".to_owned(),
         body: String::new(),

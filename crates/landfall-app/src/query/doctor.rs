@@ -258,7 +258,7 @@ impl Visit {
         }
         let terminal = settings.agents.values().find(|profile| {
             let needs =
-                |agent: &registry::Entry| agent.agent().needs(&landfall_engine::agent_profile(profile));
+                |agent: &registry::AgentEntry| agent.agent().needs(&landfall_engine::agent_profile(profile));
             registry::find(&profile.kind).is_ok_and(|agent| needs(agent).terminal)
         });
         if let Some(profile) = terminal.filter(|_| agents::on_path(TERMINAL_PROGRAM).is_none()) {
@@ -767,8 +767,10 @@ fn suggestion() -> String {
     let mut there = Vec::new();
     let mut others = Vec::new();
     for entry in registry::AGENTS {
-        let profile =
-            landfall_agents::Profile { kind: entry.name.to_owned(), ..landfall_agents::Profile::default() };
+        let profile = landfall_agents::LaunchProfile {
+            kind: entry.name.to_owned(),
+            ..landfall_agents::LaunchProfile::default()
+        };
         let needs = entry.agent().needs(&profile);
         match needs.program.as_deref().map(agents::on_path) {
             Some(Some(_)) => there.push(entry.name),

@@ -1,6 +1,6 @@
 //! The terminal of a running agent, if it has one.
 
-use landfall_agents::tmux::{TERMINAL, Terminal};
+use landfall_agents::tmux::{AttachTarget, TERMINAL};
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::model::{AttemptPhase, TaskId, TaskState};
 
@@ -8,7 +8,7 @@ use crate::project::place::Place;
 use crate::project::problems;
 
 /// Where to attach to the agent of this task.
-pub(crate) fn of(place: &Place, id: TaskId) -> Result<Terminal, Problem> {
+pub(crate) fn of(place: &Place, id: TaskId) -> Result<AttachTarget, Problem> {
     let not_now = |message: String| Problem::new(ProblemCode::NotNow, message);
     let Some(reader) = place.reader()? else { return Err(problems::unknown_task(id)) };
     let task = reader.task(id).map_err(|error| problems::store(&error))?;
@@ -27,7 +27,7 @@ pub(crate) fn of(place: &Place, id: TaskId) -> Result<Terminal, Problem> {
         }
         Err(error) => return Err(problems::io("read", &file, &error)),
     };
-    let terminal = Terminal::read(&text)
+    let terminal = AttachTarget::read(&text)
         .map_err(|error| Problem::new(ProblemCode::Corrupt, format!("read {}: {error}", file.display())))?;
     if !terminal.folder.join(&terminal.socket).exists() {
         return Err(not_now(format!("the terminal of {id} is not up")).hint("try again in a moment"));

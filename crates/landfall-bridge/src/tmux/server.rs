@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use landfall_agents::tmux::{Order, SOCKET, Screen};
+use landfall_agents::tmux::{SOCKET, TerminalScreen, TmuxOrder};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -29,7 +29,7 @@ pub(super) struct Server {
 
 /// One look at the terminal.
 pub(super) struct Shot {
-    pub(super) screen: Screen,
+    pub(super) screen: TerminalScreen,
     /// How the program ended, if it has.
     pub(super) dead: Option<String>,
 }
@@ -39,7 +39,7 @@ const UNTOLD: &str = "it left";
 
 impl Server {
     /// Starts the server and the agent in it.
-    pub(super) fn start(order: &Order) -> Result<Self, String> {
+    pub(super) fn start(order: &TmuxOrder) -> Result<Self, String> {
         let cwd = std::env::current_dir().map_err(|error| format!("find the current folder: {error}"))?;
         let cwd = cwd.to_str().ok_or("the path of the workspace is no text")?.to_owned();
         let mut it = Self { folder: order.folder.clone(), name: order.name.clone(), server: None, pane: 0 };
@@ -123,7 +123,7 @@ impl Server {
             ("", _) => UNTOLD.to_owned(),
             (status, _) => format!("exit status {status}"),
         });
-        Ok(Shot { screen: Screen::new(text, cursor.parse().unwrap_or(usize::MAX), title), dead })
+        Ok(Shot { screen: TerminalScreen::new(text, cursor.parse().unwrap_or(usize::MAX), title), dead })
     }
 
     /// Presses a key, or types a word.

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use landfall_agents::tmux::{Cli, Note, Screen, Seen, messages};
+use landfall_agents::tmux::{Note, ScreenState, TerminalAgentKind, TerminalScreen, messages};
 
 use crate::say;
 
 pub(super) struct Watch {
-    cli: Cli,
+    cli: TerminalAgentKind,
     /// Messages that were told, or stood there before.
     told: Vec<String>,
     heard: bool,
@@ -21,12 +21,12 @@ const TOLD_MAX: usize = 200;
 const LINES_KEPT: usize = 300;
 
 impl Watch {
-    pub(super) fn new(cli: Cli) -> Self {
+    pub(super) fn new(cli: TerminalAgentKind) -> Self {
         Self { cli, told: Vec::new(), heard: false, lines: VecDeque::new() }
     }
 
     /// The prompt is about to be typed: what stands there is old.
-    pub(super) fn begin(&mut self, screen: &Screen, messages: Vec<String>) {
+    pub(super) fn begin(&mut self, screen: &TerminalScreen, messages: Vec<String>) {
         self.told = messages;
         self.lines = screen.lines.iter().map(|line| line.trim().to_owned()).collect();
     }
@@ -37,10 +37,10 @@ impl Watch {
     }
 
     /// A look at the agent at work.
-    pub(super) fn see(&mut self, seen: &Seen, screen: &Screen) {
+    pub(super) fn see(&mut self, seen: &ScreenState, screen: &TerminalScreen) {
         let mut now = messages(self.cli, screen);
         // The last message grows while the agent works.
-        if !matches!(seen, Seen::Idle | Seen::Ask(_)) {
+        if !matches!(seen, ScreenState::Idle | ScreenState::Ask(_)) {
             now.pop();
         }
         self.tell(now);
@@ -48,7 +48,7 @@ impl Watch {
     }
 
     /// The last look.
-    pub(super) fn close(&mut self, screen: &Screen) {
+    pub(super) fn close(&mut self, screen: &TerminalScreen) {
         self.tell(messages(self.cli, screen));
         self.tell_lines(screen);
     }
@@ -67,7 +67,7 @@ impl Watch {
     }
 
     /// Lines that were not there before. Clocks and what blinks are no news: a program that hangs has them too.
-    fn tell_lines(&mut self, screen: &Screen) {
+    fn tell_lines(&mut self, screen: &TerminalScreen) {
         let mut fresh = Vec::new();
         for line in screen.lines.iter().filter(|line| is_news(line)) {
             let words = line.trim_matches(|letter: char| letter == ' ' || "●•*".contains(letter));

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use landfall_agents::acp::{Note, Order};
-use landfall_agents::{Ear, Stream, registry};
+use landfall_agents::acp::{AcpOrder, Note};
+use landfall_agents::{AgentStream, ParserContext, registry};
 use landfall_model::{AgentFinish, AgentUsage, Signal};
 use rustix::process::{Pid, Signal as Unix};
 use tempfile::TempDir;
@@ -39,9 +39,9 @@ impl Scene {
         String::from_utf8_lossy(&out.stdout).trim().to_owned()
     }
 
-    fn order(&self, ways: &[&str]) -> Order {
+    fn order(&self, ways: &[&str]) -> AcpOrder {
         let argv = [PROBE, "acp"].into_iter().chain(ways.iter().copied()).map(str::to_owned).collect();
-        Order {
+        AcpOrder {
             argv,
             prompt: "say hello\nin two lines".to_owned(),
             resume: None,
@@ -52,7 +52,7 @@ impl Scene {
         }
     }
 
-    fn start(&self, order: &Order) -> Child {
+    fn start(&self, order: &AcpOrder) -> Child {
         let mut child = Command::new(PROBE)
             .args(["bridge", "acp"])
             .current_dir(self.folder.path())
@@ -65,7 +65,7 @@ impl Scene {
         child
     }
 
-    fn run(&self, order: &Order) -> Told {
+    fn run(&self, order: &AcpOrder) -> Told {
         finish(Guarded(self.start(order)), Vec::new())
     }
 }
@@ -92,8 +92,8 @@ fn finish(mut child: Guarded, before: Vec<u8>) -> Told {
     let Ok(out) = told.recv_timeout(PATIENCE) else { panic!("the bridge did not end") };
     reader.join().expect("it read");
     let code = child.0.wait().expect("ours").code();
-    let mut parser = registry::find("acp").expect("built in").agent().parser(&Ear::default());
-    let mut signals = parser.feed(Stream::Out, &out);
+    let mut parser = registry::find("acp").expect("built in").agent().parser(&ParserContext::default());
+    let mut signals = parser.feed(AgentStream::Out, &out);
     signals.extend(parser.finish());
     Told { code, out: String::from_utf8_lossy(&out).into_owned(), signals }
 }

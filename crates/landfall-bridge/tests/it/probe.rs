@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 
 /// Attaches to the terminal in this folder, as `landfall task attach` does.
 fn attach(folder: &str) -> ExitCode {
-    let terminal = landfall_agents::tmux::Terminal {
+    let terminal = landfall_agents::tmux::AttachTarget {
         folder: folder.into(),
         socket: landfall_agents::tmux::SOCKET.to_owned(),
         name: "landfall-T7".to_owned(),

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use landfall_agents::tmux::{Cli, Note, Order, SOCKET};
-use landfall_agents::{Ear, Stream, registry};
+use landfall_agents::tmux::{Note, SOCKET, TerminalAgentKind, TmuxOrder};
+use landfall_agents::{AgentStream, ParserContext, registry};
 use landfall_model::{AgentFinish, Signal};
 use landfall_testkit::has_tmux;
 use rustix::process::{Pid, Signal as Unix};
@@ -57,9 +57,9 @@ impl Scene {
 
     fn start(&self, ways: &[&str]) -> Run {
         let argv = [PROBE, "cli"].into_iter().chain(ways.iter().copied()).map(str::to_owned).collect();
-        let order = Order {
+        let order = TmuxOrder {
             argv,
-            cli: Cli::Other,
+            cli: TerminalAgentKind::Other,
             prompt: "say hello;\n  indented \"quoted\" $HOME `x`\ngo\n".to_owned(),
             name: "landfall-T7".to_owned(),
             folder: self.tmp(),
@@ -131,8 +131,8 @@ impl Run {
     fn end(&mut self) -> (Option<i32>, Vec<Signal>) {
         self.until("end", |note| matches!(note, Note::Ended { .. }));
         let code = self.child.wait().expect("ours").code();
-        let mut parser = registry::find("tmux").expect("built in").agent().parser(&Ear::default());
-        let mut signals = parser.feed(Stream::Out, self.out.as_bytes());
+        let mut parser = registry::find("tmux").expect("built in").agent().parser(&ParserContext::default());
+        let mut signals = parser.feed(AgentStream::Out, self.out.as_bytes());
         signals.extend(parser.finish());
         (code, signals)
     }
@@ -259,9 +259,9 @@ fn told_to_stop_it_ends_the_terminal_with_all_that_is_in_it() {
 #[test]
 fn a_program_that_is_not_there_is_an_error() {
     let Some(scene) = Scene::new() else { return };
-    let order = Order {
+    let order = TmuxOrder {
         argv: vec!["no-such-program".to_owned()],
-        cli: Cli::Other,
+        cli: TerminalAgentKind::Other,
         prompt: "x".to_owned(),
         name: "landfall-T7".to_owned(),
         folder: scene.tmp(),

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use landfall_agents::script::Attack;
+use landfall_agents::script::RepoAttack;
 
 use super::git::{asked, commit, git_dir};
 use super::perform::Trouble;
@@ -42,15 +42,15 @@ const HOOKS: [&str; 24] = [
 ];
 
 /// Attacks.
-pub(super) fn attack(voice: &mut Voice, way: Attack, canary: Option<&Path>) -> Result<(), Trouble> {
+pub(super) fn attack(voice: &mut Voice, way: RepoAttack, canary: Option<&Path>) -> Result<(), Trouble> {
     let Some(canary) = canary else { return branches(voice) };
     match way {
-        Attack::Branches => branches(voice)?,
-        Attack::Hooks => {
+        RepoAttack::Branches => branches(voice)?,
+        RepoAttack::Hooks => {
             let git = git_dir()?;
             hooks(&git.join("hooks"), canary)?;
         }
-        Attack::Filter => {
+        RepoAttack::Filter => {
             attributes(voice, "* filter=evil\n")?;
             let git = git_dir()?;
             let run = payload(&git, canary)?;
@@ -59,12 +59,12 @@ pub(super) fn attack(voice: &mut Voice, way: Attack, canary: Option<&Path>) -> R
             append(&git.join("config"), &filter)?;
             append(&git.join("info/attributes"), "* filter=evil\n")?;
         }
-        Attack::Fsmonitor => {
+        RepoAttack::Fsmonitor => {
             let git = git_dir()?;
             let run = payload(&git, canary)?;
             append(&git.join("config"), &format!("[core]\n\tfsmonitor = {run}\n"))?;
         }
-        Attack::Gitfile => {
+        RepoAttack::Gitfile => {
             let git = git_dir()?;
             let moved = workspace()?.join(".git-of-the-agent");
             let link = workspace()?.join(".git");
@@ -74,7 +74,7 @@ pub(super) fn attack(voice: &mut Voice, way: Attack, canary: Option<&Path>) -> R
             hooks(&moved.join("hooks"), canary)?;
             programs(&moved.join("config"), &payload(&moved, canary)?)?;
         }
-        Attack::NestedBare => {
+        RepoAttack::NestedBare => {
             let bare = workspace()?.join("vendor/library");
             let run = payload(&bare, canary)?;
             put(&bare.join("HEAD"), b"ref: refs/heads/main\n")?;
@@ -88,7 +88,7 @@ pub(super) fn attack(voice: &mut Voice, way: Attack, canary: Option<&Path>) -> R
             hooks(&bare.join("hooks"), canary)?;
             commit(voice, "vendor: a library")?;
         }
-        Attack::Alternates => {
+        RepoAttack::Alternates => {
             let git = git_dir()?;
             let run = payload(&git, canary)?;
             let other = git.join("alternate.git");
@@ -98,7 +98,7 @@ pub(super) fn attack(voice: &mut Voice, way: Attack, canary: Option<&Path>) -> R
             append(&git.join("objects/info/alternates"), &format!("{}\n", other.join("objects").display()))?;
             append(&git.join("config"), &format!("[core]\n\talternateRefsCommand = {run}\n"))?;
         }
-        Attack::Attributes => {
+        RepoAttack::Attributes => {
             attributes(voice, "* diff=evil merge=evil\n")?;
             let git = git_dir()?;
             let run = payload(&git, canary)?;
@@ -108,7 +108,7 @@ pub(super) fn attack(voice: &mut Voice, way: Attack, canary: Option<&Path>) -> R
             append(&git.join("config"), &drivers)?;
             append(&git.join("info/attributes"), "* diff=evil merge=evil\n")?;
         }
-        Attack::ConfigInclude => {
+        RepoAttack::ConfigInclude => {
             let git = git_dir()?;
             let run = payload(&git, canary)?;
             hooks(&git.join("evil-hooks"), canary)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::Duration;
 
-use landfall_agents::script::{Mode, Note};
+use landfall_agents::script::{Note, ScriptMisbehavior};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGTERM;
 
@@ -26,26 +26,31 @@ pub(super) enum Next {
 }
 
 /// Misbehaves.
-pub(super) fn misbehave(voice: &mut Voice, mode: &Mode) -> Result<Next, Trouble> {
+pub(super) fn misbehave(voice: &mut Voice, mode: &ScriptMisbehavior) -> Result<Next, Trouble> {
     match mode {
         // The first two are over by now; the others are a matter of what was changed, committed and signalled.
-        Mode::Fail | Mode::NoOp | Mode::Ok | Mode::Lie | Mode::ForgetCommit | Mode::WeakenTest { .. } => {}
-        Mode::Hang => hang(),
-        Mode::IgnoreTerm => {
+        ScriptMisbehavior::Fail
+        | ScriptMisbehavior::NoOp
+        | ScriptMisbehavior::Ok
+        | ScriptMisbehavior::Lie
+        | ScriptMisbehavior::ForgetCommit
+        | ScriptMisbehavior::WeakenTest { .. } => {}
+        ScriptMisbehavior::Hang => hang(),
+        ScriptMisbehavior::IgnoreTerm => {
             let heard = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(SIGTERM, heard).map_err(starting("signal handler"))?;
             voice.say("not listening to SIGTERM");
             hang();
         }
-        Mode::Crash => crash(),
-        Mode::Flood { bytes } => {
+        ScriptMisbehavior::Crash => crash(),
+        ScriptMisbehavior::Flood { bytes } => {
             flood(voice, b"all work and no play makes an agent a dull program; so it says\n", *bytes)
         }
-        Mode::HugeLine { bytes } => {
+        ScriptMisbehavior::HugeLine { bytes } => {
             flood(voice, b"x", *bytes);
             voice.raw(b"\n");
         }
-        Mode::SlowDrip { for_ms } => {
+        ScriptMisbehavior::SlowDrip { for_ms } => {
             const STEP_MS: u64 = 20;
             for _ in 0..for_ms / STEP_MS {
                 voice.raw(b".");
@@ -53,33 +58,33 @@ pub(super) fn misbehave(voice: &mut Voice, mode: &Mode) -> Result<Next, Trouble>
             }
             voice.raw(b"\n");
         }
-        Mode::Garbage => voice.raw(&garbage()),
-        Mode::ForkBomb { count, for_ms } => {
+        ScriptMisbehavior::Garbage => voice.raw(&garbage()),
+        ScriptMisbehavior::ForkBomb { count, for_ms } => {
             bomb(voice, *count, now_ms() + for_ms)?;
             return Ok(Next::Fail);
         }
-        Mode::Setsid { target, for_ms } => {
+        ScriptMisbehavior::Setsid { target, for_ms } => {
             let child = Child::Detach { file: target.clone(), until_ms: now_ms() + for_ms };
             let ended = start(Ties::Cut, &child).and_then(|mut child| child.wait());
             ended.map_err(starting("detached process"))?;
             voice.say("left a process behind in a session of its own");
         }
-        Mode::Orphan { for_ms } => {
+        ScriptMisbehavior::Orphan { for_ms } => {
             let child = Child::Linger { until_ms: now_ms() + for_ms };
             let child = start(Ties::Kept, &child).map_err(starting("background process"))?;
             voice.say(&format!("left process {} behind", child.id()));
         }
-        Mode::Quota { until_ms } => {
+        ScriptMisbehavior::Quota { until_ms } => {
             let until_ms = until_ms.map(|ms| i64::try_from(now_ms() + ms).unwrap_or(i64::MAX));
             voice.note(&Note::Quota { until_ms });
             return Ok(Next::Fail);
         }
-        Mode::Transient { detail } => {
+        ScriptMisbehavior::Transient { detail } => {
             voice.note(&Note::Transient { detail: detail.clone() });
             return Ok(Next::Fail);
         }
-        Mode::Prompt => return Ok(ask(voice)),
-        Mode::MoveMain { attack: way, canary } => attack(voice, *way, canary.as_deref())?,
+        ScriptMisbehavior::Prompt => return Ok(ask(voice)),
+        ScriptMisbehavior::MoveMain { attack: way, canary } => attack(voice, *way, canary.as_deref())?,
     }
     Ok(Next::GoOn)
 }

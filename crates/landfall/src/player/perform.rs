@@ -7,8 +7,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use landfall_agents::Stream;
-use landfall_agents::script::{Commit, Mode, Note, Script, ScriptError, Turn};
+use landfall_agents::AgentStream;
+use landfall_agents::script::{Note, Script, ScriptCommit, ScriptError, ScriptMisbehavior, ScriptTurn};
 use landfall_app::{USER_FILE_BYTES_MAX, read_user_text};
 use thiserror::Error;
 
@@ -116,22 +116,22 @@ fn agent(voice: &mut Voice, file: &Path, iteration: u32, step: Option<(String, u
     let script = Script::parse(&text).map_err(|problem| Trouble::Script { file: file.into(), problem })?;
     let of_step = step.and_then(|(step, run)| script.step_turn(&step, run));
     let turn = of_step.unwrap_or_else(|| script.turn(iteration));
-    if turn.mode == Mode::Fail {
+    if turn.mode == ScriptMisbehavior::Fail {
         return Ok(1);
     }
-    if turn.mode == Mode::NoOp {
+    if turn.mode == ScriptMisbehavior::NoOp {
         return Ok(0);
     }
     perform(voice, iteration, turn)
 }
 
-fn perform(voice: &mut Voice, iteration: u32, turn: &Turn) -> Result<u8, Trouble> {
+fn perform(voice: &mut Voice, iteration: u32, turn: &ScriptTurn) -> Result<u8, Trouble> {
     if let Some(id) = &turn.session {
         voice.note(&Note::Session { id: id.clone() });
     }
     wait(turn.sleep_ms);
     work::change(voice, turn)?;
-    if let Mode::WeakenTest { target, how } = &turn.mode {
+    if let ScriptMisbehavior::WeakenTest { target, how } = &turn.mode {
         weaken::weaken(voice, *how, target)?;
     }
     if let Some(message) = commit_message(turn, iteration) {
@@ -143,8 +143,8 @@ fn perform(voice: &mut Voice, iteration: u32, turn: &Turn) -> Result<u8, Trouble
     for say in &turn.says {
         wait(say.pause_ms);
         match say.stream {
-            Stream::Out => voice.say(&say.text),
-            Stream::Err | Stream::Aside => voice.mutter(&say.text),
+            AgentStream::Out => voice.say(&say.text),
+            AgentStream::Err | AgentStream::Aside => voice.mutter(&say.text),
         }
     }
     if let Some(usage) = turn.usage {
@@ -162,17 +162,17 @@ fn perform(voice: &mut Voice, iteration: u32, turn: &Turn) -> Result<u8, Trouble
     Ok(turn.exit)
 }
 
-fn commit_message(turn: &Turn, iteration: u32) -> Option<String> {
+fn commit_message(turn: &ScriptTurn, iteration: u32) -> Option<String> {
     let own = || {
         let task = std::env::var("LANDFALL_TASK").unwrap_or_else(|_| "script".to_owned());
         format!("{task}: iteration {iteration}")
     };
-    let weakens = matches!(turn.mode, Mode::WeakenTest { .. });
+    let weakens = matches!(turn.mode, ScriptMisbehavior::WeakenTest { .. });
     match &turn.commit {
-        _ if turn.mode == Mode::ForgetCommit => None,
-        Commit::Never => None,
-        Commit::Always(message) => Some(message.clone().unwrap_or_else(own)),
-        Commit::IfChanged => (turn.changes() || weakens).then(own),
+        _ if turn.mode == ScriptMisbehavior::ForgetCommit => None,
+        ScriptCommit::Never => None,
+        ScriptCommit::Always(message) => Some(message.clone().unwrap_or_else(own)),
+        ScriptCommit::IfChanged => (turn.changes() || weakens).then(own),
     }
 }
 

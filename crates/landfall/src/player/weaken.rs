@@ -3,23 +3,23 @@
 use std::fs;
 use std::path::Path;
 
-use landfall_agents::script::Weaken;
+use landfall_agents::script::TestWeakening;
 
 use super::perform::Trouble;
 use super::voice::Voice;
 use super::work::{delete, inside};
 
 /// Weakens the test file.
-pub(super) fn weaken(voice: &mut Voice, how: Weaken, target: &Path) -> Result<(), Trouble> {
+pub(super) fn weaken(voice: &mut Voice, how: TestWeakening, target: &Path) -> Result<(), Trouble> {
     let trouble = |source| Trouble::File { what: "weaken", path: target.into(), source };
     match how {
-        Weaken::Delete => delete(target)?,
-        Weaken::Skip => {
+        TestWeakening::Delete => delete(target)?,
+        TestWeakening::Skip => {
             let path = inside(target)?;
             let text = fs::read_to_string(&path).map_err(trouble)?;
             fs::write(&path, skipped(extension(target), &text)).map_err(trouble)?;
         }
-        Weaken::Trivial => fs::write(inside(target)?, trivial(extension(target))).map_err(trouble)?,
+        TestWeakening::Trivial => fs::write(inside(target)?, trivial(extension(target))).map_err(trouble)?,
     }
     voice.say(&format!("fixed {}", target.display()));
     Ok(())

@@ -5,13 +5,13 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use landfall_agents::script::{Content, Edit, Turn, Write};
+use landfall_agents::script::{FileContent, ScriptEdit, ScriptTurn, ScriptWrite};
 
 use super::perform::Trouble;
 use super::voice::Voice;
 
 /// Makes all the changes of an iteration, in their order.
-pub(super) fn change(voice: &mut Voice, turn: &Turn) -> Result<(), Trouble> {
+pub(super) fn change(voice: &mut Voice, turn: &ScriptTurn) -> Result<(), Trouble> {
     for file in &turn.writes {
         write(file)?;
         voice.say(&format!("wrote {}", file.path.display()));
@@ -27,15 +27,15 @@ pub(super) fn change(voice: &mut Voice, turn: &Turn) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn write(file: &Write) -> Result<(), Trouble> {
+fn write(file: &ScriptWrite) -> Result<(), Trouble> {
     let path = inside(&file.path)?;
     let trouble = |source| Trouble::File { what: "write", path: file.path.clone(), source };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(trouble)?;
     }
     match &file.content {
-        Content::Whole(bytes) => fs::write(&path, bytes).map_err(trouble)?,
-        Content::Append(text) => {
+        FileContent::Whole(bytes) => fs::write(&path, bytes).map_err(trouble)?,
+        FileContent::Append(text) => {
             let open = OpenOptions::new().append(true).create(true).open(&path);
             open.and_then(|mut open| open.write_all(text.as_bytes())).map_err(trouble)?;
         }
@@ -56,7 +56,7 @@ pub(super) fn delete(path: &Path) -> Result<(), Trouble> {
     if is_folder { fs::remove_dir_all(&full) } else { fs::remove_file(&full) }.map_err(trouble)
 }
 
-fn edit(file: &Edit) -> Result<(), Trouble> {
+fn edit(file: &ScriptEdit) -> Result<(), Trouble> {
     let path = inside(&file.path)?;
     let trouble = |source| Trouble::File { what: "edit", path: file.path.clone(), source };
     let text = fs::read_to_string(&path).map_err(trouble)?;

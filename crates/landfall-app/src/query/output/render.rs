@@ -1,7 +1,7 @@
 //! Lines as they were printed into lines to read. Each line is understood by itself, so that a page means the same wherever
 //! it begins.
 
-use landfall_agents::{Agent, Ear, Stream, registry};
+use landfall_agents::{Agent, AgentStream, ParserContext, registry};
 use landfall_api::{Level, Said, ToolOutcome};
 use landfall_engine::engine::load_settings;
 use landfall_engine::model::{AgentFinish, Signal};
@@ -48,9 +48,9 @@ impl Voice {
             Self::Plain => return vec![said(guess(&text), &text)],
             Self::Agent(agent) => agent,
         };
-        let mut parser = agent.parser(&Ear::default());
-        let mut signals = parser.feed(Stream::Out, &line.bytes);
-        signals.extend(parser.feed(Stream::Out, b"\n"));
+        let mut parser = agent.parser(&ParserContext::default());
+        let mut signals = parser.feed(AgentStream::Out, &line.bytes);
+        signals.extend(parser.feed(AgentStream::Out, b"\n"));
         signals.extend(parser.finish());
         let at_ms = moment(&text);
         let mut made: Vec<Said> = Vec::new();
