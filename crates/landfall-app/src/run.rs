@@ -26,7 +26,7 @@ use landfall_engine::model::{
     WaitReason, Warning,
 };
 use landfall_engine::settings::Settings;
-use landfall_engine::store::{Filter, Reader, Seq, StoreError};
+use landfall_engine::store::{Seq, StoreError, StoreReader, TaskFilter};
 use landfall_engine::{EngineContext, Handle, Live, RunOptions, Running, RunningCheck, SprintAsked, View};
 use landfall_server::Serving;
 use landfall_text::{format_duration, pluralize};
@@ -119,7 +119,7 @@ pub(crate) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     let branch = site.branch.as_str().to_owned();
     let slots_max = asked.slots.unwrap_or(site.settings.run.slots);
     // The journal is there now, and nobody else writes: what comes after this belongs to the run.
-    let reader = Reader::open(&place.folder.journal()).map_err(|error| problems::store(&error))?;
+    let reader = StoreReader::open(&place.folder.journal()).map_err(|error| problems::store(&error))?;
     let from = reader.head().map_err(|error| problems::store(&error))?.seq;
     let options = RunOptions {
         slots: asked.slots,
@@ -513,7 +513,7 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
 
 /// What is known of a run from the journal, kept up to date by reading what came since the last look.
 struct Watch {
-    reader: Reader,
+    reader: StoreReader,
     at: Seq,
     branch: String,
     run: Option<RunId>,
@@ -555,7 +555,7 @@ const NEWS_MAX: usize = 2_000; // whoever looks once a second misses none of the
 const LOOK_MAX: u32 = 2_000; // events of one look; a burst is read in several
 
 impl Watch {
-    fn new(reader: Reader, at: Seq, branch: String, slots_max: u32) -> Self {
+    fn new(reader: StoreReader, at: Seq, branch: String, slots_max: u32) -> Self {
         let newest = reader.runs(1).unwrap_or_default(); // a journal that cannot be read ends the run by itself
         let mut watch = Self {
             takes_over: newest.first().is_some_and(|run| run.ended.is_none()),
@@ -576,7 +576,7 @@ impl Watch {
         };
         // Tasks that an earlier engine left at work are in their slots from the start.
         for status in [TaskStatus::Active, TaskStatus::Landing] {
-            let filter = Filter { status: Some(status), ..Filter::default() };
+            let filter = TaskFilter { status: Some(status), ..TaskFilter::default() };
             for row in watch.reader.tasks(&filter, None, WAITS_MAX).unwrap_or_default() {
                 watch.refresh(row.id);
             }

@@ -35,7 +35,7 @@ use landfall_model::{
     ScheduleLimits, Signal, Spending, SprintId, StartFilter, Tag, Task, TaskId, TaskInput, TaskLimits,
     TaskSpec, TaskState, Timestamp, WaitReason, World, expects, graph, plan, spares,
 };
-use landfall_store::Misplaced;
+use landfall_store::EventOrderError;
 
 use crate::ask::{AskError, NewTask, Position};
 
@@ -245,7 +245,7 @@ impl Core {
         replay: &mut Replay,
         out: &dyn Outside,
         entry: JournalEntry,
-    ) -> Result<(), Misplaced> {
+    ) -> Result<(), EventOrderError> {
         let JournalEntry { at, fact } = entry;
         // What a person writes meanwhile is no sign that the engine is alive.
         if matches!(&fact, Fact::Task(_, event) if event.fence().is_some()) {

@@ -28,7 +28,7 @@ use landfall_model::{
     ReviewInput, RunEnd, RunId, ScheduleLimits, SprintId, Task, TaskId, TaskLimits, TaskSpec, TaskState,
     TaskStatus, Timestamp, WaitReason, World,
 };
-use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
+use landfall_store::{EntryBatch, Journal, ReplayStop, Sqlite, StoreError};
 
 use crate::active_work::ActiveWork;
 use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
@@ -286,7 +286,7 @@ impl Engine {
             }
             JournalClaim::Refuse => return Err(OpenError::ForeignJournal(folder.journal())),
         }
-        let (journal, opened) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
+        let (journal, opened) = Sqlite::open(&folder.journal(), landfall_store::JournalOptions::default())?;
         journal_link::write_id(folder.root(), &opened.id).map_err(in_folder)?;
         journal_link::note_head(&folder, opened.head);
         let store = Store::open(&git, &folder.store(), &repo)?;
@@ -773,7 +773,7 @@ impl Engine {
             let tasks = turn.touched.values().cloned().collect();
             let entries = std::mem::take(&mut turn.entries);
             let heard = if self.herald.is_idle() { Vec::new() } else { entries.clone() };
-            self.append(Batch { entries, tasks })?;
+            self.append(EntryBatch { entries, tasks })?;
             self.herald.hear(&heard, self.core.world());
             self.folders.hear(turn.touched.values());
             crash::point("journal.append.after");
@@ -786,8 +786,8 @@ impl Engine {
 
     /// Writes facts. On a full disk the agents are ended first, so that they do not take the room that the reserve
     /// gives back; then there is enough to write down how the run ends.
-    fn append(&mut self, batch: Batch) -> Result<(), StoreError> {
-        let again = Batch { entries: batch.entries.clone(), tasks: batch.tasks.clone() };
+    fn append(&mut self, batch: EntryBatch) -> Result<(), StoreError> {
+        let again = EntryBatch { entries: batch.entries.clone(), tasks: batch.tasks.clone() };
         match self.journal.append(batch) {
             Err(StoreError::Full) => {
                 perform::end_agents(&self.site);

@@ -44,7 +44,7 @@ pub struct HostContext {
     /// The id of its journal, which every run folder carries.
     pub journal_id: String,
     /// Where its journal ends.
-    pub end: Arc<landfall_store::End>,
+    pub end: Arc<landfall_store::JournalEnd>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Our own executable: the sitter and the scripted agent are part of it.

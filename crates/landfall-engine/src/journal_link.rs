@@ -8,7 +8,7 @@ use landfall_host::disk;
 use landfall_host::sitter::{self, Found};
 use landfall_host::wait;
 use landfall_model::journal_claim::{JournalClaim, JournalObservation, StateTraces, decide_journal};
-use landfall_store::{Head, Reader, Seq, StoreError};
+use landfall_store::{JournalHead, Seq, StoreError, StoreReader};
 
 use crate::errand::error_chain;
 use crate::folder::StateFolder;
@@ -63,7 +63,7 @@ fn look_at_journal(folder: &StateFolder) -> Option<JournalSeen> {
     if is_empty {
         return Some(JournalSeen::EMPTY);
     }
-    let look = |reader: Reader| {
+    let look = |reader: StoreReader| {
         let is_behind = match read_head(folder) {
             Some((seq, hash)) => reader.hash_at(seq)?.is_none_or(|found| found.to_string() != hash),
             None => false,
@@ -71,7 +71,7 @@ fn look_at_journal(folder: &StateFolder) -> Option<JournalSeen> {
         let has_facts = reader.head()?.seq >= Seq::FIRST;
         Ok(JournalSeen { id: reader.journal_id()?, has_facts, is_behind })
     };
-    match Reader::open(&path).and_then(look) {
+    match StoreReader::open(&path).and_then(look) {
         Ok(seen) => Some(seen),
         Err(StoreError::Missing { .. }) => Some(JournalSeen::EMPTY),
         Err(_) => None,
@@ -86,7 +86,7 @@ fn read_head(folder: &StateFolder) -> Option<(Seq, String)> {
 }
 
 /// Notes how far the journal is. Not synced: after a power cut it may say less than there is, never more.
-pub(crate) fn note_head(folder: &StateFolder, head: Head) {
+pub(crate) fn note_head(folder: &StateFolder, head: JournalHead) {
     if head.seq < Seq::FIRST {
         return;
     }
@@ -180,7 +180,7 @@ pub(crate) fn set_aside(folder: &StateFolder) -> std::io::Result<PathBuf> {
 /// journal does not know go. Repeats safely.
 pub(crate) fn set_runs_aside(folder: &StateFolder) -> Result<PathBuf, SetAsideError> {
     end_runs(&folder.attempts())?;
-    let last = Reader::open(&folder.journal())?.max_task_id()?.map_or(0, |task| task.0);
+    let last = StoreReader::open(&folder.journal())?.max_task_id()?.map_or(0, |task| task.0);
     let to = make_older(folder)?;
     let store = folder.store();
     if store.exists() {

@@ -12,7 +12,7 @@ use landfall_model::sandbox::Confinement;
 use landfall_model::{
     Attempt, Digest, EndCode, EndKind, Ending, Fact, News, Task, TaskState, TaskStatus, Timestamp,
 };
-use landfall_store::{Reader, Seq};
+use landfall_store::{Seq, StoreReader};
 use landfall_trackers::tracker::{Answer, TrackerError};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn paper_of(site: &EngineContext, task: &Task) -> Option<IssueDocument> {
 #[must_use]
 pub fn look_back(journal: &Path, task: &Task, paper: Option<&IssueDocument>) -> Option<IssueRetrospective> {
     task.issue.as_ref()?;
-    let reader = Reader::open(journal).ok()?;
+    let reader = StoreReader::open(journal).ok()?;
     let facts = reader.events(Seq::ZERO, Some(task.id), u32::MAX).ok()?;
     let facts = facts.iter().filter_map(|(_, entry)| match &entry.fact {
         Fact::Task(_, event) => Some((entry.at, event)),

@@ -13,7 +13,9 @@ use landfall_model::{
     EndKind, Ending, Event, Fact, Flow, FlowStep, JournalEntry, RunId, SessionStart, StepKind, StepName,
     Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Verdict, apply,
 };
-use landfall_store::{Batch, Filter, Journal, Memory, Options, Reader, Seq, Sqlite};
+use landfall_store::{
+    EntryBatch, Journal, JournalOptions, MemoryJournal, Seq, Sqlite, StoreReader, TaskFilter,
+};
 use rusqlite::{Connection, params};
 
 const PRODUCERS: u32 = 32;
@@ -40,7 +42,7 @@ fn main() {
 
 /// One caller, one event at a time.
 fn single(folder: &Path, times: usize) {
-    let (sqlite, _) = Sqlite::open(&folder.join("single.db"), Options::default()).expect("it opens");
+    let (sqlite, _) = Sqlite::open(&folder.join("single.db"), JournalOptions::default()).expect("it opens");
     let raw = raw_open(&folder.join("single-raw.db"));
     let mut worker = Worker::new(1);
     sqlite.append(worker.start()).expect("there is room");
@@ -80,7 +82,7 @@ fn group(folder: &Path, each: u32) {
 }
 
 fn our_group(path: &Path, each: u32) -> f64 {
-    let (sqlite, _) = Sqlite::open(path, Options::default()).expect("it opens");
+    let (sqlite, _) = Sqlite::open(path, JournalOptions::default()).expect("it opens");
     let mut workers: Vec<Worker> = (1..=PRODUCERS).map(Worker::new).collect();
     for worker in &mut workers {
         sqlite.append(worker.start()).expect("there is room");
@@ -180,8 +182,8 @@ fn raw_commit<'a>(conn: &Connection, mut seq: i64, events: impl IntoIterator<Ite
 /// Replay of a file against decoding the same bodies from memory.
 fn replay(folder: &Path, sizes: &[u64]) {
     let path = folder.join("replay.db");
-    let (sqlite, _) = Sqlite::open(&path, Options::default()).expect("it opens");
-    let memory = Memory::new();
+    let (sqlite, _) = Sqlite::open(&path, JournalOptions::default()).expect("it opens");
+    let memory = MemoryJournal::new();
     let mut written = 0;
     let mut task = 0;
     for size in sizes {
@@ -216,8 +218,8 @@ fn replay(folder: &Path, sizes: &[u64]) {
     let bytes = std::fs::metadata(&path).expect("it is there").len();
     let rebuild = timed(|| sqlite.rebuild().expect("it is whole"));
     drop(sqlite);
-    let open = timed(|| drop(Sqlite::open(&path, Options::default()).expect("it opens")));
-    let quick = Options { check: landfall_store::Check::Quick, ..Options::default() };
+    let open = timed(|| drop(Sqlite::open(&path, JournalOptions::default()).expect("it opens")));
+    let quick = JournalOptions { check: landfall_store::JournalCheck::Quick, ..JournalOptions::default() };
     let check = timed(|| drop(Sqlite::open(&path, quick).expect("it opens")));
     println!(
         r#"{{"bench":"open","events":{written},"mib":{},"open_ms":{open:.1},"quick_check_ms":{check:.0},"rebuild_ms":{rebuild:.0}}}"#,
@@ -255,7 +257,7 @@ fn folded(journal: &dyn Journal) {
 fn read(folder: &Path, sizes: &[u32]) {
     for size in sizes {
         let path = folder.join(format!("read{size}.db"));
-        let (sqlite, _) = Sqlite::open(&path, Options::default()).expect("it opens");
+        let (sqlite, _) = Sqlite::open(&path, JournalOptions::default()).expect("it opens");
         let pending: Vec<_> = (1..=*size)
             .map(|id| {
                 let id = TaskId(id);
@@ -266,11 +268,11 @@ fn read(folder: &Path, sizes: &[u32]) {
             pending.wait().expect("there is room");
         }
         drop(sqlite);
-        let open = || Reader::open(&path).expect("it opens");
+        let open = || StoreReader::open(&path).expect("it opens");
         let times = |ask: &dyn Fn()| median((0..20).map(|_| timed(ask)).collect());
         let bare = times(&|| drop(open()));
         let status = times(&|| drop(open().counts().expect("it reads")));
-        let list = times(&|| drop(open().tasks(&Filter::default(), None, 50).expect("it reads")));
+        let list = times(&|| drop(open().tasks(&TaskFilter::default(), None, 50).expect("it reads")));
         let next = times(&|| drop(open().next(1).expect("it reads")));
         let why = times(&|| {
             let reader = open();
@@ -305,18 +307,18 @@ struct Worker {
 
 impl Worker {
     fn new(id: u32) -> Self {
-        let Batch { tasks, .. } = added(TaskId(id));
+        let EntryBatch { tasks, .. } = added(TaskId(id));
         Self { task: tasks[0].clone(), running: false }
     }
 
     /// The batch after which only iterations follow.
-    fn start(&mut self) -> Batch {
+    fn start(&mut self) -> EntryBatch {
         let batch = chain(self.task.id, beginning());
         self.task = batch.tasks[0].clone();
         batch
     }
 
-    fn next(&mut self) -> Batch {
+    fn next(&mut self) -> EntryBatch {
         let iteration = self.task.counters.iterations + 1;
         let event = if self.running { ended(iteration) } else { began(iteration) };
         self.running = !self.running;
@@ -324,16 +326,16 @@ impl Worker {
         let task = apply(Some(Task::clone(&self.task)), self.task.id, at, &event).expect("it can follow");
         self.task = Arc::new(task);
         let entry = JournalEntry { at, fact: Fact::Task(self.task.id, event) };
-        Batch { entries: vec![entry], tasks: vec![self.task.clone()] }
+        EntryBatch { entries: vec![entry], tasks: vec![self.task.clone()] }
     }
 }
 
-fn added(id: TaskId) -> Batch {
+fn added(id: TaskId) -> EntryBatch {
     chain(id, vec![Event::Added { spec: spec() }])
 }
 
 /// A whole life in one batch: twenty events.
-fn lifecycle(id: TaskId) -> Batch {
+fn lifecycle(id: TaskId) -> EntryBatch {
     let mut events = beginning();
     for iteration in 1..=3 {
         events.extend([began(iteration), ended(iteration)]);
@@ -363,7 +365,7 @@ fn lifecycle(id: TaskId) -> Batch {
     chain(id, events)
 }
 
-fn chain(id: TaskId, events: Vec<Event>) -> Batch {
+fn chain(id: TaskId, events: Vec<Event>) -> EntryBatch {
     let mut task = None;
     let mut at = 1_700_000_000_000 + i64::from(id.0);
     let mut entries = Vec::new();
@@ -372,7 +374,7 @@ fn chain(id: TaskId, events: Vec<Event>) -> Batch {
         task = Some(apply(task, id, Timestamp(at), &event).expect("it can follow"));
         entries.push(JournalEntry { at: Timestamp(at), fact: Fact::Task(id, event) });
     }
-    Batch { entries, tasks: task.into_iter().map(Arc::new).collect() }
+    EntryBatch { entries, tasks: task.into_iter().map(Arc::new).collect() }
 }
 
 fn beginning() -> Vec<Event> {

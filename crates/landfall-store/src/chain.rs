@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::Seq;
-use crate::format::Raw;
+use crate::format::RawRow;
 
 /// A link of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,13 +39,13 @@ impl fmt::Debug for Hash {
 
 /// Computes links. It keeps its buffer: a journal has millions of them.
 #[derive(Default)]
-pub(crate) struct Chain {
+pub(crate) struct HashChain {
     buffer: Vec<u8>,
 }
 
-impl Chain {
-    pub fn link(&mut self, before: &Hash, raw: Raw<'_>) -> Hash {
-        let Raw { seq: Seq(seq), at_ms, task, kind, body } = raw;
+impl HashChain {
+    pub fn link(&mut self, before: &Hash, raw: RawRow<'_>) -> Hash {
+        let RawRow { seq: Seq(seq), at_ms, task, kind, body } = raw;
         let buffer = &mut self.buffer;
         buffer.clear();
         buffer.extend_from_slice(&before.0);

@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 use thiserror::Error;
 
 use crate::format::FormatError;
-use crate::{Misplaced, Seq};
+use crate::{EventOrderError, Seq};
 
 /// A failure of the store. It can be cloned, because one failed commit answers many who wait for it.
 #[derive(Debug, Clone, Error)]
@@ -63,7 +63,7 @@ pub enum StoreError {
         seq: Seq,
         /// Why not.
         #[source]
-        source: Misplaced,
+        source: EventOrderError,
     },
     /// No room. Nothing was written.
     #[error("there is no room to write to the journal")]
@@ -179,11 +179,11 @@ impl StoreError {
 }
 
 /// Gives SQLite's errors their names.
-pub(crate) trait Doing<T> {
+pub(crate) trait StoreResultExt<T> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, StoreError>;
 }
 
-impl<T> Doing<T> for Result<T, rusqlite::Error> {
+impl<T> StoreResultExt<T> for Result<T, rusqlite::Error> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, StoreError> {
         self.map_err(|source| match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

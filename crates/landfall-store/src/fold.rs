@@ -11,7 +11,7 @@ use landfall_model::{
 };
 
 use crate::Seq;
-use crate::tally::{Count, CountRow, Key, Mark, Tally, WorkRow, tallies};
+use crate::tally::{CountChange, CountIncrement, CountKey, CountRow, WorkChange, WorkRow, tallies};
 
 /// A task as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -289,7 +289,7 @@ pub struct PassRow {
 
 /// Where the base branch stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Base {
+pub struct BaseState {
     /// In the store.
     pub commit: Option<Commit>,
     /// In the person's repository.
@@ -310,7 +310,7 @@ pub struct Tables {
     /// Passes by tree.
     pub passes: Vec<PassRow>,
     /// The base.
-    pub base: Base,
+    pub base: BaseState,
     /// What is counted, by slot.
     pub counts: Vec<CountRow>,
     /// What is known of the work on each task.
@@ -341,7 +341,7 @@ impl Tables {
 
 /// One change to the tables. Where an event's number is wanted, `nth` counts within the batch, from 0.
 #[derive(Debug, Clone)]
-pub(crate) enum Change {
+pub(crate) enum TableChange {
     /// A task is now like this. Its `events` are to be added; `started` counts only if it had none.
     Task { row: Box<TaskRow>, nth: u64, needs: Option<Vec<TaskId>> },
     /// A tree passed. An earlier pass stays.
@@ -357,19 +357,19 @@ pub(crate) enum Change {
     /// Publishing is held up.
     Held { reason: String },
     /// Something is counted.
-    Tally(Tally),
+    Tally(CountChange),
 }
 
 /// What a batch does to the tables.
-pub(crate) fn changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> Vec<Change> {
-    let mut marks: HashMap<TaskId, Marks> = HashMap::with_capacity(tasks.len());
+pub(crate) fn changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> Vec<TableChange> {
+    let mut marks: HashMap<TaskId, TaskEventMarks> = HashMap::with_capacity(tasks.len());
     let mut changes = Vec::with_capacity(tasks.len());
     for (nth, entry) in (0..).zip(entries) {
         if let Fact::Task(task, event) = &entry.fact {
             marks.entry(*task).or_default().note(nth, entry.at, event);
         }
         changes.extend(change_of(nth, entry));
-        changes.extend(tallies(entry).into_iter().map(Change::Tally));
+        changes.extend(tallies(entry).into_iter().map(TableChange::Tally));
     }
     for task in tasks {
         let marks = marks.remove(&task.id).unwrap_or_default();
@@ -381,9 +381,9 @@ pub(crate) fn changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> Vec<Chan
 }
 
 /// What a fact does to the tables besides the row of its task.
-pub(crate) fn change_of(nth: u64, entry: &JournalEntry) -> Option<Change> {
+pub(crate) fn change_of(nth: u64, entry: &JournalEntry) -> Option<TableChange> {
     let pass = |report: &GateReport, task| {
-        report.outcome().is_green().then(|| Change::Pass {
+        report.outcome().is_green().then(|| TableChange::Pass {
             tree: report.tree.clone(),
             config: report.config.clone(),
             environment: report.environment.clone(),
@@ -402,14 +402,14 @@ pub(crate) fn change_of(nth: u64, entry: &JournalEntry) -> Option<Change> {
             | EngineEvent::Auto(_)
             | EngineEvent::Haul(_) => None,
             EngineEvent::RunStarted { run, slots, only: _ } => {
-                Some(Change::RunStarted { run: *run, at: entry.at, slots: *slots })
+                Some(TableChange::RunStarted { run: *run, at: entry.at, slots: *slots })
             }
             EngineEvent::RunEnded { run, why } => {
-                Some(Change::RunEnded { run: *run, at: entry.at, why: *why })
+                Some(TableChange::RunEnded { run: *run, at: entry.at, why: *why })
             }
-            EngineEvent::BaseMoved { to, .. } => Some(Change::BaseMoved { to: to.clone() }),
-            EngineEvent::Published { commit, .. } => Some(Change::Published { commit: commit.clone() }),
-            EngineEvent::PublishHeld { reason, .. } => Some(Change::Held { reason: reason.clone() }),
+            EngineEvent::BaseMoved { to, .. } => Some(TableChange::BaseMoved { to: to.clone() }),
+            EngineEvent::Published { commit, .. } => Some(TableChange::Published { commit: commit.clone() }),
+            EngineEvent::PublishHeld { reason, .. } => Some(TableChange::Held { reason: reason.clone() }),
             EngineEvent::Measured { report } | EngineEvent::Queue(QueueEvent::Checked { report, .. }) => {
                 pass(report, None)
             }
@@ -433,14 +433,14 @@ pub(crate) fn change_of(nth: u64, entry: &JournalEntry) -> Option<Change> {
 
 /// What a task's row takes from its events rather than from the task.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Marks {
+pub(crate) struct TaskEventMarks {
     nth: u64,
     events: u64,
     started: Option<Timestamp>,
     respecified: bool,
 }
 
-impl Marks {
+impl TaskEventMarks {
     pub fn note(&mut self, nth: u64, at: Timestamp, event: &Event) {
         self.nth = nth;
         self.events += 1;
@@ -451,30 +451,30 @@ impl Marks {
         }
     }
 
-    pub fn task(self, task: &Task) -> Change {
+    pub fn task(self, task: &Task) -> TableChange {
         let mut row = TaskRow::of(task);
         row.events = self.events;
         row.started = self.started;
         let needs = self.respecified.then(|| task.spec.needs.iter().copied().collect());
-        Change::Task { row: Box::new(row), nth: self.nth, needs }
+        TableChange::Task { row: Box::new(row), nth: self.nth, needs }
     }
 }
 
 /// The tables, in memory.
 #[derive(Debug, Default)]
-pub(crate) struct Folded {
+pub(crate) struct InMemoryTables {
     tasks: BTreeMap<TaskId, TaskRow>,
     needs: BTreeSet<(TaskId, TaskId)>,
     /// The needs, the other way round.
     needed: BTreeSet<(TaskId, TaskId)>,
     runs: BTreeMap<RunId, RunRow>,
     passes: BTreeMap<(Tree, Digest, Digest), PassRow>,
-    base: Base,
+    base: BaseState,
     counts: BTreeMap<(i64, &'static str, String), u64>,
     work: BTreeMap<TaskId, WorkRow>,
 }
 
-impl Folded {
+impl InMemoryTables {
     pub fn tables(&self) -> Tables {
         Tables {
             tasks: self.tasks.values().cloned().collect(),
@@ -496,9 +496,9 @@ impl Folded {
     }
 
     /// Carries out one change of a batch whose first event is `first`.
-    pub fn put(&mut self, first: Seq, change: Change) {
+    pub fn put(&mut self, first: Seq, change: TableChange) {
         match change {
-            Change::Task { mut row, nth, needs } => {
+            TableChange::Task { mut row, nth, needs } => {
                 let id = row.id;
                 row.seq = Seq(first.0 + nth);
                 let before = self.tasks.get(&id);
@@ -518,32 +518,32 @@ impl Folded {
                     self.count_unmet(dependent);
                 }
             }
-            Change::Pass { tree, config, environment, task, nth } => {
+            TableChange::Pass { tree, config, environment, task, nth } => {
                 let key = (tree.clone(), config.clone(), environment.clone());
                 let seq = Seq(first.0 + nth);
                 self.passes.entry(key).or_insert(PassRow { tree, config, environment, seq, task });
             }
-            Change::RunStarted { run, at, slots } => {
+            TableChange::RunStarted { run, at, slots } => {
                 self.runs.insert(run, RunRow { id: run, started: at, ended: None, why: None, slots });
             }
-            Change::RunEnded { run, at, why } => {
+            TableChange::RunEnded { run, at, why } => {
                 if let Some(row) = self.runs.get_mut(&run) {
                     (row.ended, row.why) = (Some(at), Some(why));
                 }
             }
-            Change::BaseMoved { to } => self.base.commit = Some(to),
-            Change::Published { commit } => {
+            TableChange::BaseMoved { to } => self.base.commit = Some(to),
+            TableChange::Published { commit } => {
                 (self.base.published, self.base.held) = (Some(commit), None);
             }
-            Change::Held { reason } => self.base.held = Some(reason),
-            Change::Tally(Tally::Count(count)) => self.count(count),
-            Change::Tally(Tally::Mark(task, mark)) => {
+            TableChange::Held { reason } => self.base.held = Some(reason),
+            TableChange::Tally(CountChange::Count(count)) => self.count(count),
+            TableChange::Tally(CountChange::Mark(task, mark)) => {
                 let work = self.work.entry(task).or_default();
                 match mark {
-                    Mark::Profile(profile) => work.profile = Some(profile),
-                    Mark::Landed(at) => work.done = Some(at),
-                    Mark::Accepted(at) => work.done = work.done.or(Some(at)),
-                    Mark::Opinion(said) => {
+                    WorkChange::Profile(profile) => work.profile = Some(profile),
+                    WorkChange::Landed(at) => work.done = Some(at),
+                    WorkChange::Accepted(at) => work.done = work.done.or(Some(at)),
+                    WorkChange::Opinion(said) => {
                         work.rounds += 1;
                         work.said = said.map(str::to_owned).or(work.said.take());
                     }
@@ -552,12 +552,12 @@ impl Folded {
         }
     }
 
-    fn count(&mut self, Count { slot, what, key, by }: Count) {
+    fn count(&mut self, CountIncrement { slot, what, key, by }: CountIncrement) {
         let work = |task: &TaskId| self.work.get(task);
         let key = match key {
-            Key::Word(word) => word,
-            Key::Profile(task) => work(&task).and_then(|it| it.profile.clone()).unwrap_or_default(),
-            Key::Opinion(task, person) => match work(&task).and_then(|it| it.said.as_ref()) {
+            CountKey::Word(word) => word,
+            CountKey::Profile(task) => work(&task).and_then(|it| it.profile.clone()).unwrap_or_default(),
+            CountKey::Opinion(task, person) => match work(&task).and_then(|it| it.said.as_ref()) {
                 Some(said) => format!("{said}/{person}"),
                 None => return,
             },

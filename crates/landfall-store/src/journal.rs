@@ -38,33 +38,33 @@ impl fmt::Display for Seq {
 
 /// Where a journal ends: its last number, and the hash that stands for all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
+pub struct JournalHead {
     /// The last event; zero when there is none.
     pub seq: Seq,
     /// Its link of the chain.
     pub hash: Hash,
 }
 
-impl Head {
+impl JournalHead {
     /// The head of an empty journal.
     pub const EMPTY: Self = Self { seq: Seq::ZERO, hash: Hash::NONE };
 }
 
 /// Where a journal that is being written ends, for those who want to know without reading it.
 #[derive(Debug)]
-pub struct End {
-    head: Mutex<Head>,
+pub struct JournalEnd {
+    head: Mutex<JournalHead>,
     moved: Condvar,
 }
 
-impl End {
-    pub(crate) fn new(head: Head) -> Self {
+impl JournalEnd {
+    pub(crate) fn new(head: JournalHead) -> Self {
         Self { head: Mutex::new(head), moved: Condvar::new() }
     }
 
     /// Where it ends. Whatever is before that can be read.
     #[must_use]
-    pub fn head(&self) -> Head {
+    pub fn head(&self) -> JournalHead {
         *self.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +76,7 @@ impl End {
     }
 
     /// Says where it ends now.
-    pub(crate) fn move_to(&self, head: Head) {
+    pub(crate) fn move_to(&self, head: JournalHead) {
         *self.head.lock().unwrap_or_else(PoisonError::into_inner) = head;
         self.moved.notify_all();
     }
@@ -84,14 +84,14 @@ impl End {
 
 /// Facts that are written together or not at all.
 #[derive(Debug, Clone, Default)]
-pub struct Batch {
+pub struct EntryBatch {
     /// In this order.
     pub entries: Vec<JournalEntry>,
     /// Every task the entries touch, as it is after the last of them: the tables are made from these.
     pub tasks: Vec<Arc<Task>>,
 }
 
-impl Batch {
+impl EntryBatch {
     /// Says whether every task that is touched is there.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let held: BTreeSet<TaskId> = self.tasks.iter().map(|task| task.id).collect();
@@ -108,7 +108,7 @@ impl Batch {
 
 /// What was written, and is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// The number of the batch's last event.
     pub last: Seq,
 }
@@ -116,20 +116,20 @@ pub struct Appended {
 /// An acknowledgement that is still to come.
 #[derive(Debug)]
 #[must_use = "a batch is durable only when its acknowledgement is there"]
-pub struct Pending(pub(crate) PendingFrom);
+pub struct PendingAck(pub(crate) PendingFrom);
 
 #[derive(Debug)]
 pub(crate) enum PendingFrom {
-    Known(Result<Appended, StoreError>),
-    Writer(Receiver<Result<Appended, StoreError>>),
+    Known(Result<AppendReceipt, StoreError>),
+    Writer(Receiver<Result<AppendReceipt, StoreError>>),
 }
 
-impl Pending {
+impl PendingAck {
     /// Waits until the batch is durable, or is known not to be.
     ///
     /// # Errors
     /// When it is not.
-    pub fn wait(self) -> Result<Appended, StoreError> {
+    pub fn wait(self) -> Result<AppendReceipt, StoreError> {
         match self.0 {
             PendingFrom::Known(result) => result,
             PendingFrom::Writer(answer) => answer.recv().unwrap_or(Err(StoreError::Closed)),
@@ -143,12 +143,12 @@ pub enum ReplayStop {
     /// It has what it wanted.
     Enough,
     /// The event cannot follow.
-    Illegal(Misplaced),
+    Illegal(EventOrderError),
 }
 
 /// An event that cannot follow the ones before it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Misplaced {
+pub enum EventOrderError {
     /// About a task.
     #[error(transparent)]
     Task(#[from] IllegalEvent),
@@ -157,8 +157,8 @@ pub enum Misplaced {
     Queue(#[from] IllegalQueueEvent),
 }
 
-impl From<Misplaced> for ReplayStop {
-    fn from(misplaced: Misplaced) -> Self {
+impl From<EventOrderError> for ReplayStop {
+    fn from(misplaced: EventOrderError) -> Self {
         Self::Illegal(misplaced)
     }
 }
@@ -177,11 +177,11 @@ impl From<IllegalQueueEvent> for ReplayStop {
 
 /// What a replay went through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayReport {
     /// How many events were handed out.
     pub events: u64,
     /// The last of them, with its link of the chain.
-    pub to: Head,
+    pub to: JournalHead,
 }
 
 /// Memory of what happened. Append is durable when it returns; replay gives back what was appended, checked.
@@ -190,13 +190,13 @@ pub trait Journal: Send {
     ///
     /// # Errors
     /// When it was not written.
-    fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+    fn append(&self, batch: EntryBatch) -> Result<AppendReceipt, StoreError> {
         self.append_later(batch).wait()
     }
 
     /// Hands a batch over. Batches of one caller are written in the order they were handed over; when the writer
     /// is behind, this waits for room.
-    fn append_later(&self, batch: Batch) -> Pending;
+    fn append_later(&self, batch: EntryBatch) -> PendingAck;
 
     /// Hands out the events from `from` on, in order, each checked against the chain.
     ///
@@ -206,11 +206,11 @@ pub trait Journal: Send {
         &self,
         from: Seq,
         each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
-    ) -> Result<Replayed, StoreError>;
+    ) -> Result<ReplayReport, StoreError>;
 
     /// Where the journal ends.
     ///
     /// # Errors
     /// When it cannot be read.
-    fn head(&self) -> Result<Head, StoreError>;
+    fn head(&self) -> Result<JournalHead, StoreError>;
 }

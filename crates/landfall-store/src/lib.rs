@@ -20,10 +20,13 @@ mod tally;
 pub use autopilot::Autopilot;
 pub use chain::Hash;
 pub use error::StoreError;
-pub use fold::{Base, GUESS, PassRow, RunRow, Tables, TaskRow};
+pub use fold::{BaseState, GUESS, PassRow, RunRow, Tables, TaskRow};
 pub use format::{FormatError, FormatErrorKind, written};
-pub use journal::{Appended, Batch, End, Head, Journal, Misplaced, Pending, ReplayStop, Replayed, Seq};
-pub use memory::Memory;
-pub use reader::{Counts, Filter, Finished, InboxRow, Reader};
-pub use sqlite::{Check, Opened, Options, Sqlite};
+pub use journal::{
+    AppendReceipt, EntryBatch, EventOrderError, Journal, JournalEnd, JournalHead, PendingAck, ReplayReport,
+    ReplayStop, Seq,
+};
+pub use memory::MemoryJournal;
+pub use reader::{InboxRow, LandedTaskFigures, StoreReader, TaskCounts, TaskFilter};
+pub use sqlite::{JournalCheck, JournalOpenReport, JournalOptions, Sqlite};
 pub use tally::{CountRow, Counted, SLOT_MS, WorkRow};

@@ -5,27 +5,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landfall_model::JournalEntry;
 
-use crate::chain::{Chain, Hash};
-use crate::fold::{self, Folded, Tables};
-use crate::format::{self, Flows, Raw};
+use crate::chain::{Hash, HashChain};
+use crate::fold::{self, InMemoryTables, Tables};
+use crate::format::{self, FlowCache, RawRow};
 use crate::journal::PendingFrom;
-use crate::{Appended, Batch, Head, Journal, Pending, ReplayStop, Replayed, Seq, StoreError};
+use crate::{
+    AppendReceipt, EntryBatch, Journal, JournalHead, PendingAck, ReplayReport, ReplayStop, Seq, StoreError,
+};
 
 /// A journal that is gone when the process is. Clones are handles to the same journal.
 #[derive(Clone, Default)]
-pub struct Memory {
-    kept: Arc<Mutex<Kept>>,
+pub struct MemoryJournal {
+    kept: Arc<Mutex<MemoryState>>,
 }
 
 #[derive(Default)]
-struct Kept {
-    events: Vec<Event>,
+struct MemoryState {
+    events: Vec<MemoryRow>,
     flows: HashSet<String>,
-    chain: Chain,
-    folded: Folded,
+    chain: HashChain,
+    folded: InMemoryTables,
 }
 
-struct Event {
+struct MemoryRow {
     at_ms: i64,
     task: Option<u32>,
     kind: &'static str,
@@ -33,7 +35,7 @@ struct Event {
     hash: Hash,
 }
 
-impl Memory {
+impl MemoryJournal {
     /// An empty journal.
     #[must_use]
     pub fn new() -> Self {
@@ -46,27 +48,28 @@ impl Memory {
         self.kept().folded.tables()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, MemoryState> {
         // A panic of another holder is that test's failure; what is kept is whole between two events.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Journal for Memory {
-    fn append_later(&self, batch: Batch) -> Pending {
-        Pending(PendingFrom::Known(batch.check().map(|()| self.kept().append(&batch))))
+impl Journal for MemoryJournal {
+    fn append_later(&self, batch: EntryBatch) -> PendingAck {
+        PendingAck(PendingFrom::Known(batch.check().map(|()| self.kept().append(&batch))))
     }
 
     fn replay(
         &self,
         from: Seq,
         each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
-    ) -> Result<Replayed, StoreError> {
+    ) -> Result<ReplayReport, StoreError> {
         let kept = self.kept();
-        let mut flows = Flows::default();
-        let mut replayed = Replayed { events: 0, to: kept.head_at(Seq(from.0.saturating_sub(1))) };
+        let mut flows = FlowCache::default();
+        let mut replayed = ReplayReport { events: 0, to: kept.head_at(Seq(from.0.saturating_sub(1))) };
         for (seq, event) in (1..).map(Seq).zip(&kept.events) {
-            let raw = Raw { seq, at_ms: event.at_ms, task: event.task, kind: event.kind, body: &event.body };
+            let raw =
+                RawRow { seq, at_ms: event.at_ms, task: event.task, kind: event.kind, body: &event.body };
             if seq < from && event.kind != "bound" {
                 continue;
             }
@@ -74,7 +77,8 @@ impl Journal for Memory {
             if seq < from {
                 continue;
             }
-            replayed = Replayed { events: replayed.events + 1, to: Head { seq, hash: event.hash } };
+            replayed =
+                ReplayReport { events: replayed.events + 1, to: JournalHead { seq, hash: event.hash } };
             match each(seq, entry) {
                 Ok(()) => {}
                 Err(ReplayStop::Enough) => break,
@@ -84,20 +88,20 @@ impl Journal for Memory {
         Ok(replayed)
     }
 
-    fn head(&self) -> Result<Head, StoreError> {
+    fn head(&self) -> Result<JournalHead, StoreError> {
         let kept = self.kept();
         Ok(kept.head_at(Seq(kept.events.len() as u64)))
     }
 }
 
-impl Kept {
-    fn head_at(&self, seq: Seq) -> Head {
+impl MemoryState {
+    fn head_at(&self, seq: Seq) -> JournalHead {
         let seq = Seq(seq.0.min(self.events.len() as u64));
         let last = seq.0.checked_sub(1).and_then(|at| self.events.get(usize::try_from(at).ok()?));
-        Head { seq, hash: last.map_or(Hash::NONE, |event| event.hash) }
+        JournalHead { seq, hash: last.map_or(Hash::NONE, |event| event.hash) }
     }
 
-    fn append(&mut self, batch: &Batch) -> Appended {
+    fn append(&mut self, batch: &EntryBatch) -> AppendReceipt {
         let first = Seq(self.events.len() as u64 + 1);
         for entry in &batch.entries {
             let written = format::encode(entry);
@@ -107,13 +111,14 @@ impl Kept {
             };
             let before = self.head_at(Seq(self.events.len() as u64));
             let (at_ms, task, kind) = (written.at_ms, written.task, written.kind);
-            let hash =
-                self.chain.link(&before.hash, Raw { seq: before.seq.next(), at_ms, task, kind, body: &body });
-            self.events.push(Event { at_ms, task, kind, body, hash });
+            let hash = self
+                .chain
+                .link(&before.hash, RawRow { seq: before.seq.next(), at_ms, task, kind, body: &body });
+            self.events.push(MemoryRow { at_ms, task, kind, body, hash });
         }
         for change in fold::changes(&batch.entries, &batch.tasks) {
             self.folded.put(first, change);
         }
-        Appended { last: Seq(self.events.len() as u64) }
+        AppendReceipt { last: Seq(self.events.len() as u64) }
     }
 }

@@ -6,7 +6,7 @@ mod autopilot;
 mod counts;
 mod query;
 
-pub use counts::Finished;
+pub use counts::LandedTaskFigures;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -19,31 +19,31 @@ use landfall_model::{
 };
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, ToSql, params};
 
-use crate::chain::{Chain, Hash};
-use crate::error::Doing;
-use crate::fold::{Base, PassRow, RunRow, Tables, TaskRow, run_end_from};
-use crate::format::{self, Flows, Raw};
+use crate::chain::{Hash, HashChain};
+use crate::error::StoreResultExt;
+use crate::fold::{BaseState, PassRow, RunRow, Tables, TaskRow, run_end_from};
+use crate::format::{self, FlowCache, RawRow};
 use crate::sqlite::beside;
-use crate::{Head, ReplayStop, Replayed, Seq, StoreError, schema};
+use crate::{JournalHead, ReplayReport, ReplayStop, Seq, StoreError, schema};
 
 /// A connection that only reads.
-pub struct Reader {
+pub struct StoreReader {
     conn: Connection,
     path: PathBuf,
     follows: bool,
-    flows: RefCell<Option<Flows>>,
+    flows: RefCell<Option<FlowCache>>,
 }
 
 /// How many tasks there are, by status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct TaskCounts {
     /// By status; a ready task with unmet needs is not counted here.
     pub by: BTreeMap<TaskStatus, u64>,
     /// Ready tasks with unmet needs: they wait for a dependency.
     pub dependency: u64,
 }
 
-impl Counts {
+impl TaskCounts {
     /// How many there are of this status.
     #[must_use]
     pub fn of(&self, status: TaskStatus) -> u64 {
@@ -59,7 +59,7 @@ impl Counts {
 
 /// Which tasks are wanted. Everything that is set must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
+pub struct TaskFilter {
     /// With this status, as lists show it: a ready task with unmet needs is `waiting`.
     pub status: Option<TaskStatus>,
     /// With this tag.
@@ -88,7 +88,7 @@ pub struct InboxRow {
 const BUSY: Duration = Duration::from_secs(5); // a writer that recovers a log holds it for a moment
 const TASK: &str = "read a task's row";
 
-impl Reader {
+impl StoreReader {
     /// Opens the journal at `path` to read it.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Reader {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn head(&self) -> Result<Head, StoreError> {
+    pub fn head(&self) -> Result<JournalHead, StoreError> {
         head(&self.conn, &self.path)
     }
 
@@ -147,7 +147,7 @@ impl Reader {
         &self,
         from: Seq,
         each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
-    ) -> Result<Replayed, StoreError> {
+    ) -> Result<ReplayReport, StoreError> {
         self.steady(|| stream(&self.conn, &self.path, from, each))
     }
 
@@ -155,9 +155,9 @@ impl Reader {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn counts(&self) -> Result<Counts, StoreError> {
+    pub fn counts(&self) -> Result<TaskCounts, StoreError> {
         self.steady(|| {
-            let mut counts = Counts { dependency: self.number(query::HELD)?, by: BTreeMap::new() };
+            let mut counts = TaskCounts { dependency: self.number(query::HELD)?, by: BTreeMap::new() };
             let rows: Vec<(String, u64)> =
                 self.rows(query::COUNTS, &[], "count the tasks", |row| Ok((row.get(0)?, row.get(1)?)))?;
             for (word, many) in rows {
@@ -178,7 +178,7 @@ impl Reader {
     /// When they cannot be read.
     pub fn tasks(
         &self,
-        filter: &Filter,
+        filter: &TaskFilter,
         after: Option<TaskId>,
         limit: u32,
     ) -> Result<Vec<TaskRow>, StoreError> {
@@ -346,7 +346,7 @@ impl Reader {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn base(&self) -> Result<Base, StoreError> {
+    pub fn base(&self) -> Result<BaseState, StoreError> {
         base(&self.conn, &self.path)
     }
 
@@ -387,7 +387,7 @@ impl Reader {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn in_one_moment<T>(&self, read: impl FnOnce(Head) -> T) -> Result<T, StoreError> {
+    pub fn in_one_moment<T>(&self, read: impl FnOnce(JournalHead) -> T) -> Result<T, StoreError> {
         self.steady(|| self.head().map(read))
     }
 
@@ -399,7 +399,7 @@ impl Reader {
         // Prepared once: these are on the way of every question.
         let say = |sql: &str| self.conn.prepare_cached(sql).and_then(|mut it| it.execute([]));
         say("BEGIN").doing("begin to read", &self.path)?;
-        let over = Over(&self.conn);
+        let over = ReadTransactionGuard(&self.conn);
         let read = read();
         drop(over);
         read
@@ -485,7 +485,7 @@ impl Reader {
     ) -> Result<(), StoreError> {
         let doing = "read events";
         let path = &self.path;
-        let mut chain = Chain::default();
+        let mut chain = HashChain::default();
         let mut statement = self.conn.prepare_cached(sql).doing(doing, path)?;
         let mut rows = statement.query(params).doing(doing, path)?;
         while let Some(row) = rows.next().doing(doing, path)? {
@@ -507,14 +507,14 @@ impl Reader {
                 };
                 take(raw.seq, self.decode_bound(raw, known)?)?;
             } else {
-                take(raw.seq, format::decode(raw, &mut Flows::default())?)?;
+                take(raw.seq, format::decode(raw, &mut FlowCache::default())?)?;
             }
         }
         Ok(())
     }
 
     /// A flow may have been added since the flows were read.
-    fn decode_bound(&self, raw: Raw<'_>, flows: &mut Flows) -> Result<JournalEntry, StoreError> {
+    fn decode_bound(&self, raw: RawRow<'_>, flows: &mut FlowCache) -> Result<JournalEntry, StoreError> {
         match format::decode(raw, flows) {
             Err(error) if matches!(error.what, format::FormatErrorKind::UnknownFlow(_)) => {
                 *flows = self.read_flows()?;
@@ -524,15 +524,15 @@ impl Reader {
         }
     }
 
-    fn read_flows(&self) -> Result<Flows, StoreError> {
+    fn read_flows(&self) -> Result<FlowCache, StoreError> {
         read_flows(&self.conn, &self.path)
     }
 }
 
 /// Ends a look at one moment, however it went: the connection is used again.
-struct Over<'a>(&'a Connection);
+struct ReadTransactionGuard<'a>(&'a Connection);
 
-impl Drop for Over<'_> {
+impl Drop for ReadTransactionGuard<'_> {
     fn drop(&mut self) {
         // Nothing was written. One that cannot even be left is not free: it is not to be used again.
         let _ = self.0.prepare_cached("ROLLBACK").and_then(|mut it| it.execute([]));
@@ -599,7 +599,7 @@ fn still(path: &Path) -> String {
 }
 
 /// Where the journal ends. What the last row says must be what was written down apart from it.
-pub(crate) fn head(conn: &Connection, path: &Path) -> Result<Head, StoreError> {
+pub(crate) fn head(conn: &Connection, path: &Path) -> Result<JournalHead, StoreError> {
     let doing = "read the head";
     let (said, seq, hash): (Option<String>, Option<u64>, Option<Vec<u8>>) = conn
         .prepare_cached(query::HEAD)
@@ -608,15 +608,18 @@ pub(crate) fn head(conn: &Connection, path: &Path) -> Result<Head, StoreError> {
     let head = match (seq, hash) {
         (Some(seq), Some(hash)) => {
             let hash = Hash::from_bytes(&hash);
-            Head { seq: Seq(seq), hash: hash.ok_or_else(|| StoreError::corrupt(Seq(seq), "it has no hash"))? }
+            JournalHead {
+                seq: Seq(seq),
+                hash: hash.ok_or_else(|| StoreError::corrupt(Seq(seq), "it has no hash"))?,
+            }
         }
-        (_, _) => Head::EMPTY,
+        (_, _) => JournalHead::EMPTY,
     };
     check_head(head, said)?;
     Ok(head)
 }
 
-fn check_head(head: Head, said: Option<String>) -> Result<(), StoreError> {
+fn check_head(head: JournalHead, said: Option<String>) -> Result<(), StoreError> {
     let seen = (head.seq > Seq::ZERO).then(|| format!("{}:{}", head.seq, head.hash));
     if said != seen {
         let word = |end: Option<String>| end.unwrap_or_else(|| "nothing".to_owned());
@@ -632,15 +635,15 @@ pub(crate) fn stream(
     path: &Path,
     from: Seq,
     each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
-) -> Result<Replayed, StoreError> {
+) -> Result<ReplayReport, StoreError> {
     let doing = "replay";
     let from = from.max(Seq::FIRST);
-    let mut at = Head::EMPTY;
-    let mut flows = Flows::default();
+    let mut at = JournalHead::EMPTY;
+    let mut flows = FlowCache::default();
     if from > Seq::FIRST {
         let whole = head(conn, path)?;
         if from > whole.seq {
-            return Ok(Replayed { events: 0, to: whole });
+            return Ok(ReplayReport { events: 0, to: whole });
         }
         let seq = Seq(from.0 - 1);
         let hash: Option<Vec<u8>> = conn
@@ -648,10 +651,10 @@ pub(crate) fn stream(
             .optional()
             .doing(doing, path)?;
         let hash = hash.and_then(|hash| Hash::from_bytes(&hash));
-        at = Head { seq, hash: hash.ok_or_else(|| StoreError::corrupt(seq, "it is not there"))? };
+        at = JournalHead { seq, hash: hash.ok_or_else(|| StoreError::corrupt(seq, "it is not there"))? };
         flows = read_flows(conn, path)?;
     }
-    let mut chain = Chain::default();
+    let mut chain = HashChain::default();
     let mut events = 0;
     let mut statement = conn.prepare_cached(query::ALL_EVENTS).doing(doing, path)?;
     let mut rows = statement.query(params![from.0]).doing(doing, path)?;
@@ -665,11 +668,11 @@ pub(crate) fn stream(
         if hash != Some(link) {
             return Err(StoreError::corrupt(seq, "its hash is not that of its content"));
         }
-        at = Head { seq, hash: link };
+        at = JournalHead { seq, hash: link };
         events += 1;
         match each(seq, format::decode(raw, &mut flows)?) {
             Ok(()) => {}
-            Err(ReplayStop::Enough) => return Ok(Replayed { events, to: at }),
+            Err(ReplayStop::Enough) => return Ok(ReplayReport { events, to: at }),
             Err(ReplayStop::Illegal(source)) => return Err(StoreError::Illegal { seq, source }),
         }
     }
@@ -678,7 +681,7 @@ pub(crate) fn stream(
         .and_then(|mut it| it.query_row([], |row| row.get(0)).optional())
         .doing(doing, path)?;
     check_head(at, said)?;
-    Ok(Replayed { events, to: at })
+    Ok(ReplayReport { events, to: at })
 }
 
 /// The id of the journal, if it has one.
@@ -689,8 +692,8 @@ pub(crate) fn journal_id(conn: &Connection, path: &Path) -> Result<Option<String
 }
 
 /// The columns are `seq, at_ms, task, kind, body, hash`.
-fn event_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<(Raw<'a>, Option<Hash>)> {
-    let raw = Raw {
+fn event_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<(RawRow<'a>, Option<Hash>)> {
+    let raw = RawRow {
         seq: Seq(row.get(0)?),
         at_ms: row.get(1)?,
         task: row.get(2)?,
@@ -797,12 +800,16 @@ fn runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Vec<Run
     Ok(runs)
 }
 
-fn base(conn: &Connection, path: &Path) -> Result<Base, StoreError> {
+fn base(conn: &Connection, path: &Path) -> Result<BaseState, StoreError> {
     let commit = |text: Option<String>| text.map(|text| Commit::new(&text));
     conn.prepare_cached("SELECT at_commit, published, held FROM base")
         .and_then(|mut it| {
             it.query_row([], |row| {
-                Ok(Base { commit: commit(row.get(0)?), published: commit(row.get(1)?), held: row.get(2)? })
+                Ok(BaseState {
+                    commit: commit(row.get(0)?),
+                    published: commit(row.get(1)?),
+                    held: row.get(2)?,
+                })
             })
         })
         .doing("read the base", path)
@@ -836,11 +843,11 @@ pub(crate) fn flow_digests(conn: &Connection, path: &Path) -> Result<HashSet<Str
     statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).doing(doing, path)
 }
 
-fn read_flows(conn: &Connection, path: &Path) -> Result<Flows, StoreError> {
+fn read_flows(conn: &Connection, path: &Path) -> Result<FlowCache, StoreError> {
     let doing = "read the flows";
     let mut statement = conn.prepare("SELECT digest, json FROM flow").doing(doing, path)?;
     let mut rows = statement.query([]).doing(doing, path)?;
-    let mut flows = Flows::default();
+    let mut flows = FlowCache::default();
     while let Some(row) = rows.next().doing(doing, path)? {
         let (digest, json): (String, String) =
             row.get(0).and_then(|digest| Ok((digest, row.get(1)?))).doing(doing, path)?;

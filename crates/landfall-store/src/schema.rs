@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::StoreError;
-use crate::error::Doing;
+use crate::error::StoreResultExt;
 
 /// Says whose database it is: the letters `LNDF`.
 pub(crate) const APPLICATION_ID: i64 = 0x4C4E_4446;

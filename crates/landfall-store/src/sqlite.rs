@@ -13,33 +13,34 @@ use std::thread::JoinHandle;
 use landfall_model::JournalEntry;
 
 use crate::journal::PendingFrom;
-use crate::reader::Reader;
+use crate::reader::StoreReader;
 use crate::{
-    Batch, End, Head, Journal, Pending, ReplayStop, Replayed, Seq, StoreError, Tables, fold, format,
+    EntryBatch, Journal, JournalEnd, JournalHead, PendingAck, ReplayReport, ReplayStop, Seq, StoreError,
+    Tables, fold, format,
 };
 pub(crate) use rebuild::refill;
-use writer::{Order, Request, Writer};
+use writer::{AppendRequest, Writer, WriterCommand};
 
 /// How a journal is opened.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct JournalOptions {
     /// What is checked before anything is served.
-    pub check: Check,
+    pub check: JournalCheck,
     /// What is done when the disk fails under a write. It must not return: see [`StoreError::is_fatal`].
     pub on_fatal: fn(&StoreError) -> !,
     /// The most pages of the file, to try out a full disk.
     pub pages_max: Option<u32>,
 }
 
-impl Default for Options {
+impl Default for JournalOptions {
     fn default() -> Self {
-        Self { check: Check::Auto, on_fatal: end_process, pages_max: None }
+        Self { check: JournalCheck::Auto, on_fatal: end_process, pages_max: None }
     }
 }
 
 /// What is checked when a journal is opened. The chain is checked by every replay, whatever is said here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Check {
+pub enum JournalCheck {
     /// The structure of the file, if it is small or was not closed properly.
     Auto,
     /// The structure of the file.
@@ -51,11 +52,11 @@ pub enum Check {
 
 /// What was found when a journal was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct JournalOpenReport {
     /// Its id, which the state around it carries too.
     pub id: String,
     /// Where it ends.
-    pub head: Head,
+    pub head: JournalHead,
     /// Whether it is new.
     pub created: bool,
     /// Whether whoever wrote it last did not close it.
@@ -65,13 +66,13 @@ pub struct Opened {
 /// A journal in a file. Clones are handles to the same writer; the last one to go closes the file.
 #[derive(Clone)]
 pub struct Sqlite {
-    inner: Arc<Inner>,
+    inner: Arc<SqliteInner>,
 }
 
-struct Inner {
+struct SqliteInner {
     path: PathBuf,
-    end: Arc<End>,
-    orders: Option<SyncSender<Order>>,
+    end: Arc<JournalEnd>,
+    orders: Option<SyncSender<WriterCommand>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -82,22 +83,22 @@ impl Sqlite {
     ///
     /// # Errors
     /// When it cannot be written to, is damaged, or is not of this version.
-    pub fn open(path: &Path, options: Options) -> Result<(Self, Opened), StoreError> {
+    pub fn open(path: &Path, options: JournalOptions) -> Result<(Self, JournalOpenReport), StoreError> {
         let (conn, opened) = open::open(path, &options)?;
-        let end = Arc::new(End::new(opened.head));
+        let end = Arc::new(JournalEnd::new(opened.head));
         let writer = Writer::new(conn, path, opened.head, end.clone(), options.on_fatal)?;
         let (orders, taken) = sync_channel(ORDERS_MAX);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(&taken))
             .map_err(|error| StoreError::io("start the thread that writes", path, error))?;
-        let inner = Inner { path: path.to_owned(), end, orders: Some(orders), thread: Some(thread) };
+        let inner = SqliteInner { path: path.to_owned(), end, orders: Some(orders), thread: Some(thread) };
         Ok((Self { inner: Arc::new(inner) }, opened))
     }
 
     /// Where it ends, as it grows.
     #[must_use]
-    pub fn end(&self) -> Arc<End> {
+    pub fn end(&self) -> Arc<JournalEnd> {
         Arc::clone(&self.inner.end)
     }
 
@@ -105,8 +106,8 @@ impl Sqlite {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn reader(&self) -> Result<Reader, StoreError> {
-        Reader::open(&self.inner.path)
+    pub fn reader(&self) -> Result<StoreReader, StoreError> {
+        StoreReader::open(&self.inner.path)
     }
 
     /// Makes the tables again from the events alone.
@@ -115,7 +116,7 @@ impl Sqlite {
     /// When an event is damaged or cannot follow; the tables then stay as they were.
     pub fn rebuild(&self) -> Result<(), StoreError> {
         let (answer, answered) = sync_channel(1);
-        self.inner.order(Order::Rebuild(answer))?;
+        self.inner.order(WriterCommand::Rebuild(answer))?;
         answered.recv().unwrap_or(Err(StoreError::Closed))
     }
 
@@ -129,20 +130,20 @@ impl Sqlite {
 }
 
 impl Journal for Sqlite {
-    fn append_later(&self, batch: Batch) -> Pending {
+    fn append_later(&self, batch: EntryBatch) -> PendingAck {
         if let Err(error) = batch.check() {
-            return Pending(PendingFrom::Known(Err(error)));
+            return PendingAck(PendingFrom::Known(Err(error)));
         }
         // Encoding happens here, on the caller's thread: the one that writes has enough to do.
         let (answer, answered) = sync_channel(1);
-        let request = Request {
+        let request = AppendRequest {
             events: batch.entries.iter().map(format::encode).collect(),
             changes: fold::changes(&batch.entries, &batch.tasks),
             answer,
         };
-        match self.inner.order(Order::Append(request)) {
-            Ok(()) => Pending(PendingFrom::Writer(answered)),
-            Err(error) => Pending(PendingFrom::Known(Err(error))),
+        match self.inner.order(WriterCommand::Append(request)) {
+            Ok(()) => PendingAck(PendingFrom::Writer(answered)),
+            Err(error) => PendingAck(PendingFrom::Known(Err(error))),
         }
     }
 
@@ -150,24 +151,24 @@ impl Journal for Sqlite {
         &self,
         from: Seq,
         each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
-    ) -> Result<Replayed, StoreError> {
+    ) -> Result<ReplayReport, StoreError> {
         let reader = self.reader()?;
         reader.replay(from, each)
     }
 
-    fn head(&self) -> Result<Head, StoreError> {
+    fn head(&self) -> Result<JournalHead, StoreError> {
         Ok(self.inner.end.head())
     }
 }
 
-impl Inner {
-    fn order(&self, order: Order) -> Result<(), StoreError> {
+impl SqliteInner {
+    fn order(&self, order: WriterCommand) -> Result<(), StoreError> {
         let orders = self.orders.as_ref().expect("taken only when the last handle goes");
         orders.send(order).map_err(|_| StoreError::Closed)
     }
 }
 
-impl Drop for Inner {
+impl Drop for SqliteInner {
     fn drop(&mut self) {
         let _ = self.orders.take(); // the writer ends when nobody can order any more
         if let Some(thread) = self.thread.take() {

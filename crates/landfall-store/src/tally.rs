@@ -85,7 +85,7 @@ counted! {
 
 /// By what a count is told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum CountKey {
     /// By this word.
     Word(String),
     /// By the profile that works on the task.
@@ -96,10 +96,10 @@ pub(crate) enum Key {
 
 /// One more of something.
 #[derive(Debug, Clone)]
-pub(crate) struct Count {
+pub(crate) struct CountIncrement {
     pub slot: i64,
     pub what: Counted,
-    pub key: Key,
+    pub key: CountKey,
     pub by: u64,
 }
 
@@ -118,7 +118,7 @@ pub struct WorkRow {
 
 /// A change to what is known of the work on a task.
 #[derive(Debug, Clone)]
-pub(crate) enum Mark {
+pub(crate) enum WorkChange {
     /// This profile works on it.
     Profile(String),
     /// It landed.
@@ -131,14 +131,14 @@ pub(crate) enum Mark {
 
 /// One change to what is counted.
 #[derive(Debug, Clone)]
-pub(crate) enum Tally {
-    Count(Count),
-    Mark(TaskId, Mark),
+pub(crate) enum CountChange {
+    Count(CountIncrement),
+    Mark(TaskId, WorkChange),
 }
 
 /// What a fact adds, in this order.
-pub(crate) fn tallies(entry: &JournalEntry) -> Vec<Tally> {
-    let mut made = Made { slot: slot(entry.at), tallies: Vec::new() };
+pub(crate) fn tallies(entry: &JournalEntry) -> Vec<CountChange> {
+    let mut made = SlotTallies { slot: slot(entry.at), tallies: Vec::new() };
     match &entry.fact {
         Fact::Task(task, event) => made.task(entry.at, *task, event),
         Fact::Engine(
@@ -150,22 +150,22 @@ pub(crate) fn tallies(entry: &JournalEntry) -> Vec<Tally> {
     made.tallies
 }
 
-struct Made {
+struct SlotTallies {
     slot: i64,
-    tallies: Vec<Tally>,
+    tallies: Vec<CountChange>,
 }
 
-impl Made {
-    fn count(&mut self, what: Counted, key: Key, by: u64) {
+impl SlotTallies {
+    fn count(&mut self, what: Counted, key: CountKey, by: u64) {
         if by > 0 {
             // SQLite has no unsigned numbers; a figure beyond this is nonsense anyway.
             let by = by.min(u64::from(u32::MAX) * 1_000);
-            self.tallies.push(Tally::Count(Count { slot: self.slot, what, key, by }));
+            self.tallies.push(CountChange::Count(CountIncrement { slot: self.slot, what, key, by }));
         }
     }
 
     fn one(&mut self, what: Counted) {
-        self.count(what, Key::Word(String::new()), 1);
+        self.count(what, CountKey::Word(String::new()), 1);
     }
 
     fn task(&mut self, at: Timestamp, task: TaskId, event: &Event) {
@@ -177,17 +177,17 @@ impl Made {
                 }
             }
             Event::Bound { driving, .. } => {
-                self.tallies.push(Tally::Mark(task, Mark::Profile(driving.profile.clone())));
+                self.tallies.push(CountChange::Mark(task, WorkChange::Profile(driving.profile.clone())));
             }
             Event::Entered { .. } => self.one(Counted::Attempts),
             Event::IterationEnded { took_ms, usage, .. } => {
                 let tokens = usage.tokens_in.saturating_add(usage.tokens_out);
-                self.count(Counted::Iterations, Key::Profile(task), 1);
-                self.count(Counted::Tokens, Key::Profile(task), tokens);
-                self.count(Counted::MicroUsd, Key::Profile(task), usage.micro_usd);
-                self.count(Counted::UnpricedTokens, Key::Profile(task), usage.tokens_unpriced);
-                self.count(Counted::PartialUsage, Key::Profile(task), u64::from(usage.at_least));
-                self.count(Counted::AgentMs, Key::Profile(task), *took_ms);
+                self.count(Counted::Iterations, CountKey::Profile(task), 1);
+                self.count(Counted::Tokens, CountKey::Profile(task), tokens);
+                self.count(Counted::MicroUsd, CountKey::Profile(task), usage.micro_usd);
+                self.count(Counted::UnpricedTokens, CountKey::Profile(task), usage.tokens_unpriced);
+                self.count(Counted::PartialUsage, CountKey::Profile(task), u64::from(usage.at_least));
+                self.count(Counted::AgentMs, CountKey::Profile(task), *took_ms);
             }
             Event::Verified { report, .. } => self.gate(report),
             Event::Conflicted { .. } => self.one(Counted::Conflicts),
@@ -204,7 +204,7 @@ impl Made {
                     None => "approved",
                     Some(_) => "objected",
                 });
-                self.tallies.push(Tally::Mark(task, Mark::Opinion(said)));
+                self.tallies.push(CountChange::Mark(task, WorkChange::Opinion(said)));
             }
             Event::Reviewed { approved, .. } => self.person(task, *approved),
             Event::Signed { decision: ReviewDecision::Approved, .. } => self.person(task, true),
@@ -212,14 +212,14 @@ impl Made {
                 self.person(task, false);
             }
             Event::Landed { .. } => {
-                self.count(Counted::Landed, Key::Profile(task), 1);
-                self.tallies.push(Tally::Mark(task, Mark::Landed(at)));
+                self.count(Counted::Landed, CountKey::Profile(task), 1);
+                self.tallies.push(CountChange::Mark(task, WorkChange::Landed(at)));
             }
             Event::Ended(ending) => match ending.kind {
-                EndKind::Done => self.tallies.push(Tally::Mark(task, Mark::Accepted(at))),
+                EndKind::Done => self.tallies.push(CountChange::Mark(task, WorkChange::Accepted(at))),
                 EndKind::Cancelled => self.one(Counted::Cancelled),
                 EndKind::Failed | EndKind::Timeout | EndKind::Blocked => {
-                    self.count(Counted::Failed, Key::Profile(task), 1);
+                    self.count(Counted::Failed, CountKey::Profile(task), 1);
                 }
             },
             _ => {} // nothing that is drawn
@@ -228,20 +228,20 @@ impl Made {
 
     fn person(&mut self, task: TaskId, approved: bool) {
         let said = if approved { "approved" } else { "objected" };
-        self.count(Counted::Agreement, Key::Opinion(task, said), 1);
+        self.count(Counted::Agreement, CountKey::Opinion(task, said), 1);
     }
 
     /// What was reused did not run.
     fn gate(&mut self, report: &GateReport) {
-        self.count(Counted::Gates, Key::Word(report.outcome().word().to_owned()), 1);
+        self.count(Counted::Gates, CountKey::Word(report.outcome().word().to_owned()), 1);
         if report.reused {
             return;
         }
-        self.count(Counted::VerifyMs, Key::Word(String::new()), report.took_ms);
+        self.count(Counted::VerifyMs, CountKey::Word(String::new()), report.took_ms);
         for command in &report.commands {
-            self.count(Counted::CheckRuns, Key::Word(command.name.clone()), 1);
+            self.count(Counted::CheckRuns, CountKey::Word(command.name.clone()), 1);
             if command.outcome == CheckOutcome::Flaky {
-                self.count(Counted::CheckFlakes, Key::Word(command.name.clone()), 1);
+                self.count(Counted::CheckFlakes, CountKey::Word(command.name.clone()), 1);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use landfall_api::{self as api, Problem, ProblemCode, Request, Response};
 use landfall_engine::model::{Event, News, PathPattern, Tag, Task, TaskId, TaskSpec};
-use landfall_engine::store::{Reader, TaskRow};
+use landfall_engine::store::{StoreReader, TaskRow};
 use landfall_engine::{Ask, NewTask, Reply};
 use landfall_text::{format_duration, pluralize};
 
@@ -242,7 +242,7 @@ impl CommandHandler<'_> {
     }
 
     /// Tasks that need this one and are not over.
-    fn open_dependents(&self, reader: &Reader, id: TaskId) -> Result<Vec<TaskId>, Problem> {
+    fn open_dependents(&self, reader: &StoreReader, id: TaskId) -> Result<Vec<TaskId>, Problem> {
         let of = |error| problems::store(&error);
         let mut open = Vec::new();
         for dependent in reader.dependents(id).map_err(of)? {
@@ -491,7 +491,7 @@ fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem>
 }
 
 /// The tasks a run is about: those asked for and what they still need. All, if nothing was asked for.
-pub(crate) fn chosen(reader: Option<&Reader>, asked: &[api::TaskId]) -> Result<Vec<TaskId>, Problem> {
+pub(crate) fn chosen(reader: Option<&StoreReader>, asked: &[api::TaskId]) -> Result<Vec<TaskId>, Problem> {
     let mut chosen = BTreeSet::new();
     let mut open: Vec<TaskId> = asked.iter().copied().map(conversions::model_task).collect();
     let Some(reader) = reader else {

@@ -15,7 +15,7 @@ use landfall_engine::model::issue::{
     self, IssueOptions, IssuePhase, IssueProgress, IssueRef, IssueRoute, ReviewDepth,
 };
 use landfall_engine::model::{EndKind, Ending, Event, Fact, Task, TaskSize, TaskState};
-use landfall_engine::store::{Reader, Seq};
+use landfall_engine::store::{Seq, StoreReader};
 use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
 use landfall_engine::{StateFolder, accept};
 use landfall_text::pluralize;
@@ -702,7 +702,7 @@ pub(crate) fn summaries(place: &Place, tasks: &[api::TaskId]) -> Result<Vec<api:
 
 /// How far the task of an issue has come, by its facts up to `before`.
 pub(crate) fn progress(
-    reader: &Reader,
+    reader: &StoreReader,
     task: &Task,
     before: Option<u64>,
 ) -> Result<IssueProgress, landfall_engine::store::StoreError> {

@@ -8,7 +8,7 @@ use landfall_engine::Ask;
 use landfall_engine::model::auto::{AgentLoop, LoopEndReason, LoopState};
 use landfall_engine::model::stride::current_agent_step;
 use landfall_engine::model::{AttemptPhase, EndCode, EndKind, Task, TaskId, TaskState};
-use landfall_engine::store::Reader;
+use landfall_engine::store::StoreReader;
 use landfall_trackers::modules::folder::{FolderError, find_at};
 use landfall_trackers::modules::spec::{NoTask, unmet};
 use landfall_trackers::modules::{self, Metadata, Seen, Status, Wanted};
@@ -175,7 +175,7 @@ pub(crate) fn task_of_module(place: &Place, dir: &str) -> Result<Option<api::Tas
 }
 
 /// The tasks whose loops are to go on, or to come to an end, and that could by themselves.
-pub(crate) fn to_drive(reader: &Reader) -> Result<Vec<api::TaskId>, Problem> {
+pub(crate) fn to_drive(reader: &StoreReader) -> Result<Vec<api::TaskId>, Problem> {
     let loops = reader.loops().map_err(|error| problems::store(&error))?;
     let open: BTreeSet<TaskId> =
         loops.all().iter().filter(|it| it.over.is_none()).map(|it| it.task).collect();

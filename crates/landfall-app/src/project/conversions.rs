@@ -8,7 +8,7 @@ use landfall_engine::model::pilot::PilotMode;
 use landfall_engine::model::{
     self, ChangeConcern, EndKind, StepResult, Task, TaskId, TaskSpec, TaskState, TaskStatus, WaitReason,
 };
-use landfall_engine::store::{Reader, TaskRow};
+use landfall_engine::store::{StoreReader, TaskRow};
 
 use crate::project::dead_ends::{self, DeadEnd};
 
@@ -197,7 +197,7 @@ pub(crate) struct Among {
 
 impl Among {
     /// Of a task that waits for these needs.
-    pub fn behind(reader: &Reader, unmet: Vec<TaskId>) -> Result<Self, Problem> {
+    pub fn behind(reader: &StoreReader, unmet: Vec<TaskId>) -> Result<Self, Problem> {
         Ok(Self { dead_end: dead_ends::behind(reader, &unmet)?, unmet, ..Self::default() })
     }
 }

@@ -2,7 +2,7 @@
 
 use landfall_api::Problem;
 use landfall_engine::model::{EndCode, EndKind, Ending, Task, TaskId, TaskState};
-use landfall_engine::store::Reader;
+use landfall_engine::store::StoreReader;
 
 use crate::project::problems;
 
@@ -18,7 +18,7 @@ pub(crate) struct DeadEnd {
 }
 
 /// The need at the root of a wait that ended without landing, if one did.
-pub(crate) fn behind(reader: &Reader, unmet: &[TaskId]) -> Result<Option<DeadEnd>, Problem> {
+pub(crate) fn behind(reader: &StoreReader, unmet: &[TaskId]) -> Result<Option<DeadEnd>, Problem> {
     const LOOKED_AT_MAX: usize = 200; // a longer line is not a sentence any more
     let of = |error| problems::store(&error);
     let mut line: Vec<TaskId> = unmet.to_vec();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landfall_engine::store::{Head, Reader, StoreError};
+use landfall_engine::store::{JournalHead, StoreError, StoreReader};
 
 use crate::project::read_caches::ReadCaches;
 
@@ -33,7 +33,7 @@ thread_local! {
 struct Kept {
     path: PathBuf,
     file: File,
-    reader: Reader,
+    reader: StoreReader,
 }
 
 /// Which file it is, whatever it is called.
@@ -68,9 +68,9 @@ impl PooledReader {
 }
 
 impl Deref for PooledReader {
-    type Target = Reader;
+    type Target = StoreReader;
 
-    fn deref(&self) -> &Reader {
+    fn deref(&self) -> &StoreReader {
         &self.0
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn in_one_moment(
     caches: &Arc<ReadCaches>,
     path: &Path,
     work: impl FnOnce(),
-) -> Result<Head, StoreError> {
+) -> Result<JournalHead, StoreError> {
     struct Released;
     impl Drop for Released {
         fn drop(&mut self) {
@@ -115,7 +115,7 @@ impl Lent {
                 return Ok(Self { caches, kept });
             }
         }
-        let reader = Reader::open(path)?;
+        let reader = StoreReader::open(path)?;
         // One that was replaced in between is not kept: no file is like this one.
         let file = file.filter(|file| File::at(path) == Some(*file)).unwrap_or(File { device: 0, inode: 0 });
         Ok(Self { caches, kept: Some(Kept { path: path.to_owned(), file, reader }) })
@@ -123,9 +123,9 @@ impl Lent {
 }
 
 impl Deref for Lent {
-    type Target = Reader;
+    type Target = StoreReader;
 
-    fn deref(&self) -> &Reader {
+    fn deref(&self) -> &StoreReader {
         &self.kept.as_ref().expect("it is given back only at the end").reader
     }
 }
@@ -152,7 +152,7 @@ mod tests {
     use super::{HELD, PooledReader, in_one_moment};
     use crate::project::read_caches::ReadCaches;
     use landfall_engine::model::{EngineEvent, Fact, JournalEntry, QueueEvent, Timestamp};
-    use landfall_engine::store::{Batch, Journal as _, Options, Sqlite, StoreError};
+    use landfall_engine::store::{EntryBatch, Journal as _, JournalOptions, Sqlite, StoreError};
 
     #[test]
     fn a_journal_that_was_replaced_or_removed_is_not_answered_from() {
@@ -160,7 +160,7 @@ mod tests {
         let path = dir.path().join("journal.db");
         let caches: Arc<ReadCaches> = Arc::default();
         let make = |at: &std::path::Path| {
-            drop(Sqlite::open(at, Options::default()).expect("a journal"));
+            drop(Sqlite::open(at, JournalOptions::default()).expect("a journal"));
         };
         make(&path);
         drop(PooledReader::open(&caches, &path).expect("it opens"));
@@ -186,12 +186,12 @@ mod tests {
     fn questions_of_one_moment_do_not_see_what_is_written_meanwhile() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal.db");
-        let (journal, _) = Sqlite::open(&path, Options::default()).expect("a journal");
+        let (journal, _) = Sqlite::open(&path, JournalOptions::default()).expect("a journal");
         let caches: Arc<ReadCaches> = Arc::default();
         let write = || {
             let fact = Fact::Engine(EngineEvent::Queue(QueueEvent::Resumed));
             let entries = vec![JournalEntry { at: Timestamp(1), fact }];
-            journal.append(Batch { entries, tasks: Vec::new() }).expect("there is room");
+            journal.append(EntryBatch { entries, tasks: Vec::new() }).expect("there is room");
         };
         let seen = || PooledReader::open(&caches, &path).expect("it opens").head().expect("readable").seq.0;
         write();
@@ -216,7 +216,7 @@ mod tests {
     fn a_moment_is_over_also_where_somebody_panics() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("journal.db");
-        drop(Sqlite::open(&path, Options::default()).expect("a journal"));
+        drop(Sqlite::open(&path, JournalOptions::default()).expect("a journal"));
         let caches: Arc<ReadCaches> = Arc::default();
         let panics = std::panic::catch_unwind(AssertUnwindSafe(|| {
             in_one_moment(&caches, &path, || panic!("on purpose"))

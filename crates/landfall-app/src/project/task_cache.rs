@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use landfall_api::{AttemptLine, DiffStat, Problem};
 use landfall_engine::host::git::{DiffOptions, Oid, Store};
 use landfall_engine::model::{Commit, Task, TaskId, TaskStatus};
-use landfall_engine::store::{Counts, Filter, Head, Reader, Seq, TaskRow};
+use landfall_engine::store::{JournalHead, Seq, StoreReader, TaskCounts, TaskFilter, TaskRow};
 
 use crate::project::attempts;
 use crate::project::place::Place;
@@ -69,7 +69,7 @@ impl TaskCache {
 }
 
 /// The task of a row, as it is at the row's last event.
-pub(crate) fn task(place: &Place, reader: &Reader, row: &TaskRow) -> Result<Option<Arc<Task>>, Problem> {
+pub(crate) fn task(place: &Place, reader: &StoreReader, row: &TaskRow) -> Result<Option<Arc<Task>>, Problem> {
     at_event(
         |known| &mut known.tasks,
         place,
@@ -81,7 +81,7 @@ pub(crate) fn task(place: &Place, reader: &Reader, row: &TaskRow) -> Result<Opti
 /// The attempts at a task, as they are at the row's last event.
 pub(crate) fn attempts(
     place: &Place,
-    reader: &Reader,
+    reader: &StoreReader,
     row: &TaskRow,
 ) -> Result<Arc<Vec<AttemptLine>>, Problem> {
     let known = at_event(
@@ -124,8 +124,8 @@ fn at_event<T>(
 
 /// What the tables say at one event, for everybody who asks before the next. Each part is read once, when somebody wants it.
 pub(crate) struct Moment {
-    head: Head,
-    counts: Part<Counts>,
+    head: JournalHead,
+    counts: Part<TaskCounts>,
     at_work: Part<AtWork>,
     next: Part<Vec<TaskRow>>,
     unaccepted: Part<Vec<TaskId>>,
@@ -134,7 +134,7 @@ pub(crate) struct Moment {
 const NEXT: u32 = 128; // at the front of the line: as many as boards and lists of what waits show
 
 /// The tables as they are now.
-pub(crate) fn moment(place: &Place, reader: &Reader) -> Result<Arc<Moment>, Problem> {
+pub(crate) fn moment(place: &Place, reader: &StoreReader) -> Result<Arc<Moment>, Problem> {
     // First the number, then the tables: what is written in between is read twice, and nothing is missed.
     let head = reader.head().map_err(|error| problems::store(&error))?;
     let path = place.folder.journal();
@@ -163,14 +163,14 @@ impl Moment {
     }
 
     /// How many tasks there are, by status.
-    pub fn counts(&self, reader: &Reader) -> Result<Arc<Counts>, Problem> {
+    pub fn counts(&self, reader: &StoreReader) -> Result<Arc<TaskCounts>, Problem> {
         self.counts.get(|| reader.counts().map_err(|error| problems::store(&error)))
     }
 
     /// The tasks with something under way, by id.
-    pub fn at_work(&self, place: &Place, reader: &Reader) -> Result<Arc<AtWork>, Problem> {
+    pub fn at_work(&self, place: &Place, reader: &StoreReader) -> Result<Arc<AtWork>, Problem> {
         self.at_work.get(|| {
-            let busy = Filter { status: Some(TaskStatus::Active), ..Filter::default() };
+            let busy = TaskFilter { status: Some(TaskStatus::Active), ..TaskFilter::default() };
             let rows = reader.tasks(&busy, None, AT_WORK_MAX).map_err(|error| problems::store(&error))?;
             let mut tasks = Vec::with_capacity(rows.len());
             for row in rows {
@@ -183,7 +183,7 @@ impl Moment {
     }
 
     /// The tasks of issues of which nobody has seen that they hold what they promise, by id.
-    pub fn unaccepted(&self, reader: &Reader) -> Result<Arc<Vec<TaskId>>, Problem> {
+    pub fn unaccepted(&self, reader: &StoreReader) -> Result<Arc<Vec<TaskId>>, Problem> {
         self.unaccepted.get(|| {
             let all = reader.acceptances().map_err(|error| problems::store(&error))?;
             Ok(all.into_iter().filter(|(_, held)| *held != Some(true)).map(|(task, _)| task).collect())
@@ -191,7 +191,7 @@ impl Moment {
     }
 
     /// The first of the tasks that could start, most urgent first.
-    pub fn next(&self, reader: &Reader, limit: u32) -> Result<Vec<TaskRow>, Problem> {
+    pub fn next(&self, reader: &StoreReader, limit: u32) -> Result<Vec<TaskRow>, Problem> {
         let read = |many| reader.next(many).map_err(|error| problems::store(&error));
         if limit > NEXT {
             return read(limit);

@@ -3,7 +3,7 @@
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::model::pilot::{Phase, PilotMode, PilotState};
 use landfall_engine::model::{ExhaustedBudget, TaskId};
-use landfall_engine::store::{Reader, RunRow};
+use landfall_engine::store::{RunRow, StoreReader};
 use landfall_engine::{Ask, Reply};
 use landfall_text::pluralize;
 
@@ -13,7 +13,7 @@ use crate::project::sentences;
 use crate::project::{clock, conversions, problems};
 
 /// The run under way, if one is.
-pub(crate) fn run_under_way(look: &Query<'_>, reader: &Reader) -> Result<Option<RunRow>, Problem> {
+pub(crate) fn run_under_way(look: &Query<'_>, reader: &StoreReader) -> Result<Option<RunRow>, Problem> {
     let newest = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
     Ok(newest.filter(|run| run.ended.is_none() && look.engine.is_alive()))
 }
@@ -35,7 +35,7 @@ pub(crate) fn state(look: &Query<'_>) -> Result<Box<api::Pilot>, Problem> {
 }
 
 /// What the first in line is called.
-pub(crate) fn next_brief(reader: &Reader) -> Result<Option<api::TaskBrief>, Problem> {
+pub(crate) fn next_brief(reader: &StoreReader) -> Result<Option<api::TaskBrief>, Problem> {
     let first = reader.next(1).map_err(|error| problems::store(&error))?.pop();
     Ok(first.map(|row| api::TaskBrief { task: conversions::task_id(row.id), title: row.title }))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_api::Problem;
 use landfall_engine::model::proposal::{ExistingTask, ExistingTaskState};
 use landfall_engine::model::{Event, Fact, TaskId, TaskStatus};
-use landfall_engine::store::{Filter, Reader, Seq, TaskRow};
+use landfall_engine::store::{Seq, StoreReader, TaskFilter, TaskRow};
 
 use crate::project::place::Place;
 use crate::project::problems;
@@ -29,11 +29,12 @@ pub(crate) fn sources(place: &Place) -> Result<Vec<(TaskId, String)>, Problem> {
 }
 
 /// The rows of all tasks, in the order of their ids.
-pub(crate) fn rows(reader: &Reader) -> Result<Vec<TaskRow>, Problem> {
+pub(crate) fn rows(reader: &StoreReader) -> Result<Vec<TaskRow>, Problem> {
     let mut rows: Vec<TaskRow> = Vec::new();
     loop {
         let after = rows.last().map(|row| row.id);
-        let page = reader.tasks(&Filter::default(), after, PAGE).map_err(|error| problems::store(&error))?;
+        let page =
+            reader.tasks(&TaskFilter::default(), after, PAGE).map_err(|error| problems::store(&error))?;
         if page.is_empty() {
             return Ok(rows);
         }

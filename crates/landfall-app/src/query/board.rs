@@ -9,7 +9,7 @@ use landfall_engine::model::{
     AttemptPhase, Task, TaskId, TaskState, TaskStatus, Timestamp, WaitReason, Warning,
 };
 use landfall_engine::settings::Verify;
-use landfall_engine::store::{Counts, Reader, TaskRow};
+use landfall_engine::store::{StoreReader, TaskCounts, TaskRow};
 use landfall_engine::{Live, RunningCheck};
 
 use crate::project::conversions::{self, Among};
@@ -122,7 +122,7 @@ pub(crate) fn board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api
 /// Whoever is at the front of the landing queue.
 fn front(
     look: &Query<'_>,
-    reader: &Reader,
+    reader: &StoreReader,
     brief: Option<&api::QueueBrief>,
 ) -> Result<Option<api::QueuePlace>, Problem> {
     if brief.is_none_or(|brief| brief.waiting == 0) {
@@ -142,12 +142,12 @@ fn front(
 /// Makes columns of rows.
 struct Maker<'a> {
     look: &'a Query<'a>,
-    reader: &'a Reader,
+    reader: &'a StoreReader,
     moment: Arc<Moment>,
     live: &'a BTreeMap<TaskId, Live>,
     limit: u32,
     holds: Holds,
-    counts: Arc<Counts>,
+    counts: Arc<TaskCounts>,
     waits: BTreeMap<api::WaitFor, u64>,
     diffs: Diffstats<'a>,
     /// The checks that run now: the task they are for, and which of the gate's commands.
@@ -161,7 +161,7 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn new(
         look: &'a Query<'a>,
-        reader: &'a Reader,
+        reader: &'a StoreReader,
         moment: Arc<Moment>,
         holds: Holds,
         live: &'a BTreeMap<TaskId, Live>,

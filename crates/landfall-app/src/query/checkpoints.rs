@@ -4,7 +4,7 @@ use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::git::{BranchName, Git, GitError, LogEntry, LogRange, Repo, Signature};
 use landfall_engine::model::TaskId;
 use landfall_engine::model::checkpoint::{Checkpoint, Checkpoints, Retention};
-use landfall_engine::store::Reader;
+use landfall_engine::store::StoreReader;
 use landfall_engine::{Ask, AskError, Reply};
 
 use crate::project::command_handler::{CommandHandler, unexpected};
@@ -73,7 +73,7 @@ fn lost_commits(look: &Query<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::Lo
     Ok(log.into_iter().rev().map(commit).collect())
 }
 
-fn lost_task(reader: Option<&Reader>, id: TaskId) -> Result<api::LostTask, Problem> {
+fn lost_task(reader: Option<&StoreReader>, id: TaskId) -> Result<api::LostTask, Problem> {
     let row = match reader {
         Some(reader) => reader.row(id).map_err(|error| problems::store(&error))?,
         None => None,

@@ -19,7 +19,7 @@ use landfall_engine::journal_link;
 use landfall_engine::model::TaskId;
 use landfall_engine::model::cache::PackageCache;
 use landfall_engine::settings::{Confinement, Settings, Verify};
-use landfall_engine::store::{self, Reader, Seq, Sqlite};
+use landfall_engine::store::{self, Seq, Sqlite, StoreReader};
 use landfall_engine::tracker::Standing;
 use landfall_engine::{CacheNotice, cache_notices};
 use landfall_text::{format_bytes, pluralize};
@@ -81,7 +81,7 @@ pub(crate) fn rebuild(place: &Place) -> Result<Health, Problem> {
                 )
             }
         };
-        let (journal, _) = Sqlite::open(&place.folder.journal(), store::Options::default())
+        let (journal, _) = Sqlite::open(&place.folder.journal(), store::JournalOptions::default())
             .map_err(|error| problems::store(&error))?;
         journal.rebuild().map_err(|error| problems::store(&error))?;
     }
@@ -526,7 +526,7 @@ impl Visit {
         }
     }
 
-    fn journal(&mut self, place: &Place, reader: &Reader) {
+    fn journal(&mut self, place: &Place, reader: &StoreReader) {
         let whole = reader.replay(Seq::FIRST, &mut |_, _| Ok(()));
         let read = match whole {
             Ok(read) => read,
@@ -647,7 +647,7 @@ impl Visit {
         }
     }
 
-    fn published(&mut self, look: &Query<'_>, reader: &Reader) {
+    fn published(&mut self, look: &Query<'_>, reader: &StoreReader) {
         let Ok(base) = look.base(reader) else { return };
         match base.held {
             Some(reason) => self.warn(
@@ -666,7 +666,7 @@ impl Visit {
         }
     }
 
-    fn workspaces(&mut self, place: &Place, reader: &Reader) {
+    fn workspaces(&mut self, place: &Place, reader: &StoreReader) {
         let name = "workspaces";
         let found = folders(&place.folder.workspaces());
         let mut strange = Vec::new();
@@ -701,7 +701,7 @@ impl Visit {
         }
     }
 
-    fn sitters(&mut self, look: &Query<'_>, reader: &Reader) {
+    fn sitters(&mut self, look: &Query<'_>, reader: &StoreReader) {
         let place = look.place;
         let expected: BTreeSet<String> = match crate::query::orphans::running(place, reader) {
             Ok(tasks) => tasks.iter().map(ToString::to_string).collect(),

@@ -7,7 +7,7 @@ use landfall_api::{self as api, Problem};
 use landfall_engine::host::disk::dir_size;
 use landfall_engine::host::sitter::{self, Found, Sitting};
 use landfall_engine::model::{AttemptPhase, TaskId, TaskState, TaskStatus};
-use landfall_engine::store::{Reader, TaskRow};
+use landfall_engine::store::{StoreReader, TaskRow};
 
 use crate::project::place::Place;
 use crate::project::query_context::Query;
@@ -88,7 +88,7 @@ fn folders(path: &Path) -> Vec<String> {
     names
 }
 
-fn at_work(look: &Query<'_>, reader: &Reader) -> Result<Vec<api::FleetAgent>, Problem> {
+fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent>, Problem> {
     let live = look.engine.live();
     let mut found: Vec<(api::FleetAgent, Option<Sitting>)> = Vec::new();
     for row in reader.of_status(TaskStatus::Active, AGENTS_MAX).map_err(|error| problems::store(&error))? {
@@ -162,7 +162,7 @@ fn below(sitter: i32) -> (Option<i32>, Option<u64>) {
 
 fn workspaces(
     look: &Query<'_>,
-    reader: Option<&Reader>,
+    reader: Option<&StoreReader>,
     count: bool,
 ) -> Result<(Vec<api::FleetWorkspace>, u64), Problem> {
     let root = look.place.folder.workspaces();
@@ -239,7 +239,7 @@ fn disk(place: &Place, count: bool) -> Option<api::FleetDisk> {
 }
 
 /// Processes of ended attempts, and agents that no engine watches.
-fn strays(look: &Query<'_>, reader: Option<&Reader>) -> Result<Vec<api::FleetOrphan>, Problem> {
+fn strays(look: &Query<'_>, reader: Option<&StoreReader>) -> Result<Vec<api::FleetOrphan>, Problem> {
     if look.engine.is_alive() {
         return Ok(Vec::new()); // what runs is the engine's business
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use landfall_api::{self as api, EdgeKind, Problem};
 use landfall_engine::model::{TaskId, TaskSize, TaskStatus};
-use landfall_engine::store::{Reader, TaskRow};
+use landfall_engine::store::{StoreReader, TaskRow};
 
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems};
@@ -104,7 +104,7 @@ struct Web {
 }
 
 impl Web {
-    fn read(reader: &Reader) -> Result<Self, Problem> {
+    fn read(reader: &StoreReader) -> Result<Self, Problem> {
         let mut web = Self { needs: BTreeMap::new(), needed: BTreeMap::new() };
         for (task, need, met) in reader.open_needs(NEEDS_MAX).map_err(|error| problems::store(&error))? {
             if !met {
@@ -130,7 +130,11 @@ impl Web {
     }
 
     /// The longest chain by size, of these tasks or of all.
-    fn critical(&self, only: Option<&BTreeSet<TaskId>>, reader: &Reader) -> Result<Vec<TaskId>, Problem> {
+    fn critical(
+        &self,
+        only: Option<&BTreeSet<TaskId>>,
+        reader: &StoreReader,
+    ) -> Result<Vec<TaskId>, Problem> {
         let within = |task: &TaskId| only.is_none_or(|only| only.contains(task));
         let tasks: BTreeSet<TaskId> =
             self.needs.keys().chain(self.needed.keys()).copied().filter(|task| within(task)).collect();
@@ -182,7 +186,7 @@ fn weight(size: Option<TaskSize>) -> u64 {
 
 /// What is around a task, nearest first.
 fn around(
-    reader: &Reader,
+    reader: &StoreReader,
     root: TaskId,
     asked: &api::GraphAsked,
     max: usize,
@@ -218,7 +222,7 @@ fn around(
 
 /// The open tasks: the critical path first, then what is under way, then what holds most others up, then the line.
 fn all(
-    reader: &Reader,
+    reader: &StoreReader,
     web: &Web,
     critical: &[TaskId],
     asked: &api::GraphAsked,

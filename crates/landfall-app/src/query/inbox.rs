@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landfall_api::{self as api, Action, InboxKind, Problem, Request, ReviewSaid};
 use landfall_engine::model::issue::OpenCheckbox;
 use landfall_engine::model::{Task, TaskState, TaskStatus, WaitReason, review};
-use landfall_engine::store::{Reader, TaskRow};
+use landfall_engine::store::{StoreReader, TaskRow};
 
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems, task_cache};
@@ -145,7 +145,7 @@ fn kind_of(row: &TaskRow) -> Option<InboxKind> {
 
 fn item(
     look: &Query<'_>,
-    reader: &Reader,
+    reader: &StoreReader,
     kind: InboxKind,
     row: &TaskRow,
 ) -> Result<Option<api::InboxItem>, Problem> {
@@ -168,7 +168,7 @@ fn item(
 }
 
 /// What is left of an issue that landed.
-fn of_issue(reader: &Reader, left: &open_acceptance::Left) -> Result<api::InboxItem, Problem> {
+fn of_issue(reader: &StoreReader, left: &open_acceptance::Left) -> Result<api::InboxItem, Problem> {
     let open_acceptance::Left { row, task, text, issue, boxes } = left;
     let again = api::Retry { tasks: vec![conversions::task_id(row.id)], fresh: false, note: None };
     let mut actions =
@@ -203,7 +203,7 @@ fn name_of_box(named: &OpenCheckbox, boxes: &[OpenCheckbox]) -> String {
 
 /// A need of a task, without what is asked.
 fn plain(
-    reader: &Reader,
+    reader: &StoreReader,
     kind: InboxKind,
     fact: &str,
     row: &TaskRow,

@@ -10,7 +10,7 @@ use landfall_engine::model::haul::IssueBatchHistory;
 use landfall_engine::model::issue::{self, IssueDocument, IssueRef, Trace};
 use landfall_engine::model::recovery::project_log;
 use landfall_engine::model::{Fact, Task, TaskId, TaskStatus, Timestamp};
-use landfall_engine::store::{Reader, Seq};
+use landfall_engine::store::{Seq, StoreReader};
 
 use crate::project::place::Place;
 use crate::project::{clock, conversions, problems};
@@ -162,7 +162,7 @@ fn trails(place: &Place, since: Option<Timestamp>) -> Result<Vec<(u64, Vec<Trace
     Ok(all)
 }
 
-fn trail(reader: &Reader, task: &Task) -> Result<Vec<Trace>, Problem> {
+fn trail(reader: &StoreReader, task: &Task) -> Result<Vec<Trace>, Problem> {
     let events =
         reader.events(Seq::ZERO, Some(task.id), u32::MAX).map_err(|error| problems::store(&error))?;
     let facts = events.iter().filter_map(|(_, entry)| match &entry.fact {
@@ -173,7 +173,7 @@ fn trail(reader: &Reader, task: &Task) -> Result<Vec<Trace>, Problem> {
 }
 
 /// The tasks that follow issues.
-fn followed(reader: &Reader) -> Result<Vec<Task>, Problem> {
+fn followed(reader: &StoreReader) -> Result<Vec<Task>, Problem> {
     let of = |error| problems::store(&error);
     let ids: BTreeSet<TaskId> = reader.tasks_with(FOLLOWS).map_err(of)?;
     let mut tasks = Vec::new();
@@ -186,7 +186,7 @@ fn followed(reader: &Reader) -> Result<Vec<Task>, Problem> {
 /// What is worth saying about the issue of a task.
 pub(crate) fn look_back(
     place: &Place,
-    reader: &Reader,
+    reader: &StoreReader,
     task: &Task,
 ) -> Result<Option<issue::IssueRetrospective>, Problem> {
     if task.issue.is_none() {

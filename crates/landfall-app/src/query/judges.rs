@@ -10,12 +10,12 @@ use landfall_api::{JudgeAgreement, Problem};
 use landfall_engine::model::score::{GatePoint, Scores, Shortfall, WEIGHTS};
 use landfall_engine::model::staged::{JudgeResult, StagedEvent};
 use landfall_engine::model::{Event, Fact, StepResult, TaskId};
-use landfall_engine::store::{Reader, Seq};
+use landfall_engine::store::{Seq, StoreReader};
 
 use crate::project::problems;
 
 /// By the profile that judged.
-pub(crate) fn agreement(reader: &Reader) -> Result<Vec<JudgeAgreement>, Problem> {
+pub(crate) fn agreement(reader: &StoreReader) -> Result<Vec<JudgeAgreement>, Problem> {
     let of = |error| problems::store(&error);
     let tasks: BTreeSet<TaskId> = reader.tasks_with("judged").map_err(of)?;
     let mut all: BTreeMap<String, JudgeAgreement> = BTreeMap::new();

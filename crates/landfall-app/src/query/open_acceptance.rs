@@ -11,7 +11,7 @@ use landfall_engine::model::issue::{
     IssuePhase, IssueRef, LandedIssue, OpenCheckbox, is_left, is_partial, left_boxes, left_words,
 };
 use landfall_engine::model::{Task, TaskStatus};
-use landfall_engine::store::{Reader, TaskRow};
+use landfall_engine::store::{StoreReader, TaskRow};
 use landfall_trackers::tracker::{
     Answer, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, PHASE_FAMILY, Tracker, TrackerError,
 };
@@ -35,7 +35,7 @@ pub(crate) struct Left {
 }
 
 /// All of them, by their tasks.
-pub(crate) fn all(place: &Place, reader: &Reader) -> Result<Vec<Left>, Problem> {
+pub(crate) fn all(place: &Place, reader: &StoreReader) -> Result<Vec<Left>, Problem> {
     let of = |error| problems::store(&error);
     let unaccepted = task_cache::moment(place, reader)?.unaccepted(reader)?;
     if unaccepted.is_empty() {

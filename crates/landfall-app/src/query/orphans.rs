@@ -3,7 +3,7 @@
 use landfall_api::Problem;
 use landfall_engine::host::sitter::{self, Found};
 use landfall_engine::model::{AttemptPhase, TaskId, TaskState, TaskStatus};
-use landfall_engine::store::{Filter, Reader};
+use landfall_engine::store::{StoreReader, TaskFilter};
 
 use crate::project::place::Place;
 use crate::project::problems;
@@ -11,9 +11,9 @@ use crate::project::problems;
 const AGENTS_MAX: u32 = 256; // more than any run has slots
 
 /// The tasks whose agents run, whether or not an engine watches them.
-pub(crate) fn running(place: &Place, reader: &Reader) -> Result<Vec<TaskId>, Problem> {
+pub(crate) fn running(place: &Place, reader: &StoreReader) -> Result<Vec<TaskId>, Problem> {
     let mut found = Vec::new();
-    let filter = Filter { status: Some(TaskStatus::Active), ..Filter::default() };
+    let filter = TaskFilter { status: Some(TaskStatus::Active), ..TaskFilter::default() };
     for row in reader.tasks(&filter, None, AGENTS_MAX).map_err(|error| problems::store(&error))? {
         let Some(task) = reader.task(row.id).map_err(|error| problems::store(&error))? else { continue };
         let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = task.state else {

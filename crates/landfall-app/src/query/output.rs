@@ -11,7 +11,7 @@ use landfall_api::{self as api, OutputKind, Problem, ProblemCode};
 use landfall_engine::host::sitter::{self, Found};
 use landfall_engine::model::TaskId;
 use landfall_engine::model::gate::GateReport;
-use landfall_engine::store::{Reader, TaskRow};
+use landfall_engine::store::{StoreReader, TaskRow};
 
 use crate::project::query_context::Query;
 use crate::project::reader_pool::PooledReader;
@@ -85,7 +85,7 @@ fn known(look: &Query<'_>, id: TaskId) -> Result<(PooledReader, TaskRow), Proble
 /// The output that was asked for, or the latest that fits.
 fn chosen(
     look: &Query<'_>,
-    reader: &Reader,
+    reader: &StoreReader,
     row: &TaskRow,
     asked: &api::OutputOf,
 ) -> Result<api::OutputLine, Problem> {
@@ -150,7 +150,7 @@ struct Records<'a> {
 impl<'a> Records<'a> {
     /// What a task's own facts say of its runs is remembered until there is another one: a log is looked at several times a
     /// second, and a task may be old.
-    fn read(look: &'a Query<'a>, reader: &Reader, row: &TaskRow) -> Result<Self, Problem> {
+    fn read(look: &'a Query<'a>, reader: &StoreReader, row: &TaskRow) -> Result<Self, Problem> {
         let attempts = kept::attempts(look.place, reader, row)?;
         let runs = attempts.iter().flat_map(|attempt| &attempt.runs).map(|run| {
             let ended = run.took_ms.map(|took| run.began_ms.saturating_add_unsigned(took));

@@ -7,7 +7,7 @@ use landfall_engine::model::flake::Flakes;
 use landfall_engine::model::gate::CheckOutcome;
 use landfall_engine::model::queue::{BatchDoing, Closed, HoldReason, LandingBatch, Queue, QueueHold};
 use landfall_engine::model::{AttemptPhase, BatchId, News, Task, TaskId, TaskState};
-use landfall_engine::store::Reader;
+use landfall_engine::store::StoreReader;
 use landfall_engine::{Ask, Rewritten};
 use landfall_text::pluralize;
 
@@ -268,7 +268,7 @@ pub(crate) fn hold(hold: &QueueHold) -> api::HoldLine {
 }
 
 /// Why a task that stands in line, or lands, is where it is.
-pub(crate) fn details(reader: &Reader, task: &Task) -> Result<Vec<String>, Problem> {
+pub(crate) fn details(reader: &StoreReader, task: &Task) -> Result<Vec<String>, Problem> {
     let TaskState::Active { doing: AttemptPhase::Queued { .. } | AttemptPhase::Landing, .. } = &task.state
     else {
         return Ok(Vec::new());

@@ -7,7 +7,7 @@ use landfall_api::{self as api, Problem};
 use landfall_engine::disk::{Inventory, Item, Kind, Reach};
 use landfall_engine::model::{TaskId, Timestamp};
 use landfall_engine::settings::Keep;
-use landfall_engine::store::Reader;
+use landfall_engine::store::StoreReader;
 
 use crate::project::place::Place;
 use crate::project::query_context::Query;
@@ -26,7 +26,7 @@ pub(crate) fn keep(place: &Place) -> Result<Keep, Problem> {
     Ok(landfall_engine::engine::load_settings(&place.root).map_err(|error| problems::open(&error))?.keep)
 }
 
-pub(crate) fn plan(place: &Place, reader: &Reader, keep: &Keep) -> Result<Vec<Item>, Problem> {
+pub(crate) fn plan(place: &Place, reader: &StoreReader, keep: &Keep) -> Result<Vec<Item>, Problem> {
     let now = Timestamp(clock::now_ms());
     let inventory = Inventory { folder: &place.folder, keep, now, reach: Reach::AtRest };
     let task = |id: TaskId| Ok(reader.task(id).map_err(|error| problems::store(&error))?.map(Arc::new));

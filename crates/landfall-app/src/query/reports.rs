@@ -6,7 +6,7 @@ use landfall_api::{self as api, Problem, ProblemCode, RunResult};
 use landfall_engine::model::run_history::{RunHistory, RunRecord, TaskInRun, TaskResult};
 use landfall_engine::model::{RunEnd, RunId, Timestamp};
 use landfall_engine::report_of;
-use landfall_engine::store::{Reader, Seq};
+use landfall_engine::store::{Seq, StoreReader};
 use landfall_text::format_dated;
 
 use crate::project::conversions::Among;
@@ -28,13 +28,13 @@ pub(crate) fn runs(look: &Query<'_>) -> Result<api::RunList, Problem> {
 }
 
 /// All runs, oldest first, by one look through the journal.
-pub(crate) fn records(reader: &Reader, alive: bool) -> Result<Vec<RunRecord>, Problem> {
+pub(crate) fn records(reader: &StoreReader, alive: bool) -> Result<Vec<RunRecord>, Problem> {
     records_until(reader, None, alive)
 }
 
 /// The same as far as a place in the journal.
 pub(crate) fn records_until(
-    reader: &Reader,
+    reader: &StoreReader,
     until: Option<Seq>,
     alive: bool,
 ) -> Result<Vec<RunRecord>, Problem> {
@@ -102,7 +102,7 @@ fn wire_result(result: TaskResult) -> (RunResult, Option<api::TaskId>) {
 
 /// A run with its tasks; what landed comes last, for whoever reads it wants to know of the rest.
 pub(crate) fn full(
-    reader: &Reader,
+    reader: &StoreReader,
     record: &RunRecord,
     notes: Vec<String>,
 ) -> Result<api::RunReport, Problem> {
@@ -115,7 +115,7 @@ pub(crate) fn full(
     Ok(api::RunReport { run: line(record), tasks, notes })
 }
 
-fn task_line(reader: &Reader, task: &TaskInRun) -> Result<Option<api::RunTaskLine>, Problem> {
+fn task_line(reader: &StoreReader, task: &TaskInRun) -> Result<Option<api::RunTaskLine>, Problem> {
     let of = |error| problems::store(&error);
     let Some(now) = reader.task(task.id).map_err(of)? else { return Ok(None) };
     let unmet = reader.unmet(task.id).map_err(of)?;

@@ -7,7 +7,7 @@ use landfall_engine::Ask;
 use landfall_engine::host::git::RefName;
 use landfall_engine::model::review::{self, QUICK_ISSUES, RedoChoice};
 use landfall_engine::model::{ReviewInput, SignOff, Tag, Task, TaskId, TaskStatus};
-use landfall_engine::store::{Filter, Reader};
+use landfall_engine::store::{StoreReader, TaskFilter};
 
 use crate::project::command_handler::CommandHandler;
 use crate::project::query_context::Query;
@@ -24,7 +24,7 @@ pub(crate) fn list(look: &Query<'_>) -> Result<api::ReviewList, Problem> {
     let mut found = api::ReviewList { before: Vec::new(), after: Vec::new(), issues };
     let Some(reader) = look.place.reader()? else { return Ok(found) };
     let of = |error| problems::store(&error);
-    let waiting = Filter { status: Some(TaskStatus::Review), ..Filter::default() };
+    let waiting = TaskFilter { status: Some(TaskStatus::Review), ..TaskFilter::default() };
     let mut kept = None;
     for row in reader.tasks(&waiting, None, LIST_MAX).map_err(of)? {
         let Some(task) = reader.task(row.id).map_err(of)? else { continue };
@@ -41,7 +41,7 @@ pub(crate) fn list(look: &Query<'_>) -> Result<api::ReviewList, Problem> {
 }
 
 /// The landed tasks that somebody is still to look at.
-pub(crate) fn owed(reader: &Reader) -> Result<Vec<TaskId>, Problem> {
+pub(crate) fn owed(reader: &StoreReader) -> Result<Vec<TaskId>, Problem> {
     let of = |error| problems::store(&error);
     if reader.latest(&["review-owed"]).map_err(of)?.is_none() {
         return Ok(Vec::new());

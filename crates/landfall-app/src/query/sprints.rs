@@ -12,7 +12,7 @@ use landfall_engine::model::{
     TaskStatus, Timestamp,
 };
 use landfall_engine::settings::Settings;
-use landfall_engine::store::{Filter as RowFilter, Reader, Seq, TaskRow};
+use landfall_engine::store::{Seq, StoreReader, TaskFilter as RowFilter, TaskRow};
 use landfall_engine::{Ask, Reply};
 use landfall_text::{format_duration, format_until, pluralize};
 
@@ -58,7 +58,7 @@ pub(crate) fn model_plan(plan: &api::SprintPlan) -> Result<SprintSpec, Problem> 
 }
 
 /// Whether the tasks it names are there.
-pub(crate) fn check_tasks(reader: Option<&Reader>, plan: &SprintSpec) -> Result<(), Problem> {
+pub(crate) fn check_tasks(reader: Option<&StoreReader>, plan: &SprintSpec) -> Result<(), Problem> {
     for id in plan.only.iter().chain(&plan.parents) {
         let known = match reader {
             Some(reader) => reader.row(*id).map_err(|error| problems::store(&error))?.is_some(),
@@ -162,7 +162,7 @@ fn within(each_ms: u64, span_ms: u64, slots: u32) -> u64 {
 }
 
 /// How long a task took, over the latest that landed.
-fn pace(reader: &Reader) -> Result<Option<u64>, Problem> {
+fn pace(reader: &StoreReader) -> Result<Option<u64>, Problem> {
     const LOOK_BACK: u32 = 500; // ids; a project whose latest tasks all failed has no pace
     let of = |error| problems::store(&error);
     let last = reader.max_task_id().map_err(of)?.map_or(0, |id| id.0);
@@ -183,7 +183,7 @@ fn pace(reader: &Reader) -> Result<Option<u64>, Problem> {
 }
 
 /// How many tasks a sprint could still begin.
-fn ready_for(reader: &Reader, sprint: &Sprint) -> Result<u64, Problem> {
+fn ready_for(reader: &StoreReader, sprint: &Sprint) -> Result<u64, Problem> {
     let filter = filter(&sprint.plan);
     let rows = reader.next(ROWS_MAX).map_err(|error| problems::store(&error))?;
     Ok(rows.iter().filter(|row| admits(&filter, row) && !sprint.tasks.contains_key(&row.id)).count() as u64)
@@ -237,7 +237,7 @@ pub(crate) fn bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
 }
 
 /// The open sprint in one line, if there is one.
-pub(crate) fn open_bar(reader: &Reader) -> Result<Option<String>, Problem> {
+pub(crate) fn open_bar(reader: &StoreReader) -> Result<Option<String>, Problem> {
     const KINDS: [&str; 5] =
         ["sprint-started", "sprint-paused", "sprint-resumed", "sprint-completing", "sprint-ended"];
     let of = |error| problems::store(&error);
@@ -346,7 +346,7 @@ fn paused_ms(sprint: &Sprint, now: Timestamp) -> u64 {
 }
 
 /// Whether the run under way is for it.
-fn is_driven(look: &Query<'_>, reader: &Reader, sprint: &Sprint) -> Result<bool, Problem> {
+fn is_driven(look: &Query<'_>, reader: &StoreReader, sprint: &Sprint) -> Result<bool, Problem> {
     if sprint.is_over() || autopilot::run_under_way(look, reader)?.is_none() {
         return Ok(false);
     }
@@ -360,7 +360,7 @@ fn is_driven(look: &Query<'_>, reader: &Reader, sprint: &Sprint) -> Result<bool,
     })
 }
 
-fn task_line(reader: &Reader, task: &Task, stat: &TaskStat) -> Result<api::SprintTask, Problem> {
+fn task_line(reader: &StoreReader, task: &Task, stat: &TaskStat) -> Result<api::SprintTask, Problem> {
     let unmet = reader.unmet(task.id).map_err(|error| problems::store(&error))?;
     let sent_back = match stat.ejected {
         true => reader.events(Seq::ZERO, Some(task.id), u32::MAX).map_err(|error| problems::store(&error))?,

@@ -11,7 +11,7 @@ use landfall_engine::model::{
     Task, TaskId, TaskStatus, Timestamp, WaitReason, World,
 };
 use landfall_engine::settings::Settings;
-use landfall_engine::store::{Reader, RunRow, TaskRow};
+use landfall_engine::store::{RunRow, StoreReader, TaskRow};
 use landfall_engine::{Allowance, day, engine};
 
 use crate::project::engine_at::EngineAt;
@@ -46,7 +46,7 @@ const ROWS_MAX: u32 = 1_000; // tasks that wait that are looked at; a list has n
 
 impl Holds {
     /// As it is now.
-    pub fn now(place: &Place, engine: &EngineAt, reader: &Reader) -> Result<Self, Problem> {
+    pub fn now(place: &Place, engine: &EngineAt, reader: &StoreReader) -> Result<Self, Problem> {
         let of = |error| problems::store(&error);
         let newest = reader.runs(1).map_err(of)?.pop();
         let run = newest.filter(|run| run.ended.is_none() && engine.is_alive());
@@ -84,7 +84,7 @@ impl Holds {
 
     /// What the next run will find, by the tables. Settings are read only where they matter, and given back then: this
     /// is on the way of every `list`.
-    fn at_rest(&mut self, place: &Place, reader: &Reader) -> Result<Option<Settings>, Problem> {
+    fn at_rest(&mut self, place: &Place, reader: &StoreReader) -> Result<Option<Settings>, Problem> {
         let of = |error| problems::store(&error);
         for row in reader.waiting(ROWS_MAX).map_err(of)? {
             let wait: Option<api::WaitFor> = row.wait.as_deref().and_then(|word| word.parse().ok());
@@ -212,7 +212,7 @@ impl Holds {
     /// What was spent, and the budgets for it. Without an engine and without a budget for the day, the journal says it.
     pub fn spending(
         &self,
-        reader: &Reader,
+        reader: &StoreReader,
     ) -> Result<(Vec<api::SpendingLine>, Vec<api::BudgetLine>), Problem> {
         let (run, today) = match self.spending {
             Some(spending) => spending,
@@ -240,7 +240,7 @@ fn profile(row: &TaskRow) -> &str {
 }
 
 /// What the journal says was spent since then. It is read from its end, as far back as that.
-fn spent_today(reader: &Reader, from: Timestamp, ledger: &mut SpendLog) -> Result<Spending, Problem> {
+fn spent_today(reader: &StoreReader, from: Timestamp, ledger: &mut SpendLog) -> Result<Spending, Problem> {
     const PAGE: u32 = 2_000;
     const EVENTS_MAX: u32 = 256_000; // a day of more is not counted while nobody drives
     let mut page = PAGE;

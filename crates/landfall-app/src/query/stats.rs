@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp as Instant, ToSpan as _, Zoned, tz::TimeZone};
 use landfall_api::{self as api, Outcome, Problem, StatsSum};
 use landfall_engine::model::Timestamp;
-use landfall_engine::store::{CountRow, Counted, Finished, SLOT_MS};
+use landfall_engine::store::{CountRow, Counted, LandedTaskFigures, SLOT_MS};
 
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems};
@@ -42,7 +42,7 @@ fn days(now: &Zoned, many: u32) -> Vec<(String, i64)> {
     (0..many).rev().filter_map(day).collect()
 }
 
-fn made(seq: u64, days: Vec<(String, i64)>, rows: &[CountRow], finished: &[Finished]) -> api::Stats {
+fn made(seq: u64, days: Vec<(String, i64)>, rows: &[CountRow], finished: &[LandedTaskFigures]) -> api::Stats {
     let words: BTreeMap<&str, Counted> = Counted::ALL.iter().map(|it| (it.word(), *it)).collect();
     let mut by_day: Vec<(StatsSum, u64)> = vec![Default::default(); days.len()];
     let (mut total, mut total_usd) = (StatsSum::default(), 0);
@@ -100,7 +100,7 @@ fn made(seq: u64, days: Vec<(String, i64)>, rows: &[CountRow], finished: &[Finis
     profiles.sort_by(|a, b| (b.landed, &a.profile).cmp(&(a.landed, &b.profile)));
     let mut flakes: Vec<api::FlakeLine> = flakes.into_values().filter(|line| line.flakes > 0).collect();
     flakes.sort_by(|a, b| (b.flakes, &a.check).cmp(&(a.flakes, &b.check)));
-    let took = |since: &dyn Fn(&Finished) -> Option<Timestamp>| {
+    let took = |since: &dyn Fn(&LandedTaskFigures) -> Option<Timestamp>| {
         spread(finished.iter().filter_map(|it| u64::try_from(it.done.0 - since(it)?.0).ok()).collect())
     };
     api::Stats {

@@ -15,7 +15,7 @@ use landfall_engine::model::{
     Task, TaskId, TaskState, TaskStatus, WaitReason, own_limits_text,
 };
 use landfall_engine::settings::Publish;
-use landfall_engine::store::{Filter, Reader, Seq, TaskRow, written};
+use landfall_engine::store::{Seq, StoreReader, TaskFilter, TaskRow, written};
 use landfall_engine::{Live, View, journal_link};
 use landfall_text::{format_bytes, pluralize};
 
@@ -45,11 +45,11 @@ impl Query<'_> {
         self.reader()?.ok_or_else(|| problems::unknown_task(task))
     }
 
-    fn holds(&self, reader: &Reader) -> Result<Holds, Problem> {
+    fn holds(&self, reader: &StoreReader) -> Result<Holds, Problem> {
         Holds::now(self.place, self.engine, reader)
     }
 
-    fn among(&self, reader: &Reader, row: &TaskRow, holds: &Holds) -> Result<Among, Problem> {
+    fn among(&self, reader: &StoreReader, row: &TaskRow, holds: &Holds) -> Result<Among, Problem> {
         let of = |error| problems::store(&error);
         let mut needs = reader.needs_graph(&[row.id]).map_err(of)?;
         let needs = needs.remove(&row.id).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Query<'_> {
         let holds = self.holds(&reader)?;
         let mut rows: BTreeMap<TaskId, TaskRow> = BTreeMap::new();
         for status in stored_statuses(&asked.status, holds.may_hold()) {
-            let filter = Filter {
+            let filter = TaskFilter {
                 status,
                 tag: asked.tag.clone(),
                 text: asked.text.clone(),
@@ -172,7 +172,7 @@ impl Query<'_> {
         loaded.map_or_else(|_| "loop".to_owned(), |settings| settings.project.flow) // broken ones complain elsewhere
     }
 
-    fn landed(&self, reader: &Reader, task: &Task) -> Result<Option<api::Landed>, Problem> {
+    fn landed(&self, reader: &StoreReader, task: &Task) -> Result<Option<api::Landed>, Problem> {
         let Some(landed) = &task.landed else { return Ok(None) };
         let base = self.base(reader)?;
         let publication = match base.held {
@@ -226,7 +226,7 @@ impl Query<'_> {
     }
 
     /// Why a task is where it is; a run that does not begin it is named.
-    fn sentence(&self, reader: &Reader, task: &Task, row: &TaskRow, among: &Among) -> String {
+    fn sentence(&self, reader: &StoreReader, task: &Task, row: &TaskRow, among: &Among) -> String {
         let free = row.shown() == TaskStatus::Ready && among.held.is_none();
         let why = if free { self.engine.view(|view| not_begun(task, view)).flatten() } else { None };
         let red = || match free && !self.engine.is_alive() {
@@ -281,7 +281,7 @@ impl Query<'_> {
     }
 
     /// The same, by tables that are open already.
-    pub fn status_by(&self, reader: &Reader, holds: &Holds) -> Result<Box<api::StatusReport>, Problem> {
+    pub fn status_by(&self, reader: &StoreReader, holds: &Holds) -> Result<Box<api::StatusReport>, Problem> {
         let disk = disk_state(self.place);
         // Before anything is read that depends on the checkout.
         let cleaned = interrupted_publish::clean_up_here(self.place).sentence();
@@ -356,7 +356,12 @@ impl Query<'_> {
     }
 
     /// How the run under way is driven.
-    fn pilot(&self, reader: &Reader, holds: &Holds, ready: u64) -> Result<Option<Box<api::Pilot>>, Problem> {
+    fn pilot(
+        &self,
+        reader: &StoreReader,
+        holds: &Holds,
+        ready: u64,
+    ) -> Result<Option<Box<api::Pilot>>, Problem> {
         let Some(run) = &holds.run else { return Ok(None) };
         let pilot = match self.engine.view(|view| view.pilot.clone()) {
             Some(pilot) => pilot,
@@ -372,7 +377,7 @@ impl Query<'_> {
     }
 
     /// The landing queue, if there is something to say of it. Its history is read only then.
-    fn queue(&self, reader: &Reader, landing: u64) -> Result<Option<Box<api::QueueBrief>>, Problem> {
+    fn queue(&self, reader: &StoreReader, landing: u64) -> Result<Option<Box<api::QueueBrief>>, Problem> {
         let of = |error| problems::store(&error);
         if let Some(brief) = self.engine.view(|view| queue::brief(&view.queue)) {
             return Ok(brief);
@@ -388,7 +393,7 @@ impl Query<'_> {
     }
 
     /// What to say about a run whose engine is gone.
-    fn orphaned(&self, reader: &Reader) -> Result<Option<String>, Problem> {
+    fn orphaned(&self, reader: &StoreReader) -> Result<Option<String>, Problem> {
         let newest = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
         let Some(run) = newest.filter(|run| run.ended.is_none() && !self.engine.is_alive()) else {
             return Ok(None);
@@ -407,7 +412,7 @@ impl Query<'_> {
     }
 
     /// Where the base stands, and whether the person has it.
-    pub fn base(&self, reader: &Reader) -> Result<api::Base, Problem> {
+    pub fn base(&self, reader: &StoreReader) -> Result<api::Base, Problem> {
         let base = reader.base().map_err(|error| problems::store(&error))?;
         let branch = self.place.branch();
         let tip = self.place.tip(&branch);
@@ -428,7 +433,7 @@ impl Query<'_> {
     }
 
     /// Why no agent starts on the base where it is now, as far as it was checked.
-    pub fn red_base(&self, reader: &Reader) -> Result<Option<String>, Problem> {
+    pub fn red_base(&self, reader: &StoreReader) -> Result<Option<String>, Problem> {
         let newest = reader.latest(&["measured"]).map_err(|error| problems::store(&error))?;
         let Some((_, JournalEntry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest
         else {
@@ -574,7 +579,7 @@ impl Query<'_> {
         Store::open(&git, &self.place.folder.store(), &repo).map_err(|error| problems::git(&error))
     }
 
-    pub fn task(&self, reader: &Reader, id: TaskId) -> Result<Task, Problem> {
+    pub fn task(&self, reader: &StoreReader, id: TaskId) -> Result<Task, Problem> {
         reader.task(id).map_err(|error| problems::store(&error))?.ok_or_else(|| problems::unknown_task(id))
     }
 
@@ -727,7 +732,7 @@ fn not_begun(task: &Task, view: &View) -> Option<String> {
 }
 
 /// More about a task than its sentence: what it needs, what was seen, what was said, what can be done.
-fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, Problem> {
+fn details(reader: &StoreReader, task: &Task, among: &Among) -> Result<Vec<String>, Problem> {
     let mut details = Vec::new();
     for need in &among.unmet {
         match reader.row(*need).map_err(|error| problems::store(&error))? {
@@ -775,7 +780,7 @@ fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, P
 
 /// The commit a person means by `text`: one that the work stands on, or one that the task has had.
 fn commit_of_work(
-    reader: &Reader,
+    reader: &StoreReader,
     store: &Store,
     task: &Task,
     tip: &Commit,
@@ -831,7 +836,7 @@ fn commits_of(fact: &Fact) -> Vec<&str> {
 }
 
 /// What to say about a run that ended paused: whatever it had not begun is still there.
-fn ended_paused(reader: &Reader) -> Result<Option<String>, Problem> {
+fn ended_paused(reader: &StoreReader) -> Result<Option<String>, Problem> {
     let of = |error| problems::store(&error);
     let newest = reader.runs(1).map_err(of)?.pop();
     let Some(run) = newest.filter(|run| run.why == Some(RunEnd::Paused)) else { return Ok(None) };
@@ -883,8 +888,8 @@ fn next_steps(task: &Task) -> Option<String> {
 }
 
 /// How many agents are at work.
-pub(crate) fn at_work(reader: &Reader) -> Result<u64, Problem> {
-    let filter = Filter { status: Some(TaskStatus::Active), ..Filter::default() };
+pub(crate) fn at_work(reader: &StoreReader) -> Result<u64, Problem> {
+    let filter = TaskFilter { status: Some(TaskStatus::Active), ..TaskFilter::default() };
     let of = |error| problems::store(&error);
     let mut many = 0;
     for row in reader.tasks(&filter, None, PAGE_MAX).map_err(of)? {
@@ -894,7 +899,7 @@ pub(crate) fn at_work(reader: &Reader) -> Result<u64, Problem> {
 }
 
 /// What is being worked on.
-fn active(look: &Query<'_>, reader: &Reader, moment: &Moment) -> Result<Vec<api::ActiveLine>, Problem> {
+fn active(look: &Query<'_>, reader: &StoreReader, moment: &Moment) -> Result<Vec<api::ActiveLine>, Problem> {
     let (place, live, checks) = (look.place, look.engine.live(), look.engine.checks());
     let is_alive = look.engine.is_alive();
     let active_line = |task: &Task, live: Option<&Live>| {
@@ -909,7 +914,7 @@ fn active(look: &Query<'_>, reader: &Reader, moment: &Moment) -> Result<Vec<api:
     for (_, task) in moment.at_work(place, reader)?.iter().take(PAGE as usize) {
         lines.extend(active_line(task, live.get(&task.id)));
     }
-    let filter = Filter { status: Some(TaskStatus::Landing), ..Filter::default() };
+    let filter = TaskFilter { status: Some(TaskStatus::Landing), ..TaskFilter::default() };
     for row in reader.tasks(&filter, None, PAGE).map_err(|error| problems::store(&error))? {
         let task = task_cache::task(place, reader, &row)?;
         lines.extend(task.and_then(|task| active_line(&task, live.get(&task.id))));
@@ -992,7 +997,7 @@ struct Waits {
 
 impl Waits {
     /// Those who wait by their own facts.
-    fn stored(place: &Place, reader: &Reader) -> Result<Self, Problem> {
+    fn stored(place: &Place, reader: &StoreReader) -> Result<Self, Problem> {
         let of = |error| problems::store(&error);
         let mut waits = Self::default();
         for row in reader.waiting(PAGE_MAX).map_err(of)? {
@@ -1009,7 +1014,13 @@ impl Waits {
     }
 
     /// Those who could start, but for what holds them. How many.
-    fn held(&mut self, moment: &Moment, reader: &Reader, holds: &Holds, ready: u64) -> Result<u64, Problem> {
+    fn held(
+        &mut self,
+        moment: &Moment,
+        reader: &StoreReader,
+        holds: &Holds,
+        ready: u64,
+    ) -> Result<u64, Problem> {
         if ready == 0 || !holds.may_hold() {
             return Ok(0);
         }
@@ -1101,7 +1112,7 @@ fn task_budgets(task: &Task, running: AgentUsage) -> Vec<api::BudgetLine> {
         .collect()
 }
 
-fn dependency_group(reader: &Reader, many: u64) -> Result<api::WaitingGroup, Problem> {
+fn dependency_group(reader: &StoreReader, many: u64) -> Result<api::WaitingGroup, Problem> {
     let rows = reader.held(GROUP_TASKS_MAX).map_err(|error| problems::store(&error))?;
     Ok(group(api::WaitFor::Dependency, &rows, many))
 }

@@ -16,7 +16,7 @@ pub(crate) use v1::{decode, encode, flow_from_text, flow_text};
 
 /// A fact as it is written: all of a row but its number and hash.
 #[derive(Debug, Clone)]
-pub(crate) struct Written {
+pub(crate) struct EncodedRow {
     pub at_ms: i64,
     pub task: Option<u32>,
     pub kind: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct FlowText {
     pub json: String,
 }
 
-impl Written {
+impl EncodedRow {
     /// The body with the flow inside: for the first fact that names the flow.
     pub fn long(&self, flow: &FlowText) -> String {
         let open = self.short.strip_suffix('}').expect("a body is an object");
@@ -51,7 +51,7 @@ pub fn written(entry: &JournalEntry) -> (&'static str, serde_json::Value) {
 
 /// A row as it is read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Raw<'a> {
+pub(crate) struct RawRow<'a> {
     pub seq: Seq,
     pub at_ms: i64,
     pub task: Option<u32>,
@@ -60,7 +60,7 @@ pub(crate) struct Raw<'a> {
 }
 
 /// The flows that were read so far, each once, so that tasks share them.
-pub(crate) type Flows = HashMap<String, Arc<Flow>>;
+pub(crate) type FlowCache = HashMap<String, Arc<Flow>>;
 
 /// A row that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

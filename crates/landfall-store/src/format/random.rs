@@ -237,7 +237,7 @@ impl<'de> Deserializer<'de> for &mut Random {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_map(Fields { random: self, fields: fields.iter() })
+        visitor.visit_map(RandomFields { random: self, fields: fields.iter() })
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -247,7 +247,7 @@ impl<'de> Deserializer<'de> for &mut Random {
         visitor: V,
     ) -> Result<V::Value, Error> {
         let variant = variants[self.below(variants.len())];
-        visitor.visit_enum(Variant { random: self, variant })
+        visitor.visit_enum(RandomVariant { random: self, variant })
     }
 
     serde::forward_to_deserialize_any! {
@@ -284,12 +284,12 @@ impl<'de> MapAccess<'de> for Elements<'_> {
     }
 }
 
-struct Fields<'a> {
+struct RandomFields<'a> {
     random: &'a mut Random,
     fields: std::slice::Iter<'static, &'static str>,
 }
 
-impl<'de> MapAccess<'de> for Fields<'_> {
+impl<'de> MapAccess<'de> for RandomFields<'_> {
     type Error = Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
@@ -303,12 +303,12 @@ impl<'de> MapAccess<'de> for Fields<'_> {
     }
 }
 
-struct Variant<'a> {
+struct RandomVariant<'a> {
     random: &'a mut Random,
     variant: &'static str,
 }
 
-impl<'a, 'de> EnumAccess<'de> for Variant<'a> {
+impl<'a, 'de> EnumAccess<'de> for RandomVariant<'a> {
     type Error = Error;
     type Variant = &'a mut Random;
 

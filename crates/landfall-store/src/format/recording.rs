@@ -9,8 +9,8 @@ use landfall_facts::Fact;
 
 use super::random::Random;
 use super::sample::{kinds, parse, write};
-use super::{Flows, Raw, decode, encode};
-use crate::chain::Chain;
+use super::{FlowCache, RawRow, decode, encode};
+use crate::chain::HashChain;
 use crate::{Hash, Seq};
 
 /// Facts of each kind.
@@ -29,7 +29,7 @@ fn recording() -> String {
 
 #[test]
 fn recorded_facts_read_and_write_back_to_the_same_bytes() {
-    let (mut flows, mut inlined) = (Flows::default(), BTreeSet::new());
+    let (mut flows, mut inlined) = (FlowCache::default(), BTreeSet::new());
     let (mut count, mut recorded, mut differences) = (0, BTreeSet::new(), Vec::new());
     let text = recording();
     for line in text.lines() {
@@ -55,7 +55,7 @@ fn recorded_facts_read_and_write_back_to_the_same_bytes() {
 /// The first lines, so that lines can be added.
 #[test]
 fn the_chain_of_recorded_facts_ends_in_the_same_hash() {
-    let (mut chain, mut hash, mut flows) = (Chain::default(), Hash::NONE, Flows::default());
+    let (mut chain, mut hash, mut flows) = (HashChain::default(), Hash::NONE, FlowCache::default());
     let mut inlined = BTreeSet::new();
     for line in recording().lines().take(1_000) {
         let raw = parse(line);
@@ -77,8 +77,8 @@ fn random_facts_are_read_as_they_were_written() {
         }
         let body = written.flow.as_ref().map_or_else(|| written.short.clone(), |flow| written.long(flow));
         let raw =
-            Raw { seq: Seq(1), at_ms: written.at_ms, task: written.task, kind: written.kind, body: &body };
-        let read = decode(raw, &mut Flows::default()).unwrap_or_else(|error| panic!("{error}: {body}"));
+            RawRow { seq: Seq(1), at_ms: written.at_ms, task: written.task, kind: written.kind, body: &body };
+        let read = decode(raw, &mut FlowCache::default()).unwrap_or_else(|error| panic!("{error}: {body}"));
         // Whose turn it is follows from the other tasks and is not written; so texts are compared.
         assert_eq!(encode(&read).short, written.short, "{entry:?}");
     }

@@ -43,12 +43,12 @@ use landfall_model::{
     Tree, Verdict, WaitReason, Warning, YieldReason, apply, flow::FlowEdge,
 };
 
-use super::{Flows, FormatErrorKind, Raw, Written, decode, encode};
+use super::{EncodedRow, FlowCache, FormatErrorKind, RawRow, decode, encode};
 use crate::{Autopilot, Seq};
 
 #[test]
 fn every_line_of_the_sample_reads_and_writes_back_to_the_same_bytes() {
-    let mut flows = Flows::default();
+    let mut flows = FlowCache::default();
     let mut inlined = BTreeSet::new();
     for (line, at) in sample().lines().zip(1..) {
         let raw = parse(line);
@@ -60,7 +60,7 @@ fn every_line_of_the_sample_reads_and_writes_back_to_the_same_bytes() {
 
 #[test]
 fn the_sample_folds_and_is_what_this_version_would_write() {
-    let mut flows = Flows::default();
+    let mut flows = FlowCache::default();
     let read: Vec<JournalEntry> =
         sample().lines().map(|line| decode(parse(line), &mut flows).expect("it reads")).collect();
     let mut tasks: BTreeMap<TaskId, Task> = BTreeMap::new();
@@ -78,31 +78,32 @@ fn the_sample_folds_and_is_what_this_version_would_write() {
 #[test]
 fn an_unknown_field_is_ignored_and_an_unknown_kind_is_named() {
     let body = r#"{"attempt":1,"iteration":2,"mood":{"of":["the",3]}}"#;
-    let raw = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind: "iteration-began", body };
-    let entry = decode(raw, &mut Flows::default()).expect("new fields do not stop an old reader");
+    let raw = RawRow { seq: Seq(7), at_ms: 5, task: Some(1), kind: "iteration-began", body };
+    let entry = decode(raw, &mut FlowCache::default()).expect("new fields do not stop an old reader");
     let event = Event::IterationBegan { attempt: Attempt(1), iteration: 2, talk: SessionStart::New };
     assert_eq!(entry, JournalEntry { at: Timestamp(5), fact: Fact::Task(TaskId(1), event) });
 
-    let error = decode(Raw { kind: "dreamt", ..raw }, &mut Flows::default()).expect_err("nobody knows it");
+    let error =
+        decode(RawRow { kind: "dreamt", ..raw }, &mut FlowCache::default()).expect_err("nobody knows it");
     assert_eq!(
         (error.seq, error.kind.as_str(), &error.what),
         (Seq(7), "dreamt", &FormatErrorKind::UnknownKind)
     );
-    let error = decode(Raw { task: None, ..raw }, &mut Flows::default()).expect_err("whose is it?");
+    let error = decode(RawRow { task: None, ..raw }, &mut FlowCache::default()).expect_err("whose is it?");
     assert_eq!(error.what, FormatErrorKind::NoTask);
-    let error =
-        decode(Raw { body: r#"{"attempt":1}"#, ..raw }, &mut Flows::default()).expect_err("half a body");
+    let error = decode(RawRow { body: r#"{"attempt":1}"#, ..raw }, &mut FlowCache::default())
+        .expect_err("half a body");
     assert!(matches!(error.what, FormatErrorKind::Body(_)), "{error}");
     assert!(error.to_string().contains("event 7"), "{error}");
 }
 
 #[test]
 fn limits_that_say_nothing_of_conflicts_and_reviews_mean_what_they_always_meant() {
-    let mut flows = Flows::from([("f0".to_owned(), Arc::new(flow()))]);
+    let mut flows = FlowCache::from([("f0".to_owned(), Arc::new(flow()))]);
     let limits = r#""iterations_max":1,"task_ms":2,"stuck_after":3,"restarts_max":4,"stalls_step_max":5,
         "stalls_total_max":6,"transients_max":7,"conflicts_max":8"#;
     let body = format!(r#"{{"flow":"f0","limits":{{{limits}}}}}"#);
-    let raw = Raw { seq: Seq(1), at_ms: 0, task: Some(1), kind: "bound", body: &body };
+    let raw = RawRow { seq: Seq(1), at_ms: 0, task: Some(1), kind: "bound", body: &body };
     let Fact::Task(_, Event::Bound { limits, .. }) = decode(raw, &mut flows).expect("it reads").fact else {
         panic!("it binds")
     };
@@ -121,11 +122,11 @@ fn an_unknown_word_is_named_with_those_that_are_known() {
         ("sprint-ended", r#"{"why":"rain"}"#, "rain", "cancelled"),
         ("checkpoint-made", r#"{"name":"a","commit":"b","why":"luck"}"#, "luck", "restore"),
     ] {
-        let raw = Raw { seq: Seq(7), at_ms: 5, task: None, kind, body };
-        let error = decode(raw, &mut Flows::default()).expect_err("nobody knows it").to_string();
+        let raw = RawRow { seq: Seq(7), at_ms: 5, task: None, kind, body };
+        let error = decode(raw, &mut FlowCache::default()).expect_err("nobody knows it").to_string();
         let named = [kind, "event 7", word, known].iter().all(|it| error.contains(it));
         assert!(named, "{kind}: {error}");
-        let stray = decode(Raw { task: Some(1), ..raw }, &mut Flows::default()).expect_err("as above");
+        let stray = decode(RawRow { task: Some(1), ..raw }, &mut FlowCache::default()).expect_err("as above");
         assert!(matches!(stray.what, FormatErrorKind::Body(_)), "{stray}");
     }
     for (kind, body, word, known) in [
@@ -139,12 +140,12 @@ fn an_unknown_word_is_named_with_those_that_are_known() {
             "blocker",
         ),
     ] {
-        let raw = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind, body };
-        let error = decode(raw, &mut Flows::default()).expect_err("nobody knows it").to_string();
+        let raw = RawRow { seq: Seq(7), at_ms: 5, task: Some(1), kind, body };
+        let error = decode(raw, &mut FlowCache::default()).expect_err("nobody knows it").to_string();
         assert!(error.contains(word) && error.contains(known), "{kind}: {error}");
     }
-    let stray = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind: "queue-resumed", body: "{}" };
-    let error = decode(stray, &mut Flows::default()).expect_err("the queue is nobody's");
+    let stray = RawRow { seq: Seq(7), at_ms: 5, task: Some(1), kind: "queue-resumed", body: "{}" };
+    let error = decode(stray, &mut FlowCache::default()).expect_err("the queue is nobody's");
     assert_eq!(error.what, FormatErrorKind::StrayTask);
 }
 
@@ -186,24 +187,24 @@ fn sample() -> String {
     std::fs::read_to_string(sample_path()).expect("the sample is kept")
 }
 
-pub(super) fn write(seq: Seq, written: &Written, inlined: &mut BTreeSet<String>) -> String {
+pub(super) fn write(seq: Seq, written: &EncodedRow, inlined: &mut BTreeSet<String>) -> String {
     let body = match &written.flow {
         Some(flow) if inlined.insert(flow.digest.clone()) => written.long(flow),
         Some(_) | None => written.short.clone(),
     };
     let task = written.task.map_or_else(|| "null".to_owned(), |task| task.to_string());
-    let Written { at_ms, kind, .. } = written;
+    let EncodedRow { at_ms, kind, .. } = written;
     format!(r#"{{"seq":{seq},"at_ms":{at_ms},"task":{task},"kind":"{kind}","body":{body}}}"#)
 }
 
-pub(super) fn parse(line: &str) -> Raw<'_> {
+pub(super) fn parse(line: &str) -> RawRow<'_> {
     let (front, rest) = line.split_once(r#","body":"#).expect("a line has a body");
     let body = rest.strip_suffix('}').expect("a line is an object");
     let field = |name: &str| {
         let start = front.find(&format!("\"{name}\":")).expect("a line has all fields") + name.len() + 3;
         front[start..].split(',').next().expect("split gives one").trim_matches('"')
     };
-    Raw {
+    RawRow {
         seq: Seq(field("seq").parse().expect("a number")),
         at_ms: field("at_ms").parse().expect("a number"),
         task: field("task").parse().ok(),

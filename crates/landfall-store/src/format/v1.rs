@@ -18,7 +18,7 @@ use landfall_facts::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{FlowText, Flows, FormatError, FormatErrorKind, Raw, Written, kind};
+use super::{EncodedRow, FlowCache, FlowText, FormatError, FormatErrorKind, RawRow, kind};
 
 /// A flow is written once and named by its digest.
 #[derive(Serialize)]
@@ -40,21 +40,21 @@ struct BoundBody {
 }
 
 /// Writes a fact down.
-pub(crate) fn encode(entry: &JournalEntry) -> Written {
+pub(crate) fn encode(entry: &JournalEntry) -> EncodedRow {
     let at_ms = entry.at.0;
     match &entry.fact {
         Fact::Task(task, Event::Bound { flow, limits, driving }) => {
             let flow = flow_text(flow);
             let short = json(&BoundBodyRef { flow: &flow.digest, limits, driving });
-            Written { at_ms, task: Some(task.0), kind: BOUND, short, flow: Some(flow) }
+            EncodedRow { at_ms, task: Some(task.0), kind: BOUND, short, flow: Some(flow) }
         }
         Fact::Task(task, event) => {
             let (kind, short) = kind::write(event);
-            Written { at_ms, task: Some(task.0), kind, short, flow: None }
+            EncodedRow { at_ms, task: Some(task.0), kind, short, flow: None }
         }
         Fact::Engine(event) => {
             let (kind, short) = kind::write(event);
-            Written { at_ms, task: None, kind, short, flow: None }
+            EncodedRow { at_ms, task: None, kind, short, flow: None }
         }
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn encode(entry: &JournalEntry) -> Written {
 const BOUND: &str = "bound";
 
 /// Reads a fact. Flows it brings are kept in `flows`; flows it names are taken from there.
-pub(crate) fn decode(raw: Raw<'_>, flows: &mut Flows) -> Result<JournalEntry, FormatError> {
+pub(crate) fn decode(raw: RawRow<'_>, flows: &mut FlowCache) -> Result<JournalEntry, FormatError> {
     let wrong = |what| FormatError { seq: raw.seq, kind: raw.kind.to_owned(), what };
     let fact = match decode_event(raw, flows).map_err(wrong)? {
         Some(event) => {
@@ -82,7 +82,7 @@ pub(crate) fn decode(raw: Raw<'_>, flows: &mut Flows) -> Result<JournalEntry, Fo
 }
 
 /// None when the kind is not one of a task.
-fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, FormatErrorKind> {
+fn decode_event(raw: RawRow<'_>, flows: &mut FlowCache) -> Result<Option<Event>, FormatErrorKind> {
     if raw.kind == BOUND {
         return decode_bound(raw.body, flows).map(Some);
     }
@@ -98,7 +98,7 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
     Ok(kind::read::<RecoveryEvent>(raw.kind, raw.body)?.map(Event::Recovery))
 }
 
-fn decode_bound(body: &str, flows: &mut Flows) -> Result<Event, FormatErrorKind> {
+fn decode_bound(body: &str, flows: &mut FlowCache) -> Result<Event, FormatErrorKind> {
     let bound = serde_json::from_str(body).map_err(|error| FormatErrorKind::Body(error.to_string()))?;
     let BoundBody { flow: digest, limits, driving, inline } = bound;
     if let Some(inline) = inline
@@ -111,8 +111,8 @@ fn decode_bound(body: &str, flows: &mut Flows) -> Result<Event, FormatErrorKind>
 }
 
 /// None when the kind is not one of the engine.
-fn decode_engine(raw: Raw<'_>) -> Result<Option<EngineEvent>, FormatErrorKind> {
-    let Raw { kind, body, .. } = raw;
+fn decode_engine(raw: RawRow<'_>) -> Result<Option<EngineEvent>, FormatErrorKind> {
+    let RawRow { kind, body, .. } = raw;
     if let Some(event) = kind::read(kind, body)? {
         return Ok(Some(event));
     }

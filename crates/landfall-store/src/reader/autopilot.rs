@@ -16,8 +16,8 @@ use landfall_model::sprint::Sprints;
 use landfall_model::{EngineEvent, Event, Fact, JournalEntry, SignOff, TaskId, TaskStatus};
 use rusqlite::ToSql;
 
-use super::{Reader, query};
-use crate::{Autopilot, Misplaced, Seq, StoreError, autopilot};
+use super::{StoreReader, query};
+use crate::{Autopilot, EventOrderError, Seq, StoreError, autopilot};
 
 const QUEUE: &[&str] = &[
     "queue-formed",
@@ -57,7 +57,7 @@ const AUTO: &[&str] = &["auto-started", "auto-stop-asked"];
 const SIGN_OFF: &[&str] = &["review-owed", "signed"];
 const ACCEPTANCE: &[&str] = &["issue-wanted", "issue-accepted"];
 
-impl Reader {
+impl StoreReader {
     /// All that drives the backlog, at one moment.
     ///
     /// # Errors
@@ -343,7 +343,7 @@ impl Reader {
     fn each(
         &self,
         seqs: &[Seq],
-        mut take: impl FnMut(&JournalEntry) -> Result<(), Misplaced>,
+        mut take: impl FnMut(&JournalEntry) -> Result<(), EventOrderError>,
     ) -> Result<(), StoreError> {
         let list: Vec<u64> = seqs.iter().map(|seq| seq.0).collect();
         let list = serde_json::to_string(&list).expect("numbers are JSON");

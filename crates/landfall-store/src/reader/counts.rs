@@ -6,14 +6,14 @@ use std::path::Path;
 use landfall_model::{TaskId, TaskSize, TaskStatus, Timestamp};
 use rusqlite::{Connection, Row, ToSql};
 
-use super::{Reader, query, task_row};
-use crate::error::Doing;
+use super::{StoreReader, query, task_row};
+use crate::error::StoreResultExt;
 use crate::tally::{CountRow, SLOT_MS, WorkRow};
 use crate::{Seq, StoreError, TaskRow};
 
 /// How a landed task came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finished {
+pub struct LandedTaskFigures {
     /// Which.
     pub task: TaskId,
     /// When it landed.
@@ -28,7 +28,7 @@ pub struct Finished {
     pub rounds: u32,
 }
 
-impl Reader {
+impl StoreReader {
     /// What was counted since then, by slot of [`SLOT_MS`].
     ///
     /// # Errors
@@ -41,9 +41,9 @@ impl Reader {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn landed_since(&self, since: Timestamp) -> Result<Vec<Finished>, StoreError> {
+    pub fn landed_since(&self, since: Timestamp) -> Result<Vec<LandedTaskFigures>, StoreError> {
         self.rows(query::LANDED_SINCE, &[&since.0], "read finished work", |row| {
-            Ok(Finished {
+            Ok(LandedTaskFigures {
                 task: TaskId(row.get(0)?),
                 done: Timestamp(row.get(1)?),
                 created: Timestamp(row.get(2)?),
@@ -166,10 +166,10 @@ impl Reader {
     }
 }
 
-type Kept = (Vec<CountRow>, Vec<(TaskId, WorkRow)>);
+type StoredCounts = (Vec<CountRow>, Vec<(TaskId, WorkRow)>);
 
 /// Everything that is counted, in the order of its keys.
-pub(super) fn all(conn: &Connection, path: &Path) -> Result<Kept, StoreError> {
+pub(super) fn all(conn: &Connection, path: &Path) -> Result<StoredCounts, StoreError> {
     let doing = "read the counts";
     let mut statement = conn
         .prepare("SELECT slot, what, key, many FROM tally ORDER BY slot, what, key")

@@ -2,7 +2,7 @@
 
 use landfall_model::TaskStatus;
 
-use super::Filter;
+use super::TaskFilter;
 
 /// What a task's row is read from, in the order it is read.
 macro_rules! task_columns {
@@ -138,7 +138,7 @@ pub(super) fn listed_tasks() -> String {
 
 /// How a status, as lists show it, is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum StatusCondition {
     /// Any.
     Any,
     /// By its word.
@@ -149,11 +149,11 @@ pub(super) enum Stored {
     Held,
 }
 
-pub(super) fn statuses(status: Option<TaskStatus>) -> &'static [Stored] {
+pub(super) fn statuses(status: Option<TaskStatus>) -> &'static [StatusCondition] {
     match status {
-        None => &[Stored::Any],
-        Some(TaskStatus::Ready) => &[Stored::Free],
-        Some(TaskStatus::Waiting) => &[Stored::Word, Stored::Held],
+        None => &[StatusCondition::Any],
+        Some(TaskStatus::Ready) => &[StatusCondition::Free],
+        Some(TaskStatus::Waiting) => &[StatusCondition::Word, StatusCondition::Held],
         Some(
             TaskStatus::Draft
             | TaskStatus::Active
@@ -164,26 +164,29 @@ pub(super) fn statuses(status: Option<TaskStatus>) -> &'static [Stored] {
             | TaskStatus::Failed
             | TaskStatus::Timeout
             | TaskStatus::Cancelled,
-        ) => &[Stored::Word],
+        ) => &[StatusCondition::Word],
     }
 }
 
 /// A page of tasks. A tag leads if there is one: it is the narrowest.
-pub(super) fn tasks(filter: &Filter, stored: Stored) -> String {
+pub(super) fn tasks(filter: &TaskFilter, stored: StatusCondition) -> String {
     let (from, id) = match (&filter.tag, stored) {
         (Some(_), _) => ("tag CROSS JOIN task ON task.id = tag.task", "tag.task"),
-        (None, Stored::Held) if filter.parent.is_none() => ("task INDEXED BY task_held", "task.id"),
-        (None, Stored::Any | Stored::Word | Stored::Free | Stored::Held) => ("task", "task.id"),
+        (None, StatusCondition::Held) if filter.parent.is_none() => ("task INDEXED BY task_held", "task.id"),
+        (
+            None,
+            StatusCondition::Any | StatusCondition::Word | StatusCondition::Free | StatusCondition::Held,
+        ) => ("task", "task.id"),
     };
     let mut sql = format!("SELECT {TASK_COLUMNS} FROM {from} WHERE {id} > :after");
     if filter.tag.is_some() {
         sql.push_str(" AND tag.tag = :tag");
     }
     sql.push_str(match stored {
-        Stored::Any => "",
-        Stored::Word => " AND task.status = :status",
-        Stored::Free => " AND task.status = 'ready' AND task.unmet = 0",
-        Stored::Held => " AND task.status = 'ready' AND task.unmet > 0",
+        StatusCondition::Any => "",
+        StatusCondition::Word => " AND task.status = :status",
+        StatusCondition::Free => " AND task.status = 'ready' AND task.unmet = 0",
+        StatusCondition::Held => " AND task.status = 'ready' AND task.unmet > 0",
     });
     if filter.parent.is_some() {
         sql.push_str(" AND task.parent = :parent");
@@ -206,7 +209,7 @@ mod tests {
     fn no_question_reads_a_whole_table_or_sorts_it() {
         let mut conn = Connection::open_in_memory().expect("there is memory");
         crate::schema::migrate(&mut conn, "memory".as_ref()).expect("it is new");
-        let filter = |status, tag: bool, parent: bool| Filter {
+        let filter = |status, tag: bool, parent: bool| TaskFilter {
             status,
             tag: tag.then(|| "next".to_owned()),
             text: None,
@@ -249,13 +252,13 @@ mod tests {
             (SIZES.to_owned(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
             (waiting_for(), "task_waits (wait=?)"),
             (listed_tasks(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
-            (tasks(&filter(None, false, false), Stored::Any), "INTEGER PRIMARY KEY (rowid>?)"),
-            (tasks(&filter(word, false, false), Stored::Word), "task_status (status=? AND rowid>?)"),
-            (tasks(&filter(free, false, false), Stored::Free), "(status=? AND rowid>?)"),
-            (tasks(&filter(waits, false, false), Stored::Held), "task_held"),
-            (tasks(&filter(None, true, false), Stored::Any), "PRIMARY KEY (tag=? AND task>?)"),
-            (tasks(&filter(word, true, false), Stored::Word), "PRIMARY KEY (tag=? AND task>?)"),
-            (tasks(&filter(None, false, true), Stored::Any), "task_parent (parent=? AND rowid>?)"),
+            (tasks(&filter(None, false, false), StatusCondition::Any), "INTEGER PRIMARY KEY (rowid>?)"),
+            (tasks(&filter(word, false, false), StatusCondition::Word), "task_status (status=? AND rowid>?)"),
+            (tasks(&filter(free, false, false), StatusCondition::Free), "(status=? AND rowid>?)"),
+            (tasks(&filter(waits, false, false), StatusCondition::Held), "task_held"),
+            (tasks(&filter(None, true, false), StatusCondition::Any), "PRIMARY KEY (tag=? AND task>?)"),
+            (tasks(&filter(word, true, false), StatusCondition::Word), "PRIMARY KEY (tag=? AND task>?)"),
+            (tasks(&filter(None, false, true), StatusCondition::Any), "task_parent (parent=? AND rowid>?)"),
         ];
         for (sql, by) in served {
             let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it is SQL");

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Check, Opened, Options, beside, rebuild};
-use crate::error::Doing;
-use crate::{Head, StoreError, reader, schema};
+use super::{JournalCheck, JournalOpenReport, JournalOptions, beside, rebuild};
+use crate::error::StoreResultExt;
+use crate::{JournalHead, StoreError, reader, schema};
 
 /// SQLite before 3.51.3 may lose a write when a log is reset while another connection checkpoints; 3.52.0 was
 /// withdrawn.
@@ -22,7 +22,10 @@ const WAL_BYTES_MAX: i64 = 64 * 1024 * 1024; // a log that grew beyond is cut wh
 const CACHE_KIB: i64 = 16 * 1024; // the upper pages of every index for 100,000 tasks
 
 /// Opens the file for writing and checks it.
-pub(super) fn open(path: &Path, options: &Options) -> Result<(Connection, Opened), StoreError> {
+pub(super) fn open(
+    path: &Path,
+    options: &JournalOptions,
+) -> Result<(Connection, JournalOpenReport), StoreError> {
     let found = rusqlite::version_number();
     if found < SQLITE_OLDEST || found == SQLITE_WITHDRAWN {
         return Err(StoreError::OldSqlite { found: rusqlite::version() });
@@ -45,10 +48,10 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<(Connection, Opened
     }
 
     let structure = match options.check {
-        Check::Auto if unclean || bytes <= SMALL_BYTES => Some("PRAGMA quick_check(1)"),
-        Check::Auto => None,
-        Check::Quick => Some("PRAGMA quick_check(1)"),
-        Check::Full => Some("PRAGMA integrity_check(1)"),
+        JournalCheck::Auto if unclean || bytes <= SMALL_BYTES => Some("PRAGMA quick_check(1)"),
+        JournalCheck::Auto => None,
+        JournalCheck::Quick => Some("PRAGMA quick_check(1)"),
+        JournalCheck::Full => Some("PRAGMA integrity_check(1)"),
     };
     if let Some(sql) = structure {
         let said: String = conn.query_row(sql, [], |row| row.get(0)).doing("check the file", path)?;
@@ -56,12 +59,12 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<(Connection, Opened
             return Err(StoreError::corrupt(None, said));
         }
     }
-    let head: Head = reader::head(&conn, path)?;
+    let head: JournalHead = reader::head(&conn, path)?;
     let id = identify(&conn, path)?;
-    if options.check == Check::Full {
+    if options.check == JournalCheck::Full {
         rebuild::compare(&conn, path)?;
     }
-    Ok((conn, Opened { id, head, created, unclean }))
+    Ok((conn, JournalOpenReport { id, head, created, unclean }))
 }
 
 /// The id of the journal; given once. Older versions keep it and do not look at it.
@@ -97,7 +100,7 @@ fn create(path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-fn set_up(conn: &Connection, options: &Options, path: &Path) -> Result<(), StoreError> {
+fn set_up(conn: &Connection, options: &JournalOptions, path: &Path) -> Result<(), StoreError> {
     let doing = "set up the connection";
     let mode: String = conn
         .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))

@@ -7,11 +7,11 @@ use landfall_model::queue::Queue;
 use landfall_model::{EngineEvent, Event, Fact, JournalEntry, Task, TaskId, apply};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::tables::{self, Scratch};
-use crate::error::Doing;
-use crate::fold::{Change, Folded, Marks, change_of};
+use super::tables::{self, RowBuffers};
+use crate::error::StoreResultExt;
+use crate::fold::{InMemoryTables, TableChange, TaskEventMarks, change_of};
 use crate::format::{FlowText, flow_text};
-use crate::tally::{Count, Counted, Key, Tally, tallies};
+use crate::tally::{CountChange, CountIncrement, CountKey, Counted, tallies};
 use crate::{ReplayStop, Seq, StoreError, reader, schema};
 
 /// Makes the tables again, in one transaction: a failure leaves them as they were.
@@ -24,12 +24,12 @@ pub(super) fn rebuild(conn: &mut Connection, path: &Path) -> Result<(), StoreErr
 
 /// Makes the tables again, within a transaction of the caller's.
 pub(crate) fn refill(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let Refolded { flows, changes } = refold(conn, path)?;
+    let RebuiltTables { flows, changes } = refold(conn, path)?;
     conn.execute_batch(schema::EMPTY_FOLDS).doing("rebuild the tables", path)?;
     for (seq, flow) in &flows {
         tables::put_flow(conn, path, *seq, flow)?;
     }
-    let mut scratch = Scratch::default();
+    let mut scratch = RowBuffers::default();
     for change in &changes {
         tables::put(conn, path, &mut scratch, Seq::FIRST, change)?;
     }
@@ -38,8 +38,8 @@ pub(crate) fn refill(conn: &Connection, path: &Path) -> Result<(), StoreError> {
 
 /// Says whether the tables are what the events make.
 pub(super) fn compare(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let Refolded { flows, changes } = refold(conn, path)?;
-    let mut folded = Folded::default();
+    let RebuiltTables { flows, changes } = refold(conn, path)?;
+    let mut folded = InMemoryTables::default();
     for change in changes {
         folded.put(Seq::FIRST, change);
     }
@@ -59,31 +59,31 @@ pub(super) fn compare(conn: &Connection, path: &Path) -> Result<(), StoreError> 
     Ok(())
 }
 
-fn refold(conn: &Connection, path: &Path) -> Result<Refolded, StoreError> {
-    let mut refold = Refold::default();
+fn refold(conn: &Connection, path: &Path) -> Result<RebuiltTables, StoreError> {
+    let mut refold = TableRebuild::default();
     reader::stream(conn, path, Seq::FIRST, &mut |seq, entry| refold.take(seq, &entry))?;
     Ok(refold.finish())
 }
 
 /// What all events together do to empty tables.
-struct Refolded {
+struct RebuiltTables {
     flows: Vec<(Seq, FlowText)>,
-    changes: Vec<Change>,
+    changes: Vec<TableChange>,
 }
 
 /// All tasks of a journal, in the making.
 #[derive(Default)]
-struct Refold {
+struct TableRebuild {
     tasks: HashMap<TaskId, Task>,
-    marks: BTreeMap<TaskId, Marks>,
-    changes: Vec<Change>,
+    marks: BTreeMap<TaskId, TaskEventMarks>,
+    changes: Vec<TableChange>,
     flows: Vec<(Seq, FlowText)>,
     /// No table, but a journal in which it goes astray is as damaged as one in which a task does.
     queue: Queue,
     counts: BTreeMap<(i64, Counted, String), u64>,
 }
 
-impl Refold {
+impl TableRebuild {
     fn take(&mut self, seq: Seq, entry: &JournalEntry) -> Result<(), ReplayStop> {
         // Offsets count from the first event.
         let nth = seq.0 - Seq::FIRST.0;
@@ -110,23 +110,32 @@ impl Refold {
     fn tally(&mut self, entry: &JournalEntry) {
         for tally in tallies(entry) {
             match tally {
-                Tally::Count(Count { slot, what, key: Key::Word(word), by }) => {
+                CountChange::Count(CountIncrement { slot, what, key: CountKey::Word(word), by }) => {
                     *self.counts.entry((slot, what, word)).or_default() += by;
                 }
                 // By what these are told apart depends on what was before.
-                Tally::Count(Count { key: Key::Profile(_) | Key::Opinion(..), .. }) | Tally::Mark(..) => {
-                    self.changes.push(Change::Tally(tally));
+                CountChange::Count(CountIncrement {
+                    key: CountKey::Profile(_) | CountKey::Opinion(..),
+                    ..
+                })
+                | CountChange::Mark(..) => {
+                    self.changes.push(TableChange::Tally(tally));
                 }
             }
         }
     }
 
-    fn finish(self) -> Refolded {
+    fn finish(self) -> RebuiltTables {
         let Self { tasks, marks, mut changes, flows, queue: _, counts } = self;
         changes.extend(counts.into_iter().map(|((slot, what, word), by)| {
-            Change::Tally(Tally::Count(Count { slot, what, key: Key::Word(word), by }))
+            TableChange::Tally(CountChange::Count(CountIncrement {
+                slot,
+                what,
+                key: CountKey::Word(word),
+                by,
+            }))
         }));
         changes.extend(marks.into_iter().map(|(id, marks)| marks.task(&tasks[&id])));
-        Refolded { flows, changes }
+        RebuiltTables { flows, changes }
     }
 }

@@ -5,15 +5,15 @@ use std::path::Path;
 use landfall_model::{Commit, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
-use crate::error::Doing;
-use crate::fold::{self, Change, TaskRow};
+use crate::error::StoreResultExt;
+use crate::fold::{self, TableChange, TaskRow};
 use crate::format::FlowText;
-use crate::tally::{Count, Key, Mark, Tally};
-use crate::{Head, Seq, StoreError};
+use crate::tally::{CountChange, CountIncrement, CountKey, WorkChange};
+use crate::{JournalHead, Seq, StoreError};
 
 /// Buffers that are used for every row.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct RowBuffers {
     text: String,
 }
 
@@ -21,12 +21,12 @@ pub(super) struct Scratch {
 pub(super) fn put(
     conn: &Connection,
     path: &Path,
-    scratch: &mut Scratch,
+    scratch: &mut RowBuffers,
     first: Seq,
-    change: &Change,
+    change: &TableChange,
 ) -> Result<(), StoreError> {
     match change {
-        Change::Task { row, nth, needs } => {
+        TableChange::Task { row, nth, needs } => {
             let seq = Seq(first.0 + nth);
             let mut row = TaskRow::clone(row);
             put_task(conn, scratch, seq, &mut row).doing("write a task's row", path)?;
@@ -35,7 +35,7 @@ pub(super) fn put(
             }
             Ok(())
         }
-        Change::Pass { tree, config, environment, task, nth } => conn
+        TableChange::Pass { tree, config, environment, task, nth } => conn
             .prepare_cached("INSERT OR IGNORE INTO pass (tree, config, environment, seq, task) VALUES (?1, ?2, ?3, ?4, ?5)")
             .and_then(|mut it| {
                 let task = task.map(|task| task.0);
@@ -43,42 +43,45 @@ pub(super) fn put(
             })
             .map(drop)
             .doing("write a pass", path),
-        Change::RunStarted { run, at, slots } => conn
+        TableChange::RunStarted { run, at, slots } => conn
             .prepare_cached("INSERT OR REPLACE INTO run (id, started, slots) VALUES (?1, ?2, ?3)")
             .and_then(|mut it| it.execute(params![run.0, at.0, slots]))
             .map(drop)
             .doing("write a run", path),
-        Change::RunEnded { run, at, why } => conn
+        TableChange::RunEnded { run, at, why } => conn
             .prepare_cached("UPDATE run SET ended = ?2, why = ?3 WHERE id = ?1")
             .and_then(|mut it| it.execute(params![run.0, at.0, fold::run_end_word(*why)]))
             .map(drop)
             .doing("write a run", path),
-        Change::BaseMoved { to } => set_base(conn, "UPDATE base SET at_commit = ?1", to.as_str(), path),
-        Change::Published { commit } => {
+        TableChange::BaseMoved { to } => set_base(conn, "UPDATE base SET at_commit = ?1", to.as_str(), path),
+        TableChange::Published { commit } => {
             set_base(conn, "UPDATE base SET published = ?1, held = NULL", commit.as_str(), path)
         }
-        Change::Held { reason } => set_base(conn, "UPDATE base SET held = ?1", reason, path),
-        Change::Tally(Tally::Count(count)) => put_count(conn, count).doing("count", path),
-        Change::Tally(Tally::Mark(task, mark)) => put_mark(conn, *task, mark).doing("count", path),
+        TableChange::Held { reason } => set_base(conn, "UPDATE base SET held = ?1", reason, path),
+        TableChange::Tally(CountChange::Count(count)) => put_count(conn, count).doing("count", path),
+        TableChange::Tally(CountChange::Mark(task, mark)) => put_mark(conn, *task, mark).doing("count", path),
     }
 }
 
-fn put_count(conn: &Connection, Count { slot, what, key, by }: &Count) -> rusqlite::Result<()> {
+fn put_count(
+    conn: &Connection,
+    CountIncrement { slot, what, key, by }: &CountIncrement,
+) -> rusqlite::Result<()> {
     const ONTO: &str = "ON CONFLICT (slot, what, key) DO UPDATE SET many = many + excluded.many";
     let what = what.word();
     match key {
-        Key::Word(word) => conn
+        CountKey::Word(word) => conn
             .prepare_cached(&format!(
                 "INSERT INTO tally (slot, what, key, many) VALUES (?1, ?2, ?3, ?4) {ONTO}"
             ))?
             .execute(params![slot, what, word, by]),
-        Key::Profile(task) => conn
+        CountKey::Profile(task) => conn
             .prepare_cached(&format!(
                 "INSERT INTO tally (slot, what, key, many) VALUES (?1, ?2,
                  coalesce((SELECT profile FROM work WHERE task = ?3), ''), ?4) {ONTO}"
             ))?
             .execute(params![slot, what, task.0, by]),
-        Key::Opinion(task, person) => conn
+        CountKey::Opinion(task, person) => conn
             .prepare_cached(&format!(
                 "INSERT INTO tally (slot, what, key, many)
                  SELECT ?1, ?2, said || '/' || ?4, ?5 FROM work WHERE task = ?3 AND said IS NOT NULL {ONTO}"
@@ -88,22 +91,22 @@ fn put_count(conn: &Connection, Count { slot, what, key, by }: &Count) -> rusqli
     .map(drop)
 }
 
-fn put_mark(conn: &Connection, task: TaskId, mark: &Mark) -> rusqlite::Result<()> {
+fn put_mark(conn: &Connection, task: TaskId, mark: &WorkChange) -> rusqlite::Result<()> {
     let run = |sql: &str, value: &dyn ToSql| conn.prepare_cached(sql)?.execute(params![task.0, value]);
     match mark {
-        Mark::Profile(profile) => run(
+        WorkChange::Profile(profile) => run(
             "INSERT INTO work (task, profile) VALUES (?1, ?2) ON CONFLICT (task) DO UPDATE SET profile = ?2",
             profile,
         ),
-        Mark::Landed(at) => run(
+        WorkChange::Landed(at) => run(
             "INSERT INTO work (task, done) VALUES (?1, ?2) ON CONFLICT (task) DO UPDATE SET done = ?2",
             &at.0,
         ),
-        Mark::Accepted(at) => run(
+        WorkChange::Accepted(at) => run(
             "INSERT INTO work (task, done) VALUES (?1, ?2) ON CONFLICT (task) DO UPDATE SET done = coalesce(done, ?2)",
             &at.0,
         ),
-        Mark::Opinion(said) => run(
+        WorkChange::Opinion(said) => run(
             "INSERT INTO work (task, rounds, said) VALUES (?1, 1, ?2)
              ON CONFLICT (task) DO UPDATE SET rounds = rounds + 1, said = coalesce(?2, said)",
             said,
@@ -118,7 +121,7 @@ fn set_base(conn: &Connection, sql: &str, value: &str, path: &Path) -> Result<()
 
 /// What the indexes are made of. A change that leaves it alone leaves them alone.
 #[derive(PartialEq, Default)]
-struct Indexed {
+struct IndexedColumns {
     status: String,
     wait: Option<String>,
     priority: u8,
@@ -128,22 +131,27 @@ struct Indexed {
 
 /// What a row was before.
 #[derive(Default)]
-struct Before {
-    indexed: Indexed,
+struct PreviousRow {
+    indexed: IndexedColumns,
     unblocks: bool,
     started: Option<i64>,
     events: u64,
     unmet: u32,
 }
 
-fn put_task(conn: &Connection, scratch: &mut Scratch, seq: Seq, row: &mut TaskRow) -> rusqlite::Result<()> {
+fn put_task(
+    conn: &Connection,
+    scratch: &mut RowBuffers,
+    seq: Seq,
+    row: &mut TaskRow,
+) -> rusqlite::Result<()> {
     let before = conn
         .prepare_cached(
             "SELECT status, priority, parent, asks, unblocks, started, events, unmet, wait FROM task WHERE id = ?1",
         )?
         .query_row([row.id.0], |it| {
-            Ok(Before {
-                indexed: Indexed {
+            Ok(PreviousRow {
+                indexed: IndexedColumns {
                     status: it.get(0)?,
                     priority: it.get(1)?,
                     parent: it.get(2)?,
@@ -157,7 +165,7 @@ fn put_task(conn: &Connection, scratch: &mut Scratch, seq: Seq, row: &mut TaskRo
             })
         })
         .optional()?;
-    let now = Indexed {
+    let now = IndexedColumns {
         status: row.status.word().to_owned(),
         priority: row.priority,
         parent: row.parent.map(|parent| parent.0),
@@ -279,7 +287,7 @@ pub(super) fn put_flow(conn: &Connection, path: &Path, seq: Seq, flow: &FlowText
 }
 
 /// Writes down where the journal ends: without it, losing its last events would not show.
-pub(super) fn put_head(conn: &Connection, path: &Path, head: Head) -> Result<(), StoreError> {
+pub(super) fn put_head(conn: &Connection, path: &Path, head: JournalHead) -> Result<(), StoreError> {
     conn.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('head', ?1)")
         .and_then(|mut it| it.execute([format!("{}:{}", head.seq, head.hash)]))
         .map(drop)

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, params};
 
-use super::tables::{self, Scratch};
+use super::tables::{self, RowBuffers};
 use super::{beside, rebuild};
-use crate::chain::Chain;
-use crate::error::Doing;
-use crate::fold::Change;
-use crate::format::{Raw, Written};
-use crate::{Appended, End, Head, Seq, StoreError, reader};
+use crate::chain::HashChain;
+use crate::error::StoreResultExt;
+use crate::fold::TableChange;
+use crate::format::{EncodedRow, RawRow};
+use crate::{AppendReceipt, JournalEnd, JournalHead, Seq, StoreError, reader};
 
 const GROUP_MAX: usize = 256; // batches in one transaction: past this the commit's cost is spread thin already
 const GROUP_EVENTS_MAX: usize = 4096; // so that a few huge batches do not make everyone wait
@@ -27,37 +27,37 @@ const PUSH_EVERY: Duration = Duration::from_secs(5); // between two waits for re
 const PUSH_PATIENCE: Duration = Duration::from_millis(250);
 
 /// What the writer can be asked.
-pub(super) enum Order {
-    Append(Request),
+pub(super) enum WriterCommand {
+    Append(AppendRequest),
     Rebuild(SyncSender<Result<(), StoreError>>),
 }
 
 /// A batch, written out.
-pub(super) struct Request {
-    pub events: Vec<Written>,
-    pub changes: Vec<Change>,
-    pub answer: SyncSender<Result<Appended, StoreError>>,
+pub(super) struct AppendRequest {
+    pub events: Vec<EncodedRow>,
+    pub changes: Vec<TableChange>,
+    pub answer: SyncSender<Result<AppendReceipt, StoreError>>,
 }
 
 /// The owner of the connection that writes.
 pub(super) struct Writer {
     conn: Connection,
     path: PathBuf,
-    head: Head,
+    head: JournalHead,
     /// The same head, for those who ask.
-    shown: Arc<End>,
+    shown: Arc<JournalEnd>,
     flows: HashSet<String>,
-    files: Files,
+    files: JournalFiles,
     on_fatal: fn(&StoreError) -> !,
-    chain: Chain,
-    scratch: Scratch,
+    chain: HashChain,
+    scratch: RowBuffers,
     /// Once set, nothing is written any more.
     refused: Option<StoreError>,
-    log: Log,
+    log: WalState,
 }
 
 /// What is known of the log.
-struct Log {
+struct WalState {
     dirty: bool,
     commits: u32,
     pushed: Option<Instant>,
@@ -67,13 +67,13 @@ impl Writer {
     pub fn new(
         conn: Connection,
         path: &Path,
-        head: Head,
-        shown: Arc<End>,
+        head: JournalHead,
+        shown: Arc<JournalEnd>,
         on_fatal: fn(&StoreError) -> !,
     ) -> Result<Self, StoreError> {
         let flows = reader::flow_digests(&conn, path)?;
-        let files = Files::look(path).map_err(|error| StoreError::io("look at", path, error))?;
-        let log = Log { dirty: false, commits: 0, pushed: None };
+        let files = JournalFiles::look(path).map_err(|error| StoreError::io("look at", path, error))?;
+        let log = WalState { dirty: false, commits: 0, pushed: None };
         Ok(Self {
             conn,
             path: path.to_owned(),
@@ -82,14 +82,14 @@ impl Writer {
             flows,
             files,
             on_fatal,
-            chain: Chain::default(),
-            scratch: Scratch::default(),
+            chain: HashChain::default(),
+            scratch: RowBuffers::default(),
             refused: None,
             log,
         })
     }
 
-    pub fn run(mut self, orders: &Receiver<Order>) {
+    pub fn run(mut self, orders: &Receiver<WriterCommand>) {
         let mut group = Vec::with_capacity(GROUP_MAX);
         loop {
             let order = if self.log.dirty {
@@ -113,11 +113,11 @@ impl Writer {
             let mut rebuild = None;
             while let Some(order) = next.take() {
                 match order {
-                    Order::Append(request) => {
+                    WriterCommand::Append(request) => {
                         events += request.events.len();
                         group.push(request);
                     }
-                    Order::Rebuild(answer) => {
+                    WriterCommand::Rebuild(answer) => {
                         rebuild = Some(answer);
                         break;
                     }
@@ -141,14 +141,14 @@ impl Writer {
     }
 
     /// Writes a group, and answers each.
-    fn append(&mut self, group: &mut Vec<Request>) {
+    fn append(&mut self, group: &mut Vec<AppendRequest>) {
         if group.is_empty() {
             return;
         }
         match self.commit(group) {
             Ok(lasts) => {
                 for (request, last) in group.drain(..).zip(lasts) {
-                    let _ = request.answer.send(Ok(Appended { last })); // whoever asked may have left
+                    let _ = request.answer.send(Ok(AppendReceipt { last })); // whoever asked may have left
                 }
             }
             Err(StoreError::Full) if group.len() > 1 => {
@@ -166,7 +166,7 @@ impl Writer {
     }
 
     /// Writes a group in one transaction: all of it is durable when this returns, or nothing is written.
-    fn commit(&mut self, group: &[Request]) -> Result<Vec<Seq>, StoreError> {
+    fn commit(&mut self, group: &[AppendRequest]) -> Result<Vec<Seq>, StoreError> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
@@ -209,9 +209,9 @@ impl Writer {
 
     fn transaction(
         &mut self,
-        group: &[Request],
+        group: &[AppendRequest],
         fresh: &mut Vec<String>,
-    ) -> Result<(Vec<Seq>, Head), StoreError> {
+    ) -> Result<(Vec<Seq>, JournalHead), StoreError> {
         let Self { conn, path, flows, chain, scratch, .. } = self;
         let mut head = self.head;
         conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut it| it.execute([])).doing("begin", path)?;
@@ -235,7 +235,7 @@ impl Writer {
                     long = event.long(flow);
                     body = &long;
                 }
-                let raw = Raw { seq, at_ms: event.at_ms, task: event.task, kind: event.kind, body };
+                let raw = RawRow { seq, at_ms: event.at_ms, task: event.task, kind: event.kind, body };
                 let hash = chain.link(&head.hash, raw);
                 let done =
                     insert.execute(params![seq.0, raw.at_ms, raw.task, raw.kind, raw.body, hash.as_bytes()]);
@@ -245,7 +245,7 @@ impl Writer {
                     return Err(StoreError::TwoWriters { seq });
                 }
                 done.doing("append an event", path)?;
-                head = Head { seq, hash };
+                head = JournalHead { seq, hash };
             }
             for change in &request.changes {
                 tables::put(conn, path, scratch, first, change)?;
@@ -313,12 +313,12 @@ impl Writer {
 }
 
 /// Which files are open, so that we see when the names lead somewhere else.
-struct Files {
+struct JournalFiles {
     main: (u64, u64),
     wal: Option<(u64, u64)>,
 }
 
-impl Files {
+impl JournalFiles {
     fn look(path: &Path) -> std::io::Result<Self> {
         Ok(Self { main: identity(path)?, wal: identity(&beside(path, "-wal")).ok() })
     }

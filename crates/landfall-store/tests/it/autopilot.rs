@@ -13,7 +13,8 @@ use landfall_model::{
     WaitReason, apply,
 };
 use landfall_store::{
-    Autopilot, Batch, Check, Journal, Memory, Misplaced, Options, Reader, Seq, Sqlite, StoreError,
+    Autopilot, EntryBatch, EventOrderError, Journal, JournalCheck, JournalOptions, MemoryJournal, Seq,
+    Sqlite, StoreError, StoreReader,
 };
 
 use crate::history::{History, flow};
@@ -24,7 +25,7 @@ fn a_reader_folds_what_a_replay_of_everything_folds() {
     let mut seen = [0; 7];
     for seed in 0..rounds(25) {
         let place = Place::new();
-        let (sqlite, memory) = (place.open(), Memory::new());
+        let (sqlite, memory) = (place.open(), MemoryJournal::new());
         let mut history = History::new(seed, 30);
         let mut pending = Vec::new();
         for _ in 0..120 {
@@ -36,7 +37,7 @@ fn a_reader_folds_what_a_replay_of_everything_folds() {
             pending.wait().expect("there is room");
         }
         drop(sqlite);
-        let reader = Reader::open(&place.path()).expect("nobody writes, and it opens");
+        let reader = StoreReader::open(&place.path()).expect("nobody writes, and it opens");
         let read = reader.autopilot().expect("it is whole");
         assert_eq!(read.pilot, history.autopilot.pilot, "seed {seed}");
         assert_eq!(read.sprints, history.autopilot.sprints, "seed {seed}");
@@ -104,7 +105,7 @@ fn who_stands_in_line_and_what_is_being_verified_can_be_seen_without_an_engine()
         engine(&sqlite, event);
     }
     drop(sqlite);
-    let reader = Reader::open(&place.path()).expect("it opens");
+    let reader = StoreReader::open(&place.path()).expect("it opens");
     let queue = reader.queue().expect("it is whole");
     assert_eq!(queue.line().collect::<Vec<_>>(), [TaskId(1), TaskId(2), TaskId(3)]);
     assert_eq!(queue.batches().iter().map(|it| it.doing).collect::<Vec<_>>(), [BatchDoing::Checking(2)]);
@@ -161,7 +162,7 @@ fn a_fact_of_the_queue_that_was_changed_is_not_served() {
     );
     drop(sqlite);
     place.tamper("UPDATE event SET body = replace(body, 'not', 'but')");
-    let reader = Reader::open(&place.path()).expect("it opens");
+    let reader = StoreReader::open(&place.path()).expect("it opens");
     let seen = reader.queue().map(drop);
     assert!(matches!(seen, Err(StoreError::Corrupt { seq: Some(Seq(1)), .. })), "{seen:?}");
 }
@@ -173,7 +174,7 @@ fn a_fact_of_the_queue_that_cannot_follow_is_found_by_reader_rebuild_and_check()
     engine(&sqlite, QueueEvent::Resumed);
     engine(&sqlite, QueueEvent::CheckBegan { batch: BatchId(7), count: 1 });
     let misplaced = |what: &str, seen: Result<(), StoreError>| match seen {
-        Err(StoreError::Illegal { seq: Seq(2), source: Misplaced::Queue(source) }) => {
+        Err(StoreError::Illegal { seq: Seq(2), source: EventOrderError::Queue(source) }) => {
             assert!(source.to_string().contains("B7"), "{what}: {source}");
         }
         other => panic!("{what}: {other:?}"),
@@ -181,7 +182,7 @@ fn a_fact_of_the_queue_that_cannot_follow_is_found_by_reader_rebuild_and_check()
     misplaced("reader", sqlite.reader().expect("it opens").queue().map(drop));
     misplaced("rebuild", sqlite.rebuild());
     drop(sqlite);
-    let full = Options { check: Check::Full, ..Options::default() };
+    let full = JournalOptions { check: JournalCheck::Full, ..JournalOptions::default() };
     misplaced("check", Sqlite::open(&place.path(), full).map(drop));
 }
 
@@ -220,13 +221,13 @@ impl Story {
         let after = Arc::new(apply(before, id, at, &event).expect("the story is legal"));
         self.tasks.borrow_mut().insert(id, after.clone());
         let entries = vec![JournalEntry { at, fact: Fact::Task(id, event) }];
-        sqlite.append(Batch { entries, tasks: vec![after] }).expect("there is room");
+        sqlite.append(EntryBatch { entries, tasks: vec![after] }).expect("there is room");
     }
 }
 
 fn engine(sqlite: &Sqlite, event: QueueEvent) {
     let entry = JournalEntry { at: Timestamp(500), fact: Fact::Engine(EngineEvent::Queue(event)) };
-    sqlite.append(Batch { entries: vec![entry], tasks: Vec::new() }).expect("there is room");
+    sqlite.append(EntryBatch { entries: vec![entry], tasks: Vec::new() }).expect("there is room");
 }
 
 fn report(outcome: CheckOutcome) -> GateReport {
@@ -289,7 +290,7 @@ fn loops_are_read_as_a_replay_of_everything_folds_them() {
         let entry =
             JournalEntry { at: Timestamp(i64::from(round)), fact: Fact::Engine(EngineEvent::Auto(event)) };
         entries.push(entry.clone());
-        sqlite.append(Batch { entries: vec![entry], tasks: Vec::new() }).expect("there is room");
+        sqlite.append(EntryBatch { entries: vec![entry], tasks: Vec::new() }).expect("there is room");
     }
     drop(sqlite);
     let mut all = AgentLoops::default();
@@ -300,7 +301,7 @@ fn loops_are_read_as_a_replay_of_everything_folds_them() {
             Fact::Engine(_) => {}
         }
     }
-    let read = Reader::open(&place.path()).expect("it opens").loops().expect("it is whole");
+    let read = StoreReader::open(&place.path()).expect("it opens").loops().expect("it is whole");
     assert_eq!(read.all(), all.all());
     assert_eq!(read.all().len(), 15);
     assert!(read.all().iter().any(|it| it.over.is_some()), "some are over");

@@ -1,14 +1,14 @@
 //! What every journal promises, shown on both.
 
 use landfall_model::{TaskId, Timestamp};
-use landfall_store::{Batch, Head, Journal, Memory, ReplayStop, Seq, StoreError};
+use landfall_store::{EntryBatch, Journal, JournalHead, MemoryJournal, ReplayStop, Seq, StoreError};
 
 use crate::history::History;
 use crate::{Place, add, all};
 
 #[test]
 fn memory_keeps_the_contract() {
-    contract(|| Box::new(Memory::new()));
+    contract(|| Box::new(MemoryJournal::new()));
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn sqlite_keeps_the_contract() {
 #[test]
 fn both_make_the_same_chain_of_the_same_facts() {
     let place = Place::new();
-    let (memory, sqlite) = (Memory::new(), place.open());
+    let (memory, sqlite) = (MemoryJournal::new(), place.open());
     let mut history = History::new(1, 20);
     for _ in 0..50 {
         let batch = history.batch();
@@ -45,11 +45,11 @@ fn contract(make: impl Fn() -> Box<dyn Journal>) {
 }
 
 fn an_empty_journal_is_empty(journal: &dyn Journal) {
-    assert_eq!(journal.head().expect("it has one"), Head::EMPTY);
+    assert_eq!(journal.head().expect("it has one"), JournalHead::EMPTY);
     assert_eq!(all(journal).expect("it replays"), []);
-    let nothing = journal.append(Batch::default()).expect("an empty batch is nothing to do");
+    let nothing = journal.append(EntryBatch::default()).expect("an empty batch is nothing to do");
     assert_eq!(nothing.last, Seq::ZERO);
-    assert_eq!(journal.head().expect("it has one"), Head::EMPTY);
+    assert_eq!(journal.head().expect("it has one"), JournalHead::EMPTY);
 }
 
 fn numbers_are_dense_from_one(journal: &dyn Journal) {
@@ -118,7 +118,7 @@ fn a_batch_without_its_task_is_refused(journal: &dyn Journal) {
     batch.tasks.clear();
     let refused = journal.append(batch);
     assert!(matches!(refused, Err(StoreError::Unfolded { task: TaskId(1) })), "{refused:?}");
-    assert_eq!(journal.head().expect("it has one"), Head::EMPTY);
+    assert_eq!(journal.head().expect("it has one"), JournalHead::EMPTY);
 }
 
 fn batches_handed_over_keep_their_order(journal: &dyn Journal) {

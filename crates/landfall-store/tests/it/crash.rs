@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use landfall_store::{Journal, Options, Reader, Sqlite};
+use landfall_store::{Journal, JournalOptions, Sqlite, StoreReader};
 
 use crate::history::Rng;
 use crate::{Place, add, all, rounds};
@@ -31,17 +31,17 @@ fn every_acknowledged_event_survives_kill_9() {
             acked = more.max(acked);
         }
 
-        let reader = Reader::open(&place.path()).expect("it can be read before anyone mends it");
+        let reader = StoreReader::open(&place.path()).expect("it can be read before anyone mends it");
         let seen = reader.head().expect("it has one").seq;
         assert!(seen.0 >= acked, "seed {SEED}, round {round}: {acked} was acknowledged");
         drop(reader);
-        let (sqlite, opened) = Sqlite::open(&place.path(), Options::default()).expect("it opens");
+        let (sqlite, opened) = Sqlite::open(&place.path(), JournalOptions::default()).expect("it opens");
         assert_eq!(opened.head.seq, seen, "seed {SEED}, round {round}");
         assert!(opened.unclean, "seed {SEED}, round {round}");
         assert!(opened.head.seq.0 >= acked, "seed {SEED}, round {round}: {acked} was acknowledged");
         assert_eq!(all(&sqlite).expect("the chain is whole").len() as u64, opened.head.seq.0);
         drop(sqlite);
-        let (_, opened) = Sqlite::open(&place.path(), Options::default()).expect("it opens");
+        let (_, opened) = Sqlite::open(&place.path(), JournalOptions::default()).expect("it opens");
         assert!(!opened.unclean, "seed {SEED}, round {round}");
     }
 }
@@ -65,7 +65,7 @@ fn a_write_the_disk_refuses_ends_the_process_and_loses_nothing_acknowledged() {
     assert!(talk.contains("the disk failed under the journal"), "{talk}");
     assert!(acked > 0);
 
-    let (sqlite, opened) = Sqlite::open(&place.path(), Options::default()).expect("it opens");
+    let (sqlite, opened) = Sqlite::open(&place.path(), JournalOptions::default()).expect("it opens");
     assert!(opened.head.seq.0 >= acked);
     assert_eq!(all(&sqlite).expect("the chain is whole").len() as u64, opened.head.seq.0);
 }
@@ -75,7 +75,7 @@ fn a_write_the_disk_refuses_ends_the_process_and_loses_nothing_acknowledged() {
 #[ignore = "a child of the tests above"]
 fn child_appends_until_killed() {
     let Some(path) = std::env::var_os(PATH) else { return };
-    let (sqlite, opened) = Sqlite::open(Path::new(&path), Options::default()).expect("it opens");
+    let (sqlite, opened) = Sqlite::open(Path::new(&path), JournalOptions::default()).expect("it opens");
     let first = u32::try_from(opened.head.seq.0).expect("a few rounds") + 1;
     std::thread::scope(|scope| {
         for thread in 0..4 {

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use landfall_model::JournalEntry;
-use landfall_store::{Check, Filter, Journal, Options, Reader, Seq, Sqlite, StoreError, Tables};
+use landfall_store::{
+    Journal, JournalCheck, JournalOptions, Seq, Sqlite, StoreError, StoreReader, Tables, TaskFilter,
+};
 
 use crate::history::{History, Rng};
 use crate::{Place, all, rounds};
@@ -48,7 +50,7 @@ fn an_event_that_was_changed_is_found_by_its_number() {
     ] {
         let Kept { place, .. } = kept(1, 30);
         place.tamper(sql);
-        let seen = match Sqlite::open(&place.path(), Options::default()) {
+        let seen = match Sqlite::open(&place.path(), JournalOptions::default()) {
             Ok((sqlite, _)) => all(&sqlite).expect_err(what),
             Err(error) => error,
         };
@@ -72,7 +74,7 @@ fn a_reader_serves_no_event_that_was_changed_and_no_task_without_all_its_events(
     let task = tables.tasks.iter().max_by_key(|task| task.events).expect("there are tasks");
     let Seq(last) = task.seq;
     place.tamper(&format!("UPDATE event SET at_ms = at_ms + 1 WHERE seq = {last}"));
-    let reader = Reader::open(&place.path()).expect("it opens");
+    let reader = StoreReader::open(&place.path()).expect("it opens");
     for seen in [
         reader.events(Seq(last - 1), None, 5).map(drop),
         reader.events(Seq::ZERO, Some(task.id), 1_000).map(drop),
@@ -102,10 +104,10 @@ fn a_reader_serves_no_row_that_was_changed() {
         let Kept { place, tables, .. } = kept(1, 30);
         let id = tables.tasks[0].id;
         place.tamper(&format!("UPDATE task SET {column} WHERE id = {}", id.0));
-        let reader = Reader::open(&place.path()).expect("it opens");
+        let reader = StoreReader::open(&place.path()).expect("it opens");
         assert!(matches!(reader.row(id), Err(StoreError::Corrupt { .. })), "{column}");
         assert!(
-            matches!(reader.tasks(&Filter::default(), None, 10), Err(StoreError::Corrupt { .. })),
+            matches!(reader.tasks(&TaskFilter::default(), None, 10), Err(StoreError::Corrupt { .. })),
             "{column}"
         );
     }
@@ -144,8 +146,8 @@ fn a_flipped_bit_is_detected_or_harmless() {
         fs::write(place.path(), &flipped).expect("it can be written");
 
         // A reader alone: what it serves is right, or it serves nothing.
-        let read = Reader::open(&place.path()).and_then(|reader| {
-            let rows = reader.tasks(&Filter::default(), None, u32::MAX)?;
+        let read = StoreReader::open(&place.path()).and_then(|reader| {
+            let rows = reader.tasks(&TaskFilter::default(), None, u32::MAX)?;
             Ok((rows, reader.events(Seq::ZERO, None, u32::MAX)?, reader))
         });
         if let Ok((rows, events, reader)) = read {
@@ -159,7 +161,10 @@ fn a_flipped_bit_is_detected_or_harmless() {
         }
         // With every check: the tables are right as well, or nothing goes.
         fs::write(place.path(), &flipped).expect("it can be written");
-        match Sqlite::open(&place.path(), Options { check: Check::Full, ..Options::default() }) {
+        match Sqlite::open(
+            &place.path(),
+            JournalOptions { check: JournalCheck::Full, ..JournalOptions::default() },
+        ) {
             Err(_) => detected += 1,
             Ok((sqlite, _)) => {
                 assert_eq!(sqlite.tables().expect("it was checked").difference(&tables), None, "{told}");
@@ -172,6 +177,6 @@ fn a_flipped_bit_is_detected_or_harmless() {
 
 /// Opens and replays.
 fn opened(path: &Path) -> Result<Vec<JournalEntry>, StoreError> {
-    let (sqlite, _) = Sqlite::open(path, Options::default())?;
+    let (sqlite, _) = Sqlite::open(path, JournalOptions::default())?;
     Ok(all(&sqlite)?.into_iter().map(|(_, entry)| entry).collect())
 }

@@ -1,7 +1,7 @@
 //! The tables are folds: what was kept up along the way is what the events make.
 
 use landfall_model::TaskStatus;
-use landfall_store::{Check, Journal, Memory, Options, Tables};
+use landfall_store::{Journal, JournalCheck, JournalOptions, MemoryJournal, Tables};
 
 use crate::history::History;
 use crate::{Place, rounds};
@@ -11,7 +11,7 @@ fn live_tables_equal_rebuilt_tables_after_random_histories() {
     let mut seen = [0; 9];
     for seed in 0..rounds(60) {
         let place = Place::new();
-        let (sqlite, memory) = (place.open(), Memory::new());
+        let (sqlite, memory) = (place.open(), MemoryJournal::new());
         let mut history = History::new(seed, 30);
         let mut pending = Vec::new();
         for _ in 0..80 {
@@ -32,7 +32,7 @@ fn live_tables_equal_rebuilt_tables_after_random_histories() {
             "seed {seed}: rebuilt"
         );
         drop(sqlite);
-        drop(place.open_with(Options { check: Check::Full, ..Options::default() }));
+        drop(place.open_with(JournalOptions { check: JournalCheck::Full, ..JournalOptions::default() }));
     }
     assert!(seen.iter().all(|size| *size > 10), "the histories are too tame to show anything: {seen:?}");
 }
@@ -74,7 +74,7 @@ fn rebuilding_mends_tables_that_were_changed_behind_our_back() {
         sqlite.append(history.batch()).expect("there is room");
     }
     drop(sqlite);
-    drop(place.open_with(Options { check: Check::Full, ..Options::default() }));
+    drop(place.open_with(JournalOptions { check: JournalCheck::Full, ..JournalOptions::default() }));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_full_check_finds_a_table_that_is_not_what_the_events_make() {
         }
         drop(sqlite);
         place.tamper(sql);
-        let full = Options { check: Check::Full, ..Options::default() };
+        let full = JournalOptions { check: JournalCheck::Full, ..JournalOptions::default() };
         let opened = landfall_store::Sqlite::open(&place.path(), full);
         assert!(matches!(opened, Err(landfall_store::StoreError::Corrupt { .. })), "{what} was overlooked");
     }

@@ -17,7 +17,7 @@ use landfall_model::{
     StopRequest, Task, TaskId, TaskLimitOverrides, TaskLimits, TaskSpec, Timestamp, Tree, Verdict,
     WaitReason, Warning, YieldReason, apply, flow::FlowEdge,
 };
-use landfall_store::{Autopilot, Batch};
+use landfall_store::{Autopilot, EntryBatch};
 
 /// A small generator: the same seed gives the same history on every machine.
 pub struct Rng(u64);
@@ -72,8 +72,8 @@ impl History {
     }
 
     /// A batch of one to six facts.
-    pub fn batch(&mut self) -> Batch {
-        let mut batch = Batch::default();
+    pub fn batch(&mut self) -> EntryBatch {
+        let mut batch = EntryBatch::default();
         let mut touched = BTreeMap::new();
         for _ in 0..=self.rng.below(6) {
             // Sometimes back in time: clocks do that, and order must not come from them.

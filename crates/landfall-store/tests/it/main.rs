@@ -12,7 +12,7 @@ mod reading;
 use std::path::PathBuf;
 
 use landfall_model::{Event, Fact, JournalEntry, TaskId, TaskSpec, Timestamp, apply};
-use landfall_store::{Batch, Journal, Options, Seq, Sqlite, StoreError};
+use landfall_store::{EntryBatch, Journal, JournalOptions, Seq, Sqlite, StoreError};
 use tempfile::TempDir;
 
 /// A folder of its own for each test, gone with it.
@@ -30,15 +30,15 @@ impl Place {
     }
 
     fn open(&self) -> Sqlite {
-        self.open_with(Options::default())
+        self.open_with(JournalOptions::default())
     }
 
-    fn open_with(&self, options: Options) -> Sqlite {
+    fn open_with(&self, options: JournalOptions) -> Sqlite {
         Sqlite::open(&self.path(), options).expect("it opens").0
     }
 
     fn refused(&self) -> StoreError {
-        match Sqlite::open(&self.path(), Options::default()) {
+        match Sqlite::open(&self.path(), JournalOptions::default()) {
             Ok(_) => panic!("it must not open"),
             Err(error) => error,
         }
@@ -58,11 +58,11 @@ fn rounds(usual: u64) -> u64 {
 }
 
 /// A batch that adds one task.
-fn add(id: u32) -> Batch {
+fn add(id: u32) -> EntryBatch {
     let spec = TaskSpec::new(&format!("task {id}")).expect("a title");
     let (at, event) = (Timestamp(i64::from(id)), Event::Added { spec });
     let task = apply(None, TaskId(id), at, &event).expect("a task can be added");
-    Batch {
+    EntryBatch {
         entries: vec![JournalEntry { at, fact: Fact::Task(TaskId(id), event) }],
         tasks: vec![task.into()],
     }

@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use landfall_model::{TaskId, TaskStatus};
-use landfall_store::{Batch, Check, Journal, Options, Reader, Seq, Sqlite, StoreError};
+use landfall_store::{
+    EntryBatch, Journal, JournalCheck, JournalOptions, Seq, Sqlite, StoreError, StoreReader,
+};
 
 use crate::history::History;
 use crate::{Place, add, all};
@@ -16,14 +18,14 @@ use crate::{Place, add, all};
 #[test]
 fn a_new_journal_is_its_owners_alone_and_opens_again() {
     let place = Place::new();
-    let (sqlite, opened) = Sqlite::open(&place.path(), Options::default()).expect("it opens");
+    let (sqlite, opened) = Sqlite::open(&place.path(), JournalOptions::default()).expect("it opens");
     assert!(opened.created && !opened.unclean && opened.head.seq == Seq::ZERO);
     assert_eq!(fs::metadata(place.path()).expect("it is there").mode() & 0o777, 0o600);
     sqlite.append(add(1)).expect("there is room");
     let head = sqlite.head().expect("it has one");
     drop(sqlite);
     assert!(!wal(&place.path()).exists(), "a closed journal is one file");
-    let (_, opened) = Sqlite::open(&place.path(), Options::default()).expect("it opens");
+    let (_, opened) = Sqlite::open(&place.path(), JournalOptions::default()).expect("it opens");
     assert!(!opened.created && !opened.unclean && opened.head == head);
 }
 
@@ -36,7 +38,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
     let error = place.refused();
     assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
     assert!(error.to_string().contains("schema 99"), "{error}");
-    assert!(matches!(Reader::open(&place.path()), Err(StoreError::Newer { .. })));
+    assert!(matches!(StoreReader::open(&place.path()), Err(StoreError::Newer { .. })));
     assert_eq!(fs::read(place.path()).expect("it can be read"), before);
 }
 
@@ -48,9 +50,9 @@ fn a_journal_of_the_first_schema_is_brought_up_to_date_by_whoever_writes() {
     let head = sqlite.head().expect("it has one");
     drop(sqlite);
     place.tamper(&format!("DROP INDEX event_kind; {WITHOUT_COUNTS} PRAGMA user_version = 1"));
-    let older = Reader::open(&place.path()).map(drop);
+    let older = StoreReader::open(&place.path()).map(drop);
     assert!(matches!(older, Err(StoreError::Older { found: 1, known: 3, .. })), "{older:?}");
-    let sqlite = place.open_with(Options { check: Check::Full, ..Options::default() });
+    let sqlite = place.open_with(JournalOptions { check: JournalCheck::Full, ..JournalOptions::default() });
     assert_eq!(sqlite.head().expect("it has one"), head);
     let reader = sqlite.reader().expect("it opens");
     assert!(reader.queue().expect("it can be read").is_empty());
@@ -89,19 +91,19 @@ fn a_file_of_someone_else_is_refused_and_left_alone() {
 #[test]
 fn what_is_not_there_is_named() {
     let place = Place::new();
-    assert!(matches!(Reader::open(&place.path()), Err(StoreError::Missing { .. })));
+    assert!(matches!(StoreReader::open(&place.path()), Err(StoreError::Missing { .. })));
     let nowhere = place.path().join("deeper/journal.db");
-    assert!(Sqlite::open(&nowhere, Options::default()).is_err());
+    assert!(Sqlite::open(&nowhere, JournalOptions::default()).is_err());
     // A crash between making the file and making the tables leaves an empty file.
     fs::write(place.path(), "").expect("it can be written");
-    assert!(matches!(Reader::open(&place.path()), Err(StoreError::Missing { .. })));
+    assert!(matches!(StoreReader::open(&place.path()), Err(StoreError::Missing { .. })));
     place.open().append(add(1)).expect("an empty file becomes a journal");
 }
 
 #[test]
 fn a_full_disk_refuses_without_loss() {
     let place = Place::new();
-    let sqlite = place.open_with(Options { pages_max: Some(60), ..Options::default() });
+    let sqlite = place.open_with(JournalOptions { pages_max: Some(60), ..JournalOptions::default() });
     let huge = || {
         let mut batch = add(900);
         for id in 901..3_000 {
@@ -113,7 +115,7 @@ fn a_full_disk_refuses_without_loss() {
     };
     // A batch that does not fit does not take its neighbours down.
     let pending: Vec<_> = [add(1), huge(), add(2)].map(|batch| sqlite.append_later(batch)).into();
-    let answers: Vec<_> = pending.into_iter().map(landfall_store::Pending::wait).collect();
+    let answers: Vec<_> = pending.into_iter().map(landfall_store::PendingAck::wait).collect();
     assert!(matches!(answers[..], [Ok(_), Err(StoreError::Full), Ok(_)]), "{answers:?}");
     let mut written = 2;
     let refused = loop {
@@ -137,10 +139,10 @@ fn a_full_disk_refuses_without_loss() {
 #[test]
 fn a_schema_that_could_not_be_made_leaves_nothing_behind() {
     let place = Place::new();
-    let cramped = Options { pages_max: Some(5), ..Options::default() };
+    let cramped = JournalOptions { pages_max: Some(5), ..JournalOptions::default() };
     let refused = Sqlite::open(&place.path(), cramped).map(drop);
     assert!(matches!(refused, Err(StoreError::Full)), "{refused:?}");
-    assert!(matches!(Reader::open(&place.path()), Err(StoreError::Missing { .. })));
+    assert!(matches!(StoreReader::open(&place.path()), Err(StoreError::Missing { .. })));
     place.open().append(add(1)).expect("with room it is made as if for the first time");
 }
 
@@ -247,7 +249,7 @@ fn a_folder_that_takes_no_files_can_be_read_but_not_written() {
     let folder = place.folder.path().join("still");
     fs::create_dir(&folder).expect("there is room");
     let path = folder.join("journal.db");
-    let (sqlite, _) = Sqlite::open(&path, Options::default()).expect("it opens");
+    let (sqlite, _) = Sqlite::open(&path, JournalOptions::default()).expect("it opens");
     sqlite.append(add(1)).expect("there is room");
     drop(sqlite);
     let mode =
@@ -279,10 +281,10 @@ fn a_folder_that_takes_no_files_can_be_read_but_not_written() {
 fn child_reads_a_still_folder() {
     let Some(path) = std::env::var_os("LANDFALL_STORE_TEST_JOURNAL") else { return };
     let path = Path::new(&path);
-    let reader = Reader::open(path).expect("it can be read");
+    let reader = StoreReader::open(path).expect("it can be read");
     assert_eq!(reader.task(TaskId(1)).expect("it can be read").expect("it is there").id, TaskId(1));
     let ready = reader.counts().expect("it can be read").of(TaskStatus::Ready);
-    let refused = Sqlite::open(path, Options::default()).map(drop);
+    let refused = Sqlite::open(path, JournalOptions::default()).map(drop);
     assert!(matches!(refused, Err(StoreError::ReadOnly { .. })), "{refused:?}");
     println!("read {ready}, write refused");
 }
@@ -292,7 +294,7 @@ fn an_empty_batch_leaves_the_journal_as_it_is() {
     let place = Place::new();
     let sqlite = place.open();
     sqlite.append(add(1)).expect("there is room");
-    assert_eq!(sqlite.append(Batch::default()).expect("nothing to do").last, Seq(1));
+    assert_eq!(sqlite.append(EntryBatch::default()).expect("nothing to do").last, Seq(1));
     assert_eq!(all(&sqlite).expect("the chain is whole").len(), 1);
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landfall_model::{TaskId, TaskStatus};
-use landfall_store::{Filter, Journal, Seq, Sqlite, TaskRow};
+use landfall_store::{Journal, Seq, Sqlite, TaskFilter, TaskRow};
 
 use crate::history::History;
 use crate::{Place, add};
@@ -105,7 +105,7 @@ fn filters_and_pages_show_each_task_once() {
         for tag in [None, Some("next"), Some("nobody's")] {
             for text in [None, Some("TASK 1"), Some("%"), Some("„ü“")] {
                 for parent in [None, Some(TaskId(1))] {
-                    let filter = Filter { status, tag: some(tag), text: some(text), parent };
+                    let filter = TaskFilter { status, tag: some(tag), text: some(text), parent };
                     let wanted: Vec<TaskRow> =
                         rows.iter().filter(|row| fits(&filter, row)).cloned().collect();
                     let mut paged = Vec::new();
@@ -127,7 +127,7 @@ fn filters_and_pages_show_each_task_once() {
     assert!(shown > 200, "too few tasks to show anything: {shown}");
 }
 
-fn fits(filter: &Filter, row: &TaskRow) -> bool {
+fn fits(filter: &TaskFilter, row: &TaskRow) -> bool {
     let lower = |text: &str| text.to_ascii_lowercase();
     filter.status.is_none_or(|status| row.shown() == status)
         && filter.tag.as_ref().is_none_or(|tag| row.tags.contains(tag))

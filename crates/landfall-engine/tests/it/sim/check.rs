@@ -13,7 +13,7 @@ use landfall_model::{
     QueueEvent, Spending, StepKind, Task, TaskId, TaskState, Timestamp, WaitReason, World, YieldReason,
     apply, score,
 };
-use landfall_store::{Batch as Written, Journal as _, Memory, Seq};
+use landfall_store::{EntryBatch as Written, Journal as _, MemoryJournal, Seq};
 
 use landfall_engine::core::Core;
 
@@ -795,7 +795,7 @@ impl Sim {
     /// The chain over the journal is the one that anybody makes of the same facts.
     fn check_chain(&self) {
         let Some(kept) = &self.kept else { return };
-        let again = Memory::new();
+        let again = MemoryJournal::new();
         let tasks = self.book.tasks.values().cloned().map(Arc::new).collect();
         let made = again.append(Written { entries: self.journal.clone(), tasks });
         self.demand(made.is_ok() && again.head().ok() == kept.head().ok(), || {

@@ -20,7 +20,7 @@ use landfall_model::{
     POLL_MS, ProfileRoute, QueueEffect, QueueNews, RepoArea, RunBudgets, RunEnd, RunId, ScheduleLimits, Task,
     TaskId, TaskLimits, Timestamp,
 };
-use landfall_store::{Batch, Journal as _, Memory, Seq};
+use landfall_store::{EntryBatch, Journal as _, MemoryJournal, Seq};
 
 use super::check::Book;
 use super::git::{Git, Oid};
@@ -174,7 +174,7 @@ pub struct Sim {
     pub journal: Vec<JournalEntry>,
     pub reader: RefCell<JournalReader>,
     /// The journal as the real format keeps it, for some seeds: it takes time.
-    pub kept: Option<Memory>,
+    pub kept: Option<MemoryJournal>,
     /// Tasks that people asked for in this turn, and those of which they were told that they are on record.
     pub answered: Vec<TaskId>,
     pub told: BTreeSet<TaskId>,
@@ -393,7 +393,7 @@ impl Sim {
             book: Book::new(),
             scene,
             journal: Vec::new(),
-            kept: seed.is_multiple_of(KEPT_ONE_IN).then(Memory::new),
+            kept: seed.is_multiple_of(KEPT_ONE_IN).then(MemoryJournal::new),
             answered: Vec::new(),
             told: BTreeSet::new(),
             core: None,
@@ -653,7 +653,7 @@ impl Sim {
             self.journal.push(entry.clone());
         }
         if let Some(kept) = &self.kept {
-            let batch = Batch { tasks: self.touched_by(&entries), entries };
+            let batch = EntryBatch { tasks: self.touched_by(&entries), entries };
             let appended = kept.append(batch).map(|it| it.last);
             let last = Seq(self.journal.len() as u64);
             self.demand(matches!(&appended, Ok(it) if *it == last), || {
