@@ -11,7 +11,7 @@ use landfall_api::{
     self as api, Access, Ask as _, Hook, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response,
     Service,
 };
-use landfall_engine::host::lock::LockError;
+use landfall_engine::host::lock::StateLockError;
 use landfall_engine::host::wait::FolderWatch;
 use landfall_engine::{Ask, Engine, OpenError, Reply};
 use landfall_text::pluralize;
@@ -559,7 +559,7 @@ fn in_process(place: &Place, request: &Request) -> Result<Response, HolderRefusa
         return Err(HolderRefusal::Failed(problem));
     }
     let engine = open(place, &format!("landfall {}", request.name())).map_err(|error| match &error {
-        OpenError::Lock(LockError::Held { .. } | LockError::HeldByUnknown { .. }) => {
+        OpenError::Lock(StateLockError::Held { .. } | StateLockError::HeldByUnknown { .. }) => {
             HolderRefusal::Held(problems::open(&error))
         }
         _ => HolderRefusal::Failed(problems::open(&error)),

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use landfall_host::git::{Git, Repo};
-use landfall_host::sandbox::{self, Level, Limits, Sandbox};
+use landfall_host::sandbox::{self, ProcessLimits, Sandbox, SandboxLevel};
 use landfall_host::user_file::read_user_file;
 use landfall_model::denial::{self, AccessRules, DeniedAccess, SandboxDenial, access_failures};
 use landfall_model::home;
@@ -70,7 +70,7 @@ pub(crate) fn around(
     let closed = hidden_but_home(&hide, home);
     write.extend(named.iter().flat_map(|named| open_places(named, &closed)));
     let mut private = Vec::new();
-    if level != Level::Write {
+    if level != SandboxLevel::Write {
         // What is not there yet is made in an empty folder of the run's own that stands in place of the hidden one.
         let missing = named.iter().filter(|named| is_pattern(named) || !named.exists());
         private.extend(
@@ -95,7 +95,7 @@ pub(crate) fn around(
     read.extend(tools.into_iter().filter(|tool| !open.iter().any(|open| tool.starts_with(open))));
     // What an agent keeps as its own state, others of its kind have as well.
     let exclusive = [&reach.work, &reach.tmp].into_iter().chain(&reach.caches.write).cloned().collect();
-    Some(Sandbox { level, write, hide, read, private, exclusive, layers, limits: Limits::default() })
+    Some(Sandbox { level, write, hide, read, private, exclusive, layers, limits: ProcessLimits::default() })
 }
 
 /// The places that Landfall itself and the person hide.
@@ -182,12 +182,12 @@ pub(crate) fn may_hand_out(settings: &Run, reach: &Reach) -> bool {
 }
 
 /// The level of the host for what the settings say; none for no sandbox.
-fn level_of(confinement: Confinement) -> Option<Level> {
+fn level_of(confinement: Confinement) -> Option<SandboxLevel> {
     match confinement {
         Confinement::Off => None,
-        Confinement::Write => Some(Level::Write),
-        Confinement::Isolated => Some(Level::Isolated),
-        Confinement::Strict => Some(Level::Strict),
+        Confinement::Write => Some(SandboxLevel::Write),
+        Confinement::Isolated => Some(SandboxLevel::Isolated),
+        Confinement::Strict => Some(SandboxLevel::Strict),
     }
 }
 

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use landfall_agents::{Agent, LaunchCommand, LaunchRequest, OutputParser, ParserContext, SideFile, registry};
 use landfall_host::clock::{Clock as _, SystemClock};
-use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
-use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
+use landfall_host::git::{Git, Oid, Repo, Signature, Store, WorkspacePool};
+use landfall_host::sitter::{
+    self, EndCause, SignalSpec, SitterProcess, SitterSpec, SitterState, SitterStream, SpoolReader,
+};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::liveness::{self, AgentActivity, LivenessLimits, LivenessSample, RepetitionDetector};
 use landfall_model::{
@@ -167,7 +169,7 @@ impl Scratch {
                 let store = self.borrowing_store(&git, repo)?;
                 // It borrows from the user's repository, which is hidden but for this folder.
                 let objects = [store.dir(), repo.common_dir()].map(|dir| dir.join("objects")).to_vec();
-                let pool = Pool::open(&store, &self.0.join("work")).map_err(|error| error.full())?;
+                let pool = WorkspacePool::open(&store, &self.0.join("work")).map_err(|error| error.full())?;
                 let workspace = pool.prepare("look", commit, "look").map_err(|error| error.full())?;
                 Ok((workspace.path().to_owned(), objects))
             }
@@ -205,7 +207,7 @@ impl Drop for Scratch {
 }
 
 struct Prepared {
-    spec: Spec,
+    spec: SitterSpec,
     agent: Box<dyn Agent>,
     profile: landfall_agents::LaunchProfile,
     ear: ParserContext,
@@ -278,7 +280,7 @@ fn prepare(
         std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;
         reach.read.push(path);
     }
-    let spec = Spec {
+    let spec = SitterSpec {
         argv,
         cwd: work,
         env: with(&with(&env, passed), own),
@@ -298,8 +300,8 @@ fn prepare(
 fn wait(
     question: &Question<'_>,
     dir: &Path,
-    spec: &Spec,
-    sitting: &Sitting,
+    spec: &SitterSpec,
+    sitting: &SitterProcess,
     listener: &mut Listener,
 ) -> AgentExit {
     let mut deadline = Instant::now() + question.limit + Duration::from_millis(spec.grace_ms) + MARGIN;
@@ -307,18 +309,18 @@ fn wait(
     let mut watch = None;
     loop {
         match sitter::find(dir) {
-            Ok(Found::Ended(ended)) => {
+            Ok(SitterState::Ended(ended)) => {
                 return match (ended.cause, ended.exit) {
-                    (_, sitter::Exit::NotStarted { message, denied, .. }) => {
+                    (_, sitter::ChildExit::NotStarted { message, denied, .. }) => {
                         AgentExit::NotStarted { detail: message, hopeless: denied }
                     }
-                    (Cause::Asked, _) => told.unwrap_or(AgentExit::Asked),
-                    (Cause::Deadline, _) => AgentExit::Silent,
-                    (Cause::Own, sitter::Exit::Code(code)) => AgentExit::Code(code),
-                    (Cause::Own, sitter::Exit::Signal(signal)) => AgentExit::Signal(signal),
+                    (EndCause::Asked, _) => told.unwrap_or(AgentExit::Asked),
+                    (EndCause::Deadline, _) => AgentExit::Silent,
+                    (EndCause::Own, sitter::ChildExit::Code(code)) => AgentExit::Code(code),
+                    (EndCause::Own, sitter::ChildExit::Signal(signal)) => AgentExit::Signal(signal),
                 };
             }
-            Ok(Found::Starting | Found::Running(_)) if Instant::now() < deadline => {
+            Ok(SitterState::Starting | SitterState::Running(_)) if Instant::now() < deadline => {
                 listener.hear();
                 listener.look(sitting, &question.settings.run.watch);
                 let enough = match (listener.spent(question), listener.class) {
@@ -337,7 +339,7 @@ fn wait(
                     listener.unanswered_ms = Some(wait_ms).filter(|_| is_unanswered);
                     told = Some(enough);
                     deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
-                    let _ = sitter::stop(sitting, sitter::Stop::Gently); // gone already is as good; else it is abandoned
+                    let _ = sitter::stop(sitting, sitter::StopMode::Gently); // gone already is as good; else it is abandoned
                 }
                 wait_for_end(&mut watch, sitting, LOOK); // its end is heard at once; what it writes is looked for
             }
@@ -345,7 +347,10 @@ fn wait(
             Err(error) if error.is_shortage() && Instant::now() < deadline => {
                 wait_for_end(&mut watch, sitting, LOOK);
             }
-            Ok(Found::Never | Found::Vanished | Found::Starting | Found::Running(_)) | Err(_) => {
+            Ok(
+                SitterState::Never | SitterState::Vanished | SitterState::Starting | SitterState::Running(_),
+            )
+            | Err(_) => {
                 abandon(dir, &spec.marker);
                 return AgentExit::Lost;
             }
@@ -366,8 +371,8 @@ struct Listener {
     class: Option<AgentActivity>,
     /// How long it had waited for its model when it was ended for that.
     unanswered_ms: Option<u64>,
-    out: Follow,
-    err: Follow,
+    out: SpoolReader,
+    err: SpoolReader,
     parser: Box<dyn OutputParser + Send>,
     tally: UsageCounter,
     seen: Vec<Signal>,
@@ -380,7 +385,7 @@ impl Listener {
     fn new(dir: &Path, agent: &dyn Agent, ear: &ParserContext, model: Option<String>) -> Self {
         let mut tally = UsageCounter::default();
         tally.hear(&Signal::Started { session: None, model });
-        let follow = |stream| Follow::new(dir, stream, 0);
+        let follow = |stream| SpoolReader::new(dir, stream, 0);
         let calls_model = agent.calls_model();
         Self {
             began: Instant::now(),
@@ -392,8 +397,8 @@ impl Listener {
             asking: false,
             class: None,
             unanswered_ms: None,
-            out: follow(Stream::Out),
-            err: follow(Stream::Err),
+            out: follow(SitterStream::Out),
+            err: follow(SitterStream::Err),
             parser: agent.parser(ear),
             tally,
             seen: Vec::new(),
@@ -464,7 +469,7 @@ impl Listener {
     }
 
     /// Looks for signs of life, if it is time. Its checkout is thrown away, so changes there are none.
-    fn look(&mut self, sitting: &Sitting, watch: &LivenessLimits) {
+    fn look(&mut self, sitting: &SitterProcess, watch: &LivenessLimits) {
         let now = self.clock.mono_ms();
         if self.vitals.is_due(now, watch) {
             self.vitals.look(now, sitter::pulse(sitting), 0, watch);
@@ -482,7 +487,7 @@ impl Listener {
     }
 
     /// The agent has ended: the rest is heard.
-    fn end(&mut self, spec: &Spec, agent: &dyn Agent, profile: &landfall_agents::LaunchProfile) {
+    fn end(&mut self, spec: &SitterSpec, agent: &dyn Agent, profile: &landfall_agents::LaunchProfile) {
         while self.hear() {}
         let session = self.seen.iter().rev().find_map(|signal| match signal {
             Signal::Started { session, .. } => session.clone(),

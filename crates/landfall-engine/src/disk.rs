@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use landfall_host::git::{RefName, Signature};
-use landfall_host::sitter::{self, Found};
+use landfall_host::sitter::{self, SitterState};
 use landfall_model::disk::{DiskLevel, Thresholds, govern};
 use landfall_model::{
     AttemptPhase, Commit, EndKind, Ending, News, Task, TaskId, TaskState, Timestamp, World,
@@ -119,7 +119,7 @@ impl Inventory<'_> {
                 continue;
             }
             // One whose sitter vanished may have left someone behind whom the engine has yet to end.
-            let ended = matches!(sitter::find(&path), Ok(Found::Ended(_)));
+            let ended = matches!(sitter::find(&path), Ok(SitterState::Ended(_)));
             if ended && let Some(tmp) = confine::private_tmp(&path) {
                 let why_safe = "the run they belong to has ended, and nobody else can see them".to_owned();
                 items.push(item(Kind::Temporary, tmp, why_safe));
@@ -209,7 +209,7 @@ impl Inventory<'_> {
 
 /// Whether the run in `dir` is over for certain, or never was.
 fn is_over(dir: &Path) -> bool {
-    matches!(sitter::find(dir), Ok(Found::Never | Found::Ended(_) | Found::Vanished))
+    matches!(sitter::find(dir), Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished))
 }
 
 fn item(kind: Kind, path: PathBuf, why_safe: String) -> Item {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use landfall_agents::tmux::{NEXT, NextInput};
 use landfall_host::crash;
-use landfall_host::git::Nook;
+use landfall_host::git::ExchangeFolder;
 use landfall_model::{Digest, LoopStep, Task};
 
 use crate::agent_run::DISPATCH;
@@ -147,7 +147,7 @@ impl Dispatch {
         else {
             return Ok(()); // nobody could read it there
         };
-        Nook::open(parent, name)?.write(NEXT, &next.json())
+        ExchangeFolder::open(parent, name)?.write(NEXT, &next.json())
     }
 
     fn record(&self) {

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use landfall_host::clock::{Clock, SystemClock};
 use landfall_host::crash;
-use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, Store};
-use landfall_host::lock::{Holder, StateLock};
+use landfall_host::git::{BranchName, CheckoutHead, Git, GitError, Repo, Store, WorkspacePool};
+use landfall_host::lock::{LockHolder, StateLock};
 use landfall_host::wait::FolderWatch;
 use landfall_model::Feedback;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
@@ -241,7 +241,7 @@ impl Engine {
         let lock = match &options.lock {
             Some(lock) => Arc::clone(lock),
             None => {
-                let me = Holder::this_process(&options.command, clock.now_ms());
+                let me = LockHolder::this_process(&options.command, clock.now_ms());
                 Arc::new(StateLock::acquire(folder.root(), &me)?)
             }
         };
@@ -295,7 +295,7 @@ impl Engine {
             tell("store", format!("repaired: {repair}"));
         }
         store.heal_locks()?;
-        let pool = Pool::open_with_exclude(&store, &folder.workspaces(), &[papers::PATTERN])?;
+        let pool = WorkspacePool::open_with_exclude(&store, &folder.workspaces(), &[papers::PATTERN])?;
 
         let (mail_to, mail) = mpsc::channel();
         let rules = rules(&settings, Timestamp(clock.now_ms()));
@@ -1134,16 +1134,16 @@ fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenEr
         let branch: BranchName = name.parse().map_err(|_| OpenError::NoBranch(name.clone()))?;
         return match (repo.branch_tip(&branch)?, head) {
             (Some(_), _) => Ok(branch),
-            (None, Head::Unborn { branch: unborn }) if unborn.as_str() == name => {
+            (None, CheckoutHead::Unborn { branch: unborn }) if unborn.as_str() == name => {
                 Err(OpenError::Unborn(name.clone()))
             }
             (None, _) => Err(OpenError::NoBranch(name.clone())),
         };
     }
     match head {
-        Head::Branch { name, .. } => Ok(name),
-        Head::Detached { .. } => Err(OpenError::Detached),
-        Head::Unborn { branch } => Err(OpenError::Unborn(branch.as_str().to_owned())),
+        CheckoutHead::Branch { name, .. } => Ok(name),
+        CheckoutHead::Detached { .. } => Err(OpenError::Detached),
+        CheckoutHead::Unborn { branch } => Err(OpenError::Unborn(branch.as_str().to_owned())),
     }
 }
 

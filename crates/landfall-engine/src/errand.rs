@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::sandbox::Sandbox;
-use landfall_host::sitter::{self, Cause, Found, Sitting, Spec};
+use landfall_host::sitter::{self, EndCause, SitterProcess, SitterSpec, SitterState};
 
 use crate::patience::{Patience, Press, abandon, wait_for_end};
 use crate::run_folder::random;
@@ -101,10 +101,10 @@ pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
 pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: u64) -> Result<Ran, String> {
     let lost = |_| "it was killed from outside".to_owned();
     match crate::run_folder::settled(dir).map_err(|error| error_chain(&error))? {
-        Found::Never => {}
-        Found::Running(sitting) => return wait(dir, &sitting, errand).map_err(lost),
-        Found::Ended(ended) => return Ok(came_of(dir, &ended)),
-        Found::Starting | Found::Vanished => {
+        SitterState::Never => {}
+        SitterState::Running(sitting) => return wait(dir, &sitting, errand).map_err(lost),
+        SitterState::Ended(ended) => return Ok(came_of(dir, &ended)),
+        SitterState::Starting | SitterState::Vanished => {
             abandon(dir, &marker(dir));
             return Err(lost(Lost));
         }
@@ -116,7 +116,7 @@ pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: 
     let stdin = dir.join("stdin");
     crate::run_folder::write_private(&stdin, &errand.stdin)
         .map_err(|error| format!("write its stdin: {error}"))?;
-    let spec = Spec {
+    let spec = SitterSpec {
         argv: errand.argv.clone(),
         cwd: errand.cwd.clone(),
         env: errand.env.clone(),
@@ -136,16 +136,18 @@ pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: 
 struct Lost;
 
 /// Waits for its end, no longer than there is patience with it.
-fn wait(dir: &Path, sitting: &Sitting, errand: &Errand) -> Result<Ran, Lost> {
+fn wait(dir: &Path, sitting: &SitterProcess, errand: &Errand) -> Result<Ran, Lost> {
     let clock = SystemClock;
     let mut patience = Patience::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
     let mut watch = None;
     loop {
         match sitter::find(dir) {
-            Ok(Found::Ended(ended)) => return Ok(came_of(dir, &ended)),
-            Ok(Found::Vanished | Found::Never) => break,
+            Ok(SitterState::Ended(ended)) => return Ok(came_of(dir, &ended)),
+            Ok(SitterState::Vanished | SitterState::Never) => break,
             // A folder that cannot be read right now, for want of descriptors perhaps, says nothing about the command.
-            Ok(Found::Running(_) | Found::Starting) | Err(_) => wait_for_end(&mut watch, sitting, LOOK),
+            Ok(SitterState::Running(_) | SitterState::Starting) | Err(_) => {
+                wait_for_end(&mut watch, sitting, LOOK)
+            }
         }
         match patience.press(clock.mono_ms(), sitting) {
             Press::Wait | Press::Told => {}
@@ -192,27 +194,27 @@ pub fn sweep(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let dir = entry.path();
         match sitter::find(&dir) {
-            Ok(Found::Running(_) | Found::Starting) | Err(_) => {}
-            Ok(Found::Vanished) => {
+            Ok(SitterState::Running(_) | SitterState::Starting) | Err(_) => {}
+            Ok(SitterState::Vanished) => {
                 abandon(&dir, &marker(&dir));
                 let _ = std::fs::remove_dir_all(&dir); // tried again at the next start
             }
-            Ok(Found::Never | Found::Ended(_)) => {
+            Ok(SitterState::Never | SitterState::Ended(_)) => {
                 let _ = std::fs::remove_dir_all(&dir); // as above
             }
         }
     }
 }
 
-fn came_of(dir: &Path, ended: &sitter::Ended) -> Ran {
+fn came_of(dir: &Path, ended: &sitter::SitterEnd) -> Ran {
     let exit = match &ended.exit {
-        sitter::Exit::Code(code) => Some(*code),
-        sitter::Exit::Signal(signal) => Some(128 + *signal),
-        sitter::Exit::NotStarted { .. } => None,
+        sitter::ChildExit::Code(code) => Some(*code),
+        sitter::ChildExit::Signal(signal) => Some(128 + *signal),
+        sitter::ChildExit::NotStarted { .. } => None,
     };
     let said = match &ended.exit {
-        sitter::Exit::NotStarted { message, .. } => message.clone(),
-        sitter::Exit::Code(_) | sitter::Exit::Signal(_) => {
+        sitter::ChildExit::NotStarted { message, .. } => message.clone(),
+        sitter::ChildExit::Code(_) | sitter::ChildExit::Signal(_) => {
             let both = [tail(&dir.join("out.log")), tail(&dir.join("err.log"))];
             let both: Vec<&str> =
                 both.iter().map(|text| text.trim_end()).filter(|text| !text.is_empty()).collect();
@@ -222,7 +224,7 @@ fn came_of(dir: &Path, ended: &sitter::Ended) -> Ran {
     };
     Ran {
         exit,
-        timed_out: ended.cause == Cause::Deadline,
+        timed_out: ended.cause == EndCause::Deadline,
         took_ms: u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0),
         said,
         swept: ended.swept,

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landfall_host::disk;
-use landfall_host::git::{Git, Head, Repo};
+use landfall_host::git::{CheckoutHead, Git, Repo};
 use landfall_model::annotate::{self, AnnotationImpact, AnnotationResumePoint};
 use landfall_model::plan::PlanOutline;
 use landfall_model::staged::PLAN;
@@ -672,8 +672,8 @@ fn committed(root: &Path, place: &Place, path: &str) -> Option<Vec<u8>> {
     let git = Git::find().ok()?;
     let repo = Repo::discover(&git, &at).ok()?;
     let tip = match repo.head().ok()? {
-        Head::Branch { tip, .. } | Head::Detached { tip } => tip,
-        Head::Unborn { .. } => return None,
+        CheckoutHead::Branch { tip, .. } | CheckoutHead::Detached { tip } => tip,
+        CheckoutHead::Unborn { .. } => return None,
     };
     repo.read_file(&tip, path, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX)).ok()?
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use landfall_agents::{Agent, LaunchProfile, OutputParser, SideFile};
 use landfall_host::sitter::{
-    self, Cause, FindError, Follow, Found, Sitting, Stream, Waker, Watch, is_shortage,
+    self, EndCause, FindError, SitterProcess, SitterState, SitterStream, SitterWaker, SitterWatch,
+    SpoolReader, is_shortage,
 };
 use landfall_model::acceptance::ObservationKind;
 use landfall_model::liveness::{
@@ -58,7 +59,7 @@ pub(crate) struct Followed {
     /// The folder of the run.
     pub dir: PathBuf,
     /// Who sits with it, if it was just started; else the folder is looked at.
-    pub sitting: Option<Sitting>,
+    pub sitting: Option<SitterProcess>,
     /// The hard limit its sitter keeps.
     pub deadline_ms: u64,
     /// What understands it.
@@ -86,7 +87,7 @@ pub(crate) type TellObservers = dyn Fn(&Task, ObservationKind) -> Result<(), Cut
 #[derive(Clone)]
 pub(crate) struct Follower {
     orders: Sender<Order>,
-    waker: Waker,
+    waker: SitterWaker,
 }
 
 impl Follower {
@@ -100,7 +101,7 @@ impl Follower {
         observers: Arc<TellObservers>,
     ) -> std::io::Result<Self> {
         let (orders, inbox) = mpsc::channel();
-        let watch = Watch::new()?;
+        let watch = SitterWatch::new()?;
         let waker = watch.waker();
         let thread = std::thread::Builder::new().name("follow".to_owned());
         thread.spawn(move || {
@@ -138,11 +139,11 @@ impl Follower {
 
 struct Open {
     followed: Followed,
-    out: Follow,
-    err: Follow,
-    said: Follow,
+    out: SpoolReader,
+    err: SpoolReader,
+    said: SpoolReader,
     channel: Channel,
-    sitting: Option<Sitting>,
+    sitting: Option<SitterProcess>,
     seen: VecDeque<Signal>,
     /// Whether the model has answered in this run.
     answered: bool,
@@ -295,7 +296,7 @@ struct Desk {
     /// Where it shows what agents are at.
     live: Arc<LiveView>,
     observers: Arc<TellObservers>,
-    watch: Watch,
+    watch: SitterWatch,
     inbox: Receiver<Order>,
     next: u64,
     open: HashMap<u64, Open>,
@@ -348,13 +349,19 @@ impl Desk {
         let sitting = match &followed.sitting {
             Some(sitting) => Some(sitting.clone()),
             None => match sitter::find(&followed.dir) {
-                Ok(Found::Running(sitting)) => Some(sitting),
+                Ok(SitterState::Running(sitting)) => Some(sitting),
                 // It may well run: what cannot be looked at is not given up.
                 Err(error) if error.is_shortage() => {
                     self.site.shortages.note(&error_chain(&error));
                     return self.unread.push(Unread::Start(Box::new(followed)));
                 }
-                Ok(Found::Never | Found::Starting | Found::Ended(_) | Found::Vanished) | Err(_) => None,
+                Ok(
+                    SitterState::Never
+                    | SitterState::Starting
+                    | SitterState::Ended(_)
+                    | SitterState::Vanished,
+                )
+                | Err(_) => None,
             },
         };
         let is_watched = match sitting.as_ref().map(|sitting| self.watch.add(id, sitting)) {
@@ -368,9 +375,9 @@ impl Desk {
             Some(Ok(())) => true,
             None => false,
         };
-        let out = Follow::new(&followed.dir, Stream::Out, 0);
-        let err = Follow::new(&followed.dir, Stream::Err, 0);
-        let said = Follow::new(&followed.dir, Stream::Signals, 0);
+        let out = SpoolReader::new(&followed.dir, SitterStream::Out, 0);
+        let err = SpoolReader::new(&followed.dir, SitterStream::Err, 0);
+        let said = SpoolReader::new(&followed.dir, SitterStream::Signals, 0);
         let now = self.site.clock.mono_ms();
         let calls_model = followed.agent.calls_model();
         let waits = WaitClock::new(&followed);
@@ -425,7 +432,8 @@ impl Desk {
         // One look at the machine for all of them that are due.
         let due: Vec<u64> =
             self.open.iter().filter(|(_, open)| open.is_due(site, now)).map(|(id, _)| *id).collect();
-        let sittings: Vec<Sitting> = due.iter().filter_map(|id| self.open[id].sitting.clone()).collect();
+        let sittings: Vec<SitterProcess> =
+            due.iter().filter_map(|id| self.open[id].sitting.clone()).collect();
         for (id, pulse) in due.into_iter().zip(sitter::pulses(&sittings)) {
             if let Some(open) = self.open.get_mut(&id) {
                 open.look(site, now, pulse);
@@ -488,14 +496,17 @@ impl Desk {
         self.live.note_allowances(&open.followed.task, &open.seen);
         self.live.lock().view.live.remove(&open.followed.task.id);
         let (exit, took_ms, began_ms, oom_kills) = match ended {
-            Ok(Found::Ended(ended)) => {
+            Ok(SitterState::Ended(ended)) => {
                 let took = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
                 if ended.left == 0 {
                     note_vacated(site, &open.followed);
                 }
                 (exit_of(&ended, open.asked.clone()), took, ended.began_ms, ended.oom_kills)
             }
-            Ok(Found::Never | Found::Starting | Found::Running(_) | Found::Vanished) | Err(_) => {
+            Ok(
+                SitterState::Never | SitterState::Starting | SitterState::Running(_) | SitterState::Vanished,
+            )
+            | Err(_) => {
                 let dir = &open.followed.dir;
                 abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
                 match open.asked.clone() {
@@ -617,11 +628,11 @@ impl Open {
     /// Reads what is new; how many bytes that was. An error: the machine is out of something, and it can be read later.
     fn read(&mut self, site: &HostContext, max: usize, now: u64) -> std::io::Result<usize> {
         let mut read = 0;
-        for stream in [Stream::Out, Stream::Err, Stream::Signals] {
+        for stream in [SitterStream::Out, SitterStream::Err, SitterStream::Signals] {
             let follow = match stream {
-                Stream::Out => &mut self.out,
-                Stream::Err => &mut self.err,
-                Stream::Signals => &mut self.said,
+                SitterStream::Out => &mut self.out,
+                SitterStream::Err => &mut self.err,
+                SitterStream::Signals => &mut self.said,
             };
             let bytes = match follow.read(max) {
                 Ok(bytes) if bytes.is_empty() => continue,
@@ -632,9 +643,9 @@ impl Open {
             };
             read += bytes.len();
             let signals = match stream {
-                Stream::Out => self.followed.parser.feed(landfall_agents::AgentStream::Out, &bytes),
-                Stream::Err => self.followed.parser.feed(landfall_agents::AgentStream::Err, &bytes),
-                Stream::Signals => self.channel.feed(&bytes),
+                SitterStream::Out => self.followed.parser.feed(landfall_agents::AgentStream::Out, &bytes),
+                SitterStream::Err => self.followed.parser.feed(landfall_agents::AgentStream::Err, &bytes),
+                SitterStream::Signals => self.channel.feed(&bytes),
             };
             if self.is_life(stream, &signals) {
                 self.vital.heard(now);
@@ -647,11 +658,13 @@ impl Open {
     }
 
     /// Whether what it wrote is a sign of life. What the program of a model says on its error output is about itself.
-    fn is_life(&self, stream: Stream, signals: &[Signal]) -> bool {
+    fn is_life(&self, stream: SitterStream, signals: &[Signal]) -> bool {
         match (stream, self.followed.agent.calls_model()) {
-            (Stream::Out, true) => !self.followed.parser.was_only_status() && liveness::is_answer(signals),
-            (Stream::Err, true) => false,
-            (Stream::Signals, _) | (_, false) => liveness::is_life(signals),
+            (SitterStream::Out, true) => {
+                !self.followed.parser.was_only_status() && liveness::is_answer(signals)
+            }
+            (SitterStream::Err, true) => false,
+            (SitterStream::Signals, _) | (_, false) => liveness::is_life(signals),
         }
     }
 
@@ -731,7 +744,7 @@ impl Open {
     }
 
     /// Takes in what was seen of its processes and its workspace.
-    fn look(&mut self, site: &HostContext, now: u64, pulse: sitter::Pulse) {
+    fn look(&mut self, site: &HostContext, now: u64, pulse: sitter::ProcessActivity) {
         let fingerprint = fingerprint(site, &self.followed.task);
         self.vital.look(now, pulse, fingerprint, &site.settings.run.watch);
     }
@@ -864,7 +877,7 @@ impl Open {
     /// Asks the run to end.
     fn ask(&mut self, asked: Asked, now: u64, grace_ms: u64) {
         let Some(sitting) = &self.sitting else { return };
-        let _ = sitter::stop(sitting, sitter::Stop::Gently); // gone already is as good; its end is news either way
+        let _ = sitter::stop(sitting, sitter::StopMode::Gently); // gone already is as good; its end is news either way
         self.asked = Some(asked);
         self.patience = Patience::asked(now, grace_ms);
     }
@@ -967,15 +980,15 @@ impl Open {
     }
 }
 
-fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> AgentExit {
+fn exit_of(ended: &sitter::SitterEnd, asked: Option<Asked>) -> AgentExit {
     match (ended.cause, &ended.exit) {
-        (_, sitter::Exit::NotStarted { message, denied, .. }) => {
+        (_, sitter::ChildExit::NotStarted { message, denied, .. }) => {
             AgentExit::NotStarted { detail: message.clone(), hopeless: *denied }
         }
-        (Cause::Deadline, _) => AgentExit::Deadline,
-        (Cause::Asked, _) => asked.map_or(AgentExit::Asked, exit_for),
-        (Cause::Own, sitter::Exit::Code(code)) => AgentExit::Code(*code),
-        (Cause::Own, sitter::Exit::Signal(signal)) => AgentExit::Signal(*signal),
+        (EndCause::Deadline, _) => AgentExit::Deadline,
+        (EndCause::Asked, _) => asked.map_or(AgentExit::Asked, exit_for),
+        (EndCause::Own, sitter::ChildExit::Code(code)) => AgentExit::Code(*code),
+        (EndCause::Own, sitter::ChildExit::Signal(signal)) => AgentExit::Signal(*signal),
     }
 }
 

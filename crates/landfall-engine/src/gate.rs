@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use landfall_host::crash;
 use landfall_host::git::{
-    ChangedPath, CollectError, CollectOptions, ConflictedPath, DiffOptions, GitError, Ignored, Lane,
-    Leftovers, LostHead, Merge, Oid, Signature,
+    ChangedPath, CollectError, CollectOptions, ConflictedPath, DiffOptions, GitError, IgnoredFilesPolicy,
+    Lane, LeftoverCommit, LostHeadPolicy, MergeResult, Oid, Signature,
 };
-use landfall_host::sitter::{self, Cause, Found, Spec, StartError};
+use landfall_host::sitter::{self, EndCause, SitterSpec, SitterState, StartError};
 use landfall_model::audit::ChangeSize;
 use landfall_model::case_collision::{CaseCollision, find_case_collision};
 use landfall_model::denial::SandboxDenial;
@@ -96,20 +96,20 @@ const INTERRUPT_MAX: Duration = Duration::from_secs(30);
 const INTERRUPT_SHORT_MAX: Duration = Duration::from_secs(2); // the next run ends what this one cannot
 
 fn tell_to_end(dir: &Path) {
-    if let Ok(Found::Running(sitting)) = sitter::find(dir) {
-        let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
+    if let Ok(SitterState::Running(sitting)) = sitter::find(dir) {
+        let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
     }
 }
 
 /// Ends the check in `dir`, if it runs, and waits until nothing of it is left.
 pub(crate) fn end_check(site: &HostContext, dir: &Path) {
     match settled(dir) {
-        Ok(Found::Running(sitting)) => {
-            let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
+        Ok(SitterState::Running(sitting)) => {
+            let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
             let _ = wait(site, dir, &sitting, Patience::told(site.clock.mono_ms())); // only its end matters
         }
-        Ok(Found::Starting | Found::Vanished) | Err(_) => abandon(dir, &marker(site, dir)),
-        Ok(Found::Never | Found::Ended(_)) => {}
+        Ok(SitterState::Starting | SitterState::Vanished) | Err(_) => abandon(dir, &marker(site, dir)),
+        Ok(SitterState::Never | SitterState::Ended(_)) => {}
     }
 }
 
@@ -160,8 +160,8 @@ fn try_check(
         Settled::Conflict(paths) => return conflict(&head, &paths),
     };
     let tree = match site.store.merge(&base, &head).map_err(git)? {
-        Merge::Clean { tree } => tree,
-        Merge::Conflict { paths, .. } => return conflict(&head, &paths),
+        MergeResult::Clean { tree } => tree,
+        MergeResult::Conflict { paths, .. } => return conflict(&head, &paths),
     };
     if tree == site.store.tree_of(&base).map_err(git)? {
         return Ok(Some(News::NothingChanged { attempt }));
@@ -214,14 +214,14 @@ pub(crate) fn is_rebuilt(site: &HostContext, task: &Task) -> bool {
 
 fn collect(site: &HostContext, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
     let workspace = site.pool.existing(&task.id.to_string()).ok_or(CollectError::WorkspaceGone)?;
-    let leftovers = site.settings.land.commit_leftovers.then(|| Leftovers {
+    let leftovers = site.settings.land.commit_leftovers.then(|| LeftoverCommit {
         message: format!("{} ({}): what the agent left uncommitted\n", subject(&task.spec.title), task.id),
         signature: Signature::landfall(site.clock.now_ms()),
     });
     let options = CollectOptions {
         pin: Some(task_ref("tasks", task.id, &attempt.to_string())),
         commit_leftovers: leftovers,
-        lost_head: LostHead::UseBase,
+        lost_head: LostHeadPolicy::UseBase,
         aside: module::aside(task),
         paths_max: site.settings.land.paths_max,
     };
@@ -629,7 +629,9 @@ impl Gate<'_> {
         if failed && is_base && is_worth_another_run(&first) {
             // A base that is red holds everybody up: it is believed only twice.
             let name = format!("{}-v{place}-again", self.name);
-            let Some(shown) = self.run(self.merged, Ignored::Keep, command, &name)? else { return Ok(None) };
+            let Some(shown) = self.run(self.merged, IgnoredFilesPolicy::Keep, command, &name)? else {
+                return Ok(None);
+            };
             again = Some(shown.seen);
         }
         if failed && !is_base {
@@ -646,7 +648,7 @@ impl Gate<'_> {
             };
             for try_ in 0..retries {
                 let name = format!("{}-v{place}-again{try_}", self.name);
-                let Some(shown) = self.run(self.merged, Ignored::Keep, command, &name)? else {
+                let Some(shown) = self.run(self.merged, IgnoredFilesPolicy::Keep, command, &name)? else {
                     return Ok(None);
                 };
                 let passed = weigh(&shown.seen, None, None) == CheckOutcome::Pass;
@@ -705,7 +707,8 @@ impl Gate<'_> {
             let Some(mut shown) = gate.run(self.base, ignored, command, &name)? else { return Ok(None) };
             if weigh(&shown.seen, None, None) != CheckOutcome::Pass {
                 // A base that is red holds everybody up: it is believed only twice.
-                let again = gate.run(self.base, Ignored::Keep, command, &format!("{name}-again"))?;
+                let again =
+                    gate.run(self.base, IgnoredFilesPolicy::Keep, command, &format!("{name}-again"))?;
                 let Some(again) = again else { return Ok(None) };
                 shown = again;
             }
@@ -732,15 +735,15 @@ impl Gate<'_> {
 
     /// What earlier work left in ignored folders could turn a check green. What the commands of this verification leave
     /// there stays: one installs, the next one tests.
-    pub(crate) fn ignored_at(&self, place: usize) -> Ignored {
-        if place == 0 { self.ignored_of_others() } else { Ignored::Keep }
+    pub(crate) fn ignored_at(&self, place: usize) -> IgnoredFilesPolicy {
+        if place == 0 { self.ignored_of_others() } else { IgnoredFilesPolicy::Keep }
     }
 
     /// What happens to what earlier work left in ignored folders. It stays only if the settings say so and nobody else can
     /// change it any more.
-    fn ignored_of_others(&self) -> Ignored {
+    fn ignored_of_others(&self) -> IgnoredFilesPolicy {
         let may_stay = self.section.keep_ignored && !self.lane.may_be_handed_out();
-        if may_stay { Ignored::KeepWithoutCaches } else { Ignored::Remove }
+        if may_stay { IgnoredFilesPolicy::KeepWithoutCaches } else { IgnoredFilesPolicy::Remove }
     }
 
     /// Runs a command on a clean checkout of `commit`. A check whose sitter was killed has shown nothing and is started
@@ -748,7 +751,7 @@ impl Gate<'_> {
     pub(crate) fn run(
         &self,
         commit: &Oid,
-        ignored: Ignored,
+        ignored: IgnoredFilesPolicy,
         command: &VerifyCommand,
         name: &str,
     ) -> Result<Option<Shown>, GitError> {
@@ -777,7 +780,7 @@ impl Gate<'_> {
     fn run_once(
         &self,
         commit: &Oid,
-        ignored: Ignored,
+        ignored: IgnoredFilesPolicy,
         command: &VerifyCommand,
         name: &str,
     ) -> Result<CheckEnd, GitError> {
@@ -813,7 +816,7 @@ impl Gate<'_> {
             ("LANDFALL_CHECK", command.name.as_str().into()),
             ("TMPDIR", tmp.into_os_string()),
         ];
-        let spec = Spec {
+        let spec = SitterSpec {
             argv: vec!["sh".into(), "-c".into(), command.run.clone().into()], // a person wrote it in settings, or it is a proof: see `prove`
             cwd: checkout.path,
             env: with(&env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
@@ -845,7 +848,7 @@ impl Gate<'_> {
                 let now = self.site.clock.mono_ms();
                 let patience = match is_interrupted(self.site) {
                     true => {
-                        let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
+                        let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
                         Patience::told(now)
                     }
                     false => Patience::with_limit(now, spec.deadline_ms, spec.grace_ms),
@@ -900,19 +903,19 @@ impl Gate<'_> {
             }
         };
         let exit = match &ended.exit {
-            sitter::Exit::Code(code) => Some(*code),
-            sitter::Exit::Signal(signal) => Some(128 + *signal), // as a shell would say it: the work's own crash
-            sitter::Exit::NotStarted { errno, message, .. } if named_by_errno(*errno).is_some() => {
+            sitter::ChildExit::Code(code) => Some(*code),
+            sitter::ChildExit::Signal(signal) => Some(128 + *signal), // as a shell would say it: the work's own crash
+            sitter::ChildExit::NotStarted { errno, message, .. } if named_by_errno(*errno).is_some() => {
                 let doing = format!("start a check: {message}");
                 return Err(GitError::io(doing, std::io::Error::from_raw_os_error(*errno)));
             }
-            sitter::Exit::NotStarted { .. } => None,
+            sitter::ChildExit::NotStarted { .. } => None,
         };
         let tests = match (count_tests(&out), count_tests(&err)) {
             (None, None) => None,
             (out, err) => Some(out.unwrap_or(0) + err.unwrap_or(0)),
         };
-        let timed_out = overdue || ended.cause == Cause::Deadline;
+        let timed_out = overdue || ended.cause == EndCause::Deadline;
         let mut seen = CommandExit { exit, timed_out, tests, is_denied: false };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
         let is_red = weigh(&seen, None, None) != CheckOutcome::Pass;
@@ -946,8 +949,8 @@ impl Gate<'_> {
         seen.is_denied = !denied.is_empty();
         let mut excerpt = match &ended.exit {
             // The sandbox could not be set up, for example.
-            sitter::Exit::NotStarted { message, .. } => message.clone(),
-            sitter::Exit::Code(_) | sitter::Exit::Signal(_) => excerpt(&out, &err),
+            sitter::ChildExit::NotStarted { message, .. } => message.clone(),
+            sitter::ChildExit::Code(_) | sitter::ChildExit::Signal(_) => excerpt(&out, &err),
         };
         if is_red && ended.oom_kills > 0 {
             excerpt.push_str("\nthe kernel ended processes of this machine for lack of memory while this ran, again and again");
@@ -980,7 +983,7 @@ impl Gate<'_> {
 
     /// Removes what a check wrote, and finds out what is missing after that.
     fn missing_after_cleanup(&self, commit: &Oid, dir: &Path) -> Option<MachineResource> {
-        let _ = self.lane.checkout(commit, Ignored::Remove); // if it fails, the shortage is still there
+        let _ = self.lane.checkout(commit, IgnoredFilesPolicy::Remove); // if it fails, the shortage is still there
         confine::remove_tmp(dir);
         self.site.shortages.find()
     }
@@ -1019,22 +1022,24 @@ const BASELINE_MAX: usize = 256; // what tasks at work still ask for; the rest i
 /// What waiting for a check came to.
 enum Waited {
     /// It ended; `overdue` if only because we made it.
-    Ended { ended: sitter::Ended, overdue: bool },
+    Ended { ended: sitter::SitterEnd, overdue: bool },
     /// Its sitter is gone without a word, or could not be waited for. Nothing of it is left.
     Lost { overdue: bool },
 }
 
 /// Waits for a sitter, no longer than there is patience with it.
-fn wait(site: &HostContext, dir: &Path, sitting: &sitter::Sitting, mut patience: Patience) -> Waited {
+fn wait(site: &HostContext, dir: &Path, sitting: &sitter::SitterProcess, mut patience: Patience) -> Waited {
     const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this is for patience
     let mut overdue = false;
     let mut watch = None;
     loop {
         match sitter::find(dir) {
-            Ok(Found::Ended(ended)) => return Waited::Ended { ended, overdue },
-            Ok(Found::Vanished | Found::Never) => break,
+            Ok(SitterState::Ended(ended)) => return Waited::Ended { ended, overdue },
+            Ok(SitterState::Vanished | SitterState::Never) => break,
             // A folder that cannot be read right now, for want of descriptors perhaps, says nothing about the check.
-            Ok(Found::Running(_) | Found::Starting) | Err(_) => wait_for_end(&mut watch, sitting, LOOK),
+            Ok(SitterState::Running(_) | SitterState::Starting) | Err(_) => {
+                wait_for_end(&mut watch, sitting, LOOK)
+            }
         }
         match patience.press(site.clock.mono_ms(), sitting) {
             Press::Wait => {}

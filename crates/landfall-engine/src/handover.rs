@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use landfall_host::git::Nook;
+use landfall_host::git::ExchangeFolder;
 use landfall_model::Task;
 use landfall_model::flow::{FlowStep, StepKind};
 use landfall_model::issue::{IssueDocument, IssuePhase, IssueRef, later};
@@ -77,7 +77,7 @@ fn read_spec(site: &HostContext, task: &Task, workspace: &Path) -> Option<IssueD
     let wanted = spec_of(site, task);
     let named = |name: &&String| wanted.as_deref() == Some(format!("{folder}/{name}").as_str());
     let name = names.iter().find(named).or(names.first())?;
-    let bytes = Nook::open(workspace, folder).ok()?.read(name, BYTES_MAX).ok()??;
+    let bytes = ExchangeFolder::open(workspace, folder).ok()?.read(name, BYTES_MAX).ok()??;
     Some(IssueDocument::read(&String::from_utf8_lossy(&bytes)))
 }
 

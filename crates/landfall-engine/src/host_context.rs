@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use landfall_host::clock::Clock;
-use landfall_host::git::{BranchName, Pool, Repo, Store};
+use landfall_host::git::{BranchName, Repo, Store, WorkspacePool};
 use landfall_model::queue::QueueNews;
 use landfall_model::recovery::Pattern;
 use landfall_model::resource;
@@ -36,7 +36,7 @@ pub struct HostContext {
     /// The engine's own repository.
     pub store: Store,
     /// The workspaces.
-    pub pool: Pool,
+    pub pool: WorkspacePool,
     /// What the person set.
     pub settings: Settings,
     /// The prompt templates.

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use landfall_host::disk::remove_tree;
-use landfall_host::git::{GitError, Ignored};
+use landfall_host::git::{GitError, IgnoredFilesPolicy};
 use landfall_host::tree_copy::{TreeSize, can_clone, copy_tree, list_links, measure_tree};
 use landfall_model::cache::CACHE_COPY_MAX;
 use landfall_model::gaming::{ProtectedInput, is_input_path};
@@ -98,7 +98,7 @@ pub(crate) fn copy_installation(gate: &Gate<'_>) -> Result<Option<CopiedInstalla
     if filled != Filled::Usable {
         return nothing;
     }
-    let checkout = gate.lane.checkout(gate.merged, Ignored::Remove)?;
+    let checkout = gate.lane.checkout(gate.merged, IgnoredFilesPolicy::Remove)?;
     let copied = folders
         .iter()
         .enumerate()
@@ -188,7 +188,7 @@ fn fill(
     }
     let mut runs: Vec<CommandExit> = Vec::new();
     for (number, (command, _)) in commands.iter().enumerate() {
-        let ignored = if number == 0 { Ignored::Remove } else { Ignored::Keep };
+        let ignored = if number == 0 { IgnoredFilesPolicy::Remove } else { IgnoredFilesPolicy::Keep };
         let name = format!("{}-i{number}", gate.name);
         let Some(shown) = gate.run(gate.base, ignored, command, &name)? else { return Ok(None) };
         if weigh(&shown.seen, None, None) != CheckOutcome::Pass {

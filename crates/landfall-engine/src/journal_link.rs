@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use landfall_host::disk;
-use landfall_host::sitter::{self, Found};
+use landfall_host::sitter::{self, SitterState};
 use landfall_host::wait;
 use landfall_model::journal_claim::{JournalClaim, JournalObservation, StateTraces, decide_journal};
 use landfall_store::{JournalHead, Seq, StoreError, StoreReader};
@@ -266,13 +266,13 @@ fn end_runs(attempts: &Path) -> std::io::Result<()> {
         Err(error) => return Err(error),
     };
     let running = |dir: &PathBuf| match sitter::find(dir) {
-        Ok(Found::Running(sitting)) => Ok(Some(sitting)),
+        Ok(SitterState::Running(sitting)) => Ok(Some(sitting)),
         Err(error) if error.is_shortage() => Err(std::io::Error::other(error_chain(&error))),
         Ok(_) | Err(_) => Ok(None),
     };
     for dir in &left {
         if let Some(sitting) = running(dir)? {
-            let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
+            let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
         }
     }
     // One that does not end in time keeps the folder it works in, which is moved as it is.

@@ -5,8 +5,8 @@ use std::sync::MutexGuard;
 
 use landfall_host::crash;
 use landfall_host::git::{
-    BranchNews, Cas, GitError, LandingClaim, LandingMismatch, LogEntry, LogRange, Merge, Oid, RefName,
-    Signature, Store,
+    BranchNews, CommitLogEntry, CompareAndSwap, GitError, LandingClaim, LandingMismatch, LogRange,
+    MergeResult, Oid, RefName, Signature, Store,
 };
 use landfall_model::checkpoint::{Checkpoint, CheckpointEvent};
 use landfall_model::queue::{HoldReason, QueueNews};
@@ -218,21 +218,21 @@ fn follow(site: &EngineContext, ours: Oid, theirs: &Oid) -> Result<Oid, GitError
     crash::point("base.follow");
     site.base.trust(&ids::commit(theirs));
     Ok(match site.store.set_base(theirs, Some(&ours))? {
-        Cas::Moved => {
+        CompareAndSwap::Moved => {
             crash::point("base.followed");
             tell_moved(site, Some(&ours), theirs, BaseMover::Person);
             theirs.clone()
         }
-        Cas::Lost { actual } => actual.unwrap_or(ours),
+        CompareAndSwap::Lost { actual } => actual.unwrap_or(ours),
     })
 }
 
 /// The commits that brought the base to where it is, newest first: each that was put on it, and, where the forge or a rebuild
 /// brought a line of landings in, those of that line.
-pub(crate) fn line(store: &Store, range: &LogRange, most: u32) -> Result<Vec<LogEntry>, GitError> {
+pub(crate) fn line(store: &Store, range: &LogRange, most: u32) -> Result<Vec<CommitLogEntry>, GitError> {
     let all = LogRange { first_parent: false, ..range.clone() };
     let entries = store.log(&all, most)?;
-    let by: HashMap<&Oid, &LogEntry> = entries.iter().map(|entry| (&entry.oid, entry)).collect();
+    let by: HashMap<&Oid, &CommitLogEntry> = entries.iter().map(|entry| (&entry.oid, entry)).collect();
     let (mut on, mut next) = (HashSet::new(), vec![&range.to]);
     while let Some(oid) = next.pop() {
         let Some(entry) = by.get(oid).copied().filter(|entry| on.insert(&entry.oid)) else { continue };
@@ -305,8 +305,8 @@ pub(crate) fn accept_rewrite(site: &EngineContext, how: Rewritten) -> Result<Vec
     site.store.pin(&keep, &ours)?;
     site.base.trust(&ids::commit(&theirs));
     match site.store.set_base(&theirs, Some(&ours))? {
-        Cas::Moved => Ok(vec![moved(&ours, &theirs, BaseMover::Person)]),
-        Cas::Lost { .. } => {
+        CompareAndSwap::Moved => Ok(vec![moved(&ours, &theirs, BaseMover::Person)]),
+        CompareAndSwap::Lost { .. } => {
             Err(GitError::output("take the rewritten branch", "the base moved meanwhile".to_owned()))
         }
     }
@@ -342,7 +342,7 @@ fn is_innocent(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<bool, G
     if !site.base.trusts(&ids::commit(landed)) || !site.store.is_ancestor(person, theirs)? {
         return Ok(false);
     }
-    Ok(site.store.merge(person, landed)? == Merge::Clean { tree: site.store.tree_of(ours)? })
+    Ok(site.store.merge(person, landed)? == MergeResult::Clean { tree: site.store.tree_of(ours)? })
 }
 
 pub(crate) fn tell_moved(site: &HostContext, from: Option<&Oid>, to: &Oid, by: BaseMover) {

@@ -9,7 +9,9 @@ use landfall_agents::{AgentRequirements, LaunchCommand, LaunchError, LaunchReque
 use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sandbox::can_isolate;
-use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError, is_shortage};
+use landfall_host::sitter::{
+    self, FindError, SignalSpec, SitterProcess, SitterSpec, SitterState, StartError, is_shortage,
+};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::audit;
 use landfall_model::issue::IssueRef;
@@ -68,12 +70,12 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
         return failed(site, task, run, format!("move a run of an older journal aside: {error}"));
     }
     let Some(mut found) = settled_when_readable(site, &dir) else { return }; // the engine ends: the next one looks again
-    if !matches!(found, Ok(Found::Never)) && !reads(task) && gate::is_rebuilt(site, task) {
+    if !matches!(found, Ok(SitterState::Never)) && !reads(task) && gate::is_rebuilt(site, task) {
         // Whatever this run called done was done in a folder that is no more.
         abandon(&dir, &marker);
         return ended(site, task, run, AgentExit::Lost);
     }
-    if matches!(found, Ok(Found::Never)) {
+    if matches!(found, Ok(SitterState::Never)) {
         if site.is_stopped(task.id, run.attempt) {
             return ended(site, task, run, AgentExit::Asked);
         }
@@ -98,11 +100,11 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
         }
     }
     match found {
-        Ok(Found::Running(_) | Found::Ended(_)) => {
+        Ok(SitterState::Running(_) | SitterState::Ended(_)) => {
             crash::point("spawn.found");
             follow_when_readable(site, follower, task, run, &dir, None);
         }
-        Ok(Found::Never | Found::Starting | Found::Vanished) => {
+        Ok(SitterState::Never | SitterState::Starting | SitterState::Vanished) => {
             abandon(&dir, &marker);
             ended(site, task, run, AgentExit::Lost);
         }
@@ -116,7 +118,7 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
 
 /// [`settled`], asked again while this process is short of what looking takes. A run that cannot be looked at is not gone:
 /// to give it up would end a live agent. None: the engine ends before it can look.
-fn settled_when_readable(site: &HostContext, dir: &Path) -> Option<Result<Found, FindError>> {
+fn settled_when_readable(site: &HostContext, dir: &Path) -> Option<Result<SitterState, FindError>> {
     loop {
         match settled(dir) {
             Err(error) if error.is_shortage() => {
@@ -137,7 +139,7 @@ fn follow_when_readable(
     task: &Arc<Task>,
     run: &Run<'_>,
     dir: &Path,
-    sitting: Option<Sitting>,
+    sitting: Option<SitterProcess>,
 ) {
     loop {
         match Record::read(dir) {
@@ -204,7 +206,7 @@ fn followed(
     task: &Arc<Task>,
     run: &Run<'_>,
     dir: &Path,
-    sitting: Option<Sitting>,
+    sitting: Option<SitterProcess>,
     record: Option<Record>,
 ) -> Result<Followed, UnknownAgent> {
     let profile = profile_of(site, task).unwrap_or_default();
@@ -357,7 +359,7 @@ fn begin(
     run: &Run<'_>,
     dir: &Path,
     marker: &str,
-) -> Result<Option<Sitting>, Unlaunched> {
+) -> Result<Option<SitterProcess>, Unlaunched> {
     let io = |what: &str, error: std::io::Error| Unlaunched::Machine(format!("{what}: {error}"));
     let profile = profile_of(site, task).ok_or_else(|| {
         let name = profile_name(task);
@@ -465,7 +467,7 @@ fn begin(
         std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;
     }
     let settings = &site.settings.run;
-    let spec = Spec {
+    let spec = SitterSpec {
         argv,
         cwd: workspace.path().to_owned(),
         // Caches last: a variable of the profile must not lead past the changes of its own.

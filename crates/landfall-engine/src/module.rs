@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use landfall_agents::files::{self, LoopFileKind, LoopFileParser};
-use landfall_host::git::{Nook, Workspace};
+use landfall_host::git::{ExchangeFolder, Workspace};
 use landfall_model::{AttemptPhase, Digest, Signal, StopReason, Task, TaskState, Timestamp};
 use landfall_trackers::modules::folder::{Place, Sort, read as read_module};
 use landfall_trackers::modules::signal::StopOrder;
@@ -58,7 +58,7 @@ pub(crate) fn prepare(task: &Task, workspace: &Workspace, dir: &Path) -> std::io
     if aside(task).is_some() {
         workspace.set_aside(&[&exclude(path_of(task))])?;
     }
-    let nook = Nook::make(workspace.path(), path_of(task))?;
+    let nook = ExchangeFolder::make(workspace.path(), path_of(task))?;
     for name in [files::STOP, files::SIGNAL, files::SIGNAL_TMP] {
         nook.remove(name)?;
     }
@@ -70,13 +70,13 @@ pub(crate) fn prepare(task: &Task, workspace: &Workspace, dir: &Path) -> std::io
 }
 
 /// The status file that counts.
-fn status(nook: &Nook) -> Option<(&'static str, Vec<u8>)> {
+fn status(nook: &ExchangeFolder) -> Option<(&'static str, Vec<u8>)> {
     files::STATUSES.iter().find_map(|name| Some((*name, nook.read(name, files::BYTES_MAX).ok()??)))
 }
 
 /// The step that a loop begins with, as the status of the module says.
 pub(crate) fn entry(task: &Task, workspace: &Path) -> &'static str {
-    let nook = Nook::open(workspace, path_of(task)).ok();
+    let nook = ExchangeFolder::open(workspace, path_of(task)).ok();
     let found = nook.as_ref().and_then(status);
     found.map_or("plan", |(name, bytes)| files::entry(LoopFileKind::status(name), &bytes))
 }
@@ -108,7 +108,7 @@ fn guidance(task: &Task, workspace: &Path) -> Option<(String, String)> {
 /// A name for the state of a module as it stands; none if there is nothing. Compared before the engine says `go on`: a second
 /// on a clock tells less.
 pub(crate) fn revision(task: &Task, workspace: &Path) -> Option<Digest> {
-    let nook = Nook::open(workspace, path_of(task)).ok()?;
+    let nook = ExchangeFolder::open(workspace, path_of(task)).ok()?;
     let mut hasher = blake3::Hasher::new();
     let mut any = false;
     for name in files::STATUSES.iter().chain(&files::PAPERS) {
@@ -186,12 +186,12 @@ impl Module {
         self.nook().is_ok_and(|nook| ask_to_stop(&nook, &self.dir, reason, at))
     }
 
-    fn nook(&self) -> std::io::Result<Nook> {
-        Nook::open(&self.workspace, &self.path)
+    fn nook(&self) -> std::io::Result<ExchangeFolder> {
+        ExchangeFolder::open(&self.workspace, &self.path)
     }
 }
 
-fn ask_to_stop(nook: &Nook, dir: &Path, reason: StopReason, at: Timestamp) -> bool {
+fn ask_to_stop(nook: &ExchangeFolder, dir: &Path, reason: StopReason, at: Timestamp) -> bool {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     let stop = StopOrder { reason: reason.word().to_owned(), timestamp: moment.to_string() }.text();
     // First what we know of it, then the file: what is there and unknown is somebody else's.
@@ -201,7 +201,8 @@ fn ask_to_stop(nook: &Nook, dir: &Path, reason: StopReason, at: Timestamp) -> bo
 
 /// Asks for a person's stop where no engine follows the run.
 pub(crate) fn person_stops(task: &Task, workspace: &Path, dir: &Path, at: Timestamp) -> bool {
-    Nook::open(workspace, path_of(task)).is_ok_and(|nook| ask_to_stop(&nook, dir, StopReason::UserStop, at))
+    ExchangeFolder::open(workspace, path_of(task))
+        .is_ok_and(|nook| ask_to_stop(&nook, dir, StopReason::UserStop, at))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use landfall_host::git::{GitError, RepoProblem};
-use landfall_host::lock::LockError;
+use landfall_host::lock::StateLockError;
 use landfall_store::StoreError;
 use thiserror::Error;
 
@@ -72,7 +72,7 @@ pub enum OpenError {
     NetworkFolder(PathBuf),
     /// Another engine holds it.
     #[error(transparent)]
-    Lock(#[from] LockError),
+    Lock(#[from] StateLockError),
     /// The journal is not the one that the state around it belongs to.
     #[error("the journal `{}` does not belong to the state folder it is in", .0.display())]
     ForeignJournal(PathBuf),

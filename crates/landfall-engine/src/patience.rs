@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use landfall_host::sitter::{self, Deadline, Sitting, Watch};
+use landfall_host::sitter::{self, Deadline, SitterProcess, SitterWatch};
 use landfall_host::wait;
 
 /// What is left to try with a sitter.
@@ -64,13 +64,13 @@ impl Patience {
     }
 
     /// Presses on if patience is at an end.
-    pub fn press(&mut self, now_ms: u64, sitting: &Sitting) -> Press {
+    pub fn press(&mut self, now_ms: u64, sitting: &SitterProcess) -> Press {
         if !self.left.spend(now_ms) {
             return Press::Wait;
         }
         match self.next {
             Next::Tell => {
-                let _ = sitter::stop(sitting, sitter::Stop::Now); // gone already is as good; else we press on
+                let _ = sitter::stop(sitting, sitter::StopMode::Now); // gone already is as good; else we press on
                 *self = Self::told(now_ms);
                 Press::Told
             }
@@ -87,9 +87,9 @@ impl Patience {
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Waits until a sitter ends, at most so long. While it cannot be watched, for want of descriptors perhaps, that is tried again.
-pub(crate) fn wait_for_end(watch: &mut Option<Watch>, sitting: &Sitting, most: Duration) {
-    let make = || -> std::io::Result<Watch> {
-        let mut watch = Watch::new()?;
+pub(crate) fn wait_for_end(watch: &mut Option<SitterWatch>, sitting: &SitterProcess, most: Duration) {
+    let make = || -> std::io::Result<SitterWatch> {
+        let mut watch = SitterWatch::new()?;
         watch.add(0, sitting)?;
         Ok(watch)
     };

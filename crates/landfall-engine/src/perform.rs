@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use landfall_host::crash;
-use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, Signature};
+use landfall_host::git::{CollectError, CollectOptions, GitError, LostHeadPolicy, Signature};
 use landfall_host::sitter;
 use landfall_model::{Attempt, Effect, News, QueueEffect, StopRequest, Task};
 
@@ -82,8 +82,8 @@ pub(crate) fn tidying(site: &EngineContext) -> bool {
 /// Ends every agent and check that runs, at once. What they come to is told as always, or found by the next run.
 pub(crate) fn end_agents(site: &HostContext) {
     for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
-        if let Ok(sitter::Found::Running(sitting)) = sitter::find(&entry.path()) {
-            let _ = sitter::stop(&sitting, sitter::Stop::Now); // gone already is as good
+        if let Ok(sitter::SitterState::Running(sitting)) = sitter::find(&entry.path()) {
+            let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
         }
     }
 }
@@ -156,7 +156,7 @@ pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &Sto
         | StopRequest::Cancel { .. }
         | StopRequest::Interrupt
         | StopRequest::Redirect
-        | StopRequest::Block { .. } => sitter::Stop::Gently,
+        | StopRequest::Block { .. } => sitter::StopMode::Gently,
     };
     for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(&prefix) {
@@ -168,7 +168,7 @@ pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &Sto
         {
             continue;
         }
-        if let Ok(sitter::Found::Running(sitting)) = sitter::find(&entry.path()) {
+        if let Ok(sitter::SitterState::Running(sitting)) = sitter::find(&entry.path()) {
             let _ = sitter::stop(&sitting, how); // gone already is as good; its end is news either way
         }
     }
@@ -190,14 +190,14 @@ fn try_tidy(site: &HostContext, task: &Task) -> Result<Option<landfall_model::Co
     let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return Ok(None) };
     workspace::before_remove(site, task, &workspace);
     let at = site.clock.now_ms();
-    let leftovers = landfall_host::git::Leftovers {
+    let leftovers = landfall_host::git::LeftoverCommit {
         message: format!("Work left in the workspace of {} after it landed\n", task.id),
         signature: Signature::landfall(at),
     };
     let options = CollectOptions {
         pin: Some(task_ref("done", task.id, "head")),
         commit_leftovers: Some(leftovers),
-        lost_head: LostHead::UseBase,
+        lost_head: LostHeadPolicy::UseBase,
         aside: None,
         paths_max: site.settings.land.paths_max,
     };

@@ -1,6 +1,6 @@
 //! What is done about work before it is merged with the base, without asking anybody.
 
-use landfall_host::git::{ConflictKind, ConflictedPath, GitError, Merge, Oid, RefName, Signature};
+use landfall_host::git::{ConflictKind, ConflictedPath, GitError, MergeResult, Oid, RefName, Signature};
 use landfall_model::conflict::{ConflictingFile, FileConflictKind};
 
 use crate::host_context::HostContext;
@@ -26,7 +26,7 @@ pub(crate) fn settle(
     if let Some(from) = gone_below(site, base, head)? {
         return move_over(site, &from, base, head, by);
     }
-    if matches!(site.store.merge(base, head)?, Merge::Clean { .. }) {
+    if matches!(site.store.merge(base, head)?, MergeResult::Clean { .. }) {
         return Ok(Settled::AsItIs);
     }
     let Some(tree) = site.store.merge_simple(base, head)? else { return Ok(Settled::AsItIs) };
@@ -75,11 +75,11 @@ fn move_over(
         return Ok(Settled::Anew(base.clone())); // the base holds all of it: nothing changes
     }
     match store.merge(&ours, &theirs)? {
-        Merge::Clean { tree } => {
+        MergeResult::Clean { tree } => {
             let message = format!("The work of {}, moved over to a rewritten branch\n", head.short());
             store.commit(&tree, std::slice::from_ref(base), &message, by, by).map(Settled::Anew)
         }
-        Merge::Conflict { paths, .. } => Ok(Settled::Conflict(paths)),
+        MergeResult::Conflict { paths, .. } => Ok(Settled::Conflict(paths)),
     }
 }
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::disk::remove_tree;
-use landfall_host::git::{GitError, Ignored, Lane, Oid, Signature, Store};
-use landfall_host::lock::{Holder, LockError, StateLock};
-use landfall_host::sitter::{self, Cause, Found, Spec};
+use landfall_host::git::{GitError, IgnoredFilesPolicy, Lane, Oid, Signature, Store};
+use landfall_host::lock::{LockHolder, StateLock, StateLockError};
+use landfall_host::sitter::{self, EndCause, SitterSpec, SitterState};
 use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, GateReport, count_tests, weigh};
 use landfall_model::{Commit, Tree};
 use thiserror::Error;
@@ -68,7 +68,7 @@ pub trait CheckWatcher {
 pub enum CheckError {
     /// Other checks run.
     #[error(transparent)]
-    Busy(#[from] LockError),
+    Busy(#[from] StateLockError),
     /// git failed.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -156,7 +156,7 @@ pub fn run_checks(
     let room = request.folder.own_checks();
     make_private(&room).map_err(|error| machine("make a folder for checks", &error))?;
     let now_ms = SystemClock.now_ms();
-    let _lock = StateLock::acquire(&room, &Holder::this_process("landfall check", now_ms))?;
+    let _lock = StateLock::acquire(&room, &LockHolder::this_process("landfall check", now_ms))?;
     // Nothing of an earlier check is used again: not even a power cut leaves something to believe in.
     for old in [room.join("lane"), room.join("runs")] {
         remove_tree(&old).map_err(|error| machine("remove what an earlier check left", &error))?;
@@ -198,7 +198,7 @@ struct OneCheck<'a> {
 impl OneCheck<'_> {
     fn run(&self, dir: &Path, watcher: &mut dyn CheckWatcher) -> Result<CommandResult, CheckError> {
         let CheckRequest { settings, folder, .. } = self.request;
-        let ignored = if self.place == 0 { Ignored::Remove } else { Ignored::Keep };
+        let ignored = if self.place == 0 { IgnoredFilesPolicy::Remove } else { IgnoredFilesPolicy::Keep };
         let checkout = self.lane.checkout(self.request.commit, ignored)?;
         let tmp =
             confine::make_tmp(dir).map_err(|error| machine("make a folder for temporary files", &error))?;
@@ -226,7 +226,7 @@ impl OneCheck<'_> {
         ];
         let own_limit = Duration::from_millis(self.command.timeout_ms);
         let limit = self.left.map_or(own_limit, |left| left.min(own_limit)).max(Duration::from_secs(1));
-        let spec = Spec {
+        let spec = SitterSpec {
             argv: errand::shell(&self.command.run), // a person wrote it in settings
             cwd: checkout.path,
             env: with(&env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
@@ -245,9 +245,9 @@ impl OneCheck<'_> {
         let (exit, timed_out, took_ms) = match ended? {
             Some(ended) => {
                 let exit = match &ended.exit {
-                    sitter::Exit::Code(code) => Some(*code),
-                    sitter::Exit::Signal(signal) => Some(128 + *signal),
-                    sitter::Exit::NotStarted { message, .. } => {
+                    sitter::ChildExit::Code(code) => Some(*code),
+                    sitter::ChildExit::Signal(signal) => Some(128 + *signal),
+                    sitter::ChildExit::NotStarted { message, .. } => {
                         return Err(CheckError::Machine {
                             doing: format!("start the check `{}`", self.command.name),
                             detail: message.clone(),
@@ -255,7 +255,7 @@ impl OneCheck<'_> {
                     }
                 };
                 let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-                (exit, ended.cause == Cause::Deadline, took_ms)
+                (exit, ended.cause == EndCause::Deadline, took_ms)
             }
             None => (None, true, spec.deadline_ms),
         };
@@ -291,10 +291,10 @@ impl OneCheck<'_> {
 /// Waits for the end of a check, and passes on what it writes. None: it did not end when its time was up.
 fn wait(
     dir: &Path,
-    spec: &Spec,
-    sitting: &sitter::Sitting,
+    spec: &SitterSpec,
+    sitting: &sitter::SitterProcess,
     watcher: &mut dyn CheckWatcher,
-) -> Result<Option<sitter::Ended>, CheckError> {
+) -> Result<Option<sitter::SitterEnd>, CheckError> {
     const LOOK: Duration = Duration::from_millis(100); // a person reads no faster; an end is heard at once
     let mut outputs = [CheckOutput::new(dir.join("out.log")), CheckOutput::new(dir.join("err.log"))];
     let mut patience = Patience::with_limit(SystemClock.mono_ms(), spec.deadline_ms, spec.grace_ms);
@@ -305,18 +305,20 @@ fn wait(
             output.pass_on(watcher);
         }
         match found {
-            Ok(Found::Ended(ended)) => {
+            Ok(SitterState::Ended(ended)) => {
                 for output in &mut outputs {
                     output.pass_on_rest(watcher);
                 }
                 return if is_stopped { Err(CheckError::Stopped) } else { Ok(Some(ended)) };
             }
-            Ok(Found::Vanished | Found::Never) => break,
-            Ok(Found::Running(_) | Found::Starting) | Err(_) => wait_for_end(&mut watch, sitting, LOOK),
+            Ok(SitterState::Vanished | SitterState::Never) => break,
+            Ok(SitterState::Running(_) | SitterState::Starting) | Err(_) => {
+                wait_for_end(&mut watch, sitting, LOOK)
+            }
         }
         if watcher.is_stopped() && !is_stopped {
             is_stopped = true;
-            let _ = sitter::stop(sitting, sitter::Stop::Now); // gone already is as good
+            let _ = sitter::stop(sitting, sitter::StopMode::Now); // gone already is as good
             patience = Patience::told(SystemClock.mono_ms());
         }
         match patience.press(SystemClock.mono_ms(), sitting) {

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use landfall_host::crash;
 use landfall_host::git::{
-    BlockedFile, BlockedWhy, Cas, GitError, HeldReason, How, Merge, Oid, PublishMode, Published, Signature,
+    BlockedFile, BlockedFileReason, CompareAndSwap, GitError, HeldReason, MergeResult, Oid, PublishMethod,
+    PublishMode, PublishOutcome, Signature,
 };
 use landfall_host::wait;
 use landfall_model::issue::refused_rest_ms;
@@ -191,13 +192,13 @@ fn name_full_disk(site: &HostContext, error: &GitError) -> String {
 
 /// Publishes, and tries again for a moment if a git command of the user holds a lock. Most take less, such as the `git status`
 /// of an editor.
-fn past_locks(publish: impl Fn() -> Result<Published, GitError>) -> Result<Published, GitError> {
+fn past_locks(publish: impl Fn() -> Result<PublishOutcome, GitError>) -> Result<PublishOutcome, GitError> {
     const WAIT: Duration = Duration::from_secs(1);
     const PAUSE: Duration = Duration::from_millis(250);
     let mut last = None;
     wait::retry(WAIT, PAUSE, || {
         let published = publish();
-        let is_locked = matches!(&published, Ok(Published::Held(HeldReason::OperationInProgress { sign, .. })) if is_lock(sign));
+        let is_locked = matches!(&published, Ok(PublishOutcome::Held(HeldReason::OperationInProgress { sign, .. })) if is_lock(sign));
         last = Some(published);
         (!is_locked).then_some(())
     });
@@ -278,25 +279,25 @@ fn publish(site: &EngineContext, before: &Held) -> Result<Held, GitError> {
         let by = Signature::landfall(site.clock.now_ms());
         crash::point("publish.before");
         match past_locks(|| site.store.publish(&site.repo, &site.branch, &ours, &theirs, &mode, &by))? {
-            Published::Done(how) => {
+            PublishOutcome::Done(how) => {
                 crash::point("publish.after");
                 pushed(site, &ours)?;
                 let how = match how {
-                    How::Ref => "the branch was moved".to_owned(),
-                    How::Checkout { path } => {
+                    PublishMethod::Ref => "the branch was moved".to_owned(),
+                    PublishMethod::Checkout { path } => {
                         format!("the checkout in {} was fast-forwarded", path.display())
                     }
-                    How::Pushed => "it was pushed".to_owned(),
+                    PublishMethod::Pushed => "it was pushed".to_owned(),
                 };
                 tell(site, EngineEvent::Published { commit: ids::commit(&ours), how });
                 return Ok(Held::default());
             }
-            Published::Already => {
+            PublishOutcome::Already => {
                 pushed(site, &ours)?;
                 return Ok(Held::default());
             }
-            Published::Held(HeldReason::Moved { .. }) => {}
-            Published::Held(reason) => {
+            PublishOutcome::Held(HeldReason::Moved { .. }) => {}
+            PublishOutcome::Held(reason) => {
                 let is_in_checkout =
                     matches!(reason, HeldReason::Files { .. } | HeldReason::OperationInProgress { .. });
                 return Ok(Held { is_in_checkout, ..held(&ours, sentence(&reason)) });
@@ -324,8 +325,8 @@ enum Rebuilt {
 /// The person committed while landed work waited: both are merged on top of theirs, verified, and become the base.
 fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
     let tree = match site.store.merge(theirs, ours)? {
-        Merge::Clean { tree } => tree,
-        Merge::Conflict { paths, .. } => {
+        MergeResult::Clean { tree } => tree,
+        MergeResult::Conflict { paths, .. } => {
             let list =
                 paths.iter().map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect::<Vec<_>>();
             return Ok(Rebuilt::Held(format!(
@@ -351,8 +352,8 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, Gi
     crash::point("rebuild.swap.before");
     site.base.trust(&ids::commit(&merged));
     match site.store.set_base(&merged, Some(ours))? {
-        Cas::Moved => land::tell_moved(site, Some(ours), &merged, BaseMover::Rebuild),
-        Cas::Lost { .. } => {} // a landing came first: look again
+        CompareAndSwap::Moved => land::tell_moved(site, Some(ours), &merged, BaseMover::Rebuild),
+        CompareAndSwap::Lost { .. } => {} // a landing came first: look again
     }
     Ok(Rebuilt::Moved)
 }
@@ -406,13 +407,13 @@ fn name_some(names: &[String]) -> String {
 
 /// Names the files in the way, and for each kind what to do about it.
 fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
-    let named = |why: BlockedWhy| {
+    let named = |why: BlockedFileReason| {
         let of_kind = files.iter().filter(|file| file.why == why);
         of_kind.map(|file| String::from_utf8_lossy(&file.path).into_owned()).collect::<Vec<_>>()
     };
     let in_checkout = |path: &str| checkout.join(path).to_string_lossy().into_owned();
     let mut parts = Vec::new();
-    let changed = named(BlockedWhy::Changed);
+    let changed = named(BlockedFileReason::Changed);
     if !changed.is_empty() {
         parts.push(format!(
             "changes that are not committed: {} (commit them, or put them aside with `git -C {} stash`)",
@@ -420,7 +421,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
             quote_for_shell(&checkout.to_string_lossy())
         ));
     }
-    let untracked = named(BlockedWhy::Untracked);
+    let untracked = named(BlockedFileReason::Untracked);
     if let Some(first) = untracked.first() {
         parts.push(format!(
             "not tracked by git, and landed files have these names: {} (move them away, for example with `mv -n {} {}`)",
@@ -429,7 +430,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
             quote_for_shell(&in_checkout(&format!("{first}.mine")))
         ));
     }
-    let submodules = named(BlockedWhy::Submodule);
+    let submodules = named(BlockedFileReason::Submodule);
     if !submodules.is_empty() {
         parts.push(format!(
             "a submodule or another repository, which Landfall never changes: {} (commit your work there, then move the \
@@ -437,7 +438,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
             name_some(&submodules)
         ));
     }
-    let filtered = named(BlockedWhy::Filtered);
+    let filtered = named(BlockedFileReason::Filtered);
     if let Some(first) = filtered.first() {
         parts.push(format!(
             "changed, which a clean filter or a setting for line endings hides from git: {} (move them away, for example with `mv -n {} {}`, and let \
@@ -449,18 +450,18 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
             quote_for_shell(first)
         ));
     }
-    let in_use = named(BlockedWhy::InUse);
+    let in_use = named(BlockedFileReason::InUse);
     if !in_use.is_empty() {
         parts.push(format!("open for writing in a program: {} (close them there)", name_some(&in_use)));
     }
-    let special = named(BlockedWhy::Special);
+    let special = named(BlockedFileReason::Special);
     if !special.is_empty() {
         let names = name_some(&special);
         parts.push(format!(
             "a pipe, a socket or a device that git would wait for: {names} (remove it, or move it away)"
         ));
     }
-    let damaged = named(BlockedWhy::Damaged);
+    let damaged = named(BlockedFileReason::Damaged);
     if let Some(first) = damaged.first() {
         parts.push(format!(
             "damaged by a power cut, or emptied by you: {} (compare with `git -C {} diff -- {}`; commit them if you emptied \

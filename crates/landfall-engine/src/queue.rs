@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use landfall_host::crash;
-use landfall_host::git::{self, Cas, GitError, LandingClaim, Merge, Oid, Signature};
+use landfall_host::git::{self, CompareAndSwap, GitError, LandingClaim, MergeResult, Oid, Signature};
 use landfall_model::queue::{BatchExclusion, BatchMember, BatchPrefix};
 use landfall_model::{BatchId, Commit, LandingCandidate, QueueNews, Task, TaskId, Tree};
 
@@ -110,7 +110,7 @@ fn try_build(
         ));
     }
     crash::point("queue.build.after");
-    let prefix = |prefix: &git::Prefix| BatchPrefix {
+    let prefix = |prefix: &git::MergedPrefix| BatchPrefix {
         commit: ids::commit(&prefix.commit),
         tree: Tree::new(prefix.tree.as_str()),
     };
@@ -128,19 +128,21 @@ fn left_out_why(
     site: &HostContext,
     base: &Oid,
     head: &Oid,
-    why: git::LeftOut,
+    why: git::BatchMergeExclusion,
     others_before: bool,
 ) -> Result<BatchExclusion, GitError> {
     if others_before {
         return Ok(match site.store.merge(base, head)? {
-            Merge::Clean { tree } if tree == site.store.tree_of(base)? => BatchExclusion::NothingChanged,
-            Merge::Clean { .. } => BatchExclusion::Crowded,
-            Merge::Conflict { paths, .. } => BatchExclusion::Conflict(clashes(&paths)),
+            MergeResult::Clean { tree } if tree == site.store.tree_of(base)? => {
+                BatchExclusion::NothingChanged
+            }
+            MergeResult::Clean { .. } => BatchExclusion::Crowded,
+            MergeResult::Conflict { paths, .. } => BatchExclusion::Conflict(clashes(&paths)),
         });
     }
     Ok(match why {
-        git::LeftOut::Conflict(paths) => BatchExclusion::Conflict(clashes(&paths)),
-        git::LeftOut::NothingChanged => BatchExclusion::NothingChanged,
+        git::BatchMergeExclusion::Conflict(paths) => BatchExclusion::Conflict(clashes(&paths)),
+        git::BatchMergeExclusion::NothingChanged => BatchExclusion::NothingChanged,
     })
 }
 
@@ -262,8 +264,8 @@ fn try_land(
         site.base.trust(&prefix.commit);
         crash::point("land.swap.before");
         match site.store.set_base(&new, Some(&old))? {
-            Cas::Moved => crash::point("land.swap.after"),
-            Cas::Lost { actual } => {
+            CompareAndSwap::Moved => crash::point("land.swap.after"),
+            CompareAndSwap::Lost { actual } => {
                 let to = actual.unwrap_or(old);
                 return Ok(QueueNews::LandMoved { batch, to: ids::commit(&to) });
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use landfall_host::git::{GitError, Lane, Oid, RebuiltWorkspace, RefName, Signature, Workspace};
 use landfall_host::mount::MountIdentity;
-use landfall_host::sitter::{self, FindError, Found};
+use landfall_host::sitter::{self, FindError, SitterState};
 use landfall_model::checkout::{CheckoutAction, CheckoutEvidence, CheckoutKind, decide_checkout};
 use landfall_model::resource::{OomKillCount, blamed_for_lost_engine};
 use landfall_model::{Feedback, Task, TaskId, TaskState};
@@ -253,11 +253,11 @@ fn is_occupied(site: &HostContext, workspace: &str) -> Result<bool, FindError> {
             continue;
         }
         match sitter::find(&run.path()) {
-            Ok(Found::Running(_) | Found::Starting) => return Ok(true),
+            Ok(SitterState::Running(_) | SitterState::Starting) => return Ok(true),
             Err(error) if error.is_shortage() => return Err(error),
             // Its folder is damaged: whoever may still work for it is ended before the workspace is replaced.
             Err(_) => abandon(&run.path(), &marker(site, &run.path())),
-            Ok(Found::Never | Found::Ended(_) | Found::Vanished) => {}
+            Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished) => {}
         }
     }
     Ok(false)

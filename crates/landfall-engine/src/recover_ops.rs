@@ -7,8 +7,8 @@
 mod rebase;
 
 use landfall_host::git::{
-    CollectOptions, HeldReason, Leftovers, LogRange, LostHead, Merge, Oid, Published, Repo, Signature, Store,
-    Workspace,
+    CollectOptions, HeldReason, LeftoverCommit, LogRange, LostHeadPolicy, MergeResult, Oid, PublishOutcome,
+    Repo, Signature, Store, Workspace,
 };
 use landfall_model::TaskId;
 use landfall_model::recovery::{IssueArtifacts, RecoveryOp, restored};
@@ -183,11 +183,11 @@ impl Hands<'_> {
         let workspace = self.ground.workspace.ok_or("its workspace is gone")?;
         let options = CollectOptions {
             pin: Some(task_ref("tasks", self.ground.task, &format!("recovered-{}", self.ground.mark))),
-            commit_leftovers: Some(Leftovers {
+            commit_leftovers: Some(LeftoverCommit {
                 message: format!("{} ({}): what was left uncommitted\n", self.ground.title, self.ground.task),
                 signature: self.ground.by.clone(),
             }),
-            lost_head: LostHead::Refuse,
+            lost_head: LostHeadPolicy::Refuse,
             aside: None,
             paths_max: PATHS_MAX,
         };
@@ -250,8 +250,8 @@ impl Hands<'_> {
             return Ok("the base is in the work".to_owned());
         }
         let tree = match store.merge(&self.head, &base).map_err(git)? {
-            Merge::Clean { tree } => tree,
-            Merge::Conflict { paths, .. } => return Err(rebase::in_dispute(&paths)),
+            MergeResult::Clean { tree } => tree,
+            MergeResult::Conflict { paths, .. } => return Err(rebase::in_dispute(&paths)),
         };
         let message = format!("Merge `{base_name}` into `{branch}`\n");
         let merged =
@@ -293,12 +293,12 @@ impl Hands<'_> {
             (None, None) => None,
         };
         match store.push_task_branch(repo, remote, &name, &self.head, expected.as_ref()).map_err(git)? {
-            Published::Done(_) => Ok(format!("pushed {} to `{branch}`", self.head.short())),
-            Published::Already => Ok(format!("`{branch}` stands at {}", self.head.short())),
-            Published::Held(HeldReason::Remote { stderr }) => {
+            PublishOutcome::Done(_) => Ok(format!("pushed {} to `{branch}`", self.head.short())),
+            PublishOutcome::Already => Ok(format!("`{branch}` stands at {}", self.head.short())),
+            PublishOutcome::Held(HeldReason::Remote { stderr }) => {
                 Err(format!("the remote refused: {}", stderr.lines().last().unwrap_or_default()))
             }
-            Published::Held(reason) => Err(format!("it is held: {reason:?}")),
+            PublishOutcome::Held(reason) => Err(format!("it is held: {reason:?}")),
         }
     }
 

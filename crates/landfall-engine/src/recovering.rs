@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use landfall_host::git::{CollectOptions, LostHead, Merge, Oid, Signature, Workspace};
+use landfall_host::git::{CollectOptions, LostHeadPolicy, MergeResult, Oid, Signature, Workspace};
 use landfall_model::issue::{
     CiStatus, IssueSnapshot, PullRequestState, ReconcilePoint, ReconcileResult, completion, is_of_round,
 };
@@ -60,7 +60,7 @@ fn is_changed(site: &HostContext, task: &Task) -> bool {
     let options = CollectOptions {
         pin: None,
         commit_leftovers: None,
-        lost_head: LostHead::UseBase,
+        lost_head: LostHeadPolicy::UseBase,
         aside: None,
         paths_max: site.settings.land.paths_max,
     };
@@ -80,7 +80,7 @@ fn moved_base(site: &EngineContext, task: &Task) -> Option<Known> {
     let head = ids::oid(task.head.as_ref().filter(|_| task.landed.is_none())?);
     let base = land::look_far(site, 0).ok()?.ours; // one that cannot be asked is not known to have moved
     let held = site.store.is_ancestor(&base, &head).ok()?;
-    let merges = held || matches!(site.store.merge(&base, &head).ok()?, Merge::Clean { .. });
+    let merges = held || matches!(site.store.merge(&base, &head).ok()?, MergeResult::Clean { .. });
     base_moved(held, merges)
 }
 
@@ -304,7 +304,7 @@ fn tip(site: &HostContext, task: &Task, workspace: Option<&Workspace>) -> Result
         let options = CollectOptions {
             pin,
             commit_leftovers: None,
-            lost_head: LostHead::Refuse,
+            lost_head: LostHeadPolicy::Refuse,
             aside: None,
             paths_max: site.settings.land.paths_max,
         };
@@ -319,8 +319,8 @@ fn tip(site: &HostContext, task: &Task, workspace: Option<&Workspace>) -> Result
 fn run_check(site: &EngineContext, task: &Task, name: &str, head: &Oid) -> Result<(), String> {
     let base = land::base(site).map_err(|error| error.full())?;
     let tree = match site.store.merge(&base, head).map_err(|error| error.full())? {
-        Merge::Clean { tree } => tree,
-        Merge::Conflict { .. } => return Err("the work does not merge into the base".to_owned()),
+        MergeResult::Clean { tree } => tree,
+        MergeResult::Conflict { .. } => return Err("the work does not merge into the base".to_owned()),
     };
     let by = Signature::landfall(site.clock.now_ms());
     let message = format!("{} on its base, to be checked\n", task.id);

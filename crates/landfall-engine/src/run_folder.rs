@@ -3,20 +3,20 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use landfall_host::sitter::{self, FindError, Found};
+use landfall_host::sitter::{self, FindError, SitterState};
 use landfall_host::wait::FolderWatch;
 
 use crate::host_context::HostContext;
 
 /// What became of the sitter of `dir`, once it has had the time to say who it is.
-pub(crate) fn settled(dir: &Path) -> Result<Found, FindError> {
+pub(crate) fn settled(dir: &Path) -> Result<SitterState, FindError> {
     const SPAN: Duration = Duration::from_secs(60); // on a busy machine; a sitter that dies lets go of the lock at once
     const PAUSE: Duration = Duration::from_millis(200); // for an end that leaves no trace in the folder
     let deadline = Instant::now() + SPAN;
     let mut watch = None;
     loop {
         match sitter::find(dir)? {
-            Found::Starting if Instant::now() < deadline => {}
+            SitterState::Starting if Instant::now() < deadline => {}
             found => return Ok(found),
         }
         match &watch {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use landfall_host::sandbox::attempts::{
     ATTEMPTS, AttemptScene, CONTENT, TERMINAL_MODE, ask_engine, pass_descriptor,
 };
-use landfall_host::sandbox::{self, Available};
+use landfall_host::sandbox::{self, SandboxSupport};
 use landfall_host::wait;
 
 use crate::caches::CacheAccess;
@@ -68,8 +68,8 @@ pub fn supported_levels() -> Vec<Confinement> {
     let can = |level: Confinement| match (level, sandbox::probed()) {
         (Confinement::Off, _) | (Confinement::Write, Ok(_)) => true,
         (_, Err(_)) => false,
-        (Confinement::Isolated, Ok(Available { isolated, .. })) => isolated.is_none(),
-        (Confinement::Strict, Ok(Available { strict, .. })) => strict.is_none(),
+        (Confinement::Isolated, Ok(SandboxSupport { isolated, .. })) => isolated.is_none(),
+        (Confinement::Strict, Ok(SandboxSupport { strict, .. })) => strict.is_none(),
     };
     Confinement::ALL.into_iter().filter(|level| can(*level)).collect()
 }

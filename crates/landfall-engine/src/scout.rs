@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use landfall_host::git::{InFlight, Trial, Workspace};
+use landfall_host::git::{TrialMerge, WorkInProgress, Workspace};
 use landfall_model::{PathPattern, TaskId};
 
 use crate::effect_thread::go;
@@ -82,8 +82,9 @@ fn look(site: &Arc<EngineContext>, tasks: &[TaskId]) {
         seen.iter().enumerate().flat_map(|(at, one)| seen[at + 1..].iter().map(move |other| (one, other)));
     let near = pairs.filter(|(one, other)| !one.2.is_disjoint(&other.2));
     for ((one, ours, _), (other, theirs, _)) in near.take(PAIRS_MAX) {
-        let trial = site.store.trial_merge(InFlight::Workspace(ours), InFlight::Workspace(theirs));
-        if let Ok(Trial::Conflict { paths }) = trial {
+        let trial =
+            site.store.trial_merge(WorkInProgress::Workspace(ours), WorkInProgress::Workspace(theirs));
+        if let Ok(TrialMerge::Conflict { paths }) = trial {
             let paths = paths.iter().map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect();
             clashes.insert((*one, *other), paths);
         }

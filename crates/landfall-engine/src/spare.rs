@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use landfall_host::git::{GitError, Oid, Spare, Workspace};
+use landfall_host::git::{GitError, Oid, WarmWorkspace, Workspace};
 use landfall_model::Task;
 
 use crate::effect_thread::Fuse;
@@ -62,7 +62,7 @@ impl Spares {
     }
 }
 
-fn is_stale(spare: &Spare, base: &Oid) -> bool {
+fn is_stale(spare: &WarmWorkspace, base: &Oid) -> bool {
     spare.base != *base && spare.age > RENEWED_AFTER
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn take(
     }
     let ours = crate::land::base(site)?;
     let needs: Vec<Oid> = site.base.landed(&task.spec.needs).iter().map(ids::oid).collect();
-    let fits = |spare: &Spare| {
+    let fits = |spare: &WarmWorkspace| {
         let within = |commit: &Oid| site.store.is_ancestor(commit, &spare.base).unwrap_or(false);
         spare.base == ours
             || spare.age <= BEHIND_MAX

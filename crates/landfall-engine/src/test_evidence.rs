@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use landfall_host::git::{
-    Change, ChangedPath, DiffOptions, GitError, Ignored, Lane, Oid, PathContent, Signature,
+    ChangedPath, DiffOptions, GitError, IgnoredFilesPolicy, Lane, Oid, PathContent, Signature, TreeChange,
 };
 use landfall_model::gaming::{
     self, BaseTestMode, BaseTestRun, ChangedFile, InputScope, InputTrace, Mutation, MutationBudget,
@@ -208,7 +208,7 @@ fn changed_files(
     for name in names {
         let path = String::from_utf8_lossy(&name.path).into_owned();
         let (added, removed) = lines.remove(&path).unwrap_or_default();
-        let (created, deleted) = (name.status == Change::Added, name.status == Change::Deleted);
+        let (created, deleted) = (name.status == TreeChange::Added, name.status == TreeChange::Deleted);
         let (mut before, mut after) = (None, None);
         if is_telling(name) {
             texts += 1;
@@ -314,7 +314,7 @@ impl BaseTests<'_> {
                 continue;
             }
             // What fails by chance is no reason to ask a person.
-            let again = gate.run(&commit, Ignored::Keep, command, &format!("{name}-again"))?;
+            let again = gate.run(&commit, IgnoredFilesPolicy::Keep, command, &format!("{name}-again"))?;
             let Some(again) = again else { return Ok(None) };
             took_ms += again.took_ms;
             if !with_tests[place] && again.failing.is_empty() {

@@ -29,7 +29,7 @@ pub(crate) struct Vitals {
     connections: Option<u32>,
     /// When this was looked at.
     looked_ms: u64,
-    before: sitter::Pulse,
+    before: sitter::ProcessActivity,
     fingerprint: u64,
 }
 
@@ -63,7 +63,7 @@ impl Vitals {
             inflow: StreamDetector::default(),
             connections: None,
             looked_ms: now,
-            before: sitter::Pulse::default(),
+            before: sitter::ProcessActivity::default(),
             fingerprint: 0,
         }
     }
@@ -103,7 +103,13 @@ impl Vitals {
     }
 
     /// Takes in what was seen of its processes and its workspace.
-    pub fn look(&mut self, now: u64, pulse: sitter::Pulse, fingerprint: u64, watch: &LivenessLimits) {
+    pub fn look(
+        &mut self,
+        now: u64,
+        pulse: sitter::ProcessActivity,
+        fingerprint: u64,
+        watch: &LivenessLimits,
+    ) {
         let since = now.saturating_sub(self.looked_ms);
         let before = &self.before;
         let busy = |ticks: u64, moved: u64| ticks > since / BUSY_MS_PER_TICK || moved >= BUSY_BYTES;

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use landfall_host::git::Workspace;
-use landfall_host::sitter::{self, Found};
+use landfall_host::sitter::{self, SitterState};
 use landfall_model::{Attempt, News, Task, World};
 use serde_json::json;
 
@@ -184,9 +184,9 @@ fn fresh_or_alive(dir: &Path) -> PathBuf {
     let mut number = 2;
     loop {
         match sitter::find(&dir) {
-            Ok(Found::Never | Found::Running(_) | Found::Starting) | Err(_) => return dir,
-            Ok(Found::Ended(ended)) if ended.exit == sitter::Exit::Code(0) => return dir,
-            Ok(Found::Ended(_) | Found::Vanished) => {}
+            Ok(SitterState::Never | SitterState::Running(_) | SitterState::Starting) | Err(_) => return dir,
+            Ok(SitterState::Ended(ended)) if ended.exit == sitter::ChildExit::Code(0) => return dir,
+            Ok(SitterState::Ended(_) | SitterState::Vanished) => {}
         }
         let mut next = name.clone();
         next.push(format!("-{number}"));

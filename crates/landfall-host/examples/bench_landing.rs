@@ -7,7 +7,9 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-use landfall_host::git::{BranchName, Cas, Git, LandingClaim, Merge, Oid, RefName, Repo, Signature, Store};
+use landfall_host::git::{
+    BranchName, CompareAndSwap, Git, LandingClaim, MergeResult, Oid, RefName, Repo, Signature, Store,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -45,7 +47,7 @@ fn land(
     // The candidate: as a check makes it.
     store.import(repo, branch)?;
     let base = store.base()?.ok_or("no base")?;
-    let Merge::Clean { tree } = store.merge(&base, head)? else { return Err("a conflict".into()) };
+    let MergeResult::Clean { tree } = store.merge(&base, head)? else { return Err("a conflict".into()) };
     if tree == store.tree_of(&base)? {
         return Err("nothing changed".into());
     }
@@ -65,7 +67,7 @@ fn land(
     };
     store.check_landing(&claim)?;
     store.pin(&RefName::new(&format!("refs/landfall/landed/t{number}/1"))?, &merged)?;
-    if store.set_base(&merged, Some(&base))? != Cas::Moved {
+    if store.set_base(&merged, Some(&base))? != CompareAndSwap::Moved {
         return Err("somebody else moved the base".into());
     }
     store.check_landing(&claim)?;

@@ -9,20 +9,20 @@ use std::io::Write as _;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-struct Armed {
+struct CrashTrigger {
     panics: bool,
     name: String,
     at: u32,
     passed: AtomicU32,
 }
 
-struct Plan {
-    armed: Option<Armed>,
+struct CrashPlan {
+    armed: Option<CrashTrigger>,
     list: Option<std::ffi::OsString>,
 }
 
 /// Read once from the environment. Only a test sets it.
-static PLAN: LazyLock<Plan> = LazyLock::new(read_plan);
+static PLAN: LazyLock<CrashPlan> = LazyLock::new(read_plan);
 
 /// Passes the crash point `name`; does not return if a test armed it.
 pub fn point(name: &str) {
@@ -41,7 +41,7 @@ pub fn point(name: &str) {
     }
 }
 
-fn read_plan() -> Plan {
+fn read_plan() -> CrashPlan {
     let armed = std::env::var("LANDFALL_CRASH").ok().map(|text| {
         let (panics, text) = match text.strip_prefix("panic:") {
             Some(rest) => (true, rest.to_owned()),
@@ -53,7 +53,7 @@ fn read_plan() -> Plan {
             }
             _ => (text, 1),
         };
-        Armed { panics, name, at, passed: AtomicU32::new(0) }
+        CrashTrigger { panics, name, at, passed: AtomicU32::new(0) }
     });
-    Plan { armed, list: std::env::var_os("LANDFALL_CRASH_LIST") }
+    CrashPlan { armed, list: std::env::var_os("LANDFALL_CRASH_LIST") }
 }

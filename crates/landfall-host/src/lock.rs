@@ -15,7 +15,7 @@ const FORMAT: u32 = 1;
 
 /// Who holds, or wants, the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct LockHolder {
     /// Its process id.
     pub pid: i32,
     /// When that process was started, in the kernel's ticks since boot: tells it from a later one with the same id.
@@ -28,11 +28,11 @@ pub struct Holder {
     pub since_ms: i64,
 }
 
-impl Holder {
+impl LockHolder {
     /// This process, doing `command` since `since_ms`.
-    pub fn this_process(command: &str, since_ms: i64) -> Holder {
+    pub fn this_process(command: &str, since_ms: i64) -> LockHolder {
         let pid = i32::try_from(std::process::id()).expect("process ids are positive and small");
-        Holder {
+        LockHolder {
             pid,
             started: crate::sitter::started_of(pid).unwrap_or(0), // only shown to people; the lock itself is the fence
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
@@ -52,14 +52,14 @@ pub struct StateLock {
 
 /// Why the lock was not had.
 #[derive(Debug, Error)]
-pub enum LockError {
+pub enum StateLockError {
     /// Another process has it.
     #[error("{} is in use by process {} (`{}`) on {}", path.display(), holder.pid, holder.command, holder.host)]
     Held {
         /// The lock file.
         path: PathBuf,
         /// Who has it.
-        holder: Holder,
+        holder: LockHolder,
     },
     /// Another process has it, and has not said who it is.
     #[error("{} is in use by another process", path.display())]
@@ -95,19 +95,19 @@ pub enum LockError {
 
 impl StateLock {
     /// Takes the lock of the state folder `dir` and writes `about` into it, or says who has it. Never waits for a holder.
-    pub fn acquire(dir: &Path, about: &Holder) -> Result<StateLock, LockError> {
+    pub fn acquire(dir: &Path, about: &LockHolder) -> Result<StateLock, StateLockError> {
         let path = dir.join(NAME);
-        let io = |source| LockError::Io { path: path.clone(), source };
+        let io = |source| StateLockError::Io { path: path.clone(), source };
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
         let mut file = file.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                LockError::Missing { folder: dir.to_owned() }
+                StateLockError::Missing { folder: dir.to_owned() }
             }
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                LockError::ReadOnly { folder: dir.to_owned(), source }
+                StateLockError::ReadOnly { folder: dir.to_owned(), source }
             }
-            _ => LockError::Io { path: path.clone(), source },
+            _ => StateLockError::Io { path: path.clone(), source },
         })?;
         match file.try_lock() {
             Ok(()) => {}
@@ -145,7 +145,7 @@ struct HolderFile {
     since_ms: i64,
 }
 
-fn write_holder(file: &mut File, about: &Holder) -> io::Result<()> {
+fn write_holder(file: &mut File, about: &LockHolder) -> io::Result<()> {
     let text = serde_json::to_vec(&HolderFile {
         v: FORMAT,
         pid: about.pid,
@@ -162,7 +162,7 @@ fn write_holder(file: &mut File, about: &Holder) -> io::Result<()> {
 }
 
 /// The holder writes its name just after it got the lock, so a newcomer may be a moment too early to read it.
-fn held(path: &Path, file: &mut File) -> LockError {
+fn held(path: &Path, file: &mut File) -> StateLockError {
     const SPAN: Duration = Duration::from_millis(100);
     let deadline = Instant::now() + SPAN;
     let watch = FolderWatch::new(path.parent().unwrap_or(path));
@@ -173,14 +173,14 @@ fn held(path: &Path, file: &mut File) -> LockError {
             && let Ok(said) = serde_json::from_slice::<HolderFile>(&text)
         {
             let HolderFile { v: _, pid, started, boot: _, host, command, since_ms } = said;
-            return LockError::Held {
+            return StateLockError::Held {
                 path: path.to_owned(),
-                holder: Holder { pid, started, host, command, since_ms },
+                holder: LockHolder { pid, started, host, command, since_ms },
             };
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return LockError::HeldByUnknown { path: path.to_owned() };
+            return StateLockError::HeldByUnknown { path: path.to_owned() };
         }
         watch.wait(left);
     }

@@ -6,7 +6,7 @@ use landfall_api::{self as api, Problem, ProblemCode, ProjectChecked};
 use landfall_engine::Ask;
 use landfall_engine::exchange::landed_base;
 use landfall_engine::host::clock::{Clock as _, SystemClock};
-use landfall_engine::host::git::{BranchName, Git, Merge, Oid, Repo, Signature, Store};
+use landfall_engine::host::git::{BranchName, Git, MergeResult, Oid, Repo, Signature, Store};
 use landfall_engine::model::denial::settings_that_allow;
 use landfall_engine::model::gate::{CommandResult, GateReport};
 use landfall_engine::model::{EngineEvent, Fact, JournalEntry, TaskId};
@@ -187,8 +187,8 @@ fn work_of(place: &Place, store: &Store, base: &Oid, id: TaskId) -> Result<Oid, 
         return Ok(head);
     }
     let tree = match store.merge(base, &head).map_err(of)? {
-        Merge::Clean { tree } => tree,
-        Merge::Conflict { paths, .. } => {
+        MergeResult::Clean { tree } => tree,
+        MergeResult::Conflict { paths, .. } => {
             let files: Vec<String> =
                 paths.iter().map(|path| String::from_utf8_lossy(&path.path).into_owned()).collect();
             let what = format!("the work of {id} conflicts with the base in {}", files.join(", "));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use landfall_api::import::{Counts, Format, Item, Link, List, Place as At};
 use landfall_api::{ModuleMade, ModuleMended, ModulesMended, NewTask, Problem, ProblemCode};
-use landfall_engine::host::git::{BranchName, Git, Head, Repo};
+use landfall_engine::host::git::{BranchName, CheckoutHead, Git, Repo};
 use landfall_engine::model::plan::PlanOutline;
 use landfall_engine::{Position, papers};
 use landfall_trackers::modules::folder::{FolderError, PLAN, Sort, find, find_at};
@@ -140,8 +140,8 @@ fn committed(place: &Place, module: &Module, path: &str) -> Option<Vec<u8>> {
     let git = Git::find().ok()?;
     let repo = Repo::discover(&git, &root).ok()?;
     let tip = match repo.head().ok()? {
-        Head::Branch { tip, .. } | Head::Detached { tip } => tip,
-        Head::Unborn { .. } => return None,
+        CheckoutHead::Branch { tip, .. } | CheckoutHead::Detached { tip } => tip,
+        CheckoutHead::Unborn { .. } => return None,
     };
     let max = usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX);
     repo.read_file(&tip, path, max).ok()?

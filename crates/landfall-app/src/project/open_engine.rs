@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landfall_api::socket::PeerProcess;
 use landfall_api::{Problem, ProblemCode};
-use landfall_engine::host::lock::LockError;
+use landfall_engine::host::lock::StateLockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::host::wait::retry;
 use landfall_engine::{Engine, OpenError, Options};
@@ -43,13 +43,13 @@ pub(crate) fn retry_while_held<T, E>(
 }
 
 /// Whether the lock is held only for a moment: by a command that writes, or by a child of a process that was killed.
-pub(crate) fn is_passing(error: &LockError) -> bool {
+pub(crate) fn is_passing(error: &StateLockError) -> bool {
     match error {
-        LockError::Held { holder, .. } => {
+        StateLockError::Held { holder, .. } => {
             !["landfall run", "landfall serve"].contains(&holder.command.as_str())
                 || !Path::new(&format!("/proc/{}", holder.pid)).exists()
         }
-        LockError::HeldByUnknown { .. } => true,
+        StateLockError::HeldByUnknown { .. } => true,
         _ => false,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::StateFolder;
-use landfall_engine::host::git::{BranchName, Git, Head, Repo};
+use landfall_engine::host::git::{BranchName, CheckoutHead, Git, Repo};
 use landfall_engine::host::lock::StateLock;
 use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_engine::store::StoreError;
@@ -128,9 +128,9 @@ impl Place {
     fn head_branch(&self) -> Option<String> {
         if self.has_reftable() {
             return match self.repo()?.head().ok()? {
-                Head::Branch { name, .. } => Some(name.as_str().to_owned()),
-                Head::Unborn { branch } => Some(branch),
-                Head::Detached { .. } => None,
+                CheckoutHead::Branch { name, .. } => Some(name.as_str().to_owned()),
+                CheckoutHead::Unborn { branch } => Some(branch),
+                CheckoutHead::Detached { .. } => None,
             };
         }
         let head = std::fs::read_to_string(self.git_dir.join("HEAD")).ok()?;
@@ -239,9 +239,9 @@ pub(crate) fn branch_by_git(place: &Place) -> Result<String, Problem> {
     let git = Git::find().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     match repo.head().map_err(|error| problems::git(&error))? {
-        Head::Branch { name, .. } => Ok(name.as_str().to_owned()),
-        Head::Unborn { branch } => Err(problems::unborn(&branch)),
-        Head::Detached { .. } => match place.set_base() {
+        CheckoutHead::Branch { name, .. } => Ok(name.as_str().to_owned()),
+        CheckoutHead::Unborn { branch } => Err(problems::unborn(&branch)),
+        CheckoutHead::Detached { .. } => match place.set_base() {
             Some(base) => Ok(base),
             None => Err(problems::detached()),
         },

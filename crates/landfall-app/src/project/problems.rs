@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use landfall_api::secret_file::SecretFileError;
 use landfall_api::{Problem, ProblemCode, nearest};
 use landfall_engine::host::git::{GitError, GitErrorKind, RepoProblem};
-use landfall_engine::host::lock::LockError;
+use landfall_engine::host::lock::StateLockError;
 use landfall_engine::model::auto::{AgentLoop, LoopState};
 use landfall_engine::model::{NewsRefusal, SpecError, TaskId};
 use landfall_engine::settings::SettingsProblem;
@@ -122,9 +122,9 @@ pub(crate) fn flow(errors: &[flows::FlowError]) -> Problem {
 }
 
 /// The lock is held, or cannot be had.
-pub(crate) fn lock(error: &LockError) -> Problem {
+pub(crate) fn lock(error: &StateLockError) -> Problem {
     match error {
-        LockError::Held { holder, .. } => {
+        StateLockError::Held { holder, .. } => {
             let since = clock::format_when(holder.since_ms);
             let message = format!(
                 "the project is held by process {} (`{}`) on {}, since {since}",
@@ -136,11 +136,11 @@ pub(crate) fn lock(error: &LockError) -> Problem {
                     "pid": holder.pid, "command": holder.command, "host": holder.host, "since_ms": holder.since_ms,
                 }))
         }
-        LockError::HeldByUnknown { .. } => Problem::new(ProblemCode::EngineBusy, error.to_string())
+        StateLockError::HeldByUnknown { .. } => Problem::new(ProblemCode::EngineBusy, error.to_string())
             .hint("only one engine may drive a project; try again in a moment"),
-        LockError::Missing { .. } => Problem::new(ProblemCode::ReadOnly, error.to_string()).hint(RIGHTS),
-        LockError::ReadOnly { .. } => Problem::new(ProblemCode::ReadOnly, chain(error)).hint(RIGHTS),
-        LockError::Io { path, source } => in_folder(chain(error), path, source),
+        StateLockError::Missing { .. } => Problem::new(ProblemCode::ReadOnly, error.to_string()).hint(RIGHTS),
+        StateLockError::ReadOnly { .. } => Problem::new(ProblemCode::ReadOnly, chain(error)).hint(RIGHTS),
+        StateLockError::Io { path, source } => in_folder(chain(error), path, source),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Checkpoints for people: where the base was, and what going back there takes away.
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::host::git::{BranchName, Git, GitError, LogEntry, LogRange, Repo, Signature};
+use landfall_engine::host::git::{BranchName, CommitLogEntry, Git, GitError, LogRange, Repo, Signature};
 use landfall_engine::model::TaskId;
 use landfall_engine::model::checkpoint::{Checkpoint, Checkpoints, Retention};
 use landfall_engine::store::StoreReader;
@@ -65,7 +65,7 @@ fn lost_commits(look: &Query<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::Lo
     let mut log = store.log(&range, MAX).map_err(failed)?;
     let ours = Signature::landfall(0);
     log.retain(|entry| entry.author.email != ours.email);
-    let commit = |entry: LogEntry| api::LostCommit {
+    let commit = |entry: CommitLogEntry| api::LostCommit {
         commit: entry.oid.as_str().to_owned(),
         title: entry.subject,
         author: entry.author.name,

@@ -11,10 +11,10 @@ use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
 use landfall_engine::engine::load_settings;
 use landfall_engine::flows;
 use landfall_engine::host::disk;
-use landfall_engine::host::git::{BranchName, Git, Head, Oid, Repo, Store, StoredWork};
-use landfall_engine::host::lock::{Holder, StateLock};
-use landfall_engine::host::sandbox::{self, Available};
-use landfall_engine::host::sitter::{self, Found};
+use landfall_engine::host::git::{BranchName, CheckoutHead, Git, Oid, Repo, Store, StoredWork};
+use landfall_engine::host::lock::{LockHolder, StateLock};
+use landfall_engine::host::sandbox::{self, SandboxSupport};
+use landfall_engine::host::sitter::{self, SitterState};
 use landfall_engine::journal_link;
 use landfall_engine::model::TaskId;
 use landfall_engine::model::cache::PackageCache;
@@ -75,7 +75,7 @@ pub(crate) fn rebuild(place: &Place) -> Result<Health, Problem> {
         let _lock = match &place.lock {
             Some(lock) => Arc::clone(lock),
             None => {
-                let me = Holder::this_process("landfall doctor --rebuild", clock::now_ms());
+                let me = LockHolder::this_process("landfall doctor --rebuild", clock::now_ms());
                 Arc::new(
                     StateLock::acquire(place.folder.root(), &me).map_err(|error| problems::lock(&error))?,
                 )
@@ -284,8 +284,8 @@ impl Visit {
         let found = sandbox::probed();
         let missing = match (found, highest) {
             (Err(missing), _) => Some(missing),
-            (Ok(Available { strict, .. }), Confinement::Strict) => strict.as_ref(),
-            (Ok(Available { isolated, .. }), Confinement::Isolated) => isolated.as_ref(),
+            (Ok(SandboxSupport { strict, .. }), Confinement::Strict) => strict.as_ref(),
+            (Ok(SandboxSupport { isolated, .. }), Confinement::Isolated) => isolated.as_ref(),
             (Ok(_), Confinement::Write | Confinement::Off) => None,
         };
         match (found, missing) {
@@ -293,7 +293,7 @@ impl Visit {
                 self.bad(name, missing.to_string(), missing.hint());
             }
             (Err(missing), _) => self.warn(name, format!("off; {missing}"), missing.hint()),
-            (Ok(Available { landlock, isolated, .. }), _) => {
+            (Ok(SandboxSupport { landlock, isolated, .. }), _) => {
                 let level = settings.run.sandbox;
                 let open = level.leaves_open().join("; ");
                 let detail =
@@ -407,9 +407,11 @@ impl Visit {
         let named = place.base.as_ref().or(settings.project.base.as_ref());
         let branch = match (named, repo.head()) {
             (Some(base), _) => base.clone(),
-            (None, Ok(Head::Branch { name, .. })) => name.as_str().to_owned(),
-            (None, Ok(Head::Unborn { branch })) => return self.problem("base", problems::unborn(&branch)),
-            (None, Ok(Head::Detached { .. })) => return self.problem("base", problems::detached()),
+            (None, Ok(CheckoutHead::Branch { name, .. })) => name.as_str().to_owned(),
+            (None, Ok(CheckoutHead::Unborn { branch })) => {
+                return self.problem("base", problems::unborn(&branch));
+            }
+            (None, Ok(CheckoutHead::Detached { .. })) => return self.problem("base", problems::detached()),
             (None, Err(error)) => return self.problem("base", problems::git(&error)),
         };
         let tip = branch.parse::<BranchName>().ok().and_then(|name| repo.branch_tip(&name).ok().flatten());
@@ -710,7 +712,8 @@ impl Visit {
         let mut strays = Vec::new();
         for folder in folders(&place.folder.attempts()) {
             let task = folder.split('-').next().unwrap_or_default().to_owned();
-            let alive = matches!(sitter::find(&place.folder.attempts().join(&folder)), Ok(Found::Running(_)));
+            let alive =
+                matches!(sitter::find(&place.folder.attempts().join(&folder)), Ok(SitterState::Running(_)));
             if alive && !expected.contains(&task) && !look.engine.is_alive() {
                 strays.push(folder);
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use landfall_api::{self as api, Problem};
 use landfall_engine::host::disk::dir_size;
-use landfall_engine::host::sitter::{self, Found, Sitting};
+use landfall_engine::host::sitter::{self, SitterProcess, SitterState};
 use landfall_engine::model::{AttemptPhase, TaskId, TaskState, TaskStatus};
 use landfall_engine::store::{StoreReader, TaskRow};
 
@@ -69,7 +69,7 @@ pub(crate) fn lanes(place: &Place) -> Vec<(String, Option<String>)> {
     let check = |lane: &str| {
         let noted = std::fs::read(place.folder.lanes().join(lane).join("running")).ok()?;
         let dir = Path::new(std::ffi::OsStr::from_bytes(&noted));
-        let alive = matches!(sitter::find(dir), Ok(Found::Running(_) | Found::Starting));
+        let alive = matches!(sitter::find(dir), Ok(SitterState::Running(_) | SitterState::Starting));
         alive.then(|| dir.file_name().map(|name| name.to_string_lossy().into_owned())).flatten()
     };
     folders(&place.folder.lanes()).into_iter().map(|lane| (lane.clone(), check(&lane))).collect()
@@ -90,7 +90,7 @@ fn folders(path: &Path) -> Vec<String> {
 
 fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent>, Problem> {
     let live = look.engine.live();
-    let mut found: Vec<(api::FleetAgent, Option<Sitting>)> = Vec::new();
+    let mut found: Vec<(api::FleetAgent, Option<SitterProcess>)> = Vec::new();
     for row in reader.of_status(TaskStatus::Active, AGENTS_MAX).map_err(|error| problems::store(&error))? {
         let Some(task) = task_cache::task(look.place, reader, &row)? else { continue };
         let TaskState::Active { doing: AttemptPhase::Running { iteration, since, .. }, .. } = &task.state
@@ -99,8 +99,11 @@ fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent
         };
         let dir = look.place.folder.iteration(task.id, task.attempt, *iteration);
         let sitting = match sitter::find(&dir) {
-            Ok(Found::Running(sitting)) => Some(sitting),
-            Ok(Found::Never | Found::Starting | Found::Ended(_) | Found::Vanished) | Err(_) => None,
+            Ok(SitterState::Running(sitting)) => Some(sitting),
+            Ok(
+                SitterState::Never | SitterState::Starting | SitterState::Ended(_) | SitterState::Vanished,
+            )
+            | Err(_) => None,
         };
         let live = live.get(&task.id);
         let spooled = || std::fs::metadata(dir.join("out.log")).map_or(0, |meta| meta.len());
@@ -121,9 +124,9 @@ fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent
             sitting,
         ));
     }
-    let sittings: Vec<Sitting> = found.iter().filter_map(|(_, sitting)| sitting.clone()).collect();
+    let sittings: Vec<SitterProcess> = found.iter().filter_map(|(_, sitting)| sitting.clone()).collect();
     let mut pulses = sitter::pulses(&sittings).into_iter();
-    let told = |(agent, sitting): (api::FleetAgent, Option<Sitting>)| {
+    let told = |(agent, sitting): (api::FleetAgent, Option<SitterProcess>)| {
         let Some(sitting) = sitting else { return agent };
         let pulse = pulses.next().unwrap_or_default();
         let (first, memory) = below(sitting.pid);
@@ -252,7 +255,7 @@ fn strays(look: &Query<'_>, reader: Option<&StoreReader>) -> Result<Vec<api::Fle
     let attempts = look.place.folder.attempts();
     let mut found = Vec::new();
     for name in folders(&attempts) {
-        let Ok(Found::Running(sitting)) = sitter::find(&attempts.join(&name)) else { continue };
+        let Ok(SitterState::Running(sitting)) = sitter::find(&attempts.join(&name)) else { continue };
         let task = name.split('-').next().unwrap_or_default();
         let hint = match open.iter().any(|it| it == task) {
             true => "`landfall run` adopts it",

@@ -2,7 +2,7 @@
 //! which their git commands fail. The first command that meets it cleans up.
 
 use landfall_engine::host::git::{Git, Repo};
-use landfall_engine::host::lock::{Holder, StateLock};
+use landfall_engine::host::lock::{LockHolder, StateLock};
 
 use crate::project::clock;
 use crate::project::place::Place;
@@ -36,7 +36,7 @@ pub(crate) fn clean_up(place: &Place, repo: &Repo) -> Cleanup {
     if place.lock.is_some() || !repo.has_publishing_traces() {
         return Cleanup::Nothing;
     }
-    let me = Holder::this_process("landfall", clock::now_ms());
+    let me = LockHolder::this_process("landfall", clock::now_ms());
     let Ok(_lock) = StateLock::acquire(place.folder.root(), &me) else { return Cleanup::Nothing };
     match repo.recover_publishing() {
         Ok(false) => Cleanup::Nothing,

@@ -1,7 +1,7 @@
 //! Agents that outlived their engine: their sitters are found by the journal, one folder each.
 
 use landfall_api::Problem;
-use landfall_engine::host::sitter::{self, Found};
+use landfall_engine::host::sitter::{self, SitterState};
 use landfall_engine::model::{AttemptPhase, TaskId, TaskState, TaskStatus};
 use landfall_engine::store::{StoreReader, TaskFilter};
 
@@ -21,8 +21,8 @@ pub(crate) fn running(place: &Place, reader: &StoreReader) -> Result<Vec<TaskId>
         };
         let dir = place.folder.iteration(task.id, task.attempt, iteration);
         match sitter::find(&dir) {
-            Ok(Found::Running(_) | Found::Starting) => found.push(task.id),
-            Ok(Found::Never | Found::Ended(_) | Found::Vanished) | Err(_) => {}
+            Ok(SitterState::Running(_) | SitterState::Starting) => found.push(task.id),
+            Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished) | Err(_) => {}
         }
     }
     Ok(found)

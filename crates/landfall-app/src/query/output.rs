@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use landfall_api::{self as api, OutputKind, Problem, ProblemCode};
-use landfall_engine::host::sitter::{self, Found};
+use landfall_engine::host::sitter::{self, SitterState};
 use landfall_engine::model::TaskId;
 use landfall_engine::model::gate::GateReport;
 use landfall_engine::store::{StoreReader, TaskRow};
@@ -201,9 +201,9 @@ impl<'a> Records<'a> {
             Ok(_) | Err(_) => 0,
         };
         let (mut began_ms, mut ended_ms, grows) = match sitter::find(&dir) {
-            Ok(Found::Ended(ended)) => (Some(ended.began_ms), Some(ended.ended_ms), false),
-            Ok(Found::Running(_) | Found::Starting) => (made_ms(&dir), None, true),
-            Ok(Found::Never | Found::Vanished) | Err(_) => (made_ms(&dir), None, false),
+            Ok(SitterState::Ended(ended)) => (Some(ended.began_ms), Some(ended.ended_ms), false),
+            Ok(SitterState::Running(_) | SitterState::Starting) => (made_ms(&dir), None, true),
+            Ok(SitterState::Never | SitterState::Vanished) | Err(_) => (made_ms(&dir), None, false),
         };
         let mut profile = None;
         let kind = match (parts.place, parts.iteration, &parts.hook) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use landfall_api::{self as api, Mark, Problem, ProblemCode, Request, Response};
 use landfall_engine::Engine;
-use landfall_engine::host::lock::{Holder, StateLock};
+use landfall_engine::host::lock::{LockHolder, StateLock};
 use landfall_engine::model::{EngineEvent, Fact, RunEnd};
 use landfall_engine::store::Seq;
 
@@ -94,7 +94,7 @@ impl ServedProject {
         let in_folder = |error: std::io::Error| problems::io("make", place.folder.root(), &error);
         place.folder.make().map_err(in_folder)?;
         let since_ms = clock::now_ms();
-        let me = Holder::this_process("landfall serve", since_ms);
+        let me = LockHolder::this_process("landfall serve", since_ms);
         let lock = retry_while_held(|| {
             StateLock::acquire(place.folder.root(), &me).map_err(|error| match is_passing(&error) {
                 true => HolderRefusal::Held(problems::lock(&error)),

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landfall_host::git::{CommitTree, Kind};
+use landfall_host::git::{CommitTree, TreeEntryKind};
 
 /// What criteria look at.
 pub enum Tree {
@@ -54,14 +54,14 @@ impl Tree {
     }
 
     /// What stands at exactly this path, links not followed.
-    fn look(&self, path: &str) -> Result<Option<Kind>, String> {
+    fn look(&self, path: &str) -> Result<Option<TreeEntryKind>, String> {
         match self {
             Self::Commit(tree) => Ok(tree.kind(path)),
             Self::Folder { root, .. } => match std::fs::symlink_metadata(root.join(path)) {
-                Ok(meta) if meta.is_symlink() => Ok(Some(Kind::Link)),
-                Ok(meta) if meta.is_dir() => Ok(Some(Kind::Folder)),
-                Ok(meta) if meta.is_file() => Ok(Some(Kind::File)),
-                Ok(_) => Ok(Some(Kind::Module)),
+                Ok(meta) if meta.is_symlink() => Ok(Some(TreeEntryKind::Link)),
+                Ok(meta) if meta.is_dir() => Ok(Some(TreeEntryKind::Folder)),
+                Ok(meta) if meta.is_file() => Ok(Some(TreeEntryKind::File)),
+                Ok(_) => Ok(Some(TreeEntryKind::Module)),
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -83,7 +83,7 @@ impl Tree {
         {
             return Ok(None);
         }
-        if self.look(path)? != Some(Kind::Link) {
+        if self.look(path)? != Some(TreeEntryKind::Link) {
             return Ok(None);
         }
         self.target(path).map(Some)
@@ -121,13 +121,13 @@ impl Tree {
             let here = at.join("/");
             match self.look(&here)? {
                 None => return Ok(Found::Nothing),
-                Some(Kind::Folder) => {}
-                Some(Kind::File) if left.iter().all(|part| part.is_empty() || part == ".") => {
+                Some(TreeEntryKind::Folder) => {}
+                Some(TreeEntryKind::File) if left.iter().all(|part| part.is_empty() || part == ".") => {
                     return Ok(Found::File(here));
                 }
-                Some(Kind::File) => return Ok(Found::Nothing),
-                Some(Kind::Module) => return Ok(Found::Other),
-                Some(Kind::Link) => {
+                Some(TreeEntryKind::File) => return Ok(Found::Nothing),
+                Some(TreeEntryKind::Module) => return Ok(Found::Other),
+                Some(TreeEntryKind::Link) => {
                     hops += 1;
                     let target = self.target(&here)?;
                     if hops > HOPS_MAX || target.starts_with('/') {

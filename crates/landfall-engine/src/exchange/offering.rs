@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use landfall_host::git::{BranchName as GitBranch, HeldReason, Oid, Published};
+use landfall_host::git::{BranchName as GitBranch, HeldReason, Oid, PublishOutcome};
 use landfall_model::issue::{IssuePhase, IssueRoute, PullRequestRef};
 use landfall_model::{Attempt, Commit, ExchangeResult, Task};
 use landfall_trackers::tracker::{
@@ -105,9 +105,9 @@ pub(crate) fn push(
     let mut said = String::new();
     for expected in tries {
         match site.store.push_task_branch(&site.repo, remote, &name, head, expected.as_ref())? {
-            Published::Done(_) | Published::Already => return Ok(()),
-            Published::Held(HeldReason::Remote { stderr }) => said = stderr,
-            Published::Held(other) => said = format!("{other:?}"),
+            PublishOutcome::Done(_) | PublishOutcome::Already => return Ok(()),
+            PublishOutcome::Held(HeldReason::Remote { stderr }) => said = stderr,
+            PublishOutcome::Held(other) => said = format!("{other:?}"),
         }
         if !said.contains("stale info") {
             break;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use landfall_host::git::{BranchName as GitBranch, BranchNews, LogEntry, LogRange, Oid, Store};
+use landfall_host::git::{BranchName as GitBranch, BranchNews, CommitLogEntry, LogRange, Oid, Store};
 use landfall_model::issue::{
     ChecksWait, CiCheck, CiCheckState, CiJobReport, CiStatus, IssueKind, IssuePhase, IssueSnapshot,
     PullRequestSnapshot, PullRequestState, StepEnd, SubIssue, weigh,
@@ -209,7 +209,7 @@ fn closing_commit(
     let found = line.into_iter().find(|entry| closes(&entry.message));
     // A commit knows seconds, a tracker milliseconds: within the same second the commit is the older one.
     // What was there before the issue speaks of another with the same number: a repository that was copied has such.
-    let after = |entry: &LogEntry| {
+    let after = |entry: &CommitLogEntry| {
         entry.author.at_ms + 999 >= made.0 && reopened.is_none_or(|at| entry.author.at_ms > at.0)
     };
     let counts = found.filter(after);

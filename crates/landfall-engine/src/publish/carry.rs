@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use landfall_host::crash;
-use landfall_host::git::{BranchName as GitBranch, LogEntry, LogRange, Oid};
+use landfall_host::git::{BranchName as GitBranch, CommitLogEntry, LogRange, Oid};
 use landfall_model::issue::{CiStatus, MergeWait, may_merge_yet};
 use landfall_trackers::tracker::{
     Answer, BranchName, ChecksSum, CommitSha, Merge, NewPullRequest, PrState, Title, Tracker, TrackerError,
@@ -140,14 +140,14 @@ fn of(checks: &CiStatus) -> &'static str {
     }
 }
 
-fn title(landings: &[LogEntry]) -> String {
+fn title(landings: &[CommitLogEntry]) -> String {
     match landings {
         [one] => format!("Land: {}", one.subject),
         all => format!("Land {} changes", all.len()),
     }
 }
 
-fn body(landings: &[LogEntry]) -> String {
+fn body(landings: &[CommitLogEntry]) -> String {
     let lines: String = landings.iter().map(|it| format!("- {}\n", unmarked(&it.subject))).collect();
     format!(
         "Verified by Landfall as a whole, on a clean checkout that holds the branch as it is:\n\n{lines}\n\

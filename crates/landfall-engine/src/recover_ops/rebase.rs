@@ -1,6 +1,6 @@
 //! Putting commits on another base without a checkout: each is merged as the change it makes to its own parent.
 
-use landfall_host::git::{ConflictedPath, LogEntry, LogRange, Merge, Oid, Signature, Store};
+use landfall_host::git::{CommitLogEntry, ConflictedPath, LogRange, MergeResult, Oid, Signature, Store};
 
 const COMMITS_MAX: u32 = 100; // more is for an agent, or for a merge
 const PATHS_NAMED_MAX: usize = 5;
@@ -23,8 +23,8 @@ pub(super) fn onto(store: &Store, base: &Oid, head: &Oid, by: &Signature) -> Res
     let mut tip = base.clone();
     for commit in &commits {
         let tree = match pick(store, &tip, commit, by).map_err(git)? {
-            Merge::Clean { tree } => tree,
-            Merge::Conflict { paths, .. } => return Err(in_dispute(&paths)),
+            MergeResult::Clean { tree } => tree,
+            MergeResult::Conflict { paths, .. } => return Err(in_dispute(&paths)),
         };
         if tree != store.tree_of(&tip).map_err(git)? {
             tip = store.commit(&tree, &[tip], &commit.message, &commit.author, by).map_err(git)?;
@@ -38,9 +38,9 @@ pub(super) fn onto(store: &Store, base: &Oid, head: &Oid, by: &Signature) -> Res
 fn pick(
     store: &Store,
     tip: &Oid,
-    commit: &LogEntry,
+    commit: &CommitLogEntry,
     by: &Signature,
-) -> Result<Merge, landfall_host::git::GitError> {
+) -> Result<MergeResult, landfall_host::git::GitError> {
     let parent_tree = store.tree_of(&commit.parents[0])?;
     let from = store.commit(&parent_tree, &[], "from", by, by)?;
     let ours = store.commit(&store.tree_of(tip)?, std::slice::from_ref(&from), "ours", by, by)?;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use expect_test::{Expect, expect};
-use landfall_engine::host::git::{BranchName, Git, Pool, Repo, Store};
+use landfall_engine::host::git::{BranchName, Git, Repo, Store, WorkspacePool};
 use landfall_engine::prompts::{PromptContext, PromptProblem, Prompts};
 use tempfile::TempDir;
 
@@ -344,7 +344,7 @@ fn every_git_command_that_a_prompt_names_works_in_the_workspace() {
     let repo = Repo::discover(&git, &person).expect("it is a repository");
     let store = Store::open(&git, &place.path().join("store.git"), &repo).expect("the store opens");
     let base = store.import(&repo, &BranchName::new("main").expect("a name")).expect("it is imported");
-    let pool = Pool::open(&store, &place.path().join("workspaces")).expect("the pool opens");
+    let pool = WorkspacePool::open(&store, &place.path().join("workspaces")).expect("the pool opens");
     let workspace = pool.prepare("T7", &base, "landfall/t7").expect("the workspace is made");
     run(workspace.path(), &format!("{commit} work"));
     let context = PromptContext {

@@ -105,7 +105,7 @@ impl Case {
         let options = landfall_engine::host::git::CollectOptions {
             pin: Some(landfall_engine::host::git::RefName::new("refs/landfall/tasks/t7/1").expect("a name")),
             commit_leftovers: None,
-            lost_head: landfall_engine::host::git::LostHead::Refuse,
+            lost_head: landfall_engine::host::git::LostHeadPolicy::Refuse,
             aside: None,
             paths_max: 200_000,
         };

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use super::collect::machine_failed;
 use super::files;
 use super::names::Oid;
-use super::run::{Doing as _, GitError, GitErrorKind, SLOW};
-use super::store::{Check, Store, quoted, transfer};
+use super::run::{GitError, GitErrorKind, GitResultExt as _, SLOW};
+use super::store::{ObjectCheck, Store, quoted, transfer};
 use crate::disk;
 
 /// How the names of folders begin that received objects are checked in.
@@ -63,7 +63,7 @@ impl Store {
         let doing = || format!("check the objects of {want}");
         let folder = disk::create_unique_folder(self.dir(), QUARANTINE).doing(doing)?;
         let pack = self.call(doing());
-        let result = transfer(pack, pack_args, want, have, Check::Remote, |receive| {
+        let result = transfer(pack, pack_args, want, have, ObjectCheck::Remote, |receive| {
             self.call(doing())
                 .config("core.fsync=none")
                 .env("GIT_OBJECT_DIRECTORY", &folder)

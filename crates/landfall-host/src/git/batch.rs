@@ -3,7 +3,7 @@
 //! Each prefix of the heads that fit gets one merge commit of its own, `base` first, so that a queue which
 //! halves a red batch finds every smaller one made already. Nothing here is kept under a ref.
 
-use super::merge::{ConflictedPath, Merge};
+use super::merge::{ConflictedPath, MergeResult};
 use super::names::Oid;
 use super::run::{GitError, Signature};
 use super::store::Store;
@@ -12,14 +12,14 @@ use super::store::Store;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchMerge {
     /// One for each head that fits, in order: the first holds one head, the last holds all of them.
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<MergedPrefix>,
     /// The heads that are not in it, by their place in what was given, and why.
-    pub left_out: Vec<(usize, LeftOut)>,
+    pub left_out: Vec<(usize, BatchMergeExclusion)>,
 }
 
 /// The base with the first few of the heads that fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prefix {
+pub struct MergedPrefix {
     /// The merge commit: its parents are the base and then the heads.
     pub commit: Oid,
     /// Its tree.
@@ -30,7 +30,7 @@ pub struct Prefix {
 
 /// Why a head is not in a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum BatchMergeExclusion {
     /// It does not fit to the base and the heads before it.
     Conflict(Vec<ConflictedPath>),
     /// With the base and the heads before it, it changes nothing more.
@@ -54,21 +54,25 @@ impl Store {
         let mut within: Vec<usize> = Vec::new();
         for (place, head) in heads.iter().enumerate() {
             let tree = match self.merge(&so_far.0, head)? {
-                Merge::Clean { tree } => tree,
-                Merge::Conflict { paths, .. } => {
-                    batch.left_out.push((place, LeftOut::Conflict(paths)));
+                MergeResult::Clean { tree } => tree,
+                MergeResult::Conflict { paths, .. } => {
+                    batch.left_out.push((place, BatchMergeExclusion::Conflict(paths)));
                     continue;
                 }
             };
             if tree == so_far.1 {
-                batch.left_out.push((place, LeftOut::NothingChanged));
+                batch.left_out.push((place, BatchMergeExclusion::NothingChanged));
                 continue;
             }
             within.push(place);
             let parents = within.iter().map(|place| &heads[*place]);
             let parents: Vec<Oid> = std::iter::once(base).chain(parents).cloned().collect();
             let commit = self.commit(&tree, &parents, &message(within.len()), by, by)?;
-            batch.prefixes.push(Prefix { commit: commit.clone(), tree: tree.clone(), heads: within.clone() });
+            batch.prefixes.push(MergedPrefix {
+                commit: commit.clone(),
+                tree: tree.clone(),
+                heads: within.clone(),
+            });
             so_far = (commit, tree);
         }
         Ok(batch)

@@ -31,9 +31,9 @@ use super::files;
 use super::names::Oid;
 use super::objects::{Difference, Objects};
 use super::open_files::OpenFiles;
-use super::publish::{BlockedFile, BlockedWhy};
+use super::publish::{BlockedFile, BlockedFileReason};
 use super::repo::{Checkout, Repo};
-use super::run::{Call, Doing as _, GitError, GitErrorKind, SLOW, Trust};
+use super::run::{GitCall, GitConfigTrust, GitError, GitErrorKind, GitResultExt as _, SLOW};
 
 /// How often the index may change while new files are made; somebody who stages that often is at work.
 const INDEX_TRIES_MAX: u32 = 3;
@@ -100,7 +100,7 @@ impl<L> CheckoutUpdate<L> {
         let doing = || format!("update the checkout in `{}`", checkout.root.display());
         let index = checkout.git_dir.join("index");
         for _ in 0..INDEX_TRIES_MAX {
-            let work = Work {
+            let work = CheckoutUpdateRun {
                 repo,
                 checkout,
                 stage: StageFolder::create(&checkout.git_dir).doing(doing)?,
@@ -108,8 +108,8 @@ impl<L> CheckoutUpdate<L> {
             };
             let result = work.update(&index, request, &lock_branch, &is_idle);
             match result {
-                Ok(Step::IndexChanged(stage)) => stage.remove().doing(doing)?,
-                Ok(Step::Over(result)) => return Ok(*result),
+                Ok(CheckoutUpdateStep::IndexChanged(stage)) => stage.remove().doing(doing)?,
+                Ok(CheckoutUpdateStep::Over(result)) => return Ok(*result),
                 Err(error) => return Err(error),
             }
         }
@@ -124,14 +124,14 @@ impl<L> CheckoutUpdate<L> {
     }
 }
 
-enum Step<L> {
+enum CheckoutUpdateStep<L> {
     /// Somebody changed the index while the new files were made.
     IndexChanged(StageFolder),
     Over(Box<Result<CheckoutUpdate<L>, UpdateRefusal>>),
 }
 
 /// One try.
-struct Work<'w> {
+struct CheckoutUpdateRun<'w> {
     repo: &'w Repo,
     checkout: &'w Checkout,
     stage: StageFolder,
@@ -149,7 +149,7 @@ struct StatusLine {
 }
 
 /// What is at a path of the checkout.
-enum OnDisk {
+enum DiskPathState {
     Absent,
     /// A file or a link.
     Present,
@@ -160,14 +160,14 @@ enum OnDisk {
     Behind(Vec<u8>),
 }
 
-impl Work<'_> {
+impl CheckoutUpdateRun<'_> {
     fn update<L>(
         self,
         index: &Path,
         request: &UpdateRequest<'_>,
         lock_branch: &impl Fn() -> Result<Result<L, Option<Oid>>, GitError>,
         is_idle: &impl Fn() -> Result<bool, GitError>,
-    ) -> Result<Step<L>, GitError> {
+    ) -> Result<CheckoutUpdateStep<L>, GitError> {
         let UpdateRequest { objects, old, new, changes, .. } = *request;
         let doing = || format!("update the checkout in `{}`", self.checkout.root.display());
         let index_before = read_if_there(index).doing(doing)?;
@@ -179,7 +179,7 @@ impl Work<'_> {
             Ok(Ok(branch)) => branch,
             Ok(Err(actual)) => {
                 self.stage.remove().doing(doing)?;
-                return Ok(Step::Over(Box::new(Err(UpdateRefusal::BranchMoved(actual)))));
+                return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::BranchMoved(actual)))));
             }
             Err(error) => {
                 let _ = self.stage.remove(); // the error that counts is the first one
@@ -189,20 +189,20 @@ impl Work<'_> {
         crate::crash::point("git.publish.locked");
         let Some(lock) = IndexLock::take(&self.checkout.git_dir, &self.stage).doing(doing)? else {
             self.stage.remove().doing(doing)?;
-            return Ok(Step::Over(Box::new(Err(UpdateRefusal::Busy))));
+            return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Busy))));
         };
         if read_if_there(index).doing(doing)? != index_before {
-            return Ok(Step::IndexChanged(self.stage));
+            return Ok(CheckoutUpdateStep::IndexChanged(self.stage));
         }
         if !is_idle()? {
             self.stage.remove().doing(doing)?;
-            return Ok(Step::Over(Box::new(Err(UpdateRefusal::Busy))));
+            return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Busy))));
         }
         let plan = match self.plan(request, &old_files) {
             Ok(Ok(plan)) => plan,
             Ok(Err(blocked)) => {
                 self.stage.remove().doing(doing)?;
-                return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
+                return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
             }
             Err(error) => {
                 let _ = self.stage.remove(); // the error that counts is the first one
@@ -214,7 +214,7 @@ impl Work<'_> {
             return Err(error);
         }
         crate::crash::point("git.publish.checked");
-        let Work { repo, checkout, stage, root: _ } = self;
+        let CheckoutUpdateRun { repo, checkout, stage, root: _ } = self;
         let swap = match FileSwap::perform(&checkout.root, stage, plan) {
             Ok(swap) => swap,
             Err(SwapError::Io(path, error)) => {
@@ -222,16 +222,16 @@ impl Work<'_> {
                 return Err(GitError::io(format!("replace `{path}` in the checkout"), error));
             }
             Err(SwapError::Changed(path)) => {
-                let blocked = vec![BlockedFile { path, why: BlockedWhy::Changed }];
-                return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
+                let blocked = vec![BlockedFile { path, why: BlockedFileReason::Changed }];
+                return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
             }
             Err(SwapError::InUse(path)) => {
-                let blocked = vec![BlockedFile { path, why: BlockedWhy::InUse }];
-                return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
+                let blocked = vec![BlockedFile { path, why: BlockedFileReason::InUse }];
+                return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
             }
             Err(SwapError::InTheWay(path)) => {
-                let blocked = vec![BlockedFile { path, why: BlockedWhy::Untracked }];
-                return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
+                let blocked = vec![BlockedFile { path, why: BlockedFileReason::Untracked }];
+                return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
             }
         };
         if let Err(error) = replace_index(repo, checkout, &swap, index) {
@@ -239,7 +239,7 @@ impl Work<'_> {
             return Err(error);
         }
         crate::crash::point("git.publish.index");
-        Ok(Step::Over(Box::new(Ok(CheckoutUpdate { swap, _lock: lock, branch }))))
+        Ok(CheckoutUpdateStep::Over(Box::new(Ok(CheckoutUpdate { swap, _lock: lock, branch }))))
     }
 
     /// Makes the files that the new commit changes, and the new index, both in the staging folder. The user's filters,
@@ -284,11 +284,12 @@ impl Work<'_> {
         // Staged by the user: neither as it was nor as it will be.
         let (staged, not_as_new) = (self.index_differs(old)?, self.index_differs(new)?);
         for path in staged.intersection(&not_as_new).filter(|path| changing.contains_key(path.as_slice())) {
-            blocked.add(path, BlockedWhy::Changed);
+            blocked.add(path, BlockedFileReason::Changed);
         }
-        let on_disk: Vec<OnDisk> =
+        let on_disk: Vec<DiskPathState> =
             changes.iter().map(|change| self.look(&change.path)).collect::<Result<_, _>>().doing(doing)?;
-        let present = || changes.iter().zip(&on_disk).filter(|(_, disk)| matches!(disk, OnDisk::Present));
+        let present =
+            || changes.iter().zip(&on_disk).filter(|(_, disk)| matches!(disk, DiskPathState::Present));
         // The bytes are read before git compares them, and again after the file was taken out.
         let mut checked = HashMap::new();
         for (change, _) in present() {
@@ -313,7 +314,7 @@ impl Work<'_> {
             if let Some(change) = changing.get(line.path.as_slice())
                 && !is_as_new(change)
             {
-                blocked.add(&line.path, BlockedWhy::Changed);
+                blocked.add(&line.path, BlockedFileReason::Changed);
             }
         }
         let leaving: HashSet<&[u8]> = present()
@@ -326,66 +327,73 @@ impl Work<'_> {
         let mut take = Vec::new();
         for (change, disk) in changes.iter().zip(&on_disk) {
             let path = change.path.as_slice();
-            let not_ours = if is_blob(&change.old) { BlockedWhy::Changed } else { BlockedWhy::Untracked };
+            let not_ours =
+                if is_blob(&change.old) { BlockedFileReason::Changed } else { BlockedFileReason::Untracked };
             // Nothing is put into a submodule or another repository, even if nothing there has that name.
             if change.new.is_some()
                 && let Some(repository) = self.repository_above(path)
             {
-                blocked.add(&repository, BlockedWhy::Submodule);
+                blocked.add(&repository, BlockedFileReason::Submodule);
                 continue;
             }
             match (&change.new, disk) {
-                (None, OnDisk::Present) if is_as_old(change) => {
+                (None, DiskPathState::Present) if is_as_old(change) => {
                     take.push(path);
                     plan.prune.push(path.to_vec());
                 }
-                (None, OnDisk::Present) => blocked.add(path, BlockedWhy::Changed),
-                (None, OnDisk::Folder) if is_gitlink(&change.old) => {
+                (None, DiskPathState::Present) => blocked.add(path, BlockedFileReason::Changed),
+                (None, DiskPathState::Folder) if is_gitlink(&change.old) => {
                     // A submodule that is gone: its files, if there are any, stay as an untracked folder.
                     if self.is_empty_folder(path) {
                         plan.clear.push(path.to_vec());
                     }
                 }
-                (None, OnDisk::Absent | OnDisk::Folder | OnDisk::Special | OnDisk::Behind(_)) => {}
+                (
+                    None,
+                    DiskPathState::Absent
+                    | DiskPathState::Folder
+                    | DiskPathState::Special
+                    | DiskPathState::Behind(_),
+                ) => {}
 
-                (Some(_), OnDisk::Behind(above)) if !leaving.contains(above.as_slice()) => {
-                    blocked.add(above, BlockedWhy::Untracked);
+                (Some(_), DiskPathState::Behind(above)) if !leaving.contains(above.as_slice()) => {
+                    blocked.add(above, BlockedFileReason::Untracked);
                 }
-                (Some(_), OnDisk::Special) => blocked.add(path, not_ours),
+                (Some(_), DiskPathState::Special) => blocked.add(path, not_ours),
 
-                (Some((MODE_GITLINK, _)), OnDisk::Present) if is_as_old(change) => {
+                (Some((MODE_GITLINK, _)), DiskPathState::Present) if is_as_old(change) => {
                     take.push(path);
                     plan.make.push(path.to_vec());
                 }
-                (Some((MODE_GITLINK, _)), OnDisk::Present) => blocked.add(path, not_ours),
-                (Some((MODE_GITLINK, _)), OnDisk::Folder) => {
+                (Some((MODE_GITLINK, _)), DiskPathState::Present) => blocked.add(path, not_ours),
+                (Some((MODE_GITLINK, _)), DiskPathState::Folder) => {
                     let is_repository = self.is_repository(path);
                     if !is_gitlink(&change.old) && !is_repository {
                         self.find_foreign_files(path, &leaving, &mut blocked).doing(doing)?;
                         plan.make.push(path.to_vec());
                     }
                 }
-                (Some((MODE_GITLINK, _)), OnDisk::Absent | OnDisk::Behind(_)) => {
+                (Some((MODE_GITLINK, _)), DiskPathState::Absent | DiskPathState::Behind(_)) => {
                     if self.stage.has_new(path) {
                         plan.make.push(path.to_vec());
                     }
                 }
 
                 // Not made by git: outside the sparse patterns, or the index is at the new commit already.
-                (Some(_), OnDisk::Absent) if !self.stage.has_new(path) => {}
-                (Some(_), OnDisk::Absent | OnDisk::Behind(_)) => plan.put.push(path.to_vec()),
-                (Some(_), OnDisk::Present) if is_as_new(change) => {}
-                (Some(_), OnDisk::Present) if self.stage.has_new(path) && is_as_old(change) => {
+                (Some(_), DiskPathState::Absent) if !self.stage.has_new(path) => {}
+                (Some(_), DiskPathState::Absent | DiskPathState::Behind(_)) => plan.put.push(path.to_vec()),
+                (Some(_), DiskPathState::Present) if is_as_new(change) => {}
+                (Some(_), DiskPathState::Present) if self.stage.has_new(path) && is_as_old(change) => {
                     take.push(path);
                     plan.put.push(path.to_vec());
                 }
-                (Some(_), OnDisk::Present)
+                (Some(_), DiskPathState::Present)
                     if self.stage.has_new(path) && self.is_case_variant(path, &leaving).doing(doing)? =>
                 {
                     plan.put.push(path.to_vec());
                 }
-                (Some(_), OnDisk::Present) => blocked.add(path, not_ours),
-                (Some(_), OnDisk::Folder) => {
+                (Some(_), DiskPathState::Present) => blocked.add(path, not_ours),
+                (Some(_), DiskPathState::Folder) => {
                     self.find_foreign_files(path, &leaving, &mut blocked).doing(doing)?;
                     plan.clear.push(path.to_vec());
                     plan.put.push(path.to_vec());
@@ -400,12 +408,12 @@ impl Work<'_> {
             match old_files.get(*path) {
                 Some(Some(old)) if old.has_content_of(&checked[path]) => {}
                 // git sees no difference where a conversion drops it, and what it drops is nowhere else.
-                Some(_) => blocked.add(path, BlockedWhy::Filtered),
-                None => blocked.add(path, BlockedWhy::Changed), // it has come back since
+                Some(_) => blocked.add(path, BlockedFileReason::Filtered),
+                None => blocked.add(path, BlockedFileReason::Changed), // it has come back since
             }
             let (parent, name) = file_swap::open_parent(self.root.as_fd(), path).doing(doing)?;
             if open_files.is_written(parent.as_fd(), &name) {
-                blocked.add(path, BlockedWhy::InUse);
+                blocked.add(path, BlockedFileReason::InUse);
             }
         }
         if !blocked.0.is_empty() {
@@ -440,15 +448,15 @@ impl Work<'_> {
                 continue;
             }
             if line.is_submodule {
-                blocked.add(path, BlockedWhy::Submodule);
+                blocked.add(path, BlockedFileReason::Submodule);
             } else if line.index_has_content && self.is_emptied(path) {
-                blocked.add(path, BlockedWhy::Damaged);
+                blocked.add(path, BlockedFileReason::Damaged);
             } else if change.is_none() || line.is_intent_to_add {
-                blocked.add(path, BlockedWhy::Changed);
+                blocked.add(path, BlockedFileReason::Changed);
             } else if change.is_some_and(|change| is_blob(&change.new))
-                && matches!(self.look(path), Ok(OnDisk::Absent))
+                && matches!(self.look(path), Ok(DiskPathState::Absent))
             {
-                blocked.add(path, BlockedWhy::Changed); // deleted by the user
+                blocked.add(path, BlockedFileReason::Changed); // deleted by the user
             }
         }
     }
@@ -460,7 +468,10 @@ impl Work<'_> {
         changes: &[Difference],
     ) -> Result<Result<Vec<StatusLine>, Vec<BlockedFile>>, GitError> {
         let blocked = |paths: Vec<Vec<u8>>| {
-            paths.into_iter().map(|path| BlockedFile { path, why: BlockedWhy::Special }).collect::<Vec<_>>()
+            paths
+                .into_iter()
+                .map(|path| BlockedFile { path, why: BlockedFileReason::Special })
+                .collect::<Vec<_>>()
         };
         let beside = self.special_settings_beside(changes);
         if !beside.is_empty() {
@@ -578,7 +589,7 @@ impl Work<'_> {
         let (mut list, mut names) = (Vec::new(), Vec::new());
         for change in changes {
             let Some((path, mode, oid)) = entry(change, &change.old) else { continue };
-            if !matches!(self.look(path).doing(doing)?, OnDisk::Present) {
+            if !matches!(self.look(path).doing(doing)?, DiskPathState::Present) {
                 continue;
             }
             let found = Fingerprint::read(self.root.as_fd(), path).ok().flatten();
@@ -622,7 +633,7 @@ impl Work<'_> {
         Ok(old_files)
     }
 
-    fn look(&self, path: &[u8]) -> std::io::Result<OnDisk> {
+    fn look(&self, path: &[u8]) -> std::io::Result<DiskPathState> {
         let mut end = 0;
         let mut folder = self.root.try_clone()?;
         for part in path.split(|byte| *byte == b'/') {
@@ -630,18 +641,18 @@ impl Work<'_> {
             let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
             let kind = match rustix::fs::statat(&folder, files::c_name(part)?, flags) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                Err(rustix::io::Errno::NOENT) => return Ok(OnDisk::Absent),
+                Err(rustix::io::Errno::NOENT) => return Ok(DiskPathState::Absent),
                 Err(error) => return Err(error.into()),
             };
             match kind {
-                FileType::Directory if end == path.len() => return Ok(OnDisk::Folder),
+                FileType::Directory if end == path.len() => return Ok(DiskPathState::Folder),
                 FileType::Directory => folder = files::open_folder_beneath(folder.as_fd(), &[part])?,
-                _ if end < path.len() => return Ok(OnDisk::Behind(path[..end].to_vec())),
-                FileType::RegularFile | FileType::Symlink => return Ok(OnDisk::Present),
-                _ => return Ok(OnDisk::Special),
+                _ if end < path.len() => return Ok(DiskPathState::Behind(path[..end].to_vec())),
+                FileType::RegularFile | FileType::Symlink => return Ok(DiskPathState::Present),
+                _ => return Ok(DiskPathState::Special),
             }
         }
-        Ok(OnDisk::Absent)
+        Ok(DiskPathState::Absent)
     }
 
     fn is_empty_folder(&self, path: &[u8]) -> bool {
@@ -681,7 +692,7 @@ impl Work<'_> {
     ) -> std::io::Result<()> {
         let folder = self.open(path)?;
         if has_git(folder.as_fd()) {
-            blocked.add(path, BlockedWhy::Submodule);
+            blocked.add(path, BlockedFileReason::Submodule);
             return Ok(());
         }
         for (name, kind) in files::entries(folder.as_fd())? {
@@ -689,7 +700,7 @@ impl Work<'_> {
             if kind == FileType::Directory {
                 self.find_foreign_files(&inner, leaving, blocked)?;
             } else if !leaving.contains(inner.as_slice()) {
-                blocked.add(&inner, BlockedWhy::Untracked);
+                blocked.add(&inner, BlockedFileReason::Untracked);
             }
             if blocked.is_full() {
                 break;
@@ -727,10 +738,10 @@ impl Work<'_> {
 
 /// The files in the way, each with the first reason that was found for it.
 #[derive(Default)]
-struct BlockedFiles(BTreeMap<Vec<u8>, BlockedWhy>);
+struct BlockedFiles(BTreeMap<Vec<u8>, BlockedFileReason>);
 
 impl BlockedFiles {
-    fn add(&mut self, path: &[u8], why: BlockedWhy) {
+    fn add(&mut self, path: &[u8], why: BlockedFileReason) {
         self.0.entry(path.to_vec()).or_insert(why);
     }
 
@@ -835,10 +846,10 @@ fn replace_index(repo: &Repo, checkout: &Checkout, swap: &FileSwap, index: &Path
 }
 
 /// A call with the settings of the user, for their own checkout. A split index is written whole: it may be a copy.
-fn call<'g>(repo: &'g Repo, checkout: &Checkout, doing: impl Into<String>) -> Call<'g> {
+fn call<'g>(repo: &'g Repo, checkout: &Checkout, doing: impl Into<String>) -> GitCall<'g> {
     repo.git()
         .call(doing)
-        .trust(Trust::Checkout)
+        .trust(GitConfigTrust::Checkout)
         .git_dir(&checkout.git_dir)
         .config("core.splitIndex=false")
         .timeout(SLOW)

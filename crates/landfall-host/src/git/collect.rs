@@ -13,12 +13,12 @@ use rustix::fs::FileType;
 use thiserror::Error;
 
 use super::files;
-use super::index::{Index, Put};
+use super::index::{Index, IndexEdit};
 use super::names::{Oid, RefName};
 use super::objects::Difference;
-use super::room::Room;
-use super::run::{Doing as _, GitError, GitErrorKind, SLOW, Signature};
-use super::store::{Check, Store};
+use super::room::PrivateIndex;
+use super::run::{GitError, GitErrorKind, GitResultExt as _, SLOW, Signature};
+use super::store::{ObjectCheck, Store};
 use super::workspace::Workspace;
 
 /// How many dirty paths are named; the rest is only counted.
@@ -32,7 +32,7 @@ const NESTED_MAX: usize = 256;
 
 /// What to do with changes that the agent did not commit.
 #[derive(Debug, Clone)]
-pub struct Leftovers {
+pub struct LeftoverCommit {
     /// The message of the commit that takes them.
     pub message: String,
     /// Who signs it.
@@ -41,7 +41,7 @@ pub struct Leftovers {
 
 /// What to do if the agent's HEAD cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LostHead {
+pub enum LostHeadPolicy {
     /// Say so.
     Refuse,
     /// Take the files as a change on the workspace's base: commits may be lost, files are not.
@@ -54,9 +54,9 @@ pub struct CollectOptions {
     /// The ref that keeps the result.
     pub pin: Option<RefName>,
     /// If set, uncommitted changes become a commit.
-    pub commit_leftovers: Option<Leftovers>,
+    pub commit_leftovers: Option<LeftoverCommit>,
     /// What if HEAD is unreadable.
-    pub lost_head: LostHead,
+    pub lost_head: LostHeadPolicy,
     /// Uncommitted changes of files whose path begins so are no work: they are left where they are.
     pub aside: Option<Vec<u8>>,
     /// How many files and folders the work may add or change.
@@ -65,7 +65,7 @@ pub struct CollectOptions {
 
 /// An agent's work, safe in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectedWork {
     /// The commit that holds all of it.
     pub head: Oid,
     /// Its tree.
@@ -85,21 +85,21 @@ pub struct Collected {
     /// Paths that differ between the workspace's base and `head`.
     pub changed_paths_count: usize,
     /// Repositories inside the workspace.
-    pub nested: Vec<Nested>,
+    pub nested: Vec<NestedRepo>,
 }
 
 /// A repository inside the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nested {
+pub struct NestedRepo {
     /// Where.
     pub path: Vec<u8>,
     /// What became of it.
-    pub fate: NestedFate,
+    pub fate: NestedRepoOutcome,
 }
 
 /// What became of a repository inside the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NestedFate {
+pub enum NestedRepoOutcome {
     /// Its files were taken as ordinary files, without its history.
     FilesTaken,
     /// Its files are not taken: leftovers were not asked for, or it is a submodule of the project.
@@ -147,7 +147,7 @@ impl Store {
         &self,
         workspace: &Workspace,
         options: &CollectOptions,
-    ) -> Result<Collected, CollectError> {
+    ) -> Result<CollectedWork, CollectError> {
         let folder = match files::open_folder(workspace.path()) {
             Ok(folder) => folder,
             Err(error) if is_gone(&error) => return Err(CollectError::WorkspaceGone),
@@ -157,7 +157,7 @@ impl Store {
         let agent_head = match self.take_head(workspace, folder.as_fd()) {
             Ok(head) => head,
             Err(CollectError::HeadUnreadable { .. } | CollectError::Broken { .. })
-                if options.lost_head == LostHead::UseBase =>
+                if options.lost_head == LostHeadPolicy::UseBase =>
             {
                 workspace.base().clone()
             }
@@ -172,11 +172,16 @@ impl Store {
         let index = self.index_to(room, workspace.path(), &head_tree)?;
         let seen = self.look(workspace, folder.as_fd(), &index)?;
 
-        let mut nested: Vec<Nested> = Vec::new();
-        let fate =
-            if options.commit_leftovers.is_some() { NestedFate::FilesTaken } else { NestedFate::LeftOut };
-        nested.extend(seen.nested.iter().map(|path| Nested { path: path.clone(), fate }));
-        nested.extend(seen.moved.iter().map(|path| Nested { path: path.clone(), fate: NestedFate::LeftOut }));
+        let mut nested: Vec<NestedRepo> = Vec::new();
+        let fate = if options.commit_leftovers.is_some() {
+            NestedRepoOutcome::FilesTaken
+        } else {
+            NestedRepoOutcome::LeftOut
+        };
+        nested.extend(seen.nested.iter().map(|path| NestedRepo { path: path.clone(), fate }));
+        nested.extend(
+            seen.moved.iter().map(|path| NestedRepo { path: path.clone(), fate: NestedRepoOutcome::LeftOut }),
+        );
 
         let mut head = agent_head.clone();
         let mut tree = head_tree.clone();
@@ -209,13 +214,10 @@ impl Store {
             None => (self.ahead(base, &head)?, self.is_ancestor(base, &head)?),
         };
         let changed = self.differences(&self.tree_of(base)?, &tree)?;
-        nested.extend(
-            changed
-                .iter()
-                .filter(|difference| is_new_gitlink(difference))
-                .map(|difference| Nested { path: difference.path.clone(), fate: NestedFate::Gitlink }),
-        );
-        Ok(Collected {
+        nested.extend(changed.iter().filter(|difference| is_new_gitlink(difference)).map(|difference| {
+            NestedRepo { path: difference.path.clone(), fate: NestedRepoOutcome::Gitlink }
+        }));
+        Ok(CollectedWork {
             leftovers: head != agent_head,
             head,
             tree,
@@ -234,12 +236,12 @@ impl Store {
         &self,
         workspace: &Workspace,
         head: &Oid,
-        leftovers: &Leftovers,
+        leftovers: &LeftoverCommit,
     ) -> Result<Option<Oid>, GitError> {
         let folder = files::open_folder(workspace.path()).doing(|| "open a workspace".to_owned())?;
         let head_tree = self.tree_of(head)?;
         let index = self.index_to(workspace.room(), workspace.path(), &head_tree)?;
-        let Seen { mut dirty, nested_files, .. } = self.look(workspace, folder.as_fd(), &index)?;
+        let CollectScan { mut dirty, nested_files, .. } = self.look(workspace, folder.as_fd(), &index)?;
         dirty.extend(nested_files);
         if dirty.is_empty() {
             return Ok(None);
@@ -268,8 +270,8 @@ impl Store {
         Ok(tree)
     }
 
-    fn commit_on(&self, parent: &Oid, tree: &Oid, leftovers: &Leftovers) -> Result<Oid, GitError> {
-        let Leftovers { message, signature } = leftovers;
+    fn commit_on(&self, parent: &Oid, tree: &Oid, leftovers: &LeftoverCommit) -> Result<Oid, GitError> {
+        let LeftoverCommit { message, signature } = leftovers;
         self.commit(tree, std::slice::from_ref(parent), message, signature, signature)
     }
 
@@ -305,7 +307,7 @@ impl Store {
         std::fs::create_dir_all(incoming.join("pack")).doing(doing)?;
         copy_objects(folder, &self.objects_dir(), &incoming, OBJECTS_BYTES_MAX)?;
         let have: Vec<Oid> = std::iter::once(workspace.base().clone()).chain(self.base()?).collect();
-        let result = self.bring(&incoming, oid, &have, Check::Strict);
+        let result = self.bring(&incoming, oid, &have, ObjectCheck::Strict);
         files::remove(&incoming).doing(doing)?;
         match result {
             Ok(()) => {}
@@ -324,7 +326,7 @@ impl Store {
     }
 
     /// Makes the room's index stand for `tree`, keeping the file times of what did not change. No process.
-    fn index_to(&self, room: &Room, work_tree: &Path, tree: &Oid) -> Result<Index, GitError> {
+    fn index_to(&self, room: &PrivateIndex, work_tree: &Path, tree: &Oid) -> Result<Index, GitError> {
         let doing = || "turn the index to the agent's commit".to_owned();
         files::remove(&room.dir().join("index.lock")).doing(doing)?;
         let known = room.tree();
@@ -334,10 +336,10 @@ impl Store {
         room.note_tree(None)?;
         match (known, room.index(self)) {
             (Some(known), Ok(index)) => {
-                let changes: Vec<Put> = self
+                let changes: Vec<IndexEdit> = self
                     .differences(&known, tree)?
                     .into_iter()
-                    .map(|difference| Put { path: difference.path, entry: difference.new })
+                    .map(|difference| IndexEdit { path: difference.path, entry: difference.new })
                     .collect();
                 let bytes = index.with(&changes, self.oid_bytes());
                 // The new file keeps the old time: entries that were too fresh to be trusted must stay so.
@@ -364,13 +366,18 @@ impl Store {
     }
 
     /// What in the work tree differs from the index: one process.
-    fn look(&self, workspace: &Workspace, folder: BorrowedFd<'_>, index: &Index) -> Result<Seen, GitError> {
+    fn look(
+        &self,
+        workspace: &Workspace,
+        folder: BorrowedFd<'_>,
+        index: &Index,
+    ) -> Result<CollectScan, GitError> {
         let doing = || "look for uncommitted work".to_owned();
         let flags = ["--modified", "--deleted", "--others", "--exclude-standard", "--deduplicate"];
         let listed = workspace.room().list(self, workspace.path(), &doing(), &flags)?;
         let gitlinks: HashSet<&[u8]> =
             index.entries().filter(|entry| entry.mode == 0o160000).map(|entry| entry.path).collect();
-        let mut seen = Seen::default();
+        let mut seen = CollectScan::default();
         for path in listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
             if let Some(path) = path.strip_suffix(b"/") {
                 seen.nested.push(path.to_vec());
@@ -462,7 +469,7 @@ impl Store {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct CollectScan {
     dirty: BTreeSet<Vec<u8>>,
     nested: Vec<Vec<u8>>,
     /// Submodules whose checkout stands elsewhere than the link says.
@@ -663,24 +670,24 @@ fn loose_refs(
 }
 
 /// Why objects could not be copied.
-pub(crate) enum Uncopied {
+pub(crate) enum ObjectCopyError {
     /// The agent's files are missing, links, or too large.
     Theirs(std::io::Error),
     /// The machine failed; the agent's files may be fine.
     Ours(std::io::Error),
 }
 
-impl Uncopied {
-    fn reading(error: std::io::Error) -> Uncopied {
-        if is_ours(&error) { Uncopied::Ours(error) } else { Uncopied::Theirs(error) }
+impl ObjectCopyError {
+    fn reading(error: std::io::Error) -> ObjectCopyError {
+        if is_ours(&error) { ObjectCopyError::Ours(error) } else { ObjectCopyError::Theirs(error) }
     }
 }
 
-impl From<Uncopied> for CollectError {
-    fn from(error: Uncopied) -> CollectError {
+impl From<ObjectCopyError> for CollectError {
+    fn from(error: ObjectCopyError) -> CollectError {
         match error {
-            Uncopied::Theirs(error) => CollectError::Broken { why: format!("its objects: {error}") },
-            Uncopied::Ours(error) => GitError::io("copy the agent's objects", error).into(),
+            ObjectCopyError::Theirs(error) => CollectError::Broken { why: format!("its objects: {error}") },
+            ObjectCopyError::Ours(error) => GitError::io("copy the agent's objects", error).into(),
         }
     }
 }
@@ -692,22 +699,24 @@ pub(crate) fn copy_objects(
     store: &Path,
     to: &Path,
     bytes_max: u64,
-) -> Result<(), Uncopied> {
-    use Uncopied::{Ours, Theirs};
-    let list = |folder: BorrowedFd<'_>| files::entries(folder).map_err(Uncopied::reading);
+) -> Result<(), ObjectCopyError> {
+    use ObjectCopyError::{Ours, Theirs};
+    let list = |folder: BorrowedFd<'_>| files::entries(folder).map_err(ObjectCopyError::reading);
     let open = |folder: BorrowedFd<'_>, parts: &[&[u8]]| {
-        files::open_folder_beneath(folder, parts).map_err(Uncopied::reading)
+        files::open_folder_beneath(folder, parts).map_err(ObjectCopyError::reading)
     };
     let mut budget = bytes_max;
-    let mut copy = |folder: BorrowedFd<'_>, name: &std::ffi::CStr, to: &Path| -> Result<(), Uncopied> {
-        let mut source = files::open_file_beneath(folder, name.to_bytes()).map_err(Uncopied::reading)?;
-        let size = source.metadata().map_err(Ours)?.len();
-        let too_much = || Theirs(std::io::Error::other(format!("more than {} MiB", bytes_max >> 20)));
-        budget = budget.checked_sub(size).ok_or_else(too_much)?;
-        let mut target = std::fs::File::create_new(to).map_err(Ours)?;
-        std::io::copy(&mut std::io::Read::take(&mut source, size), &mut target).map_err(Ours)?;
-        Ok(())
-    };
+    let mut copy =
+        |folder: BorrowedFd<'_>, name: &std::ffi::CStr, to: &Path| -> Result<(), ObjectCopyError> {
+            let mut source =
+                files::open_file_beneath(folder, name.to_bytes()).map_err(ObjectCopyError::reading)?;
+            let size = source.metadata().map_err(Ours)?.len();
+            let too_much = || Theirs(std::io::Error::other(format!("more than {} MiB", bytes_max >> 20)));
+            budget = budget.checked_sub(size).ok_or_else(too_much)?;
+            let mut target = std::fs::File::create_new(to).map_err(Ours)?;
+            std::io::copy(&mut std::io::Read::take(&mut source, size), &mut target).map_err(Ours)?;
+            Ok(())
+        };
     let from = open(workspace, &[b".git", b"objects"])?;
     let is_hex = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     for (name, kind) in list(from.as_fd())? {

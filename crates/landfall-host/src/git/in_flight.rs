@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::collect::{CollectError, copy_objects, is_gone, machine_failed, read_head};
 use super::files;
-use super::index::Put;
-use super::merge::{ConflictedPath, Merge};
+use super::index::IndexEdit;
+use super::merge::{ConflictedPath, MergeResult};
 use super::names::Oid;
-use super::run::{Doing as _, GitError, GitErrorKind};
+use super::run::{GitError, GitErrorKind, GitResultExt as _};
 use super::store::{SCRATCH, Store};
 use super::workspace::Workspace;
 use crate::disk;
@@ -29,7 +29,7 @@ const RACES_MAX: u32 = 3;
 
 /// Work that may be under way.
 #[derive(Debug, Clone, Copy)]
-pub enum InFlight<'a> {
+pub enum WorkInProgress<'a> {
     /// A commit that is in the store.
     Commit(&'a Oid),
     /// What the agent of a workspace has committed so far.
@@ -38,7 +38,7 @@ pub enum InFlight<'a> {
 
 /// What came of merging two works that are under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trial {
+pub enum TrialMerge {
     /// As of now, they fit.
     Clean,
     /// As of now, they do not.
@@ -50,16 +50,20 @@ pub enum Trial {
 
 impl Store {
     /// Merges two works as they stand now, and keeps nothing of it.
-    pub fn trial_merge(&self, ours: InFlight<'_>, theirs: InFlight<'_>) -> Result<Trial, CollectError> {
-        let scratch = Scratch::new(self)?;
+    pub fn trial_merge(
+        &self,
+        ours: WorkInProgress<'_>,
+        theirs: WorkInProgress<'_>,
+    ) -> Result<TrialMerge, CollectError> {
+        let scratch = ScratchObjects::new(self)?;
         let mut borrowed = vec![self.objects_dir()];
         let ours = self.borrow(ours, &scratch.path.join("ours"), &mut borrowed)?;
         let theirs = self.borrow(theirs, &scratch.path.join("theirs"), &mut borrowed)?;
         // Most often both are known: then the store itself is asked, but written is only beside it.
         let aside = self.aside(&scratch.path.join("trial.git"), &borrowed)?;
         match aside.merge(&ours, &theirs) {
-            Ok(Merge::Clean { .. }) => Ok(Trial::Clean),
-            Ok(Merge::Conflict { paths, .. }) => Ok(Trial::Conflict { paths }),
+            Ok(MergeResult::Clean { .. }) => Ok(TrialMerge::Clean),
+            Ok(MergeResult::Conflict { paths, .. }) => Ok(TrialMerge::Conflict { paths }),
             Err(GitError { kind: GitErrorKind::Failed { code, stderr }, .. })
                 if !machine_failed(code, &stderr) =>
             {
@@ -72,16 +76,16 @@ impl Store {
     /// The commit of a work; if only its workspace has it, its objects are copied and their place is noted.
     fn borrow(
         &self,
-        work: InFlight<'_>,
+        work: WorkInProgress<'_>,
         to: &Path,
         borrowed: &mut Vec<PathBuf>,
     ) -> Result<Oid, CollectError> {
         let workspace = match work {
-            InFlight::Commit(oid) => {
+            WorkInProgress::Commit(oid) => {
                 self.commit_of(oid)?; // it must be here, and be a commit
                 return Ok(oid.clone());
             }
-            InFlight::Workspace(workspace) => workspace,
+            WorkInProgress::Workspace(workspace) => workspace,
         };
         let folder = match files::open_folder(workspace.path()) {
             Ok(folder) => folder,
@@ -106,7 +110,7 @@ impl Store {
             Err(error) if is_gone(&error) => return Err(CollectError::WorkspaceGone),
             Err(error) => return Err(GitError::io(doing(), error).into()),
         }
-        let scratch = Scratch::new(self)?;
+        let scratch = ScratchObjects::new(self)?;
         let index = scratch.path.join("index");
         self.index_of_base(workspace, &index)?;
         let listed = workspace
@@ -141,10 +145,10 @@ impl Store {
             if room.tree().as_ref() != Some(&tree) {
                 continue; // work is being collected at this moment
             }
-            let changes: Vec<Put> = self
+            let changes: Vec<IndexEdit> = self
                 .differences(&tree, &base)?
                 .into_iter()
-                .map(|difference| Put { path: difference.path, entry: difference.new })
+                .map(|difference| IndexEdit { path: difference.path, entry: difference.new })
                 .collect();
             std::fs::write(to, index.with(&changes, self.oid_bytes())).doing(doing)?;
             let file = std::fs::File::options().write(true).open(to).doing(doing)?;
@@ -156,25 +160,25 @@ impl Store {
 }
 
 /// A folder beside the store's objects for the time of one look.
-pub(crate) struct Scratch {
+pub(crate) struct ScratchObjects {
     path: PathBuf,
 }
 
-impl Scratch {
+impl ScratchObjects {
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub fn new(store: &Store) -> Result<Scratch, GitError> {
+    pub fn new(store: &Store) -> Result<ScratchObjects, GitError> {
         let doing = || "make a scratch folder".to_owned();
         let parent = store.dir().join(SCRATCH);
         std::fs::create_dir_all(&parent).doing(doing)?;
         let path = disk::create_unique_folder(&parent, "").doing(doing)?;
-        Ok(Scratch { path })
+        Ok(ScratchObjects { path })
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchObjects {
     fn drop(&mut self) {
         let _ = files::remove(&self.path); // what stays is removed when the store is healed
     }

@@ -13,10 +13,10 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::files;
-use super::in_flight::Scratch;
+use super::in_flight::ScratchObjects;
 use super::repo::Repo;
-use super::run::{Call, Doing as _, GitError, QUICK, Trust};
-use super::workspace::{Pool, Workspace};
+use super::run::{GitCall, GitConfigTrust, GitError, GitResultExt as _, QUICK};
+use super::workspace::{Workspace, WorkspacePool};
 
 /// The name of the list.
 const LIST: &str = ".worktreeinclude";
@@ -35,18 +35,18 @@ const SKIPPED_NAMED_MAX: usize = 100;
 
 /// What was copied into a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Included {
+pub struct InclusionReport {
     /// The files, by their paths below the root.
     pub copied: Vec<Vec<u8>>,
     /// Paths that the list names and that were not copied, the first few, and why.
-    pub skipped: Vec<(Vec<u8>, NotIncluded)>,
+    pub skipped: Vec<(Vec<u8>, InclusionRefusal)>,
     /// How many there were.
     pub skipped_count: usize,
 }
 
 /// Why a file was not copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotIncluded {
+pub enum InclusionRefusal {
     /// git does not ignore it: in the workspace it would count as a change.
     NotIgnored,
     /// It is a link, a repository of its own, or something else than a file.
@@ -61,8 +61,8 @@ pub enum NotIncluded {
     Failed(String),
 }
 
-impl Included {
-    fn skip(&mut self, path: &[u8], why: NotIncluded) {
+impl InclusionReport {
+    fn skip(&mut self, path: &[u8], why: InclusionRefusal) {
         self.skipped_count += 1;
         if self.skipped.len() < SKIPPED_NAMED_MAX {
             self.skipped.push((path.to_vec(), why));
@@ -70,12 +70,12 @@ impl Included {
     }
 }
 
-impl Pool {
+impl WorkspacePool {
     /// Copies the files that the person's `.worktreeinclude` names into a workspace. Only files that git ignores; what
     /// is there already stays as it is. No process without such a list.
-    pub fn include(&self, repo: &Repo, workspace: &Workspace) -> Result<Included, GitError> {
+    pub fn include(&self, repo: &Repo, workspace: &Workspace) -> Result<InclusionReport, GitError> {
         let doing = || format!("copy what `{LIST}` names into workspace {}", workspace.name());
-        let mut included = Included::default();
+        let mut included = InclusionReport::default();
         let from = files::open_folder(repo.root()).doing(doing)?;
         let list = match files::read_beneath(from.as_fd(), LIST.as_bytes(), LIST_BYTES_MAX) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(included),
@@ -101,9 +101,9 @@ impl Pool {
         let mut budget = BYTES_MAX;
         for path in wanted {
             let why = if ignored.binary_search(&path).is_err() {
-                NotIncluded::NotIgnored
+                InclusionRefusal::NotIgnored
             } else if included.copied.len() >= FILES_MAX {
-                NotIncluded::TooMuch
+                InclusionRefusal::TooMuch
             } else {
                 match copy(from.as_fd(), to.as_fd(), &path, &mut budget) {
                     Ok(()) => {
@@ -125,14 +125,14 @@ impl Pool {
         repo: &Repo,
         list: &[u8],
         to: BorrowedFd<'_>,
-        included: &mut Included,
+        included: &mut InclusionReport,
     ) -> Result<Vec<Vec<u8>>, GitError> {
         let doing = || format!("find what `{LIST}` names");
-        let scratch = Scratch::new(self.store())?;
+        let scratch = ScratchObjects::new(self.store())?;
         let patterns = scratch.path().join("patterns");
         std::fs::write(&patterns, list).doing(doing)?;
         let theirs = || {
-            let call = repo.git().call(doing()).trust(Trust::Checkout);
+            let call = repo.git().call(doing()).trust(GitConfigTrust::Checkout);
             call.git_dir(repo.git_dir()).work_tree(repo.root()).timeout(QUICK)
         };
         let mut from_file = std::ffi::OsString::from("--exclude-from=");
@@ -145,15 +145,15 @@ impl Pool {
         let mut wanted = Vec::new();
         for path in named {
             let why = if path.ends_with(b"/") || has_git_folder(&path) {
-                NotIncluded::NotAFile
+                InclusionRefusal::NotAFile
             } else if path.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
-                NotIncluded::OddName
+                InclusionRefusal::OddName
             } else if ignored.binary_search(&path).is_err() {
-                NotIncluded::NotIgnored
+                InclusionRefusal::NotIgnored
             } else if wanted.len() >= 2 * FILES_MAX {
-                NotIncluded::TooMuch
+                InclusionRefusal::TooMuch
             } else if in_the_way(to, &path) {
-                NotIncluded::AlreadyThere
+                InclusionRefusal::AlreadyThere
             } else {
                 wanted.push(path);
                 continue;
@@ -165,7 +165,7 @@ impl Pool {
 }
 
 /// Which of the paths git ignores in the checkout of the call. Sorted, as they must be.
-fn ignored(call: Call<'_>, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+fn ignored(call: GitCall<'_>, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
@@ -230,16 +230,21 @@ pub(super) fn write_own_exclude(workspace: BorrowedFd<'_>, text: &[u8]) -> std::
     }
 }
 
-fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, path: &[u8], budget: &mut u64) -> Result<(), NotIncluded> {
-    let failed = |error: std::io::Error| NotIncluded::Failed(error.to_string());
+fn copy(
+    from: BorrowedFd<'_>,
+    to: BorrowedFd<'_>,
+    path: &[u8],
+    budget: &mut u64,
+) -> Result<(), InclusionRefusal> {
+    let failed = |error: std::io::Error| InclusionRefusal::Failed(error.to_string());
     let source =
         files::open_file_beneath(from, path).map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::LOOP | Errno::NOTDIR | Errno::NXIO) | None => NotIncluded::NotAFile,
+            Some(Errno::LOOP | Errno::NOTDIR | Errno::NXIO) | None => InclusionRefusal::NotAFile,
             Some(_) => failed(error),
         })?;
     let meta = source.metadata().map_err(failed)?;
     let size = meta.len();
-    *budget = budget.checked_sub(size).ok_or(NotIncluded::TooMuch)?;
+    *budget = budget.checked_sub(size).ok_or(InclusionRefusal::TooMuch)?;
     let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
     let (name, folders) = parts.split_last().expect("split gives at least one part");
     let parent = make_folders(to, folders).map_err(failed)?;
@@ -247,7 +252,7 @@ fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, path: &[u8], budget: &mut u64)
     let mode = Mode::from_raw_mode(meta.permissions().mode() & 0o777 | 0o600);
     let target = match rustix::fs::openat(&parent, *name, flags, mode) {
         Ok(target) => File::from(target),
-        Err(Errno::EXIST) => return Err(NotIncluded::AlreadyThere),
+        Err(Errno::EXIST) => return Err(InclusionRefusal::AlreadyThere),
         Err(error) => return Err(failed(error.into())),
     };
     // The kernel shares the blocks where the filesystem can.

@@ -9,7 +9,7 @@ use super::names::Oid;
 
 /// One tracked path. It is read in place: an index has as many entries as the project has files.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry<'i> {
+pub(crate) struct IndexEntry<'i> {
     pub mode: u32,
     pub path: &'i [u8],
     oid: &'i [u8],
@@ -17,7 +17,7 @@ pub(crate) struct Entry<'i> {
     whole: &'i [u8],
 }
 
-impl Entry<'_> {
+impl IndexEntry<'_> {
     /// Whether this is the very file that git wrote: the same inode, not touched since, under no other name. Git itself
     /// compares whole seconds only, and does not look at names.
     pub fn is_as_checked_out(&self, meta: &std::fs::Metadata) -> bool {
@@ -38,7 +38,7 @@ impl Entry<'_> {
 
 /// Where an entry is in the file.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct IndexEntrySpan {
     start: usize,
     name: usize,
     name_end: usize,
@@ -47,7 +47,7 @@ struct Place {
 
 /// A change to an index: an entry without file times, so that git will look at the file itself, or none.
 #[derive(Debug)]
-pub(crate) struct Put {
+pub(crate) struct IndexEdit {
     pub path: Vec<u8>,
     pub entry: Option<(u32, Oid)>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Put {
 pub(crate) struct Index {
     bytes: Vec<u8>,
     oid_bytes: usize,
-    places: Vec<Place>,
+    places: Vec<IndexEntrySpan>,
     /// The tree that the whole index stands for, if git has noted it.
     pub tree: Option<Oid>,
 }
@@ -93,7 +93,7 @@ impl Index {
             let length = bytes.get(name_at..)?.iter().position(|byte| *byte == 0)?;
             let name_end = name_at + length;
             at = start + (name_end - start + 8) / 8 * 8;
-            places.push(Place { start, name: name_at, name_end, end: at });
+            places.push(IndexEntrySpan { start, name: name_at, name_end, end: at });
         }
         if at > bytes.len() - oid_bytes {
             return None;
@@ -112,8 +112,8 @@ impl Index {
     }
 
     /// The tracked paths in order.
-    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.places.iter().map(|place| Entry {
+    pub fn entries(&self) -> impl Iterator<Item = IndexEntry<'_>> {
+        self.places.iter().map(|place| IndexEntry {
             mode: be32(&self.bytes, place.start + 24).expect("checked when it was read"),
             path: &self.bytes[place.name..place.name_end],
             oid: &self.bytes[place.start + 40..place.start + 40 + self.oid_bytes],
@@ -126,8 +126,8 @@ impl Index {
     }
 
     /// The tracked paths, and every folder that leads to one.
-    pub fn paths(&self) -> Tracked<'_> {
-        let mut tracked = Tracked::default();
+    pub fn paths(&self) -> TrackedPaths<'_> {
+        let mut tracked = TrackedPaths::default();
         for entry in self.entries() {
             tracked.files.insert(entry.path);
             for (at, byte) in entry.path.iter().enumerate().rev() {
@@ -148,11 +148,11 @@ impl Index {
     }
 
     /// The bytes of the same index with some paths replaced. `changes` must be sorted by path.
-    pub fn with(&self, changes: &[Put], oid_bytes: usize) -> Vec<u8> {
+    pub fn with(&self, changes: &[IndexEdit], oid_bytes: usize) -> Vec<u8> {
         let mut body = Vec::with_capacity(self.bytes.len() + changes.len() * 100);
         let mut count: u32 = 0;
         let mut old = self.entries().peekable();
-        for Put { path, entry } in changes {
+        for IndexEdit { path, entry } in changes {
             while let Some(entry) = old.next_if(|entry| entry.path < path.as_slice()) {
                 body.extend_from_slice(entry.whole);
                 count += 1;
@@ -192,7 +192,7 @@ impl Index {
 
 /// What an index tracks, for asking about one path at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Tracked<'i> {
+pub(crate) struct TrackedPaths<'i> {
     pub files: HashSet<&'i [u8]>,
     pub folders: HashSet<&'i [u8]>,
 }

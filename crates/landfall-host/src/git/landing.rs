@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use thiserror::Error;
 
-use super::merge::Merge;
+use super::merge::MergeResult;
 use super::names::Oid;
 use super::run::{GitError, SLOW, Signature};
 use super::store::Store;
@@ -129,8 +129,8 @@ impl Store {
         let mut so_far = first.clone();
         for (place, head) in heads.iter().enumerate() {
             match self.merge(&so_far, head)? {
-                Merge::Clean { tree } => trees.push((so_far.clone(), tree)),
-                Merge::Conflict { .. } => return Err(LandingMismatch::Conflicts),
+                MergeResult::Clean { tree } => trees.push((so_far.clone(), tree)),
+                MergeResult::Conflict { .. } => return Err(LandingMismatch::Conflicts),
             }
             if place + 1 < heads.len() {
                 so_far = self.step(&landed.parents[..place + 2], &trees[place].1, landed.at_s)?;

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use super::files;
 use super::index::Index;
 use super::names::Oid;
-use super::room::{DotGit, Room};
-use super::run::{Doing as _, GitError};
+use super::room::{DotGit, PrivateIndex};
+use super::run::{GitError, GitResultExt as _};
 use super::store::Store;
 use crate::mount::MountIdentity;
 
 /// What happens to ignored files of earlier verifications, such as build caches, and to the layers over caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoredFilesPolicy {
     /// Both stay: the earlier commands are part of the same verification.
     Keep,
     /// Ignored files stay, and the layers go. Faster, but an earlier candidate may have left something in the files.
@@ -39,7 +39,7 @@ pub struct LaneCheckout {
 pub struct Lane {
     store: Store,
     path: PathBuf,
-    room: Room,
+    room: PrivateIndex,
 }
 
 impl Lane {
@@ -54,7 +54,7 @@ impl Lane {
             mount.record_in(&room).doing(doing)?;
         }
         let dir = dir.canonicalize().doing(doing)?;
-        Ok(Lane { store: store.clone(), path: dir.join("tree"), room: Room::at(dir.join("room")) })
+        Ok(Lane { store: store.clone(), path: dir.join("tree"), room: PrivateIndex::at(dir.join("room")) })
     }
 
     /// Deletes the lanes in `folder` that `may_keep` refuses, and records the mount for the others. Returns how many went. Only
@@ -96,7 +96,7 @@ impl Lane {
 
     /// Where the layers over caches of its checks are kept. The folder need not be there.
     pub fn caches(&self) -> PathBuf {
-        Room::caches(self.room.dir())
+        PrivateIndex::caches(self.room.dir())
     }
 
     /// Where a copy of what the base installs is kept. No check can write there. The folder need not be there.
@@ -129,7 +129,7 @@ impl Lane {
     }
 
     /// Makes the lane equal `commit` and proves it. Two processes, one more if attributes changed.
-    pub fn checkout(&self, commit: &Oid, ignored: Ignored) -> Result<LaneCheckout, GitError> {
+    pub fn checkout(&self, commit: &Oid, ignored: IgnoredFilesPolicy) -> Result<LaneCheckout, GitError> {
         let doing = || format!("check out {commit} in a lane");
         let tree = self.store.tree_of(commit)?;
         if !files::is_folder(&self.path) {
@@ -138,14 +138,16 @@ impl Lane {
             files::remove(&self.room.index_path()).doing(doing)?;
             std::fs::create_dir(&self.path).doing(doing)?;
         }
-        if ignored != Ignored::Keep {
+        if ignored != IgnoredFilesPolicy::Keep {
             files::remove(&self.caches()).doing(doing)?;
         }
         match ignored {
-            Ignored::Remove => self.room.clean(&self.store, &self.path)?,
-            Ignored::Keep | Ignored::KeepWithoutCaches => self.room.defuse(&self.store, &self.path)?,
+            IgnoredFilesPolicy::Remove => self.room.clean(&self.store, &self.path)?,
+            IgnoredFilesPolicy::Keep | IgnoredFilesPolicy::KeepWithoutCaches => {
+                self.room.defuse(&self.store, &self.path)?
+            }
         }
-        self.room.note_ignored(ignored != Ignored::Remove)?;
+        self.room.note_ignored(ignored != IgnoredFilesPolicy::Remove)?;
         let index = self.room.check_out(&self.store, &self.path, commit)?;
         DotGit { branch: None, commit, exclude: "" }
             .write(&self.store, &self.room, &self.path)
@@ -165,15 +167,15 @@ impl Lane {
     }
 
     /// Removes what is extra and refuses what differs.
-    fn tidy(&self, index: &Index, ignored: Ignored) -> Result<(), GitError> {
+    fn tidy(&self, index: &Index, ignored: IgnoredFilesPolicy) -> Result<(), GitError> {
         let doing = || "compare a lane with its commit".to_owned();
         for seen in self.look(ignored)? {
             match seen {
-                Seen::Extra(path) => {
+                LaneDifference::Extra(path) => {
                     let path = files::path_of(path.strip_suffix(b"/").unwrap_or(&path));
                     files::remove(&self.path.join(path)).doing(doing)?;
                 }
-                Seen::Differs(path) => {
+                LaneDifference::Differs(path) => {
                     if !self.is_as_written(index, &path)? {
                         let path = String::from_utf8_lossy(&path).into_owned();
                         return Err(GitError::output(
@@ -187,17 +189,17 @@ impl Lane {
         Ok(())
     }
 
-    fn look(&self, ignored: Ignored) -> Result<Vec<Seen>, GitError> {
+    fn look(&self, ignored: IgnoredFilesPolicy) -> Result<Vec<LaneDifference>, GitError> {
         let mut flags = vec!["-t", "--modified", "--deleted", "--others"];
-        if ignored != Ignored::Remove {
+        if ignored != IgnoredFilesPolicy::Remove {
             flags.push("--exclude-standard");
         }
         let bytes = self.room.list(&self.store, &self.path, "compare a lane with its commit", &flags)?;
         let records = bytes.split(|byte| *byte == 0).filter(|record| record.len() > 2);
         Ok(records
             .map(|record| match record[0] {
-                b'?' => Seen::Extra(record[2..].to_vec()),
-                _ => Seen::Differs(record[2..].to_vec()),
+                b'?' => LaneDifference::Extra(record[2..].to_vec()),
+                _ => LaneDifference::Differs(record[2..].to_vec()),
             })
             .collect())
     }
@@ -224,7 +226,7 @@ impl Lane {
     }
 }
 
-enum Seen {
+enum LaneDifference {
     Extra(Vec<u8>),
     Differs(Vec<u8>),
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::names::{BranchName, Oid};
 use super::news::check_remote;
-use super::publish::{HeldReason, How, Published};
+use super::publish::{HeldReason, PublishMethod, PublishOutcome};
 use super::repo::Repo;
-use super::run::{GitError, Trust};
+use super::run::{GitConfigTrust, GitError};
 use super::store::Store;
 
 /// What the branches of tasks begin with. Nobody else's do.
@@ -37,7 +37,7 @@ impl Store {
         branch: &BranchName,
         new: &Oid,
         expected: Option<&Oid>,
-    ) -> Result<Published, GitError> {
+    ) -> Result<PublishOutcome, GitError> {
         let doing = format!("push `{branch}` to `{remote}`");
         check_remote(remote)?;
         check_task_branch(&doing, branch)?;
@@ -50,7 +50,7 @@ impl Store {
         let said = repo
             .git()
             .call(&doing)
-            .trust(Trust::Push)
+            .trust(GitConfigTrust::Push)
             .git_dir(repo.git_dir())
             .env("SSH_ASKPASS_REQUIRE", "never")
             .args(["push", "--porcelain", "--no-follow-tags", "--no-recurse-submodules", &lease])
@@ -60,11 +60,11 @@ impl Store {
         let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
         if said.code != 0 {
             let stderr = format!("{}{stdout}", said.stderr).trim().to_owned();
-            return Ok(Published::Held(HeldReason::Remote { stderr }));
+            return Ok(PublishOutcome::Held(HeldReason::Remote { stderr }));
         }
         self.note_remote(remote, branch, new)?;
         let already = stdout.lines().any(|line| line.starts_with("=\t"));
-        Ok(if already { Published::Already } else { Published::Done(How::Pushed) })
+        Ok(if already { PublishOutcome::Already } else { PublishOutcome::Done(PublishMethod::Pushed) })
     }
 
     /// Takes the branch of a task away at a remote, if it is still at `expected`: what it held is elsewhere.
@@ -82,7 +82,7 @@ impl Store {
         check_remote(remote)?;
         check_task_branch(&doing, branch)?;
         let full = branch.full();
-        let call = repo.git().call(&doing).trust(Trust::Push).git_dir(repo.git_dir());
+        let call = repo.git().call(&doing).trust(GitConfigTrust::Push).git_dir(repo.git_dir());
         call.env("SSH_ASKPASS_REQUIRE", "never")
             .args(["push", "--porcelain", "--no-follow-tags", "--no-recurse-submodules"])
             .arg(format!("--force-with-lease={full}:{expected}"))

@@ -8,7 +8,7 @@ use super::names::Oid;
 use super::objects::TreeEntry;
 use super::run::GitError;
 use super::store::Store;
-use super::threeway::{self, Threeway};
+use super::threeway::{self, ThreewayMerge};
 
 /// Files above this size are not compared line by line.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
@@ -18,7 +18,7 @@ const BINARY_LOOK: usize = 8000;
 
 /// What a trial merge gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeResult {
     /// Both sides fit together.
     Clean {
         /// The merged tree.
@@ -74,13 +74,13 @@ pub enum ConflictKind {
 }
 
 /// The three stages of a path in dispute, as git tells them: common ancestor, ours, theirs.
-type Stages = [Option<(u32, Oid)>; 3];
+type ConflictStages = [Option<(u32, Oid)>; 3];
 
 /// What `merge-tree` said.
-struct Told {
+struct MergeTreeOutput {
     /// The merged tree; where the sides dispute, with marks in the files.
     tree: Oid,
-    disputed: Vec<(Vec<u8>, Stages)>,
+    disputed: Vec<(Vec<u8>, ConflictStages)>,
     /// Kinds of messages, by path: words that git promises not to change.
     kinds: HashMap<Vec<u8>, HashSet<String>>,
     detail: String,
@@ -88,13 +88,13 @@ struct Told {
 
 impl Store {
     /// Merges two commits without a checkout. No merge driver runs: the store reads no attributes.
-    pub fn merge(&self, ours: &Oid, theirs: &Oid) -> Result<Merge, GitError> {
+    pub fn merge(&self, ours: &Oid, theirs: &Oid) -> Result<MergeResult, GitError> {
         match self.try_merge(ours, theirs)? {
-            Ok(tree) => Ok(Merge::Clean { tree }),
+            Ok(tree) => Ok(MergeResult::Clean { tree }),
             Err(told) => {
                 let detail = told.detail.clone();
                 let paths = self.in_detail(told)?;
-                Ok(Merge::Conflict { paths, detail })
+                Ok(MergeResult::Conflict { paths, detail })
             }
         }
     }
@@ -114,8 +114,12 @@ impl Store {
                 return Ok(None);
             }
             match self.compare(stages)? {
-                Compared::Text(Threeway { settled: Some(text), .. }) => settled.push((path.clone(), text)),
-                Compared::Text(Threeway { settled: None, .. }) | Compared::Binary | Compared::TooLarge => {
+                ContentComparison::Text(ThreewayMerge { settled: Some(text), .. }) => {
+                    settled.push((path.clone(), text))
+                }
+                ContentComparison::Text(ThreewayMerge { settled: None, .. })
+                | ContentComparison::Binary
+                | ContentComparison::TooLarge => {
                     return Ok(None);
                 }
             }
@@ -132,7 +136,7 @@ impl Store {
         self.replace_blobs(&tree, &replaced).map(Some)
     }
 
-    fn try_merge(&self, ours: &Oid, theirs: &Oid) -> Result<Result<Oid, Told>, GitError> {
+    fn try_merge(&self, ours: &Oid, theirs: &Oid) -> Result<Result<Oid, MergeTreeOutput>, GitError> {
         if let Some(tree) = self.known_merge(ours, theirs)? {
             return Ok(Ok(tree));
         }
@@ -157,16 +161,16 @@ impl Store {
         }
     }
 
-    fn in_detail(&self, told: Told) -> Result<Vec<ConflictedPath>, GitError> {
+    fn in_detail(&self, told: MergeTreeOutput) -> Result<Vec<ConflictedPath>, GitError> {
         let mut paths = Vec::with_capacity(told.disputed.len());
         for (path, stages) in &told.disputed {
             let mut kind = kind_of(&told, path, stages);
             let mut lines = 0;
             if matches!(kind, ConflictKind::Content | ConflictKind::AddAdd) {
                 match self.compare(stages)? {
-                    Compared::Text(threeway) => lines = threeway.lines,
-                    Compared::Binary => kind = ConflictKind::Binary,
-                    Compared::TooLarge => lines = u32::MAX,
+                    ContentComparison::Text(threeway) => lines = threeway.lines,
+                    ContentComparison::Binary => kind = ConflictKind::Binary,
+                    ContentComparison::TooLarge => lines = u32::MAX,
                 }
             }
             let stages = stages.each_ref().map(Option::is_some);
@@ -175,7 +179,7 @@ impl Store {
         Ok(paths)
     }
 
-    fn compare(&self, stages: &Stages) -> Result<Compared, GitError> {
+    fn compare(&self, stages: &ConflictStages) -> Result<ContentComparison, GitError> {
         let mut texts: [Option<Vec<u8>>; 3] = [None, None, None];
         for (stage, text) in stages.iter().zip(&mut texts) {
             let Some((_, oid)) = stage else { continue };
@@ -184,18 +188,18 @@ impl Store {
                 .read(oid, TEXT_BYTES_MAX)?
                 .ok_or_else(|| GitError::output(format!("read {oid}"), "its content is missing"))?;
             if object.size > TEXT_BYTES_MAX {
-                return Ok(Compared::TooLarge);
+                return Ok(ContentComparison::TooLarge);
             }
             if object.bytes.iter().take(BINARY_LOOK).any(|byte| *byte == 0) {
-                return Ok(Compared::Binary);
+                return Ok(ContentComparison::Binary);
             }
             *text = Some(object.bytes);
         }
         let [base, ours, theirs] = texts;
         let (ours, theirs) = (ours.unwrap_or_default(), theirs.unwrap_or_default());
-        Ok(Compared::Text(match base {
+        Ok(ContentComparison::Text(match base {
             Some(base) => threeway::merge(&base, &ours, &theirs),
-            None => Threeway { lines: threeway::dispute_of(&ours, &theirs), settled: None },
+            None => ThreewayMerge { lines: threeway::dispute_of(&ours, &theirs), settled: None },
         }))
     }
 
@@ -246,14 +250,14 @@ fn is_file(entry: &TreeEntry) -> bool {
 }
 
 /// What looking at the three contents of a path gave.
-enum Compared {
-    Text(Threeway),
+enum ContentComparison {
+    Text(ThreewayMerge),
     Binary,
     TooLarge,
 }
 
 /// What git's words and the modes say; whether a file is text is seen later.
-fn kind_of(told: &Told, path: &[u8], stages: &Stages) -> ConflictKind {
+fn kind_of(told: &MergeTreeOutput, path: &[u8], stages: &ConflictStages) -> ConflictKind {
     let said = |word: &str| {
         told.kinds
             .get(path)
@@ -283,10 +287,10 @@ fn kind_of(told: &Told, path: &[u8], stages: &Stages) -> ConflictKind {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<Told> {
+fn parse(bytes: &[u8]) -> Option<MergeTreeOutput> {
     let mut parts = bytes.split(|byte| *byte == 0);
     let tree = Oid::from_line(parts.next()?)?;
-    let mut disputed: Vec<(Vec<u8>, Stages)> = Vec::new();
+    let mut disputed: Vec<(Vec<u8>, ConflictStages)> = Vec::new();
     for part in parts.by_ref() {
         if part.is_empty() {
             break;
@@ -299,11 +303,11 @@ fn parse(bytes: &[u8]) -> Option<Told> {
         let stage: usize = words.next()?.parse().ok()?;
         let path = &part[tab + 1..];
         if disputed.last().is_none_or(|(last, _)| last != path) {
-            disputed.push((path.to_vec(), Stages::default()));
+            disputed.push((path.to_vec(), ConflictStages::default()));
         }
         *disputed.last_mut()?.1.get_mut(stage.checked_sub(1)?)? = Some((mode, oid));
     }
-    let mut told = Told { tree, disputed, kinds: HashMap::new(), detail: String::new() };
+    let mut told = MergeTreeOutput { tree, disputed, kinds: HashMap::new(), detail: String::new() };
     // "<number of paths> <path>… <kind> <message>", all NUL-terminated; the message is what people read.
     while let Some(count) = parts.next() {
         let Some(count) = std::str::from_utf8(count).ok().and_then(|text| text.parse::<usize>().ok()) else {

@@ -40,27 +40,31 @@ mod tree;
 mod tree_edit;
 mod workspace;
 
-pub use batch::{BatchMerge, LeftOut, Prefix};
-pub use collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, NestedFate};
-pub use in_flight::{InFlight, Trial};
-pub use include::{Included, NotIncluded};
+pub use batch::{BatchMerge, BatchMergeExclusion, MergedPrefix};
+pub use collect::{
+    CollectError, CollectOptions, CollectedWork, LeftoverCommit, LostHeadPolicy, NestedRepo,
+    NestedRepoOutcome,
+};
+pub use in_flight::{TrialMerge, WorkInProgress};
+pub use include::{InclusionRefusal, InclusionReport};
 pub use landing::{LandingClaim, LandingMismatch, LandingProof};
-pub use lane::{Ignored, Lane, LaneCheckout};
+pub use lane::{IgnoredFilesPolicy, Lane, LaneCheckout};
 pub use login::{LoginError, login};
-pub use merge::{ConflictKind, ConflictedPath, Merge};
+pub use merge::{ConflictKind, ConflictedPath, MergeResult};
 pub use names::{BadName, BranchName, Oid, RefName};
 pub use news::BranchNews;
-pub use nook::Nook;
+pub use nook::ExchangeFolder;
 pub use object_repair::ObjectRepairs;
-pub use pack::Loose;
-pub use publish::{BlockedFile, BlockedWhy, HeldReason, How, PublishMode, Published};
+pub use pack::LooseObjectStats;
+pub use publish::{BlockedFile, BlockedFileReason, HeldReason, PublishMethod, PublishMode, PublishOutcome};
 pub use rebuild::RebuiltWorkspace;
-pub use repo::{BlobContent, BlobReader, Head, ObjectFormat, Repo, RepoProblem};
+pub use repo::{BlobContent, BlobReader, CheckoutHead, ObjectFormat, Repo, RepoProblem};
 pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
-    BASE_REF, Cas, Change, ChangedPath, DiffOptions, DiffText, Health, LogEntry, LogRange, Store,
+    BASE_REF, ChangedPath, CommitLogEntry, CompareAndSwap, DiffOptions, DiffText, LogRange, Store,
+    StoreHealth, TreeChange,
 };
 pub use store_repair::StoredWork;
-pub use tree::{CommitTree, Kind};
+pub use tree::{CommitTree, TreeEntryKind};
 pub use tree_edit::PathContent;
-pub use workspace::{Kept, Pool, Spare, Workspace};
+pub use workspace::{WarmWorkspace, Workspace, WorkspaceBackup, WorkspacePool};

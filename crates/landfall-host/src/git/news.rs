@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use super::in_flight::Scratch;
+use super::in_flight::ScratchObjects;
 use super::names::{BranchName, Oid};
-use super::repo::{Head, Repo};
-use super::run::{Call, GitError, Trust};
-use super::store::{Check, Store, quoted, upstream_ref};
+use super::repo::{CheckoutHead, Repo};
+use super::run::{GitCall, GitConfigTrust, GitError};
+use super::store::{ObjectCheck, Store, quoted, upstream_ref};
 
 /// Asking a remote where a branch stands; a host that does not answer in this time is not there.
 const ASK: Duration = Duration::from_secs(60);
@@ -57,8 +57,12 @@ impl Store {
             Some(_) => {}
             None => {
                 return Ok(match repo.head()? {
-                    Head::Unborn { branch: unborn } if unborn == branch.as_str() => BranchNews::Unborn,
-                    Head::Unborn { .. } | Head::Branch { .. } | Head::Detached { .. } => BranchNews::Deleted,
+                    CheckoutHead::Unborn { branch: unborn } if unborn == branch.as_str() => {
+                        BranchNews::Unborn
+                    }
+                    CheckoutHead::Unborn { .. }
+                    | CheckoutHead::Branch { .. }
+                    | CheckoutHead::Detached { .. } => BranchNews::Deleted,
                 });
             }
         }
@@ -148,7 +152,7 @@ impl Store {
         known: &Oid,
     ) -> Result<bool, GitError> {
         let doing = || format!("fetch `{branch}` of `{remote}`");
-        let scratch = Scratch::new(self)?;
+        let scratch = ScratchObjects::new(self)?;
         // Whose folder this is does not matter: it reads the person's objects, and git writes new ones here.
         let aside = self.aside(&scratch.path().join("fetched.git"), &[repo.objects_dir()])?;
         reach(repo, doing())
@@ -164,7 +168,7 @@ impl Store {
         }
         let mut have = vec![known.clone()];
         have.extend(self.base()?);
-        self.bring(&aside.objects_dir(), tip, &have, Check::Hash)?;
+        self.bring(&aside.objects_dir(), tip, &have, ObjectCheck::Hash)?;
         Ok(true)
     }
 }
@@ -175,8 +179,12 @@ fn seen_name(remote: &str, branch: &BranchName) -> String {
 }
 
 /// A call that may reach the person's remotes. They are not there to be asked, so nothing asks them.
-fn reach(repo: &Repo, doing: impl Into<String>) -> Call<'_> {
-    repo.git().call(doing).trust(Trust::Push).git_dir(repo.git_dir()).env("SSH_ASKPASS_REQUIRE", "never")
+fn reach(repo: &Repo, doing: impl Into<String>) -> GitCall<'_> {
+    repo.git()
+        .call(doing)
+        .trust(GitConfigTrust::Push)
+        .git_dir(repo.git_dir())
+        .env("SSH_ASKPASS_REQUIRE", "never")
 }
 
 /// A remote is named, never described: an address could be a command.

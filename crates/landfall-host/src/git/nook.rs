@@ -17,11 +17,11 @@ use super::workspace::Workspace;
 
 /// The folder, open.
 #[derive(Debug)]
-pub struct Nook {
+pub struct ExchangeFolder {
     folder: OwnedFd,
 }
 
-impl Nook {
+impl ExchangeFolder {
     /// Opens a folder below `root`, by its parts.
     pub fn open(root: &Path, path: &str) -> std::io::Result<Self> {
         let root = files::open_folder(root)?;

@@ -12,8 +12,8 @@ use flate2::bufread::ZlibDecoder;
 use rustix::io::Errno;
 
 use super::names::Oid;
-use super::run::{Doing as _, GitError, SLOW};
-use super::store::{Check, Store, quoted};
+use super::run::{GitError, GitResultExt as _, SLOW};
+use super::store::{ObjectCheck, Store, quoted};
 use super::store_repair::ASIDE;
 
 /// Of the newest objects the content is read: of a fault, the last things written suffer. Of the others, the size.
@@ -67,7 +67,7 @@ impl Store {
             && !self.has_files_of(&base)?
         {
             // It fails if the user's repository does not have the base either: then nothing has changed.
-            repairs.is_base_completed = self.bring(of_user, &base, &[], Check::Hash).is_ok();
+            repairs.is_base_completed = self.bring(of_user, &base, &[], ObjectCheck::Hash).is_ok();
         }
         Ok(repairs)
     }

@@ -38,13 +38,13 @@ fn too_deep() -> GitError {
 pub(crate) struct Objects {
     git: Git,
     git_dir: PathBuf,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<ObjectReaderProcess>>,
     /// Commits that were read: what an id stands for never changes.
-    commits: Mutex<HashMap<Oid, Commit>>,
+    commits: Mutex<HashMap<Oid, CommitObject>>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct ObjectReaderProcess {
     child: Child,
     stdin: ChildStdin,
     stdout: ChildStdout,
@@ -52,7 +52,7 @@ struct Running {
     read: Vec<u8>,
 }
 
-impl Drop for Running {
+impl Drop for ObjectReaderProcess {
     fn drop(&mut self) {
         end(&mut self.child);
     }
@@ -69,7 +69,7 @@ pub(crate) struct Object {
 
 /// What a commit says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Commit {
+pub(crate) struct CommitObject {
     pub tree: Oid,
     pub parents: Vec<Oid>,
     /// When it was committed, in seconds since 1970; 0 if it does not say so in a way that git writes.
@@ -119,7 +119,7 @@ impl Objects {
     }
 
     /// A commit; an error if it is missing or something else.
-    pub fn commit(&self, oid: &Oid) -> Result<Commit, GitError> {
+    pub fn commit(&self, oid: &Oid) -> Result<CommitObject, GitError> {
         let remembered = || self.commits.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(commit) = remembered().get(oid) {
             return Ok(commit.clone());
@@ -292,7 +292,7 @@ impl Objects {
         answer.map_err(|kind| GitError { doing: format!("read object {oid}"), kind })
     }
 
-    fn start(&self) -> Result<Running, GitError> {
+    fn start(&self) -> Result<ObjectReaderProcess, GitError> {
         let call = self.git.call("start the object reader").git_dir(&self.git_dir).args([
             "cat-file",
             "--batch-command",
@@ -302,11 +302,16 @@ impl Objects {
         let _ = child.stderr.take(); // it is a bystander: a complaint shows as a missing answer
         let stdin = child.stdin.take().expect("it was started with a pipe");
         let stdout = child.stdout.take().expect("it was started with a pipe");
-        Ok(Running { child, stdin, stdout, read: Vec::new() })
+        Ok(ObjectReaderProcess { child, stdin, stdout, read: Vec::new() })
     }
 }
 
-fn converse(reader: &mut Running, verb: &str, oid: &Oid, max: u64) -> Result<Option<Object>, GitErrorKind> {
+fn converse(
+    reader: &mut ObjectReaderProcess,
+    verb: &str,
+    oid: &Oid,
+    max: u64,
+) -> Result<Option<Object>, GitErrorKind> {
     let nonsense = |line: &str| GitErrorKind::Output(format!("`{}`", line.escape_debug()));
     reader.stdin.write_all(format!("{verb} {oid}\0").as_bytes()).map_err(GitErrorKind::Io)?;
     let deadline = Instant::now() + QUICK;
@@ -351,7 +356,7 @@ fn converse(reader: &mut Running, verb: &str, oid: &Oid, max: u64) -> Result<Opt
 }
 
 /// Reads what has come, at least something.
-fn read_more(reader: &mut Running, deadline: Instant) -> Result<(), GitErrorKind> {
+fn read_more(reader: &mut ObjectReaderProcess, deadline: Instant) -> Result<(), GitErrorKind> {
     let mut chunk = [0; CHUNK];
     match read_some_until(reader.stdout.as_fd(), &mut chunk, deadline) {
         Ok(0) => Err(GitErrorKind::Output("the object reader ended".to_owned())),
@@ -366,7 +371,7 @@ fn read_more(reader: &mut Running, deadline: Instant) -> Result<(), GitErrorKind
     }
 }
 
-fn parse_commit(bytes: &[u8]) -> Option<Commit> {
+fn parse_commit(bytes: &[u8]) -> Option<CommitObject> {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let tree = Oid::from_line(lines.next()?.strip_prefix(b"tree ")?)?;
     let mut lines = lines.take_while(|line| !line.is_empty()).peekable(); // then the message, which may say anything
@@ -376,7 +381,7 @@ fn parse_commit(bytes: &[u8]) -> Option<Commit> {
         lines.next();
     }
     let at_s = lines.find_map(|line| seconds_of(line.strip_prefix(b"committer ")?)).unwrap_or(0);
-    Some(Commit { tree, parents, at_s })
+    Some(CommitObject { tree, parents, at_s })
 }
 
 /// The time in `Name <mail> 1700000000 +0000`.

@@ -5,7 +5,7 @@ use super::store::Store;
 
 /// Objects of the store that are a file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Loose {
+pub struct LooseObjectStats {
     /// How many there are.
     pub count: u64,
     /// How much room they take.
@@ -14,14 +14,14 @@ pub struct Loose {
 
 impl Store {
     /// How many objects are a file each, and how much room they take.
-    pub fn loose(&self) -> Result<Loose, GitError> {
+    pub fn loose(&self) -> Result<LooseObjectStats, GitError> {
         let text = self.call("count loose objects").args(["count-objects", "-v"]).text()?;
         let figure = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
             line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
         };
         const KIB: u64 = 1024; // the unit that git counts in here
-        Ok(Loose { count: figure("count"), bytes: figure("size") * KIB })
+        Ok(LooseObjectStats { count: figure("count"), bytes: figure("size") * KIB })
     }
 
     /// Packs the objects that some ref reaches and that are a file each. Workspaces that borrow them find them in the

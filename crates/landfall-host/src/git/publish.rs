@@ -22,7 +22,9 @@ use super::handover;
 use super::names::{BranchName, Oid};
 use super::news::check_remote;
 use super::repo::{Checkout, Repo, plain_head};
-use super::run::{Doing as _, GitError, GitErrorKind, QUICK, SLOW, Signature, Trust, end, read_exact_until};
+use super::run::{
+    GitConfigTrust, GitError, GitErrorKind, GitResultExt as _, QUICK, SLOW, Signature, end, read_exact_until,
+};
 use super::store::Store;
 use crate::wait::wait_for_child;
 
@@ -48,9 +50,9 @@ pub enum PublishMode {
 
 /// What came of publishing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Published {
+pub enum PublishOutcome {
     /// It is visible now.
-    Done(How),
+    Done(PublishMethod),
     /// It was visible already.
     Already,
     /// The person is in the way; nothing was changed.
@@ -59,7 +61,7 @@ pub enum Published {
 
 /// How it became visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum PublishMethod {
     /// The branch was checked out nowhere: only the ref moved.
     Ref,
     /// The branch and its checkout moved.
@@ -113,12 +115,12 @@ pub struct BlockedFile {
     /// Below the root of the checkout, with `/`.
     pub path: Vec<u8>,
     /// What kind of file it is.
-    pub why: BlockedWhy,
+    pub why: BlockedFileReason,
 }
 
 /// Why a file blocks publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BlockedWhy {
+pub enum BlockedFileReason {
     /// git tracks it, and it has changes that are not committed.
     Changed,
     /// git does not track it: it is ignored or was never added.
@@ -196,7 +198,7 @@ impl Store {
         expected_old: &Oid,
         mode: &PublishMode,
         by: &Signature,
-    ) -> Result<Published, GitError> {
+    ) -> Result<PublishOutcome, GitError> {
         if !self.is_ancestor(expected_old, new)? {
             let why = format!("{new} does not descend from {expected_old}");
             return Err(GitError::output(format!("publish to `{branch}`"), why));
@@ -228,7 +230,7 @@ impl Store {
         (new, expected_old): (&Oid, &Oid),
         beside: &[String],
         by: &Signature,
-    ) -> Result<Published, GitError> {
+    ) -> Result<PublishOutcome, GitError> {
         // Another checkout that cannot be cleaned up does not stand in the way of this one.
         for checkout in repo.checkouts()? {
             if is_on(repo, &checkout, &branch.full())? {
@@ -237,51 +239,51 @@ impl Store {
         }
         handover::remove_stale_pin(repo, branch)?;
         match repo.branch_tip(branch)? {
-            None => return Ok(Published::Held(HeldReason::BranchMissing)),
-            Some(tip) if tip == *new => return Ok(Published::Already),
+            None => return Ok(PublishOutcome::Held(HeldReason::BranchMissing)),
+            Some(tip) if tip == *new => return Ok(PublishOutcome::Already),
             Some(tip) if tip != *expected_old => {
                 // Ahead of us is fine: someone pulled or published further.
                 if self.contains(&tip)? && self.is_ancestor(new, &tip)? {
-                    return Ok(Published::Already);
+                    return Ok(PublishOutcome::Already);
                 }
-                return Ok(Published::Held(HeldReason::Moved { to: tip }));
+                return Ok(PublishOutcome::Held(HeldReason::Moved { to: tip }));
             }
             Some(_) => {}
         }
         let checkouts = match checkouts_on(repo, branch)? {
             Ok(checkouts) => checkouts,
-            Err(reason) => return Ok(Published::Held(reason)),
+            Err(reason) => return Ok(PublishOutcome::Held(reason)),
         };
         if let Some(second) = checkouts.get(1) {
-            return Ok(Published::Held(HeldReason::CheckedOutElsewhere { path: second.root.clone() }));
+            return Ok(PublishOutcome::Held(HeldReason::CheckedOutElsewhere { path: second.root.clone() }));
         }
         if let Some(sign) = handover::gc_sign(repo) {
             let (path, sign) = (repo.root().to_owned(), sign.to_owned());
-            return Ok(Published::Held(HeldReason::OperationInProgress { path, sign }));
+            return Ok(PublishOutcome::Held(HeldReason::OperationInProgress { path, sign }));
         }
         let have = std::slice::from_ref(expected_old);
         // Held until the branch leads to the commit.
         let _pin = self.hand_over_pinned(repo, branch, new, have)?;
         crate::crash::point("git.publish.objects");
         let Some(checkout) = checkouts.first() else {
-            let lock = match Locked::take(repo, repo.common_dir(), branch, new, expected_old, by)? {
+            let lock = match LockedRef::take(repo, repo.common_dir(), branch, new, expected_old, by)? {
                 Ok(lock) => lock,
-                Err(actual) => return Ok(Published::Held(moved_or_missing(actual))),
+                Err(actual) => return Ok(PublishOutcome::Held(moved_or_missing(actual))),
             };
             lock.commit()?;
             self.complete_handover(repo, new, have)?;
-            return Ok(Published::Done(How::Ref));
+            return Ok(PublishOutcome::Done(PublishMethod::Ref));
         };
         if !checkout.root.is_dir() {
-            return Ok(Published::Held(HeldReason::CheckedOutElsewhere { path: checkout.root.clone() }));
+            return Ok(PublishOutcome::Held(HeldReason::CheckedOutElsewhere { path: checkout.root.clone() }));
         }
         if let Some(sign) = operation_sign(checkout, true) {
-            return Ok(Published::Held(in_progress(checkout, sign)));
+            return Ok(PublishOutcome::Held(in_progress(checkout, sign)));
         }
         let changes = self.differences(&self.tree_of(expected_old)?, &self.tree_of(new)?)?;
         let is_idle =
             || Ok(operation_sign(checkout, false).is_none() && is_on(repo, checkout, &branch.full())?);
-        let lock_branch = || Locked::take(repo, &checkout.git_dir, branch, new, expected_old, by);
+        let lock_branch = || LockedRef::take(repo, &checkout.git_dir, branch, new, expected_old, by);
         let request = UpdateRequest {
             repo,
             objects: self.objects(),
@@ -296,7 +298,7 @@ impl Store {
             Ok(update) => update,
             Err(refusal) => {
                 let path = checkout.root.clone();
-                return Ok(Published::Held(match refusal {
+                return Ok(PublishOutcome::Held(match refusal {
                     UpdateRefusal::Files(files) => HeldReason::Files { path, files },
                     UpdateRefusal::Busy => in_progress(checkout, "index.lock"),
                     UpdateRefusal::BranchMoved(actual) => moved_or_missing(actual),
@@ -304,9 +306,9 @@ impl Store {
             }
         };
         crate::crash::point("git.publish.files");
-        update.finish(Locked::commit)?;
+        update.finish(LockedRef::commit)?;
         self.complete_handover(repo, new, have)?;
-        Ok(Published::Done(How::Checkout { path: checkout.root.clone() }))
+        Ok(PublishOutcome::Done(PublishMethod::Checkout { path: checkout.root.clone() }))
     }
 
     fn push(
@@ -316,7 +318,7 @@ impl Store {
         branch: &BranchName,
         new: &Oid,
         expected_old: &Oid,
-    ) -> Result<Published, GitError> {
+    ) -> Result<PublishOutcome, GitError> {
         let doing = format!("push to `{remote}`");
         check_remote(remote)?;
         let have: Vec<Oid> =
@@ -326,7 +328,7 @@ impl Store {
         let said = repo
             .git()
             .call(&doing)
-            .trust(Trust::Push)
+            .trust(GitConfigTrust::Push)
             .git_dir(repo.git_dir())
             .args([
                 "push",
@@ -342,9 +344,13 @@ impl Store {
         let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
         if said.code == 0 {
             let already = stdout.lines().any(|line| line.starts_with("=\t"));
-            return Ok(if already { Published::Already } else { Published::Done(How::Pushed) });
+            return Ok(if already {
+                PublishOutcome::Already
+            } else {
+                PublishOutcome::Done(PublishMethod::Pushed)
+            });
         }
-        Ok(Published::Held(HeldReason::Remote {
+        Ok(PublishOutcome::Held(HeldReason::Remote {
             stderr: format!("{}{}", said.stderr, stdout).trim().to_owned(),
         }))
     }
@@ -415,13 +421,13 @@ fn operation_sign(checkout: &Checkout, with_locks: bool) -> Option<&'static str>
 
 /// A person's ref, locked by a git process of ours with its old value checked. Written or left, never lost:
 /// if we die, the process sees the end of its input and lets go.
-struct Locked {
+struct LockedRef {
     child: Child,
     stdin: Option<std::process::ChildStdin>,
     deadline: Instant,
 }
 
-impl Locked {
+impl LockedRef {
     fn take(
         repo: &Repo,
         git_dir: &Path,
@@ -429,7 +435,7 @@ impl Locked {
         new: &Oid,
         old: &Oid,
         by: &Signature,
-    ) -> Result<Result<Locked, Option<Oid>>, GitError> {
+    ) -> Result<Result<LockedRef, Option<Oid>>, GitError> {
         let doing = format!("move branch `{branch}`");
         let mut child = repo
             .git()
@@ -444,7 +450,7 @@ impl Locked {
         let deadline = Instant::now() + SLOW + QUICK; // the checkout moves while we hold it
         let order = format!("start\0update {}\0{new}\0{old}\0prepare\0", branch.full());
         let written = stdin.write_all(order.as_bytes()).is_ok();
-        let mut locked = Locked { child, stdin: Some(stdin), deadline };
+        let mut locked = LockedRef { child, stdin: Some(stdin), deadline };
         let answered = written && locked.expect(b"start: ok\nprepare: ok\n");
         if answered {
             return Ok(Ok(locked));
@@ -497,7 +503,7 @@ impl Locked {
     }
 }
 
-impl Drop for Locked {
+impl Drop for LockedRef {
     fn drop(&mut self) {
         self.give_up();
     }

@@ -6,15 +6,15 @@
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use super::collect::{CollectError, Leftovers, is_gone, logged_heads, read_head};
+use super::collect::{CollectError, LeftoverCommit, is_gone, logged_heads, read_head};
 use super::files;
 use super::names::{Oid, RefName};
 use super::room::{
-    DotGit, REBUILD_ANNOUNCED as ANNOUNCED, REBUILD_PLAN as PLAN, REBUILD_RESULT as RESULT, Room,
+    DotGit, PrivateIndex, REBUILD_ANNOUNCED as ANNOUNCED, REBUILD_PLAN as PLAN, REBUILD_RESULT as RESULT,
 };
-use super::run::{Doing as _, GitError, Signature};
+use super::run::{GitError, GitResultExt as _, Signature};
 use super::store::Store;
-use super::workspace::{Pool, Workspace};
+use super::workspace::{Workspace, WorkspacePool};
 use crate::mount::MountIdentity;
 
 /// How many earlier positions of HEAD are tried. Each costs a copy of the agent's objects.
@@ -76,7 +76,7 @@ impl Workspace {
     }
 }
 
-impl Pool {
+impl WorkspacePool {
     /// The mount that the workspaces are on, if the system can tell.
     #[must_use]
     pub fn current_mount(&self) -> Option<MountIdentity> {
@@ -226,7 +226,7 @@ impl Pool {
         }
         // The index was not synced either, and git would believe it about files it need not look at.
         forget_index(workspace.room())?;
-        let leftovers = Leftovers {
+        let leftovers = LeftoverCommit {
             message: format!("Uncommitted files of workspace {} after an unclean end\n", workspace.name()),
             signature: by.clone(),
         };
@@ -239,7 +239,7 @@ impl Pool {
     }
 }
 
-fn forget_index(room: &Room) -> Result<(), GitError> {
+fn forget_index(room: &PrivateIndex) -> Result<(), GitError> {
     for file in ["index", "index.lock", "tree"] {
         files::remove(&room.dir().join(file)).doing(|| "forget the index of a checkout".to_owned())?;
     }

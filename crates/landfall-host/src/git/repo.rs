@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::files;
 use super::names::{BranchName, Oid};
 use super::objects::Objects;
-use super::run::{Git, GitError, Signature, Trust};
+use super::run::{Git, GitConfigTrust, GitError, Signature};
 
 /// Why a folder cannot be used as a project.
 #[derive(Debug, Error)]
@@ -47,7 +47,7 @@ pub enum RepoProblem {
 
 /// What is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Head {
+pub enum CheckoutHead {
     /// A branch with at least one commit.
     Branch {
         /// The branch.
@@ -174,7 +174,7 @@ impl Repo {
     }
 
     /// What is checked out now. No process in the common case.
-    pub fn head(&self) -> Result<Head, GitError> {
+    pub fn head(&self) -> Result<CheckoutHead, GitError> {
         let full = match plain_head(&self.git_dir) {
             Some(full) => full,
             None => {
@@ -183,7 +183,7 @@ impl Repo {
                 if said.code == 1 {
                     let tip = self.rev_parse("HEAD")?;
                     let tip = tip.ok_or_else(|| GitError::output("read HEAD", "it points nowhere"))?;
-                    return Ok(Head::Detached { tip });
+                    return Ok(CheckoutHead::Detached { tip });
                 }
                 String::from_utf8_lossy(&said.ok()?).trim_end_matches('\n').to_owned()
             }
@@ -191,8 +191,8 @@ impl Repo {
         let short = full.strip_prefix("refs/heads/").unwrap_or(&full);
         let name = BranchName::new(short).map_err(|bad| GitError::output("read HEAD", bad.to_string()))?;
         Ok(match self.branch_tip(&name)? {
-            Some(tip) => Head::Branch { name, tip },
-            None => Head::Unborn { branch: short.to_owned() },
+            Some(tip) => CheckoutHead::Branch { name, tip },
+            None => CheckoutHead::Unborn { branch: short.to_owned() },
         })
     }
 
@@ -251,7 +251,7 @@ impl Repo {
         let said = self
             .git
             .call("look for changes that are not committed")
-            .trust(Trust::Checkout)
+            .trust(GitConfigTrust::Checkout)
             .git_dir(&self.git_dir)
             .work_tree(&self.root)
             .args(["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"])
@@ -269,7 +269,7 @@ impl Repo {
         let said = self
             .git
             .call("list the tracked files")
-            .trust(Trust::Checkout)
+            .trust(GitConfigTrust::Checkout)
             .git_dir(&self.git_dir)
             .work_tree(&self.root)
             .args(["ls-files", "-z", "--cached", "--full-name"])
@@ -285,7 +285,7 @@ impl Repo {
     /// When git fails.
     pub fn tracked_objects(&self) -> Result<BTreeMap<String, Option<Oid>>, GitError> {
         let list = |doing: &str, options: &[&str]| {
-            let call = self.git.call(doing).trust(Trust::Checkout).git_dir(&self.git_dir);
+            let call = self.git.call(doing).trust(GitConfigTrust::Checkout).git_dir(&self.git_dir);
             call.work_tree(&self.root).args(["ls-files", "-z", "--full-name"]).args(options).output()
         };
         let staged = list("list the objects of the index", &["--cached", "--stage", "-v"])?;
@@ -321,7 +321,7 @@ impl Repo {
     /// Commits these files, and nothing else, on the branch that is checked out, in the person's name.
     pub fn commit_files(&self, paths: &[String], message: &str) -> Result<Oid, GitError> {
         let call = |doing: &str| {
-            let call = self.git.call(doing).trust(Trust::Checkout);
+            let call = self.git.call(doing).trust(GitConfigTrust::Checkout);
             call.git_dir(&self.git_dir).work_tree(&self.root)
         };
         call("add the files of a commit").args(["add", "--"]).args(paths).output()?;

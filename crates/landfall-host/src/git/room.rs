@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::fs::FileType;
 
 use super::files;
-use super::index::{Index, Tracked};
+use super::index::{Index, TrackedPaths};
 use super::names::Oid;
-use super::run::{Call, Doing as _, GitError, GitErrorKind, SLOW};
+use super::run::{GitCall, GitError, GitErrorKind, GitResultExt as _, SLOW};
 use super::store::Store;
 
 /// Every file was written by us since the last user of the checkout ended.
@@ -37,13 +37,13 @@ const REBUILD_FILES: [&str; 3] = [REBUILD_PLAN, REBUILD_RESULT, REBUILD_ANNOUNCE
 
 /// The folder with the engine's index of one checkout.
 #[derive(Debug, Clone)]
-pub(crate) struct Room {
+pub(crate) struct PrivateIndex {
     dir: PathBuf,
 }
 
-impl Room {
-    pub fn at(dir: PathBuf) -> Room {
-        Room { dir }
+impl PrivateIndex {
+    pub fn at(dir: PathBuf) -> PrivateIndex {
+        PrivateIndex { dir }
     }
 
     pub fn dir(&self) -> &Path {
@@ -132,7 +132,7 @@ impl Room {
             files::remove(tree).doing(doing)?;
             std::fs::create_dir(tree).doing(doing)?;
         } else {
-            self.walk(store, tree, What::Tracked)?;
+            self.walk(store, tree, RemovalKind::Tracked)?;
         }
         files::remove(&self.index_path()).doing(doing)
     }
@@ -163,7 +163,7 @@ impl Room {
     }
 
     /// A call on the checkout `tree` with the store's objects and this room's index.
-    pub fn call<'s>(&self, store: &'s Store, tree: &Path, doing: impl Into<String>) -> Call<'s> {
+    pub fn call<'s>(&self, store: &'s Store, tree: &Path, doing: impl Into<String>) -> GitCall<'s> {
         store
             .write_call(doing)
             .work_tree(tree)
@@ -243,15 +243,15 @@ impl Room {
 
     /// Removes everything in `tree` that the index does not track, `.git` included, and opens closed folders.
     pub fn clean(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
-        self.walk(store, tree, What::Untracked)
+        self.walk(store, tree, RemovalKind::Untracked)
     }
 
     /// Removes only what git would wait for: pipes and the like between the tracked files.
     pub fn defuse(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
-        self.walk(store, tree, What::InTheWay)
+        self.walk(store, tree, RemovalKind::InTheWay)
     }
 
-    fn walk(&self, store: &Store, tree: &Path, what: What) -> Result<(), GitError> {
+    fn walk(&self, store: &Store, tree: &Path, what: RemovalKind) -> Result<(), GitError> {
         let doing = || format!("clean `{}`", tree.display());
         let index = self.index(store).unwrap_or_default(); // unreadable: everything goes
         let folder = files::open_folder(tree).doing(doing)?;
@@ -285,7 +285,7 @@ const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 /// What is removed from a checkout.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum RemovalKind {
     /// What the index does not track.
     Untracked,
     /// What it does track.
@@ -297,8 +297,8 @@ enum What {
 fn walk(
     folder: BorrowedFd<'_>,
     prefix: &mut Vec<u8>,
-    tracked: &Tracked<'_>,
-    what: What,
+    tracked: &TrackedPaths<'_>,
+    what: RemovalKind,
 ) -> std::io::Result<()> {
     for (name, kind) in files::entries(folder)? {
         let length = prefix.len();
@@ -311,9 +311,9 @@ fn walk(
         } else if kind == FileType::Directory || plain {
             let known = plain && tracked.files.contains(prefix.as_slice());
             let goes = match what {
-                What::Untracked => !known,
-                What::Tracked => known,
-                What::InTheWay => false,
+                RemovalKind::Untracked => !known,
+                RemovalKind::Tracked => known,
+                RemovalKind::InTheWay => false,
             };
             if goes {
                 files::remove_at(folder, &name, kind)?;
@@ -354,7 +354,7 @@ impl DotGit<'_> {
     }
 
     /// Writes a new `.git` into `tree`, replacing whatever is there, with a copy of the room's index.
-    pub fn write(&self, store: &Store, room: &Room, tree: &Path) -> std::io::Result<()> {
+    pub fn write(&self, store: &Store, room: &PrivateIndex, tree: &Path) -> std::io::Result<()> {
         let git_dir = tree.join(".git");
         files::remove(&git_dir)?;
         for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {

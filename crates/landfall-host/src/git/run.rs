@@ -102,11 +102,11 @@ impl GitError {
 }
 
 /// Says what was being done when a file operation failed.
-pub(crate) trait Doing<T> {
+pub(crate) trait GitResultExt<T> {
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, GitError>;
 }
 
-impl<T, E: Into<std::io::Error>> Doing<T> for Result<T, E> {
+impl<T, E: Into<std::io::Error>> GitResultExt<T> for Result<T, E> {
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, GitError> {
         self.map_err(|error| GitError::io(what(), error))
     }
@@ -145,11 +145,11 @@ impl Signature {
 /// A git that was found and is new enough. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Git {
-    inner: Arc<Found>,
+    inner: Arc<GitProgram>,
 }
 
 #[derive(Debug)]
-struct Found {
+struct GitProgram {
     program: PathBuf,
     version: String,
     path: OsString,
@@ -175,7 +175,7 @@ impl Git {
                 )),
             })?;
         let mut git = Git {
-            inner: Arc::new(Found { program, version: String::new(), path, spawned: AtomicU64::new(0) }),
+            inner: Arc::new(GitProgram { program, version: String::new(), path, spawned: AtomicU64::new(0) }),
         };
         let said = git.call("ask git for its version").arg("version").text()?;
         let version = said.trim().trim_start_matches("git version ").to_owned();
@@ -204,18 +204,18 @@ impl Git {
     }
 
     /// Prepares a call; nothing runs yet.
-    pub(crate) fn call(&self, doing: impl Into<String>) -> Call<'_> {
-        Call {
+    pub(crate) fn call(&self, doing: impl Into<String>) -> GitCall<'_> {
+        GitCall {
             git: self,
             doing: doing.into(),
-            trust: Trust::Nothing,
+            trust: GitConfigTrust::Nothing,
             git_dir: None,
             work_tree: None,
             literal: true,
             config: Vec::new(),
             args: Vec::new(),
             env: Vec::new(),
-            input: Input::None,
+            input: GitInput::None,
             output_max: OUTPUT_MAX,
             cut: false,
             timeout: QUICK,
@@ -225,7 +225,7 @@ impl Git {
 
 /// Whose settings a call may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum GitConfigTrust {
     /// Nobody's: the rule.
     Nothing,
     /// The person's own, for their own checkout: their filters and line endings are theirs.
@@ -278,7 +278,7 @@ const NOBODY: &[&str] = &[
 
 /// What the call reads on its stdin.
 #[derive(Debug)]
-enum Input {
+enum GitInput {
     None,
     Bytes(Vec<u8>),
     Pipe(OwnedFd),
@@ -286,17 +286,17 @@ enum Input {
 
 /// One call of git, being put together.
 #[derive(Debug)]
-pub(crate) struct Call<'g> {
+pub(crate) struct GitCall<'g> {
     git: &'g Git,
     doing: String,
-    trust: Trust,
+    trust: GitConfigTrust,
     git_dir: Option<PathBuf>,
     work_tree: Option<PathBuf>,
     literal: bool,
     config: Vec<OsString>,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
-    input: Input,
+    input: GitInput,
     output_max: usize,
     cut: bool,
     timeout: Duration,
@@ -304,7 +304,7 @@ pub(crate) struct Call<'g> {
 
 /// What a call that ran has said.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct GitOutput {
     pub doing: String,
     pub code: i32,
     pub stdout: Vec<u8>,
@@ -313,7 +313,7 @@ pub(crate) struct Said {
     pub cut: bool,
 }
 
-impl Said {
+impl GitOutput {
     /// The output, if git ended with 0.
     pub fn ok(self) -> Result<Vec<u8>, GitError> {
         if self.code == 0 { Ok(self.stdout) } else { Err(self.failed()) }
@@ -324,8 +324,8 @@ impl Said {
     }
 }
 
-impl Call<'_> {
-    pub fn trust(mut self, trust: Trust) -> Self {
+impl GitCall<'_> {
+    pub fn trust(mut self, trust: GitConfigTrust) -> Self {
         self.trust = trust;
         self
     }
@@ -374,12 +374,12 @@ impl Call<'_> {
     }
 
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.input = Input::Bytes(bytes.into());
+        self.input = GitInput::Bytes(bytes.into());
         self
     }
 
     pub fn input_pipe(mut self, pipe: OwnedFd) -> Self {
-        self.input = Input::Pipe(pipe);
+        self.input = GitInput::Pipe(pipe);
         self
     }
 
@@ -396,16 +396,16 @@ impl Call<'_> {
     }
 
     /// Runs the call; an exit code other than 0 is an answer here.
-    pub fn run(mut self) -> Result<Said, GitError> {
-        let input = std::mem::replace(&mut self.input, Input::None);
+    pub fn run(mut self) -> Result<GitOutput, GitError> {
+        let input = std::mem::replace(&mut self.input, GitInput::None);
         let (stdin, bytes) = match input {
-            Input::None => (Stdio::null(), None),
-            Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
-            Input::Pipe(pipe) => (Stdio::from(pipe), None),
+            GitInput::None => (Stdio::null(), None),
+            GitInput::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
+            GitInput::Pipe(pipe) => (Stdio::from(pipe), None),
         };
         // What stands in a work tree can make git wait, and a push waits for a host. Whoever waits for git waits here, so
         // the end of this thread is the end of its owner.
-        let may_wait = self.work_tree.is_some() || self.trust == Trust::Push;
+        let may_wait = self.work_tree.is_some() || self.trust == GitConfigTrust::Push;
         let mut child = self.spawn_with(stdin, may_wait)?;
         let deadline = Instant::now() + self.timeout;
         let result = converse(&mut child, bytes, self.output_max, self.cut, deadline);
@@ -436,7 +436,7 @@ impl Call<'_> {
             }
         };
         let code = if talk.cut { 0 } else { code_of(status) };
-        Ok(Said { doing: self.doing, code, stdout: talk.stdout, stderr: talk.stderr, cut: talk.cut })
+        Ok(GitOutput { doing: self.doing, code, stdout: talk.stdout, stderr: talk.stderr, cut: talk.cut })
     }
 
     /// Runs the call and returns its output; any other end than 0 is an error.
@@ -459,7 +459,7 @@ impl Call<'_> {
         let found = &self.git.inner;
         let mut command = Command::new(&found.program);
         command.current_dir("/").process_group(0);
-        if self.trust == Trust::Push {
+        if self.trust == GitConfigTrust::Push {
             for (key, _) in std::env::vars_os() {
                 if key.as_bytes().starts_with(b"GIT_") && !is_transport_setting(&key) {
                     command.env_remove(&key);
@@ -469,21 +469,21 @@ impl Call<'_> {
             command.env_clear().env("PATH", &found.path);
         }
         match self.trust {
-            Trust::Nothing => {
+            GitConfigTrust::Nothing => {
                 command
                     .env("HOME", "/nonexistent")
                     .env("GIT_CONFIG_NOSYSTEM", "1")
                     .env("GIT_ATTR_NOSYSTEM", "1")
                     .env("GIT_CONFIG_GLOBAL", "/dev/null");
             }
-            Trust::Checkout => {
+            GitConfigTrust::Checkout => {
                 for key in ["HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"] {
                     if let Some(value) = std::env::var_os(key) {
                         command.env(key, value);
                     }
                 }
             }
-            Trust::Push => {}
+            GitConfigTrust::Push => {}
         }
         command
             .env("LC_ALL", "C")
@@ -499,15 +499,15 @@ impl Call<'_> {
             command.args(["-c", setting]);
         }
         match self.trust {
-            Trust::Nothing => {
+            GitConfigTrust::Nothing => {
                 for setting in NOBODY {
                     command.args(["-c", setting]);
                 }
             }
-            Trust::Checkout => {
+            GitConfigTrust::Checkout => {
                 command.args(["-c", "protocol.allow=never"]);
             }
-            Trust::Push => {
+            GitConfigTrust::Push => {
                 command.args(["-c", "protocol.ext.allow=never"]);
             }
         }
@@ -583,7 +583,7 @@ pub(crate) fn end(child: &mut Child) {
     let _ = child.wait(); // reaped or not ours any more: nothing to tell
 }
 
-struct Talk {
+struct CapturedOutput {
     stdout: Vec<u8>,
     stderr: String,
     cut: bool,
@@ -596,7 +596,7 @@ fn converse(
     output_max: usize,
     cut: bool,
     deadline: Instant,
-) -> Result<Talk, GitErrorKind> {
+) -> Result<CapturedOutput, GitErrorKind> {
     let mut stdin = child.stdin.take().map(|pipe| File::from(OwnedFd::from(pipe)));
     let mut stdout = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
     let mut stderr = child.stderr.take().map(|pipe| File::from(OwnedFd::from(pipe)));
@@ -605,7 +605,7 @@ fn converse(
     if let Some(pipe) = &stdin {
         rustix::io::ioctl_fionbio(pipe, true).map_err(|error| GitErrorKind::Io(error.into()))?;
     }
-    let mut talk = Talk { stdout: Vec::new(), stderr: String::new(), cut: false };
+    let mut talk = CapturedOutput { stdout: Vec::new(), stderr: String::new(), cut: false };
     let mut complaint = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     while stdout.is_some() || stderr.is_some() || stdin.is_some() {
@@ -617,15 +617,15 @@ fn converse(
             let mut roles = Vec::with_capacity(3);
             if let Some(pipe) = &stdin {
                 polled.push(PollFd::new(pipe, PollFlags::OUT));
-                roles.push(Role::Stdin);
+                roles.push(StdioRole::Stdin);
             }
             if let Some(pipe) = &stdout {
                 polled.push(PollFd::new(pipe, PollFlags::IN));
-                roles.push(Role::Stdout);
+                roles.push(StdioRole::Stdout);
             }
             if let Some(pipe) = &stderr {
                 polled.push(PollFd::new(pipe, PollFlags::IN));
-                roles.push(Role::Stderr);
+                roles.push(StdioRole::Stderr);
             }
             if polled.is_empty() {
                 break;
@@ -642,7 +642,7 @@ fn converse(
         };
         for role in ready {
             match role {
-                Role::Stdin => {
+                StdioRole::Stdin => {
                     let Some(pipe) = &mut stdin else { continue };
                     match pipe.write(&input[written..]) {
                         Ok(count) => written += count,
@@ -652,7 +652,7 @@ fn converse(
                         Err(_) => stdin = None,
                     }
                 }
-                Role::Stdout => {
+                StdioRole::Stdout => {
                     let Some(pipe) = &mut stdout else { continue };
                     let count = read_some(pipe, &mut buffer).map_err(GitErrorKind::Io)?;
                     if count == 0 {
@@ -669,7 +669,7 @@ fn converse(
                         talk.stdout.extend_from_slice(&buffer[..count]);
                     }
                 }
-                Role::Stderr => {
+                StdioRole::Stderr => {
                     let Some(pipe) = &mut stderr else { continue };
                     let count = read_some(pipe, &mut buffer).map_err(GitErrorKind::Io)?;
                     if count == 0 {
@@ -686,7 +686,7 @@ fn converse(
     Ok(talk)
 }
 
-enum Role {
+enum StdioRole {
     Stdin,
     Stdout,
     Stderr,

@@ -15,12 +15,13 @@ use std::time::{Duration, Instant};
 
 use super::files;
 use super::names::{BranchName, Oid, RefName};
-use super::objects::{Commit, Difference, Objects};
+use super::objects::{CommitObject, Difference, Objects};
 use super::repo::{ObjectFormat, Repo};
 use super::run::{
-    Call, Doing as _, Git, GitError, GitErrorKind, QUICK, SLOW, Signature, code_of, end, read_exact_until,
+    Git, GitCall, GitError, GitErrorKind, GitResultExt as _, QUICK, SLOW, Signature, code_of, end,
+    read_exact_until,
 };
-use super::store_repair::{self, Damage, StoredWork};
+use super::store_repair::{self, StoreDamage, StoredWork};
 use crate::wait::{FolderWatch, wait_for_child};
 
 /// The ref of the canonical base.
@@ -52,7 +53,7 @@ const MERGED_MAX: usize = 64;
 
 /// What came of a compare-and-swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cas {
+pub enum CompareAndSwap {
     /// The ref moved.
     Moved,
     /// Someone else was first; the ref stands elsewhere.
@@ -64,7 +65,7 @@ pub enum Cas {
 
 /// How a path differs between two trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum TreeChange {
     /// Only in the new tree.
     Added,
     /// In both, with other content or mode.
@@ -79,7 +80,7 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedPath {
     /// How.
-    pub status: Change,
+    pub status: TreeChange,
     /// The path, as bytes: it need not be UTF-8.
     pub path: Vec<u8>,
 }
@@ -116,7 +117,7 @@ pub struct DiffText {
 
 /// A commit in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogEntry {
+pub struct CommitLogEntry {
     /// The commit.
     pub oid: Oid,
     /// Its tree.
@@ -144,7 +145,7 @@ pub struct LogRange {
 
 /// What a health check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
+pub struct StoreHealth {
     /// One line per problem; empty is healthy.
     pub problems: Vec<String>,
 }
@@ -152,16 +153,16 @@ pub struct Health {
 /// The bare repository of the engine. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
-    inner: Arc<Inner>,
+    inner: Arc<StoreInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct StoreInner {
     git: Git,
     dir: PathBuf,
     format: ObjectFormat,
     objects: Objects,
-    lasting: Lasting,
+    lasting: WriteDurability,
     repairs: Vec<String>,
     /// Where two commits part, as far as it was asked.
     parted: Mutex<HashMap<(Oid, Oid), Vec<Oid>>>,
@@ -171,7 +172,7 @@ struct Inner {
 
 /// Whether what is written must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lasting {
+enum WriteDurability {
     /// The store itself.
     Kept,
     /// A scratch repository beside it, for one question.
@@ -198,15 +199,16 @@ impl Store {
             return Err(GitError::output(doing(), "its object format differs from the repository's"));
         }
         store_repair::repair(&dir, format, &damage).doing(doing)?;
-        let repairs = damage.iter().map(Damage::sentence).collect();
+        let repairs = damage.iter().map(StoreDamage::sentence).collect();
         // Ours alone and small: written anew each time, so that nothing in it can grow old.
         let wanted = store_repair::config_text(format);
         if config != wanted {
             files::write_whole(&dir.join("config"), wanted.as_bytes()).doing(doing)?;
         }
         let objects = Objects::new(git, &dir);
-        let (parted, merged, lasting, git) = (Mutex::default(), Mutex::default(), Lasting::Kept, git.clone());
-        let inner = Inner { git, dir, format, objects, lasting, parted, merged, repairs };
+        let (parted, merged, lasting, git) =
+            (Mutex::default(), Mutex::default(), WriteDurability::Kept, git.clone());
+        let inner = StoreInner { git, dir, format, objects, lasting, parted, merged, repairs };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -224,7 +226,7 @@ impl Store {
     pub fn find_damage(dir: &Path) -> Result<Vec<String>, GitError> {
         let damage =
             store_repair::find_damage(dir).doing(|| format!("look at the store `{}`", dir.display()))?;
-        Ok(damage.iter().map(Damage::sentence).collect())
+        Ok(damage.iter().map(StoreDamage::sentence).collect())
     }
 
     /// A new repository in `dir` that reads the objects of others and writes its own. For one question: nothing in it
@@ -241,9 +243,9 @@ impl Store {
         let git = self.inner.git.clone();
         let objects = Objects::new(&git, dir);
         let (parted, merged) = (Mutex::default(), Mutex::default());
-        let (lasting, format) = (Lasting::ThrownAway, self.inner.format);
+        let (lasting, format) = (WriteDurability::ThrownAway, self.inner.format);
         let (dir, repairs) = (dir.to_owned(), Vec::new());
-        let inner = Inner { git, dir, format, objects, lasting, parted, merged, repairs };
+        let inner = StoreInner { git, dir, format, objects, lasting, parted, merged, repairs };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -275,23 +277,25 @@ impl Store {
     }
 
     /// A call in the store.
-    pub(crate) fn call(&self, doing: impl Into<String>) -> Call<'_> {
+    pub(crate) fn call(&self, doing: impl Into<String>) -> GitCall<'_> {
         self.inner.git.call(doing).git_dir(&self.inner.dir)
     }
 
     /// A call in the store that writes what must survive a power cut.
-    pub(crate) fn write_call(&self, doing: impl Into<String>) -> Call<'_> {
+    pub(crate) fn write_call(&self, doing: impl Into<String>) -> GitCall<'_> {
         match self.inner.lasting {
-            Lasting::Kept => self.call(doing).config("core.fsync=committed").config("core.fsyncMethod=batch"),
-            Lasting::ThrownAway => self.call(doing).config("core.fsync=none"),
+            WriteDurability::Kept => {
+                self.call(doing).config("core.fsync=committed").config("core.fsyncMethod=batch")
+            }
+            WriteDurability::ThrownAway => self.call(doing).config("core.fsync=none"),
         }
     }
 
     /// How long a merge may take: one that nobody waits for need not come to an end.
     pub(crate) fn merge_time(&self) -> Duration {
         match self.inner.lasting {
-            Lasting::Kept => SLOW,
-            Lasting::ThrownAway => QUICK,
+            WriteDurability::Kept => SLOW,
+            WriteDurability::ThrownAway => QUICK,
         }
     }
 
@@ -316,7 +320,7 @@ impl Store {
             let first = known.is_none() && self.base()?.is_none();
             if !(first && self.link_packs(repo, &tip)?) {
                 let have: Vec<Oid> = known.into_iter().chain(self.base()?).collect();
-                let brought = self.bring(&repo.objects_dir(), &tip, &have, Check::Hash);
+                let brought = self.bring(&repo.objects_dir(), &tip, &have, ObjectCheck::Hash);
                 brought.map_err(|error| explain_partial_clone(repo, branch, error))?;
             }
         }
@@ -365,7 +369,7 @@ impl Store {
         files::sync_folder(&to).doing(doing)?;
         // What is not in a pack yet, compared with what the packs hold.
         let roots = self.pack_roots(repo)?;
-        self.bring(&from, tip, &roots, Check::Hash)?;
+        self.bring(&from, tip, &roots, ObjectCheck::Hash)?;
         let said = self
             .call("check the imported history")
             .args(["rev-list", "--objects", "--quiet", "--end-of-options", tip.as_str()])
@@ -402,7 +406,13 @@ impl Store {
 
     /// Copies `want` and what it needs from another object folder, leaving out what `have` reaches. The
     /// other repository's settings are never read: only its objects are, and they are hashed on the way in.
-    pub(crate) fn bring(&self, from: &Path, want: &Oid, have: &[Oid], check: Check) -> Result<(), GitError> {
+    pub(crate) fn bring(
+        &self,
+        from: &Path,
+        want: &Oid,
+        have: &[Oid],
+        check: ObjectCheck,
+    ) -> Result<(), GitError> {
         let pack = self
             .call(format!("read {want} from `{}`", from.display()))
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(from));
@@ -434,7 +444,7 @@ impl Store {
     /// Copies `want` and what it needs out of the store into a person's repository.
     pub(crate) fn hand_over(&self, repo: &Repo, want: &Oid, have: &[Oid]) -> Result<(), GitError> {
         let pack = self.call(format!("read {want} from the store"));
-        transfer(pack, &[], want, have, Check::Hash, |args| {
+        transfer(pack, &[], want, have, ObjectCheck::Hash, |args| {
             repo.git()
                 .call("store objects in the repository")
                 .git_dir(repo.common_dir())
@@ -456,7 +466,7 @@ impl Store {
 
     /// Moves the canonical base, if it stands where `expected_old` says (`None`: it does not exist yet). What
     /// `update-ref` does, under the same lock, durably. No process.
-    pub fn set_base(&self, new: &Oid, expected_old: Option<&Oid>) -> Result<Cas, GitError> {
+    pub fn set_base(&self, new: &Oid, expected_old: Option<&Oid>) -> Result<CompareAndSwap, GitError> {
         let doing = || format!("move the base to {new}");
         self.commit_of(new)?; // it must be here, and be a commit
         let path = self.inner.dir.join(BASE_REF);
@@ -464,10 +474,10 @@ impl Store {
         let lock = RefLock::take(&path).doing(doing)?;
         let actual = self.base()?;
         if actual.as_ref() != expected_old {
-            return Ok(Cas::Lost { actual });
+            return Ok(CompareAndSwap::Lost { actual });
         }
         lock.write(new).doing(doing)?;
-        Ok(Cas::Moved)
+        Ok(CompareAndSwap::Moved)
     }
 
     /// Keeps a commit and everything it reaches under a name, replacing what the name stood for. No process.
@@ -489,20 +499,20 @@ impl Store {
     }
 
     /// Gives a name up, if it still stands for `oid`; gone already is fine. No process.
-    pub fn unpin(&self, name: &RefName, oid: &Oid) -> Result<Cas, GitError> {
+    pub fn unpin(&self, name: &RefName, oid: &Oid) -> Result<CompareAndSwap, GitError> {
         let doing = || format!("unpin `{name}`");
         let path = self.inner.dir.join(name.as_str());
         if name.as_str() == BASE_REF {
             return Err(GitError::output(doing(), "the base is never given up"));
         }
-        let Some(actual) = self.resolve(name)? else { return Ok(Cas::Moved) };
+        let Some(actual) = self.resolve(name)? else { return Ok(CompareAndSwap::Moved) };
         if &actual != oid {
-            return Ok(Cas::Lost { actual: Some(actual) });
+            return Ok(CompareAndSwap::Lost { actual: Some(actual) });
         }
         let lock = RefLock::take(&path).doing(doing)?;
         std::fs::remove_file(&path).doing(doing)?;
         drop(lock);
-        Ok(Cas::Moved)
+        Ok(CompareAndSwap::Moved)
     }
 
     /// Where a ref stands. Reads one file.
@@ -639,7 +649,7 @@ impl Store {
         Ok(text.split(|byte| *byte == b'\n').filter_map(Oid::from_line).collect())
     }
 
-    pub(crate) fn commit_of(&self, oid: &Oid) -> Result<Commit, GitError> {
+    pub(crate) fn commit_of(&self, oid: &Oid) -> Result<CommitObject, GitError> {
         self.objects().commit(oid)
     }
 
@@ -776,7 +786,7 @@ impl Store {
     }
 
     /// The newest commits of a range, newest first.
-    pub fn log(&self, range: &LogRange, max: u32) -> Result<Vec<LogEntry>, GitError> {
+    pub fn log(&self, range: &LogRange, max: u32) -> Result<Vec<CommitLogEntry>, GitError> {
         let doing = format!("read the log of {}", range.to);
         let mut call = self.call(&doing).args([
             "log",
@@ -807,7 +817,7 @@ impl Store {
             let message = parts.next()?.trim_end().to_owned();
             let subject = message.lines().next().unwrap_or_default().to_owned();
             let author = Signature { name, email, at_ms: at_s.saturating_mul(1000) };
-            Some(LogEntry { oid, tree, parents, author, subject, message })
+            Some(CommitLogEntry { oid, tree, parents, author, subject, message })
         };
         bytes
             .split(|byte| *byte == 0)
@@ -915,7 +925,7 @@ impl Store {
     // ── Health ─────────────────────────────────────────────────────────────────────────────────────
 
     /// A light check: every object that a ref needs is there. Contents are not hashed again.
-    pub fn fsck(&self) -> Result<Health, GitError> {
+    pub fn fsck(&self) -> Result<StoreHealth, GitError> {
         let said = self
             .call("check the store")
             .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
@@ -933,7 +943,7 @@ impl Store {
         } else if problems.is_empty() {
             problems.push(format!("git fsck ended with {}", said.code));
         }
-        Ok(Health { problems })
+        Ok(StoreHealth { problems })
     }
 
     /// Removes lock files and scratch folders that a killed git or engine left in the store. Only for the holder of the state lock, before
@@ -984,7 +994,7 @@ pub(crate) fn heal(folder: &Path, depth: u32, healed: &mut Vec<PathBuf>) -> std:
 
 /// How incoming objects are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Check {
+pub(crate) enum ObjectCheck {
     /// Hashed: for a person's history, which may hold old oddities that git itself has long accepted.
     Hash,
     /// Hashed and held to the rules: for an agent's work.
@@ -993,19 +1003,19 @@ pub(crate) enum Check {
     Remote,
 }
 
-pub(crate) struct Receive {
+pub(crate) struct PackReceiver {
     pub args: Vec<OsString>,
     pub pipe: OwnedFd,
 }
 
 /// Streams a pack from one git to another. Both ends are ours; two processes, nothing in memory.
 pub(crate) fn transfer(
-    pack: Call<'_>,
+    pack: GitCall<'_>,
     pack_args: &[&str],
     want: &Oid,
     have: &[Oid],
-    check: Check,
-    receive: impl FnOnce(Receive) -> Result<Vec<u8>, GitError>,
+    check: ObjectCheck,
+    receive: impl FnOnce(PackReceiver) -> Result<Vec<u8>, GitError>,
 ) -> Result<(), GitError> {
     use std::io::{Read as _, Write as _};
     let doing = format!("transfer {want}");
@@ -1042,12 +1052,12 @@ pub(crate) fn transfer(
                 vec!["index-pack".into(), "--stdin".into(), "--fix-thin".into()]
             };
             match check {
-                Check::Hash => {}
-                Check::Strict => args.push("--strict".into()),
-                Check::Remote => args.push("--strict=badFilemode=error,gitmodulesParse=error".into()),
+                ObjectCheck::Hash => {}
+                ObjectCheck::Strict => args.push("--strict".into()),
+                ObjectCheck::Remote => args.push("--strict=badFilemode=error,gitmodulesParse=error".into()),
             }
             args.push(format!("--pack_header=2,{count}").into());
-            receive(Receive { args, pipe: OwnedFd::from(stdout) })
+            receive(PackReceiver { args, pipe: OwnedFd::from(stdout) })
         }
         Ok(_) => Ok(Vec::new()), // the sender has failed; its own words are better than ours
         Err(error) => Err(GitError::io(&doing, error)),
@@ -1107,10 +1117,10 @@ pub(crate) fn branch_digest(branch: &str) -> String {
 
 pub(crate) fn changed_path(difference: &Difference) -> ChangedPath {
     let status = match (&difference.old, &difference.new) {
-        (None, _) => Change::Added,
-        (Some(_), None) => Change::Deleted,
-        (Some((old, _)), Some((new, _))) if old & 0o170000 != new & 0o170000 => Change::TypeChanged,
-        (Some(_), Some(_)) => Change::Modified,
+        (None, _) => TreeChange::Added,
+        (Some(_), None) => TreeChange::Deleted,
+        (Some((old, _)), Some((new, _))) if old & 0o170000 != new & 0o170000 => TreeChange::TypeChanged,
+        (Some(_), Some(_)) => TreeChange::Modified,
     };
     ChangedPath { status, path: difference.path.clone() }
 }

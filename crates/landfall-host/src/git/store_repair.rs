@@ -96,7 +96,7 @@ pub(super) fn config_text(format: ObjectFormat) -> String {
 
 /// One thing that is wrong with the frame of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Damage {
+pub(super) enum StoreDamage {
     /// A folder is not there.
     NoFolder(&'static str),
     /// A file that is always the same is missing, empty or changed.
@@ -105,39 +105,39 @@ pub(super) enum Damage {
     Refs(PathBuf),
 }
 
-impl Damage {
+impl StoreDamage {
     /// In words for a person.
     pub fn sentence(&self) -> String {
         match self {
-            Damage::NoFolder(name) => format!("the folder `{name}` is missing"),
-            Damage::File { name, state } => format!("`{name}` is {state}"),
-            Damage::Refs(name) => format!("`{}` holds no object id", name.display()),
+            StoreDamage::NoFolder(name) => format!("the folder `{name}` is missing"),
+            StoreDamage::File { name, state } => format!("`{name}` is {state}"),
+            StoreDamage::Refs(name) => format!("`{}` holds no object id", name.display()),
         }
     }
 }
 
 /// Looks for damage. Reads a few small files and the names and sizes of refs; changes nothing.
-pub(super) fn find_damage(dir: &Path) -> std::io::Result<Vec<Damage>> {
-    let mut found: Vec<Damage> = FOLDERS
+pub(super) fn find_damage(dir: &Path) -> std::io::Result<Vec<StoreDamage>> {
+    let mut found: Vec<StoreDamage> = FOLDERS
         .iter()
         .take(6)
         .filter(|name| !files::is_folder(&dir.join(name)))
-        .map(|name| Damage::NoFolder(name))
+        .map(|name| StoreDamage::NoFolder(name))
         .collect();
-    let frame: [(&'static str, IsWhole); 3] =
+    let frame: [(&'static str, ContentCheck); 3] =
         [("HEAD", is_head), ("config", is_config), ("info/attributes", is_attributes)];
     for (name, is_whole) in frame {
-        found.extend(state_of(&dir.join(name), is_whole)?.map(|state| Damage::File { name, state }));
+        found.extend(state_of(&dir.join(name), is_whole)?.map(|state| StoreDamage::File { name, state }));
     }
     if let Some("empty" | "damaged") = state_of(&dir.join("packed-refs"), is_packed_refs)? {
-        found.push(Damage::Refs("packed-refs".into()));
+        found.push(StoreDamage::Refs("packed-refs".into()));
     }
     find_broken_refs(dir, Path::new("refs"), 0, &mut found)?;
     Ok(found)
 }
 
 /// Whether the content of a file is what it should be.
-type IsWhole = fn(&[u8]) -> bool;
+type ContentCheck = fn(&[u8]) -> bool;
 
 fn is_head(bytes: &[u8]) -> bool {
     bytes == HEAD.as_bytes()
@@ -157,7 +157,7 @@ fn is_packed_refs(bytes: &[u8]) -> bool {
 }
 
 /// In which way a file is damaged. None: it is whole.
-fn state_of(path: &Path, is_whole: IsWhole) -> std::io::Result<Option<&'static str>> {
+fn state_of(path: &Path, is_whole: ContentCheck) -> std::io::Result<Option<&'static str>> {
     match std::fs::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Some("missing")),
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(Some("missing")),
@@ -177,7 +177,12 @@ fn is_packed_line(line: &[u8]) -> bool {
     }
 }
 
-fn find_broken_refs(dir: &Path, name: &Path, depth: u32, found: &mut Vec<Damage>) -> std::io::Result<()> {
+fn find_broken_refs(
+    dir: &Path,
+    name: &Path,
+    depth: u32,
+    found: &mut Vec<StoreDamage>,
+) -> std::io::Result<()> {
     const DEPTH_MAX: u32 = 20; // our own names have six parts at most
     let entries = match std::fs::read_dir(dir.join(name)) {
         Ok(entries) => entries,
@@ -194,7 +199,7 @@ fn find_broken_refs(dir: &Path, name: &Path, depth: u32, found: &mut Vec<Damage>
             // A ref is written once and has one of two sizes. Only another size, or the base, is worth reading the file.
             let is_plain = matches!(entry.metadata()?.len(), 41 | 65) && name != Path::new(BASE_REF);
             if !is_plain && !is_ref(&std::fs::read(dir.join(&name))?) {
-                found.push(Damage::Refs(name));
+                found.push(StoreDamage::Refs(name));
             }
         }
     }
@@ -206,11 +211,11 @@ fn is_ref(bytes: &[u8]) -> bool {
 }
 
 /// Mends what [`find_damage`] found. Nothing is deleted: what cannot be read is put aside.
-pub(super) fn repair(dir: &Path, format: ObjectFormat, damage: &[Damage]) -> std::io::Result<()> {
+pub(super) fn repair(dir: &Path, format: ObjectFormat, damage: &[StoreDamage]) -> std::io::Result<()> {
     for damage in damage {
         match damage {
-            Damage::NoFolder(name) => std::fs::create_dir_all(dir.join(name))?,
-            Damage::File { name, .. } => {
+            StoreDamage::NoFolder(name) => std::fs::create_dir_all(dir.join(name))?,
+            StoreDamage::File { name, .. } => {
                 let path = dir.join(name);
                 std::fs::create_dir_all(path.parent().expect("it is in the store"))?;
                 let text = match *name {
@@ -220,7 +225,7 @@ pub(super) fn repair(dir: &Path, format: ObjectFormat, damage: &[Damage]) -> std
                 };
                 files::write_whole(&path, text.as_bytes())?;
             }
-            Damage::Refs(name) => {
+            StoreDamage::Refs(name) => {
                 let aside = dir.join(ASIDE);
                 std::fs::create_dir_all(&aside)?;
                 let flat = name.to_string_lossy().replace('/', ".");

@@ -13,7 +13,7 @@ const EDITS_MAX: usize = 1_000;
 
 /// What a merge of three texts comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Threeway {
+pub(crate) struct ThreewayMerge {
     /// How many lines are in dispute: of each such place the larger side.
     pub lines: u32,
     /// The merged text, if every place in dispute has only one reading.
@@ -21,13 +21,13 @@ pub(crate) struct Threeway {
 }
 
 /// Merges two texts that come from a third.
-pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Threeway {
+pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> ThreewayMerge {
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
-    let mut names = Names::default();
+    let mut names = LineInterner::default();
     let (base_ids, ours_ids, theirs_ids) = (names.of(&base), names.of(&ours), names.of(&theirs));
     let sides = [
-        Side { text: &ours, hunks: hunks(&base_ids, &ours_ids) },
-        Side { text: &theirs, hunks: hunks(&base_ids, &theirs_ids) },
+        MergeSide { text: &ours, hunks: hunks(&base_ids, &ours_ids) },
+        MergeSide { text: &theirs, hunks: hunks(&base_ids, &theirs_ids) },
     ];
     let mut merged: Vec<&[u8]> = Vec::new();
     let mut disputed = 0;
@@ -52,17 +52,17 @@ pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Threeway {
     merged.extend(&base[at..]);
     // A last line without an end must stay the last.
     let glued = merged.iter().rev().skip(1).any(|line| !line.ends_with(b"\n"));
-    Threeway { lines: disputed, settled: (settled && !glued).then(|| merged.concat()) }
+    ThreewayMerge { lines: disputed, settled: (settled && !glued).then(|| merged.concat()) }
 }
 
 /// How many lines two texts dispute that come from nothing in common.
 pub(crate) fn dispute_of(ours: &[u8], theirs: &[u8]) -> u32 {
-    dispute(&mut Names::default(), &lines(ours), &lines(theirs))
+    dispute(&mut LineInterner::default(), &lines(ours), &lines(theirs))
 }
 
-fn dispute<'t>(names: &mut Names<'t>, ours: &[&'t [u8]], theirs: &[&'t [u8]]) -> u32 {
+fn dispute<'t>(names: &mut LineInterner<'t>, ours: &[&'t [u8]], theirs: &[&'t [u8]]) -> u32 {
     let (ours, theirs) = (names.of(ours), names.of(theirs));
-    let larger = |hunk: &Hunk| hunk.base.len().max(hunk.side.len());
+    let larger = |hunk: &MergeHunk| hunk.base.len().max(hunk.side.len());
     u32::try_from(hunks(&ours, &theirs).iter().map(larger).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
@@ -72,11 +72,11 @@ fn lines(text: &[u8]) -> Vec<&[u8]> {
 
 /// Numbers for lines, so that comparing two is comparing two numbers.
 #[derive(Default)]
-struct Names<'t> {
+struct LineInterner<'t> {
     known: HashMap<&'t [u8], u32>,
 }
 
-impl<'t> Names<'t> {
+impl<'t> LineInterner<'t> {
     fn of(&mut self, lines: &[&'t [u8]]) -> Vec<u32> {
         let mut name = |line: &&'t [u8]| {
             let next =
@@ -88,27 +88,27 @@ impl<'t> Names<'t> {
 }
 
 /// One side of a merge: its lines, and where they are not those of the base.
-struct Side<'a, 't> {
+struct MergeSide<'a, 't> {
     text: &'a [&'t [u8]],
-    hunks: Vec<Hunk>,
+    hunks: Vec<MergeHunk>,
 }
 
 /// Lines of the base that became other lines; one of the two may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Hunk {
+struct MergeHunk {
     base: Range<usize>,
     side: Range<usize>,
 }
 
 /// A stretch of the base that is changed without a gap, and the hunks of each side in it.
-struct Place {
+struct MergeRegion {
     base: Range<usize>,
     hunks: [Range<usize>; 2],
 }
 
-impl Place {
+impl MergeRegion {
     /// The stretch as a side has it.
-    fn side<'a, 't>(&self, side: &Side<'a, 't>, which: usize) -> &'a [&'t [u8]] {
+    fn side<'a, 't>(&self, side: &MergeSide<'a, 't>, which: usize) -> &'a [&'t [u8]] {
         let hunks = &side.hunks[self.hunks[which].clone()];
         // A side without a hunk here is not asked for its lines.
         let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return &[] };
@@ -119,8 +119,8 @@ impl Place {
 }
 
 /// Hunks that overlap or touch belong to one place, whoever made them.
-fn places(sides: &[Side<'_, '_>; 2]) -> Vec<Place> {
-    let mut found: Vec<Place> = Vec::new();
+fn places(sides: &[MergeSide<'_, '_>; 2]) -> Vec<MergeRegion> {
+    let mut found: Vec<MergeRegion> = Vec::new();
     let mut next = [0, 0];
     loop {
         let start = |which: usize| sides[which].hunks.get(next[which]).map(|hunk| hunk.base.start);
@@ -139,7 +139,7 @@ fn places(sides: &[Side<'_, '_>; 2]) -> Vec<Place> {
             _ => {
                 let mut hunks = [next[0]..next[0], next[1]..next[1]];
                 hunks[which].end += 1;
-                found.push(Place { base: hunk.base.clone(), hunks });
+                found.push(MergeRegion { base: hunk.base.clone(), hunks });
             }
         }
         next[which] += 1;
@@ -147,18 +147,22 @@ fn places(sides: &[Side<'_, '_>; 2]) -> Vec<Place> {
 }
 
 /// Both sides' changes in the order of the base, if none overlaps another and none could stand elsewhere as well.
-fn beside<'t>(place: &Place, sides: &[Side<'_, 't>; 2], base: &[&'t [u8]]) -> Option<Vec<&'t [u8]>> {
+fn beside<'t>(
+    place: &MergeRegion,
+    sides: &[MergeSide<'_, 't>; 2],
+    base: &[&'t [u8]],
+) -> Option<Vec<&'t [u8]>> {
     let of = |which: usize| sides[which].hunks[place.hunks[which].clone()].iter().map(move |it| (which, it));
-    let mut all: Vec<(usize, &Hunk)> = of(0).chain(of(1)).collect();
+    let mut all: Vec<(usize, &MergeHunk)> = of(0).chain(of(1)).collect();
     all.sort_by_key(|(_, hunk)| (hunk.base.start, hunk.base.end));
     let mut text = Vec::new();
     let mut at = place.base.start;
-    let mut before: Option<&Hunk> = None;
+    let mut before: Option<&MergeHunk> = None;
     for (which, hunk) in all {
         let side = sides[which].text;
         // What was put in beside lines that the other side rewrote may belong to the lines that are gone.
         let put_in =
-            |it: &&Hunk| it.base.end == hunk.base.start && (it.base.is_empty() || hunk.base.is_empty());
+            |it: &&MergeHunk| it.base.end == hunk.base.start && (it.base.is_empty() || hunk.base.is_empty());
         if hunk.base.start < at || before.is_some_and(|it| put_in(&it)) || slides(hunk, side, base) {
             return None;
         }
@@ -172,7 +176,7 @@ fn beside<'t>(place: &Place, sides: &[Side<'_, 't>; 2], base: &[&'t [u8]]) -> Op
 }
 
 /// Whether the same change could be told with a line more above or below: then nobody knows where it belongs.
-fn slides(hunk: &Hunk, side: &[&[u8]], base: &[&[u8]]) -> bool {
+fn slides(hunk: &MergeHunk, side: &[&[u8]], base: &[&[u8]]) -> bool {
     let moved = match (hunk.base.is_empty(), hunk.side.is_empty()) {
         (true, false) => &side[hunk.side.clone()],
         (false, true) => &base[hunk.base.clone()],
@@ -183,7 +187,11 @@ fn slides(hunk: &Hunk, side: &[&[u8]], base: &[&[u8]]) -> bool {
 }
 
 /// The other side's change, if one side changed only white space here; one of them, if that is all they differ in.
-fn white<'t>(place: &Place, sides: &[Side<'_, 't>; 2], base: &[&'t [u8]]) -> Option<Vec<&'t [u8]>> {
+fn white<'t>(
+    place: &MergeRegion,
+    sides: &[MergeSide<'_, 't>; 2],
+    base: &[&'t [u8]],
+) -> Option<Vec<&'t [u8]>> {
     let [ours, theirs] = [place.side(&sides[0], 0), place.side(&sides[1], 1)];
     if same_but_white(ours, theirs) {
         return Some(ours.to_vec());
@@ -233,7 +241,7 @@ fn plain(line: &[u8]) -> Vec<u8> {
 }
 
 /// Where two texts differ, by the fewest lines taken out and put in (Myers' greedy search).
-fn hunks(base: &[u32], side: &[u32]) -> Vec<Hunk> {
+fn hunks(base: &[u32], side: &[u32]) -> Vec<MergeHunk> {
     let head = base.iter().zip(side).take_while(|(one, other)| one == other).count();
     let (base_rest, side_rest) = (&base[head..], &side[head..]);
     let tail =
@@ -249,7 +257,7 @@ fn hunks(base: &[u32], side: &[u32]) -> Vec<Hunk> {
         search(base_rest, side_rest).unwrap_or_else(whole)
     };
     let moved = |range: Range<usize>| range.start + head..range.end + head;
-    found.into_iter().map(|(base, side)| Hunk { base: moved(base), side: moved(side) }).collect()
+    found.into_iter().map(|(base, side)| MergeHunk { base: moved(base), side: moved(side) }).collect()
 }
 
 /// `None` if they differ in too many lines.
@@ -322,7 +330,7 @@ fn way_back(
 
 #[cfg(test)]
 mod tests {
-    use super::{Names, hunks, lines, merge};
+    use super::{LineInterner, hunks, lines, merge};
 
     fn check(base: &str, ours: &str, theirs: &str, expected: Result<&str, u32>) {
         let found = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
@@ -389,7 +397,7 @@ mod tests {
             let mut text = |_| -> String { (0..next(12)).map(|_| format!("{}\n", next(4))).collect() };
             let (base, side) = (text(0), text(1));
             let (base, side) = (lines(base.as_bytes()), lines(side.as_bytes()));
-            let mut names = Names::default();
+            let mut names = LineInterner::default();
             let (base, side) = (names.of(&base), names.of(&side));
             let mut rebuilt: Vec<u32> = Vec::new();
             let mut at = 0;

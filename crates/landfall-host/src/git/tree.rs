@@ -10,7 +10,7 @@ use super::store::Store;
 
 /// What stands at a path of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TreeEntryKind {
     /// A file.
     File,
     /// A link; its content is where it leads.
@@ -26,7 +26,7 @@ pub enum Kind {
 pub struct CommitTree {
     objects: Objects,
     commit: Oid,
-    entries: BTreeMap<Vec<u8>, (Kind, Oid)>,
+    entries: BTreeMap<Vec<u8>, (TreeEntryKind, Oid)>,
 }
 
 impl Repo {
@@ -45,10 +45,10 @@ impl Repo {
             let head = std::str::from_utf8(&record[..tab]).map_err(|_| wrong())?;
             let mut words = head.split(' ');
             let kind = match words.next() {
-                Some("040000") => Kind::Folder,
-                Some("120000") => Kind::Link,
-                Some("160000") => Kind::Module,
-                Some(_) => Kind::File,
+                Some("040000") => TreeEntryKind::Folder,
+                Some("120000") => TreeEntryKind::Link,
+                Some("160000") => TreeEntryKind::Module,
+                Some(_) => TreeEntryKind::File,
                 None => return Err(wrong()),
             };
             let oid: Oid = words.nth(1).and_then(|oid| oid.parse().ok()).ok_or_else(wrong)?;
@@ -101,20 +101,22 @@ impl CommitTree {
     }
 
     /// What stands at a path.
-    pub fn kind(&self, path: &str) -> Option<Kind> {
+    pub fn kind(&self, path: &str) -> Option<TreeEntryKind> {
         self.entries.get(path.as_bytes()).map(|(kind, _)| *kind)
     }
 
     /// The content of a file, or where a link leads. None if there is neither, or if it is larger than `max`.
     pub fn read(&self, path: &str, max: u64) -> Result<Option<Vec<u8>>, GitError> {
-        let Some((Kind::File | Kind::Link, oid)) = self.entries.get(path.as_bytes()) else { return Ok(None) };
+        let Some((TreeEntryKind::File | TreeEntryKind::Link, oid)) = self.entries.get(path.as_bytes()) else {
+            return Ok(None);
+        };
         let object = self.objects.read(oid, max)?;
         Ok(object.filter(|object| object.kind == "blob" && object.size <= max).map(|object| object.bytes))
     }
 
     /// The paths of all files, without those that are no text.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        let files = self.entries.iter().filter(|(_, (kind, _))| *kind == Kind::File);
+        let files = self.entries.iter().filter(|(_, (kind, _))| *kind == TreeEntryKind::File);
         files.filter_map(|(path, _)| std::str::from_utf8(path).ok())
     }
 }

@@ -18,7 +18,7 @@ pub enum PathContent {
 }
 
 /// A path of one level and what it is to hold: a mode and an object, or nothing.
-type Edits<'a> = Vec<(&'a [u8], Option<(u32, Oid)>)>;
+type TreeEdits<'a> = Vec<(&'a [u8], Option<(u32, Oid)>)>;
 
 impl Store {
     /// The tree of `commit` with other content at some paths.
@@ -27,7 +27,7 @@ impl Store {
     /// When an object cannot be read or written.
     pub fn edit_tree(&self, commit: &Oid, paths: &[(Vec<u8>, PathContent)]) -> Result<Oid, GitError> {
         let tree = self.tree_of(commit)?;
-        let mut edits: Edits<'_> = Vec::new();
+        let mut edits: TreeEdits<'_> = Vec::new();
         for (path, content) in paths {
             let at = |commit: &Oid| -> Result<Option<(u32, Oid)>, GitError> {
                 let entry = self.objects().at_path(&self.tree_of(commit)?, path)?;
@@ -48,11 +48,11 @@ impl Store {
     }
 
     /// One folder after the edits; none if it is empty then.
-    fn edit_level(&self, tree: Option<&Oid>, edits: &Edits<'_>) -> Result<Option<Oid>, GitError> {
+    fn edit_level(&self, tree: Option<&Oid>, edits: &TreeEdits<'_>) -> Result<Option<Oid>, GitError> {
         let known = tree.map(|tree| self.objects().tree(tree)).transpose()?.unwrap_or_default();
         let mut entries: BTreeMap<Vec<u8>, (u32, Oid)> =
             known.into_iter().map(|entry| (entry.name, (entry.mode, entry.oid))).collect();
-        let mut below: BTreeMap<&[u8], Edits<'_>> = BTreeMap::new();
+        let mut below: BTreeMap<&[u8], TreeEdits<'_>> = BTreeMap::new();
         // What goes makes room first: a file may take the place of a folder, and the other way round.
         for (path, entry) in edits {
             match (path.iter().position(|byte| *byte == b'/'), entry) {

@@ -13,11 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, agent_refs};
+use super::collect::{
+    CollectError, CollectOptions, CollectedWork, LeftoverCommit, LostHeadPolicy, NestedRepo, agent_refs,
+};
 use super::files;
 use super::names::{Oid, RefName};
-use super::room::{DotGit, Room};
-use super::run::{Doing as _, GitError, Signature};
+use super::room::{DotGit, PrivateIndex};
+use super::run::{GitError, GitResultExt as _, Signature};
 use super::store::{PATHS_MAX, Store, heal};
 
 /// How many clean checkouts wait for the next task; beyond, disk is worth more than time.
@@ -34,7 +36,7 @@ pub struct Workspace {
     path: PathBuf,
     base: Oid,
     branch: String,
-    room: Room,
+    room: PrivateIndex,
 }
 
 impl Workspace {
@@ -60,7 +62,7 @@ impl Workspace {
 
     /// Where the layers over caches of its agent are kept. The folder need not be there, and goes with the workspace.
     pub fn caches(&self) -> PathBuf {
-        Room::caches(self.room.dir())
+        PrivateIndex::caches(self.room.dir())
     }
 
     /// Notes, before anybody is started in it, whether they could hand a file to somebody who outlives them. Then whoever
@@ -74,7 +76,7 @@ impl Workspace {
         self.room.note_vacated(run)
     }
 
-    pub(crate) fn room(&self) -> &Room {
+    pub(crate) fn room(&self) -> &PrivateIndex {
         &self.room
     }
 
@@ -97,21 +99,21 @@ impl Workspace {
 
 /// What was kept of a workspace before it was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct WorkspaceBackup {
     /// The refs that hold unmerged or uncommitted work; empty if all of it had landed.
     pub refs: Vec<(RefName, Oid)>,
     /// Repositories inside the workspace, and what became of them.
-    pub nested: Vec<Nested>,
+    pub nested: Vec<NestedRepo>,
 }
 
 /// All workspaces of one project. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Pool {
-    inner: Arc<Inner>,
+pub struct WorkspacePool {
+    inner: Arc<PoolInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PoolInner {
     store: Store,
     dir: PathBuf,
     exclude: String,
@@ -126,21 +128,21 @@ struct Inner {
 
 /// A warm checkout that is a workspace but for its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spare {
+pub struct WarmWorkspace {
     /// The commit it stands at.
     pub base: Oid,
     /// How long ago it was made.
     pub age: Duration,
 }
 
-impl Pool {
+impl WorkspacePool {
     /// Opens the workspaces in `dir`, creating the folder if it is missing.
-    pub fn open(store: &Store, dir: &Path) -> Result<Pool, GitError> {
-        Pool::open_with_exclude(store, dir, &[])
+    pub fn open(store: &Store, dir: &Path) -> Result<WorkspacePool, GitError> {
+        WorkspacePool::open_with_exclude(store, dir, &[])
     }
 
     /// Like [`Pool::open`], with patterns of files that are never taken as an agent's work.
-    pub fn open_with_exclude(store: &Store, dir: &Path, exclude: &[&str]) -> Result<Pool, GitError> {
+    pub fn open_with_exclude(store: &Store, dir: &Path, exclude: &[&str]) -> Result<WorkspacePool, GitError> {
         let doing = || format!("open the workspaces in `{}`", dir.display());
         for folder in ["rooms", "warm", "attic"] {
             std::fs::create_dir_all(dir.join(".engine").join(folder)).doing(doing)?;
@@ -149,7 +151,7 @@ impl Pool {
         files::remove(&dir.join(".engine/turning")).doing(doing)?;
         let dir = dir.canonicalize().doing(doing)?;
         let exclude = exclude.iter().map(|pattern| format!("{pattern}\n")).collect();
-        let inner = Inner {
+        let inner = PoolInner {
             store: store.clone(),
             dir,
             exclude,
@@ -158,7 +160,7 @@ impl Pool {
             warm: Mutex::default(),
             turning: Mutex::default(),
         };
-        Ok(Pool { inner: Arc::new(inner) })
+        Ok(WorkspacePool { inner: Arc::new(inner) })
     }
 
     /// Where the workspaces are.
@@ -252,7 +254,7 @@ impl Pool {
         &self,
         name: &str,
         branch: &str,
-        fits: &dyn Fn(&Spare) -> bool,
+        fits: &dyn Fn(&WarmWorkspace) -> bool,
     ) -> Result<Option<Workspace>, GitError> {
         let doing = || format!("prepare workspace {name}");
         check_name(name).map_err(|why| GitError::output(doing(), why))?;
@@ -266,7 +268,7 @@ impl Pool {
     }
 
     /// The spares that wait.
-    pub fn spares(&self) -> Vec<Spare> {
+    pub fn spares(&self) -> Vec<WarmWorkspace> {
         let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
         let warm = std::fs::read_dir(self.engine("warm")).into_iter().flatten().flatten();
         warm.filter_map(|entry| spare_in(&entry.path())).collect()
@@ -274,14 +276,14 @@ impl Pool {
 
     /// Makes a spare at `base` of a warm checkout, if there is one that is none yet or has become `stale`. One process; one
     /// more if attributes changed.
-    pub fn make_spare(&self, base: &Oid, stale: &dyn Fn(&Spare) -> bool) -> Result<bool, GitError> {
+    pub fn make_spare(&self, base: &Oid, stale: &dyn Fn(&WarmWorkspace) -> bool) -> Result<bool, GitError> {
         let doing = || format!("make a spare workspace at {base}");
         let _one = self.inner.turning.lock().unwrap_or_else(PoisonError::into_inner);
         let turning = self.engine("turning");
         files::remove(&turning).doing(doing)?;
         let may = |path: &Path| spare_in(path).is_none_or(|spare| stale(&spare));
         let Some(home) = self.pick_warm(&may, &turning).doing(doing)? else { return Ok(false) };
-        let room = Room::at(turning.clone());
+        let room = PrivateIndex::at(turning.clone());
         let made = (|| {
             let store = &self.inner.store;
             files::remove(&turning.join("spare")).doing(doing)?;
@@ -308,7 +310,7 @@ impl Pool {
         &self,
         name: &str,
         branch: &str,
-        fits: &dyn Fn(&Spare) -> bool,
+        fits: &dyn Fn(&WarmWorkspace) -> bool,
     ) -> Result<Option<Workspace>, GitError> {
         let doing = || format!("prepare workspace {name}");
         let (room, path) = (self.room(name), self.inner.dir.join(name));
@@ -344,7 +346,7 @@ impl Pool {
         path: PathBuf,
         base: Oid,
         branch: &str,
-        room: Room,
+        room: PrivateIndex,
     ) -> Result<Workspace, GitError> {
         let doing = || format!("prepare workspace {name}");
         crate::crash::point("git.prepare.ready");
@@ -359,7 +361,7 @@ impl Pool {
     pub fn release(
         &self,
         workspace: Workspace,
-        collected: &Collected,
+        collected: &CollectedWork,
         keep: &RefName,
     ) -> Result<Vec<(RefName, Oid)>, CollectError> {
         let name = workspace.name.clone();
@@ -382,7 +384,7 @@ impl Pool {
         crate::crash::point("git.release.kept");
         let room = &workspace.room;
         files::remove(&room.dir().join("meta")).doing(doing)?;
-        Room::forget_rebuild(room.dir()).doing(doing)?;
+        PrivateIndex::forget_rebuild(room.dir()).doing(doing)?;
         files::remove(&workspace.caches()).doing(doing)?;
         crate::crash::point("git.release.begin");
         let checkout = room.dir().join("checkout");
@@ -404,19 +406,24 @@ impl Pool {
 
     /// Removes a workspace. Whatever is not on the base yet, committed or not, is first kept under `keep`;
     /// other branches of the agent under `keep-1`, `keep-2` and so on. Ignored files are not kept.
-    pub fn remove(&self, workspace: Workspace, keep: &RefName, by: &Signature) -> Result<Kept, CollectError> {
+    pub fn remove(
+        &self,
+        workspace: Workspace,
+        keep: &RefName,
+        by: &Signature,
+    ) -> Result<WorkspaceBackup, CollectError> {
         let name = workspace.name.clone();
         let doing = || format!("remove workspace {name}");
         let _busy = self.hold(&name);
         let store = &self.inner.store;
-        let mut kept = Kept { refs: Vec::new(), nested: Vec::new() };
+        let mut kept = WorkspaceBackup { refs: Vec::new(), nested: Vec::new() };
         let options = CollectOptions {
             pin: None,
-            commit_leftovers: Some(Leftovers {
+            commit_leftovers: Some(LeftoverCommit {
                 message: format!("Work left in workspace {name}\n"),
                 signature: by.clone(),
             }),
-            lost_head: LostHead::UseBase,
+            lost_head: LostHeadPolicy::UseBase,
             aside: None,
             paths_max: PATHS_MAX as u64,
         };
@@ -518,7 +525,7 @@ impl Pool {
         std::fs::read_dir(self.engine("warm")).map_or(0, Iterator::count)
     }
 
-    fn take_warm(&self, room: &Room, path: &Path) -> std::io::Result<bool> {
+    fn take_warm(&self, room: &PrivateIndex, path: &Path) -> std::io::Result<bool> {
         // One that is no spare is turned no slower, and spares are for those they fit.
         let plain = |path: &Path| spare_in(path).is_none();
         let any = |_: &Path| true;
@@ -550,7 +557,7 @@ impl Pool {
             if !may(&path) {
                 continue;
             }
-            let index = std::fs::metadata(Room::at(path.clone()).index_path());
+            let index = std::fs::metadata(PrivateIndex::at(path.clone()).index_path());
             let used = index.and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
             warm.push((used, path));
         }
@@ -578,29 +585,29 @@ impl Pool {
         &self.inner.exclude
     }
 
-    fn room(&self, name: &str) -> Room {
-        Room::at(self.engine("rooms").join(name))
+    fn room(&self, name: &str) -> PrivateIndex {
+        PrivateIndex::at(self.engine("rooms").join(name))
     }
 
     fn engine(&self, folder: &str) -> PathBuf {
         self.inner.dir.join(".engine").join(folder)
     }
 
-    pub(super) fn hold(&self, name: &str) -> Held<'_> {
+    pub(super) fn hold(&self, name: &str) -> WorkspaceGuard<'_> {
         let mut busy = self.inner.busy.lock().unwrap_or_else(PoisonError::into_inner);
         while !busy.insert(name.to_owned()) {
             busy = self.inner.freed.wait(busy).unwrap_or_else(PoisonError::into_inner);
         }
-        Held { pool: self, name: name.to_owned() }
+        WorkspaceGuard { pool: self, name: name.to_owned() }
     }
 }
 
-pub(super) struct Held<'p> {
-    pool: &'p Pool,
+pub(super) struct WorkspaceGuard<'p> {
+    pool: &'p WorkspacePool,
     name: String,
 }
 
-impl Drop for Held<'_> {
+impl Drop for WorkspaceGuard<'_> {
     fn drop(&mut self) {
         self.pool.inner.busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
         self.pool.inner.freed.notify_all();
@@ -608,13 +615,13 @@ impl Drop for Held<'_> {
 }
 
 /// The spare in a folder of the warm pool, if it is one.
-fn spare_in(room: &Path) -> Option<Spare> {
+fn spare_in(room: &Path) -> Option<WarmWorkspace> {
     let note = room.join("spare");
     let base = Oid::from_line(&std::fs::read(&note).ok()?)?;
     let made = std::fs::metadata(&note).ok()?.modified().ok()?;
     // A clock that was set back makes it new: it is still clean, and at a commit that was the base.
     let age = SystemTime::now().duration_since(made).unwrap_or_default();
-    Some(Spare { base, age })
+    Some(WarmWorkspace { base, age })
 }
 
 fn free_name(folder: &Path, name: &str) -> PathBuf {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One thing to try.
-pub struct Attempt {
+pub struct SandboxAttempt {
     /// A word for programs.
     pub name: &'static str,
     /// What is tried, for people.
@@ -136,78 +136,78 @@ fn call(result: impl Into<libc::c_long>) -> io::Result<()> {
 }
 
 /// All of them, in the order of the table.
-pub const ATTEMPTS: &[Attempt] = &[
-    Attempt {
+pub const ATTEMPTS: &[SandboxAttempt] = &[
+    SandboxAttempt {
         name: "write-workspace",
         what: "write to its workspace",
         run: |scene| create(&scene.work().join("new")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "write-tmpdir",
         what: "write to its folder for temporary files",
         run: |_| create(&std::env::temp_dir().join("new")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "write-shared",
         what: "write to a folder that `run.sandbox_write` names",
         run: |scene| create(&scene.shared().join("new")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "write-home",
         what: "write to the home folder",
         run: |scene| create(&scene.home().join("new")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "write-project",
         what: "change a file of your checkout",
         run: |scene| open_to_write(&scene.project().join("file")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "write-state",
         what: "change Landfall's state",
         run: |scene| open_to_write(&scene.state().join("file")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "write-other-workspace",
         what: "change a file of another agent's workspace",
         run: |scene| open_to_write(&scene.other_work().join("file")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "change-mode",
         what: "change the mode of a file outside",
         run: |scene| fs::set_permissions(scene.outside().join("file"), fs::Permissions::from_mode(0o600)),
     },
-    Attempt {
+    SandboxAttempt {
         name: "read-system",
         what: "read files of the system",
         run: |_| File::open("/etc/passwd").map(drop),
     },
-    Attempt {
+    SandboxAttempt {
         name: "read-toolchain",
         what: "read a toolchain in the home folder (`~/.cargo`)",
         run: |scene| read(&scene.home().join(".cargo/config.toml")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "read-project",
         what: "read your checkout",
         run: |scene| read(&scene.project().join("file")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "read-home",
         what: "read another file in the home folder",
         run: |scene| read(&scene.home().join("notes")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "read-state",
         what: "read Landfall's state",
         run: |scene| read(&scene.state().join("file")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "read-tmp",
         what: "read files in `/tmp`",
         run: |scene| read(&scene.outside().join("file")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "list-hidden",
         what: "list the names of hidden files",
         run: |scene| {
@@ -215,69 +215,69 @@ pub const ATTEMPTS: &[Attempt] = &[
             found.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
         },
     },
-    Attempt {
+    SandboxAttempt {
         name: "moved-secret",
         what: "read a login that a variable moves (`CARGO_HOME`)",
         run: |scene| read(&scene.moved_cargo().join("credentials.toml")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "alias-link",
         what: "read a secret by a symbolic link to the home folder",
         run: |scene| read(&scene.root.join("link/notes")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "alias-mount",
         what: "read a secret by a second mount of the home folder",
         run: |scene| read(&scene.root.join("mount/notes")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "alias-hard-link",
         what: "read a secret by a hard link to it in `/tmp`",
         run: |scene| read(&scene.outside().join("hard-link")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "socket-tmp-before",
         what: "connect to a socket in `/tmp` that was there at the start",
         run: |scene| connect(&scene.outside().join("before.sock")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "socket-tmp-after",
         what: "connect to a socket in `/tmp` that came later",
         run: |scene| connect(&scene.outside().join("after.sock")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "socket-home-before",
         what: "connect to a socket in the home folder that was there at the start",
         run: |scene| connect(&scene.home().join("before.sock")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "socket-home-after",
         what: "connect to a socket in the home folder that came later",
         run: |scene| connect(&scene.home().join("after.sock")),
     },
-    Attempt {
+    SandboxAttempt {
         name: "socket-state",
         what: "connect to a socket in Landfall's state",
         run: |scene| connect(&scene.engine_socket()),
     },
-    Attempt {
+    SandboxAttempt {
         name: "engine",
         what: "act as you on the engine's socket",
         run: |scene| ask_engine(UnixStream::connect(scene.engine_socket())?, scene),
     },
-    Attempt {
+    SandboxAttempt {
         name: "engine-pid-reuse",
         what: "act as you on the engine's socket by the connection of a process that has ended (pid reuse)",
         run: |scene| ask_engine(connect_by_child(&scene.engine_socket())?, scene),
     },
-    Attempt {
+    SandboxAttempt {
         name: "socket-abstract",
         what: "connect to an abstract socket",
         run: |scene| {
             UnixStream::connect_addr(&SocketAddr::from_abstract_name(scene.abstract_name())?).map(drop)
         },
     },
-    Attempt {
+    SandboxAttempt {
         name: "network",
         what: "connect to a port of this machine",
         run: |scene| {
@@ -285,58 +285,58 @@ pub const ATTEMPTS: &[Attempt] = &[
             TcpStream::connect_timeout(&address, Duration::from_secs(5)).map(drop)
         },
     },
-    Attempt {
+    SandboxAttempt {
         name: "terminal-read",
         what: "read what is typed on your terminal",
         run: |scene| open_terminal(scene, libc::O_RDONLY),
     },
-    Attempt {
+    SandboxAttempt {
         name: "terminal-write",
         what: "write to your terminal",
         run: |scene| open_terminal(scene, libc::O_WRONLY),
     },
-    Attempt { name: "terminal-own", what: "make a terminal of its own", run: |_| own_terminal() },
-    Attempt {
+    SandboxAttempt { name: "terminal-own", what: "make a terminal of its own", run: |_| own_terminal() },
+    SandboxAttempt {
         name: "shared-memory",
         what: "read shared memory of others",
         run: |scene| read(&Path::new("/dev/shm").join(scene.abstract_name())),
     },
-    Attempt {
+    SandboxAttempt {
         name: "signal",
         what: "signal a process outside",
         run: |scene| call(unsafe { libc::kill(scene.engine, 0) }),
     },
-    Attempt {
+    SandboxAttempt {
         name: "process-environment",
         what: "read the environment of a process outside",
         run: |scene| File::open(format!("/proc/{}/environ", scene.engine)).map(drop),
     },
-    Attempt {
+    SandboxAttempt {
         name: "priority",
         what: "change the priority of a process outside",
         run: |scene| renice(scene.engine),
     },
-    Attempt {
+    SandboxAttempt {
         name: "processors",
         what: "change the processors of a process outside",
         run: |scene| move_to_same_processors(scene.engine),
     },
-    Attempt {
+    SandboxAttempt {
         name: "scheduling",
         what: "change the scheduling policy of a process outside",
         run: |scene| schedule_as_before(scene.engine),
     },
-    Attempt {
+    SandboxAttempt {
         name: "disk-priority",
         what: "change the disk priority of a process outside",
         run: |scene| disk_priority(scene.engine),
     },
-    Attempt {
+    SandboxAttempt {
         name: "limits",
         what: "change the limits of a process outside",
         run: |scene| limit_as_before(scene.engine),
     },
-    Attempt {
+    SandboxAttempt {
         name: "hard-link",
         what: "hard-link a file of another agent's workspace into its own",
         run: |scene| {
@@ -344,7 +344,7 @@ pub const ATTEMPTS: &[Attempt] = &[
             fs::remove_file(scene.work().join("linked"))
         },
     },
-    Attempt {
+    SandboxAttempt {
         name: "hard-link-shared",
         what: "hard-link a file of its workspace into a folder that `run.sandbox_write` names",
         run: |scene| {
@@ -352,7 +352,7 @@ pub const ATTEMPTS: &[Attempt] = &[
             fs::remove_file(scene.shared().join("linked"))
         },
     },
-    Attempt {
+    SandboxAttempt {
         name: "passed-descriptor",
         what: "use a descriptor that another process passes on in a folder that `run.sandbox_write` names",
         run: |scene| receive_descriptor(&scene.shared().join("pass.sock")),

@@ -1,19 +1,19 @@
 //! Going into the sandbox: the child's side, between fork and exec. Only system calls, in the one order that works.
 
-use super::setup::{Broken, Setup};
-use super::words::{Level, Limits, Missing};
+use super::setup::{OmittedSandboxPart, SandboxSetup};
+use super::words::{MissingFeature, ProcessLimits, SandboxLevel};
 use std::os::fd::AsRawFd as _;
 
 /// What went wrong on the way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Halt {
-    pub(crate) step: Step,
+pub(crate) struct SandboxEntryError {
+    pub(crate) step: SandboxEntryStep,
     pub(crate) errno: i32,
 }
 
 /// A step on the way in. The last ones are the trial: what must fail inside was tried and did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum SandboxEntryStep {
     Limits,
     Namespaces,
     Mounts,
@@ -28,75 +28,78 @@ pub(crate) enum Step {
     TrialNetwork,
 }
 
-impl Step {
-    const ALL: [Step; 12] = [
-        Step::Limits,
-        Step::Namespaces,
-        Step::Mounts,
-        Step::Privileges,
-        Step::Landlock,
-        Step::Seccomp,
-        Step::TrialWrite,
-        Step::TrialRead,
-        Step::TrialSignal,
-        Step::TrialCall,
-        Step::TrialPrivileges,
-        Step::TrialNetwork,
+impl SandboxEntryStep {
+    const ALL: [SandboxEntryStep; 12] = [
+        SandboxEntryStep::Limits,
+        SandboxEntryStep::Namespaces,
+        SandboxEntryStep::Mounts,
+        SandboxEntryStep::Privileges,
+        SandboxEntryStep::Landlock,
+        SandboxEntryStep::Seccomp,
+        SandboxEntryStep::TrialWrite,
+        SandboxEntryStep::TrialRead,
+        SandboxEntryStep::TrialSignal,
+        SandboxEntryStep::TrialCall,
+        SandboxEntryStep::TrialPrivileges,
+        SandboxEntryStep::TrialNetwork,
     ];
 
-    pub(crate) fn from_byte(byte: u8) -> Step {
-        *Step::ALL.get(usize::from(byte)).unwrap_or(&Step::Landlock)
+    pub(crate) fn from_byte(byte: u8) -> SandboxEntryStep {
+        *SandboxEntryStep::ALL.get(usize::from(byte)).unwrap_or(&SandboxEntryStep::Landlock)
     }
 
     /// What the machine has not got if a level with mounts of its own cannot get past this step.
-    pub(super) fn wanting(self, level: Level, errno: i32) -> Missing {
+    pub(super) fn wanting(self, level: SandboxLevel, errno: i32) -> MissingFeature {
         let error = std::io::Error::from_raw_os_error(errno);
-        let what =
-            if self == Step::Mounts { "a read-only view of the machine" } else { "namespaces of its own" };
+        let what = if self == SandboxEntryStep::Mounts {
+            "a read-only view of the machine"
+        } else {
+            "namespaces of its own"
+        };
         let feature = format!(
             "{what}: {error} (for an ordinary user they may be switched off: see `sysctl user.max_user_namespaces \
              kernel.apparmor_restrict_unprivileged_userns`; a container may forbid them too)"
         );
-        Missing { level, feature }
+        MissingFeature { level, feature }
     }
 
     /// What to tell the person about a child that did not get past this step.
-    pub(crate) fn explain(self, level: Level, errno: i32) -> String {
+    pub(crate) fn explain(self, level: SandboxLevel, errno: i32) -> String {
         let error = std::io::Error::from_raw_os_error(errno);
         let set_up = |what: &str| format!("set up the sandbox: {what}: {error}");
         let leaks = |what: &str| {
             format!(
                 "the sandbox does not hold: inside it the agent {what} ({error}), so it was not started; {}",
-                Missing { level: Level::Write, feature: String::new() }.hint()
+                MissingFeature { level: SandboxLevel::Write, feature: String::new() }.hint()
             )
         };
         match self {
-            Step::Limits => set_up("bound what it uses"),
-            Step::Namespaces | Step::Mounts => {
+            SandboxEntryStep::Limits => set_up("bound what it uses"),
+            SandboxEntryStep::Namespaces | SandboxEntryStep::Mounts => {
                 let missing = self.wanting(level, errno);
                 format!("{missing}; {}", missing.hint())
             }
-            Step::Privileges => set_up("give up privileges"),
-            Step::Landlock => set_up("enter the Landlock rules"),
-            Step::Seccomp => set_up("enter the seccomp filter"),
-            Step::TrialWrite => leaks("could write into a folder that is closed to it"),
-            Step::TrialRead => leaks("could read a file that is hidden from it"),
-            Step::TrialSignal => leaks("could signal its sitter"),
-            Step::TrialCall => leaks("could use a system call that is refused"),
-            Step::TrialPrivileges => leaks("still had privileges it should have lost"),
-            Step::TrialNetwork => leaks("had a network"),
+            SandboxEntryStep::Privileges => set_up("give up privileges"),
+            SandboxEntryStep::Landlock => set_up("enter the Landlock rules"),
+            SandboxEntryStep::Seccomp => set_up("enter the seccomp filter"),
+            SandboxEntryStep::TrialWrite => leaks("could write into a folder that is closed to it"),
+            SandboxEntryStep::TrialRead => leaks("could read a file that is hidden from it"),
+            SandboxEntryStep::TrialSignal => leaks("could signal its sitter"),
+            SandboxEntryStep::TrialCall => leaks("could use a system call that is refused"),
+            SandboxEntryStep::TrialPrivileges => leaks("still had privileges it should have lost"),
+            SandboxEntryStep::TrialNetwork => leaks("had a network"),
         }
     }
 }
 
 /// The end of a step that has set `errno`.
-pub(super) fn halt<T>(step: Step) -> Result<T, Halt> {
+pub(super) fn halt<T>(step: SandboxEntryStep) -> Result<T, SandboxEntryError> {
     // SAFETY: always valid in a running thread.
-    Err(Halt { step, errno: unsafe { *libc::__errno_location() } })
+    Err(SandboxEntryError { step, errno: unsafe { *libc::__errno_location() } })
 }
 
 /// Goes on if a system call went well.
-pub(super) fn went_well(step: Step, result: libc::c_long) -> Result<(), Halt> {
+pub(super) fn went_well(step: SandboxEntryStep, result: libc::c_long) -> Result<(), SandboxEntryError> {
     if result < 0 { halt(step) } else { Ok(()) }
 }
 
@@ -135,32 +138,35 @@ const GIVEN_UP: [u8; 27] = [
 /// The one that the trial looks for.
 pub(super) const SYS_ADMIN: libc::c_ulong = 21;
 
-impl Setup {
+impl SandboxSetup {
     /// Goes inside. On success nothing but exec is left to do.
     ///
     /// # Safety
     /// Only in a freshly forked child: it is bound for ever, also if this fails half-way. Allocates nothing.
-    pub(crate) unsafe fn enter(&self) -> Result<(), Halt> {
+    pub(crate) unsafe fn enter(&self) -> Result<(), SandboxEntryError> {
         // SAFETY: plain system calls on numbers and on memory that `self` keeps alive.
         unsafe {
             lower(&self.limits)?;
             if let Some(apart) = &self.apart {
-                apart.enter(self.rules.as_raw_fd(), self.broken == Some(Broken::Network))?;
+                apart.enter(self.rules.as_raw_fd(), self.broken == Some(OmittedSandboxPart::Network))?;
             }
-            if self.broken != Some(Broken::Privileges) {
+            if self.broken != Some(OmittedSandboxPart::Privileges) {
                 give_up_privileges()?;
             }
             // Both of the next need it; and no program that gains rights from its file may do so in here.
-            went_well(Step::Privileges, libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
-            if self.broken != Some(Broken::Landlock) {
+            went_well(
+                SandboxEntryStep::Privileges,
+                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into(),
+            )?;
+            if self.broken != Some(OmittedSandboxPart::Landlock) {
                 let entered = libc::syscall(libc::SYS_landlock_restrict_self, self.rules.as_raw_fd(), 0);
-                went_well(Step::Landlock, entered)?;
+                went_well(SandboxEntryStep::Landlock, entered)?;
                 if let Some(rules) = &self.socket_rules {
                     let entered = libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0);
-                    went_well(Step::Landlock, entered)?;
+                    went_well(SandboxEntryStep::Landlock, entered)?;
                 }
             }
-            if self.broken != Some(Broken::Seccomp) {
+            if self.broken != Some(OmittedSandboxPart::Seccomp) {
                 let program = libc::sock_fprog {
                     len: self.filter.len() as libc::c_ushort, // a few hundred
                     filter: self.filter.as_ptr().cast_mut(),
@@ -171,14 +177,14 @@ impl Setup {
                     0,
                     &raw const program,
                 );
-                went_well(Step::Seccomp, filtered)?;
+                went_well(SandboxEntryStep::Seccomp, filtered)?;
             }
             self.trial.run()
         }
     }
 }
 
-unsafe fn lower(limits: &Limits) -> Result<(), Halt> {
+unsafe fn lower(limits: &ProcessLimits) -> Result<(), SandboxEntryError> {
     let all = [
         (libc::RLIMIT_NPROC, limits.processes),
         (libc::RLIMIT_NOFILE, limits.files),
@@ -191,17 +197,17 @@ unsafe fn lower(limits: &Limits) -> Result<(), Halt> {
         // SAFETY: the structure is filled by the first call before the second reads it.
         unsafe {
             let mut limit: libc::rlimit = std::mem::zeroed();
-            went_well(Step::Limits, libc::getrlimit(what, &raw mut limit).into())?;
+            went_well(SandboxEntryStep::Limits, libc::getrlimit(what, &raw mut limit).into())?;
             limit.rlim_max = limit.rlim_max.min(most);
             limit.rlim_cur = limit.rlim_cur.min(most);
-            went_well(Step::Limits, libc::setrlimit(what, &raw const limit).into())?;
+            went_well(SandboxEntryStep::Limits, libc::setrlimit(what, &raw const limit).into())?;
         }
     }
     Ok(())
 }
 
 /// After exec root has what is left in the bounding set, and anyone else nothing.
-unsafe fn give_up_privileges() -> Result<(), Halt> {
+unsafe fn give_up_privileges() -> Result<(), SandboxEntryError> {
     // SAFETY: plain numbers.
     unsafe {
         for capability in GIVEN_UP {
@@ -209,11 +215,11 @@ unsafe fn give_up_privileges() -> Result<(), Halt> {
             let has = libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) == 1;
             // An ordinary user may not shrink the set, and cannot gain from it either: exec gives nothing but to root.
             if has && libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) == -1 && libc::geteuid() == 0 {
-                return halt(Step::Privileges);
+                return halt(SandboxEntryStep::Privileges);
             }
         }
         let cleared = libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-        went_well(Step::Privileges, cleared.into())
+        went_well(SandboxEntryStep::Privileges, cleared.into())
     }
 }
 
@@ -223,9 +229,9 @@ mod tests {
 
     #[test]
     fn a_step_survives_being_a_byte() {
-        for (at, step) in Step::ALL.into_iter().enumerate() {
+        for (at, step) in SandboxEntryStep::ALL.into_iter().enumerate() {
             assert_eq!(step as usize, at);
-            assert_eq!(Step::from_byte(step as u8), step);
+            assert_eq!(SandboxEntryStep::from_byte(step as u8), step);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Built by hand, as it is one list: a compiler for such filters would be larger than the filter, and would let the
 //! second calling convention of 64-bit machines pass unseen.
 
-use super::words::Level;
+use super::words::SandboxLevel;
 use libc::sock_filter;
 
 #[cfg(target_arch = "x86_64")]
@@ -107,7 +107,7 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const KINDS_KEPT_APART: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// The filter; none if this processor's calls are not known to us.
-pub(super) fn filter(level: Level) -> Option<Vec<sock_filter>> {
+pub(super) fn filter(level: SandboxLevel) -> Option<Vec<sock_filter>> {
     /// Calls of the second convention have this bit in their number.
     const X32: u32 = 0x4000_0000;
     let arch = ARCH?;
@@ -178,7 +178,7 @@ pub(super) fn filter(level: Level) -> Option<Vec<sock_filter>> {
             op(RETURN, ALLOW),
         ],
     );
-    if level == Level::Strict {
+    if level == SandboxLevel::Strict {
         let mut kinds = vec![op(LOAD, low(0))];
         for kind in KINDS_KEPT_APART {
             kinds.extend([jump(IF_EQUAL, kind.unsigned_abs(), 0, 1), op(RETURN, ALLOW)]);
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     /// Runs the filter as the kernel would.
-    fn judge(level: Level, arch: u32, number: i64, args: [u64; 6]) -> u32 {
+    fn judge(level: SandboxLevel, arch: u32, number: i64, args: [u64; 6]) -> u32 {
         let code = filter(level).expect("tests run where it is known");
         let word = |at: u32| match at {
             NUMBER_AT => u32::try_from(number).expect("small"),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     fn call_of(number: i64, args: [u64; 6]) -> u32 {
-        judge(Level::Write, ARCH.expect("known"), number, args)
+        judge(SandboxLevel::Write, ARCH.expect("known"), number, args)
     }
 
     const RUN_MARK: u64 = libc::RLIMIT_LOCKS as u64;
@@ -251,11 +251,15 @@ mod tests {
             judge(level, ARCH.expect("known"), libc::SYS_socket, args)
         };
         for kind in KINDS_KEPT_APART {
-            assert_eq!((socket(Level::Write, kind), socket(Level::Strict, kind)), (ALLOW, ALLOW), "{kind}");
+            assert_eq!(
+                (socket(SandboxLevel::Write, kind), socket(SandboxLevel::Strict, kind)),
+                (ALLOW, ALLOW),
+                "{kind}"
+            );
         }
         for kind in [libc::AF_VSOCK, libc::AF_BLUETOOTH, libc::AF_PACKET, libc::AF_ALG] {
-            assert_eq!(socket(Level::Write, kind), ALLOW, "{kind}");
-            assert_eq!(socket(Level::Strict, kind) & 0xffff, libc::EAFNOSUPPORT as u32, "{kind}");
+            assert_eq!(socket(SandboxLevel::Write, kind), ALLOW, "{kind}");
+            assert_eq!(socket(SandboxLevel::Strict, kind) & 0xffff, libc::EAFNOSUPPORT as u32, "{kind}");
         }
     }
 
@@ -273,7 +277,10 @@ mod tests {
 
     #[test]
     fn another_calling_convention_is_the_end() {
-        assert_eq!(judge(Level::Write, 0x4000_0003, libc::SYS_read, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
+        assert_eq!(
+            judge(SandboxLevel::Write, 0x4000_0003, libc::SYS_read, [0; 6]),
+            libc::SECCOMP_RET_KILL_PROCESS
+        );
         assert_eq!(call_of(libc::SYS_read | 0x4000_0000, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
     }
 

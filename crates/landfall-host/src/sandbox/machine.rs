@@ -1,12 +1,12 @@
 //! Folders that every program of this machine shares, and that a level with mounts of its own replaces or covers.
 
-use super::words::{Available, Missing};
+use super::words::{MissingFeature, SandboxSupport};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// What of the sandbox this machine has, tried once in the life of this process.
-pub fn probed() -> &'static Result<Available, Missing> {
-    static PROBED: LazyLock<Result<Available, Missing>> = LazyLock::new(super::probe);
+pub fn probed() -> &'static Result<SandboxSupport, MissingFeature> {
+    static PROBED: LazyLock<Result<SandboxSupport, MissingFeature>> = LazyLock::new(super::probe);
     &PROBED
 }
 

@@ -55,7 +55,9 @@ mod setup;
 mod trial;
 
 pub use machine::{can_isolate, needed_runtime_files, probed, runtime_folders, shared_temporary_folders};
-pub use words::{Available, CacheLayer, LayerChanges, Level, Limits, Missing, Sandbox};
+pub use words::{
+    CacheLayer, LayerChanges, MissingFeature, ProcessLimits, Sandbox, SandboxLevel, SandboxSupport,
+};
 
 #[cfg(target_os = "linux")]
 use probe::is_isolation_supported;
@@ -63,8 +65,8 @@ use probe::is_isolation_supported;
 pub use probe::{can_overlay, probe};
 #[cfg(target_os = "linux")]
 pub(crate) use {
-    enter::Step,
-    setup::{Refusal, Setup},
+    enter::SandboxEntryStep,
+    setup::{SandboxError, SandboxSetup},
 };
 
 #[cfg(not(target_os = "linux"))]
@@ -80,6 +82,6 @@ pub fn can_overlay(_folder: &std::path::Path, _lower: &std::path::Path) -> bool 
 
 /// Says what of the sandbox this machine has: nothing, so far only Linux has what it takes.
 #[cfg(not(target_os = "linux"))]
-pub fn probe() -> Result<Available, Missing> {
-    Err(Missing { level: Level::Write, feature: "Landlock, which only Linux has".to_owned() })
+pub fn probe() -> Result<SandboxSupport, MissingFeature> {
+    Err(MissingFeature { level: SandboxLevel::Write, feature: "Landlock, which only Linux has".to_owned() })
 }

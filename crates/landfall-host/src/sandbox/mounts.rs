@@ -4,10 +4,10 @@
 //! Landlock cannot do these: it does not look at the change of owners, rights and times, nor at names, nor (before its
 //! version 9) at sockets that have a path. It still applies, so each part would have to fail in both.
 
-use super::enter::{Halt, Step, halt, went_well};
-use super::places::{Access, Places, real};
-use super::rules::{self, Beneath};
-use super::setup::{Refusal, raw};
+use super::enter::{SandboxEntryError, SandboxEntryStep, halt, went_well};
+use super::places::{PathAccess, SandboxPaths, real};
+use super::rules::{self, PathBeneathAttr};
+use super::setup::{SandboxError, raw};
 use super::words::LayerChanges;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -26,24 +26,24 @@ pub(super) enum Network {
 }
 
 /// What the child does to its own view of the machine.
-pub(super) struct Apart {
+pub(super) struct NamespaceSetup {
     network: Network,
     user_map: CString,
     group_map: CString,
     /// What all mounts of the run are called: by it a process is known that has nothing else to be known by.
     source: CString,
     /// From the top down, as what lies below is put into what lies above.
-    layers: Vec<Layer>,
+    layers: Vec<MountLayer>,
     /// Sockets that someone listens on.
     sockets: Vec<CString>,
 }
 
 /// One place that the child sees otherwise than we do.
-struct Layer {
+struct MountLayer {
     path: CString,
     what: LayerKind,
     /// Folders, and last the place itself, to be made in the empty folder around it.
-    points: Vec<Spot>,
+    points: Vec<MountPoint>,
 }
 
 enum LayerKind {
@@ -68,7 +68,7 @@ enum Changes {
 }
 
 impl Changes {
-    fn new(changes: &LayerChanges) -> Result<Changes, Refusal> {
+    fn new(changes: &LayerChanges) -> Result<Changes, SandboxError> {
         Ok(match changes {
             LayerChanges::Overlay { upper, work } => {
                 Changes::Overlay { upper: raw(upper)?, work: raw(work)? }
@@ -78,7 +78,7 @@ impl Changes {
     }
 
     /// What is to be seen at `path`, to be put there.
-    unsafe fn tree(&self, source: &CStr, path: &CStr) -> Result<RawFd, Halt> {
+    unsafe fn tree(&self, source: &CStr, path: &CStr) -> Result<RawFd, SandboxEntryError> {
         // SAFETY: all texts outlive the calls.
         unsafe {
             match self {
@@ -89,7 +89,7 @@ impl Changes {
     }
 }
 
-struct Spot {
+struct MountPoint {
     path: CString,
     is_folder: bool,
 }
@@ -99,30 +99,33 @@ const PRIVATE: &CStr = c"mode=1777,size=1g";
 /// Of a folder around a file of the program's own: room for a lock and for the next version of that file.
 const SCRATCH: &CStr = c"mode=0755,size=64m";
 
-impl Apart {
+impl NamespaceSetup {
     pub(super) fn new(
-        places: &Places,
+        places: &SandboxPaths,
         socket: Option<&Path>,
         run_name: &str,
         network: Network,
-    ) -> Result<Apart, Refusal> {
+    ) -> Result<NamespaceSetup, SandboxError> {
         let socket = socket.map(real);
-        let socket_entry = socket.as_ref().map(|socket| (socket, Access::Read));
-        let mut entries: Vec<(&PathBuf, Access)> = places.entries().chain(socket_entry).collect();
+        let socket_entry = socket.as_ref().map(|socket| (socket, PathAccess::Read));
+        let mut entries: Vec<(&PathBuf, PathAccess)> = places.entries().chain(socket_entry).collect();
         // Of two entries for the same path, the one that opens more counts, as in `Places::access`.
         entries.sort_by_key(|(path, access)| (path.components().count(), *path, Reverse(*access)));
         entries.dedup_by_key(|(path, _)| *path);
         let mut layers = Vec::new();
         for (path, access) in entries {
-            layers.extend(Layer::new(places, path, access)?);
+            layers.extend(MountLayer::new(places, path, access)?);
         }
         let stays = |path: &Path| {
             Some(path) == socket.as_deref()
-                || matches!(places.access(path), Some(Access::Hidden | Access::Private | Access::Write))
+                || matches!(
+                    places.access(path),
+                    Some(PathAccess::Hidden | PathAccess::Private | PathAccess::Write)
+                )
         };
         // As bytes: anybody can bind a socket whose name is not UTF-8. A list that cannot be read covers nothing.
         let list = std::fs::read("/proc/net/unix")
-            .map_err(|error| Refusal::Places(format!("read the list of sockets: {error}")))?;
+            .map_err(|error| SandboxError::Places(format!("read the list of sockets: {error}")))?;
         let sockets = listening(&list)
             // One that was bound by a relative path, or is gone by now, is not to be found under its name.
             .filter(|path| std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_socket()))
@@ -131,7 +134,7 @@ impl Apart {
             .map(|path| raw(&path))
             .collect::<Result<_, _>>()?;
         let map = |id: u32| CString::new(format!("{id} {id} 1")).expect("digits");
-        Ok(Apart {
+        Ok(NamespaceSetup {
             network,
             user_map: map(rustix::process::geteuid().as_raw()),
             group_map: map(rustix::process::getegid().as_raw()),
@@ -145,7 +148,7 @@ impl Apart {
     ///
     /// # Safety
     /// Only in a freshly forked child. Allocates nothing.
-    pub(super) unsafe fn enter(&self, rules: RawFd, keeps_network: bool) -> Result<(), Halt> {
+    pub(super) unsafe fn enter(&self, rules: RawFd, keeps_network: bool) -> Result<(), SandboxEntryError> {
         // SAFETY: plain system calls on numbers and on memory that `self` keeps alive.
         unsafe {
             self.unshare(keeps_network)?;
@@ -200,7 +203,7 @@ impl Apart {
             for layer in self.layers.iter().filter(|layer| matches!(layer.what, LayerKind::Empty)) {
                 match set(libc::AT_FDCWD, &layer.path, 0, &read_only) {
                     // Never mounted, see `empty`: not within the agent's reach either.
-                    Err(Halt { errno: libc::EACCES | libc::ENOENT, .. }) => {}
+                    Err(SandboxEntryError { errno: libc::EACCES | libc::ENOENT, .. }) => {}
                     other => other?,
                 }
             }
@@ -212,7 +215,7 @@ impl Apart {
     }
 
     /// Root has the right to; anyone else has it in a user namespace of their own, where they are who they were.
-    unsafe fn unshare(&self, keeps_network: bool) -> Result<(), Halt> {
+    unsafe fn unshare(&self, keeps_network: bool) -> Result<(), SandboxEntryError> {
         let is_open = keeps_network || self.network == Network::Open;
         let network = if is_open { 0 } else { libc::CLONE_NEWNET };
         let flags = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | network;
@@ -221,7 +224,7 @@ impl Apart {
             if libc::unshare(flags) == 0 {
                 return Ok(());
             }
-            went_well(Step::Namespaces, libc::unshare(libc::CLONE_NEWUSER | flags).into())?;
+            went_well(SandboxEntryStep::Namespaces, libc::unshare(libc::CLONE_NEWUSER | flags).into())?;
             write(c"/proc/self/setgroups", c"deny")?;
             write(c"/proc/self/uid_map", &self.user_map)?;
             write(c"/proc/self/gid_map", &self.group_map)
@@ -229,55 +232,61 @@ impl Apart {
     }
 }
 
-impl Layer {
+impl MountLayer {
     /// None if the place looks as it should already.
-    fn new(places: &Places, path: &Path, access: Access) -> Result<Option<Layer>, Refusal> {
+    fn new(
+        places: &SandboxPaths,
+        path: &Path,
+        access: PathAccess,
+    ) -> Result<Option<MountLayer>, SandboxError> {
         let around = places.access_around(path);
         let is_folder = path.is_dir();
         let what = match (access, around.map(|(_, access)| access)) {
             // In a private folder everything could be written, so what is open there needs something closed around it.
-            (Access::Hidden, Some(Access::Private)) if is_folder && places.has_open_below(path) => {
+            (PathAccess::Hidden, Some(PathAccess::Private)) if is_folder && places.has_open_below(path) => {
                 LayerKind::Empty
             }
             // It lies in something that is empty anyway.
-            (Access::Hidden | Access::Private, Some(Access::Hidden | Access::Private)) => return Ok(None),
-            (Access::Hidden | Access::Private, _) if !path.exists() => return Ok(None),
+            (PathAccess::Hidden | PathAccess::Private, Some(PathAccess::Hidden | PathAccess::Private)) => {
+                return Ok(None);
+            }
+            (PathAccess::Hidden | PathAccess::Private, _) if !path.exists() => return Ok(None),
             // Programs replace a file by a lock and a rename beside it, and some give up where they can make neither.
-            (Access::Hidden, _) if is_folder && places.has_own_file_in(path) => LayerKind::Scratch,
-            (Access::Hidden, _) if is_folder => LayerKind::Empty,
-            (Access::Hidden, _) => LayerKind::Covered,
-            (Access::Private, _) => LayerKind::Private,
+            (PathAccess::Hidden, _) if is_folder && places.has_own_file_in(path) => LayerKind::Scratch,
+            (PathAccess::Hidden, _) if is_folder => LayerKind::Empty,
+            (PathAccess::Hidden, _) => LayerKind::Covered,
+            (PathAccess::Private, _) => LayerKind::Private,
             // As all the rest.
-            (Access::Read, None | Some(Access::Read)) => return Ok(None),
-            (Access::Read, Some(_)) => LayerKind::Kept { is_read_only: true, tree: Cell::new(-1) },
-            (Access::Layer, _) => {
+            (PathAccess::Read, None | Some(PathAccess::Read)) => return Ok(None),
+            (PathAccess::Read, Some(_)) => LayerKind::Kept { is_read_only: true, tree: Cell::new(-1) },
+            (PathAccess::Layer, _) => {
                 let layer = places.layers.iter().find(|layer| layer.path == path);
                 let by = Changes::new(&layer.expect("its entry was made of it").changes)?;
                 LayerKind::Changed { by, tree: Cell::new(-1) }
             }
-            (Access::Write, Some(Access::Write)) => return Ok(None),
-            (Access::Write, _) => LayerKind::Kept { is_read_only: false, tree: Cell::new(-1) },
+            (PathAccess::Write, Some(PathAccess::Write)) => return Ok(None),
+            (PathAccess::Write, _) => LayerKind::Kept { is_read_only: false, tree: Cell::new(-1) },
         };
         let mut points = Vec::new();
-        if let Some((mut empty, mut kind @ (Access::Hidden | Access::Private))) = around {
+        if let Some((mut empty, mut kind @ (PathAccess::Hidden | PathAccess::Private))) = around {
             // What is empty may itself lie in something empty, and has no mount of its own then.
-            while let Some((above, above_kind @ (Access::Hidden | Access::Private))) =
+            while let Some((above, above_kind @ (PathAccess::Hidden | PathAccess::Private))) =
                 places.access_around(empty)
-                && (kind, above_kind) != (Access::Hidden, Access::Private)
+                && (kind, above_kind) != (PathAccess::Hidden, PathAccess::Private)
             {
                 (empty, kind) = (above, above_kind);
             }
             let above: Vec<&Path> = path.ancestors().take_while(|above| *above != empty).collect();
             for (at, above) in above.iter().enumerate().rev() {
-                points.push(Spot { path: raw(above)?, is_folder: at > 0 || is_folder });
+                points.push(MountPoint { path: raw(above)?, is_folder: at > 0 || is_folder });
             }
         }
-        Ok(Some(Layer { path: raw(path)?, what, points }))
+        Ok(Some(MountLayer { path: raw(path)?, what, points }))
     }
 }
 
-impl Spot {
-    unsafe fn make(&self) -> Result<(), Halt> {
+impl MountPoint {
+    unsafe fn make(&self) -> Result<(), SandboxEntryError> {
         // SAFETY: the path outlives the call.
         let made = unsafe {
             if self.is_folder {
@@ -292,7 +301,7 @@ impl Spot {
         };
         match made {
             -1 if last() == libc::EEXIST => Ok(()),
-            made => went_well(Step::Mounts, made.into()),
+            made => went_well(SandboxEntryStep::Mounts, made.into()),
         }
     }
 }
@@ -302,7 +311,12 @@ fn last() -> libc::c_int {
     unsafe { *libc::__errno_location() }
 }
 
-unsafe fn set(at: RawFd, path: &CStr, flags: libc::c_uint, to: &libc::mount_attr) -> Result<(), Halt> {
+unsafe fn set(
+    at: RawFd,
+    path: &CStr,
+    flags: libc::c_uint,
+    to: &libc::mount_attr,
+) -> Result<(), SandboxEntryError> {
     // SAFETY: both pointers outlive the call.
     let done = unsafe {
         libc::syscall(
@@ -314,21 +328,26 @@ unsafe fn set(at: RawFd, path: &CStr, flags: libc::c_uint, to: &libc::mount_attr
             size_of::<libc::mount_attr>(),
         )
     };
-    went_well(Step::Mounts, done)
+    went_well(SandboxEntryStep::Mounts, done)
 }
 
 /// A copy of the mounts at and below `path`, to be put somewhere.
-unsafe fn take(path: &CStr) -> Result<RawFd, Halt> {
+unsafe fn take(path: &CStr) -> Result<RawFd, SandboxEntryError> {
     let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE as libc::c_uint;
     // SAFETY: the path outlives the call.
     let tree = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
-    went_well(Step::Mounts, tree)?;
+    went_well(SandboxEntryStep::Mounts, tree)?;
     Ok(tree as RawFd)
 }
 
 /// An overlay over `lower` whose changes go to `upper`, to be put somewhere. In a format that an ordinary user may use as
 /// well, so that a layer can be gone on with by another user of the same files.
-unsafe fn overlay(source: &CStr, lower: &CStr, upper: &CStr, work: &CStr) -> Result<RawFd, Halt> {
+unsafe fn overlay(
+    source: &CStr,
+    lower: &CStr,
+    upper: &CStr,
+    work: &CStr,
+) -> Result<RawFd, SandboxEntryError> {
     const FLAG: libc::c_uint = 0; // commands of `fsconfig`, as in the kernel's `mount.h`
     const TEXT: libc::c_uint = 1;
     const CREATE: libc::c_uint = 6;
@@ -337,16 +356,16 @@ unsafe fn overlay(source: &CStr, lower: &CStr, upper: &CStr, work: &CStr) -> Res
     // SAFETY: all texts outlive the calls; each descriptor is ours and closed once.
     unsafe {
         let context = libc::syscall(libc::SYS_fsopen, c"overlay".as_ptr(), CLOSE_ON_EXEC);
-        went_well(Step::Mounts, context)?;
+        went_well(SandboxEntryStep::Mounts, context)?;
         let config = |command: libc::c_uint, key: *const libc::c_char, value: *const libc::c_char| {
             let done = libc::syscall(libc::SYS_fsconfig, context, command, key, value, 0 as libc::c_long);
-            went_well(Step::Mounts, done)
+            went_well(SandboxEntryStep::Mounts, done)
         };
         config(TEXT, c"source".as_ptr(), source.as_ptr())?;
         for (key, path) in [(c"lowerdir+", lower), (c"upperdir", upper), (c"workdir", work)] {
             // By its descriptor: the kernel takes at most 255 bytes here, and reads some characters as its own.
             let folder = libc::open(path.as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC);
-            went_well(Step::Mounts, folder.into())?;
+            went_well(SandboxEntryStep::Mounts, folder.into())?;
             let name = name_of_descriptor(folder.unsigned_abs());
             config(TEXT, key.as_ptr(), name.as_ptr().cast())?;
             libc::close(folder);
@@ -355,7 +374,7 @@ unsafe fn overlay(source: &CStr, lower: &CStr, upper: &CStr, work: &CStr) -> Res
         config(CREATE, none, none)?;
         let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
         let tree = libc::syscall(libc::SYS_fsmount, context, CLOSE_ON_EXEC, attributes);
-        went_well(Step::Mounts, tree)?;
+        went_well(SandboxEntryStep::Mounts, tree)?;
         libc::close(context as RawFd);
         Ok(tree as RawFd)
     }
@@ -375,19 +394,19 @@ fn name_of_descriptor(number: u32) -> [u8; 32] {
     name
 }
 
-unsafe fn put(tree: RawFd, path: &CStr) -> Result<(), Halt> {
+unsafe fn put(tree: RawFd, path: &CStr) -> Result<(), SandboxEntryError> {
     let flags = libc::MOVE_MOUNT_F_EMPTY_PATH;
     // SAFETY: both paths outlive the call; the tree is ours and closed once.
     unsafe {
         let put =
             libc::syscall(libc::SYS_move_mount, tree, c"".as_ptr(), libc::AT_FDCWD, path.as_ptr(), flags);
-        went_well(Step::Mounts, put)?;
-        went_well(Step::Mounts, libc::close(tree).into())
+        went_well(SandboxEntryStep::Mounts, put)?;
+        went_well(SandboxEntryStep::Mounts, libc::close(tree).into())
     }
 }
 
 /// Mounts an empty folder on one. What we may not even enter, the agent may not either, and what is gone is gone.
-unsafe fn empty(source: &CStr, path: &CStr, options: &CStr) -> Result<(), Halt> {
+unsafe fn empty(source: &CStr, path: &CStr, options: &CStr) -> Result<(), SandboxEntryError> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
     // SAFETY: all texts outlive the call.
     let mounted = unsafe {
@@ -395,24 +414,24 @@ unsafe fn empty(source: &CStr, path: &CStr, options: &CStr) -> Result<(), Halt> 
     };
     match mounted {
         -1 if matches!(last(), libc::EACCES | libc::ENOENT) => Ok(()),
-        mounted => went_well(Step::Mounts, mounted.into()),
+        mounted => went_well(SandboxEntryStep::Mounts, mounted.into()),
     }
 }
 
 /// Puts nothing in place of a file or a socket, with the same exceptions.
-unsafe fn cover(path: &CStr) -> Result<(), Halt> {
+unsafe fn cover(path: &CStr) -> Result<(), SandboxEntryError> {
     // SAFETY: all texts outlive the call.
     let mounted = unsafe {
         libc::mount(c"/dev/null".as_ptr(), path.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null())
     };
     match mounted {
         -1 if matches!(last(), libc::EACCES | libc::ENOENT) => Ok(()),
-        mounted => went_well(Step::Mounts, mounted.into()),
+        mounted => went_well(SandboxEntryStep::Mounts, mounted.into()),
     }
 }
 
 /// Terminals and shared memory of its own, where the machine has such folders.
-unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), Halt> {
+unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), SandboxEntryError> {
     // SAFETY: all texts outlive the calls.
     unsafe {
         if libc::access(c"/dev/shm".as_ptr(), libc::F_OK) == 0 {
@@ -429,7 +448,7 @@ unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), Halt> {
                 flags,
                 options.as_ptr().cast(),
             );
-            went_well(Step::Mounts, mounted.into())?;
+            went_well(SandboxEntryStep::Mounts, mounted.into())?;
             allow(rules, c"/dev/pts", rules::change_bits())?;
         }
         Ok(())
@@ -437,30 +456,30 @@ unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), Halt> {
 }
 
 /// Adds a rule for a mount that was not there when the rules were made.
-unsafe fn allow(rules: RawFd, path: &CStr, access: u64) -> Result<(), Halt> {
+unsafe fn allow(rules: RawFd, path: &CStr, access: u64) -> Result<(), SandboxEntryError> {
     // SAFETY: the rule outlives the call, the folder is ours and closed once.
     unsafe {
         let folder = libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
         if folder == -1 {
-            return halt(Step::Mounts);
+            return halt(SandboxEntryStep::Mounts);
         }
-        let rule = Beneath { access, folder };
-        went_well(Step::Mounts, rule.add(rules))?;
-        went_well(Step::Mounts, libc::close(folder).into())
+        let rule = PathBeneathAttr { access, folder };
+        went_well(SandboxEntryStep::Mounts, rule.add(rules))?;
+        went_well(SandboxEntryStep::Mounts, libc::close(folder).into())
     }
 }
 
-unsafe fn write(path: &CStr, text: &CStr) -> Result<(), Halt> {
+unsafe fn write(path: &CStr, text: &CStr) -> Result<(), SandboxEntryError> {
     // SAFETY: both texts outlive the calls; the file is ours and closed once.
     unsafe {
         let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if file == -1 {
-            return halt(Step::Namespaces);
+            return halt(SandboxEntryStep::Namespaces);
         }
         let text = text.to_bytes();
         let written = libc::write(file, text.as_ptr().cast(), text.len());
-        went_well(Step::Namespaces, written as libc::c_long)?;
-        went_well(Step::Namespaces, libc::close(file).into())
+        went_well(SandboxEntryStep::Namespaces, written as libc::c_long)?;
+        went_well(SandboxEntryStep::Namespaces, libc::close(file).into())
     }
 }
 

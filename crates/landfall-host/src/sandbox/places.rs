@@ -1,14 +1,14 @@
 //! Where the lists of a sandbox lead: real paths, checked against each other.
 
 use super::aliases::{MountList, is_same_file};
-use super::setup::Refusal;
-use super::words::{CacheLayer, Level, Sandbox};
+use super::setup::SandboxError;
+use super::words::{CacheLayer, Sandbox, SandboxLevel};
 use std::path::{Path, PathBuf};
 
 /// The lists with every link followed. What is in none of them can be read and not changed; what is in several goes by the
 /// nearest entry above it. All exist, but what is hidden need not.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct SandboxPaths {
     pub(super) write: Vec<PathBuf>,
     pub(super) read: Vec<PathBuf>,
     pub(super) hide: Vec<PathBuf>,
@@ -20,7 +20,7 @@ pub(super) struct Places {
 
 /// What the lists say about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Access {
+pub(super) enum PathAccess {
     /// Its content cannot be seen.
     Hidden,
     /// It is replaced by an empty folder of the run's own.
@@ -33,22 +33,22 @@ pub(super) enum Access {
     Write,
 }
 
-impl Places {
+impl SandboxPaths {
     /// Refuses lists that contradict each other.
-    pub(super) fn new(sandbox: &Sandbox, run: &Path) -> Result<Places, Refusal> {
+    pub(super) fn new(sandbox: &Sandbox, run: &Path) -> Result<SandboxPaths, SandboxError> {
         let mut hide: Vec<PathBuf> = sandbox.hide.iter().map(|path| real(path)).collect();
         let is_hidden =
             |path: &Path, hidden: &[PathBuf]| hidden.iter().any(|hidden| path.starts_with(hidden));
         // Without mounts a rule cannot take back part of what another one gives.
         let has_mounts = sandbox.level.has_mounts();
-        let open = |paths: &[PathBuf], can_be_changed: bool| -> Result<Vec<PathBuf>, Refusal> {
+        let open = |paths: &[PathBuf], can_be_changed: bool| -> Result<Vec<PathBuf>, SandboxError> {
             let mut found = Vec::with_capacity(paths.len());
             for named in paths {
                 let Ok(path) = named.canonicalize() else { continue };
                 // Whoever could put a link in its place must not get at what is hidden.
                 let meant = is_hidden(named, &sandbox.hide) || is_hidden(named, &hide);
                 if is_hidden(&path, &hide) && !meant {
-                    return Err(Refusal::Places(format!(
+                    return Err(SandboxError::Places(format!(
                         "`{}` leads to `{}`, which is hidden",
                         named.display(),
                         path.display()
@@ -56,7 +56,7 @@ impl Places {
                 }
                 let below = hide.iter().find(|hidden| hidden.starts_with(&path));
                 if let Some(hidden) = below.filter(|_| can_be_changed && !has_mounts) {
-                    return Err(Refusal::Places(format!(
+                    return Err(SandboxError::Places(format!(
                         "`{}` is hidden and cannot be, as `{}` is open to the agent",
                         hidden.display(),
                         path.display()
@@ -77,14 +77,14 @@ impl Places {
         hide.retain(|path| !write.contains(path) && !read.contains(path) && !is_layer(path));
         let run = real(run);
         if let Some(path) = write.iter().find(|path| run.starts_with(path)) {
-            return Err(Refusal::Places(format!(
+            return Err(SandboxError::Places(format!(
                 "the run's own folder `{}` lies in `{}`, which the agent may change",
                 run.display(),
                 path.display()
             )));
         }
         let mounts = MountList::read()
-            .map_err(|error| Refusal::Places(format!("read the list of mounts: {error}")))?;
+            .map_err(|error| SandboxError::Places(format!("read the list of mounts: {error}")))?;
         let aliases: Vec<PathBuf> = hide.iter().flat_map(|path| mounts.aliases(path)).collect();
         // One that is opened under its other name is open under this one as well.
         let open_paths = || write.iter().chain(&read).chain(layers.iter().map(|layer| &layer.path));
@@ -96,20 +96,20 @@ impl Places {
         let private = private.iter().filter_map(|path| path.canonicalize().ok()).collect();
         let exclusive = sandbox.exclusive.iter().filter_map(|path| path.canonicalize().ok());
         let exclusive = exclusive.filter(|path| write.contains(path)).collect();
-        Ok(Places { write, read, hide, private, exclusive, layers })
+        Ok(SandboxPaths { write, read, hide, private, exclusive, layers })
     }
 
     /// Every entry with what it says.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&PathBuf, Access)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&PathBuf, PathAccess)> {
         let of = |paths, access| std::iter::zip(paths, std::iter::repeat(access));
-        let (hide, private) = (of(&self.hide, Access::Hidden), of(&self.private, Access::Private));
-        let layers = self.layers.iter().map(|layer| (&layer.path, Access::Layer));
-        let open = of(&self.read, Access::Read).chain(layers).chain(of(&self.write, Access::Write));
+        let (hide, private) = (of(&self.hide, PathAccess::Hidden), of(&self.private, PathAccess::Private));
+        let layers = self.layers.iter().map(|layer| (&layer.path, PathAccess::Layer));
+        let open = of(&self.read, PathAccess::Read).chain(layers).chain(of(&self.write, PathAccess::Write));
         hide.chain(private).chain(open)
     }
 
     /// What holds at `path`; none if nothing is said about it.
-    pub(super) fn access(&self, path: &Path) -> Option<Access> {
+    pub(super) fn access(&self, path: &Path) -> Option<PathAccess> {
         nearest(self.entries(), path).map(|(_, access)| access)
     }
 
@@ -131,7 +131,7 @@ impl Places {
     }
 
     /// What holds around `path`, its own entry aside.
-    pub(super) fn access_around(&self, path: &Path) -> Option<(&Path, Access)> {
+    pub(super) fn access_around(&self, path: &Path) -> Option<(&Path, PathAccess)> {
         let others = self.entries().filter(|(entry, _)| entry.as_path() != path);
         nearest(others, path).map(|(entry, access)| (entry.as_path(), access))
     }
@@ -139,19 +139,19 @@ impl Places {
 
 /// The entry nearest to `path`; of two with the same path, the one that opens more.
 fn nearest<'a>(
-    entries: impl Iterator<Item = (&'a PathBuf, Access)>,
+    entries: impl Iterator<Item = (&'a PathBuf, PathAccess)>,
     path: &Path,
-) -> Option<(&'a PathBuf, Access)> {
+) -> Option<(&'a PathBuf, PathAccess)> {
     let above = entries.filter(|(entry, _)| path.starts_with(entry));
     above.max_by_key(|(entry, access)| (entry.components().count(), *access))
 }
 
-impl Level {
+impl SandboxLevel {
     /// Whether the level has a view of the files of its own.
     pub(super) fn has_mounts(self) -> bool {
         match self {
-            Level::Write => false,
-            Level::Isolated | Level::Strict => true,
+            SandboxLevel::Write => false,
+            SandboxLevel::Isolated | SandboxLevel::Strict => true,
         }
     }
 }
@@ -170,9 +170,14 @@ pub(super) fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::{LayerChanges, Limits};
+    use crate::sandbox::{LayerChanges, ProcessLimits};
 
-    fn places_at(level: Level, write: &[&Path], hide: &[&Path], run: &Path) -> Result<Places, String> {
+    fn places_at(
+        level: SandboxLevel,
+        write: &[&Path],
+        hide: &[&Path],
+        run: &Path,
+    ) -> Result<SandboxPaths, String> {
         let list = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
         let sandbox = Sandbox {
             level,
@@ -182,9 +187,9 @@ mod tests {
             private: vec![],
             exclusive: vec![],
             layers: vec![],
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
         };
-        Places::new(&sandbox, run).map_err(|refusal| refusal.to_string())
+        SandboxPaths::new(&sandbox, run).map_err(|refusal| refusal.to_string())
     }
 
     #[test]
@@ -195,7 +200,7 @@ mod tests {
         for path in [&work, &run] {
             std::fs::create_dir_all(path).expect("writable");
         }
-        let places = |write: &[&Path], hide: &[&Path]| places_at(Level::Write, write, hide, &run);
+        let places = |write: &[&Path], hide: &[&Path]| places_at(SandboxLevel::Write, write, hide, &run);
         assert_eq!(places(&[&work], &[&state]).expect("sound").write, std::slice::from_ref(&work));
         let refused = |write: &Path, hide: &Path| places(&[write], &[hide]).err().expect("refused");
         assert!(refused(&top, &state).contains("cannot be"), "hidden below writable");
@@ -208,14 +213,15 @@ mod tests {
         assert!(refused(&link, &state).contains("leads to"), "a link into what is hidden");
         let gone = places(&[&top.join("gone")], &[&top.join("later/secret")]).expect("sound");
         assert_eq!((gone.write, gone.hide), (vec![], vec![top.join("later/secret")]));
-        let mounted = places_at(Level::Isolated, &[&work], &[&work.join("secret")], &run).expect("sound");
-        assert_eq!(mounted.access(&work.join("secret")), Some(Access::Hidden));
+        let mounted =
+            places_at(SandboxLevel::Isolated, &[&work], &[&work.join("secret")], &run).expect("sound");
+        assert_eq!(mounted.access(&work.join("secret")), Some(PathAccess::Hidden));
     }
 
     #[test]
     fn the_nearest_entry_decides() {
         let list = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
-        let places = Places {
+        let places = SandboxPaths {
             write: list(&["/home/me/.cargo/registry", "/tmp/run/tmp"]),
             read: list(&["/home/me/.cargo"]),
             hide: list(&["/home/me", "/home/me/.cargo/credentials.toml"]),
@@ -228,12 +234,12 @@ mod tests {
         };
         let of = |path: &str| places.access(Path::new(path));
         assert_eq!(of("/usr/bin"), None);
-        assert_eq!(of("/home/me/.ssh/id"), Some(Access::Hidden));
-        assert_eq!(of("/home/me/.cargo/bin/cargo"), Some(Access::Read));
-        assert_eq!(of("/home/me/.cargo/credentials.toml"), Some(Access::Hidden));
-        assert_eq!(of("/home/me/.cargo/registry/x"), Some(Access::Write));
-        assert_eq!(of("/home/me/.npm/_cacache"), Some(Access::Layer));
-        assert_eq!(of("/tmp/other"), Some(Access::Private));
-        assert_eq!(of("/tmp/run/tmp/x"), Some(Access::Write));
+        assert_eq!(of("/home/me/.ssh/id"), Some(PathAccess::Hidden));
+        assert_eq!(of("/home/me/.cargo/bin/cargo"), Some(PathAccess::Read));
+        assert_eq!(of("/home/me/.cargo/credentials.toml"), Some(PathAccess::Hidden));
+        assert_eq!(of("/home/me/.cargo/registry/x"), Some(PathAccess::Write));
+        assert_eq!(of("/home/me/.npm/_cacache"), Some(PathAccess::Layer));
+        assert_eq!(of("/tmp/other"), Some(PathAccess::Private));
+        assert_eq!(of("/tmp/run/tmp/x"), Some(PathAccess::Write));
     }
 }

@@ -1,57 +1,57 @@
 //! What of the sandbox this machine has: for a person who asks before it matters, and for whoever chooses between ways.
 
-use super::enter::{Halt, Step};
-use super::mounts::{Apart, Network};
-use super::places::Places;
+use super::enter::{SandboxEntryError, SandboxEntryStep};
+use super::mounts::{NamespaceSetup, Network};
+use super::places::SandboxPaths;
 use super::rules;
-use super::setup::{Broken, raw};
-use super::words::{Available, CacheLayer, LayerChanges, Level, Missing};
+use super::setup::{OmittedSandboxPart, raw};
+use super::words::{CacheLayer, LayerChanges, MissingFeature, SandboxLevel, SandboxSupport};
 use crate::disk;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::path::Path;
 
 /// Says what of the sandbox this machine has, by trying. Takes a millisecond or two and leaves nothing behind.
-pub fn probe() -> Result<Available, Missing> {
+pub fn probe() -> Result<SandboxSupport, MissingFeature> {
     let landlock = rules::check()?;
     // They need the same rights of the machine, but for the network: what the first cannot have, the second cannot either.
-    let isolated = missing_for(Level::Isolated);
+    let isolated = missing_for(SandboxLevel::Isolated);
     let strict = match &isolated {
-        Some(missing) => Some(Missing { level: Level::Strict, ..missing.clone() }),
-        None => missing_for(Level::Strict),
+        Some(missing) => Some(MissingFeature { level: SandboxLevel::Strict, ..missing.clone() }),
+        None => missing_for(SandboxLevel::Strict),
     };
-    Ok(Available { landlock, isolated, strict })
+    Ok(SandboxSupport { landlock, isolated, strict })
 }
 
 /// Whether this machine can put up the level with mounts of its own and an open network.
 pub(super) fn is_isolation_supported() -> bool {
-    rules::check().is_ok() && missing_for(Level::Isolated).is_none()
+    rules::check().is_ok() && missing_for(SandboxLevel::Isolated).is_none()
 }
 
 /// Tries in a child, as nobody comes back from a namespace of their own.
-fn missing_for(level: Level) -> Option<Missing> {
+fn missing_for(level: SandboxLevel) -> Option<MissingFeature> {
     const MOUNTS: i32 = 128; // error numbers that matter are smaller, so both fit into an exit code
-    let missing = |feature: String| Some(Missing { level, feature });
-    if Broken::asked_for() == Some(Broken::Namespaces) {
-        return missing(Broken::NO_NAMESPACES.to_owned());
+    let missing = |feature: String| Some(MissingFeature { level, feature });
+    if OmittedSandboxPart::asked_for() == Some(OmittedSandboxPart::Namespaces) {
+        return missing(OmittedSandboxPart::NO_NAMESPACES.to_owned());
     }
-    let network = if level == Level::Strict { Network::None } else { Network::Open };
-    let places = Places::default();
+    let network = if level == SandboxLevel::Strict { Network::None } else { Network::Open };
+    let places = SandboxPaths::default();
     let prepared = rules::rules(&places, None)
-        .and_then(|rules| Ok((rules, Apart::new(&places, None, "probe", network)?)));
+        .and_then(|rules| Ok((rules, NamespaceSetup::new(&places, None, "probe", network)?)));
     let (rules, apart) = match prepared {
         Ok(prepared) => prepared,
         Err(refusal) => return missing(refusal.to_string()),
     };
     let tried = try_in_child(|| match enter(&apart, rules.as_raw_fd()) {
         Ok(()) => 0,
-        Err(Halt { step: Step::Mounts, errno }) => errno.clamp(1, 127) | MOUNTS,
-        Err(Halt { errno, .. }) => errno.clamp(1, 127),
+        Err(SandboxEntryError { step: SandboxEntryStep::Mounts, errno }) => errno.clamp(1, 127) | MOUNTS,
+        Err(SandboxEntryError { errno, .. }) => errno.clamp(1, 127),
     });
     match tried {
         Ok(Some(0)) => None,
-        Ok(Some(code)) if code & MOUNTS != 0 => Some(Step::Mounts.wanting(level, code & !MOUNTS)),
-        Ok(Some(errno)) => Some(Step::Namespaces.wanting(level, errno)),
+        Ok(Some(code)) if code & MOUNTS != 0 => Some(SandboxEntryStep::Mounts.wanting(level, code & !MOUNTS)),
+        Ok(Some(errno)) => Some(SandboxEntryStep::Namespaces.wanting(level, errno)),
         Ok(None) => missing("a process that tried it was killed".to_owned()),
         Err(error) => missing(format!("start a process to try it: {error}")),
     }
@@ -61,7 +61,10 @@ fn missing_for(level: Level) -> Option<Missing> {
 /// containers, and overlays themselves cannot hold the changes of one, and not each folder can lie below one. Takes a few
 /// milliseconds and leaves nothing behind.
 pub fn can_overlay(folder: &Path, lower: &Path) -> bool {
-    if matches!(Broken::asked_for(), Some(Broken::Overlay | Broken::Namespaces)) {
+    if matches!(
+        OmittedSandboxPart::asked_for(),
+        Some(OmittedSandboxPart::Overlay | OmittedSandboxPart::Namespaces)
+    ) {
         return false;
     }
     // Several threads may try at once, so each has a folder of its own.
@@ -86,13 +89,13 @@ fn changes_go_to_upper(top: &Path, lower: &Path, name: &str) -> std::io::Result<
     for folder in [&upper, &work] {
         std::fs::create_dir_all(folder)?;
     }
-    let other = |refusal: super::setup::Refusal| std::io::Error::other(refusal.to_string());
+    let other = |refusal: super::setup::SandboxError| std::io::Error::other(refusal.to_string());
     let path = lower.canonicalize()?;
     let file = raw(&path.join(name)).map_err(other)?;
     let changes = LayerChanges::Overlay { upper: upper.clone(), work };
-    let places = Places { layers: vec![CacheLayer { path, changes }], ..Places::default() };
+    let places = SandboxPaths { layers: vec![CacheLayer { path, changes }], ..SandboxPaths::default() };
     let rules = rules::rules(&places, None).map_err(other)?;
-    let apart = Apart::new(&places, None, "probe", Network::Open).map_err(other)?;
+    let apart = NamespaceSetup::new(&places, None, "probe", Network::Open).map_err(other)?;
     let tried = try_in_child(|| {
         const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC;
         // SAFETY: a freshly forked child; the path outlives the call.
@@ -105,7 +108,7 @@ fn changes_go_to_upper(top: &Path, lower: &Path, name: &str) -> std::io::Result<
     Ok(tried == Some(0) && upper.join(name).exists())
 }
 
-fn enter(apart: &Apart, rules: RawFd) -> Result<(), Halt> {
+fn enter(apart: &NamespaceSetup, rules: RawFd) -> Result<(), SandboxEntryError> {
     // SAFETY: only called in a child that has just been forked.
     unsafe { apart.enter(rules, false) }
 }

@@ -1,8 +1,8 @@
 //! What Landlock is told: which files may be read, and which changed.
 
-use super::places::Places;
-use super::setup::{Broken, Refusal};
-use super::words::{Level, Missing};
+use super::places::SandboxPaths;
+use super::setup::{OmittedSandboxPart, SandboxError};
+use super::words::{MissingFeature, SandboxLevel};
 use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset,
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
@@ -41,9 +41,9 @@ pub(super) fn version() -> u32 {
 }
 
 /// Whether Landlock can do what we ask of it.
-pub(super) fn check() -> Result<u32, Missing> {
+pub(super) fn check() -> Result<u32, MissingFeature> {
     let version = version();
-    let missing = |feature: String| Err(Missing { level: Level::Write, feature });
+    let missing = |feature: String| Err(MissingFeature { level: SandboxLevel::Write, feature });
     match version {
         0 => missing("Landlock is not enabled in this kernel (it must be in the `lsm=` list)".to_owned()),
         version if version < NEEDED as u32 => missing(format!(
@@ -82,8 +82,11 @@ pub(super) fn make_bits() -> u64 {
 }
 
 /// Makes the rules. They bind whoever enters them, and are complete but for mounts that the child will make.
-pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, Refusal> {
-    let failed = |error: &dyn std::fmt::Display| Refusal::Failed {
+pub(super) fn rules(
+    places: &SandboxPaths,
+    broken: Option<OmittedSandboxPart>,
+) -> Result<OwnedFd, SandboxError> {
+    let failed = |error: &dyn std::fmt::Display| SandboxError::Failed {
         doing: format!("make the Landlock rules: {error}"),
         errno: 0,
     };
@@ -91,7 +94,7 @@ pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, 
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(NEEDED))
         .and_then(|ruleset| match broken {
-            Some(Broken::Signals) => Ok(ruleset),
+            Some(OmittedSandboxPart::Signals) => Ok(ruleset),
             _ => ruleset.scope(Scope::Signal),
         })
         .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket))
@@ -99,7 +102,7 @@ pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, 
         .map_err(|error| failed(&error))?;
     let hide = places.hide.iter().chain(&places.private).map(|path| path.as_path());
     let hide = hide.chain([Path::new("/dev")]).collect();
-    let mut rules = Rules { ruleset, hide };
+    let mut rules = LandlockRules { ruleset, hide };
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?; // names are not kept from anyone, see the module
     rules.reveal(Path::new("/"))?;
     for path in &places.read {
@@ -122,10 +125,13 @@ const RESOLVE_UNIX_SINCE: u32 = 9;
 const REFER: u64 = 1 << 13;
 
 /// Which sockets may be spoken to: `socket`, and those in places to write. None if the kernel cannot tell sockets apart.
-pub(super) fn socket_rules(places: &Places, socket: Option<&Path>) -> Result<Option<OwnedFd>, Refusal> {
+pub(super) fn socket_rules(
+    places: &SandboxPaths,
+    socket: Option<&Path>,
+) -> Result<Option<OwnedFd>, SandboxError> {
     use std::os::fd::{AsRawFd as _, FromRawFd as _};
     let Some(handled) = handled_for_sockets(version()) else { return Ok(None) };
-    let failed = |doing: &str| Refusal::Failed {
+    let failed = |doing: &str| SandboxError::Failed {
         doing: format!("make the Landlock rules for sockets: {doing}"),
         errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
     };
@@ -145,7 +151,7 @@ pub(super) fn socket_rules(places: &Places, socket: Option<&Path>) -> Result<Opt
         let Ok(file) = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
-        let rule = Beneath { access, folder: file.as_raw_fd() };
+        let rule = PathBeneathAttr { access, folder: file.as_raw_fd() };
         // SAFETY: the rule outlives the call.
         if unsafe { rule.add(rules.as_raw_fd()) } < 0 {
             return Err(failed(&format!("add `{}`", path.display())));
@@ -160,7 +166,10 @@ fn handled_for_sockets(version: u32) -> Option<u64> {
 }
 
 /// Where sockets may be spoken to: in places to write, and the run's own. Moves between folders are left to the other rules.
-fn socket_places<'a>(places: &'a Places, socket: Option<&'a Path>) -> impl Iterator<Item = (&'a Path, u64)> {
+fn socket_places<'a>(
+    places: &'a SandboxPaths,
+    socket: Option<&'a Path>,
+) -> impl Iterator<Item = (&'a Path, u64)> {
     let write = places.write.iter().map(|path| path.as_path());
     let sockets = write.chain(socket).map(|path| (path, RESOLVE_UNIX));
     sockets.chain([(Path::new("/"), REFER)])
@@ -168,12 +177,12 @@ fn socket_places<'a>(places: &'a Places, socket: Option<&'a Path>) -> impl Itera
 
 /// A rule as in the kernel's `landlock.h`: eight bytes and four, without a gap behind.
 #[repr(C, packed)]
-pub(super) struct Beneath {
+pub(super) struct PathBeneathAttr {
     pub(super) access: u64,
     pub(super) folder: i32,
 }
 
-impl Beneath {
+impl PathBeneathAttr {
     /// Adds it, and says what the kernel said.
     ///
     /// # Safety
@@ -186,14 +195,14 @@ impl Beneath {
     }
 }
 
-struct Rules<'a> {
+struct LandlockRules<'a> {
     ruleset: RulesetCreated,
     hide: Vec<&'a Path>,
 }
 
-impl Rules<'_> {
+impl LandlockRules<'_> {
     /// Allows to read `path` and what is below it, apart from what is hidden there.
-    fn reveal(&mut self, path: &Path) -> Result<(), Refusal> {
+    fn reveal(&mut self, path: &Path) -> Result<(), SandboxError> {
         if self.hide.contains(&path) {
             return Ok(());
         }
@@ -222,8 +231,8 @@ impl Rules<'_> {
     }
 
     /// Allows `access` at `path` and below; nothing if there is nothing.
-    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), Refusal> {
-        let failed = |doing: String, errno| Err(Refusal::Failed { doing, errno });
+    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), SandboxError> {
+        let failed = |doing: String, errno| Err(SandboxError::Failed { doing, errno });
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(file) => file,
@@ -260,11 +269,11 @@ mod tests {
         for version in [9, 10, 99] {
             assert_eq!(handled_for_sockets(version), Some(RESOLVE_UNIX | REFER), "{version}");
         }
-        let places = Places {
+        let places = SandboxPaths {
             write: vec!["/state/T1".into(), "/tmp/run".into()],
             read: vec!["/home/me/.cargo".into()],
             hide: vec!["/home/me".into()],
-            ..Places::default()
+            ..SandboxPaths::default()
         };
         let found: Vec<_> = socket_places(&places, Some(Path::new("/state/runs/1/signal.sock"))).collect();
         let own = ["/state/T1", "/tmp/run", "/state/runs/1/signal.sock"];
@@ -277,7 +286,7 @@ mod tests {
     /// The kernel says which rights it does not know. Older ones are never asked.
     #[test]
     fn the_right_is_one_that_this_kernel_knows_or_refuses() {
-        let made = socket_rules(&Places::default(), None).expect("it can be made, or is not asked for");
+        let made = socket_rules(&SandboxPaths::default(), None).expect("it can be made, or is not asked for");
         assert_eq!(made.is_some(), version() >= RESOLVE_UNIX_SINCE);
     }
 }

@@ -1,11 +1,11 @@
 //! Preparing a sandbox: everything that needs memory or may fail for a reason worth telling, done before the fork.
 
 use super::filter::filter;
-use super::mounts::{Apart, Network};
-use super::places::Places;
+use super::mounts::{NamespaceSetup, Network};
+use super::places::SandboxPaths;
 use super::rules;
-use super::trial::Trial;
-use super::words::{Level, Limits, Missing, Sandbox};
+use super::trial::SandboxTrial;
+use super::words::{MissingFeature, ProcessLimits, Sandbox, SandboxLevel};
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,22 +13,22 @@ use std::path::Path;
 use thiserror::Error;
 
 /// A sandbox ready to be entered by a child.
-pub(crate) struct Setup {
+pub(crate) struct SandboxSetup {
     pub(super) rules: OwnedFd,
     /// A second layer, where the kernel knows it: which sockets may be spoken to.
     pub(super) socket_rules: Option<OwnedFd>,
     pub(super) filter: Vec<libc::sock_filter>,
-    pub(super) limits: Limits,
-    pub(super) apart: Option<Apart>,
-    pub(super) trial: Trial,
-    pub(super) broken: Option<Broken>,
+    pub(super) limits: ProcessLimits,
+    pub(super) apart: Option<NamespaceSetup>,
+    pub(super) trial: SandboxTrial,
+    pub(super) broken: Option<OmittedSandboxPart>,
 }
 
 /// Why a sandbox could not be prepared.
 #[derive(Debug, Error)]
-pub(crate) enum Refusal {
+pub(crate) enum SandboxError {
     #[error("{0}; {hint}", hint = .0.hint())]
-    Missing(#[from] Missing),
+    Missing(#[from] MissingFeature),
     #[error("set up the sandbox: {0}")]
     Places(String),
     #[error("set up the sandbox: {doing}")]
@@ -37,7 +37,7 @@ pub(crate) enum Refusal {
 
 /// A part that a test leaves out, to see that the trial inside finds it wanting. Never more than one refusal comes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Broken {
+pub(super) enum OmittedSandboxPart {
     Landlock,
     Signals,
     Seccomp,
@@ -48,26 +48,26 @@ pub(super) enum Broken {
     Overlay,
 }
 
-impl Broken {
+impl OmittedSandboxPart {
     /// What a machine without namespaces says.
     pub(super) const NO_NAMESPACES: &str = "namespaces of its own: taken away for a test";
 
-    pub(super) fn asked_for() -> Option<Broken> {
+    pub(super) fn asked_for() -> Option<OmittedSandboxPart> {
         match std::env::var("LANDFALL_SANDBOX_BREAK").ok()?.as_str() {
-            "landlock" => Some(Broken::Landlock),
-            "signals" => Some(Broken::Signals),
-            "seccomp" => Some(Broken::Seccomp),
-            "privileges" => Some(Broken::Privileges),
-            "network" => Some(Broken::Network),
-            "hidden" => Some(Broken::Hidden),
-            "namespaces" => Some(Broken::Namespaces),
-            "overlay" => Some(Broken::Overlay),
+            "landlock" => Some(OmittedSandboxPart::Landlock),
+            "signals" => Some(OmittedSandboxPart::Signals),
+            "seccomp" => Some(OmittedSandboxPart::Seccomp),
+            "privileges" => Some(OmittedSandboxPart::Privileges),
+            "network" => Some(OmittedSandboxPart::Network),
+            "hidden" => Some(OmittedSandboxPart::Hidden),
+            "namespaces" => Some(OmittedSandboxPart::Namespaces),
+            "overlay" => Some(OmittedSandboxPart::Overlay),
             _ => None,
         }
     }
 }
 
-impl Setup {
+impl SandboxSetup {
     /// Prepares `sandbox` for a child of ours, whose run is kept in `run` and who may speak to us on `socket`. The mounts of
     /// the run are called `run_name`.
     pub(crate) fn new(
@@ -75,39 +75,43 @@ impl Setup {
         run: &Path,
         socket: Option<&Path>,
         run_name: &str,
-    ) -> Result<Setup, Refusal> {
+    ) -> Result<SandboxSetup, SandboxError> {
         rules::check()?;
-        let filter = filter(sandbox.level).ok_or_else(|| Missing {
+        let filter = filter(sandbox.level).ok_or_else(|| MissingFeature {
             level: sandbox.level,
             feature: "the system calls of this processor are not known".to_owned(),
         })?;
-        let broken = Broken::asked_for();
-        if broken == Some(Broken::Namespaces) && sandbox.level.has_mounts() {
-            return Err(Missing { level: sandbox.level, feature: Broken::NO_NAMESPACES.to_owned() }.into());
+        let broken = OmittedSandboxPart::asked_for();
+        if broken == Some(OmittedSandboxPart::Namespaces) && sandbox.level.has_mounts() {
+            return Err(MissingFeature {
+                level: sandbox.level,
+                feature: OmittedSandboxPart::NO_NAMESPACES.to_owned(),
+            }
+            .into());
         }
         let mut sandbox = sandbox.clone();
         // The tree speaks to us with our own program, which may lie below the home folder.
         sandbox.read.extend(std::env::current_exe());
         let sandbox = &sandbox;
-        let places = Places::new(sandbox, run)?;
-        let trial = Trial::new(&places, run, sandbox.level)?;
+        let places = SandboxPaths::new(sandbox, run)?;
+        let trial = SandboxTrial::new(&places, run, sandbox.level)?;
         let places = match broken {
-            Some(Broken::Hidden) => Places { hide: vec![], private: vec![], ..places },
+            Some(OmittedSandboxPart::Hidden) => SandboxPaths { hide: vec![], private: vec![], ..places },
             _ => places,
         };
         let rules = rules::rules(&places, broken)?;
         let socket_rules = rules::socket_rules(&places, socket)?;
         let apart = match sandbox.level {
-            Level::Write => None,
-            Level::Isolated => Some(Apart::new(&places, socket, run_name, Network::Open)?),
-            Level::Strict => Some(Apart::new(&places, socket, run_name, Network::None)?),
+            SandboxLevel::Write => None,
+            SandboxLevel::Isolated => Some(NamespaceSetup::new(&places, socket, run_name, Network::Open)?),
+            SandboxLevel::Strict => Some(NamespaceSetup::new(&places, socket, run_name, Network::None)?),
         };
-        Ok(Setup { rules, socket_rules, filter, limits: sandbox.limits, apart, trial, broken })
+        Ok(SandboxSetup { rules, socket_rules, filter, limits: sandbox.limits, apart, trial, broken })
     }
 }
 
 /// A path as the kernel takes it.
-pub(super) fn raw(path: &Path) -> Result<CString, Refusal> {
+pub(super) fn raw(path: &Path) -> Result<CString, SandboxError> {
     CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Refusal::Places(format!("`{}` holds a NUL byte", path.display())))
+        .map_err(|_| SandboxError::Places(format!("`{}` holds a NUL byte", path.display())))
 }

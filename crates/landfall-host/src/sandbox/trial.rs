@@ -1,17 +1,17 @@
 //! The trial: inside the sandbox, before the program runs, what must fail is tried. A sandbox that was set up without an
 //! error and does not hold is the worst of all: everybody trusts it.
 
-use super::enter::{Halt, SYS_ADMIN, Step, halt, went_well};
-use super::places::{Access, Places, real};
-use super::setup::{Refusal, raw};
-use super::words::Level;
+use super::enter::{SYS_ADMIN, SandboxEntryError, SandboxEntryStep, halt, went_well};
+use super::places::{PathAccess, SandboxPaths, real};
+use super::setup::{SandboxError, raw};
+use super::words::SandboxLevel;
 use std::ffi::CString;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// What is tried.
-pub(super) struct Trial {
+pub(super) struct SandboxTrial {
     /// Files that must not come to be.
     write: Vec<ClosedFile>,
     /// Files that we can read, and the agent must not: one for each hidden place that has any.
@@ -43,15 +43,19 @@ struct HiddenFile {
 const ENTRIES_MAX: usize = 64;
 const DEPTH_MAX: usize = 3;
 
-impl Trial {
-    pub(super) fn new(places: &Places, run: &Path, level: Level) -> Result<Trial, Refusal> {
+impl SandboxTrial {
+    pub(super) fn new(
+        places: &SandboxPaths,
+        run: &Path,
+        level: SandboxLevel,
+    ) -> Result<SandboxTrial, SandboxError> {
         // A name that nobody has put there before us, to be refused for that instead.
         let name = format!(".landfall-trial-{}", std::process::id());
         let run = real(run);
         // The run's own folder is ours to write, so only the sandbox can refuse it; so is, mostly, what lies beside the
         // first place that is open.
         let is_open = |path: &Path| {
-            matches!(places.access(path), Some(Access::Write | Access::Layer | Access::Private))
+            matches!(places.access(path), Some(PathAccess::Write | PathAccess::Layer | PathAccess::Private))
         };
         let beside = places.write.first().and_then(|path| path.parent()).filter(|path| !is_open(path));
         let write = [Some(run.as_path()), beside].into_iter().flatten().map(|folder| {
@@ -72,12 +76,12 @@ impl Trial {
             .chain(read)
             .map(|(path, meta)| Ok(HiddenFile { path: raw(&path)?, device: meta.dev(), inode: meta.ino() }));
         let sitter = libc::pid_t::try_from(std::process::id()).expect("process ids are small");
-        Ok(Trial {
-            write: write.collect::<Result<_, Refusal>>()?,
-            read: read.collect::<Result<_, Refusal>>()?,
+        Ok(SandboxTrial {
+            write: write.collect::<Result<_, SandboxError>>()?,
+            read: read.collect::<Result<_, SandboxError>>()?,
             sitter,
             has_mounts: level.has_mounts(),
-            has_network: level != Level::Strict,
+            has_network: level != SandboxLevel::Strict,
         })
     }
 
@@ -85,8 +89,8 @@ impl Trial {
     ///
     /// # Safety
     /// Only in a freshly forked child. Allocates nothing.
-    pub(super) unsafe fn run(&self) -> Result<(), Halt> {
-        let halted = |step, errno| Err(Halt { step, errno });
+    pub(super) unsafe fn run(&self) -> Result<(), SandboxEntryError> {
+        let halted = |step, errno| Err(SandboxEntryError { step, errno });
         // SAFETY: plain system calls on numbers and on memory that `self` keeps alive.
         unsafe {
             let errno = || *libc::__errno_location();
@@ -102,12 +106,12 @@ impl Trial {
                     if closed.is_scratch && is_known && stat.st_dev != closed.device {
                         continue;
                     }
-                    return halted(Step::TrialWrite, 0);
+                    return halted(SandboxEntryStep::TrialWrite, 0);
                 }
                 match errno() {
                     libc::EACCES | libc::EROFS | libc::EPERM => {}
                     libc::ENOENT if self.has_mounts => {}
-                    other => return halted(Step::TrialWrite, other), // refused for another reason: nothing is shown
+                    other => return halted(SandboxEntryStep::TrialWrite, other), // refused for another reason: nothing is shown
                 }
             }
             for hidden in &self.read {
@@ -122,30 +126,30 @@ impl Trial {
                     if self.has_mounts && is_other {
                         continue;
                     }
-                    return halted(Step::TrialRead, 0);
+                    return halted(SandboxEntryStep::TrialRead, 0);
                 }
                 match errno() {
                     libc::EACCES | libc::EPERM => {}
                     libc::ENOENT => {} // not there for the agent, or gone meanwhile
-                    other => return halted(Step::TrialRead, other),
+                    other => return halted(SandboxEntryStep::TrialRead, other),
                 }
             }
             // No signal at all, but the same question as for one.
             if libc::kill(self.sitter, 0) == 0 {
-                return halted(Step::TrialSignal, 0);
+                return halted(SandboxEntryStep::TrialSignal, 0);
             }
             if errno() != libc::EPERM {
-                return halt(Step::TrialSignal);
+                return halt(SandboxEntryStep::TrialSignal);
             }
             // Nothing is meant by these arguments; without the filter the error would be another one.
             let entered = libc::syscall(libc::SYS_setns, -1, 0);
             if entered == 0 || errno() != libc::EPERM {
-                return halt(Step::TrialCall);
+                return halt(SandboxEntryStep::TrialCall);
             }
             if libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1
                 || (libc::geteuid() == 0 && libc::prctl(libc::PR_CAPBSET_READ, SYS_ADMIN, 0, 0, 0) != 0)
             {
-                return halted(Step::TrialPrivileges, 0);
+                return halted(SandboxEntryStep::TrialPrivileges, 0);
             }
             if self.has_network { Ok(()) } else { no_network() }
         }
@@ -154,7 +158,7 @@ impl Trial {
 
 /// Looks for files that we can read and the agent must not.
 struct HiddenFileSearch<'a> {
-    places: &'a Places,
+    places: &'a SandboxPaths,
     /// Which files and folders are open under any name.
     open: Vec<OpenFileId>,
 }
@@ -168,7 +172,7 @@ fn identity_of(meta: &Metadata) -> OpenFileId {
 
 /// The places that are open. A mount shows some of them under a second name, where they are hidden only at a level with mounts:
 /// rules of Landlock belong to the folder and not to its name.
-fn open_identities(places: &Places) -> Vec<OpenFileId> {
+fn open_identities(places: &SandboxPaths) -> Vec<OpenFileId> {
     let layers = places.layers.iter().map(|layer| &layer.path);
     let open = places.write.iter().chain(&places.read).chain(layers);
     open.filter_map(|path| std::fs::metadata(path).ok()).map(|meta| identity_of(&meta)).collect()
@@ -177,7 +181,7 @@ fn open_identities(places: &Places) -> Vec<OpenFileId> {
 impl HiddenFileSearch<'_> {
     /// A plain file at or below a hidden place.
     fn find(&self, path: &Path, depth: usize, left: &mut usize) -> Option<(PathBuf, Metadata)> {
-        if *left == 0 || self.places.access(path) != Some(Access::Hidden) {
+        if *left == 0 || self.places.access(path) != Some(PathAccess::Hidden) {
             return None;
         }
         *left -= 1;
@@ -197,7 +201,7 @@ impl HiddenFileSearch<'_> {
 }
 
 /// Sends nothing: to connect a datagram socket is only to look for a way there.
-unsafe fn no_network() -> Result<(), Halt> {
+unsafe fn no_network() -> Result<(), SandboxEntryError> {
     const LOOPBACK: [u8; 4] = [127, 0, 0, 1];
     const ELSEWHERE: [u8; 4] = [192, 0, 2, 1]; // an address that is nobody's, for documents
     for address in [LOOPBACK, ELSEWHERE] {
@@ -207,7 +211,7 @@ unsafe fn no_network() -> Result<(), Halt> {
             if socket == -1 {
                 match *libc::__errno_location() {
                     libc::EAFNOSUPPORT => continue, // a kernel without it
-                    _ => return halt(Step::TrialNetwork),
+                    _ => return halt(SandboxEntryStep::TrialNetwork),
                 }
             }
             let mut to: libc::sockaddr_in = std::mem::zeroed();
@@ -217,10 +221,10 @@ unsafe fn no_network() -> Result<(), Halt> {
             let len = size_of::<libc::sockaddr_in>() as libc::socklen_t;
             let connected = libc::connect(socket, (&raw const to).cast(), len);
             let errno = *libc::__errno_location();
-            went_well(Step::TrialNetwork, libc::close(socket).into())?;
+            went_well(SandboxEntryStep::TrialNetwork, libc::close(socket).into())?;
             if connected == 0 || errno != libc::ENETUNREACH {
                 let errno = if connected == 0 { 0 } else { errno };
-                return Err(Halt { step: Step::TrialNetwork, errno });
+                return Err(SandboxEntryError { step: SandboxEntryStep::TrialNetwork, errno });
             }
         }
     }

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sandbox {
     /// How much is closed.
-    pub level: Level,
+    pub level: SandboxLevel,
     /// Folders and single files it may change, and read too. One that does not exist is skipped, so what the program
     /// shall be able to make must lie in a folder named here. A single file can be written but not replaced by another,
     /// as that is a change of its folder. A device, or a socket that is to stay open in the strict level, is named here
@@ -27,7 +27,7 @@ pub struct Sandbox {
     /// do that. One that does not exist is skipped.
     pub layers: Vec<CacheLayer>,
     /// Bounds on what it uses up.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
 }
 
 /// A folder that a process tree sees with changes of its own, such as the cache of a package manager.
@@ -56,7 +56,7 @@ pub enum LayerChanges {
 
 /// How much is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum SandboxLevel {
     /// Changes only where allowed, no look at what is hidden, no signal to and no tracing of anyone outside. The network
     /// is open, and so are the sockets of local services.
     Write,
@@ -68,20 +68,20 @@ pub enum Level {
     Strict,
 }
 
-impl Level {
+impl SandboxLevel {
     /// The level's name in settings and reports.
     pub fn name(self) -> &'static str {
         match self {
-            Level::Write => "write",
-            Level::Isolated => "isolated",
-            Level::Strict => "strict",
+            SandboxLevel::Write => "write",
+            SandboxLevel::Isolated => "isolated",
+            SandboxLevel::Strict => "strict",
         }
     }
 }
 
 /// Bounds for each process of the tree, 0 for none. They only ever lower what the system allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Processes and threads of the same person, the person's own included: the kernel counts them together.
     pub processes: u64,
     /// Open files of one process.
@@ -90,45 +90,45 @@ pub struct Limits {
     pub file_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for ProcessLimits {
     /// Far above honest work, far below what brings a machine down.
-    fn default() -> Limits {
-        Limits { processes: 32_768, files: 1 << 20, file_bytes: 64 << 30 }
+    fn default() -> ProcessLimits {
+        ProcessLimits { processes: 32_768, files: 1 << 20, file_bytes: 64 << 30 }
     }
 }
 
 /// What this machine has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Available {
+pub struct SandboxSupport {
     /// The version of Landlock in the kernel.
     pub landlock: u32,
     /// What is wanting for [`Level::Isolated`]; none if it can be had too.
-    pub isolated: Option<Missing>,
+    pub isolated: Option<MissingFeature>,
     /// What is wanting for [`Level::Strict`]; none if it can be had too.
-    pub strict: Option<Missing>,
+    pub strict: Option<MissingFeature>,
 }
 
 /// What a level needs and the machine has not.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the sandbox `{}` cannot be had here: {feature}", level.name())]
-pub struct Missing {
+pub struct MissingFeature {
     /// The level that needs it.
-    pub level: Level,
+    pub level: SandboxLevel,
     /// What is wanting, with what the system said.
     pub feature: String,
 }
 
-impl Missing {
+impl MissingFeature {
     /// What a person can do about it.
     pub fn hint(&self) -> &'static str {
         match self.level {
-            Level::Write => {
+            SandboxLevel::Write => {
                 "agents run without a sandbox only if you say so: `sandbox = \"off\"` under [run], or in the agent's profile"
             }
-            Level::Isolated => {
+            SandboxLevel::Isolated => {
                 "`sandbox = \"write\"` leaves the sockets of local services open, `sandbox = \"off\"` leaves everything open: under [run], or in the agent's profile"
             }
-            Level::Strict => {
+            SandboxLevel::Strict => {
                 "`sandbox = \"write\"` leaves the network open, `sandbox = \"off\"` leaves everything open: under [run], or in the agent's profile"
             }
         }

@@ -1,11 +1,11 @@
 //! Ending a run by force: for a sitter that does not answer, or that we cannot follow.
 
 use super::files;
-use super::find::{self, Identity};
+use super::find::{self, SitterIdentity};
 use super::identity;
-use super::sitting::{Sitting, SweepError};
+use super::sitting::{SitterProcess, SweepError};
 use super::sweep;
-use super::tree::Hunt;
+use super::tree::ProcessTreeKiller;
 use crate::wait::{FolderWatch, retry};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::fs::OpenOptions;
@@ -21,7 +21,7 @@ pub fn abandon(dir: &Path, marker: &str) -> Result<u32, SweepError> {
         let deadline = Instant::now() + SPAN;
         let watch = FolderWatch::new(dir);
         loop {
-            if let Ok(Identity::Known(sitting)) = find::identity(dir) {
+            if let Ok(SitterIdentity::Known(sitting)) = find::identity(dir) {
                 kill(&sitting);
                 break;
             }
@@ -41,13 +41,13 @@ fn is_barred(dir: &Path) -> bool {
 }
 
 /// Kills exactly this sitter. Its tree comes first, while it still hangs together; the sitter is held meanwhile.
-fn kill(sitting: &Sitting) {
+fn kill(sitting: &SitterProcess) {
     const HUNT: Duration = Duration::from_secs(5); // a fork bomb is over in a few rounds; the sweep goes on from there
     const PAUSE: Duration = Duration::from_millis(2);
     const END_MS: i64 = 1_000; // what is killed and does not end is stuck in the kernel
     let Ok(Some(handle)) = sitting.open() else { return };
     pidfd_send_signal(&handle, Signal::STOP).ok(); // gone already is as good
-    let mut hunt = Hunt::new(sitting.pid);
+    let mut hunt = ProcessTreeKiller::new(sitting.pid);
     let over = || (!hunt.round().is_ok_and(|left| left > 0)).then_some(());
     let _ = retry(HUNT, PAUSE, over); // where it is not over, the sweep goes on from there
     pidfd_send_signal(&handle, Signal::KILL).ok(); // as above

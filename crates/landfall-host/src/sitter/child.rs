@@ -2,7 +2,7 @@
 
 use super::cgroup::{Cgroup, ProcessLimitGroup};
 use super::run_mark;
-use crate::sandbox::{Setup, Step};
+use crate::sandbox::{SandboxEntryStep, SandboxSetup};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::{CString, OsStr, OsString};
@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
 /// A child that is on its way: its exec may still fail, which then comes through `word`.
-pub(super) struct Child {
+pub(super) struct PendingChild {
     pub(super) pid: i32,
     /// Closes when the exec has succeeded; else carries a [`Failure`].
     pub(super) word: OwnedFd,
@@ -22,7 +22,7 @@ pub(super) struct Child {
 }
 
 /// What a child needs, with all memory already in place: after the fork nothing may be allocated.
-pub(super) struct Plan {
+pub(super) struct SpawnPlan {
     /// Where the program may be, tried in this order.
     programs: Vec<CString>,
     argv: Vec<CString>,
@@ -33,76 +33,82 @@ pub(super) struct Plan {
     mark: u64,
     /// How willingly the kernel ends it for lack of memory.
     oom_score: CString,
-    sandbox: Option<Setup>,
+    sandbox: Option<SandboxSetup>,
 }
 
 /// A step that went wrong in the child before the exec, or that exec itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
-    pub(super) stage: Stage,
+pub(super) struct SpawnFailure {
+    pub(super) stage: SpawnStage,
     pub(super) errno: i32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum SpawnStage {
     Fork,
     Cgroup,
     Session,
     Folder,
     Streams,
     Exec,
-    Sandbox(Step),
+    Sandbox(SandboxEntryStep),
 }
 
-impl Stage {
-    const PLAIN: [Stage; 6] =
-        [Stage::Fork, Stage::Cgroup, Stage::Session, Stage::Folder, Stage::Streams, Stage::Exec];
+impl SpawnStage {
+    const PLAIN: [SpawnStage; 6] = [
+        SpawnStage::Fork,
+        SpawnStage::Cgroup,
+        SpawnStage::Session,
+        SpawnStage::Folder,
+        SpawnStage::Streams,
+        SpawnStage::Exec,
+    ];
     /// Steps of the sandbox are counted from here on.
     const SANDBOX: u8 = 64;
 
-    fn from_byte(byte: u8) -> Stage {
-        match byte.checked_sub(Stage::SANDBOX) {
-            Some(step) => Stage::Sandbox(Step::from_byte(step)),
-            None => *Stage::PLAIN.get(usize::from(byte)).unwrap_or(&Stage::Exec),
+    fn from_byte(byte: u8) -> SpawnStage {
+        match byte.checked_sub(SpawnStage::SANDBOX) {
+            Some(step) => SpawnStage::Sandbox(SandboxEntryStep::from_byte(step)),
+            None => *SpawnStage::PLAIN.get(usize::from(byte)).unwrap_or(&SpawnStage::Exec),
         }
     }
 
     /// Used by the child, so nothing in here may panic or allocate.
     fn to_byte(self) -> u8 {
         match self {
-            Stage::Fork => 0,
-            Stage::Cgroup => 1,
-            Stage::Session => 2,
-            Stage::Folder => 3,
-            Stage::Streams => 4,
-            Stage::Exec => 5,
-            Stage::Sandbox(step) => Stage::SANDBOX | step as u8,
+            SpawnStage::Fork => 0,
+            SpawnStage::Cgroup => 1,
+            SpawnStage::Session => 2,
+            SpawnStage::Folder => 3,
+            SpawnStage::Streams => 4,
+            SpawnStage::Exec => 5,
+            SpawnStage::Sandbox(step) => SpawnStage::SANDBOX | step as u8,
         }
     }
 }
 
-impl Failure {
+impl SpawnFailure {
     const LEN: usize = 5;
 
-    fn to_bytes(self) -> [u8; Failure::LEN] {
+    fn to_bytes(self) -> [u8; SpawnFailure::LEN] {
         let [a, b, c, d] = self.errno.to_le_bytes();
         [self.stage.to_byte(), a, b, c, d]
     }
 
     /// What came through `word`; none while it is open, or if it closed without a word because the exec went well.
-    pub(super) fn read(word: &OwnedFd) -> Option<Failure> {
-        let mut bytes = [0; Failure::LEN];
+    pub(super) fn read(word: &OwnedFd) -> Option<SpawnFailure> {
+        let mut bytes = [0; SpawnFailure::LEN];
         match rustix::io::read(word, &mut bytes) {
-            Ok(Failure::LEN) => {
+            Ok(SpawnFailure::LEN) => {
                 let [stage, errno @ ..] = bytes;
-                Some(Failure { stage: Stage::from_byte(stage), errno: i32::from_le_bytes(errno) })
+                Some(SpawnFailure { stage: SpawnStage::from_byte(stage), errno: i32::from_le_bytes(errno) })
             }
             Ok(_) | Err(_) => None,
         }
     }
 }
 
-impl Plan {
+impl SpawnPlan {
     /// Fails if a NUL byte is where the kernel cannot take one.
     pub(super) fn new(
         argv: Vec<OsString>,
@@ -110,8 +116,8 @@ impl Plan {
         cwd: &Path,
         nofile: Option<u64>,
         marker: &str,
-        sandbox: Option<Setup>,
-    ) -> Result<Plan, std::ffi::NulError> {
+        sandbox: Option<SandboxSetup>,
+    ) -> Result<SpawnPlan, std::ffi::NulError> {
         let program = argv.first().expect("checked by start").clone();
         let path = env.iter().rev().find(|(key, _)| key == "PATH").map(|(_, value)| value.as_os_str());
         let programs = candidates(&program, path)
@@ -129,7 +135,7 @@ impl Plan {
         let cwd = CString::new(cwd.as_os_str().as_bytes())?;
         let oom_score = CString::new(oom_score().to_string())?;
         let mark = run_mark::mark_of(marker);
-        Ok(Plan { programs, argv, env, cwd, nofile, mark, oom_score, sandbox })
+        Ok(SpawnPlan { programs, argv, env, cwd, nofile, mark, oom_score, sandbox })
     }
 
     /// Spawns the child with `stdin`, into the groups that there are, if they will have it.
@@ -137,8 +143,11 @@ impl Plan {
         &self,
         stdin: BorrowedFd<'_>,
         (cgroup, pids): (Option<&Cgroup>, Option<&ProcessLimitGroup>),
-    ) -> Result<Child, Failure> {
-        let setup = |error: rustix::io::Errno| Failure { stage: Stage::Streams, errno: error.raw_os_error() };
+    ) -> Result<PendingChild, SpawnFailure> {
+        let setup = |error: rustix::io::Errno| SpawnFailure {
+            stage: SpawnStage::Streams,
+            errno: error.raw_os_error(),
+        };
         let (out, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(setup)?;
         let (err, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(setup)?;
         let (word, child_word) = pipe_with(PipeFlags::CLOEXEC).map_err(setup)?;
@@ -150,7 +159,7 @@ impl Plan {
             self.argv.iter().map(|arg| arg.as_ptr()).chain([std::ptr::null()]).collect();
         let env: Vec<*const libc::c_char> =
             self.env.iter().map(|entry| entry.as_ptr()).chain([std::ptr::null()]).collect();
-        let raw = Raw {
+        let raw = RawSpawnPlan {
             programs: &self.programs,
             argv: &argv,
             env: &env,
@@ -163,9 +172,11 @@ impl Plan {
             pids: pids.map_or(-1, |pids| pids.procs().as_raw_fd()),
             sandbox: self.sandbox.as_ref(),
         };
-        let (pid, in_cgroup) = fork(&raw, cgroup)
-            .map_err(|error| Failure { stage: Stage::Fork, errno: error.raw_os_error().unwrap_or(0) })?;
-        Ok(Child { pid, word, out, err, in_cgroup })
+        let (pid, in_cgroup) = fork(&raw, cgroup).map_err(|error| SpawnFailure {
+            stage: SpawnStage::Fork,
+            errno: error.raw_os_error().unwrap_or(0),
+        })?;
+        Ok(PendingChild { pid, word, out, err, in_cgroup })
     }
 }
 
@@ -189,7 +200,7 @@ fn candidates(program: &OsStr, path: Option<&OsStr>) -> Vec<OsString> {
 }
 
 /// What the child uses between fork and exec: plain pointers and numbers.
-struct Raw<'a> {
+struct RawSpawnPlan<'a> {
     programs: &'a [CString],
     argv: &'a [*const libc::c_char],
     env: &'a [*const libc::c_char],
@@ -201,7 +212,7 @@ struct Raw<'a> {
     oom_score: &'a CString,
     /// Where it moves itself into the group that counts processes; -1 if there is none.
     pids: RawFd,
-    sandbox: Option<&'a Setup>,
+    sandbox: Option<&'a SandboxSetup>,
 }
 
 /// For a run: the kernel ends it before the engine, its sitter and what the user started. Anybody may raise the score.
@@ -215,7 +226,7 @@ fn oom_score() -> i32 {
 
 /// Forks. Being born in a control group costs nothing; moving into one takes a lock of the whole machine (0.7 ms
 /// here). So the first is tried, then the second, then none.
-fn fork(raw: &Raw<'_>, cgroup: Option<&Cgroup>) -> io::Result<(i32, bool)> {
+fn fork(raw: &RawSpawnPlan<'_>, cgroup: Option<&Cgroup>) -> io::Result<(i32, bool)> {
     if let Some(cgroup) = cgroup {
         match fork_into(raw, cgroup.fd()) {
             Ok(pid) => return Ok((pid, true)),
@@ -234,7 +245,7 @@ fn fork(raw: &Raw<'_>, cgroup: Option<&Cgroup>) -> io::Result<(i32, bool)> {
 /// As in the kernel's `sched.h`: libc's own constant has a type too small for it.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
-fn fork_into(raw: &Raw<'_>, cgroup: BorrowedFd<'_>) -> io::Result<i32> {
+fn fork_into(raw: &RawSpawnPlan<'_>, cgroup: BorrowedFd<'_>) -> io::Result<i32> {
     // SAFETY: all zeroes is a valid clone_args: every part of it is a number.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     args.flags = CLONE_INTO_CGROUP;
@@ -251,7 +262,7 @@ fn fork_into(raw: &Raw<'_>, cgroup: BorrowedFd<'_>) -> io::Result<i32> {
     }
 }
 
-fn plain_fork(raw: &Raw<'_>, procs: Option<RawFd>) -> io::Result<i32> {
+fn plain_fork(raw: &RawSpawnPlan<'_>, procs: Option<RawFd>) -> io::Result<i32> {
     // SAFETY: as above.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -265,19 +276,19 @@ fn plain_fork(raw: &Raw<'_>, procs: Option<RawFd>) -> io::Result<i32> {
 ///
 /// # Safety
 /// Only in a freshly forked child. Only system calls from here on: no allocation, no panic, no lock.
-unsafe fn become_program(raw: &Raw<'_>, procs: Option<RawFd>) -> ! {
+unsafe fn become_program(raw: &RawSpawnPlan<'_>, procs: Option<RawFd>) -> ! {
     // SAFETY: plain system calls on descriptors and pointers that `raw` keeps alive.
     unsafe {
         let errno = || *libc::__errno_location();
-        let fail = |stage: Stage, errno: i32| -> ! {
-            let bytes = Failure { stage, errno }.to_bytes();
+        let fail = |stage: SpawnStage, errno: i32| -> ! {
+            let bytes = SpawnFailure { stage, errno }.to_bytes();
             libc::write(raw.word, bytes.as_ptr().cast(), bytes.len());
             libc::_exit(127)
         };
         if let Some(procs) = procs
             && libc::write(procs, c"0".as_ptr().cast(), 1) != 1
         {
-            fail(Stage::Cgroup, errno());
+            fail(SpawnStage::Cgroup, errno());
         }
         // Without these it runs as well: the limits of the user remain, and the kernel chooses by size.
         if raw.pids >= 0 {
@@ -306,12 +317,12 @@ unsafe fn become_program(raw: &Raw<'_>, procs: Option<RawFd>) -> ! {
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         if libc::setsid() == -1 {
-            fail(Stage::Session, errno());
+            fail(SpawnStage::Session, errno());
         }
         for (to, from) in raw.streams.iter().enumerate() {
             // Ours are all above 2 (see `sit`), so no step of this overwrites what a later one needs.
             if libc::dup2(*from, to as RawFd) == -1 {
-                fail(Stage::Streams, errno());
+                fail(SpawnStage::Streams, errno());
             }
         }
         libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int); // ours are so already
@@ -327,10 +338,10 @@ unsafe fn become_program(raw: &Raw<'_>, procs: Option<RawFd>) -> ! {
         if let Some(sandbox) = raw.sandbox
             && let Err(halt) = sandbox.enter()
         {
-            fail(Stage::Sandbox(halt.step), halt.errno);
+            fail(SpawnStage::Sandbox(halt.step), halt.errno);
         }
         if libc::chdir(raw.cwd.as_ptr()) == -1 {
-            fail(Stage::Folder, errno());
+            fail(SpawnStage::Folder, errno());
         }
         // As a shell does it: the first that runs; one that is there but forbidden is worth more to report than one
         // that is not there.
@@ -340,10 +351,10 @@ unsafe fn become_program(raw: &Raw<'_>, procs: Option<RawFd>) -> ! {
             match errno() {
                 libc::ENOENT | libc::ENOTDIR => {}
                 libc::EACCES => worst = libc::EACCES,
-                other => fail(Stage::Exec, other),
+                other => fail(SpawnStage::Exec, other),
             }
         }
-        fail(Stage::Exec, worst)
+        fail(SpawnStage::Exec, worst)
     }
 }
 
@@ -362,11 +373,13 @@ mod tests {
 
     #[test]
     fn a_failure_survives_the_pipe() {
-        for stage in Stage::PLAIN.into_iter().chain([Stage::Sandbox(Step::TrialNetwork)]) {
-            let failure = Failure { stage, errno: libc::ENOENT };
+        for stage in
+            SpawnStage::PLAIN.into_iter().chain([SpawnStage::Sandbox(SandboxEntryStep::TrialNetwork)])
+        {
+            let failure = SpawnFailure { stage, errno: libc::ENOENT };
             let (word, writer) = pipe_with(PipeFlags::CLOEXEC).expect("pipe");
             rustix::io::write(&writer, &failure.to_bytes()).expect("room");
-            assert_eq!(Failure::read(&word), Some(failure));
+            assert_eq!(SpawnFailure::read(&word), Some(failure));
         }
     }
 }

@@ -4,7 +4,7 @@
 //! sandbox that has another namespace has no network in it. Whose socket it is, `/proc/<pid>/fd` tells. That can be read of
 //! processes of the same user, but for those that forbid to be looked at; then nothing is known.
 
-use super::effort::Connection;
+use super::effort::TcpConnection;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
@@ -30,7 +30,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(2); // it is made as it is read
 const ROUNDS_MAX: usize = 4_096; // some hundred thousand connections
 
 /// Every open TCP connection in our network namespace, by the inode of its socket.
-pub(super) fn connections() -> io::Result<HashMap<u64, Connection>> {
+pub(super) fn connections() -> io::Result<HashMap<u64, TcpConnection>> {
     let mut found = HashMap::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         dump(u8::try_from(family).expect("they are small"), &mut found)?;
@@ -38,7 +38,7 @@ pub(super) fn connections() -> io::Result<HashMap<u64, Connection>> {
     Ok(found)
 }
 
-fn dump(family: u8, found: &mut HashMap<u64, Connection>) -> io::Result<()> {
+fn dump(family: u8, found: &mut HashMap<u64, TcpConnection>) -> io::Result<()> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_MAX))?;
@@ -63,7 +63,7 @@ fn dump(family: u8, found: &mut HashMap<u64, Connection>) -> io::Result<()> {
 }
 
 /// Takes in one part of the answer; whether there is more.
-fn take(mut part: &[u8], found: &mut HashMap<u64, Connection>) -> io::Result<bool> {
+fn take(mut part: &[u8], found: &mut HashMap<u64, TcpConnection>) -> io::Result<bool> {
     while let (Some(length), Some(kind)) = (u32_at(part, 0), u16_at(part, 4)) {
         let length = length as usize;
         let Some(message) = part.get(HEADER..length) else { break };
@@ -84,7 +84,7 @@ fn take(mut part: &[u8], found: &mut HashMap<u64, Connection>) -> io::Result<boo
     Ok(true)
 }
 
-fn read(message: &[u8]) -> Option<(u64, Connection)> {
+fn read(message: &[u8]) -> Option<(u64, TcpConnection)> {
     let inode = u64::from(u32_at(message, INODE_AT)?);
     let cookie = u64_at(message, COOKIE_AT)?;
     let mut attributes = message.get(MESSAGE..)?;
@@ -92,7 +92,7 @@ fn read(message: &[u8]) -> Option<(u64, Connection)> {
         let (length, kind) = (usize::from(u16_at(attributes, 0)?), u16_at(attributes, 2)?);
         if kind == INET_DIAG_INFO {
             let received = u64_at(attributes.get(4..length)?, RECEIVED_AT)?;
-            return Some((inode, Connection { cookie, received }));
+            return Some((inode, TcpConnection { cookie, received }));
         }
         attributes = attributes.get(length.max(4).next_multiple_of(4)..)?;
     }

@@ -1,6 +1,6 @@
 //! How hard a run is at work, told by the kernel and not by what it prints.
 
-use super::sitting::Sitting;
+use super::sitting::SitterProcess;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 /// Signs of life of a run's processes. Only growth means something: a build that is silent grows, a hung agent does not.
 /// A sum can also shrink, when a process ends that nobody waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pulse {
+pub struct ProcessActivity {
     /// CPU time, in the kernel's ticks (a hundredth of a second on almost every machine).
     pub cpu_ticks: u64,
     /// Bytes that went through reads and writes: of files and pipes, and of sockets if the program treats them as files
@@ -23,12 +23,12 @@ pub struct Pulse {
     /// Processes besides the program itself: commands it runs.
     pub processes: u32,
     /// The TCP connections of all its processes; none if that could not be found out.
-    pub connections: Option<Vec<Connection>>,
+    pub connections: Option<Vec<TcpConnection>>,
 }
 
 /// A TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connection {
+pub struct TcpConnection {
     /// The kernel's name for it, which no other ever has.
     pub cookie: u64,
     /// Bytes received so far.
@@ -36,22 +36,22 @@ pub struct Connection {
 }
 
 /// The signs of life of the processes of this run that are alive, and of those they have waited for.
-pub fn pulse(sitting: &Sitting) -> Pulse {
+pub fn pulse(sitting: &SitterProcess) -> ProcessActivity {
     pulses(std::slice::from_ref(sitting)).pop().unwrap_or_default()
 }
 
 /// The same for many runs. Only their own processes are looked at, where the kernel tells who they are; else there is one
 /// look at the whole machine for all of them.
-pub fn pulses(sittings: &[Sitting]) -> Vec<Pulse> {
+pub fn pulses(sittings: &[SitterProcess]) -> Vec<ProcessActivity> {
     if sittings.is_empty() {
         return Vec::new(); // a look at a busy machine takes tens of milliseconds
     }
     let open = open_connections();
     if tells_children() {
-        let of = |sitting: &Sitting| of_tree(sitting.pid, &below(sitting.pid), open.as_ref());
+        let of = |sitting: &SitterProcess| of_tree(sitting.pid, &below(sitting.pid), open.as_ref());
         return sittings.iter().map(of).collect();
     }
-    let mut children: HashMap<i32, Vec<Member>> = HashMap::new();
+    let mut children: HashMap<i32, Vec<TreeProcess>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
@@ -65,7 +65,7 @@ pub fn pulses(sittings: &[Sitting]) -> Vec<Pulse> {
 
 /// A process of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Member {
+struct TreeProcess {
     pid: i32,
     session: i32,
     /// CPU time of its own, and of children it has waited for.
@@ -74,18 +74,18 @@ struct Member {
 }
 
 #[cfg(target_os = "linux")]
-fn open_connections() -> Option<HashMap<u64, Connection>> {
+fn open_connections() -> Option<HashMap<u64, TcpConnection>> {
     super::connections::connections().ok() // a kernel without it: nothing is known then
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_connections() -> Option<HashMap<u64, Connection>> {
+fn open_connections() -> Option<HashMap<u64, TcpConnection>> {
     None
 }
 
 /// Those of a process; none if it is not ours to know.
 #[cfg(target_os = "linux")]
-fn connections_of(pid: i32, open: &HashMap<u64, Connection>) -> Option<Vec<Connection>> {
+fn connections_of(pid: i32, open: &HashMap<u64, TcpConnection>) -> Option<Vec<TcpConnection>> {
     match super::connections::sockets_of(pid) {
         Ok(inodes) => Some(inodes.iter().filter_map(|inode| open.get(inode).copied()).collect()),
         // It has ended as we looked.
@@ -95,7 +95,7 @@ fn connections_of(pid: i32, open: &HashMap<u64, Connection>) -> Option<Vec<Conne
 }
 
 #[cfg(not(target_os = "linux"))]
-fn connections_of(_pid: i32, _open: &HashMap<u64, Connection>) -> Option<Vec<Connection>> {
+fn connections_of(_pid: i32, _open: &HashMap<u64, TcpConnection>) -> Option<Vec<TcpConnection>> {
     None
 }
 
@@ -110,9 +110,9 @@ fn tells_children() -> bool {
 
 /// The processes below a sitter, by parent. The list may leave out one whose neighbour ends as we look: for signs of life that
 /// does not matter, the next look sees it.
-fn below(sitter: i32) -> HashMap<i32, Vec<Member>> {
+fn below(sitter: i32) -> HashMap<i32, Vec<TreeProcess>> {
     const TREE_MAX: usize = 4_096; // more processes than any build starts; one that forks without end is not followed
-    let mut children: HashMap<i32, Vec<Member>> = HashMap::new();
+    let mut children: HashMap<i32, Vec<TreeProcess>> = HashMap::new();
     let (mut open, mut count) = (vec![sitter], 0);
     while let Some(pid) = open.pop() {
         for child in children_of(pid) {
@@ -140,16 +140,16 @@ fn children_of(pid: i32) -> Vec<i32> {
 }
 
 /// CPU time used by the processes of this run, see [`Pulse::cpu_ticks`].
-pub fn cpu_ticks(sitting: &Sitting) -> u64 {
+pub fn cpu_ticks(sitting: &SitterProcess) -> u64 {
     pulse(sitting).cpu_ticks
 }
 
 fn of_tree(
     sitter: i32,
-    children: &HashMap<i32, Vec<Member>>,
-    open: Option<&HashMap<u64, Connection>>,
-) -> Pulse {
-    let mut sum = Pulse { connections: open.map(|_| Vec::new()), ..Pulse::default() };
+    children: &HashMap<i32, Vec<TreeProcess>>,
+    open: Option<&HashMap<u64, TcpConnection>>,
+) -> ProcessActivity {
+    let mut sum = ProcessActivity { connections: open.map(|_| Vec::new()), ..ProcessActivity::default() };
     let program = children.get(&sitter).and_then(|children| children.first()).map(|first| first.session);
     let mut next = vec![sitter];
     let mut count = 0u32;
@@ -174,14 +174,14 @@ fn of_tree(
 }
 
 /// The parent, and what is known of the process itself.
-fn parse(pid: i32, stat: &str) -> Option<(i32, Member)> {
+fn parse(pid: i32, stat: &str) -> Option<(i32, TreeProcess)> {
     // The name in parentheses may hold anything, so fields are counted from the last one.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks = |from: usize| -> Option<u64> {
         Some(fields.get(from..from + 2)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum())
     };
     let session = fields.get(3)?.parse().ok()?;
-    let member = Member { pid, session, own_ticks: ticks(11)?, waited_ticks: ticks(13)? };
+    let member = TreeProcess { pid, session, own_ticks: ticks(11)?, waited_ticks: ticks(13)? };
     Some((fields.get(1)?.parse().ok()?, member))
 }
 
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_does_not_confuse_the_fields() {
         let stat = "42 (a) b (c) S 7 1 5 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 99";
-        let member = Member { pid: 42, session: 5, own_ticks: 30, waited_ticks: 70 };
+        let member = TreeProcess { pid: 42, session: 5, own_ticks: 30, waited_ticks: 70 };
         assert_eq!(parse(42, stat), Some((7, member)));
         assert_eq!(parse(42, "nonsense"), None);
     }
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_tree_is_summed_without_its_sitter_and_counted_without_its_first() {
         // Numbers that no process has, so that nothing is read of them.
-        let member = |down: i32, session, own_ticks, waited_ticks| Member {
+        let member = |down: i32, session, own_ticks, waited_ticks| TreeProcess {
             pid: i32::MAX - down,
             session,
             own_ticks,
@@ -260,8 +260,13 @@ mod tests {
         ]);
         let sum = of_tree(i32::MAX - 1, &tree, None);
         // The helper in the program's own session is no command; what the program waited for was one.
-        let expected = Pulse { cpu_ticks: 113, command_ticks: 106, processes: 2, ..Pulse::default() };
+        let expected = ProcessActivity {
+            cpu_ticks: 113,
+            command_ticks: 106,
+            processes: 2,
+            ..ProcessActivity::default()
+        };
         assert_eq!(sum, expected);
-        assert_eq!(of_tree(i32::MAX - 9, &tree, None), Pulse::default());
+        assert_eq!(of_tree(i32::MAX - 9, &tree, None), ProcessActivity::default());
     }
 }

@@ -1,22 +1,22 @@
 //! How a run ended, as the sitter saw it.
 
-use crate::sandbox::Level;
+use crate::sandbox::SandboxLevel;
 
 /// The end of a run. There is one only once no process of it is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct SitterEnd {
     /// What became of the main child.
-    pub exit: Exit,
+    pub exit: ChildExit,
     /// Who brought it about.
-    pub cause: Cause,
+    pub cause: EndCause,
     /// When the child was spawned, in milliseconds since 1970.
     pub began_ms: i64,
     /// When the main child ended, in milliseconds since 1970.
     pub ended_ms: i64,
     /// What became of its standard output.
-    pub out: Spool,
+    pub out: SpoolSummary,
     /// What became of its standard error.
-    pub err: Spool,
+    pub err: SpoolSummary,
     /// Other processes of the tree that had to be killed: an agent run leaves nothing behind.
     pub swept: u32,
     /// Processes that would not die, however often they were killed: stuck in the kernel, or another user's. Zero
@@ -25,7 +25,7 @@ pub struct Ended {
     /// What held the tree together.
     pub contained: Containment,
     /// The sandbox it ran in, or would have if it did not start; none if none was asked for.
-    pub sandbox: Option<Level>,
+    pub sandbox: Option<SandboxLevel>,
     /// Processes that the kernel ended for lack of memory while it ran, in the control group around the sitter, or on the whole
     /// machine where no group is counted. They need not be of this run.
     pub oom_kills: u64,
@@ -33,7 +33,7 @@ pub struct Ended {
 
 /// What became of the main child.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum ChildExit {
     /// It ended with this code.
     Code(i32),
     /// This signal ended it.
@@ -53,7 +53,7 @@ pub enum Exit {
 
 /// Who ended the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum EndCause {
     /// The child itself.
     Own,
     /// The hard deadline.
@@ -73,7 +73,7 @@ pub enum Containment {
 
 /// What became of one output. `bytes` is always `kept` + `left_out`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spool {
+pub struct SpoolSummary {
     /// Bytes the tree wrote.
     pub bytes: u64,
     /// Bytes of those in the file.

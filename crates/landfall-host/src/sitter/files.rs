@@ -1,9 +1,9 @@
 //! The files in a sitter's folder, as written: their names, their versions, and the way to and from our own types.
 
-use super::ended::{Cause, Containment, Ended, Exit, Spool};
-use super::sitting::Sitting;
-use super::spec::{SignalSpec, Spec};
-use crate::sandbox::{CacheLayer, LayerChanges, Level, Limits, Sandbox};
+use super::ended::{ChildExit, Containment, EndCause, SitterEnd, SpoolSummary};
+use super::sitting::SitterProcess;
+use super::spec::{SignalSpec, SitterSpec};
+use crate::sandbox::{CacheLayer, LayerChanges, ProcessLimits, Sandbox, SandboxLevel};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -31,25 +31,25 @@ const SPEC_FORMAT: u32 = 2;
 /// Text of the system, which need not be UTF-8: a string where it is, else its bytes.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Text {
+enum SystemText {
     Plain(String),
     Bytes(Vec<u8>),
 }
 
-impl From<&OsStr> for Text {
-    fn from(text: &OsStr) -> Text {
+impl From<&OsStr> for SystemText {
+    fn from(text: &OsStr) -> SystemText {
         match text.to_str() {
-            Some(plain) => Text::Plain(plain.to_owned()),
-            None => Text::Bytes(text.as_bytes().to_vec()),
+            Some(plain) => SystemText::Plain(plain.to_owned()),
+            None => SystemText::Bytes(text.as_bytes().to_vec()),
         }
     }
 }
 
-impl From<Text> for OsString {
-    fn from(text: Text) -> OsString {
+impl From<SystemText> for OsString {
+    fn from(text: SystemText) -> OsString {
         match text {
-            Text::Plain(plain) => plain.into(),
-            Text::Bytes(bytes) => OsString::from_vec(bytes),
+            SystemText::Plain(plain) => plain.into(),
+            SystemText::Bytes(bytes) => OsString::from_vec(bytes),
         }
     }
 }
@@ -57,35 +57,35 @@ impl From<Text> for OsString {
 #[derive(Serialize, Deserialize)]
 struct SpecFile {
     v: u32,
-    argv: Vec<Text>,
-    cwd: Text,
-    env: Vec<(Text, Text)>,
-    stdin: Option<Text>,
+    argv: Vec<SystemText>,
+    cwd: SystemText,
+    env: Vec<(SystemText, SystemText)>,
+    stdin: Option<SystemText>,
     deadline_ms: u64,
     grace_ms: u64,
     out_cap: u64,
     marker: String,
-    cgroup: Option<Text>,
+    cgroup: Option<SystemText>,
     nofile: Option<u64>,
     #[serde(default)]
-    sandbox: Option<SandboxWords>,
+    sandbox: Option<SandboxRecord>,
     #[serde(default)]
-    signal: Option<SignalWords>,
+    signal: Option<SignalSpecRecord>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct SandboxWords {
-    level: LevelWord,
-    write: Vec<Text>,
-    hide: Vec<Text>,
-    read: Vec<Text>,
+struct SandboxRecord {
+    level: SandboxLevelRecord,
+    write: Vec<SystemText>,
+    hide: Vec<SystemText>,
+    read: Vec<SystemText>,
     #[serde(default)]
-    private: Vec<Text>,
+    private: Vec<SystemText>,
     /// None in orders from before there was a difference: then all of `write`.
     #[serde(default)]
-    exclusive: Option<Vec<Text>>,
+    exclusive: Option<Vec<SystemText>>,
     #[serde(default)]
-    layers: Vec<LayerWords>,
+    layers: Vec<CacheLayerRecord>,
     processes: u64,
     files: u64,
     file_bytes: u64,
@@ -93,33 +93,33 @@ struct SandboxWords {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum LayerWords {
-    Overlay { path: Text, upper: Text, work: Text },
-    Copy { path: Text, folder: Text },
+enum CacheLayerRecord {
+    Overlay { path: SystemText, upper: SystemText, work: SystemText },
+    Copy { path: SystemText, folder: SystemText },
 }
 
-impl From<&CacheLayer> for LayerWords {
-    fn from(layer: &CacheLayer) -> LayerWords {
+impl From<&CacheLayer> for CacheLayerRecord {
+    fn from(layer: &CacheLayer) -> CacheLayerRecord {
         let text = |path: &PathBuf| path.as_os_str().into();
         let path = text(&layer.path);
         match &layer.changes {
             LayerChanges::Overlay { upper, work } => {
-                LayerWords::Overlay { path, upper: text(upper), work: text(work) }
+                CacheLayerRecord::Overlay { path, upper: text(upper), work: text(work) }
             }
-            LayerChanges::Copy(folder) => LayerWords::Copy { path, folder: text(folder) },
+            LayerChanges::Copy(folder) => CacheLayerRecord::Copy { path, folder: text(folder) },
         }
     }
 }
 
-impl From<LayerWords> for CacheLayer {
-    fn from(words: LayerWords) -> CacheLayer {
-        let path_of = |text: Text| PathBuf::from(OsString::from(text));
+impl From<CacheLayerRecord> for CacheLayer {
+    fn from(words: CacheLayerRecord) -> CacheLayer {
+        let path_of = |text: SystemText| PathBuf::from(OsString::from(text));
         match words {
-            LayerWords::Overlay { path, upper, work } => CacheLayer {
+            CacheLayerRecord::Overlay { path, upper, work } => CacheLayer {
                 path: path_of(path),
                 changes: LayerChanges::Overlay { upper: path_of(upper), work: path_of(work) },
             },
-            LayerWords::Copy { path, folder } => {
+            CacheLayerRecord::Copy { path, folder } => {
                 CacheLayer { path: path_of(path), changes: LayerChanges::Copy(path_of(folder)) }
             }
         }
@@ -128,60 +128,60 @@ impl From<LayerWords> for CacheLayer {
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum LevelWord {
+enum SandboxLevelRecord {
     Write,
     Isolated,
     Strict,
 }
 
-impl From<Level> for LevelWord {
-    fn from(level: Level) -> LevelWord {
+impl From<SandboxLevel> for SandboxLevelRecord {
+    fn from(level: SandboxLevel) -> SandboxLevelRecord {
         match level {
-            Level::Write => LevelWord::Write,
-            Level::Isolated => LevelWord::Isolated,
-            Level::Strict => LevelWord::Strict,
+            SandboxLevel::Write => SandboxLevelRecord::Write,
+            SandboxLevel::Isolated => SandboxLevelRecord::Isolated,
+            SandboxLevel::Strict => SandboxLevelRecord::Strict,
         }
     }
 }
 
-impl From<LevelWord> for Level {
-    fn from(word: LevelWord) -> Level {
+impl From<SandboxLevelRecord> for SandboxLevel {
+    fn from(word: SandboxLevelRecord) -> SandboxLevel {
         match word {
-            LevelWord::Write => Level::Write,
-            LevelWord::Isolated => Level::Isolated,
-            LevelWord::Strict => Level::Strict,
+            SandboxLevelRecord::Write => SandboxLevel::Write,
+            SandboxLevelRecord::Isolated => SandboxLevel::Isolated,
+            SandboxLevelRecord::Strict => SandboxLevel::Strict,
         }
     }
 }
 
 #[derive(Serialize, Deserialize)]
-struct SignalWords {
-    socket: Text,
+struct SignalSpecRecord {
+    socket: SystemText,
     key: String,
 }
 
-fn sandbox_out(sandbox: &Sandbox) -> SandboxWords {
+fn sandbox_out(sandbox: &Sandbox) -> SandboxRecord {
     let Sandbox { level, write, hide, read, private, exclusive, layers, limits } = sandbox;
-    let Limits { processes, files, file_bytes } = limits;
+    let ProcessLimits { processes, files, file_bytes } = limits;
     let texts = |paths: &[PathBuf]| paths.iter().map(|path| path.as_os_str().into()).collect();
-    SandboxWords {
+    SandboxRecord {
         level: (*level).into(),
         write: texts(write),
         hide: texts(hide),
         read: texts(read),
         private: texts(private),
         exclusive: Some(texts(exclusive)),
-        layers: layers.iter().map(LayerWords::from).collect(),
+        layers: layers.iter().map(CacheLayerRecord::from).collect(),
         processes: *processes,
         files: *files,
         file_bytes: *file_bytes,
     }
 }
 
-fn sandbox_in(words: SandboxWords) -> Sandbox {
-    let SandboxWords { level, write, hide, read, private, exclusive, layers, processes, files, file_bytes } =
+fn sandbox_in(words: SandboxRecord) -> Sandbox {
+    let SandboxRecord { level, write, hide, read, private, exclusive, layers, processes, files, file_bytes } =
         words;
-    let paths = |texts: Vec<Text>| -> Vec<PathBuf> {
+    let paths = |texts: Vec<SystemText>| -> Vec<PathBuf> {
         texts.into_iter().map(|text| OsString::from(text).into()).collect()
     };
     let write = paths(write);
@@ -193,21 +193,21 @@ fn sandbox_in(words: SandboxWords) -> Sandbox {
         read: paths(read),
         private: paths(private),
         layers: layers.into_iter().map(CacheLayer::from).collect(),
-        limits: Limits { processes, files, file_bytes },
+        limits: ProcessLimits { processes, files, file_bytes },
     }
 }
 
 /// A spec with what only the engine knows about where it starts.
-pub(super) struct Order {
-    pub(super) spec: Spec,
+pub(super) struct LaunchOrder {
+    pub(super) spec: SitterSpec,
     /// The engine's own control group, below which one for the child may be made.
     pub(super) cgroup: Option<PathBuf>,
     /// The limit on open files that the child shall have, if the engine raised its own.
     pub(super) nofile: Option<u64>,
 }
 
-pub(super) fn write_order(order: &Order) -> Vec<u8> {
-    let Order { spec, cgroup, nofile } = order;
+pub(super) fn write_order(order: &LaunchOrder) -> Vec<u8> {
+    let LaunchOrder { spec, cgroup, nofile } = order;
     let file = SpecFile {
         v: SPEC_FORMAT,
         argv: spec.argv.iter().map(|arg| arg.as_os_str().into()).collect(),
@@ -221,20 +221,20 @@ pub(super) fn write_order(order: &Order) -> Vec<u8> {
         cgroup: cgroup.as_ref().map(|path| path.as_os_str().into()),
         nofile: *nofile,
         sandbox: spec.sandbox.as_ref().map(sandbox_out),
-        signal: spec
-            .signal
-            .as_ref()
-            .map(|signal| SignalWords { socket: signal.socket.as_os_str().into(), key: signal.key.clone() }),
+        signal: spec.signal.as_ref().map(|signal| SignalSpecRecord {
+            socket: signal.socket.as_os_str().into(),
+            key: signal.key.clone(),
+        }),
     };
     serde_json::to_vec(&file).expect("strings and numbers only")
 }
 
-pub(super) fn read_order(text: &[u8]) -> Result<Order, String> {
+pub(super) fn read_order(text: &[u8]) -> Result<LaunchOrder, String> {
     let file: SpecFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     if file.v != SPEC_FORMAT {
         return Err(format!("format version {}, this program knows {SPEC_FORMAT}", file.v));
     }
-    let spec = Spec {
+    let spec = SitterSpec {
         argv: file.argv.into_iter().map(OsString::from).collect(),
         cwd: OsString::from(file.cwd).into(),
         env: file.env.into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
@@ -248,7 +248,7 @@ pub(super) fn read_order(text: &[u8]) -> Result<Order, String> {
             .signal
             .map(|signal| SignalSpec { socket: OsString::from(signal.socket).into(), key: signal.key }),
     };
-    Ok(Order { spec, cgroup: file.cgroup.map(|path| OsString::from(path).into()), nofile: file.nofile })
+    Ok(LaunchOrder { spec, cgroup: file.cgroup.map(|path| OsString::from(path).into()), nofile: file.nofile })
 }
 
 #[derive(Serialize, Deserialize)]
@@ -258,44 +258,44 @@ struct SitterFile {
     started: u64,
     boot: String,
     #[serde(default)]
-    sandbox: Option<LevelWord>,
+    sandbox: Option<SandboxLevelRecord>,
 }
 
-pub(super) fn write_identity(sitting: &Sitting) -> Vec<u8> {
-    let Sitting { pid, started, boot, sandbox } = sitting.clone();
+pub(super) fn write_identity(sitting: &SitterProcess) -> Vec<u8> {
+    let SitterProcess { pid, started, boot, sandbox } = sitting.clone();
     serde_json::to_vec(&SitterFile { v: FORMAT, pid, started, boot, sandbox: sandbox.map(Into::into) })
         .expect("strings and numbers only")
 }
 
 /// The sitter named in `sitter.json`.
-pub(super) fn read_identity(text: &[u8]) -> Result<Sitting, String> {
+pub(super) fn read_identity(text: &[u8]) -> Result<SitterProcess, String> {
     let file: SitterFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     known_version(file.v)?;
     let SitterFile { v: _, pid, started, boot, sandbox } = file;
-    Ok(Sitting { pid, started, boot, sandbox: sandbox.map(Into::into) })
+    Ok(SitterProcess { pid, started, boot, sandbox: sandbox.map(Into::into) })
 }
 
 #[derive(Serialize, Deserialize)]
 struct ExitFile {
     v: u32,
-    exit: ExitWords,
-    cause: CauseWord,
+    exit: ChildExitRecord,
+    cause: EndCauseRecord,
     began_ms: i64,
     ended_ms: i64,
-    out: SpoolWords,
-    err: SpoolWords,
+    out: SpoolSummaryRecord,
+    err: SpoolSummaryRecord,
     swept: u32,
     left: u32,
     contained: ContainedWord,
     #[serde(default)]
-    sandbox: Option<LevelWord>,
+    sandbox: Option<SandboxLevelRecord>,
     #[serde(default)]
     oom_kills: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum ExitWords {
+enum ChildExitRecord {
     Code(i32),
     Signal(i32),
     NotStarted { message: String, missing: bool, denied: bool, errno: i32 },
@@ -303,7 +303,7 @@ enum ExitWords {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum CauseWord {
+enum EndCauseRecord {
     Own,
     Deadline,
     Asked,
@@ -317,20 +317,20 @@ enum ContainedWord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct SpoolWords {
+struct SpoolSummaryRecord {
     bytes: u64,
     kept: u64,
     left_out: u64,
     cut_at: Option<u64>,
 }
 
-pub(super) fn write_ended(ended: &Ended) -> Vec<u8> {
+pub(super) fn write_ended(ended: &SitterEnd) -> Vec<u8> {
     let file = ExitFile {
         v: FORMAT,
         exit: match &ended.exit {
-            Exit::Code(code) => ExitWords::Code(*code),
-            Exit::Signal(signal) => ExitWords::Signal(*signal),
-            Exit::NotStarted { message, missing, denied, errno } => ExitWords::NotStarted {
+            ChildExit::Code(code) => ChildExitRecord::Code(*code),
+            ChildExit::Signal(signal) => ChildExitRecord::Signal(*signal),
+            ChildExit::NotStarted { message, missing, denied, errno } => ChildExitRecord::NotStarted {
                 message: message.clone(),
                 missing: *missing,
                 denied: *denied,
@@ -338,9 +338,9 @@ pub(super) fn write_ended(ended: &Ended) -> Vec<u8> {
             },
         },
         cause: match ended.cause {
-            Cause::Own => CauseWord::Own,
-            Cause::Deadline => CauseWord::Deadline,
-            Cause::Asked => CauseWord::Asked,
+            EndCause::Own => EndCauseRecord::Own,
+            EndCause::Deadline => EndCauseRecord::Deadline,
+            EndCause::Asked => EndCauseRecord::Asked,
         },
         began_ms: ended.began_ms,
         ended_ms: ended.ended_ms,
@@ -358,21 +358,21 @@ pub(super) fn write_ended(ended: &Ended) -> Vec<u8> {
     serde_json::to_vec(&file).expect("strings and numbers only")
 }
 
-pub(super) fn read_ended(text: &[u8]) -> Result<Ended, String> {
+pub(super) fn read_ended(text: &[u8]) -> Result<SitterEnd, String> {
     let file: ExitFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     known_version(file.v)?;
-    Ok(Ended {
+    Ok(SitterEnd {
         exit: match file.exit {
-            ExitWords::Code(code) => Exit::Code(code),
-            ExitWords::Signal(signal) => Exit::Signal(signal),
-            ExitWords::NotStarted { message, missing, denied, errno } => {
-                Exit::NotStarted { message, missing, denied, errno }
+            ChildExitRecord::Code(code) => ChildExit::Code(code),
+            ChildExitRecord::Signal(signal) => ChildExit::Signal(signal),
+            ChildExitRecord::NotStarted { message, missing, denied, errno } => {
+                ChildExit::NotStarted { message, missing, denied, errno }
             }
         },
         cause: match file.cause {
-            CauseWord::Own => Cause::Own,
-            CauseWord::Deadline => Cause::Deadline,
-            CauseWord::Asked => Cause::Asked,
+            EndCauseRecord::Own => EndCause::Own,
+            EndCauseRecord::Deadline => EndCause::Deadline,
+            EndCauseRecord::Asked => EndCause::Asked,
         },
         began_ms: file.began_ms,
         ended_ms: file.ended_ms,
@@ -391,7 +391,7 @@ pub(super) fn read_ended(text: &[u8]) -> Result<Ended, String> {
 
 /// The end on record in `dir`. A damaged record is none: it was renamed into place whole, so only a power cut can have
 /// done it, and then we know nothing.
-pub(super) fn ended_in(dir: &Path) -> io::Result<Option<Ended>> {
+pub(super) fn ended_in(dir: &Path) -> io::Result<Option<SitterEnd>> {
     match fs::read(dir.join(EXIT)) {
         Ok(text) => Ok(read_ended(&text).ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -399,14 +399,14 @@ pub(super) fn ended_in(dir: &Path) -> io::Result<Option<Ended>> {
     }
 }
 
-fn spool_out(spool: &Spool) -> SpoolWords {
-    let Spool { bytes, kept, left_out, cut_at } = *spool;
-    SpoolWords { bytes, kept, left_out, cut_at }
+fn spool_out(spool: &SpoolSummary) -> SpoolSummaryRecord {
+    let SpoolSummary { bytes, kept, left_out, cut_at } = *spool;
+    SpoolSummaryRecord { bytes, kept, left_out, cut_at }
 }
 
-fn spool_in(words: &SpoolWords) -> Spool {
-    let SpoolWords { bytes, kept, left_out, cut_at } = *words;
-    Spool { bytes, kept, left_out, cut_at }
+fn spool_in(words: &SpoolSummaryRecord) -> SpoolSummary {
+    let SpoolSummaryRecord { bytes, kept, left_out, cut_at } = *words;
+    SpoolSummary { bytes, kept, left_out, cut_at }
 }
 
 fn known_version(v: u32) -> Result<(), String> {
@@ -420,8 +420,8 @@ mod tests {
     #[test]
     fn a_spec_survives_the_file_even_where_it_is_not_utf8() {
         let odd = OsString::from_vec(vec![b'a', 0xff, b'/']);
-        let order = Order {
-            spec: Spec {
+        let order = LaunchOrder {
+            spec: SitterSpec {
                 argv: vec!["sh".into(), odd.clone()],
                 cwd: PathBuf::from(odd.clone()),
                 env: vec![("K".into(), odd)],
@@ -431,7 +431,7 @@ mod tests {
                 out_cap: 2,
                 marker: "m".into(),
                 sandbox: Some(Sandbox {
-                    level: Level::Strict,
+                    level: SandboxLevel::Strict,
                     write: vec!["/w".into()],
                     hide: vec!["/h".into()],
                     read: vec!["/r".into()],
@@ -444,7 +444,7 @@ mod tests {
                         },
                         CacheLayer { path: "/d".into(), changes: LayerChanges::Copy("/y".into()) },
                     ],
-                    limits: Limits { processes: 1, files: 2, file_bytes: 3 },
+                    limits: ProcessLimits { processes: 1, files: 2, file_bytes: 3 },
                 }),
                 signal: Some(SignalSpec { socket: "/s".into(), key: "k".into() }),
             },
@@ -465,9 +465,9 @@ mod tests {
         let ended = read_ended(sample).expect("a shipped format");
         assert_eq!(
             ended.exit,
-            Exit::NotStarted { message: "run `x`: gone".into(), missing: true, denied: false, errno: 2 }
+            ChildExit::NotStarted { message: "run `x`: gone".into(), missing: true, denied: false, errno: 2 }
         );
-        assert_eq!(ended.out, Spool { bytes: 9, kept: 5, left_out: 4, cut_at: Some(3) });
+        assert_eq!(ended.out, SpoolSummary { bytes: 9, kept: 5, left_out: 4, cut_at: Some(3) });
         assert_eq!(read_ended(&write_ended(&ended)).expect("reads what it wrote"), ended);
         assert!(read_ended(br#"{"v":2}"#).is_err());
     }

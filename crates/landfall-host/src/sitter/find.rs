@@ -1,9 +1,9 @@
 //! What became of a sitter, told from its folder: how an engine that crashed finds its agents again.
 
-use super::ended::Ended;
+use super::ended::SitterEnd;
 use super::files;
 use super::identity;
-use super::sitting::{FindError, Found, Sitting};
+use super::sitting::{FindError, SitterProcess, SitterState};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::wait::FolderWatch;
 ///
 /// After a power cut, files that were never synced may be missing or empty. A damaged `sitter.json` or `exit.json` counts
 /// as `Vanished`; a folder that lost both looks like `Never`. Whoever must tell those two apart has it in the journal.
-pub fn find(dir: &Path) -> Result<Found, FindError> {
+pub fn find(dir: &Path) -> Result<SitterState, FindError> {
     // What is in motion is looked at again: a sitter names itself within a millisecond, and a `start` that is about to be
     // refused holds the lock for less.
     const SPAN: Duration = Duration::from_millis(20);
-    if let Seen::AtRest(found) = look(dir)? {
+    if let SitterObservation::AtRest(found) = look(dir)? {
         return Ok(found);
     }
     let deadline = Instant::now() + SPAN;
@@ -27,8 +27,8 @@ pub fn find(dir: &Path) -> Result<Found, FindError> {
     loop {
         // Looked at once more after the watch began: what changed before is not reported.
         let left = match look(dir)? {
-            Seen::AtRest(found) => return Ok(found),
-            Seen::InMotion(found) => match deadline.saturating_duration_since(Instant::now()) {
+            SitterObservation::AtRest(found) => return Ok(found),
+            SitterObservation::InMotion(found) => match deadline.saturating_duration_since(Instant::now()) {
                 Duration::ZERO => return Ok(found),
                 left => left,
             },
@@ -37,41 +37,45 @@ pub fn find(dir: &Path) -> Result<Found, FindError> {
     }
 }
 
-enum Seen {
-    AtRest(Found),
-    InMotion(Found),
+enum SitterObservation {
+    AtRest(SitterState),
+    InMotion(SitterState),
 }
 
-fn look(dir: &Path) -> Result<Seen, FindError> {
+fn look(dir: &Path) -> Result<SitterObservation, FindError> {
     if let Some(ended) = ended(dir)? {
         wait_for_rest(dir)?;
-        return Ok(Seen::AtRest(Found::Ended(ended)));
+        return Ok(SitterObservation::AtRest(SitterState::Ended(ended)));
     }
     if is_locked(dir)? {
         return Ok(match identity(dir)? {
-            Identity::Known(sitting) if runs(dir, &sitting)? => Seen::AtRest(Found::Running(sitting)),
+            SitterIdentity::Known(sitting) if runs(dir, &sitting)? => {
+                SitterObservation::AtRest(SitterState::Running(sitting))
+            }
             // Somebody holds the lock whom we cannot see. If that lasts, it is a sitter in another process namespace.
-            Identity::Known(sitting) => Seen::InMotion(Found::Running(sitting)),
-            Identity::None | Identity::Damaged => Seen::InMotion(Found::Starting),
+            SitterIdentity::Known(sitting) => SitterObservation::InMotion(SitterState::Running(sitting)),
+            SitterIdentity::None | SitterIdentity::Damaged => {
+                SitterObservation::InMotion(SitterState::Starting)
+            }
         });
     }
     // Nobody is alive in here any more, so the files no longer change. The end is looked for again, as the sitter may
     // have come to it while we were at the lock.
-    Ok(Seen::AtRest(match (ended(dir)?, identity(dir)?) {
+    Ok(SitterObservation::AtRest(match (ended(dir)?, identity(dir)?) {
         (Some(ended), _) => {
             wait_for_rest(dir)?;
-            Found::Ended(ended)
+            SitterState::Ended(ended)
         }
-        (None, Identity::None) => Found::Never,
-        (None, Identity::Damaged) => Found::Vanished,
-        (None, Identity::Known(sitting)) => {
+        (None, SitterIdentity::None) => SitterState::Never,
+        (None, SitterIdentity::Damaged) => SitterState::Vanished,
+        (None, SitterIdentity::Known(sitting)) => {
             runs(dir, &sitting)?; // it does not; but if it was our child, this collects it
-            Found::Vanished
+            SitterState::Vanished
         }
     }))
 }
 
-fn runs(dir: &Path, sitting: &Sitting) -> Result<bool, FindError> {
+fn runs(dir: &Path, sitting: &SitterProcess) -> Result<bool, FindError> {
     match sitting.open() {
         Ok(handle) => Ok(handle.is_some()),
         Err(source) => Err(FindError { path: dir.to_owned(), source }),
@@ -94,23 +98,23 @@ pub(super) fn is_locked(dir: &Path) -> Result<bool, FindError> {
     }
 }
 
-pub(super) enum Identity {
+pub(super) enum SitterIdentity {
     None,
     Damaged,
-    Known(Sitting),
+    Known(SitterProcess),
 }
 
-pub(super) fn identity(dir: &Path) -> Result<Identity, FindError> {
+pub(super) fn identity(dir: &Path) -> Result<SitterIdentity, FindError> {
     Ok(match read(dir.join(files::SITTER))? {
-        None => Identity::None,
+        None => SitterIdentity::None,
         Some(text) => match files::read_identity(&text) {
-            Ok(sitting) => Identity::Known(sitting),
-            Err(_) => Identity::Damaged,
+            Ok(sitting) => SitterIdentity::Known(sitting),
+            Err(_) => SitterIdentity::Damaged,
         },
     })
 }
 
-fn ended(dir: &Path) -> Result<Option<Ended>, FindError> {
+fn ended(dir: &Path) -> Result<Option<SitterEnd>, FindError> {
     files::ended_in(dir).map_err(|source| FindError { path: dir.join(files::EXIT), source })
 }
 
@@ -118,7 +122,7 @@ fn ended(dir: &Path) -> Result<Option<Ended>, FindError> {
 /// rest, may be removed, and leaves no zombie behind if the sitter was our child.
 fn wait_for_rest(dir: &Path) -> Result<(), FindError> {
     const REST_MS: i64 = 200; // bounded: a machine under load may not run it at once, and that does no harm
-    let Identity::Known(sitting) = identity(dir)? else { return Ok(()) };
+    let SitterIdentity::Known(sitting) = identity(dir)? else { return Ok(()) };
     let wait = || -> io::Result<()> {
         if let Some(handle) = sitting.open()?
             && identity::wait_ended(&handle, REST_MS)?

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// One of the things a run says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum SitterStream {
     /// Standard output.
     Out,
     /// Standard error.
@@ -19,16 +19,16 @@ pub enum Stream {
 
 /// A reader of one spool that never waits: what is not there yet is read next time.
 #[derive(Debug)]
-pub struct Follow {
+pub struct SpoolReader {
     dir: PathBuf,
-    stream: Stream,
+    stream: SitterStream,
     file: Option<File>,
     offset: u64,
 }
 
 /// The place where a spool leaves something out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct SpoolGap {
     /// Where in the file the mark begins; before it are the first bytes, after it the last.
     pub at: u64,
     /// How long the mark itself is.
@@ -37,10 +37,10 @@ pub struct Cut {
     pub left_out: u64,
 }
 
-impl Follow {
+impl SpoolReader {
     /// A reader of the spool of `stream` in `dir`, from `offset` on. The spool need not exist yet.
-    pub fn new(dir: &Path, stream: Stream, offset: u64) -> Follow {
-        Follow { dir: dir.to_owned(), stream, file: None, offset }
+    pub fn new(dir: &Path, stream: SitterStream, offset: u64) -> SpoolReader {
+        SpoolReader { dir: dir.to_owned(), stream, file: None, offset }
     }
 
     /// Where the next read begins: what to remember in order to go on later.
@@ -70,14 +70,14 @@ impl Follow {
 
     /// Where the spool leaves something out. Known once the run has ended, and only from the sitter's own record: an
     /// agent can print a line that looks like the mark, but it cannot make a cut.
-    pub fn cut(&self) -> io::Result<Option<Cut>> {
+    pub fn cut(&self) -> io::Result<Option<SpoolGap>> {
         let Some(ended) = files::ended_in(&self.dir)? else { return Ok(None) };
         let spool = match self.stream {
-            Stream::Out => ended.out,
-            Stream::Err => ended.err,
-            Stream::Signals => return Ok(None), // lines are taken whole or refused
+            SitterStream::Out => ended.out,
+            SitterStream::Err => ended.err,
+            SitterStream::Signals => return Ok(None), // lines are taken whole or refused
         };
-        Ok(spool.cut_at.map(|at| Cut {
+        Ok(spool.cut_at.map(|at| SpoolGap {
             at,
             mark_len: mark(spool.left_out).len() as u64,
             left_out: spool.left_out,
@@ -87,9 +87,9 @@ impl Follow {
     fn file(&mut self) -> io::Result<Option<&File>> {
         if self.file.is_none() {
             let name = match self.stream {
-                Stream::Out => files::OUT,
-                Stream::Err => files::ERR,
-                Stream::Signals => files::SIGNALS,
+                SitterStream::Out => files::OUT,
+                SitterStream::Err => files::ERR,
+                SitterStream::Signals => files::SIGNALS,
             };
             // An agent without a sandbox can put a pipe in its place: opening one would wait for a writer.
             let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();

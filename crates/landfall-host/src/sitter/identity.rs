@@ -1,6 +1,6 @@
 //! Which process is meant: its id together with when it was started, because ids are used again.
 
-use super::sitting::Sitting;
+use super::sitting::SitterProcess;
 use crate::disk;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
@@ -17,7 +17,7 @@ fn is_gone(error: &io::Error) -> bool {
 /// When process `pid` was started, in the kernel's ticks since boot; none if there is no such process, or
 /// none can be looked at.
 pub fn started_of(pid: i32) -> Option<u64> {
-    Stat::of(pid).ok().flatten().map(|stat| stat.started)
+    ProcessStat::of(pid).ok().flatten().map(|stat| stat.started)
 }
 
 /// What the control group and the mounts of a run are called. A marker may hold anything, so it is hashed (FNV-1a: names need
@@ -35,27 +35,27 @@ pub(super) fn hash(marker: &str) -> u64 {
 
 /// What the kernel says about a process, as far as we look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     pub(super) pid: i32,
     pub(super) state: u8,
     pub(super) parent: i32,
     pub(super) started: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     /// None: there is no such process. An error says nothing about it: this process may only be short of descriptors.
-    pub(super) fn of(pid: i32) -> io::Result<Option<Stat>> {
+    pub(super) fn of(pid: i32) -> io::Result<Option<ProcessStat>> {
         let mut text = [0; 1024]; // at most some 400 bytes: a short name and fifty numbers
         let read = File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut text));
         match read {
-            Ok(read) => Ok(Stat::parse(&text[..read])),
+            Ok(read) => Ok(ProcessStat::parse(&text[..read])),
             Err(error) if error.kind() == io::ErrorKind::NotFound || is_gone(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// The program's name comes second, in brackets, and may itself hold brackets and blanks: so from the last one on.
-    fn parse(text: &[u8]) -> Option<Stat> {
+    fn parse(text: &[u8]) -> Option<ProcessStat> {
         const STARTED: usize = 22 - 3; // counted as in proc(5), from the state, which is the third
         let pid = std::str::from_utf8(text.split(|byte| *byte == b' ').next()?).ok()?.parse().ok()?;
         let close = text.iter().rposition(|byte| *byte == b')')?;
@@ -64,7 +64,7 @@ impl Stat {
         let state = *fields.next()?.as_bytes().first()?;
         let parent = fields.next()?.parse().ok()?;
         let started = fields.nth(STARTED - 2)?.parse().ok()?;
-        Some(Stat { pid, state, parent, started })
+        Some(ProcessStat { pid, state, parent, started })
     }
 
     /// Dead, and only waiting to be collected.
@@ -82,7 +82,7 @@ pub(super) fn open(pid: i32, started: u64) -> io::Result<Option<OwnedFd>> {
         Err(rustix::io::Errno::SRCH | rustix::io::Errno::INVAL) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    match Stat::of(pid.as_raw_nonzero().get())? {
+    match ProcessStat::of(pid.as_raw_nonzero().get())? {
         Some(stat) if stat.started == started => Ok(Some(handle)),
         Some(_) | None => Ok(None),
     }
@@ -93,7 +93,7 @@ pub(super) fn signal(pid: i32, started: u64, signal: Signal) -> bool {
     matches!(open(pid, started), Ok(Some(handle)) if pidfd_send_signal(&handle, signal).is_ok())
 }
 
-impl Sitting {
+impl SitterProcess {
     /// A handle on the sitter if it still runs; a dead one that is our own child is collected on the way.
     pub(super) fn open(&self) -> io::Result<Option<OwnedFd>> {
         if self.boot != disk::boot_id()? {
@@ -139,15 +139,18 @@ mod tests {
     #[test]
     fn a_program_named_to_confuse_does_not() {
         let line = b"77 (a) R 1 (b)) S 5 77 77 0 -1 4194304 1 0 1 0 0 0 0 0 20 0 1 0 98619 31 395\n";
-        assert_eq!(Stat::parse(line), Some(Stat { pid: 77, state: b'S', parent: 5, started: 98619 }));
-        assert_eq!(Stat::parse(b""), None);
-        assert_eq!(Stat::parse(b"77 (a"), None);
+        assert_eq!(
+            ProcessStat::parse(line),
+            Some(ProcessStat { pid: 77, state: b'S', parent: 5, started: 98619 })
+        );
+        assert_eq!(ProcessStat::parse(b""), None);
+        assert_eq!(ProcessStat::parse(b"77 (a"), None);
     }
 
     #[test]
     fn we_find_ourselves_and_not_our_double() {
         let me = i32::try_from(std::process::id()).expect("small");
-        let stat = Stat::of(me).expect("can look").expect("we run");
+        let stat = ProcessStat::of(me).expect("can look").expect("we run");
         assert!(open(me, stat.started).expect("can look").is_some());
         assert!(open(me, stat.started + 1).expect("can look").is_none());
         assert!(open(-1, stat.started).expect("can look").is_none());

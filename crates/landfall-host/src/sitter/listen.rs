@@ -24,7 +24,7 @@
 //! It has a thread of its own: a disk may take its time, and the outputs of the program must be drained meanwhile.
 
 use super::files;
-use super::identity::Stat;
+use super::identity::ProcessStat;
 use super::spec::SignalSpec;
 use super::within;
 use crate::clock::{Clock as _, SystemClock};
@@ -62,46 +62,49 @@ const GUEST_TIME: Duration = Duration::from_secs(5); // a line takes millisecond
 const FILE_MAX: u64 = 4 << 20; // thousands of lines; an agent that says more says nothing
 
 /// A socket that is there, and nobody at it yet: made before the program starts.
-pub(super) struct Ear {
+pub(super) struct SignalListener {
     listener: UnixListener,
     socket: PathBuf,
-    book: Book,
-    own: Stat,
+    book: SignalLog,
+    own: ProcessStat,
 }
 
 /// The socket at work.
-pub(super) struct Listening {
+pub(super) struct SignalServer {
     socket: PathBuf,
     stop: Arc<OwnedFd>,
     done: Option<Receiver<()>>,
 }
 
-impl Ear {
+impl SignalListener {
     /// Makes the socket, for its owner alone, and the file in `dir`.
-    pub(super) fn open(dir: &Path, spec: &SignalSpec) -> io::Result<Ear> {
+    pub(super) fn open(dir: &Path, spec: &SignalSpec) -> io::Result<SignalListener> {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(dir.join(files::SIGNALS))?;
         let len = file.metadata()?.len();
         let listener = bind(&spec.socket)?;
         listener.set_nonblocking(true)?;
-        let book = Book { dir: dir.to_owned(), file, len, seq: 0, key: spec.key.clone() };
-        let own = Stat::of(within::own_pid())?.ok_or_else(|| io::Error::other("read our own start time"))?;
-        Ok(Ear { listener, socket: spec.socket.clone(), book, own })
+        let book = SignalLog { dir: dir.to_owned(), file, len, seq: 0, key: spec.key.clone() };
+        let own =
+            ProcessStat::of(within::own_pid())?.ok_or_else(|| io::Error::other("read our own start time"))?;
+        Ok(SignalListener { listener, socket: spec.socket.clone(), book, own })
     }
 
     /// Begins to listen. Without a thread to be had nobody is heard, and the program is told so by silence; the run itself
     /// does not depend on it.
-    pub(super) fn listen(self) -> Listening {
+    pub(super) fn listen(self) -> SignalServer {
         const STACK: usize = 1 << 20; // the JSON reader goes 128 deep; what is not used costs nothing
-        let Ear { listener, socket, book, own } = self;
+        let SignalListener { listener, socket, book, own } = self;
         let (told, done) = sync_channel(1);
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map(Arc::new);
-        let Ok(stop) = stop else { return Listening { socket, stop: Arc::new(listener.into()), done: None } };
+        let Ok(stop) = stop else {
+            return SignalServer { socket, stop: Arc::new(listener.into()), done: None };
+        };
         let wake = Arc::clone(&stop);
         let thread = thread::Builder::new().name("socket".to_owned()).stack_size(STACK).spawn(move || {
             host(&own, &listener, &wake, book);
             told.send(()).ok(); // the main thread has stopped waiting
         });
-        Listening { socket, stop, done: thread.is_ok().then_some(done) }
+        SignalServer { socket, stop, done: thread.is_ok().then_some(done) }
     }
 
     /// Takes the socket away: there is no program to listen to.
@@ -110,7 +113,7 @@ impl Ear {
     }
 }
 
-impl Listening {
+impl SignalServer {
     /// Takes the socket away, once what was being written is written.
     pub(super) fn end(self) {
         const PATIENCE: Duration = Duration::from_secs(5); // a disk that takes longer is stuck, and must not keep us
@@ -153,15 +156,15 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-struct Guest {
+struct SignalClient {
     stream: UnixStream,
     heard: Vec<u8>,
     until: Instant,
 }
 
 /// Serves whoever comes from the tree of `own` until told to stop.
-fn host(own: &Stat, listener: &UnixListener, stop: &OwnedFd, mut book: Book) {
-    let mut guests: Vec<Guest> = Vec::new();
+fn host(own: &ProcessStat, listener: &UnixListener, stop: &OwnedFd, mut book: SignalLog) {
+    let mut guests: Vec<SignalClient> = Vec::new();
     loop {
         let now = Instant::now();
         guests.retain(|guest| guest.until > now);
@@ -188,7 +191,7 @@ fn host(own: &Stat, listener: &UnixListener, stop: &OwnedFd, mut book: Book) {
             && let Ok((stream, _)) = listener.accept()
             && stream.set_nonblocking(true).is_ok()
         {
-            let mut guest = Guest { stream, heard: Vec::new(), until: Instant::now() + GUEST_TIME };
+            let mut guest = SignalClient { stream, heard: Vec::new(), until: Instant::now() + GUEST_TIME };
             if within::is_peer_within(own, &guest.stream) == Some(true) {
                 guests.push(guest);
             } else {
@@ -198,10 +201,10 @@ fn host(own: &Stat, listener: &UnixListener, stop: &OwnedFd, mut book: Book) {
     }
 }
 
-impl Guest {
+impl SignalClient {
     /// Hears what there is, up to a turn's worth: the others, and the end, must not wait for who never stops. False: it
     /// has left, or has to.
-    fn serve(&mut self, book: &mut Book) -> bool {
+    fn serve(&mut self, book: &mut SignalLog) -> bool {
         const TURN: usize = 16;
         let mut chunk = [0; 4096];
         for _ in 0..TURN {
@@ -236,10 +239,10 @@ impl Guest {
     }
 
     /// Answers, if there is room for it: who does not read is not waited for.
-    fn answer(&mut self, taken: Result<(), Refused>) -> bool {
+    fn answer(&mut self, taken: Result<(), SocketRefusal>) -> bool {
         let answer = match taken {
             Ok(()) => serde_json::json!({ "ok": true }),
-            Err(Refused { error, hint }) => {
+            Err(SocketRefusal { error, hint }) => {
                 serde_json::json!({ "ok": false, "error": error, "hint": hint })
             }
         };
@@ -250,23 +253,23 @@ impl Guest {
 
 /// Why a line was not taken.
 #[derive(Debug, PartialEq, Eq)]
-struct Refused {
+struct SocketRefusal {
     error: String,
     hint: String,
 }
 
-fn refused(error: impl Into<String>, hint: impl Into<String>) -> Refused {
-    Refused { error: error.into(), hint: hint.into() }
+fn refused(error: impl Into<String>, hint: impl Into<String>) -> SocketRefusal {
+    SocketRefusal { error: error.into(), hint: hint.into() }
 }
 
-fn too_long() -> Refused {
+fn too_long() -> SocketRefusal {
     refused(
         format!("the line has more than {LINE_MAX} bytes"),
         "put the long part into a file of the workspace and name it",
     )
 }
 
-fn stranger() -> Refused {
+fn stranger() -> SocketRefusal {
     refused(
         "only the processes of this run are heard here",
         "stay until the answer comes, and speak from a process that the agent has started",
@@ -274,7 +277,7 @@ fn stranger() -> Refused {
 }
 
 /// What was said and taken.
-struct Book {
+struct SignalLog {
     dir: PathBuf,
     file: File,
     len: u64,
@@ -282,9 +285,9 @@ struct Book {
     key: String,
 }
 
-impl Book {
+impl SignalLog {
     /// Takes a line: it is on the disk when this returns without an error.
-    fn take(&mut self, line: &[u8]) -> Result<(), Refused> {
+    fn take(&mut self, line: &[u8]) -> Result<(), SocketRefusal> {
         if line.len() > LINE_MAX {
             return Err(too_long());
         }
@@ -323,7 +326,7 @@ impl Book {
 }
 
 /// What a line says, without the key.
-fn understand(key: &str, line: &[u8]) -> Result<Map<String, Value>, Refused> {
+fn understand(key: &str, line: &[u8]) -> Result<Map<String, Value>, SocketRefusal> {
     let shape = || "send one line: {\"key\":\"$LANDFALL_KEY\",\"say\":\"complete\"}".to_owned();
     let mut said: Map<String, Value> = serde_json::from_slice(line)
         .map_err(|error| refused(format!("the line cannot be understood: {error}"), shape()))?;

@@ -67,11 +67,13 @@ mod watch;
 mod within;
 
 pub use deadline::{Deadline, pause_deadline, resume_deadline};
-pub use effort::{Connection, Pulse, cpu_ticks, pulse, pulses};
-pub use ended::{Cause, Containment, Ended, Exit, Spool};
-pub use follow::{Cut, Follow, Stream};
-pub use sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError, is_shortage};
-pub use spec::{SignalSpec, Spec, StartError};
+pub use effort::{ProcessActivity, TcpConnection, cpu_ticks, pulse, pulses};
+pub use ended::{ChildExit, Containment, EndCause, SitterEnd, SpoolSummary};
+pub use follow::{SitterStream, SpoolGap, SpoolReader};
+pub use sitting::{
+    FindError, SitterProcess, SitterState, StopError, StopMode, StopResult, SweepError, is_shortage,
+};
+pub use spec::{SignalSpec, SitterSpec, StartError};
 
 #[cfg(target_os = "linux")]
 pub use self::{
@@ -83,7 +85,7 @@ pub use self::{
     start::{raise_file_limit, start},
     stop::stop,
     sweep::sweep,
-    watch::{Waker, Watch},
+    watch::{SitterWaker, SitterWatch},
     within::is_confined,
 };
 

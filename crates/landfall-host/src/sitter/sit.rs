@@ -5,19 +5,19 @@
 //! group, where there is one, only makes killing certain and quick.
 
 use super::cgroup::{Cgroup, ProcessLimitGroup};
-use super::child::{self, Child, Failure, Plan, Stage};
+use super::child::{self, PendingChild, SpawnFailure, SpawnPlan, SpawnStage};
 use super::deadline::{Deadline, is_paused};
-use super::ended::{Cause, Containment, Ended, Exit};
-use super::files::{self, Order};
-use super::identity::{self, Stat};
-use super::listen::Ear;
-use super::sitting::Sitting;
-use super::spec::Spec;
-use super::spool::{Drain, Pulled};
+use super::ended::{ChildExit, Containment, EndCause, SitterEnd};
+use super::files::{self, LaunchOrder};
+use super::identity::{self, ProcessStat};
+use super::listen::SignalListener;
+use super::sitting::SitterProcess;
+use super::spec::SitterSpec;
+use super::spool::{DrainState, OutputDrain};
 use super::{sweep, tree};
 use crate::clock::{Clock as _, SystemClock};
 use crate::memory::OomCounter;
-use crate::sandbox::{Level, Refusal, Setup};
+use crate::sandbox::{SandboxError, SandboxLevel, SandboxSetup};
 use crate::wait::retry;
 use crate::{crash, disk};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -79,7 +79,7 @@ struct Sitter {
     pid: i32,
     signals: OwnedFd,
     exit_file: File,
-    order: Order,
+    order: LaunchOrder,
     _lock: File,
 }
 
@@ -111,7 +111,7 @@ impl Sitter {
     }
 
     fn run(self) -> io::Result<()> {
-        let Order { mut spec, cgroup, nofile } = self.order;
+        let LaunchOrder { mut spec, cgroup, nofile } = self.order;
         let marker = spec.marker.clone();
         let wants_groups = std::env::var_os("LANDFALL_NO_CGROUP").is_none_or(|off| off != "1");
         // None to be had: the other way does it too.
@@ -123,12 +123,12 @@ impl Sitter {
         let oom_counter = OomCounter::start();
         let began_ms = SystemClock.now_ms();
         // The socket is there before the program that may use it; its thread comes after the fork.
-        let ear = spec.signal.as_ref().map(|signal| Ear::open(&self.dir, signal)).transpose();
+        let ear = spec.signal.as_ref().map(|signal| SignalListener::open(&self.dir, signal)).transpose();
         let spawned = match ear {
             Ok(ear) => match spawn(&self.dir, &mut spec, nofile, (cgroup.as_ref(), pids.as_ref())) {
-                Ok(child) => Ok((child, ear.map(Ear::listen))),
+                Ok(child) => Ok((child, ear.map(SignalListener::listen))),
                 Err(exit) => {
-                    ear.into_iter().for_each(Ear::close);
+                    ear.into_iter().for_each(SignalListener::close);
                     Err(exit)
                 }
             },
@@ -138,7 +138,7 @@ impl Sitter {
             Ok((child, listening)) => {
                 crash::point("sitter.spawned");
                 let mut watching =
-                    Watching::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref());
+                    SitterLoop::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref());
                 watching.oom_counter = oom_counter;
                 let ended = watching.run(began_ms);
                 if let Some(listening) = listening {
@@ -220,16 +220,20 @@ fn close_inherited() {
 }
 
 /// Writes `sitter.json`, which must not exist: the second fence after the lock. False: it does.
-fn say_who(dir: &Path, pid: i32, sandbox: Option<Level>) -> io::Result<bool> {
-    let started = Stat::of(pid)?.ok_or_else(|| io::Error::other("read our own start time"))?.started;
+fn say_who(dir: &Path, pid: i32, sandbox: Option<SandboxLevel>) -> io::Result<bool> {
+    let started = ProcessStat::of(pid)?.ok_or_else(|| io::Error::other("read our own start time"))?.started;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(dir.join(files::SITTER));
     let mut file = match file {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error),
     };
-    let written =
-        file.write_all(&files::write_identity(&Sitting { pid, started, boot: disk::boot_id()?, sandbox }));
+    let written = file.write_all(&files::write_identity(&SitterProcess {
+        pid,
+        started,
+        boot: disk::boot_id()?,
+        sandbox,
+    }));
     if let Err(error) = written {
         // Nothing was run, so nothing shall say that something was.
         let _ = fs::remove_file(dir.join(files::SITTER)); // if that fails too we count as vanished: the safe reading
@@ -250,7 +254,7 @@ fn reserve_exit(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn write_exit(dir: &Path, file: File, ended: &Ended) -> io::Result<()> {
+fn write_exit(dir: &Path, file: File, ended: &SitterEnd) -> io::Result<()> {
     const SPAN: Duration = Duration::from_secs(60); // the engine frees space when the disk is full, and then we can still tell
     const PAUSE: Duration = Duration::from_millis(200);
     use std::os::unix::fs::FileExt as _;
@@ -274,10 +278,10 @@ fn write_exit(dir: &Path, file: File, ended: &Ended) -> io::Result<()> {
 
 fn spawn(
     dir: &Path,
-    spec: &mut Spec,
+    spec: &mut SitterSpec,
     nofile: Option<u64>,
     groups: (Option<&Cgroup>, Option<&ProcessLimitGroup>),
-) -> Result<Child, Exit> {
+) -> Result<PendingChild, ChildExit> {
     let stdin = match &spec.stdin {
         Some(path) => {
             open_stdin(path).map_err(|error| refused(&format!("open `{}`", path.display()), &error))?
@@ -289,9 +293,9 @@ fn spawn(
     env.push((sweep::MARK.into(), (&spec.marker).into()));
     let socket = spec.signal.as_ref().map(|signal| signal.socket.as_path());
     let run_name = identity::run_name(&spec.marker);
-    let sandbox = spec.sandbox.as_ref().map(|sandbox| Setup::new(sandbox, dir, socket, &run_name));
+    let sandbox = spec.sandbox.as_ref().map(|sandbox| SandboxSetup::new(sandbox, dir, socket, &run_name));
     let sandbox = sandbox.transpose().map_err(|refusal| no_sandbox(&refusal))?;
-    let plan = Plan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile, &spec.marker, sandbox)
+    let plan = SpawnPlan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile, &spec.marker, sandbox)
         .map_err(|error| refused("prepare the arguments", &error.into()))?;
     plan.spawn(stdin.as_fd(), groups).map_err(|failure| explain(spec, failure))
 }
@@ -304,17 +308,27 @@ fn open_stdin(path: &Path) -> io::Result<OwnedFd> {
     Ok(File::open(path)?.into())
 }
 
-fn refused(doing: &str, error: &io::Error) -> Exit {
+fn refused(doing: &str, error: &io::Error) -> ChildExit {
     let errno = error.raw_os_error().unwrap_or(0);
-    Exit::NotStarted { message: short(format!("{doing}: {error}")), missing: false, denied: false, errno }
+    ChildExit::NotStarted {
+        message: short(format!("{doing}: {error}")),
+        missing: false,
+        denied: false,
+        errno,
+    }
 }
 
-fn no_sandbox(refusal: &Refusal) -> Exit {
+fn no_sandbox(refusal: &SandboxError) -> ChildExit {
     let errno = match refusal {
-        Refusal::Failed { errno, .. } => *errno,
-        Refusal::Missing(_) | Refusal::Places(_) => 0,
+        SandboxError::Failed { errno, .. } => *errno,
+        SandboxError::Missing(_) | SandboxError::Places(_) => 0,
     };
-    Exit::NotStarted { message: short(refusal.to_string()), missing: false, denied: !may_pass(errno), errno }
+    ChildExit::NotStarted {
+        message: short(refusal.to_string()),
+        missing: false,
+        denied: !may_pass(errno),
+        errno,
+    }
 }
 
 /// Want of memory or of processes is nobody's fault and may pass; whatever else stands in the way stays there.
@@ -322,25 +336,25 @@ fn may_pass(errno: i32) -> bool {
     matches!(errno, libc::EAGAIN | libc::ENOMEM)
 }
 
-fn explain(spec: &Spec, failure: Failure) -> Exit {
-    let Failure { stage, errno } = failure;
+fn explain(spec: &SitterSpec, failure: SpawnFailure) -> ChildExit {
+    let SpawnFailure { stage, errno } = failure;
     let doing = match stage {
-        Stage::Fork => "start a process".to_owned(),
-        Stage::Cgroup => "enter the control group".to_owned(),
-        Stage::Session => "make a session".to_owned(),
-        Stage::Folder => format!("enter `{}`", spec.cwd.display()),
-        Stage::Streams => "connect its streams".to_owned(),
-        Stage::Exec => "run the program, or the interpreter it names".to_owned(),
-        Stage::Sandbox(step) => {
-            let level = spec.sandbox.as_ref().map_or(Level::Write, |sandbox| sandbox.level);
+        SpawnStage::Fork => "start a process".to_owned(),
+        SpawnStage::Cgroup => "enter the control group".to_owned(),
+        SpawnStage::Session => "make a session".to_owned(),
+        SpawnStage::Folder => format!("enter `{}`", spec.cwd.display()),
+        SpawnStage::Streams => "connect its streams".to_owned(),
+        SpawnStage::Exec => "run the program, or the interpreter it names".to_owned(),
+        SpawnStage::Sandbox(step) => {
+            let level = spec.sandbox.as_ref().map_or(SandboxLevel::Write, |sandbox| sandbox.level);
             let message = short(step.explain(level, errno));
-            return Exit::NotStarted { message, missing: false, denied: !may_pass(errno), errno };
+            return ChildExit::NotStarted { message, missing: false, denied: !may_pass(errno), errno };
         }
     };
     let message = short(format!("{doing}: {}", io::Error::from_raw_os_error(errno)));
-    let missing = stage == Stage::Exec && errno == libc::ENOENT;
-    let denied = stage == Stage::Exec && errno == libc::EACCES;
-    Exit::NotStarted { message, missing, denied, errno }
+    let missing = stage == SpawnStage::Exec && errno == libc::ENOENT;
+    let denied = stage == SpawnStage::Exec && errno == libc::EACCES;
+    ChildExit::NotStarted { message, missing, denied, errno }
 }
 
 /// Messages go into a record of bounded size, and a path may be long.
@@ -354,10 +368,10 @@ fn short(mut message: String) -> String {
     message
 }
 
-fn not_started(spec: &Spec, exit: Exit, began_ms: i64, in_cgroup: bool) -> Ended {
-    Ended {
+fn not_started(spec: &SitterSpec, exit: ChildExit, began_ms: i64, in_cgroup: bool) -> SitterEnd {
+    SitterEnd {
         exit,
-        cause: Cause::Own,
+        cause: EndCause::Own,
         began_ms,
         ended_ms: SystemClock.now_ms(),
         out: Default::default(),
@@ -371,7 +385,7 @@ fn not_started(spec: &Spec, exit: Exit, began_ms: i64, in_cgroup: bool) -> Ended
 }
 
 /// What the loop is about at the moment.
-enum Phase {
+enum SitterPhase {
     /// The child does its work.
     Working,
     /// The tree was asked to end and has until then.
@@ -379,24 +393,24 @@ enum Phase {
     /// The main child has ended; others may finish what they are writing.
     Draining { until_ms: u64 },
     /// All that is left is being killed.
-    Killing { since_ms: u64, hunt: tree::Hunt, in_group: bool },
+    Killing { since_ms: u64, hunt: tree::ProcessTreeKiller, in_group: bool },
 }
 
 /// The loop's state, from the child's birth to the empty tree.
-struct Watching<'a> {
+struct SitterLoop<'a> {
     pid: i32,
     signals: OwnedFd,
-    spec: &'a Spec,
+    spec: &'a SitterSpec,
     dir: PathBuf,
     main: i32,
     word: OwnedFd,
-    out: Drain,
-    err: Drain,
+    out: OutputDrain,
+    err: OutputDrain,
     cgroup: Option<&'a Cgroup>,
     deadline: Deadline,
-    phase: Phase,
+    phase: SitterPhase,
     end: Option<(WaitStatus, i64)>,
-    cause: Cause,
+    cause: EndCause,
     asked: bool,
     asked_now: bool,
     swept: u32,
@@ -406,35 +420,35 @@ struct Watching<'a> {
 
 /// Whether the tree has processes.
 #[derive(PartialEq, Eq)]
-enum Tree {
+enum ProcessTreeState {
     Alive,
     Empty,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> SitterLoop<'a> {
     fn new(
         dir: &Path,
         pid: i32,
         signals: OwnedFd,
-        spec: &'a Spec,
-        child: Child,
+        spec: &'a SitterSpec,
+        child: PendingChild,
         cgroup: Option<&'a Cgroup>,
-    ) -> Watching<'a> {
-        let Child { pid: main, word, out, err, in_cgroup } = child;
+    ) -> SitterLoop<'a> {
+        let PendingChild { pid: main, word, out, err, in_cgroup } = child;
         let file = |name| OpenOptions::new().create(true).append(true).mode(0o600).open(dir.join(name)).ok();
-        Watching {
+        SitterLoop {
             pid,
             signals,
             dir: dir.to_owned(),
             main,
             word,
-            out: Drain::new(out, file(files::OUT), spec.out_cap),
-            err: Drain::new(err, file(files::ERR), spec.out_cap),
+            out: OutputDrain::new(out, file(files::OUT), spec.out_cap),
+            err: OutputDrain::new(err, file(files::ERR), spec.out_cap),
             cgroup: cgroup.filter(|_| in_cgroup),
             deadline: Deadline::new(SystemClock.mono_ms(), spec.deadline_ms),
-            phase: Phase::Working,
+            phase: SitterPhase::Working,
             end: None,
-            cause: Cause::Own,
+            cause: EndCause::Own,
             asked: false,
             asked_now: false,
             swept: 0,
@@ -443,15 +457,15 @@ impl<'a> Watching<'a> {
         }
     }
 
-    fn run(mut self, began_ms: i64) -> Ended {
+    fn run(mut self, began_ms: i64) -> SitterEnd {
         let mut left = 0;
         loop {
             let tree = self.collect();
-            if tree == Tree::Empty {
+            if tree == ProcessTreeState::Empty {
                 break;
             }
             let now_ms = SystemClock.mono_ms();
-            if let Phase::Killing { since_ms, .. } = self.phase
+            if let SitterPhase::Killing { since_ms, .. } = self.phase
                 && now_ms.saturating_sub(since_ms) > KILL_MAX_MS
             {
                 left = self.count_left();
@@ -476,27 +490,27 @@ impl<'a> Watching<'a> {
         };
         let ms = |until_ms: u64| Some(Duration::from_millis(until_ms.saturating_sub(now_ms)));
         match &mut self.phase {
-            Phase::Working if self.end.is_some() => {
-                self.phase = Phase::Draining { until_ms: now_ms + DRAIN_MS };
+            SitterPhase::Working if self.end.is_some() => {
+                self.phase = SitterPhase::Draining { until_ms: now_ms + DRAIN_MS };
                 Some(Duration::ZERO)
             }
-            Phase::Working if self.asked || self.asked_now || spent => {
-                self.cause = if self.asked || self.asked_now { Cause::Asked } else { Cause::Deadline };
+            SitterPhase::Working if self.asked || self.asked_now || spent => {
+                self.cause = if self.asked || self.asked_now { EndCause::Asked } else { EndCause::Deadline };
                 if self.asked_now || self.spec.grace_ms == 0 {
                     self.begin_killing(now_ms);
                 } else {
                     let _ = tree::ask(self.pid); // without /proc nobody is asked, and the killing comes all the same
-                    self.phase = Phase::Asked { until_ms: now_ms + self.spec.grace_ms };
+                    self.phase = SitterPhase::Asked { until_ms: now_ms + self.spec.grace_ms };
                 }
                 Some(Duration::ZERO)
             }
-            Phase::Working => self.deadline.sleep(),
-            Phase::Asked { until_ms } if self.asked_now || now_ms >= *until_ms => {
+            SitterPhase::Working => self.deadline.sleep(),
+            SitterPhase::Asked { until_ms } if self.asked_now || now_ms >= *until_ms => {
                 self.begin_killing(now_ms);
                 Some(Duration::ZERO)
             }
-            Phase::Asked { until_ms } => ms(*until_ms),
-            Phase::Draining { until_ms } => {
+            SitterPhase::Asked { until_ms } => ms(*until_ms),
+            SitterPhase::Draining { until_ms } => {
                 let silent = self.out.pipe().is_none() && self.err.pipe().is_none();
                 if silent || self.asked_now || now_ms >= *until_ms {
                     self.begin_killing(now_ms);
@@ -504,7 +518,7 @@ impl<'a> Watching<'a> {
                 }
                 ms(*until_ms)
             }
-            Phase::Killing { since_ms, hunt, in_group } => {
+            SitterPhase::Killing { since_ms, hunt, in_group } => {
                 // The kernel has killed the group, and those deaths are on their way: no need to look through the
                 // machine for them at once. The hunt is for what left the group, or never was in one.
                 if *in_group {
@@ -520,26 +534,27 @@ impl<'a> Watching<'a> {
 
     fn begin_killing(&mut self, now_ms: u64) {
         let in_group = self.cgroup.is_some_and(|cgroup| cgroup.kill().is_ok());
-        self.phase = Phase::Killing { since_ms: now_ms, hunt: tree::Hunt::new(self.pid), in_group };
+        self.phase =
+            SitterPhase::Killing { since_ms: now_ms, hunt: tree::ProcessTreeKiller::new(self.pid), in_group };
     }
 
     /// Collects whoever has died. Having no child left is the proof that the tree is empty.
-    fn collect(&mut self) -> Tree {
+    fn collect(&mut self) -> ProcessTreeState {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == self.main => {
                     self.end = Some((status, SystemClock.now_ms()));
                 }
                 Ok(Some((_, status))) => {
-                    if matches!(self.phase, Phase::Killing { .. })
+                    if matches!(self.phase, SitterPhase::Killing { .. })
                         && status.terminating_signal() == Some(libc::SIGKILL)
                     {
                         self.swept += 1;
                     }
                 }
-                Ok(None) => return Tree::Alive,
+                Ok(None) => return ProcessTreeState::Alive,
                 Err(Errno::INTR) => {}
-                Err(_) => return Tree::Empty, // ECHILD: nothing else can be said here
+                Err(_) => return ProcessTreeState::Empty, // ECHILD: nothing else can be said here
             }
         }
     }
@@ -573,34 +588,34 @@ impl<'a> Watching<'a> {
     }
 
     fn count_left(&self) -> u32 {
-        let all: Vec<Stat> = tree::processes().and_then(Iterator::collect).unwrap_or_default();
+        let all: Vec<ProcessStat> = tree::processes().and_then(Iterator::collect).unwrap_or_default();
         u32::try_from(tree::descendants(&all, &[self.pid]).len()).unwrap_or(u32::MAX).max(1)
     }
 
-    fn conclude(mut self, began_ms: i64, left: u32) -> Ended {
+    fn conclude(mut self, began_ms: i64, left: u32) -> SitterEnd {
         const LAST_TURNS: u32 = 4; // a pipe's worth and more; a stranger who holds the other end must not keep us
-        if matches!(self.phase, Phase::Killing { .. }) {
+        if matches!(self.phase, SitterPhase::Killing { .. }) {
             // Whoever was hunted is dead; whoever has the mark and was not below us is not of this tree but of this run.
             self.swept += sweep::sweep_but(&self.spec.marker, self.pid).unwrap_or(0);
         }
         for drain in [&mut self.out, &mut self.err] {
             for _ in 0..LAST_TURNS {
                 match drain.pull() {
-                    Pulled::More => {}
-                    Pulled::Dry | Pulled::Closed => break,
+                    DrainState::More => {}
+                    DrainState::Dry | DrainState::Closed => break,
                 }
             }
         }
         // Only now: a child whose exec failed has ended, and waking for every exec that went well would be a waste.
-        let exit = match (Failure::read(&self.word), self.end) {
+        let exit = match (SpawnFailure::read(&self.word), self.end) {
             (Some(failure), _) => explain(self.spec, failure),
             (None, Some((status, _))) => match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => Exit::Code(code),
-                (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
+                (Some(code), _) => ChildExit::Code(code),
+                (None, signal) => ChildExit::Signal(signal.unwrap_or(libc::SIGKILL)),
             },
-            (None, None) => Exit::Signal(libc::SIGKILL), // it was killed and does not die: `left` says so
+            (None, None) => ChildExit::Signal(libc::SIGKILL), // it was killed and does not die: `left` says so
         };
-        Ended {
+        SitterEnd {
             exit,
             cause: self.cause,
             began_ms,

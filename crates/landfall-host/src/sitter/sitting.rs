@@ -1,14 +1,14 @@
 //! The words about a sitter: which one is meant, what became of it, what may be asked of it.
 
-use super::ended::Ended;
-use crate::sandbox::Level;
+use super::ended::SitterEnd;
+use crate::sandbox::SandboxLevel;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// One sitter, told apart from every other process that ever had its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sitting {
+pub struct SitterProcess {
     /// Its process id.
     pub pid: i32,
     /// When it was started, in the kernel's ticks since boot.
@@ -16,20 +16,20 @@ pub struct Sitting {
     /// The boot it belongs to.
     pub boot: String,
     /// The sandbox that its child runs in, or does not run at all; none if none was asked for.
-    pub sandbox: Option<Level>,
+    pub sandbox: Option<SandboxLevel>,
 }
 
 /// What there is in a sitter's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum SitterState {
     /// Nothing was ever run here, and nothing is about to be: `start` may be called.
     Never,
     /// A sitter is alive and has not yet said who it is, or someone is starting one right now. Ask again in a moment.
     Starting,
     /// The sitter is at work.
-    Running(Sitting),
+    Running(SitterProcess),
     /// The run is over and no process of it is left.
-    Ended(Ended),
+    Ended(SitterEnd),
     /// A sitter ran here and is gone without a word: killed, or the machine went down. Call `sweep`.
     Vanished,
 }
@@ -67,7 +67,7 @@ pub fn is_shortage(error: &io::Error) -> bool {
 
 /// How to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopMode {
     /// Ask the whole tree to end, wait for the run's grace, then kill what is left.
     Gently,
     /// Kill the whole tree at once.
@@ -76,7 +76,7 @@ pub enum Stop {
 
 /// What became of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopResult {
     /// The sitter has heard it; the end will be on record. Asking again changes nothing, except from gently to now.
     Asked,
     /// That sitter no longer runs. Nothing was signalled.

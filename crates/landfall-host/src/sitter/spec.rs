@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// One program to run and watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spec {
+pub struct SitterSpec {
     /// The program and its arguments. A name without a slash is looked up in `PATH` of `env`. Prompts do not belong
     /// here: everyone on the machine can read it.
     pub argv: Vec<OsString>,

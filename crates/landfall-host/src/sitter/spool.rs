@@ -4,7 +4,7 @@
 //! written, at the end, behind a mark that says how many are missing. Nothing here waits for the disk to have room: a
 //! write that fails ends the first part, and the child never notices.
 
-use super::ended::Spool;
+use super::ended::SpoolSummary;
 use super::follow::mark;
 use rustix::io::Errno;
 use std::fs::File;
@@ -20,7 +20,7 @@ const BUFFER: usize = 256 * 1024;
 /// What a flooded pipe is widened to: as much as the system allows without privilege.
 const WIDE_PIPE: usize = 1 << 20;
 
-pub(super) struct Drain {
+pub(super) struct OutputDrain {
     pipe: Option<OwnedFd>,
     file: Option<File>,
     buffer: Box<[u8]>,
@@ -37,7 +37,7 @@ pub(super) struct Drain {
 
 /// What a pull found at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pulled {
+pub(super) enum DrainState {
     /// There may be more at once.
     More,
     /// Nothing for now.
@@ -46,12 +46,12 @@ pub(super) enum Pulled {
     Closed,
 }
 
-impl Drain {
+impl OutputDrain {
     /// Drains `pipe`, which must not block, into `file`; without a file all is left out.
-    pub(super) fn new(pipe: OwnedFd, file: Option<File>, cap: u64) -> Drain {
+    pub(super) fn new(pipe: OwnedFd, file: Option<File>, cap: u64) -> OutputDrain {
         let tail = TAIL.min(cap / 2);
         let head_left = if file.is_some() { cap - tail } else { 0 };
-        Drain {
+        OutputDrain {
             pipe: Some(pipe),
             file,
             buffer: vec![0; BUFFER].into_boxed_slice(),
@@ -69,19 +69,19 @@ impl Drain {
     }
 
     /// Empties the pipe, up to a few buffers' worth so that the other output gets its turn.
-    pub(super) fn pull(&mut self) -> Pulled {
+    pub(super) fn pull(&mut self) -> DrainState {
         const TURN: usize = 8;
         for _ in 0..TURN {
             match self.pull_once() {
-                Pulled::More => {}
-                end @ (Pulled::Dry | Pulled::Closed) => return end,
+                DrainState::More => {}
+                end @ (DrainState::Dry | DrainState::Closed) => return end,
             }
         }
-        Pulled::More
+        DrainState::More
     }
 
-    fn pull_once(&mut self) -> Pulled {
-        let Some(pipe) = &self.pipe else { return Pulled::Closed };
+    fn pull_once(&mut self) -> DrainState {
+        let Some(pipe) = &self.pipe else { return DrainState::Closed };
         let in_head = self.head_left > 0;
         let room = if in_head {
             let room = usize::try_from(self.head_left).unwrap_or(BUFFER).min(BUFFER);
@@ -92,11 +92,11 @@ impl Drain {
         match rustix::io::read(pipe, room) {
             Ok(0) => {
                 self.pipe = None;
-                Pulled::Closed
+                DrainState::Closed
             }
             Ok(read) if in_head => {
                 self.write_head(read);
-                Pulled::More
+                DrainState::More
             }
             Ok(read) => {
                 if self.past < TAIL && self.past + read as u64 >= TAIL {
@@ -106,13 +106,13 @@ impl Drain {
                 }
                 self.past += read as u64;
                 self.at = (self.at + read) % BUFFER;
-                Pulled::More
+                DrainState::More
             }
-            Err(Errno::AGAIN) => Pulled::Dry,
-            Err(Errno::INTR) => Pulled::More,
+            Err(Errno::AGAIN) => DrainState::Dry,
+            Err(Errno::INTR) => DrainState::More,
             Err(_) => {
                 self.pipe = None; // cannot be with a pipe; whatever it is, there is nothing more to be had
-                Pulled::Closed
+                DrainState::Closed
             }
         }
     }
@@ -141,33 +141,33 @@ impl Drain {
     }
 
     /// Writes the end and says what became of everything.
-    pub(super) fn finish(mut self) -> Spool {
+    pub(super) fn finish(mut self) -> SpoolSummary {
         let bytes = self.written + self.past;
         let tail = usize::try_from(self.past).unwrap_or(usize::MAX).min(self.tail_max);
         let left_out = self.past - tail as u64;
-        let all_kept = Spool { bytes, kept: bytes, left_out: 0, cut_at: None };
+        let all_kept = SpoolSummary { bytes, kept: bytes, left_out: 0, cut_at: None };
         if self.past == 0 {
             return all_kept;
         }
-        let nothing_more = Spool { bytes, kept: self.written, left_out: self.past, cut_at: None };
+        let nothing_more = SpoolSummary { bytes, kept: self.written, left_out: self.past, cut_at: None };
         let Some(mut file) = self.file.take() else { return nothing_more };
         let mark = if left_out > 0 { mark(left_out) } else { String::new() };
         let (older, newer) = self.tail(tail);
         let wrote = file.write_all(mark.as_bytes()).and_then(|()| file.write_all(older));
         match wrote.and_then(|()| file.write_all(newer)) {
             Ok(()) if left_out == 0 => all_kept,
-            Ok(()) => Spool { bytes, kept: bytes - left_out, left_out, cut_at: Some(self.written) },
+            Ok(()) => SpoolSummary { bytes, kept: bytes - left_out, left_out, cut_at: Some(self.written) },
             Err(_) => self.give_up_tail(file, nothing_more),
         }
     }
 
     /// The disk has no room for the last bytes. The mark alone is small and may still fit.
-    fn give_up_tail(&self, mut file: File, spool: Spool) -> Spool {
+    fn give_up_tail(&self, mut file: File, spool: SpoolSummary) -> SpoolSummary {
         if file.set_len(self.written).is_err() {
             return spool;
         }
         match file.write_all(mark(spool.left_out).as_bytes()) {
-            Ok(()) => Spool { cut_at: Some(self.written), ..spool },
+            Ok(()) => SpoolSummary { cut_at: Some(self.written), ..spool },
             Err(_) => {
                 let _ = file.set_len(self.written); // half a mark is worse than none; the record says what is missing
                 spool
@@ -192,21 +192,21 @@ mod tests {
     use std::os::fd::AsRawFd as _;
 
     /// Pushes `chunks` through a real pipe and returns the file and the account.
-    fn drained(cap: u64, chunks: &[&[u8]]) -> (Vec<u8>, Spool) {
+    fn drained(cap: u64, chunks: &[&[u8]]) -> (Vec<u8>, SpoolSummary) {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("pipe");
         rustix::io::ioctl_fionbio(&reader, true).expect("not blocking");
         let mut file = tempfile::tempfile().expect("file");
-        let mut drain = Drain::new(reader, Some(file.try_clone().expect("second handle")), cap);
+        let mut drain = OutputDrain::new(reader, Some(file.try_clone().expect("second handle")), cap);
         let mut writer = File::from(writer);
         for chunk in chunks {
             for part in chunk.chunks(4096) {
                 writer.write_all(part).expect("the pipe has room");
-                while drain.pull() == Pulled::More {}
+                while drain.pull() == DrainState::More {}
             }
         }
         assert!(writer.as_raw_fd() > 2);
         drop(writer);
-        assert_eq!(drain.pull(), Pulled::Closed);
+        assert_eq!(drain.pull(), DrainState::Closed);
         let spool = drain.finish();
         let mut text = Vec::new();
         file.rewind().expect("a file");
@@ -250,14 +250,14 @@ mod tests {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("pipe");
         rustix::io::ioctl_fionbio(&reader, true).expect("not blocking");
         let full = File::options().write(true).open("/dev/full").expect("a disk that is always full");
-        let mut drain = Drain::new(reader, Some(full), 1 << 20);
+        let mut drain = OutputDrain::new(reader, Some(full), 1 << 20);
         let mut writer = File::from(writer);
         for _ in 0..100 {
             writer.write_all(&[b'x'; 8192]).expect("drained");
-            while drain.pull() == Pulled::More {}
+            while drain.pull() == DrainState::More {}
         }
         drop(writer);
-        assert_eq!(drain.pull(), Pulled::Closed);
-        assert_eq!(drain.finish(), Spool { bytes: 819_200, kept: 0, left_out: 819_200, cut_at: None });
+        assert_eq!(drain.pull(), DrainState::Closed);
+        assert_eq!(drain.finish(), SpoolSummary { bytes: 819_200, kept: 0, left_out: 819_200, cut_at: None });
     }
 }

@@ -1,10 +1,10 @@
 //! Starting a sitter: the engine's side.
 
 use super::cgroup;
-use super::files::{self, Order};
-use super::identity::Stat;
-use super::sitting::Sitting;
-use super::spec::{Spec, StartError};
+use super::files::{self, LaunchOrder};
+use super::identity::ProcessStat;
+use super::sitting::SitterProcess;
+use super::spec::{SitterSpec, StartError};
 use crate::sandbox::{CacheLayer, LayerChanges, Sandbox};
 use crate::wait::retry;
 use crate::{crash, disk};
@@ -30,7 +30,7 @@ pub(super) const WORD: &CStr = c"sit";
 /// somebody holds it. If we die on the way, the kernel lets go of it and the folder reads `Never`.
 ///
 /// `exe` should be `/proc/self/exe` for a program that starts itself: it stays right when the file is replaced.
-pub fn start(exe: &Path, dir: &Path, spec: &Spec) -> Result<Sitting, StartError> {
+pub fn start(exe: &Path, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess, StartError> {
     let dir =
         &std::path::absolute(dir).map_err(|source| StartError::Folder { path: dir.to_owned(), source })?;
     let spec = &checked(spec)?;
@@ -47,7 +47,7 @@ pub fn start(exe: &Path, dir: &Path, spec: &Spec) -> Result<Sitting, StartError>
         }
     }
     static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(cgroup::own);
-    let order = Order { spec: spec.clone(), cgroup: OWN.clone(), nofile: *INHERITED_FILE_LIMIT };
+    let order = LaunchOrder { spec: spec.clone(), cgroup: OWN.clone(), nofile: *INHERITED_FILE_LIMIT };
     write_spec(dir, &files::write_order(&order)).map_err(folder(files::SPEC))?;
     crash::point("sitter.start.written");
     let failed = |source| StartError::Spawn { exe: exe.to_owned(), source };
@@ -55,10 +55,10 @@ pub fn start(exe: &Path, dir: &Path, spec: &Spec) -> Result<Sitting, StartError>
     let pid = spawn(exe, dir, &lock).map_err(failed)?;
     crash::point("sitter.start.spawned");
     // It is our child and we have not collected it, so the id is still its own even if it has already ended.
-    match Stat::of(pid) {
+    match ProcessStat::of(pid) {
         Ok(Some(stat)) => {
             let sandbox = spec.sandbox.as_ref().map(|sandbox| sandbox.level);
-            Ok(Sitting { pid, started: stat.started, boot, sandbox })
+            Ok(SitterProcess { pid, started: stat.started, boot, sandbox })
         }
         Ok(None) => {
             take_back(pid);
@@ -96,7 +96,7 @@ pub fn raise_file_limit() -> io::Result<u64> {
 }
 
 /// What would fail in the sitter, where nobody could be told at once, is refused here.
-fn checked(spec: &Spec) -> Result<Spec, StartError> {
+fn checked(spec: &SitterSpec) -> Result<SitterSpec, StartError> {
     let refuse = |problem| Err(StartError::Spec { problem });
     let has_nul = |text: &OsStr| text.as_bytes().contains(&0);
     if spec.argv.first().is_none_or(|program| program.is_empty()) {

@@ -1,7 +1,7 @@
 //! Finding processes by the mark in their environment: what a sitter that was killed left behind.
 
 use super::cgroup;
-use super::identity::{self, Stat};
+use super::identity::{self, ProcessStat};
 use super::run_mark;
 use super::sitting::{SweepError, is_shortage};
 use super::tree;
@@ -44,8 +44,8 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
     let until = Instant::now() + SPAN;
     loop {
-        let all: Vec<Stat> = tree::processes()?.collect::<io::Result<_>>()?;
-        let mut found: Vec<Stat> = Vec::new();
+        let all: Vec<ProcessStat> = tree::processes()?.collect::<io::Result<_>>()?;
+        let mut found: Vec<ProcessStat> = Vec::new();
         for stat in &all {
             if stat.pid != spared
                 && !stat.is_dead()
@@ -81,7 +81,7 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
 }
 
 /// Waits until one of these processes ends, at most so long. The others mostly end with it.
-fn wait_for_one(killed: &[Stat], most: Duration) {
+fn wait_for_one(killed: &[ProcessStat], most: Duration) {
     let handle = killed.iter().find_map(|stat| identity::open(stat.pid, stat.started).ok().flatten());
     let mut polled: Vec<PollFd<'_>> =
         handle.iter().map(|handle| PollFd::new(handle, PollFlags::IN)).collect();

@@ -1,6 +1,6 @@
 //! Walking the machine's processes: who descends from whom.
 
-use super::identity::{self, Stat};
+use super::identity::{self, ProcessStat};
 use rustix::process::Signal;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -8,17 +8,17 @@ use std::io;
 
 /// Everything that runs, as the kernel lists it: by rising id. What ends while we look is left out. What cannot be
 /// looked at is an error: a caller that hunts processes must not take it for gone.
-pub(super) fn processes() -> io::Result<impl Iterator<Item = io::Result<Stat>>> {
+pub(super) fn processes() -> io::Result<impl Iterator<Item = io::Result<ProcessStat>>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| {
         let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        Stat::of(pid).transpose()
+        ProcessStat::of(pid).transpose()
     }))
 }
 
 /// All living processes below `roots`, the roots left out. A parent is only believed if it is in the same look, so an id
 /// that was used again does not lead to a stranger's children.
-pub(super) fn descendants(all: &[Stat], roots: &[i32]) -> Vec<Stat> {
-    let mut below: HashMap<i32, Vec<&Stat>> = HashMap::new();
+pub(super) fn descendants(all: &[ProcessStat], roots: &[i32]) -> Vec<ProcessStat> {
+    let mut below: HashMap<i32, Vec<&ProcessStat>> = HashMap::new();
     for stat in all {
         below.entry(stat.parent).or_default().push(stat);
     }
@@ -38,7 +38,7 @@ pub(super) fn descendants(all: &[Stat], roots: &[i32]) -> Vec<Stat> {
 
 /// Asks every descendant of `root` to end; a stopped one is woken so that it can hear it.
 pub(super) fn ask(root: i32) -> io::Result<()> {
-    let all: Vec<Stat> = processes()?.collect::<io::Result<_>>()?;
+    let all: Vec<ProcessStat> = processes()?.collect::<io::Result<_>>()?;
     for stat in descendants(&all, &[root]) {
         identity::signal(stat.pid, stat.started, Signal::TERM);
         identity::signal(stat.pid, stat.started, Signal::CONT);
@@ -51,29 +51,29 @@ pub(super) fn ask(root: i32) -> io::Result<()> {
 /// First all are stopped, again and again until a look shows nobody new: what is stopped cannot fork. Then all are
 /// killed. A direct child of ours, and every orphan becomes one, is stopped the moment it is seen and not after the
 /// look, so that a chain of short-lived processes is caught between two links.
-pub(super) struct Hunt {
+pub(super) struct ProcessTreeKiller {
     root: i32,
     stopped: HashSet<(i32, u64)>,
     rounds: u32,
 }
 
-impl Hunt {
-    pub(super) fn new(root: i32) -> Hunt {
-        Hunt { root, stopped: HashSet::new(), rounds: 0 }
+impl ProcessTreeKiller {
+    pub(super) fn new(root: i32) -> ProcessTreeKiller {
+        ProcessTreeKiller { root, stopped: HashSet::new(), rounds: 0 }
     }
 
     /// One round; returns how many are still there.
     pub(super) fn round(&mut self) -> io::Result<usize> {
         const STOP_ROUNDS: u32 = 32; // whoever is still multiplying after that is killed as far as seen, and hunted on
         let mut fresh = false;
-        let mut stop = |stat: &Stat| {
+        let mut stop = |stat: &ProcessStat| {
             if self.stopped.insert((stat.pid, stat.started)) {
                 fresh = true;
                 identity::signal(stat.pid, stat.started, Signal::STOP);
             }
         };
         let root = self.root;
-        let all: Vec<Stat> = processes()?
+        let all: Vec<ProcessStat> = processes()?
             .inspect(|seen| {
                 if let Ok(stat) = seen
                     && stat.parent == root
@@ -99,13 +99,13 @@ impl Hunt {
 mod tests {
     use super::*;
 
-    fn stat(pid: i32, parent: i32) -> Stat {
-        Stat { pid, state: b'S', parent, started: 1 }
+    fn stat(pid: i32, parent: i32) -> ProcessStat {
+        ProcessStat { pid, state: b'S', parent, started: 1 }
     }
 
     #[test]
     fn descent_goes_through_dead_parents_and_smaller_ids_and_never_upwards() {
-        let dead = Stat { state: b'Z', ..stat(20, 10) };
+        let dead = ProcessStat { state: b'Z', ..stat(20, 10) };
         let all = [stat(1, 0), stat(5, 20), stat(10, 1), dead, stat(21, 10), stat(30, 1), stat(31, 30)];
         let mut found: Vec<i32> = descendants(&all, &[10]).iter().map(|stat| stat.pid).collect();
         found.sort_unstable();

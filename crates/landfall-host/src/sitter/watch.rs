@@ -1,7 +1,7 @@
 //! Waiting for many sitters at once, on one thread.
 
 use super::identity;
-use super::sitting::Sitting;
+use super::sitting::SitterProcess;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ const WAKE: u64 = u64::MAX;
 
 /// A set of sitters whose end is waited for. Each costs one open file; see `raise_file_limit`.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SitterWatch {
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
     handles: HashMap<u64, OwnedFd>,
@@ -24,32 +24,32 @@ pub struct Watch {
 
 /// Ends a `Watch::wait` from another thread.
 #[derive(Clone, Debug)]
-pub struct Waker(Arc<OwnedFd>);
+pub struct SitterWaker(Arc<OwnedFd>);
 
-impl Waker {
+impl SitterWaker {
     /// Makes the wait under way, or else the next one, return.
     pub fn wake(&self) {
         rustix::io::write(&*self.0, &1u64.to_ne_bytes()).ok(); // it only fails when it is already very much awake
     }
 }
 
-impl Watch {
+impl SitterWatch {
     /// An empty set.
-    pub fn new() -> io::Result<Watch> {
+    pub fn new() -> io::Result<SitterWatch> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
-        Ok(Watch { epoll, wake: Arc::new(wake), handles: HashMap::new(), gone: HashSet::new() })
+        Ok(SitterWatch { epoll, wake: Arc::new(wake), handles: HashMap::new(), gone: HashSet::new() })
     }
 
     /// A way to end a wait from elsewhere.
-    pub fn waker(&self) -> Waker {
-        Waker(Arc::clone(&self.wake))
+    pub fn waker(&self) -> SitterWaker {
+        SitterWaker(Arc::clone(&self.wake))
     }
 
     /// Watches a sitter under `id` (any number but the largest), in place of what was watched under it before. One that
     /// has already ended is reported by the next wait.
-    pub fn add(&mut self, id: u64, sitting: &Sitting) -> io::Result<()> {
+    pub fn add(&mut self, id: u64, sitting: &SitterProcess) -> io::Result<()> {
         if id == WAKE {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "this id is taken"));
         }

@@ -9,7 +9,7 @@
 //! handle's process still runs after it was read.
 
 use super::cgroup;
-use super::identity::{Stat, has_ended};
+use super::identity::{ProcessStat, has_ended};
 use super::run_mark::mark_on;
 use super::start::WORD;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -57,7 +57,7 @@ fn has_mark_of_run(process: &RunningProcess) -> Option<bool> {
 }
 
 /// Whether who made this connection belongs to the tree of `root`. None as above.
-pub(super) fn is_peer_within(root: &Stat, socket: impl AsFd) -> Option<bool> {
+pub(super) fn is_peer_within(root: &ProcessStat, socket: impl AsFd) -> Option<bool> {
     is_below(&HashSet::from([(root.pid, root.started)]), peer(socket)?)
 }
 
@@ -82,13 +82,13 @@ fn own_process() -> Option<RunningProcess> {
 /// A process that ran when its line in `/proc` was read.
 struct RunningProcess {
     handle: OwnedFd,
-    stat: Stat,
+    stat: ProcessStat,
 }
 
 impl RunningProcess {
     /// The process behind a handle; none if it has ended.
     fn of(handle: OwnedFd) -> Option<Self> {
-        let stat = Stat::of(pid_of(&handle)?).ok()??;
+        let stat = ProcessStat::of(pid_of(&handle)?).ok()??;
         let process = Self { handle, stat };
         process.still_runs().then_some(process) // so the id was its own while we read
     }
@@ -105,7 +105,7 @@ impl RunningProcess {
     fn parent(&self) -> Option<Option<RunningProcess>> {
         const TRIES: u32 = 16; // each parent that ends meanwhile costs one, and nobody loses many in a moment
         for _ in 0..TRIES {
-            let parent = Stat::of(self.stat.pid).ok()??.parent;
+            let parent = ProcessStat::of(self.stat.pid).ok()??.parent;
             if !self.still_runs() {
                 return None;
             }
@@ -114,7 +114,7 @@ impl RunningProcess {
             }
             let Some(handle) = open_id(parent) else { continue };
             // Still its parent after the handle was made: so the handle is on the parent, and not on one with its number.
-            let same = Stat::of(self.stat.pid).ok()??.parent == parent && self.still_runs();
+            let same = ProcessStat::of(self.stat.pid).ok()??.parent == parent && self.still_runs();
             if let (true, Some(parent)) = (same, Self::of(handle)) {
                 return Some(Some(parent));
             }
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_line_begins_with_oneself_and_ends() {
-        let own: Vec<Option<Stat>> =
+        let own: Vec<Option<ProcessStat>> =
             line(own_process().expect("we run")).map(|it| it.map(|process| process.stat)).collect();
         assert_eq!(own[0].expect("we run").pid, own_pid());
         assert!(

@@ -4,7 +4,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use landfall_host::git::{
-    Collected, DiffOptions, Ignored, LandingClaim, LogRange, LostHead, Oid, PublishMode, RefName, Workspace,
+    CollectedWork, DiffOptions, IgnoredFilesPolicy, LandingClaim, LogRange, LostHeadPolicy, Oid, PublishMode,
+    RefName, Workspace,
 };
 
 use crate::git_scene::{Scene, git, main_branch, options, sig, snapshot, try_git, write};
@@ -381,8 +382,8 @@ fn no_call_of_ours_wakes_a_planted_canary() {
         let mut collect = options("refs/landfall/heads/t1");
         let _ = scene.store.collect(&ws, &collect); // a refusal is fine
         check("collect, refusing");
-        collect.lost_head = LostHead::UseBase;
-        let collected: Collected =
+        collect.lost_head = LostHeadPolicy::UseBase;
+        let collected: CollectedWork =
             scene.store.collect(&ws, &collect).unwrap_or_else(|e| panic!("{}: {e:?}", vector.name));
         check("collect");
         let blob = |path: &[u8]| {
@@ -419,16 +420,16 @@ fn no_call_of_ours_wakes_a_planted_canary() {
         let _ = store.check_landing(&claim); // replaced history may not agree; it only must not run
         check("check_landing");
         let lane = scene.lane("1");
-        lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
-        lane.checkout(&landed, Ignored::Keep).expect("checked out");
-        lane.checkout(&landed, Ignored::Remove).expect("checked out");
+        lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+        lane.checkout(&landed, IgnoredFilesPolicy::Keep).expect("checked out");
+        lane.checkout(&landed, IgnoredFilesPolicy::Remove).expect("checked out");
         check("lane");
         assert!(store.fsck().expect("git runs").problems.is_empty(), "{}: the store is whole", vector.name);
         check("fsck");
         let published =
             store.publish(&scene.repo, &main_branch(), &landed, &scene.base, &PublishMode::Local, &sig());
         assert!(
-            matches!(published, Ok(landfall_host::git::Published::Done(_))),
+            matches!(published, Ok(landfall_host::git::PublishOutcome::Done(_))),
             "{}: {published:?}",
             vector.name
         );
@@ -538,9 +539,9 @@ fn a_pipe_in_the_place_of_a_settings_file_does_not_hang_us() {
         let blob = scene.store.read_blob(&collected.head, b"dir/new.txt", 100).expect("read");
         assert_eq!(blob.as_deref(), Some(b"new\n".as_slice()));
         let lane = scene.lane("1");
-        let path = lane.checkout(&scene.base, Ignored::Keep).expect("checked out").path;
+        let path = lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
         mkfifo(&path.join("dir").join(name));
-        lane.checkout(&collected.head, Ignored::Keep).expect("checked out");
+        lane.checkout(&collected.head, IgnoredFilesPolicy::Keep).expect("checked out");
     }
 }
 

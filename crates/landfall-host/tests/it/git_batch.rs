@@ -1,7 +1,8 @@
 //! Batches: several heads merged at once, and the check of what they became.
 
 use landfall_host::git::{
-    BatchMerge, Cas, LandingClaim, LandingMismatch, LandingProof, LeftOut, Oid, Signature, Workspace,
+    BatchMerge, BatchMergeExclusion, CompareAndSwap, LandingClaim, LandingMismatch, LandingProof, Oid,
+    Signature, Workspace,
 };
 
 use crate::git_scene::{Scene, git, sig, try_git, write};
@@ -81,7 +82,7 @@ fn eight_heads_become_eight_prefixes_each_proved() {
     assert_ne!(other.prefixes[7].commit, batch.prefixes[7].commit);
 
     let last = &batch.prefixes[7].commit;
-    assert_eq!(scene.store.set_base(last, Some(&scene.base)).expect("git runs"), Cas::Moved);
+    assert_eq!(scene.store.set_base(last, Some(&scene.base)).expect("git runs"), CompareAndSwap::Moved);
     assert!(scene.store.fsck().expect("git runs").problems.is_empty());
     let log = git(scene.store.dir(), ["log", "-1", "--format=%B", last.as_str()]);
     assert_eq!(log, "land 8");
@@ -98,10 +99,19 @@ fn a_head_that_conflicts_or_changes_nothing_is_left_out_and_the_rest_goes_on() {
     let batch = merge(&scene, &heads);
     let within: Vec<&[usize]> = batch.prefixes.iter().map(|prefix| prefix.heads.as_slice()).collect();
     assert_eq!(within, [[0].as_slice(), &[0, 5]]);
-    let (places, reasons): (Vec<usize>, Vec<LeftOut>) = batch.left_out.iter().cloned().unzip();
+    let (places, reasons): (Vec<usize>, Vec<BatchMergeExclusion>) = batch.left_out.iter().cloned().unzip();
     assert_eq!(places, [1, 2, 3, 4]);
-    assert!(matches!(&reasons[0], LeftOut::Conflict(paths) if paths.len() == 1 && paths[0].path == b"a.txt"));
-    assert_eq!(reasons[1..], [LeftOut::NothingChanged, LeftOut::NothingChanged, LeftOut::NothingChanged]);
+    assert!(
+        matches!(&reasons[0], BatchMergeExclusion::Conflict(paths) if paths.len() == 1 && paths[0].path == b"a.txt")
+    );
+    assert_eq!(
+        reasons[1..],
+        [
+            BatchMergeExclusion::NothingChanged,
+            BatchMergeExclusion::NothingChanged,
+            BatchMergeExclusion::NothingChanged
+        ]
+    );
     check(&scene, &heads, &batch);
 
     let none = merge(&scene, &[]);
@@ -131,7 +141,7 @@ fn a_head_built_on_another_fits_after_it_and_adds_nothing_before_it() {
 
     let heads = [upper, lower];
     let batch = merge(&scene, &heads);
-    assert_eq!((batch.prefixes.len(), &batch.left_out), (1, &vec![(1, LeftOut::NothingChanged)]));
+    assert_eq!((batch.prefixes.len(), &batch.left_out), (1, &vec![(1, BatchMergeExclusion::NothingChanged)]));
     check(&scene, &heads, &batch);
 }
 
@@ -178,7 +188,9 @@ fn binary_files_odd_names_and_heads_without_a_common_history_are_no_trouble() {
     let heads = [binary, against, odd, foreign];
     let batch = merge(&scene, &heads);
     assert_eq!(batch.prefixes.last().expect("some fit").heads, [0, 2, 3]);
-    assert!(matches!(&batch.left_out[..], [(1, LeftOut::Conflict(paths))] if paths[0].path == b"bin"));
+    assert!(
+        matches!(&batch.left_out[..], [(1, BatchMergeExclusion::Conflict(paths))] if paths[0].path == b"bin")
+    );
     let proofs = check(&scene, &heads, &batch);
     assert_eq!(proofs.last().expect("proved").changed_paths_count, 12);
     let whole = &batch.prefixes[2].commit;

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use landfall_host::git::{Ignored, InFlight, LandingClaim, Merge, Oid, PublishMode, RefName, Workspace};
+use landfall_host::git::{
+    IgnoredFilesPolicy, LandingClaim, MergeResult, Oid, PublishMode, RefName, WorkInProgress, Workspace,
+};
 
 use crate::git_scene::{Scene, git, main_branch, options, sig, write};
 
@@ -80,7 +82,8 @@ fn measure(files: usize) {
             scene.store.collect(&ws, &collect).expect("collected")
         });
         let (landed, tree) = figures.time(&scene, "merge + commit + set_base", || {
-            let Merge::Clean { tree } = scene.store.merge(&base, &collected.head).expect("git runs") else {
+            let MergeResult::Clean { tree } = scene.store.merge(&base, &collected.head).expect("git runs")
+            else {
                 panic!()
             };
             let parents = [base.clone(), collected.head.clone()];
@@ -92,10 +95,10 @@ fn measure(files: usize) {
         let claim = LandingClaim { landed: landed.clone(), base_before: base.clone(), candidate_heads, tree };
         figures.time(&scene, "check_landing", || scene.store.check_landing(&claim).expect("agrees"));
         figures.time(&scene, "lane checkout, ignored removed", || {
-            lane.checkout(&landed, Ignored::Remove).expect("checked out")
+            lane.checkout(&landed, IgnoredFilesPolicy::Remove).expect("checked out")
         });
         figures.time(&scene, "lane checkout again, ignored kept", || {
-            lane.checkout(&landed, Ignored::Keep).expect("checked out")
+            lane.checkout(&landed, IgnoredFilesPolicy::Keep).expect("checked out")
         });
         figures.time(&scene, "publish to a clean checkout", || {
             let mode = PublishMode::Local;
@@ -152,8 +155,8 @@ fn batch(scene: &Scene, figures: &mut Figures, base: &Oid) {
         })
         .collect();
     for ws in &workspaces {
-        let one = InFlight::Workspace(ws);
-        let other = InFlight::Workspace(&workspaces[0]);
+        let one = WorkInProgress::Workspace(ws);
+        let other = WorkInProgress::Workspace(&workspaces[0]);
         figures.time(scene, "trial merge of two in flight", || {
             scene.store.trial_merge(one, other).expect("whole")
         });

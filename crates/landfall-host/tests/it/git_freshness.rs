@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use landfall_host::git::{Ignored, RefName};
+use landfall_host::git::{IgnoredFilesPolicy, RefName};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -139,7 +139,7 @@ fn assert_out_of_reach(holds: &mut [Hold], top: &Path) {
 
 #[test]
 fn no_file_that_a_check_handed_out_is_in_the_next_checkout_of_its_lane() {
-    for ignored in [Ignored::Remove, Ignored::Keep] {
+    for ignored in [IgnoredFilesPolicy::Remove, IgnoredFilesPolicy::Keep] {
         let scene = scene();
         let lane = scene.lane("1");
         let top = lane.checkout(&scene.base, ignored).expect("checked out").path;
@@ -159,7 +159,7 @@ fn no_file_that_a_check_handed_out_is_in_the_next_checkout_of_its_lane() {
 /// A process that outlives its check has the folder, and makes what it likes in it whenever it likes.
 #[test]
 fn a_lane_is_another_folder_after_a_check_that_may_not_have_ended() {
-    for ignored in [Ignored::Remove, Ignored::Keep] {
+    for ignored in [IgnoredFilesPolicy::Remove, IgnoredFilesPolicy::Keep] {
         let scene = scene();
         let lane = scene.lane("1");
         let top = lane.checkout(&scene.base, ignored).expect("checked out").path;
@@ -188,12 +188,12 @@ fn a_lane_is_another_folder_after_a_check_that_may_not_have_ended() {
 fn ignored_files_that_were_handed_out_stay_suspect_while_they_are_kept() {
     let scene = scene();
     let lane = scene.lane("1");
-    lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
+    lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
     lane.note_occupant("first", true).expect("noted");
     lane.note_vacated("first").expect("noted");
-    lane.checkout(&scene.base, Ignored::Keep).expect("checked out");
+    lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
     assert!(lane.may_be_handed_out(), "nobody was started since, but they are as they were");
-    lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
+    lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
     assert!(!lane.may_be_handed_out());
 }
 
@@ -202,12 +202,12 @@ fn ignored_files_that_were_handed_out_stay_suspect_while_they_are_kept() {
 fn a_file_that_was_linked_is_made_anew_without_a_word_about_it() {
     let scene = scene();
     let lane = scene.lane("1");
-    let top = lane.checkout(&scene.base, Ignored::Keep).expect("checked out").path;
+    let top = lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
     lane.note_occupant("run", false).expect("noted");
     lane.note_vacated("run").expect("noted");
     let link = scene.temp.path().join("link");
     std::fs::hard_link(top.join("a.txt"), &link).expect("on the same disk");
-    lane.checkout(&scene.base, Ignored::Keep).expect("checked out");
+    lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
     assert_out_of_reach(&mut [Hold::Link(link)], &top);
 }
 
@@ -215,12 +215,12 @@ fn a_file_that_was_linked_is_made_anew_without_a_word_about_it() {
 fn files_of_a_check_that_can_hand_out_none_stay() {
     let scene = scene();
     let lane = scene.lane("1");
-    let top = lane.checkout(&scene.base, Ignored::Keep).expect("checked out").path;
+    let top = lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
     let before = FILES.map(|(name, _)| inode(&top.join(name)));
     lane.note_occupant("run", false).expect("noted");
     lane.note_vacated("run").expect("noted");
     assert!(!lane.may_be_handed_out());
-    lane.checkout(&scene.base, Ignored::Keep).expect("checked out");
+    lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
     assert_eq!(FILES.map(|(name, _)| inode(&top.join(name))), before);
     // One that nobody has told about, as from an earlier version, is not trusted.
     std::fs::remove_file(top.with_file_name("room").join("fresh")).expect("there");
@@ -232,13 +232,13 @@ fn files_of_a_check_that_can_hand_out_none_stay() {
 fn layers_over_caches_last_for_one_verification() {
     let scene = Scene::with(|root| write(root, ".gitignore", "target/\n"));
     let lane = scene.lane("1");
-    let top = lane.checkout(&scene.base, Ignored::Remove).expect("checked out").path;
+    let top = lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out").path;
     lane.note_occupant("run", false).expect("noted");
     lane.note_vacated("run").expect("noted");
     for (ignored, cache_stays, file_stays) in [
-        (Ignored::Keep, true, true),
-        (Ignored::KeepWithoutCaches, false, true),
-        (Ignored::Remove, false, false),
+        (IgnoredFilesPolicy::Keep, true, true),
+        (IgnoredFilesPolicy::KeepWithoutCaches, false, true),
+        (IgnoredFilesPolicy::Remove, false, false),
     ] {
         write(&top, "target/built", "x\n");
         write(&lane.caches(), "layer/left", "x\n");
@@ -253,7 +253,7 @@ fn layers_over_caches_last_for_one_verification() {
 fn a_tracked_file_that_is_ignored_goes_with_the_commit_that_has_it() {
     let scene = Scene::with(|root| write(root, "target/tracked", "x\n"));
     let lane = scene.lane("1");
-    let top = lane.checkout(&scene.base, Ignored::Keep).expect("checked out").path;
+    let top = lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
     lane.note_occupant("run", true).expect("noted");
     lane.note_vacated("run").expect("noted");
     write(&scene.root(), ".gitignore", "target/\n");
@@ -261,7 +261,7 @@ fn a_tracked_file_that_is_ignored_goes_with_the_commit_that_has_it() {
     crate::git_scene::git(&scene.root(), ["add", ".gitignore"]);
     crate::git_scene::git(&scene.root(), ["commit", "-q", "-m", "second"]);
     let next = scene.store.import(&scene.repo, &crate::git_scene::main_branch()).expect("imported");
-    lane.checkout(&next, Ignored::Keep).expect("checked out");
+    lane.checkout(&next, IgnoredFilesPolicy::Keep).expect("checked out");
     assert!(!top.join("target/tracked").exists());
 }
 
@@ -308,7 +308,7 @@ fn what_a_fresh_checkout_costs() {
         lane.note_occupant("run", may_hand_out).expect("noted");
         lane.note_vacated("run").expect("noted");
         let began = std::time::Instant::now();
-        lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
+        lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
         began.elapsed()
     };
     time(true);

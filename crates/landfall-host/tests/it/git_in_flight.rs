@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use landfall_host::git::{CollectError, ConflictKind, InFlight, Oid, Trial, Workspace};
+use landfall_host::git::{CollectError, ConflictKind, Oid, TrialMerge, WorkInProgress, Workspace};
 
 use crate::git_scene::{Scene, git, snapshot, write};
 
@@ -14,14 +14,14 @@ fn commit(ws: &Workspace, path: &str, content: &str) -> Oid {
     git(ws.path(), ["rev-parse", "HEAD"]).parse().expect("an id")
 }
 
-fn trial(scene: &Scene, ours: &Workspace, theirs: &Workspace) -> Result<Trial, CollectError> {
-    scene.store.trial_merge(InFlight::Workspace(ours), InFlight::Workspace(theirs))
+fn trial(scene: &Scene, ours: &Workspace, theirs: &Workspace) -> Result<TrialMerge, CollectError> {
+    scene.store.trial_merge(WorkInProgress::Workspace(ours), WorkInProgress::Workspace(theirs))
 }
 
-fn conflicts(trial: Trial) -> Vec<(String, ConflictKind, u32)> {
+fn conflicts(trial: TrialMerge) -> Vec<(String, ConflictKind, u32)> {
     match trial {
-        Trial::Clean => Vec::new(),
-        Trial::Conflict { paths } => paths
+        TrialMerge::Clean => Vec::new(),
+        TrialMerge::Conflict { paths } => paths
             .into_iter()
             .map(|it| (String::from_utf8_lossy(&it.path).into_owned(), it.kind, it.lines))
             .collect(),
@@ -54,8 +54,8 @@ fn branches_that_only_their_workspaces_have_are_merged_and_nothing_is_kept() {
     let found = unchanged(&workspaces, || {
         unchanged(store.dir(), || {
             let clash = conflicts(trial(&scene, &one, &two).expect("whole"));
-            assert_eq!(trial(&scene, &one, &three).expect("whole"), Trial::Clean);
-            assert_eq!(trial(&scene, &three, &two).expect("whole"), Trial::Clean);
+            assert_eq!(trial(&scene, &one, &three).expect("whole"), TrialMerge::Clean);
+            assert_eq!(trial(&scene, &three, &two).expect("whole"), TrialMerge::Clean);
             clash
         })
     });
@@ -64,13 +64,13 @@ fn branches_that_only_their_workspaces_have_are_merged_and_nothing_is_kept() {
 
     // One that is in the store, and one that is not.
     let collected = scene.collect(&one).head;
-    let mixed = scene.store.trial_merge(InFlight::Commit(&collected), InFlight::Workspace(&two));
+    let mixed = scene.store.trial_merge(WorkInProgress::Commit(&collected), WorkInProgress::Workspace(&two));
     assert_eq!(conflicts(mixed.expect("whole")).len(), 1);
-    let base = scene.store.trial_merge(InFlight::Commit(&scene.base), InFlight::Workspace(&two));
-    assert_eq!(base.expect("whole"), Trial::Clean);
+    let base = scene.store.trial_merge(WorkInProgress::Commit(&scene.base), WorkInProgress::Workspace(&two));
+    assert_eq!(base.expect("whole"), TrialMerge::Clean);
     let missing: Oid = "1".repeat(40).parse().expect("an id");
     assert!(matches!(
-        scene.store.trial_merge(InFlight::Commit(&missing), InFlight::Workspace(&two)),
+        scene.store.trial_merge(WorkInProgress::Commit(&missing), WorkInProgress::Workspace(&two)),
         Err(CollectError::Git(_))
     ));
 }
@@ -183,5 +183,5 @@ fn a_crash_in_a_look_is_healed() {
     scene.store.heal_locks().expect("healed");
     assert!(!scene.store.dir().join("scratch").exists());
     let [one, two] = ["T1", "T2"].map(|task| scene.prepare(task));
-    assert_eq!(trial(&scene, &one, &two).expect("whole"), Trial::Clean);
+    assert_eq!(trial(&scene, &one, &two).expect("whole"), TrialMerge::Clean);
 }

@@ -3,19 +3,19 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use landfall_host::git::{Included, NotIncluded, Workspace};
+use landfall_host::git::{InclusionRefusal, InclusionReport, Workspace};
 
 use crate::git_scene::{Scene, git, read, write};
 
-fn include(scene: &Scene, ws: &Workspace) -> Included {
+fn include(scene: &Scene, ws: &Workspace) -> InclusionReport {
     scene.pool.include(&scene.repo, ws).expect("git runs")
 }
 
-fn copied(included: &Included) -> Vec<String> {
+fn copied(included: &InclusionReport) -> Vec<String> {
     included.copied.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }
 
-fn skipped(included: &Included) -> Vec<(String, NotIncluded)> {
+fn skipped(included: &InclusionReport) -> Vec<(String, InclusionRefusal)> {
     let text = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
     included.skipped.iter().map(|(path, why)| (text(path), why.clone())).collect()
 }
@@ -78,7 +78,7 @@ fn ignored_files_that_the_list_names_are_copied_and_are_no_work() {
     std::fs::remove_file(root.join("deep/er/.env.local")).expect("removed");
     let again = include(&scene, &ws);
     assert!(again.copied.is_empty() && again.skipped_count == 5, "{again:?}");
-    assert!(skipped(&again).iter().all(|(_, why)| *why == NotIncluded::AlreadyThere), "{again:?}");
+    assert!(skipped(&again).iter().all(|(_, why)| *why == InclusionRefusal::AlreadyThere), "{again:?}");
     assert_eq!(read(ws.path(), ".env"), "KEY=changed by the agent\n");
     assert_eq!(scene.collect(&ws).changed_paths_count, 1);
 }
@@ -91,7 +91,7 @@ fn without_a_list_nothing_happens() {
     // The list of a branch that an agent made is not the person's.
     write(ws.path(), ".worktreeinclude", "*\n");
     let before = scene.git.spawned();
-    assert_eq!(include(&scene, &ws), Included::default());
+    assert_eq!(include(&scene, &ws), InclusionReport::default());
     assert_eq!(scene.git.spawned(), before);
 }
 
@@ -107,7 +107,7 @@ fn what_git_does_not_ignore_is_not_copied() {
     let ws = scene.prepare("T1");
     let included = include(&scene, &ws);
     assert_eq!(copied(&included), [".env", "by hand"]);
-    let not = |path: &str| (path.to_owned(), NotIncluded::NotIgnored);
+    let not = |path: &str| (path.to_owned(), InclusionRefusal::NotIgnored);
     assert_eq!(skipped(&included), [not(".worktreeinclude"), not("untracked.txt")]);
     assert!(is_clean(&ws));
     assert_eq!(read(ws.path(), "a.txt"), "a\n");
@@ -125,7 +125,7 @@ fn a_rule_of_the_project_against_the_exclusion_wins_and_the_file_stays_out() {
     let ws = scene.prepare("T1");
     let included = include(&scene, &ws);
     assert_eq!(copied(&included), ["private.key"]);
-    assert_eq!(skipped(&included), [("public.key".to_owned(), NotIncluded::NotIgnored)]);
+    assert_eq!(skipped(&included), [("public.key".to_owned(), InclusionRefusal::NotIgnored)]);
     assert!(is_clean(&ws) && !ws.path().join("public.key").exists());
 }
 
@@ -147,9 +147,9 @@ fn links_repositories_and_pipes_are_left_where_they_are() {
     let included = include(&scene, &ws);
     assert_eq!(copied(&included), ["secrets/ok"], "{included:?}");
     let found = skipped(&included);
-    let not_a_file = |path: &str| found.contains(&(path.to_owned(), NotIncluded::NotAFile));
+    let not_a_file = |path: &str| found.contains(&(path.to_owned(), InclusionRefusal::NotAFile));
     assert!(not_a_file("secrets/link") && not_a_file("secrets/folder"), "{found:?}");
-    assert!(found.contains(&("secrets/new\nline".to_owned(), NotIncluded::OddName)), "{found:?}");
+    assert!(found.contains(&("secrets/new\nline".to_owned(), InclusionRefusal::OddName)), "{found:?}");
     assert!(is_clean(&ws));
     let below: Vec<_> = std::fs::read_dir(ws.path().join("secrets")).expect("there").collect();
     assert_eq!(below.len(), 1);
@@ -185,14 +185,14 @@ fn a_folder_of_packages_is_too_much() {
     let ws = scene.prepare("T1");
     let included = include(&scene, &ws);
     assert_eq!((included.copied.len(), included.skipped_count), (2_000, 10));
-    assert!(included.skipped.iter().all(|(_, why)| *why == NotIncluded::TooMuch));
+    assert!(included.skipped.iter().all(|(_, why)| *why == InclusionRefusal::TooMuch));
 
     std::fs::remove_dir_all(scene.root().join("node_modules")).expect("removed");
     std::fs::create_dir(scene.root().join("node_modules")).expect("made");
     sparse(&scene.root().join("node_modules/large"), 600 << 20);
     let other = scene.prepare("T2");
     let included = include(&scene, &other);
-    assert_eq!(skipped(&included), [("node_modules/large".to_owned(), NotIncluded::TooMuch)]);
+    assert_eq!(skipped(&included), [("node_modules/large".to_owned(), InclusionRefusal::TooMuch)]);
 }
 
 fn sparse(path: &Path, size: u64) {

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use landfall_host::git::{ConflictKind, LandingClaim, Merge, Oid, PathContent, Workspace};
+use landfall_host::git::{ConflictKind, LandingClaim, MergeResult, Oid, PathContent, Workspace};
 
 use crate::git_scene::{Scene, git, sig, write};
 
@@ -22,8 +22,8 @@ fn commit_all(ws: &Workspace) {
 /// What is in dispute, as `path kind lines`.
 fn told(scene: &Scene, heads: &[Oid; 2]) -> Vec<String> {
     match scene.store.merge(&heads[0], &heads[1]).expect("git runs") {
-        Merge::Clean { .. } => Vec::new(),
-        Merge::Conflict { paths, .. } => paths
+        MergeResult::Clean { .. } => Vec::new(),
+        MergeResult::Conflict { paths, .. } => paths
             .iter()
             .map(|it| format!("{} {:?} {}", String::from_utf8_lossy(&it.path), it.kind, it.lines))
             .collect(),
@@ -57,7 +57,7 @@ fn a_clean_merge_is_made_once_and_again_if_its_tree_is_lost() {
     let before = scene.git.spawned();
     assert_eq!(merge(), first);
     assert_eq!(scene.git.spawned(), before, "no process for what is known");
-    let Merge::Clean { tree } = &first else { panic!("{first:?}") };
+    let MergeResult::Clean { tree } = &first else { panic!("{first:?}") };
     let object = scene.store.dir().join("objects").join(&tree.as_str()[..2]).join(&tree.as_str()[2..]);
     std::fs::remove_file(&object).expect("it is loose");
     assert_eq!(merge(), first);
@@ -192,7 +192,7 @@ fn changes_side_by_side_are_settled_and_the_result_lands_by_a_plain_merge() {
     let parents = [head, base.clone()];
     let settled = scene.store.commit(&tree, &parents, "take the base in", &sig(), &sig()).expect("commits");
     let merged = scene.store.merge(&base, &settled).expect("git runs");
-    assert_eq!(merged, Merge::Clean { tree: tree.clone() });
+    assert_eq!(merged, MergeResult::Clean { tree: tree.clone() });
     let parents = [base.clone(), settled.clone()];
     let landed = scene.store.commit(&tree, &parents, "land", &sig(), &sig()).expect("commits");
     let claim = LandingClaim { landed, base_before: base, candidate_heads: vec![settled], tree };
@@ -213,7 +213,7 @@ fn a_place_with_two_readings_settles_nothing() {
     assert_eq!(told(&scene, &[base.clone(), head.clone()]), ["a.txt Content 3"]);
     assert_eq!(scene.store.merge_simple(&base, &head).expect("git runs"), None);
     let plain = scene.store.merge(&scene.base, &head).expect("git runs");
-    let Merge::Clean { tree } = plain else { panic!("one side alone fits") };
+    let MergeResult::Clean { tree } = plain else { panic!("one side alone fits") };
     assert_eq!(scene.store.merge_simple(&scene.base, &head).expect("git runs"), Some(tree));
 }
 
@@ -246,7 +246,7 @@ fn odd_names_are_settled_where_they_are() {
         },
         |ws| write(ws.path(), odd, numbers().replace("line 4\n", "four\n")),
     );
-    let Merge::Conflict { paths, .. } = scene.store.merge(&base, &head).expect("git runs") else {
+    let MergeResult::Conflict { paths, .. } = scene.store.merge(&base, &head).expect("git runs") else {
         panic!("git gives up where changes touch")
     };
     assert_eq!((paths[0].path.as_slice(), paths[0].kind), (odd.as_bytes(), ConflictKind::Content));

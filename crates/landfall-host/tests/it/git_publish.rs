@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landfall_host::git::{BranchName, HeldReason, How, Oid, PublishMode, Published, Repo};
+use landfall_host::git::{BranchName, HeldReason, Oid, PublishMethod, PublishMode, PublishOutcome, Repo};
 
 use crate::git_scene::{Scene, git, init, main_branch, read, sig, snapshot, try_git, write};
 
@@ -17,7 +17,7 @@ fn landed() -> (Scene, Oid) {
     (scene, landed)
 }
 
-fn publish(scene: &Scene, new: &Oid) -> Published {
+fn publish(scene: &Scene, new: &Oid) -> PublishOutcome {
     let mode = PublishMode::Local;
     scene.store.publish(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig()).expect("git runs")
 }
@@ -33,7 +33,10 @@ fn a_clean_checkout_moves_with_its_branch() {
     write(&root, "untracked.txt", "mine");
     write(&root, "target/built", "mine");
     let done = publish(&scene, &landed);
-    assert_eq!(done, Published::Done(How::Checkout { path: root.canonicalize().expect("there") }));
+    assert_eq!(
+        done,
+        PublishOutcome::Done(PublishMethod::Checkout { path: root.canonicalize().expect("there") })
+    );
     assert_eq!(tip(&root), landed.as_str());
     assert_eq!(git(&root, ["status", "--porcelain"]), "?? untracked.txt");
     assert_eq!(
@@ -43,7 +46,7 @@ fn a_clean_checkout_moves_with_its_branch() {
     assert!(!root.join("dir/b.txt").exists() && root.join("target/built").exists());
     assert!(git(&root, ["reflog", "-1", "main"]).contains("landfall: land verified work"));
     assert!(git(&root, ["reflog", "-1"]).contains("landfall: land verified work"));
-    assert_eq!(publish(&scene, &landed), Published::Already);
+    assert_eq!(publish(&scene, &landed), PublishOutcome::Already);
     assert_eq!(git(&root, ["fsck", "--connectivity-only"]), "");
     assert_eq!(
         git(&root, ["for-each-ref", "--format=%(refname)"]),
@@ -58,7 +61,7 @@ fn a_branch_that_is_not_checked_out_moves_alone() {
     git(&scene.root(), ["checkout", "-q", "-b", "other"]);
     write(&scene.root(), "a.txt", "my own work");
     let before = snapshot(&scene.root());
-    assert_eq!(publish(&scene, &landed), Published::Done(How::Ref));
+    assert_eq!(publish(&scene, &landed), PublishOutcome::Done(PublishMethod::Ref));
     assert_eq!(tip(&scene.root()), landed.as_str());
     assert_eq!(snapshot(&scene.root()), before);
 }
@@ -83,7 +86,7 @@ fn changes_of_the_person_hold_everything_back() {
         change(&root);
         let before = (snapshot(&root), git(&root, ["status", "--porcelain"]));
         match publish(&scene, &landed) {
-            Published::Held(HeldReason::Files { files, .. }) => assert_eq!(files.len(), 1, "{case}"),
+            PublishOutcome::Held(HeldReason::Files { files, .. }) => assert_eq!(files.len(), 1, "{case}"),
             other => panic!("{case}: {other:?}"),
         }
         assert_eq!((snapshot(&root), git(&root, ["status", "--porcelain"])), before, "{case}");
@@ -107,9 +110,12 @@ fn changes_in_folders_beside_the_work_stay_and_hold_nothing_back() {
     let (scene, ours) = landed();
     let root = scene.root();
     write(&root, "dir/deep/c.txt", "mine");
-    assert!(matches!(beside(&scene, "dir/de", &ours), Published::Held(_)), "another folder with such a name");
+    assert!(
+        matches!(beside(&scene, "dir/de", &ours), PublishOutcome::Held(_)),
+        "another folder with such a name"
+    );
     let done = beside(&scene, "dir/deep", &ours);
-    assert!(matches!(done, Published::Done(How::Checkout { .. })), "{done:?}");
+    assert!(matches!(done, PublishOutcome::Done(PublishMethod::Checkout { .. })), "{done:?}");
     assert_eq!(
         (read(&root, "a.txt"), read(&root, "dir/deep/c.txt")),
         ("landed\n".to_owned(), "mine".to_owned())
@@ -121,7 +127,7 @@ fn changes_in_folders_beside_the_work_stay_and_hold_nothing_back() {
         write(&scene.root(), file, "mine");
         write(&scene.root(), "dir/deep/c.txt", "mine");
         let held = beside(&scene, folder, &landed);
-        assert!(matches!(held, Published::Held(HeldReason::Files { .. })), "{file}: {held:?}");
+        assert!(matches!(held, PublishOutcome::Held(HeldReason::Files { .. })), "{file}: {held:?}");
         assert_eq!(read(&scene.root(), file), "mine");
     }
 }
@@ -133,10 +139,10 @@ fn a_human_commit_wins() {
     git(&scene.root(), ["add", "-A"]);
     git(&scene.root(), ["commit", "-q", "-m", "human"]);
     let to: Oid = tip(&scene.root()).parse().expect("an id");
-    assert_eq!(publish(&scene, &landed), Published::Held(HeldReason::Moved { to }));
+    assert_eq!(publish(&scene, &landed), PublishOutcome::Held(HeldReason::Moved { to }));
     git(&scene.root(), ["checkout", "-q", "--detach"]);
     git(&scene.root(), ["branch", "-D", "main"]);
-    assert_eq!(publish(&scene, &landed), Published::Held(HeldReason::BranchMissing));
+    assert_eq!(publish(&scene, &landed), PublishOutcome::Held(HeldReason::BranchMissing));
 }
 
 #[test]
@@ -146,7 +152,9 @@ fn an_operation_half_way_is_left_alone() {
         let (scene, landed) = landed();
         write(&scene.root(), &format!(".git/{sign}"), "");
         match publish(&scene, &landed) {
-            Published::Held(HeldReason::OperationInProgress { sign: seen, .. }) => assert_eq!(seen, sign),
+            PublishOutcome::Held(HeldReason::OperationInProgress { sign: seen, .. }) => {
+                assert_eq!(seen, sign)
+            }
             other => panic!("{sign}: {other:?}"),
         }
         assert_eq!(tip(&scene.root()), scene.base.as_str());
@@ -155,7 +163,7 @@ fn an_operation_half_way_is_left_alone() {
     let (scene, landed) = landed();
     git(&scene.root(), ["checkout", "-q", "--detach"]);
     write(&scene.root(), ".git/rebase-merge/head-name", "refs/heads/main\n");
-    assert!(matches!(publish(&scene, &landed), Published::Held(HeldReason::OperationInProgress { .. })));
+    assert!(matches!(publish(&scene, &landed), PublishOutcome::Held(HeldReason::OperationInProgress { .. })));
 }
 
 #[test]
@@ -166,11 +174,11 @@ fn a_linked_worktree_that_shows_the_branch_moves_or_holds() {
     git(&scene.root(), ["worktree", "add", "-q", "../linked", "main"]);
     write(&linked, "a.txt", "mine");
     assert!(
-        matches!(publish(&scene, &landed), Published::Held(HeldReason::Files { path, .. }) if path.ends_with("linked"))
+        matches!(publish(&scene, &landed), PublishOutcome::Held(HeldReason::Files { path, .. }) if path.ends_with("linked"))
     );
     git(&linked, ["checkout", "-q", "a.txt"]);
     assert!(
-        matches!(publish(&scene, &landed), Published::Done(How::Checkout { path }) if path.ends_with("linked"))
+        matches!(publish(&scene, &landed), PublishOutcome::Done(PublishMethod::Checkout { path }) if path.ends_with("linked"))
     );
     assert_eq!(read(&linked, "a.txt"), "landed\n");
     assert_eq!(git(&linked, ["status", "--porcelain"]), "");
@@ -180,7 +188,7 @@ fn a_linked_worktree_that_shows_the_branch_moves_or_holds() {
     git(&scene.root(), ["checkout", "-q", "-b", "other"]);
     git(&scene.root(), ["worktree", "add", "-q", "../linked", "main"]);
     std::fs::remove_dir_all(scene.temp.path().join("linked")).expect("removed");
-    assert!(matches!(publish(&scene, &landed), Published::Held(HeldReason::CheckedOutElsewhere { .. })));
+    assert!(matches!(publish(&scene, &landed), PublishOutcome::Held(HeldReason::CheckedOutElsewhere { .. })));
 
     // Seen from a linked worktree as the project, the main checkout still counts.
     let (scene, landed) = landed_again();
@@ -188,7 +196,7 @@ fn a_linked_worktree_that_shows_the_branch_moves_or_holds() {
     let side = Repo::discover(&scene.git, &scene.temp.path().join("side")).expect("found");
     write(&scene.root(), "a.txt", "mine");
     let held = scene.store.publish(&side, &main_branch(), &landed, &scene.base, &PublishMode::Local, &sig());
-    assert!(matches!(held, Ok(Published::Held(HeldReason::Files { .. }))), "{held:?}");
+    assert!(matches!(held, Ok(PublishOutcome::Held(HeldReason::Files { .. }))), "{held:?}");
 }
 
 fn landed_again() -> (Scene, Oid) {
@@ -203,7 +211,7 @@ fn publishing_finishes_what_a_crash_cut_off() {
     let old = scene.base.as_str();
     git(&root, ["fetch", "-q", scene.store.dir().to_str().expect("text"), "refs/landfall/base"]);
     git(&root, ["read-tree", "-m", "-u", old, landed.as_str()]);
-    assert!(matches!(publish(&scene, &landed), Published::Done(How::Checkout { .. })));
+    assert!(matches!(publish(&scene, &landed), PublishOutcome::Done(PublishMethod::Checkout { .. })));
     assert_eq!(git(&root, ["status", "--porcelain"]), "");
 
     // Some files moved, the index did not.
@@ -211,14 +219,14 @@ fn publishing_finishes_what_a_crash_cut_off() {
     let root = scene.root();
     write(&root, "a.txt", "landed\n");
     write(&root, "new/file.txt", "new\n");
-    assert!(matches!(publish(&scene, &landed), Published::Done(How::Checkout { .. })));
+    assert!(matches!(publish(&scene, &landed), PublishOutcome::Done(PublishMethod::Checkout { .. })));
     assert_eq!(git(&root, ["status", "--porcelain"]), "");
     assert!(!root.join("dir/b.txt").exists());
 
     // Only a new file was written.
     let (scene, landed) = landed_again();
     write(&scene.root(), "new/file.txt", "new\n");
-    assert!(matches!(publish(&scene, &landed), Published::Done(How::Checkout { .. })));
+    assert!(matches!(publish(&scene, &landed), PublishOutcome::Done(PublishMethod::Checkout { .. })));
 
     // The same, but the person changed something meanwhile, in a file or in the index only.
     let (scene, landed) = landed_again();
@@ -226,7 +234,7 @@ fn publishing_finishes_what_a_crash_cut_off() {
     write(&root, "a.txt", "landed\n");
     write(&root, "dir/deep/c.txt", "mine\n");
     assert!(
-        matches!(publish(&scene, &landed), Published::Held(HeldReason::Files { files, .. }) if files.len() == 1 && files[0].path == b"dir/deep/c.txt")
+        matches!(publish(&scene, &landed), PublishOutcome::Held(HeldReason::Files { files, .. }) if files.len() == 1 && files[0].path == b"dir/deep/c.txt")
     );
     let (scene, landed) = landed_again();
     let root = scene.root();
@@ -234,7 +242,7 @@ fn publishing_finishes_what_a_crash_cut_off() {
     git(&root, ["add", "a.txt"]);
     write(&root, "a.txt", "landed\n");
     assert!(
-        matches!(publish(&scene, &landed), Published::Held(HeldReason::Files { files, .. }) if files.len() == 1 && files[0].path == b"a.txt")
+        matches!(publish(&scene, &landed), PublishOutcome::Held(HeldReason::Files { files, .. }) if files.len() == 1 && files[0].path == b"a.txt")
     );
 }
 
@@ -245,7 +253,7 @@ const PIN: &str = "refs/landfall/publishing/1f5962a2ce9803c8";
 fn a_ref_that_a_crash_left_behind_is_removed_after_the_branch_has_moved() {
     let (scene, landed) = landed();
     let root = scene.root();
-    assert!(matches!(publish(&scene, &landed), Published::Done(_)));
+    assert!(matches!(publish(&scene, &landed), PublishOutcome::Done(_)));
     git(&root, ["update-ref", PIN, landed.as_str()]);
     git(&root, ["pack-refs", "--all"]);
     let other = "refs/landfall/publishing/0123456789abcdef"; // of an engine that publishes on another branch
@@ -291,7 +299,7 @@ fn only_a_git_gc_that_can_be_under_way_holds_publishing_back() {
         let file = std::fs::File::options().write(true).open(&path).expect("ours");
         file.set_modified(written).expect("ours");
         let published = publish(&scene, &landed);
-        let is_held = matches!(&published, Published::Held(HeldReason::OperationInProgress { sign, .. }) if sign == "gc.pid");
+        let is_held = matches!(&published, PublishOutcome::Held(HeldReason::OperationInProgress { sign, .. }) if sign == "gc.pid");
         assert_eq!(is_held, holds, "{why}: {published:?}");
     }
 }
@@ -317,10 +325,10 @@ fn the_persons_own_filters_run_and_their_hooks_do_not() {
     let ws = scene.prepare("T1");
     write(ws.path(), "x.big", "pointer\n");
     let landed = scene.land(&scene.collect(&ws).head);
-    assert!(matches!(publish(&scene, &landed), Published::Done(_)));
+    assert!(matches!(publish(&scene, &landed), PublishOutcome::Done(_)));
     assert_eq!(read(&root, "x.big"), "content\n", "as their own checkout would give it");
     assert!(!canary.exists(), "no hook ran");
-    assert_eq!(publish(&scene, &landed), Published::Already);
+    assert_eq!(publish(&scene, &landed), PublishOutcome::Already);
     scene.store.import(&scene.repo, &main_branch()).expect("works");
     scene.repo.head().expect("git runs");
     assert!(!canary.exists(), "no hook ran");
@@ -340,9 +348,9 @@ fn a_push_goes_to_the_remote_and_never_forces() {
         let mode = PublishMode::Remote { name: name.to_owned() };
         scene.store.publish(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig())
     };
-    assert_eq!(push(&landed, "origin").expect("git runs"), Published::Done(How::Pushed));
+    assert_eq!(push(&landed, "origin").expect("git runs"), PublishOutcome::Done(PublishMethod::Pushed));
     assert_eq!(git(&remote, ["rev-parse", "main"]), landed.as_str());
-    assert_eq!(push(&landed, "origin").expect("git runs"), Published::Already);
+    assert_eq!(push(&landed, "origin").expect("git runs"), PublishOutcome::Already);
     assert_eq!(tip(&scene.root()), scene.base.as_str(), "the local branch is the person's");
 
     let clone = scene.temp.path().join("clone");
@@ -353,10 +361,13 @@ fn a_push_goes_to_the_remote_and_never_forces() {
     git(&clone, ["push", "-q", "origin", "main"]);
     let tree = scene.store.tree_of(&landed).expect("read");
     let next = scene.store.commit(&tree, &[landed], "next", &sig(), &sig()).expect("commits");
-    assert!(matches!(push(&next, "origin").expect("git runs"), Published::Held(HeldReason::Remote { .. })));
+    assert!(matches!(
+        push(&next, "origin").expect("git runs"),
+        PublishOutcome::Held(HeldReason::Remote { .. })
+    ));
     for name in ["", "--force", "-f", "ext::sh -c id", "/tmp/x", "nowhere"] {
         let result = push(&next, name);
-        assert!(matches!(result, Err(_) | Ok(Published::Held(_))), "{name}: {result:?}");
+        assert!(matches!(result, Err(_) | Ok(PublishOutcome::Held(_))), "{name}: {result:?}");
     }
 }
 
@@ -371,7 +382,7 @@ fn odd_branch_names_are_only_names() {
         write(ws.path(), "x", "x");
         let landed = scene.land(&scene.collect(&ws).head);
         let done = scene.store.publish(&scene.repo, &name, &landed, &scene.base, &PublishMode::Local, &sig());
-        assert_eq!(done.expect("git runs"), Published::Done(How::Ref), "{branch}");
+        assert_eq!(done.expect("git runs"), PublishOutcome::Done(PublishMethod::Ref), "{branch}");
         assert_eq!(git(&scene.root(), ["rev-parse", &format!("refs/heads/{branch}")]), landed.as_str());
         assert!(!scene.root().join("canary").exists());
     }
@@ -388,7 +399,7 @@ fn what_does_not_descend_is_not_published() {
     assert_eq!(tip(&scene.root()), scene.base.as_str());
     // A repository inside the checkout does not disturb it.
     init(&scene.root().join("nested"));
-    assert!(matches!(publish(&scene, &landed), Published::Done(_)));
+    assert!(matches!(publish(&scene, &landed), PublishOutcome::Done(_)));
     assert!(try_git(&scene.root(), ["status"]).0);
 }
 
@@ -401,7 +412,7 @@ fn a_ref_that_a_power_cut_emptied_is_replaced() {
         std::fs::create_dir_all(path.parent().expect("below .git")).expect("ours");
         std::fs::write(&path, damage).expect("ours");
         std::fs::write(path.with_extension("lock"), "").expect("ours");
-        assert!(matches!(publish(&scene, &landed), Published::Done(_)), "{damage:?}");
+        assert!(matches!(publish(&scene, &landed), PublishOutcome::Done(_)), "{damage:?}");
         assert_eq!(
             git(&scene.root(), ["for-each-ref", "--format=%(refname)", "refs/landfall"]),
             "",

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use landfall_host::git::{BlockedWhy, HeldReason, Oid, PublishMode, Published};
+use landfall_host::git::{BlockedFileReason, HeldReason, Oid, PublishMode, PublishOutcome};
 
 use crate::git_scene::{Scene, git, init, main_branch, read, sig, snapshot, write};
 
@@ -16,7 +16,7 @@ struct Case {
     landing: fn(&Path),
     user: fn(&Path),
     /// The paths that `publish` must name; none if it must succeed.
-    blocked: &'static [(&'static str, BlockedWhy)],
+    blocked: &'static [(&'static str, BlockedFileReason)],
 }
 
 fn nothing(_: &Path) {}
@@ -53,7 +53,7 @@ fn scene_of(case: &Case) -> (Scene, Oid) {
     (scene, new)
 }
 
-fn publish(scene: &Scene, new: &Oid) -> Published {
+fn publish(scene: &Scene, new: &Oid) -> PublishOutcome {
     let mode = PublishMode::Local;
     scene.store.publish(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig()).expect("git runs")
 }
@@ -80,16 +80,16 @@ fn check(case: &Case) {
     let before = (snapshot(&root), git(&root, ["status", "--porcelain"]));
     let result = publish(&scene, &new);
     if case.blocked.is_empty() {
-        assert!(matches!(result, Published::Done(_)), "{}: {result:?}", case.name);
+        assert!(matches!(result, PublishOutcome::Done(_)), "{}: {result:?}", case.name);
         assert_nothing_left(&root, case.name);
         return;
     }
-    let Published::Held(HeldReason::Files { files, .. }) = result else {
+    let PublishOutcome::Held(HeldReason::Files { files, .. }) = result else {
         panic!("{}: {result:?}", case.name);
     };
-    let named: Vec<(String, BlockedWhy)> =
+    let named: Vec<(String, BlockedFileReason)> =
         files.iter().map(|file| (String::from_utf8_lossy(&file.path).into_owned(), file.why)).collect();
-    let expected: Vec<(String, BlockedWhy)> =
+    let expected: Vec<(String, BlockedFileReason)> =
         case.blocked.iter().map(|(path, why)| ((*path).to_owned(), *why)).collect();
     assert_eq!(named, expected, "{}", case.name);
     assert_untouched(&scene, case.name, &before);
@@ -104,14 +104,14 @@ fn ignored_and_untracked_files_stop_publishing_and_survive() {
             base: nothing,
             landing: env,
             user: |root| write(root, ".env", "SECRET=1\n"),
-            blocked: &[(".env", BlockedWhy::Untracked)],
+            blocked: &[(".env", BlockedFileReason::Untracked)],
         },
         Case {
             name: "an untracked file",
             base: nothing,
             landing: |root| write(root, "u.txt", "landed\n"),
             user: |root| write(root, "u.txt", "mine\n"),
-            blocked: &[("u.txt", BlockedWhy::Untracked)],
+            blocked: &[("u.txt", BlockedFileReason::Untracked)],
         },
         Case {
             name: "an ignored file with the same content and another mode",
@@ -122,7 +122,7 @@ fn ignored_and_untracked_files_stop_publishing_and_survive() {
                 std::fs::set_permissions(root.join(".env"), std::fs::Permissions::from_mode(0o755))
                     .expect("set");
             },
-            blocked: &[(".env", BlockedWhy::Untracked)],
+            blocked: &[(".env", BlockedFileReason::Untracked)],
         },
         Case {
             name: "an ignored folder that a file replaces",
@@ -132,14 +132,17 @@ fn ignored_and_untracked_files_stop_publishing_and_survive() {
                 write(root, "ignored/one", "mine");
                 write(root, "ignored/deep/two", "mine");
             },
-            blocked: &[("ignored/deep/two", BlockedWhy::Untracked), ("ignored/one", BlockedWhy::Untracked)],
+            blocked: &[
+                ("ignored/deep/two", BlockedFileReason::Untracked),
+                ("ignored/one", BlockedFileReason::Untracked),
+            ],
         },
         Case {
             name: "an ignored folder that a link replaces",
             base: nothing,
             landing: |root| symlink("a.txt", root.join("ignored")).expect("linked"),
             user: |root| write(root, "ignored/one", "mine"),
-            blocked: &[("ignored/one", BlockedWhy::Untracked)],
+            blocked: &[("ignored/one", BlockedFileReason::Untracked)],
         },
         Case {
             name: "an ignored file in a tracked folder that a file replaces",
@@ -149,7 +152,7 @@ fn ignored_and_untracked_files_stop_publishing_and_survive() {
                 write(root, "d", "landed\n");
             },
             user: |root| write(root, "d/notes.ign", "mine"),
-            blocked: &[("d/notes.ign", BlockedWhy::Untracked)],
+            blocked: &[("d/notes.ign", BlockedFileReason::Untracked)],
         },
         Case {
             name: "a repository in a tracked folder that a file replaces",
@@ -159,21 +162,21 @@ fn ignored_and_untracked_files_stop_publishing_and_survive() {
                 write(root, "d", "landed\n");
             },
             user: |root| init(&root.join("d/nested")),
-            blocked: &[("d/nested", BlockedWhy::Submodule)],
+            blocked: &[("d/nested", BlockedFileReason::Submodule)],
         },
         Case {
             name: "an ignored folder that is an empty repository",
             base: nothing,
             landing: |root| write(root, "ignored", "landed\n"),
             user: |root| init(&root.join("ignored")),
-            blocked: &[("ignored", BlockedWhy::Submodule)],
+            blocked: &[("ignored", BlockedFileReason::Submodule)],
         },
         Case {
             name: "an ignored file where a folder must be",
             base: nothing,
             landing: |root| write(root, "p.ign/f", "landed\n"),
             user: |root| write(root, "p.ign", "mine"),
-            blocked: &[("p.ign", BlockedWhy::Untracked)],
+            blocked: &[("p.ign", BlockedFileReason::Untracked)],
         },
         Case {
             name: "an ignored link to a folder outside, where a folder must be",
@@ -184,21 +187,21 @@ fn ignored_and_untracked_files_stop_publishing_and_survive() {
                 write(&outside, "f", "mine");
                 symlink(&outside, root.join("ignored")).expect("linked");
             },
-            blocked: &[("ignored", BlockedWhy::Untracked)],
+            blocked: &[("ignored", BlockedFileReason::Untracked)],
         },
         Case {
             name: "an ignored link that points nowhere, where a file must be",
             base: nothing,
             landing: env,
             user: |root| symlink("nowhere", root.join(".env")).expect("linked"),
-            blocked: &[(".env", BlockedWhy::Untracked)],
+            blocked: &[(".env", BlockedFileReason::Untracked)],
         },
         Case {
             name: "a pipe where a file must be",
             base: nothing,
             landing: env,
             user: |root| make_fifo(&root.join(".env")),
-            blocked: &[(".env", BlockedWhy::Untracked)],
+            blocked: &[(".env", BlockedFileReason::Untracked)],
         },
         Case {
             name: "two files at once, in order",
@@ -212,7 +215,7 @@ fn ignored_and_untracked_files_stop_publishing_and_survive() {
                 write(root, "u.txt", "mine");
                 write(root, ".env", "mine");
             },
-            blocked: &[(".env", BlockedWhy::Untracked), ("u.txt", BlockedWhy::Untracked)],
+            blocked: &[(".env", BlockedFileReason::Untracked), ("u.txt", BlockedFileReason::Untracked)],
         },
     ];
     for case in &cases {
@@ -245,7 +248,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["update-index", "--assume-unchanged", "a.txt"]);
                 write(root, "a.txt", "mine\n");
             },
-            blocked: &[("a.txt", BlockedWhy::Changed)],
+            blocked: &[("a.txt", BlockedFileReason::Changed)],
         },
         Case {
             name: "core.ignoreStat, edited",
@@ -255,7 +258,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["config", "core.ignoreStat", "true"]);
                 write(root, "a.txt", "mine\n");
             },
-            blocked: &[("a.txt", BlockedWhy::Changed)],
+            blocked: &[("a.txt", BlockedFileReason::Changed)],
         },
         Case {
             name: "a clean filter that drops what the user wrote",
@@ -268,7 +271,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["config", "filter.strip.clean", "grep -v ^output || true"]);
                 write(root, "a.nb", "code\noutput 42\n");
             },
-            blocked: &[("a.nb", BlockedWhy::Changed)],
+            blocked: &[("a.nb", BlockedFileReason::Changed)],
         },
         Case {
             name: "a clean filter that drops an edit of the same size",
@@ -282,7 +285,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["config", "filter.strip.clean", "sed s/[0-9]/0/g"]);
                 write(root, "a.nb", "output 7\n");
             },
-            blocked: &[("a.nb", BlockedWhy::Filtered)],
+            blocked: &[("a.nb", BlockedFileReason::Filtered)],
         },
         Case {
             name: "a clean filter that drops an edit of the same size in a file that the landing deletes",
@@ -295,7 +298,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["config", "filter.strip.clean", "sed s/[0-9]/0/g"]);
                 write(root, "a.nb", "output 7\n");
             },
-            blocked: &[("a.nb", BlockedWhy::Filtered)],
+            blocked: &[("a.nb", BlockedFileReason::Filtered)],
         },
         Case {
             name: "filters that make another content, without an edit",
@@ -341,7 +344,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 assert_eq!(read(root, "a.c").len(), mine.len());
                 write(root, "a.c", &mine);
             },
-            blocked: &[("a.c", BlockedWhy::Filtered)],
+            blocked: &[("a.c", BlockedFileReason::Filtered)],
         },
         Case {
             name: "line endings that git drops",
@@ -352,7 +355,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["add", "a.txt"]);
                 assert_eq!(git(root, ["status", "--porcelain"]), "", "git does not see it");
             },
-            blocked: &[("a.txt", BlockedWhy::Filtered)],
+            blocked: &[("a.txt", BlockedFileReason::Filtered)],
         },
         Case {
             name: "a stash that git status is told to count",
@@ -373,7 +376,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["update-index", "--skip-worktree", "a.txt"]);
                 write(root, "a.txt", "mine\n");
             },
-            blocked: &[("a.txt", BlockedWhy::Changed)],
+            blocked: &[("a.txt", BlockedFileReason::Changed)],
         },
         Case {
             name: "skip-worktree, edited, deleted by the landing",
@@ -383,7 +386,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["update-index", "--skip-worktree", "a.txt"]);
                 write(root, "a.txt", "mine\n");
             },
-            blocked: &[("a.txt", BlockedWhy::Changed)],
+            blocked: &[("a.txt", BlockedFileReason::Changed)],
         },
         Case {
             name: "same size and time, and git told to look at nothing else",
@@ -404,7 +407,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 set(past);
                 assert_eq!(git(root, ["status", "--porcelain"]), "", "git does not see it");
             },
-            blocked: &[("a.txt", BlockedWhy::Changed)],
+            blocked: &[("a.txt", BlockedFileReason::Changed)],
         },
         Case {
             name: "intent to add",
@@ -414,7 +417,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 write(root, "u.txt", "mine\n");
                 git(root, ["add", "-N", "u.txt"]);
             },
-            blocked: &[("u.txt", BlockedWhy::Changed)],
+            blocked: &[("u.txt", BlockedFileReason::Changed)],
         },
         Case {
             name: "a mode that was changed",
@@ -424,7 +427,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 let mode = std::fs::Permissions::from_mode(0o755);
                 std::fs::set_permissions(root.join("a.txt"), mode).expect("set");
             },
-            blocked: &[("a.txt", BlockedWhy::Changed)],
+            blocked: &[("a.txt", BlockedFileReason::Changed)],
         },
         Case {
             name: "a tracked folder that the user replaced by a link",
@@ -436,7 +439,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 remove(root, "d");
                 symlink(&outside, root.join("d")).expect("linked");
             },
-            blocked: &[("d", BlockedWhy::Untracked)],
+            blocked: &[("d", BlockedFileReason::Untracked)],
         },
         Case {
             name: "a tracked file that the user replaced by a folder",
@@ -446,7 +449,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 remove(root, "a.txt");
                 write(root, "a.txt/mine", "mine");
             },
-            blocked: &[("a.txt/mine", BlockedWhy::Untracked)],
+            blocked: &[("a.txt/mine", BlockedFileReason::Untracked)],
         },
         Case {
             name: "a file outside the sparse checkout that is there all the same",
@@ -456,7 +459,7 @@ fn tracked_files_with_hidden_changes_stop_publishing_and_survive() {
                 git(root, ["sparse-checkout", "set", "--cone", "elsewhere"]);
                 write(root, "d/b.txt", "mine");
             },
-            blocked: &[("d/b.txt", BlockedWhy::Changed)],
+            blocked: &[("d/b.txt", BlockedFileReason::Changed)],
         },
     ];
     for case in &cases {
@@ -495,7 +498,7 @@ fn work_in_a_submodule_is_never_touched() {
                 write(root, "sub", "landed\n");
             },
             user: dirty_submodule,
-            blocked: &[("sub", BlockedWhy::Submodule)],
+            blocked: &[("sub", BlockedFileReason::Submodule)],
         },
         Case {
             name: "replaced by a link",
@@ -505,7 +508,7 @@ fn work_in_a_submodule_is_never_touched() {
                 symlink("a.txt", root.join("sub")).expect("linked");
             },
             user: nothing,
-            blocked: &[("sub", BlockedWhy::Submodule)],
+            blocked: &[("sub", BlockedFileReason::Submodule)],
         },
         Case {
             name: "replaced by a folder with a file of that name",
@@ -515,7 +518,7 @@ fn work_in_a_submodule_is_never_touched() {
                 write(root, "sub/untracked", "landed\n");
             },
             user: dirty_submodule,
-            blocked: &[("sub", BlockedWhy::Submodule)],
+            blocked: &[("sub", BlockedFileReason::Submodule)],
         },
         Case {
             name: "replaced by a folder with other files",
@@ -525,7 +528,7 @@ fn work_in_a_submodule_is_never_touched() {
                 write(root, "sub/new.txt", "landed\n");
             },
             user: dirty_submodule,
-            blocked: &[("sub", BlockedWhy::Submodule)],
+            blocked: &[("sub", BlockedFileReason::Submodule)],
         },
         Case {
             name: "added where an untracked folder is",
@@ -535,7 +538,7 @@ fn work_in_a_submodule_is_never_touched() {
                 git(&root.join("module"), ["commit", "-q", "--allow-empty", "-m", "sub"]);
             },
             user: |root| write(root, "module/mine", "mine"),
-            blocked: &[("module/mine", BlockedWhy::Untracked)],
+            blocked: &[("module/mine", BlockedFileReason::Untracked)],
         },
         Case {
             name: "added where a file is",
@@ -545,7 +548,7 @@ fn work_in_a_submodule_is_never_touched() {
                 git(&root.join("module"), ["commit", "-q", "--allow-empty", "-m", "sub"]);
             },
             user: |root| write(root, "module", "mine"),
-            blocked: &[("module", BlockedWhy::Untracked)],
+            blocked: &[("module", BlockedFileReason::Untracked)],
         },
     ];
     for case in &cases {
@@ -565,7 +568,7 @@ fn work_in_a_submodule_is_never_touched() {
         let case = Case { name, base: with_submodule, landing, user: dirty_submodule, blocked: &[] };
         let (scene, new) = scene_of(&case);
         let root = scene.root();
-        assert!(matches!(publish(&scene, &new), Published::Done(_)), "{name}");
+        assert!(matches!(publish(&scene, &new), PublishOutcome::Done(_)), "{name}");
         assert_eq!((read(&root, "sub/s.txt"), read(&root, "sub/untracked")), ("mine".into(), "mine".into()));
         assert!(root.join("sub/.git").exists(), "{name}");
         assert_eq!(root.join("moved").is_dir(), name == "moved");
@@ -587,7 +590,7 @@ fn a_submodule_at_another_commit_does_not_stop_landings_elsewhere() {
     let (scene, new) = scene_of(&case);
     let root = scene.root();
     let before = git(&root.join("sub"), ["rev-parse", "HEAD"]);
-    assert!(matches!(publish(&scene, &new), Published::Done(_)));
+    assert!(matches!(publish(&scene, &new), PublishOutcome::Done(_)));
     assert_eq!(read(&root, "a.txt"), "landed\n");
     assert_eq!(git(&root.join("sub"), ["rev-parse", "HEAD"]), before);
     assert_eq!(git(&root, ["status", "--porcelain"]), " M sub");
@@ -599,7 +602,7 @@ fn a_submodule_at_another_commit_does_not_stop_landings_elsewhere() {
         },
         ..case
     });
-    assert!(matches!(publish(&scene, &new), Published::Held(HeldReason::Files { .. })));
+    assert!(matches!(publish(&scene, &new), PublishOutcome::Held(HeldReason::Files { .. })));
 }
 
 #[test]
@@ -692,7 +695,7 @@ fn clean_checkouts_move_whatever_changes_kind() {
         let (scene, new) = scene_of(&case);
         let root = scene.root();
         let result = publish(&scene, &new);
-        assert!(matches!(result, Published::Done(_)), "{name}: {result:?}");
+        assert!(matches!(result, PublishOutcome::Done(_)), "{name}: {result:?}");
         assert_eq!(git(&root, ["status", "--porcelain", "--ignore-submodules=none"]), "", "{name}");
         assert_eq!(git(&root, ["rev-parse", "HEAD"]), new.as_str(), "{name}");
         assert_nothing_left(&root, name);
@@ -716,7 +719,7 @@ fn a_sparse_checkout_stays_sparse() {
         let root = scene.root();
         git(&root, ["sparse-checkout", "set", "--cone", index, "kept"]);
         let result = publish(&scene, &new);
-        assert!(matches!(result, Published::Done(_)), "{index}: {result:?}");
+        assert!(matches!(result, PublishOutcome::Done(_)), "{index}: {result:?}");
         assert_eq!(read(&root, "kept/k.txt"), "landed\n");
         assert!(!root.join("d").exists(), "{index}");
         assert_eq!(git(&root, ["status", "--porcelain"]), "", "{index}");
@@ -744,7 +747,7 @@ fn a_file_that_changes_while_files_are_written_survives() {
         let script = format!("echo mine > '{}'; cat", root.join(target).display());
         git(&root, ["config", "filter.slow.smudge", &script]);
         let result = publish(&scene, &new);
-        let Published::Held(HeldReason::Files { files, .. }) = &result else {
+        let PublishOutcome::Held(HeldReason::Files { files, .. }) = &result else {
             panic!("{target}: {result:?}")
         };
         assert_eq!(files[0].path, target.as_bytes());
@@ -771,7 +774,7 @@ fn no_ref_is_locked_while_the_filters_of_the_user_run() {
         list.display()
     );
     git(&root, ["config", "filter.slow.smudge", &script]);
-    assert!(matches!(publish(&scene, &new), Published::Done(_)));
+    assert!(matches!(publish(&scene, &new), PublishOutcome::Done(_)));
     assert_eq!(std::fs::read_to_string(list).expect("the filter ran"), "");
     assert_nothing_left(&root, "slow filter");
 }
@@ -786,18 +789,18 @@ fn a_file_that_a_program_has_open_to_write_is_neither_replaced_nor_deleted() {
         let root = scene.root();
         let mut program = std::fs::File::options().append(true).open(root.join("a.txt")).expect("opens");
         let reader = std::fs::File::open(root.join("d/b.txt")).expect("opens");
-        let Published::Held(HeldReason::Files { files, .. }) = publish(&scene, &new) else {
+        let PublishOutcome::Held(HeldReason::Files { files, .. }) = publish(&scene, &new) else {
             panic!("what the program writes next would be lost");
         };
         let named: Vec<_> = files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
-        assert_eq!(named, [(b"a.txt".as_slice(), BlockedWhy::InUse)]);
+        assert_eq!(named, [(b"a.txt".as_slice(), BlockedFileReason::InUse)]);
         program.write_all(b"mine\n").expect("written");
         assert_eq!(read(&root, "a.txt"), "a\nmine\n");
         assert_nothing_left(&root, "in use");
         // Once it is closed, and as git has it, the way is free. A program that only reads loses nothing.
         drop(program);
         git(&root, ["checkout", "--", "a.txt"]);
-        assert!(matches!(publish(&scene, &new), Published::Done(_)));
+        assert!(matches!(publish(&scene, &new), PublishOutcome::Done(_)));
         drop(reader);
         assert_nothing_left(&root, "closed");
     }
@@ -846,11 +849,11 @@ fn without_leases_a_file_that_a_program_has_open_is_kept_all_the_same() {
         })
     };
     let check_held = || {
-        let Published::Held(HeldReason::Files { files, .. }) = published() else {
+        let PublishOutcome::Held(HeldReason::Files { files, .. }) = published() else {
             panic!("what the program writes next would be lost");
         };
         let named: Vec<_> = files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
-        assert_eq!(named, [(b"a.txt".as_slice(), BlockedWhy::InUse)]);
+        assert_eq!(named, [(b"a.txt".as_slice(), BlockedFileReason::InUse)]);
         assert_nothing_left(&root, "in use");
     };
     let program = std::fs::File::options().append(true).open(root.join("a.txt")).expect("opens");
@@ -881,7 +884,7 @@ fn without_leases_a_file_that_a_program_has_open_is_kept_all_the_same() {
     check_held();
     // SAFETY: the mapping from above, which nothing uses.
     unsafe { libc::munmap(map, 1) };
-    assert!(matches!(published(), Published::Done(_)), "nobody has it open");
+    assert!(matches!(published(), PublishOutcome::Done(_)), "nobody has it open");
     assert_nothing_left(&root, "closed");
 }
 
@@ -901,12 +904,12 @@ fn a_pipe_in_the_place_of_a_settings_file_of_git_is_named_and_not_waited_for() {
         let began = std::time::Instant::now();
         let published = publish(&scene, &new);
         assert!(began.elapsed() < std::time::Duration::from_secs(120), "a git process waited for it");
-        if let Published::Held(HeldReason::Files { files, .. }) = published {
+        if let PublishOutcome::Held(HeldReason::Files { files, .. }) = published {
             let named: Vec<_> = files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
-            assert_eq!(named, [(pipe.as_bytes(), BlockedWhy::Special)]);
+            assert_eq!(named, [(pipe.as_bytes(), BlockedFileReason::Special)]);
             assert_nothing_left(&root, pipe);
             std::fs::remove_file(&path).expect("ours");
-            assert!(matches!(publish(&scene, &new), Published::Done(_)), "{pipe}");
+            assert!(matches!(publish(&scene, &new), PublishOutcome::Done(_)), "{pipe}");
         } else {
             assert_eq!(pipe, "other/.gitattributes", "git need not read that one");
         }
@@ -973,14 +976,14 @@ fn files_that_a_power_cut_emptied_are_reported_as_damage() {
         let root = scene.root();
         write(&root, "a.txt", &content);
         write(&root, "d/b.txt", "edited\n");
-        let Published::Held(HeldReason::Files { files, .. }) = publish(&scene, &new) else {
+        let PublishOutcome::Held(HeldReason::Files { files, .. }) = publish(&scene, &new) else {
             panic!("{name}: published")
         };
-        let seen: Vec<(&[u8], BlockedWhy)> =
+        let seen: Vec<(&[u8], BlockedFileReason)> =
             files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
         assert_eq!(
             seen,
-            [(&b"a.txt"[..], BlockedWhy::Damaged), (&b"d/b.txt"[..], BlockedWhy::Changed)],
+            [(&b"a.txt"[..], BlockedFileReason::Damaged), (&b"d/b.txt"[..], BlockedFileReason::Changed)],
             "{name}"
         );
     }
@@ -999,12 +1002,12 @@ fn an_index_lock_of_git_is_respected_and_one_of_a_dead_landfall_is_not() {
     for content in ["", "DIRC"] {
         write(&root, ".git/index.lock", content);
         let result = publish(&scene, &new);
-        assert!(matches!(result, Published::Held(HeldReason::OperationInProgress { .. })), "{result:?}");
+        assert!(matches!(result, PublishOutcome::Held(HeldReason::OperationInProgress { .. })), "{result:?}");
         assert!(root.join(".git/index.lock").exists(), "it is git's, not ours");
     }
     write(&root, ".git/index.lock", "landfall 1\n");
     let result = publish(&scene, &new);
-    assert!(matches!(result, Published::Done(_)), "{result:?}");
+    assert!(matches!(result, PublishOutcome::Done(_)), "{result:?}");
     assert_nothing_left(&root, "locks");
 }
 
@@ -1036,7 +1039,7 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
     let root = first.root();
     remove(&root, "a.txt");
     plant_interrupted_update(&root, "a\n", &new);
-    assert!(matches!(publish(&first, &new), Published::Done(_)));
+    assert!(matches!(publish(&first, &new), PublishOutcome::Done(_)));
     assert_eq!(read(&root, "a.txt"), "landed\n");
     assert_nothing_left(&root, "unchanged");
 
@@ -1045,7 +1048,7 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
     let root = second.root();
     remove(&root, "a.txt");
     plant_interrupted_update(&root, "mine\n", &new);
-    assert!(matches!(publish(&second, &new), Published::Held(HeldReason::Files { .. })));
+    assert!(matches!(publish(&second, &new), PublishOutcome::Held(HeldReason::Files { .. })));
     assert_eq!(read(&root, "a.txt"), "mine\n");
     assert_nothing_left(&root, "changed");
 
@@ -1054,7 +1057,7 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
     let root = third.root();
     write(&root, "a.txt", "landed\n");
     plant_interrupted_update(&root, "mine\n", &new);
-    assert!(matches!(publish(&third, &new), Published::Done(_)));
+    assert!(matches!(publish(&third, &new), PublishOutcome::Done(_)));
     assert_eq!(read(&root, "a.txt.landfall-saved-0"), "mine\n");
     assert_nothing_left(&root, "both");
 
@@ -1067,7 +1070,7 @@ fn what_a_killed_update_had_taken_out_is_put_back() {
         blocked: &[],
     });
     let root = fourth.root();
-    assert!(matches!(publish(&fourth, &new), Published::Done(_)));
+    assert!(matches!(publish(&fourth, &new), PublishOutcome::Done(_)));
     plant_interrupted_update(&root, "a\n", &new);
     let hash_of_a = std::hash::DefaultHasher::new();
     let hash_of_a = {
@@ -1116,10 +1119,10 @@ fn a_checkout_on_another_file_system_than_its_git_folder_is_updated() {
     // Somebody else's file first, so that the way back is tried as well.
     write(&linked, "new/run.sh", "mine");
     let before = snapshot(&linked);
-    assert!(matches!(publish(&scene, &new), Published::Held(HeldReason::Files { .. })));
+    assert!(matches!(publish(&scene, &new), PublishOutcome::Held(HeldReason::Files { .. })));
     assert_eq!(snapshot(&linked), before);
     remove(&linked, "new/run.sh");
-    assert!(matches!(publish(&scene, &new), Published::Done(_)));
+    assert!(matches!(publish(&scene, &new), PublishOutcome::Done(_)));
     assert_eq!(git(&linked, ["status", "--porcelain"]), "");
     assert_eq!((read(&linked, "a.txt"), read(&linked, "new/keep.ign")), ("landed\n".into(), "mine".into()));
     let names: Vec<String> = snapshot(&linked).into_iter().map(|(name, _)| name).collect();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landfall_host::git::{Ignored, Lane, Oid, RefName, Workspace};
+use landfall_host::git::{IgnoredFilesPolicy, Lane, Oid, RefName, Workspace};
 use landfall_host::mount::MountIdentity;
 
 use crate::git_scene::{Scene, git, read, sig, snapshot, write};
@@ -204,7 +204,7 @@ fn untrusted_spares_and_lanes_are_deleted_and_trusted_ones_are_recorded_anew() {
     release("T1");
     let here = scene.pool.current_mount().expect("Linux can tell");
     let lanes = scene.temp.path().join("state/lanes");
-    scene.lane("0").checkout(&scene.base, Ignored::Keep).expect("it is checked out");
+    scene.lane("0").checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("it is checked out");
 
     let before = MountIdentity { boot: "an earlier one".to_owned(), ..here.clone() };
     let warm = scene.pool.dir().join(".engine/warm/T1.0");
@@ -225,5 +225,5 @@ fn untrusted_spares_and_lanes_are_deleted_and_trusted_ones_are_recorded_anew() {
     assert_eq!(scene.pool.sort_out_pooled(&|_| false).expect("readable"), 1);
     assert_eq!(Lane::sort_out(&lanes, &|_| false).expect("readable"), 1);
     assert_eq!((scene.pool.warm_count(), lanes.join("0").exists()), (0, false));
-    scene.lane("0").checkout(&scene.base, Ignored::Keep).expect("it is made again");
+    scene.lane("0").checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("it is made again");
 }

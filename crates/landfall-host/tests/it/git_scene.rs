@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use landfall_host::git::{
-    BranchName, CollectOptions, Collected, Git, Lane, Leftovers, LostHead, Merge, Oid, Pool, RefName, Repo,
-    Signature, Store, Workspace,
+    BranchName, CollectOptions, CollectedWork, Git, Lane, LeftoverCommit, LostHeadPolicy, MergeResult, Oid,
+    RefName, Repo, Signature, Store, Workspace, WorkspacePool,
 };
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ pub struct Scene {
     pub git: Git,
     pub repo: Repo,
     pub store: Store,
-    pub pool: Pool,
+    pub pool: WorkspacePool,
     pub base: Oid,
 }
 
@@ -43,8 +43,9 @@ impl Scene {
         let store =
             Store::open(&runner, &temp.path().join("state/store.git"), &repo).expect("the store opens");
         let base = store.import(&repo, &main_branch()).expect("the import works");
-        assert_eq!(store.set_base(&base, None).expect("git runs"), landfall_host::git::Cas::Moved);
-        let pool = Pool::open(&store, &temp.path().join("state/workspaces")).expect("the pool opens");
+        assert_eq!(store.set_base(&base, None).expect("git runs"), landfall_host::git::CompareAndSwap::Moved);
+        let pool =
+            WorkspacePool::open(&store, &temp.path().join("state/workspaces")).expect("the pool opens");
         Scene { temp, git: runner, repo, store, pool, base }
     }
 
@@ -61,14 +62,14 @@ impl Scene {
         Lane::open(&self.store, &self.temp.path().join("state/lanes").join(name)).expect("the lane opens")
     }
 
-    pub fn collect(&self, workspace: &Workspace) -> Collected {
+    pub fn collect(&self, workspace: &Workspace) -> CollectedWork {
         self.store.collect(workspace, &options("refs/landfall/heads/x")).expect("the work is collected")
     }
 
     /// Lands a head on the current base as the queue would.
     pub fn land(&self, head: &Oid) -> Oid {
         let base = self.store.base().expect("readable").expect("set");
-        let Merge::Clean { tree } = self.store.merge(&base, head).expect("git runs") else {
+        let MergeResult::Clean { tree } = self.store.merge(&base, head).expect("git runs") else {
             panic!("a conflict")
         };
         let landed =
@@ -81,8 +82,8 @@ impl Scene {
 pub fn options(pin: &str) -> CollectOptions {
     CollectOptions {
         pin: Some(RefName::new(pin).expect("a fine name")),
-        commit_leftovers: Some(Leftovers { message: "leftovers".to_owned(), signature: sig() }),
-        lost_head: LostHead::Refuse,
+        commit_leftovers: Some(LeftoverCommit { message: "leftovers".to_owned(), signature: sig() }),
+        lost_head: LostHeadPolicy::Refuse,
         aside: None,
         paths_max: 200_000,
     }

@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStrExt as _;
 
 use landfall_host::git::{
-    BranchName, Cas, Change, CollectError, DiffOptions, Git, GitErrorKind, Head, LandingClaim,
-    LandingMismatch, LogRange, Merge, ObjectFormat, Oid, RefName, Repo, RepoProblem, Store,
+    BranchName, CheckoutHead, CollectError, CompareAndSwap, DiffOptions, Git, GitErrorKind, LandingClaim,
+    LandingMismatch, LogRange, MergeResult, ObjectFormat, Oid, RefName, Repo, RepoProblem, Store, TreeChange,
 };
 
 use crate::git_scene::{Scene, git, init, main_branch, options, read, sig, snapshot, write};
@@ -27,12 +27,13 @@ fn a_task_goes_from_import_to_landing() {
     assert_eq!(collected.changed_paths_count, 2);
     assert_eq!(scene.store.workspace_head(&ws).as_ref(), Some(&collected.head));
 
-    let Merge::Clean { tree } = scene.store.merge(&scene.base, &collected.head).expect("git runs") else {
+    let MergeResult::Clean { tree } = scene.store.merge(&scene.base, &collected.head).expect("git runs")
+    else {
         panic!("a conflict")
     };
     let parents = [scene.base.clone(), collected.head.clone()];
     let landed = scene.store.commit(&tree, &parents, "land T1", &sig(), &sig()).expect("commits");
-    assert_eq!(scene.store.set_base(&landed, Some(&scene.base)).expect("git runs"), Cas::Moved);
+    assert_eq!(scene.store.set_base(&landed, Some(&scene.base)).expect("git runs"), CompareAndSwap::Moved);
     let claim = LandingClaim {
         landed: landed.clone(),
         base_before: scene.base.clone(),
@@ -61,20 +62,23 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
     let root = temp.path().join("work");
     init(&root);
     let repo = Repo::discover(&runner, &root).expect("found");
-    assert_eq!(repo.head().expect("git runs"), Head::Unborn { branch: "main".to_owned() });
+    assert_eq!(repo.head().expect("git runs"), CheckoutHead::Unborn { branch: "main".to_owned() });
     write(&root, "sub/folder/x", "x");
     git(&root, ["add", "-A"]);
     git(&root, ["commit", "-q", "-m", "x"]);
     let repo = Repo::discover(&runner, &root.join("sub/folder")).expect("found from below");
     assert_eq!(repo.root(), root.canonicalize().expect("there"));
     let tip: Oid = git(&root, ["rev-parse", "HEAD"]).parse().expect("an id");
-    assert_eq!(repo.head().expect("git runs"), Head::Branch { name: main_branch(), tip: tip.clone() });
+    assert_eq!(
+        repo.head().expect("git runs"),
+        CheckoutHead::Branch { name: main_branch(), tip: tip.clone() }
+    );
 
     git(&root, ["pack-refs", "--all"]);
     assert_eq!(repo.branch_tip(&main_branch()).expect("git runs"), Some(tip.clone()));
     assert_eq!(repo.branch_tip(&BranchName::new("no").expect("fine")).expect("git runs"), None);
     git(&root, ["checkout", "-q", "--detach"]);
-    assert_eq!(repo.head().expect("git runs"), Head::Detached { tip: tip.clone() });
+    assert_eq!(repo.head().expect("git runs"), CheckoutHead::Detached { tip: tip.clone() });
 
     git(&root, ["worktree", "add", "-q", "../linked", "-b", "side"]);
     let linked = Repo::discover(&runner, &temp.path().join("linked")).expect("a linked worktree");
@@ -86,7 +90,7 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
     assert_eq!(linked.checkout_folders().into_iter().collect::<std::collections::BTreeSet<_>>(), all);
     assert_eq!(repo.checkout_folders(), linked.checkout_folders());
     let side = BranchName::new("side").expect("fine");
-    assert_eq!(linked.head().expect("git runs"), Head::Branch { name: side, tip });
+    assert_eq!(linked.head().expect("git runs"), CheckoutHead::Branch { name: side, tip });
 }
 
 #[test]
@@ -173,7 +177,7 @@ fn a_shallow_clone_and_a_sha256_repository_work_too() {
         let store = Store::open(&runner, &state.join("store.git"), &repo).expect("opens");
         let base = store.import(&repo, &main_branch()).expect("imports");
         store.set_base(&base, None).expect("git runs");
-        let pool = landfall_host::git::Pool::open(&store, &state.join("workspaces")).expect("opens");
+        let pool = landfall_host::git::WorkspacePool::open(&store, &state.join("workspaces")).expect("opens");
         let ws = pool.prepare("T1", &base, "landfall/t1").expect("made");
         assert_eq!(git(ws.path(), ["status", "--porcelain"]), "");
         assert_eq!(git(ws.path(), ["log", "--format=%s"]), "x");
@@ -183,7 +187,7 @@ fn a_shallow_clone_and_a_sha256_repository_work_too() {
         write(ws.path(), "z", "z");
         let collected = store.collect(&ws, &options("refs/landfall/heads/t1")).expect("collected");
         assert_eq!((collected.commits, collected.leftovers, collected.changed_paths_count), (2, true, 2));
-        assert!(matches!(store.merge(&base, &collected.head).expect("git runs"), Merge::Clean { .. }));
+        assert!(matches!(store.merge(&base, &collected.head).expect("git runs"), MergeResult::Clean { .. }));
         assert!(store.fsck().expect("git runs").problems.is_empty(), "{folder}");
     }
 }
@@ -197,14 +201,14 @@ fn the_base_moves_only_from_where_it_is_said_to_be() {
         .commit(&tree, std::slice::from_ref(&scene.base), "next", &sig(), &sig())
         .expect("commits");
     let wrong = scene.store.set_base(&next, Some(&next)).expect("git runs");
-    assert_eq!(wrong, Cas::Lost { actual: Some(scene.base.clone()) });
+    assert_eq!(wrong, CompareAndSwap::Lost { actual: Some(scene.base.clone()) });
     assert_eq!(
         scene.store.set_base(&next, None).expect("git runs"),
-        Cas::Lost { actual: Some(scene.base.clone()) }
+        CompareAndSwap::Lost { actual: Some(scene.base.clone()) }
     );
-    assert_eq!(scene.store.set_base(&next, Some(&scene.base)).expect("git runs"), Cas::Moved);
+    assert_eq!(scene.store.set_base(&next, Some(&scene.base)).expect("git runs"), CompareAndSwap::Moved);
     let again = scene.store.set_base(&next, Some(&scene.base)).expect("git runs");
-    assert_eq!(again, Cas::Lost { actual: Some(next.clone()) });
+    assert_eq!(again, CompareAndSwap::Lost { actual: Some(next.clone()) });
     assert!(scene.store.pin(&name(landfall_host::git::BASE_REF), &scene.base).is_err());
 
     let racers: Vec<Oid> = (0..8)
@@ -223,7 +227,7 @@ fn the_base_moves_only_from_where_it_is_said_to_be() {
         threads
             .into_iter()
             .map(|thread| thread.join().expect("no panic"))
-            .filter(|cas| *cas == Cas::Moved)
+            .filter(|cas| *cas == CompareAndSwap::Moved)
             .count()
     });
     assert_eq!(won, 1, "exactly one wins");
@@ -245,10 +249,10 @@ fn pins_are_refs_that_git_sees() {
     );
     assert_eq!(
         scene.store.unpin(&pin, &missing).expect("read"),
-        Cas::Lost { actual: Some(scene.base.clone()) }
+        CompareAndSwap::Lost { actual: Some(scene.base.clone()) }
     );
-    assert_eq!(scene.store.unpin(&pin, &scene.base).expect("read"), Cas::Moved);
-    assert_eq!(scene.store.unpin(&pin, &scene.base).expect("gone is fine"), Cas::Moved);
+    assert_eq!(scene.store.unpin(&pin, &scene.base).expect("read"), CompareAndSwap::Moved);
+    assert_eq!(scene.store.unpin(&pin, &scene.base).expect("gone is fine"), CompareAndSwap::Moved);
     assert_eq!(scene.store.resolve(&pin).expect("read"), None);
 }
 
@@ -263,7 +267,7 @@ fn a_conflict_names_its_paths() {
         heads.push(scene.collect(&ws).head);
     }
     match scene.store.merge(&heads[0], &heads[1]).expect("git runs") {
-        Merge::Conflict { paths, detail } => {
+        MergeResult::Conflict { paths, detail } => {
             assert_eq!(paths.len(), 1);
             assert_eq!(
                 (paths[0].path.as_slice(), paths[0].stages),
@@ -271,7 +275,7 @@ fn a_conflict_names_its_paths() {
             );
             assert!(detail.contains("a.txt"), "{detail}");
         }
-        Merge::Clean { .. } => panic!("they cannot fit"),
+        MergeResult::Clean { .. } => panic!("they cannot fit"),
     }
 }
 
@@ -287,7 +291,10 @@ fn a_union_attribute_of_the_candidate_does_not_hide_a_conflict() {
         write(ws.path(), "a.txt", text);
         heads.push(scene.collect(&ws).head);
     }
-    assert!(matches!(scene.store.merge(&heads[0], &heads[1]).expect("git runs"), Merge::Conflict { .. }));
+    assert!(matches!(
+        scene.store.merge(&heads[0], &heads[1]).expect("git runs"),
+        MergeResult::Conflict { .. }
+    ));
 }
 
 #[test]
@@ -303,10 +310,10 @@ fn what_a_commit_holds_can_be_read() {
     let names: Vec<_> =
         names.iter().map(|c| (c.status, String::from_utf8_lossy(&c.path).into_owned())).collect();
     let expected = [
-        (Change::Modified, "a.txt"),
-        (Change::Added, "bin"),
-        (Change::Deleted, "dir/b.txt"),
-        (Change::Added, "link"),
+        (TreeChange::Modified, "a.txt"),
+        (TreeChange::Added, "bin"),
+        (TreeChange::Deleted, "dir/b.txt"),
+        (TreeChange::Added, "link"),
     ];
     assert_eq!(names, expected.map(|(status, path)| (status, path.to_owned())));
     let diff = scene.store.diff(&scene.base, &head, &DiffOptions::default()).expect("git runs");
@@ -367,7 +374,7 @@ fn the_landing_check_names_every_kind_of_lie() {
     write(other.path(), "dir/b.txt", "other\n");
     let other = scene.collect(&other).head;
     let base = &scene.base;
-    let Merge::Clean { tree } = scene.store.merge(base, &head).expect("git runs") else {
+    let MergeResult::Clean { tree } = scene.store.merge(base, &head).expect("git runs") else {
         panic!("a conflict")
     };
     let commit = |tree: &Oid, parents: &[&Oid]| {
@@ -407,7 +414,7 @@ fn a_landing_on_a_base_that_moved_and_renamed_is_accepted() {
     let mover = scene.prepare("T2");
     git(mover.path(), ["mv", "a.txt", "renamed.txt"]);
     let moved = scene.land(&scene.collect(&mover).head);
-    let Merge::Clean { tree } = scene.store.merge(&moved, &head).expect("git runs") else {
+    let MergeResult::Clean { tree } = scene.store.merge(&moved, &head).expect("git runs") else {
         panic!("a conflict")
     };
     let landed =
@@ -426,7 +433,7 @@ fn a_damaged_store_is_reported_and_not_repaired_by_guessing() {
     let health = scene.store.fsck().expect("git runs");
     assert!(health.problems.iter().any(|line| line.contains(tree.as_str())), "{health:?}");
     let merge = scene.store.merge(&scene.base, &scene.base);
-    assert!(merge.is_err() || matches!(merge, Ok(Merge::Clean { .. })));
+    assert!(merge.is_err() || matches!(merge, Ok(MergeResult::Clean { .. })));
     assert!(scene.pool.prepare("T1", &scene.base, "landfall/t1").is_err());
 
     std::fs::write(scene.store.dir().join("refs/landfall/base"), "garbage").expect("written");
@@ -448,7 +455,7 @@ fn stale_locks_in_the_store_are_healed_on_demand() {
     let held = scene.store.set_base(&next, Some(&scene.base));
     assert!(matches!(held.map_err(|error| error.kind), Err(GitErrorKind::Io(_))), "a lock is respected");
     assert_eq!(scene.store.heal_locks().expect("healed").len(), 2);
-    assert_eq!(scene.store.set_base(&next, Some(&scene.base)).expect("git runs"), Cas::Moved);
+    assert_eq!(scene.store.set_base(&next, Some(&scene.base)).expect("git runs"), CompareAndSwap::Moved);
 }
 
 #[test]
@@ -461,7 +468,8 @@ fn names_that_are_not_utf8_survive_from_workspace_to_lane() {
     assert_eq!(collected.dirty_paths, [odd.as_bytes().to_vec()]);
     let landed = scene.land(&collected.head);
     let lane = scene.lane("1");
-    let checkout = lane.checkout(&landed, landfall_host::git::Ignored::Remove).expect("checked out");
+    let checkout =
+        lane.checkout(&landed, landfall_host::git::IgnoredFilesPolicy::Remove).expect("checked out");
     assert_eq!(std::fs::read(checkout.path.join(odd)).expect("there"), b"odd");
     assert_eq!(
         scene.store.read_blob(&landed, odd.as_bytes(), 10).expect("read").as_deref(),

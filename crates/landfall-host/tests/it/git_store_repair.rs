@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landfall_host::git::{Pool, Store};
+use landfall_host::git::{Store, WorkspacePool};
 
 use crate::git_scene::{Scene, main_branch, snapshot};
 
@@ -99,7 +99,8 @@ fn a_store_with_a_damaged_frame_is_mended_and_keeps_its_objects() {
             scene.base,
             "{story}"
         );
-        let pool = Pool::open(&store, &scene.temp.path().join("state/workspaces")).expect("the pool opens");
+        let pool =
+            WorkspacePool::open(&store, &scene.temp.path().join("state/workspaces")).expect("the pool opens");
         let ws = pool.prepare("T1", &scene.base, "landfall/t1").expect("a workspace can be made");
         assert_eq!(snapshot(ws.path()), snapshot(&scene.root()), "{story}");
         assert!(store.fsck().expect("git runs").problems.is_empty(), "{story}");

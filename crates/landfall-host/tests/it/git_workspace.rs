@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use landfall_host::git::{CollectError, Ignored, LostHead, NestedFate, RefName};
+use landfall_host::git::{CollectError, IgnoredFilesPolicy, LostHeadPolicy, NestedRepoOutcome, RefName};
 
 use crate::git_scene::{Scene, git, main_branch, options, read, sig, snapshot, try_git, write};
 
@@ -62,7 +62,7 @@ fn leftovers_are_committed_with_everything_but_the_ignored() {
     assert!(collected.leftovers);
     assert_eq!((collected.commits, collected.changed_paths_count, collected.dirty_count), (1, 5, 5));
     let lane = scene.lane("1");
-    let path = lane.checkout(&collected.head, Ignored::Remove).expect("checked out").path;
+    let path = lane.checkout(&collected.head, IgnoredFilesPolicy::Remove).expect("checked out").path;
     assert_eq!(read(&path, "fresh/new.txt"), "new\n");
     assert_eq!(std::fs::metadata(path.join("run.sh")).expect("there").permissions().mode() & 0o111, 0o111);
     assert!(
@@ -144,9 +144,9 @@ fn folders_files_and_links_may_trade_places() {
     assert_eq!(names, expected);
     let landed = scene.land(&collected.head);
     let lane = scene.lane("1");
-    lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
-    lane.checkout(&landed, Ignored::Remove).expect("checked out");
-    lane.checkout(&scene.base, Ignored::Remove).expect("and back");
+    lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+    lane.checkout(&landed, IgnoredFilesPolicy::Remove).expect("checked out");
+    lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("and back");
     assert_eq!(read(&outside, "b.txt"), "outside\n");
     scene.pool.release(ws, &collected, &keep()).expect("released");
     let next = scene.prepare("T2");
@@ -171,7 +171,7 @@ fn a_nested_repository_is_reported_and_its_files_are_kept() {
     let collected = scene.collect(&ws);
     let mut nested: Vec<_> = collected.nested.iter().map(|n| (n.path.clone(), n.fate)).collect();
     nested.sort_by(|a, b| a.0.cmp(&b.0));
-    assert!(nested.iter().all(|(_, fate)| *fate == NestedFate::FilesTaken), "{nested:?}");
+    assert!(nested.iter().all(|(_, fate)| *fate == NestedRepoOutcome::FilesTaken), "{nested:?}");
     assert!(
         nested.iter().any(|(path, _)| path == b"sub") && nested.iter().any(|(path, _)| path == b"sub/inner")
     );
@@ -184,7 +184,7 @@ fn a_nested_repository_is_reported_and_its_files_are_kept() {
     git(ws.path(), ["commit", "-q", "-m", "a gitlink"]);
     let linked = scene.collect(&ws);
     assert!(
-        linked.nested.iter().any(|n| n.path == b"sub" && n.fate == NestedFate::Gitlink),
+        linked.nested.iter().any(|n| n.path == b"sub" && n.fate == NestedRepoOutcome::Gitlink),
         "{:?}",
         linked.nested
     );
@@ -320,7 +320,7 @@ fn a_spare_that_does_not_fit_is_turned_like_any_warm_checkout() {
     // One that was being made when the engine died is thrown away: nobody knows what lies around in it.
     let turning = scene.pool.dir().join(".engine/turning");
     std::fs::create_dir_all(turning.join("checkout")).expect("ours");
-    landfall_host::git::Pool::open(&scene.store, scene.pool.dir()).expect("opened");
+    landfall_host::git::WorkspacePool::open(&scene.store, scene.pool.dir()).expect("opened");
     assert!(!turning.exists());
 }
 
@@ -631,7 +631,7 @@ fn a_lane_equals_its_commit_whatever_was_left_in_it() {
     write(ws.path(), "added/x.txt", "x\n");
     let head = scene.collect(&ws).head;
     let lane = scene.lane("1");
-    let first = lane.checkout(&head, Ignored::Keep).expect("checked out");
+    let first = lane.checkout(&head, IgnoredFilesPolicy::Keep).expect("checked out");
     assert_eq!(first.tree, scene.store.tree_of(&head).expect("read"));
     assert_eq!(git(&first.path, ["rev-parse", "HEAD"]), head.as_str(), "tools that ask git get an answer");
 
@@ -642,20 +642,20 @@ fn a_lane_equals_its_commit_whatever_was_left_in_it() {
     git(&first.path, ["init", "-q", "nested"]);
     write(&first.path, ".git/config", "[core]\n\tfsmonitor = false\n\tworktree = /\n");
     let before = scene.git.spawned();
-    let kept = lane.checkout(&head, Ignored::Keep).expect("checked out");
+    let kept = lane.checkout(&head, IgnoredFilesPolicy::Keep).expect("checked out");
     assert!(scene.git.spawned() - before <= 2, "two processes");
     assert_eq!(read(&kept.path, "target/cache"), "warm");
     assert_eq!(read(&kept.path, "a.txt"), "changed\n");
     assert!(!kept.path.join("junk.txt").exists() && !kept.path.join("nested").exists());
 
-    let base = lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
+    let base = lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
     assert_eq!(snapshot(&base.path), snapshot(&scene.root()));
     // The whole tree replaced by a link: made anew, the target untouched.
     let outside = scene.temp.path().join("outside");
     write(&outside, "precious", "p");
     std::fs::remove_dir_all(&base.path).expect("removed");
     symlink(&outside, &base.path).expect("linked");
-    let again = lane.checkout(&head, Ignored::Remove).expect("checked out");
+    let again = lane.checkout(&head, IgnoredFilesPolicy::Remove).expect("checked out");
     assert_eq!(read(&again.path, "a.txt"), "changed\n");
     assert_eq!(snapshot(&outside).len(), 1);
 }
@@ -682,13 +682,13 @@ fn attributes_of_a_candidate_change_neither_the_tree_nor_the_freshness_of_a_lane
     assert_eq!(scene.store.diff_names(&scene.base, &head).expect("read").len(), 1);
 
     let reused = scene.lane("reused");
-    reused.checkout(&scene.base, Ignored::Remove).expect("checked out");
+    reused.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
     let fresh = scene.lane("fresh");
     for _ in 0..3 {
         for (commit, eol) in [(&head, "one\r\ntwo\r\n"), (&scene.base, "one\ntwo\n")] {
-            let old = reused.checkout(commit, Ignored::Remove).expect("checked out");
+            let old = reused.checkout(commit, IgnoredFilesPolicy::Remove).expect("checked out");
             std::fs::remove_dir_all(fresh.path()).ok();
-            let new = fresh.checkout(commit, Ignored::Remove).expect("checked out");
+            let new = fresh.checkout(commit, IgnoredFilesPolicy::Remove).expect("checked out");
             assert_eq!(snapshot(&old.path), snapshot(&new.path), "reuse equals a fresh checkout");
             assert_eq!(read(&old.path, "plain.txt"), eol);
             if commit == &head {
@@ -705,7 +705,7 @@ fn a_workspace_that_is_collected_without_a_head_says_so() {
     write(ws.path(), "work.txt", "w");
     std::fs::remove_file(ws.path().join(".git/HEAD")).expect("removed");
     let mut lost = options("refs/landfall/heads/t1");
-    lost.lost_head = LostHead::UseBase;
+    lost.lost_head = LostHeadPolicy::UseBase;
     let collected = scene.store.collect(&ws, &lost).expect("collected");
     assert_eq!((collected.agent_head, collected.leftovers), (scene.base.clone(), true));
 }

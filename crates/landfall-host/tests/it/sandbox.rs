@@ -2,8 +2,8 @@
 //! root, as an ordinary one too.
 
 use crate::sitter_scene::{PROBE, Scene, Way, probe};
-use landfall_host::sandbox::{self, CacheLayer, LayerChanges, Level, Limits, Sandbox};
-use landfall_host::sitter::{self, Exit, Found, SignalSpec, Sitting, Spec, Stop};
+use landfall_host::sandbox::{self, CacheLayer, LayerChanges, ProcessLimits, Sandbox, SandboxLevel};
+use landfall_host::sitter::{self, ChildExit, SignalSpec, SitterProcess, SitterSpec, SitterState, StopMode};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
@@ -73,7 +73,7 @@ impl House {
         House { scene, home, _service: service }
     }
 
-    fn sandbox(&self, level: Level) -> Sandbox {
+    fn sandbox(&self, level: SandboxLevel) -> Sandbox {
         let paths = |names: &[&str]| names.iter().map(|name| self.home.join(name)).collect();
         Sandbox {
             level,
@@ -83,11 +83,11 @@ impl House {
             private: paths(&["shared"]),
             exclusive: paths(&["state/work/T1", "state/tmp"]),
             layers: Vec::new(),
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
         }
     }
 
-    fn spec(&self, level: Option<Level>, args: &[&str]) -> Spec {
+    fn spec(&self, level: Option<SandboxLevel>, args: &[&str]) -> SitterSpec {
         let mut spec = self.scene.spec(args);
         spec.cwd = self.home.join("state/work/T1");
         spec.sandbox = level.map(|level| self.sandbox(level));
@@ -96,14 +96,14 @@ impl House {
     }
 
     /// What the attacks met: error numbers by name.
-    fn attacked(&self, level: Option<Level>) -> BTreeMap<String, i32> {
+    fn attacked(&self, level: Option<SandboxLevel>) -> BTreeMap<String, i32> {
         let server = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = server.local_addr().expect("bound").port().to_string();
         let engine = std::process::id().to_string();
         let home = self.home.to_str().expect("plain");
         let ended = self.scene.run(&self.spec(level, &["attack", home, &engine, &port]));
         assert_eq!(ended.sandbox, level);
-        assert_eq!(ended.exit, Exit::Code(0), "{}{}", self.scene.out(), self.err());
+        assert_eq!(ended.exit, ChildExit::Code(0), "{}{}", self.scene.out(), self.err());
         let out = self.scene.out();
         assert!(out.ends_with("done\n"), "{out}{}", self.err());
         out.lines()
@@ -113,7 +113,7 @@ impl House {
     }
 
     fn err(&self) -> String {
-        String::from_utf8_lossy(&self.scene.text(sitter::Stream::Err)).into_owned()
+        String::from_utf8_lossy(&self.scene.text(sitter::SitterStream::Err)).into_owned()
     }
 }
 
@@ -187,7 +187,7 @@ fn without_a_sandbox_every_attack_succeeds() {
 fn inside_the_sandbox_honest_work_succeeds_and_no_attack_does() {
     as_root_and_as_nobody("inside_the_sandbox_honest_work_succeeds_and_no_attack_does", || {
         let house = House::new(Way::AsItCan);
-        let met = house.attacked(Some(Level::Write));
+        let met = house.attacked(Some(SandboxLevel::Write));
         assert_eq!(sides(&met).0, all_of(&[&HONEST, &ONLY_WRITE, &NETWORK]), "{met:?}");
         assert_eq!(fs::read_to_string(house.home.join("repo/a")).expect("there"), "text");
         assert!(!house.home.join("repo/through").exists());
@@ -200,7 +200,7 @@ fn the_isolated_sandbox_closes_all_but_the_network() {
     as_root_and_as_nobody("the_isolated_sandbox_closes_all_but_the_network", || {
         for way in [Way::AsItCan, Way::NoCgroup] {
             let house = House::new(way);
-            let met = house.attacked(Some(Level::Isolated));
+            let met = house.attacked(Some(SandboxLevel::Isolated));
             assert_eq!(sides(&met).0, all_of(&[&HONEST, &WITH_MOUNTS, &NETWORK]), "{met:?}");
             // What it made in its own folders is on the real disk; what it made in a private one is gone.
             assert!(house.home.join("state/tmp/new").exists());
@@ -214,7 +214,7 @@ fn the_isolated_sandbox_closes_all_but_the_network() {
 #[test]
 fn what_is_open_in_a_hidden_place_in_a_private_folder_is_there() {
     as_root_and_as_nobody("what_is_open_in_a_hidden_place_in_a_private_folder_is_there", || {
-        for level in [Level::Isolated, Level::Strict] {
+        for level in [SandboxLevel::Isolated, SandboxLevel::Strict] {
             let house = House::new(Way::AsItCan);
             let files =
                 ["state/work/T1/file", "state/store.git/objects/pack", "notes", "state/token", ".ssh/id"];
@@ -235,7 +235,7 @@ fn what_is_open_in_a_hidden_place_in_a_private_folder_is_there() {
 #[test]
 fn a_program_can_replace_its_own_file_in_a_hidden_folder() {
     as_root_and_as_nobody("a_program_can_replace_its_own_file_in_a_hidden_folder", || {
-        for level in [Level::Isolated, Level::Strict] {
+        for level in [SandboxLevel::Isolated, SandboxLevel::Strict] {
             let house = House::new(Way::AsItCan);
             let mut spec = house.spec(Some(level), &[]);
             let steps = "cd \"$1\" && mkdir single.lock && echo new > single.new && echo new > single && \
@@ -280,7 +280,7 @@ fn a_program_can_replace_its_own_file_in_a_hidden_folder() {
 fn sockets_of_others_are_out_of_reach_before_and_after_the_start() {
     as_root_and_as_nobody("sockets_of_others_are_out_of_reach_before_and_after_the_start", || {
         let is_told_apart = sandbox::probe().expect("there is Landlock").landlock >= 9;
-        for level in [Level::Isolated, Level::Strict, Level::Write] {
+        for level in [SandboxLevel::Isolated, SandboxLevel::Strict, SandboxLevel::Write] {
             let house = House::new(Way::AsItCan);
             let at = |name: &str| house.home.join(name).to_str().expect("plain").to_owned();
             let before = ["shared/before", ".ssh/before", "repo/before"].map(at);
@@ -305,8 +305,8 @@ fn sockets_of_others_are_out_of_reach_before_and_after_the_start() {
             let expected: &[&str] = match level {
                 _ if is_told_apart => &[],
                 // In an open folder, a service that begins later can be reached: the guide says so.
-                Level::Isolated | Level::Strict => &["repo/after"],
-                Level::Write => &[
+                SandboxLevel::Isolated | SandboxLevel::Strict => &["repo/after"],
+                SandboxLevel::Write => &[
                     "shared/before",
                     ".ssh/before",
                     "repo/before",
@@ -366,7 +366,7 @@ fn a_second_mount_of_a_hidden_place_uncovers_nothing() {
 }
 
 fn read_by_second_names() {
-    for level in [Level::Write, Level::Isolated, Level::Strict] {
+    for level in [SandboxLevel::Write, SandboxLevel::Isolated, SandboxLevel::Strict] {
         let house = House::new(Way::NoCgroup);
         let outside = house.scene.folder.path().canonicalize().expect("there").join("outside");
         let mounts = [("me", ".ssh"), ("above", ""), ("in", ".ssh/more"), ("repo", "repo")];
@@ -399,7 +399,7 @@ fn read_by_second_names() {
 
 /// An open folder in a hidden one is open under its second name as well where only Landlock hides: the same folder, and no
 /// reason to start nothing.
-fn start_with_an_open_folder_under_a_second_name(level: Level) {
+fn start_with_an_open_folder_under_a_second_name(level: SandboxLevel) {
     let house = House::new(Way::NoCgroup);
     let (checkout, again) = (house.home.join("checkout"), house.scene.folder.path().join("outside/again"));
     for folder in [&checkout.join("tools"), &again] {
@@ -423,7 +423,7 @@ fn start_with_an_open_folder_under_a_second_name(level: Level) {
 fn the_strict_sandbox_also_closes_the_network_the_services_and_the_names() {
     as_root_and_as_nobody("the_strict_sandbox_also_closes_the_network_the_services_and_the_names", || {
         let house = House::new(Way::NoCgroup);
-        let met = house.attacked(Some(Level::Strict));
+        let met = house.attacked(Some(SandboxLevel::Strict));
         assert_eq!(sides(&met).0, all_of(&[&HONEST, &WITH_MOUNTS]), "{met:?}");
         for name in ["net.tcp", "net.udp"] {
             assert_eq!(met[name], libc::ENETUNREACH, "{met:?}");
@@ -437,7 +437,7 @@ fn the_strict_sandbox_also_closes_the_network_the_services_and_the_names() {
 #[test]
 fn what_is_hidden_stays_so_when_it_is_made_later() {
     as_root_and_as_nobody("what_is_hidden_stays_so_when_it_is_made_later", || {
-        for level in [Level::Write, Level::Isolated, Level::Strict] {
+        for level in [SandboxLevel::Write, SandboxLevel::Isolated, SandboxLevel::Strict] {
             let house = House::new(Way::AsItCan);
             let spec = house.spec(Some(level), &["later", house.home.to_str().expect("plain")]);
             let sitting = house.scene.start(&spec);
@@ -464,20 +464,20 @@ fn a_sandbox_that_does_not_hold_is_never_used() {
     as_root_and_as_nobody("a_sandbox_that_does_not_hold_is_never_used", || {
         let is_root = rustix::process::geteuid().is_root();
         let stories = [
-            ("landlock", Level::Write, "could write into"),
-            ("signals", Level::Write, "could signal its sitter"),
-            ("seccomp", Level::Write, "system call"),
-            ("privileges", Level::Write, "privileges"),
-            ("network", Level::Strict, "had a network"),
-            ("signals", Level::Strict, "could signal its sitter"),
-            ("hidden", Level::Write, "could read a file"),
-            ("hidden", Level::Isolated, "could read a file"),
+            ("landlock", SandboxLevel::Write, "could write into"),
+            ("signals", SandboxLevel::Write, "could signal its sitter"),
+            ("seccomp", SandboxLevel::Write, "system call"),
+            ("privileges", SandboxLevel::Write, "privileges"),
+            ("network", SandboxLevel::Strict, "had a network"),
+            ("signals", SandboxLevel::Strict, "could signal its sitter"),
+            ("hidden", SandboxLevel::Write, "could read a file"),
+            ("hidden", SandboxLevel::Isolated, "could read a file"),
         ];
         for (part, level, word) in stories.into_iter().filter(|story| is_root || story.0 != "privileges") {
             let house = House::new(Way::Broken(part));
             let ended = house.scene.run(&house.spec(Some(level), &["say", "it ran"]));
             match &ended.exit {
-                Exit::NotStarted { message, missing: false, denied: true, .. } => {
+                ChildExit::NotStarted { message, missing: false, denied: true, .. } => {
                     assert!(
                         message.contains(word) && message.contains("sandbox = \"off\""),
                         "{part}: {message}"
@@ -503,10 +503,12 @@ fn a_sandbox_that_cannot_be_what_it_says_is_refused() {
     for (word, spoil) in stories {
         let house = House::new(Way::AsItCan);
         std::os::unix::fs::symlink(house.home.join(".ssh"), house.home.join("repo/link")).expect("ours");
-        let mut spec = house.spec(Some(Level::Write), &["say", "it ran"]);
+        let mut spec = house.spec(Some(SandboxLevel::Write), &["say", "it ran"]);
         spoil(spec.sandbox.as_mut().expect("one"), &house.home);
         match house.scene.run(&spec).exit {
-            Exit::NotStarted { message, denied: true, .. } => assert!(message.contains(word), "{message}"),
+            ChildExit::NotStarted { message, denied: true, .. } => {
+                assert!(message.contains(word), "{message}")
+            }
             other => panic!("{word}: {other:?}"),
         }
     }
@@ -533,13 +535,19 @@ impl House {
     }
 
     /// What a shell says that works in the sandbox with this layer.
-    fn in_layer(&self, run: &str, level: Level, layer: &CacheLayer, script: &str) -> String {
+    fn in_layer(&self, run: &str, level: SandboxLevel, layer: &CacheLayer, script: &str) -> String {
         let sitting = self.start_in_layer(run, level, layer, script);
         self.end_in_layer(run, &sitting)
     }
 
     /// Starts such a shell.
-    fn start_in_layer(&self, run: &str, level: Level, layer: &CacheLayer, script: &str) -> Sitting {
+    fn start_in_layer(
+        &self,
+        run: &str,
+        level: SandboxLevel,
+        layer: &CacheLayer,
+        script: &str,
+    ) -> SitterProcess {
         let mut spec = self.spec(Some(level), &[]);
         spec.argv = ["/bin/sh", "-c", script].map(Into::into).to_vec();
         spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
@@ -549,14 +557,14 @@ impl House {
     }
 
     /// Waits for its end; what it has said.
-    fn end_in_layer(&self, run: &str, sitting: &Sitting) -> String {
+    fn end_in_layer(&self, run: &str, sitting: &SitterProcess) -> String {
         let dir = self.home.join("state/runs").join(run);
         self.scene.end_of_in(&dir, sitting);
         let text = |stream| {
-            let text = sitter::Follow::new(&dir, stream, 0).read(usize::MAX).expect("readable");
+            let text = sitter::SpoolReader::new(&dir, stream, 0).read(usize::MAX).expect("readable");
             String::from_utf8_lossy(&text).into_owned()
         };
-        text(sitter::Stream::Out) + &text(sitter::Stream::Err)
+        text(sitter::SitterStream::Out) + &text(sitter::SitterStream::Err)
     }
 }
 
@@ -574,7 +582,7 @@ fn with_folder(script: &str, folder: &Path) -> String {
 #[test]
 fn a_change_of_a_layer_reaches_neither_the_folder_nor_another_run() {
     as_root_and_as_nobody("a_change_of_a_layer_reaches_neither_the_folder_nor_another_run", || {
-        for level in [Level::Isolated, Level::Strict] {
+        for level in [SandboxLevel::Isolated, SandboxLevel::Strict] {
             let house = House::new(Way::AsItCan);
             let cache = house.cache();
             let (poison, read) = (with_folder(POISON, &cache), with_folder(READ, &cache));
@@ -614,8 +622,8 @@ fn two_runs_at_once_see_their_own_changes_of_one_folder() {
             with_folder(&script.replace("MINE", mine).replace("OTHER", other), &cache)
         };
         let (first, second) = (house.layer(&cache, "T1"), house.layer(&cache, "T2"));
-        let one = house.start_in_layer("1", Level::Isolated, &first, &script("one", "two"));
-        let two = house.start_in_layer("2", Level::Isolated, &second, &script("two", "one"));
+        let one = house.start_in_layer("1", SandboxLevel::Isolated, &first, &script("one", "two"));
+        let two = house.start_in_layer("2", SandboxLevel::Isolated, &second, &script("two", "one"));
         assert_eq!(house.end_in_layer("1", &one), "one\nsrc\n");
         assert_eq!(house.end_in_layer("2", &two), "two\nsrc\n");
         assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
@@ -631,20 +639,20 @@ fn a_layer_outlives_a_run_that_was_killed_with_its_sitter() {
         let layer = house.layer(&cache, "T1");
         let work = house.home.join("state/work/T1/began");
         let script = format!("{POISON} && touch {} && sleep 600", work.display());
-        let killed = house.start_in_layer("1", Level::Isolated, &layer, &with_folder(&script, &cache));
+        let killed = house.start_in_layer("1", SandboxLevel::Isolated, &layer, &with_folder(&script, &cache));
         crate::sitter_scene::within("it has changed the folder", || work.exists());
         let pid = rustix::process::Pid::from_raw(killed.pid).expect("a pid");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
         let dir = house.home.join("state/runs/1");
         crate::sitter_scene::within("it is gone", || {
-            sitter::find(&dir).expect("can look") == Found::Vanished
+            sitter::find(&dir).expect("can look") == SitterState::Vanished
         });
         sitter::sweep(&house.scene.marker).expect("can sweep");
         house.scene.assert_nothing_left();
         // Nothing is mounted for anybody, and the next run goes on with the changes.
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("proc");
         assert!(!mounts.contains(cache.to_str().expect("plain")));
-        let again = house.in_layer("2", Level::Isolated, &layer, &with_folder(READ, &cache));
+        let again = house.in_layer("2", SandboxLevel::Isolated, &layer, &with_folder(READ, &cache));
         assert_eq!(again, POISONED.replace("poison\n", "poison\n\n"));
         assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
     });
@@ -665,7 +673,10 @@ fn changes_of_a_layer_can_be_kept_in_memory_where_the_kernel_allows_it() {
         fs::create_dir(&upper).expect("ours");
         fs::create_dir(&work).expect("ours");
         let layer = CacheLayer { path: cache.clone(), changes: LayerChanges::Overlay { upper, work } };
-        assert_eq!(house.in_layer("1", Level::Isolated, &layer, &with_folder(POISON, &cache)), POISONED);
+        assert_eq!(
+            house.in_layer("1", SandboxLevel::Isolated, &layer, &with_folder(POISON, &cache)),
+            POISONED
+        );
         assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
         assert!(memory.path().join("upper/new/index").exists());
     });
@@ -682,7 +693,7 @@ fn a_copy_stands_in_the_place_of_a_folder_without_changing_it() {
             fs::copy(cache.join(name), copy.join(name)).expect("ours");
         }
         let layer = CacheLayer { path: cache.clone(), changes: LayerChanges::Copy(copy.clone()) };
-        let said = house.in_layer("1", Level::Isolated, &layer, &with_folder(POISON, &cache));
+        let said = house.in_layer("1", SandboxLevel::Isolated, &layer, &with_folder(POISON, &cache));
         assert_eq!(said, POISONED);
         assert_eq!(fs::read_to_string(cache.join("src/lib/code")).expect("there"), "as downloaded");
         assert_eq!(fs::read_to_string(copy.join("src/lib/code")).expect("there"), "poison\n");
@@ -697,7 +708,7 @@ fn what_is_hidden_below_a_layer_stays_hidden() {
         fs::write(cache.join("token"), "secret").expect("ours");
         fs::create_dir(cache.join("keys")).expect("ours");
         fs::write(cache.join("keys/id"), "secret").expect("ours");
-        let mut spec = house.spec(Some(Level::Isolated), &[]);
+        let mut spec = house.spec(Some(SandboxLevel::Isolated), &[]);
         let script = "cd \"$0\" && cat token keys/id; echo x > other && cat index";
         spec.argv = ["/bin/sh", "-c", &with_folder(script, &cache)].map(Into::into).to_vec();
         spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
@@ -713,7 +724,7 @@ fn what_is_hidden_below_a_layer_stays_hidden() {
 #[test]
 fn files_are_linked_and_moved_only_in_places_of_the_run_alone() {
     as_root_and_as_nobody("files_are_linked_and_moved_only_in_places_of_the_run_alone", || {
-        for level in [Level::Write, Level::Isolated, Level::Strict] {
+        for level in [SandboxLevel::Write, SandboxLevel::Isolated, SandboxLevel::Strict] {
             let house = House::new(Way::AsItCan);
             fs::create_dir_all(house.home.join("both/inner")).expect("ours");
             fs::create_dir(house.home.join("state/work/T1/sub")).expect("ours");
@@ -737,13 +748,13 @@ fn files_are_linked_and_moved_only_in_places_of_the_run_alone() {
 
 #[test]
 fn the_level_is_on_record_while_it_runs_and_after() {
-    for level in [None, Some(Level::Write), Some(Level::Isolated), Some(Level::Strict)] {
+    for level in [None, Some(SandboxLevel::Write), Some(SandboxLevel::Isolated), Some(SandboxLevel::Strict)] {
         let house = House::new(Way::AsItCan);
         let sitting = house.scene.start(&house.spec(level, &["hang"]));
-        crate::sitter_scene::within("it runs", || matches!(house.scene.found(), Found::Running(_)));
-        assert_eq!(house.scene.found(), Found::Running(sitting.clone()));
+        crate::sitter_scene::within("it runs", || matches!(house.scene.found(), SitterState::Running(_)));
+        assert_eq!(house.scene.found(), SitterState::Running(sitting.clone()));
         assert_eq!(sitting.sandbox, level);
-        sitter::stop(&sitting, Stop::Now).expect("ours");
+        sitter::stop(&sitting, StopMode::Now).expect("ours");
         assert_eq!(house.scene.end_of(&sitting).sandbox, level);
     }
 }
@@ -752,12 +763,12 @@ fn the_level_is_on_record_while_it_runs_and_after() {
 fn nobody_slips_out_of_fifty_cancels() {
     as_root_and_as_nobody("nobody_slips_out_of_fifty_cancels", || {
         for turn in 0..50 {
-            let level = if turn % 2 == 0 { Level::Write } else { Level::Strict };
+            let level = if turn % 2 == 0 { SandboxLevel::Write } else { SandboxLevel::Strict };
             let way = if turn % 4 < 2 { Way::AsItCan } else { Way::NoCgroup };
             let house = House::new(way);
             let sitting = house.scene.start(&house.spec(Some(level), &["slip", &house.scene.marker]));
             house.scene.hear("slipped");
-            sitter::stop(&sitting, Stop::Now).expect("ours");
+            sitter::stop(&sitting, StopMode::Now).expect("ours");
             let ended = house.scene.end_of(&sitting);
             assert_eq!(ended.left, 0, "turn {turn}: {ended:?}");
             // By the mark, and by a word in the command of those who took it off.
@@ -769,7 +780,7 @@ fn nobody_slips_out_of_fifty_cancels() {
 #[test]
 fn a_sandboxed_tree_whose_sitter_was_killed_is_swept() {
     as_root_and_as_nobody("a_sandboxed_tree_whose_sitter_was_killed_is_swept", || {
-        for level in [Level::Write, Level::Isolated, Level::Strict] {
+        for level in [SandboxLevel::Write, SandboxLevel::Isolated, SandboxLevel::Strict] {
             let house = House::new(Way::NoCgroup);
             let sitting = house.scene.start(&house.spec(Some(level), &["escape-and-stay"]));
             house.scene.hear("escaped");
@@ -777,7 +788,7 @@ fn a_sandboxed_tree_whose_sitter_was_killed_is_swept() {
             assert_eq!(tree.len(), 2, "{tree:?}");
             let sitter_pid = rustix::process::Pid::from_raw(sitting.pid).expect("a pid");
             rustix::process::kill_process(sitter_pid, rustix::process::Signal::KILL).expect("it runs");
-            crate::sitter_scene::within("it is gone", || house.scene.found() == Found::Vanished);
+            crate::sitter_scene::within("it is gone", || house.scene.found() == SitterState::Vanished);
             // One that has just forked and left may be on its way out still.
             let swept = sitter::sweep(&house.scene.marker).expect("can sweep");
             assert!((2..=3).contains(&swept), "{level:?}: {swept}");
@@ -792,11 +803,11 @@ fn a_sandboxed_tree_whose_sitter_was_killed_is_swept() {
 fn an_orphan_without_environment_ends_with_the_run_of_its_killed_sitter() {
     as_root_and_as_nobody("an_orphan_without_environment_ends_with_the_run_of_its_killed_sitter", || {
         let stories = [
-            (Way::AsItCan, Level::Write),
-            (Way::NoCgroup, Level::Write),
-            (Way::AsItCan, Level::Isolated),
-            (Way::NoCgroup, Level::Isolated),
-            (Way::NoCgroup, Level::Strict),
+            (Way::AsItCan, SandboxLevel::Write),
+            (Way::NoCgroup, SandboxLevel::Write),
+            (Way::AsItCan, SandboxLevel::Isolated),
+            (Way::NoCgroup, SandboxLevel::Isolated),
+            (Way::NoCgroup, SandboxLevel::Strict),
         ];
         for (way, level) in stories {
             let house = House::new(way);
@@ -813,7 +824,7 @@ fn an_orphan_without_environment_ends_with_the_run_of_its_killed_sitter() {
             assert_eq!(orphans().len(), 1, "{way:?} {level:?}");
             let sitter_pid = rustix::process::Pid::from_raw(sitting.pid).expect("a pid");
             rustix::process::kill_process(sitter_pid, rustix::process::Signal::KILL).expect("it runs");
-            crate::sitter_scene::within("it is gone", || house.scene.found() == Found::Vanished);
+            crate::sitter_scene::within("it is gone", || house.scene.found() == SitterState::Vanished);
             sitter::sweep(&house.scene.marker).expect("can sweep");
             let left = orphans();
             for pid in left.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
@@ -831,8 +842,8 @@ fn a_sandbox_fits_into_another() {
     let run = |level: &str| {
         let outer = House::new(Way::AsItCan);
         let inner = outer.home.join("state/work/T1");
-        let spec = outer.spec(Some(Level::Write), &["nested", inner.to_str().expect("plain"), level]);
-        assert_eq!(outer.scene.run(&spec).exit, Exit::Code(0), "{}", outer.err());
+        let spec = outer.spec(Some(SandboxLevel::Write), &["nested", inner.to_str().expect("plain"), level]);
+        assert_eq!(outer.scene.run(&spec).exit, ChildExit::Code(0), "{}", outer.err());
         outer.scene.out()
     };
     let out = run("write");
@@ -848,7 +859,9 @@ fn a_sandbox_fits_into_another() {
 #[test]
 fn a_word_gets_out_of_every_sandbox() {
     as_root_and_as_nobody("a_word_gets_out_of_every_sandbox", || {
-        for level in [None, Some(Level::Write), Some(Level::Isolated), Some(Level::Strict)] {
+        for level in
+            [None, Some(SandboxLevel::Write), Some(SandboxLevel::Isolated), Some(SandboxLevel::Strict)]
+        {
             let house = House::new(Way::AsItCan);
             let line = r#"{"key":"k-1","say":"blocked","text":"why"}"#;
             let mut spec = house.spec(level, &["speak", line]);
@@ -856,7 +869,7 @@ fn a_word_gets_out_of_every_sandbox() {
             spec.env = vec![("LANDFALL_SIGNAL".into(), socket.clone().into())];
             spec.signal = Some(SignalSpec { socket: socket.clone(), key: "k-1".into() });
             let ended = house.scene.run(&spec);
-            assert_eq!(ended.exit, Exit::Code(0), "{level:?}: {}", house.err());
+            assert_eq!(ended.exit, ChildExit::Code(0), "{level:?}: {}", house.err());
             assert_eq!(house.scene.out(), "{\"ok\":true}\n", "{level:?}");
             let kept = fs::read_to_string(house.scene.dir.join("signals.jsonl")).expect("kept");
             let parts = [r#""say":"blocked""#, r#""seq":1"#, r#""text":"why""#];
@@ -869,8 +882,9 @@ fn a_word_gets_out_of_every_sandbox() {
 #[test]
 fn limits_are_lowered_and_never_raised() {
     let house = House::new(Way::AsItCan);
-    let mut spec = house.spec(Some(Level::Write), &["state"]);
-    spec.sandbox.as_mut().expect("one").limits = Limits { processes: 0, files: 77, file_bytes: 1 << 40 };
+    let mut spec = house.spec(Some(SandboxLevel::Write), &["state"]);
+    spec.sandbox.as_mut().expect("one").limits =
+        ProcessLimits { processes: 0, files: 77, file_bytes: 1 << 40 };
     house.scene.run(&spec);
     assert!(house.scene.out().contains("files Some(77)"), "{}", house.scene.out());
 }

@@ -3,7 +3,8 @@
 use crate::sitter_scene::{PATIENCE, Scene, Way, both_ways, probe, processes, within};
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::sitter::{
-    self, Cause, Containment, Exit, Follow, Found, Sitting, Spool, StartError, Stop, Stopped, Stream, Watch,
+    self, ChildExit, Containment, EndCause, SitterProcess, SitterState, SitterStream, SitterWatch,
+    SpoolReader, SpoolSummary, StartError, StopMode, StopResult,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::Permissions;
@@ -13,8 +14,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-fn spool(bytes: u64) -> Spool {
-    Spool { bytes, kept: bytes, left_out: 0, cut_at: None }
+fn spool(bytes: u64) -> SpoolSummary {
+    SpoolSummary { bytes, kept: bytes, left_out: 0, cut_at: None }
 }
 
 /// A line of a status file below `/proc`.
@@ -48,15 +49,15 @@ fn kill_9(pid: i32) {
 #[test]
 fn a_run_ends_with_its_code_and_its_words() {
     both_ways(|scene| {
-        assert_eq!(scene.found(), Found::Never);
+        assert_eq!(scene.found(), SitterState::Never);
         let ended = scene.run(&scene.spec(&["say", "hello"]));
-        assert_eq!((ended.exit.clone(), ended.cause), (Exit::Code(0), Cause::Own));
+        assert_eq!((ended.exit.clone(), ended.cause), (ChildExit::Code(0), EndCause::Own));
         assert_eq!((ended.out, ended.err), (spool(5), spool(0)));
         assert_eq!((ended.swept, ended.left), (0, 0));
         assert!(ended.began_ms > 1_700_000_000_000 && ended.ended_ms >= ended.began_ms);
         assert_eq!(scene.out(), "hello");
     });
-    both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["code", "42"])).exit, Exit::Code(42)));
+    both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["code", "42"])).exit, ChildExit::Code(42)));
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn a_run_is_bounded_by_a_control_group_and_ended_before_others_if_memory_is_shor
     let script = "cat /proc/self/cgroup /proc/self/oom_score_adj";
     spec.argv = ["/bin/sh", "-c", script].map(Into::into).to_vec();
     spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-    assert_eq!(scene.run(&spec).exit, Exit::Code(0));
+    assert_eq!(scene.run(&spec).exit, ChildExit::Code(0));
     let said = scene.out();
     let own = std::fs::read_to_string("/proc/self/oom_score_adj").expect("proc");
     let own: i32 = own.trim().parse().expect("a number");
@@ -120,7 +121,7 @@ fn a_run_cannot_have_more_processes_than_half_of_the_limit_around_it() {
 
 #[test]
 fn a_death_by_signal_is_not_a_code() {
-    both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["abort"])).exit, Exit::Signal(libc::SIGABRT)));
+    both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["abort"])).exit, ChildExit::Signal(libc::SIGABRT)));
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn what_cannot_be_run_is_said_to_be_so() {
         spec.argv = vec!["no-such-program".into()];
         spec.env = vec![("PATH".into(), "/nowhere:/usr/bin".into())];
         match scene.run(&spec).exit {
-            Exit::NotStarted { missing: true, denied: false, errno: libc::ENOENT, .. } => {}
+            ChildExit::NotStarted { missing: true, denied: false, errno: libc::ENOENT, .. } => {}
             other => panic!("{other:?}"),
         }
     });
@@ -142,7 +143,7 @@ fn what_cannot_be_run_is_said_to_be_so() {
         spec.argv = vec!["plain".into()];
         spec.env = vec![("PATH".into(), scene.folder.path().into())];
         match scene.run(&spec).exit {
-            Exit::NotStarted { missing: false, denied: true, errno: libc::EACCES, .. } => {}
+            ChildExit::NotStarted { missing: false, denied: true, errno: libc::EACCES, .. } => {}
             other => panic!("{other:?}"),
         }
     });
@@ -150,7 +151,7 @@ fn what_cannot_be_run_is_said_to_be_so() {
         let mut spec = scene.spec(&["code", "0"]);
         spec.cwd = "/no/such/folder".into();
         match scene.run(&spec).exit {
-            Exit::NotStarted { message, missing: false, denied: false, errno: libc::ENOENT } => {
+            ChildExit::NotStarted { message, missing: false, denied: false, errno: libc::ENOENT } => {
                 assert!(message.contains("/no/such/folder"), "{message}");
             }
             other => panic!("{other:?}"),
@@ -160,7 +161,7 @@ fn what_cannot_be_run_is_said_to_be_so() {
         let mut spec = scene.spec(&["cat"]);
         spec.stdin = Some(scene.folder.path().join("no-prompt"));
         match scene.run(&spec).exit {
-            Exit::NotStarted { message, .. } => assert!(message.contains("no-prompt"), "{message}"),
+            ChildExit::NotStarted { message, .. } => assert!(message.contains("no-prompt"), "{message}"),
             other => panic!("{other:?}"),
         }
     });
@@ -171,16 +172,16 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
     let scene = Scene::new(Way::AsItCan);
     let sound = scene.spec(&["code", "0"]);
     for spoil in [
-        |spec: &mut sitter::Spec| spec.argv.clear(),
-        |spec: &mut sitter::Spec| spec.argv.push("a\0b".into()),
-        |spec: &mut sitter::Spec| spec.env.push(("A=B".into(), "c".into())),
-        |spec: &mut sitter::Spec| spec.marker.clear(),
+        |spec: &mut sitter::SitterSpec| spec.argv.clear(),
+        |spec: &mut sitter::SitterSpec| spec.argv.push("a\0b".into()),
+        |spec: &mut sitter::SitterSpec| spec.env.push(("A=B".into(), "c".into())),
+        |spec: &mut sitter::SitterSpec| spec.marker.clear(),
     ] {
         let mut spec = sound.clone();
         spoil(&mut spec);
         assert!(matches!(scene.try_start(&spec), Err(StartError::Spec { .. })), "{spec:?}");
     }
-    assert_eq!(scene.found(), Found::Never);
+    assert_eq!(scene.found(), SitterState::Never);
 }
 
 #[test]
@@ -193,8 +194,8 @@ fn the_input_file_is_delivered_and_then_ends() {
         spec.stdin = Some(path);
         spec.out_cap = 1 << 24;
         let ended = scene.run(&spec);
-        assert_eq!(ended.exit, Exit::Code(0));
-        assert!(scene.text(Stream::Out) == prompt, "the bytes differ");
+        assert_eq!(ended.exit, ChildExit::Code(0));
+        assert!(scene.text(SitterStream::Out) == prompt, "the bytes differ");
     });
     both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["cat"])).out, spool(0)));
 }
@@ -248,7 +249,7 @@ fn an_engine_with_many_open_files_does_not_pass_its_limit_on() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("prlimit is there");
-    within("it ends", || matches!(scene.found(), Found::Ended(_)));
+    within("it ends", || matches!(scene.found(), SitterState::Ended(_)));
     let raised = std::fs::read_to_string(format!("/proc/{}/limits", engine.id())).expect("it runs");
     engine.kill().expect("ours");
     engine.wait().expect("ours");
@@ -288,7 +289,7 @@ fn the_deadline_ends_a_run() {
         let mut spec = scene.spec(&["hang"]);
         spec.deadline_ms = 100;
         let ended = scene.run(&spec);
-        assert_eq!((ended.exit.clone(), ended.cause), (Exit::Signal(libc::SIGTERM), Cause::Deadline));
+        assert_eq!((ended.exit.clone(), ended.cause), (ChildExit::Signal(libc::SIGTERM), EndCause::Deadline));
         assert!(ended.ended_ms - ended.began_ms >= 100, "{ended:?}");
     });
 }
@@ -302,7 +303,7 @@ fn the_deadline_stands_still_while_it_is_paused() {
     let mut spec = scene.spec(&["hang"]);
     spec.deadline_ms = 100;
     let ended = scene.run(&spec);
-    assert_eq!(ended.cause, Cause::Deadline);
+    assert_eq!(ended.cause, EndCause::Deadline);
     assert!(ended.ended_ms >= until_ms, "{ended:?} before {until_ms}");
     sitter::resume_deadline(&scene.dir).expect("ours");
     sitter::resume_deadline(&scene.dir).expect("it goes on already");
@@ -315,7 +316,7 @@ fn a_child_that_will_not_hear_is_killed_after_its_grace() {
         spec.deadline_ms = 200;
         spec.grace_ms = 150;
         let ended = scene.run(&spec);
-        assert_eq!((ended.exit.clone(), ended.cause), (Exit::Signal(libc::SIGKILL), Cause::Deadline));
+        assert_eq!((ended.exit.clone(), ended.cause), (ChildExit::Signal(libc::SIGKILL), EndCause::Deadline));
         assert!(ended.ended_ms - ended.began_ms >= 350, "{ended:?}");
     });
 }
@@ -328,9 +329,9 @@ fn a_polite_child_has_its_grace() {
         let sitting = scene.start(&spec);
         scene.hear("ready");
         let asked = Instant::now();
-        assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("ours"), Stopped::Asked);
+        assert_eq!(sitter::stop(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
         let ended = scene.end_of(&sitting);
-        assert_eq!((ended.exit.clone(), ended.cause, ended.swept), (Exit::Code(3), Cause::Asked, 0));
+        assert_eq!((ended.exit.clone(), ended.cause, ended.swept), (ChildExit::Code(3), EndCause::Asked, 0));
         assert!(asked.elapsed() < Duration::from_millis(spec.grace_ms), "did not wait out the grace");
         assert_eq!(std::fs::read_to_string(file).expect("it wrote"), "15");
     });
@@ -343,19 +344,19 @@ fn asking_twice_is_asking_once_and_now_overtakes_gently() {
         scene.hear("deaf");
         // Repeated gentle asking is not impatience. Each time the sitter has acted on the one before when it hears the next.
         for _ in 0..5 {
-            assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("ours"), Stopped::Asked);
+            assert_eq!(sitter::stop(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
             within("the sitter hears it", || !is_pending(sitting.pid, Signal::TERM));
         }
-        assert!(matches!(scene.found(), Found::Running(_)));
+        assert!(matches!(scene.found(), SitterState::Running(_)));
         let asked = Instant::now();
         for _ in 0..5 {
-            sitter::stop(&sitting, Stop::Now).expect("ours, or gone");
+            sitter::stop(&sitting, StopMode::Now).expect("ours, or gone");
         }
         let ended = scene.end_of(&sitting);
-        assert_eq!((ended.exit.clone(), ended.cause), (Exit::Signal(libc::SIGKILL), Cause::Asked));
+        assert_eq!((ended.exit.clone(), ended.cause), (ChildExit::Signal(libc::SIGKILL), EndCause::Asked));
         assert!(asked.elapsed() < Duration::from_secs(5));
-        assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("no error"), Stopped::Gone);
-        assert_eq!(sitter::stop(&sitting, Stop::Now).expect("no error"), Stopped::Gone);
+        assert_eq!(sitter::stop(&sitting, StopMode::Gently).expect("no error"), StopResult::Gone);
+        assert_eq!(sitter::stop(&sitting, StopMode::Now).expect("no error"), StopResult::Gone);
     });
 }
 
@@ -364,8 +365,8 @@ fn a_stop_that_comes_before_the_sitter_listens_is_not_lost() {
     for _ in 0..20 {
         let scene = Scene::new(Way::AsItCan);
         let sitting = scene.start(&scene.spec(&["hang"]));
-        assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("ours"), Stopped::Asked);
-        assert_eq!(scene.end_of(&sitting).cause, Cause::Asked);
+        assert_eq!(sitter::stop(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
+        assert_eq!(scene.end_of(&sitting).cause, EndCause::Asked);
         scene.assert_nothing_left();
     }
 }
@@ -385,10 +386,10 @@ fn a_terminal_cannot_reach_a_sitter() {
         assert_ne!(without_effect & 1 << (signal.as_raw() - 1), 0, "{signal:?} is blocked or ignored");
         kill_process(Pid::from_raw(sitting.pid).expect("a pid"), signal).expect("it runs");
     }
-    assert_eq!(scene.found(), Found::Running(sitting.clone()));
+    assert_eq!(scene.found(), SitterState::Running(sitting.clone()));
     let session = rustix::process::getsid(Pid::from_raw(sitting.pid)).expect("it runs");
     assert_eq!(session.as_raw_nonzero().get(), sitting.pid, "a session of its own");
-    sitter::stop(&sitting, Stop::Now).expect("ours");
+    sitter::stop(&sitting, StopMode::Now).expect("ours");
     scene.end_of(&sitting);
     scene.assert_nothing_left();
 }
@@ -397,7 +398,7 @@ fn a_terminal_cannot_reach_a_sitter() {
 fn a_daemon_does_not_escape() {
     both_ways(|scene| {
         let ended = scene.run(&scene.spec(&["escape"]));
-        assert_eq!((ended.exit.clone(), ended.cause, ended.swept), (Exit::Code(0), Cause::Own, 1));
+        assert_eq!((ended.exit.clone(), ended.cause, ended.swept), (ChildExit::Code(0), EndCause::Own, 1));
     });
     both_ways(|scene| {
         let mut spec = scene.spec(&["escape-and-stay"]);
@@ -405,15 +406,15 @@ fn a_daemon_does_not_escape() {
         let sitting = scene.start(&spec);
         scene.hear("escaped");
         within("all three are there, and one has left", || scene.marked().len() == 2);
-        sitter::stop(&sitting, Stop::Gently).expect("ours");
+        sitter::stop(&sitting, StopMode::Gently).expect("ours");
         let ended = scene.end_of(&sitting);
-        assert_eq!((ended.exit, ended.swept), (Exit::Signal(libc::SIGTERM), 1));
+        assert_eq!((ended.exit, ended.swept), (ChildExit::Signal(libc::SIGTERM), 1));
     });
     both_ways(|scene| {
         let before = processes();
         let sitting = scene.start(&scene.spec(&["bare-escape"]));
         within("the one without a mark is there", || scene.out().contains("deaf"));
-        sitter::stop(&sitting, Stop::Now).expect("ours");
+        sitter::stop(&sitting, StopMode::Now).expect("ours");
         assert_eq!(scene.end_of(&sitting).swept, 1);
         let bare = |pid: &i32| {
             let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -435,11 +436,11 @@ fn a_fork_bomb_loses() {
         let sitting = scene.start(&scene.spec(&["bomb"]));
         within("it has grown", || scene.marked().len() >= BOMB);
         let asked = Instant::now();
-        sitter::stop(&sitting, Stop::Now).expect("ours");
+        sitter::stop(&sitting, StopMode::Now).expect("ours");
         let ended = scene.end_of(&sitting);
         assert_eq!(
             (ended.exit.clone(), ended.cause, ended.left),
-            (Exit::Signal(libc::SIGKILL), Cause::Asked, 0)
+            (ChildExit::Signal(libc::SIGKILL), EndCause::Asked, 0)
         );
         assert!(ended.swept > 10, "{ended:?}");
         assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
@@ -450,7 +451,7 @@ fn a_fork_bomb_loses() {
 fn a_chain_of_short_lives_is_caught_between_two_links() {
     both_ways(|scene| {
         let ended = scene.run(&scene.spec(&["chain"]));
-        assert_eq!((ended.exit.clone(), ended.cause, ended.left), (Exit::Code(0), Cause::Own, 0));
+        assert_eq!((ended.exit.clone(), ended.cause, ended.left), (ChildExit::Code(0), EndCause::Own, 0));
     });
 }
 
@@ -458,7 +459,7 @@ fn a_chain_of_short_lives_is_caught_between_two_links() {
 fn a_child_left_behind_with_the_pipe_does_not_hold_us_up() {
     both_ways(|scene| {
         let ended = scene.run(&scene.spec(&["leave-child"]));
-        assert_eq!((ended.exit, ended.swept), (Exit::Code(0), 1));
+        assert_eq!((ended.exit, ended.swept), (ChildExit::Code(0), 1));
         assert_eq!(scene.out(), "left one behind\n");
     });
 }
@@ -467,7 +468,7 @@ fn a_child_left_behind_with_the_pipe_does_not_hold_us_up() {
 fn a_last_word_after_the_end_is_heard() {
     both_ways(|scene| {
         let ended = scene.run(&scene.spec(&["late-word"]));
-        assert_eq!((ended.exit, ended.swept), (Exit::Code(0), 0));
+        assert_eq!((ended.exit, ended.swept), (ChildExit::Code(0), 0));
         assert_eq!(scene.out(), "early\nlate\n");
     });
 }
@@ -478,26 +479,26 @@ fn two_gigabytes_leave_a_capped_file_a_mark_and_a_small_sitter() {
     let scene = Scene::new(Way::AsItCan);
     let sitting = scene.start(&scene.spec(&["flood", &MIB.to_string()]));
     let mut rss_max = 0;
-    while matches!(scene.found(), Found::Running(_) | Found::Starting) {
+    while matches!(scene.found(), SitterState::Running(_) | SitterState::Starting) {
         rss_max = rss_max.max(status_kib(sitting.pid, "RssAnon:"));
         std::thread::sleep(Duration::from_millis(5));
     }
     let ended = scene.end_of(&sitting);
     let bytes = MIB * (1 << 20) + 13;
-    assert_eq!(ended.exit, Exit::Code(0));
+    assert_eq!(ended.exit, ChildExit::Code(0));
     assert_eq!(ended.out.bytes, bytes);
     assert_eq!(ended.out.kept, 1 << 20);
     assert_eq!(ended.out.left_out, bytes - (1 << 20));
-    let text = scene.text(Stream::Out);
+    let text = scene.text(SitterStream::Out);
     let mark = format!("\n[landfall: {} bytes left out here]\n", ended.out.left_out);
     assert_eq!(text.len(), (1 << 20) + mark.len());
     let at = usize::try_from(ended.out.cut_at.expect("cut")).expect("small");
     assert_eq!(at, (1 << 20) - (1 << 16));
     assert_eq!(&text[at..at + mark.len()], mark.as_bytes());
     assert!(text.ends_with(b"xxxthe very end\n"), "the end is kept");
-    let cut = Follow::new(&scene.dir, Stream::Out, 0).cut().expect("readable").expect("cut");
+    let cut = SpoolReader::new(&scene.dir, SitterStream::Out, 0).cut().expect("readable").expect("cut");
     assert_eq!((cut.at, cut.mark_len, cut.left_out), (at as u64, mark.len() as u64, ended.out.left_out));
-    assert_eq!(Follow::new(&scene.dir, Stream::Err, 0).cut().expect("readable"), None);
+    assert_eq!(SpoolReader::new(&scene.dir, SitterStream::Err, 0).cut().expect("readable"), None);
     assert!(rss_max > 0 && rss_max < 2048, "{rss_max} KiB");
     scene.assert_nothing_left();
 }
@@ -515,7 +516,7 @@ fn one_huge_line_is_bytes_like_any_other() {
         spec.out_cap = 1 << 30;
         let ended = scene.run(&spec);
         assert_eq!(ended.out, spool((64 << 20) + 13));
-        let text = scene.text(Stream::Out);
+        let text = scene.text(SitterStream::Out);
         assert_eq!(text.len(), (64 << 20) + 13);
         assert!(text[..64 << 20].iter().all(|byte| *byte == b'x'));
     });
@@ -525,7 +526,7 @@ fn one_huge_line_is_bytes_like_any_other() {
 fn a_slow_drip_can_be_followed_while_it_drips() {
     let scene = Scene::new(Way::AsItCan);
     let sitting = scene.start(&scene.spec(&["drip", "20", "20"]));
-    let mut follow = Follow::new(&scene.dir, Stream::Out, 0);
+    let mut follow = SpoolReader::new(&scene.dir, SitterStream::Out, 0);
     let mut text = Vec::new();
     let mut portions = 0;
     within("all lines come", || {
@@ -538,7 +539,7 @@ fn a_slow_drip_can_be_followed_while_it_drips() {
     assert!(portions > 5, "it came in {portions} portions");
     assert_eq!(follow.offset(), text.len() as u64);
     assert_eq!(scene.end_of(&sitting).out, spool(text.len() as u64));
-    assert_eq!(Follow::new(&scene.dir, Stream::Out, 7).read(6).expect("readable"), b"line 1");
+    assert_eq!(SpoolReader::new(&scene.dir, SitterStream::Out, 7).read(6).expect("readable"), b"line 1");
 }
 
 #[test]
@@ -554,11 +555,11 @@ fn a_full_disk_neither_stops_the_child_nor_the_record() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("prlimit is there");
-    within("it ends", || matches!(scene.found(), Found::Ended(_)));
+    within("it ends", || matches!(scene.found(), SitterState::Ended(_)));
     engine.kill().expect("ours");
     engine.wait().expect("ours");
-    let Found::Ended(ended) = scene.found() else { panic!("just seen") };
-    assert_eq!(ended.exit, Exit::Code(0));
+    let SitterState::Ended(ended) = scene.found() else { panic!("just seen") };
+    assert_eq!(ended.exit, ChildExit::Code(0));
     assert_eq!(ended.out.bytes, (16 << 20) + 13);
     assert_eq!(ended.out.kept + ended.out.left_out, ended.out.bytes);
     assert_eq!(ended.out.kept, 8192);
@@ -592,7 +593,7 @@ fn an_engine_that_is_killed_finds_its_agent_again() {
     engine.wait().expect("ours");
     let mut sitting = None;
     within("it is found running", || match scene.found() {
-        Found::Running(found) => {
+        SitterState::Running(found) => {
             sitting = Some(found);
             true
         }
@@ -602,7 +603,7 @@ fn an_engine_that_is_killed_finds_its_agent_again() {
     assert_eq!(sitting.pid, pid);
     assert!(matches!(scene.try_start(&scene.spec(&["code", "0"])), Err(StartError::AlreadyStarted { .. })));
     let ended = scene.end_of(&sitting);
-    assert_eq!((ended.exit.clone(), ended.cause), (Exit::Code(0), Cause::Own));
+    assert_eq!((ended.exit.clone(), ended.cause), (ChildExit::Code(0), EndCause::Own));
     assert_eq!(scene.out(), (0..30).map(|line| format!("line {line}\n")).collect::<String>());
     assert!(matches!(scene.try_start(&scene.spec(&["code", "0"])), Err(StartError::AlreadyStarted { .. })));
     scene.assert_nothing_left();
@@ -621,12 +622,12 @@ fn an_engine_that_dies_at_any_step_of_starting_leaves_a_folder_that_can_be_judge
             .status()
             .expect("the probe runs");
         assert!(!status.success(), "{point} was not passed");
-        within("it is settled", || matches!(scene.found(), Found::Never | Found::Ended(_)));
+        within("it is settled", || matches!(scene.found(), SitterState::Never | SitterState::Ended(_)));
         match (point, scene.found()) {
-            ("sitter.start.spawned", Found::Ended(_)) => {}
-            (_, Found::Never) => {
+            ("sitter.start.spawned", SitterState::Ended(_)) => {}
+            (_, SitterState::Never) => {
                 assert_ne!(point, "sitter.start.spawned");
-                assert_eq!(scene.run(&scene.spec(&["say", "once"])).exit, Exit::Code(0));
+                assert_eq!(scene.run(&scene.spec(&["say", "once"])).exit, ChildExit::Code(0));
             }
             other => panic!("{other:?}"),
         }
@@ -650,18 +651,18 @@ fn a_sitter_that_dies_at_any_step_leaves_a_folder_that_can_be_judged() {
             .expect("the probe runs");
         let mut line = String::new();
         BufReader::new(engine.stdout.take().expect("piped")).read_line(&mut line).expect("it speaks");
-        within("it is settled", || !matches!(scene.found(), Found::Running(_) | Found::Starting));
+        within("it is settled", || !matches!(scene.found(), SitterState::Running(_) | SitterState::Starting));
         match (point, scene.found()) {
-            ("sitter.locked", Found::Never) => {
-                assert_eq!(scene.run(&scene.spec(&["say", "once"])).exit, Exit::Code(0));
+            ("sitter.locked", SitterState::Never) => {
+                assert_eq!(scene.run(&scene.spec(&["say", "once"])).exit, ChildExit::Code(0));
             }
-            ("sitter.named" | "sitter.spawned" | "sitter.ended", Found::Vanished) => {
+            ("sitter.named" | "sitter.spawned" | "sitter.ended", SitterState::Vanished) => {
                 assert!(matches!(
                     scene.try_start(&scene.spec(&["say", "2"])),
                     Err(StartError::AlreadyStarted { .. })
                 ));
             }
-            ("sitter.told", Found::Ended(_)) => {}
+            ("sitter.told", SitterState::Ended(_)) => {}
             other => panic!("{other:?}"),
         }
         engine.kill().expect("ours");
@@ -706,15 +707,15 @@ fn a_second_start_in_a_folder_is_refused_at_every_moment() {
     while Instant::now() < until {
         assert!(matches!(scene.try_start(&spec), Err(StartError::AlreadyStarted { .. })));
     }
-    assert_eq!(scene.found(), Found::Running(sitting.clone()));
+    assert_eq!(scene.found(), SitterState::Running(sitting.clone()));
     // Called by hand, past `start`: the lock and sitter.json stand in the way.
     let status = Command::new(probe()).arg("sit").arg(&scene.dir).status().expect("runs");
     assert_eq!(status.code(), Some(75));
-    sitter::stop(&sitting, Stop::Now).expect("ours");
+    sitter::stop(&sitting, StopMode::Now).expect("ours");
     let ended = scene.end_of(&sitting);
     let status = Command::new(probe()).arg("sit").arg(&scene.dir).status().expect("runs");
     assert_eq!(status.code(), Some(75));
-    assert_eq!(scene.found(), Found::Ended(ended));
+    assert_eq!(scene.found(), SitterState::Ended(ended));
     scene.assert_nothing_left();
 }
 
@@ -726,7 +727,7 @@ fn a_start_that_is_refused_does_not_look_like_a_sitter() {
     within("it runs", || scene.marked().len() == 1);
     kill_9(sitting.pid);
     sitter::sweep(&scene.marker).expect("swept");
-    within("it has vanished", || scene.found() == Found::Vanished);
+    within("it has vanished", || scene.found() == SitterState::Vanished);
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -735,7 +736,7 @@ fn a_start_that_is_refused_does_not_look_like_a_sitter() {
             }
         });
         for _ in 0..300 {
-            assert_eq!(scene.found(), Found::Vanished);
+            assert_eq!(scene.found(), SitterState::Vanished);
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
@@ -748,7 +749,7 @@ fn looking_does_not_disturb_starting() {
     std::fs::create_dir(&scene.dir).expect("new");
     std::fs::write(scene.dir.join("lock"), "").expect("new");
     std::thread::scope(|scope| {
-        let looking = scope.spawn(|| while !matches!(scene.found(), Found::Ended(_)) {});
+        let looking = scope.spawn(|| while !matches!(scene.found(), SitterState::Ended(_)) {});
         let sitting = scene.start(&scene.spec(&["code", "0"]));
         within("it ends", || looking.is_finished());
         scene.end_of(&sitting);
@@ -764,7 +765,7 @@ fn a_sitter_that_is_killed_has_vanished_and_a_sweep_leaves_nothing() {
         scene.hear("escaped");
         within("both are there", || scene.marked().len() == 2);
         kill_9(sitting.pid);
-        within("it has vanished", || scene.found() == Found::Vanished);
+        within("it has vanished", || scene.found() == SitterState::Vanished);
         assert_eq!(scene.marked().len(), 2, "its tree lives on");
         assert_eq!(sitter::sweep(&scene.marker).expect("swept"), 2);
         assert_eq!(sitter::sweep(&scene.marker).expect("swept"), 0);
@@ -782,13 +783,13 @@ fn a_sweep_kills_a_fork_bomb_and_spares_strangers() {
         let sitting = scene.start(&scene.spec(&["bomb"]));
         within("it has grown", || scene.marked().len() >= BOMB);
         kill_9(sitting.pid);
-        within("it has vanished", || scene.found() == Found::Vanished);
+        within("it has vanished", || scene.found() == SitterState::Vanished);
         assert!(sitter::sweep(&scene.marker).expect("swept") > 10);
         scene.assert_nothing_left();
         scene.assert_gone(&sitting);
         assert_eq!(stranger.marked().len(), 1);
-        assert_eq!(stranger.found(), Found::Running(kept.clone()));
-        sitter::stop(&kept, Stop::Now).expect("ours");
+        assert_eq!(stranger.found(), SitterState::Running(kept.clone()));
+        sitter::stop(&kept, StopMode::Now).expect("ours");
         stranger.end_of(&kept);
     });
     assert!(sitter::sweep("").is_err());
@@ -801,20 +802,20 @@ fn a_process_with_another_start_time_is_never_signalled() {
     let pid = i32::try_from(bystander.id()).expect("small");
     let started = sitter::started_of(pid).expect("it runs");
     let boot = landfall_host::disk::boot_id().expect("known");
-    let mut watch = Watch::new().expect("a watch");
+    let mut watch = SitterWatch::new().expect("a watch");
     for (id, double) in [
-        Sitting { pid, started: started - 1, boot: boot.clone(), sandbox: None },
-        Sitting { pid, started: started + 1, boot: boot.clone(), sandbox: None },
-        Sitting { pid, started, boot: "an earlier boot".into(), sandbox: None },
-        Sitting { pid: i32::MAX, started, boot: boot.clone(), sandbox: None },
-        Sitting { pid: 0, started, boot: boot.clone(), sandbox: None },
-        Sitting { pid: -1, started, boot, sandbox: None },
+        SitterProcess { pid, started: started - 1, boot: boot.clone(), sandbox: None },
+        SitterProcess { pid, started: started + 1, boot: boot.clone(), sandbox: None },
+        SitterProcess { pid, started, boot: "an earlier boot".into(), sandbox: None },
+        SitterProcess { pid: i32::MAX, started, boot: boot.clone(), sandbox: None },
+        SitterProcess { pid: 0, started, boot: boot.clone(), sandbox: None },
+        SitterProcess { pid: -1, started, boot, sandbox: None },
     ]
     .into_iter()
     .enumerate()
     {
-        for how in [Stop::Gently, Stop::Now] {
-            assert_eq!(sitter::stop(&double, how).expect("no error"), Stopped::Gone);
+        for how in [StopMode::Gently, StopMode::Now] {
+            assert_eq!(sitter::stop(&double, how).expect("no error"), StopResult::Gone);
         }
         watch.add(id as u64, &double).expect("watchable");
         assert_eq!(watch.wait(Some(PATIENCE)).expect("waits"), [id as u64]);
@@ -828,9 +829,9 @@ fn a_process_with_another_start_time_is_never_signalled() {
 #[test]
 fn two_hundred_sitters_are_watched_by_one_thread() {
     const COUNT: u64 = 200;
-    let mut watch = Watch::new().expect("a watch");
+    let mut watch = SitterWatch::new().expect("a watch");
     let scenes: Vec<Scene> = (0..COUNT).map(|_| Scene::new(Way::AsItCan)).collect();
-    let sittings: Vec<Sitting> =
+    let sittings: Vec<SitterProcess> =
         scenes.iter().map(|scene| scene.start(&scene.spec(&["say", "here"]))).collect();
     for (id, sitting) in sittings.iter().enumerate() {
         watch.add(id as u64, sitting).expect("watchable");
@@ -847,7 +848,7 @@ fn two_hundred_sitters_are_watched_by_one_thread() {
     assert!(watch.is_empty());
     assert_eq!(watch.wait(Some(Duration::ZERO)).expect("waits"), Vec::<u64>::new());
     for (scene, sitting) in scenes.iter().zip(&sittings) {
-        assert!(matches!(scene.found(), Found::Ended(_)), "{:?}", scene.found());
+        assert!(matches!(scene.found(), SitterState::Ended(_)), "{:?}", scene.found());
         assert_eq!(scene.out(), "here");
         scene.assert_gone(sitting);
     }
@@ -855,7 +856,7 @@ fn two_hundred_sitters_are_watched_by_one_thread() {
 
 #[test]
 fn a_wait_can_be_ended_from_elsewhere() {
-    let mut watch = Watch::new().expect("a watch");
+    let mut watch = SitterWatch::new().expect("a watch");
     let waker = watch.waker();
     let caller = std::thread::spawn(move || waker.wake());
     assert_eq!(watch.wait(Some(PATIENCE)).expect("waits"), Vec::<u64>::new());
@@ -871,27 +872,27 @@ fn damaged_files_count_as_vanished_and_never_as_an_end() {
     scene.run(&scene.spec(&["code", "0"]));
     for damage in ["", "{", r#"{"v":99}"#] {
         std::fs::write(scene.dir.join("exit.json"), damage).expect("ours");
-        assert_eq!(scene.found(), Found::Vanished, "{damage:?}");
+        assert_eq!(scene.found(), SitterState::Vanished, "{damage:?}");
     }
     std::fs::remove_file(scene.dir.join("exit.json")).expect("ours");
-    assert_eq!(scene.found(), Found::Vanished);
+    assert_eq!(scene.found(), SitterState::Vanished);
     std::fs::write(scene.dir.join("sitter.json"), "").expect("ours");
-    assert_eq!(scene.found(), Found::Vanished);
+    assert_eq!(scene.found(), SitterState::Vanished);
     std::fs::remove_file(scene.dir.join("sitter.json")).expect("ours");
-    assert_eq!(scene.found(), Found::Never);
+    assert_eq!(scene.found(), SitterState::Never);
 }
 
 #[test]
 fn a_sitter_that_its_child_has_stopped_hears_a_stop() {
-    for how in [Stop::Gently, Stop::Now] {
+    for how in [StopMode::Gently, StopMode::Now] {
         both_ways(|scene| {
             let mut spec = scene.spec(&[]);
             spec.argv = ["sh", "-c", "kill -STOP $PPID; echo held; sleep 60"].map(Into::into).to_vec();
             spec.env = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
             let sitting = scene.start(&spec);
             within("the sitter is stopped", || state_of(sitting.pid) == Some('T'));
-            assert_eq!(sitter::stop(&sitting, how).expect("ours"), Stopped::Asked);
-            assert_eq!(scene.end_of(&sitting).cause, Cause::Asked);
+            assert_eq!(sitter::stop(&sitting, how).expect("ours"), StopResult::Asked);
+            assert_eq!(scene.end_of(&sitting).cause, EndCause::Asked);
         });
     }
 }
@@ -917,7 +918,7 @@ fn an_abandoned_run_is_over_to_the_last_process_whatever_its_sitter_is_at() {
         sitter::abandon(&scene.dir, &scene.marker).expect("all of it ends");
         scene.assert_gone(&sitting);
         assert_eq!(tree.into_iter().find(|pid| state_of(*pid).is_some_and(|it| it != 'Z')), None);
-        assert_eq!(scene.found(), Found::Vanished);
+        assert_eq!(scene.found(), SitterState::Vanished);
     });
 }
 

@@ -1,8 +1,8 @@
 //! What a sitter costs. Not a test but a measurement: `cargo nextest run --release --run-ignored only --no-capture figures`.
 
 use crate::sitter_scene::{Scene, Way, probe, within};
-use landfall_host::sandbox::{CacheLayer, LayerChanges, Level, Limits, Sandbox};
-use landfall_host::sitter::{self, Found, Stop, Watch};
+use landfall_host::sandbox::{CacheLayer, LayerChanges, ProcessLimits, Sandbox, SandboxLevel};
+use landfall_host::sitter::{self, SitterState, SitterWatch, StopMode};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn figures() {
     let mut own = Vec::new();
     let mut through = [Vec::new(), Vec::new()];
     let mut started = Vec::new();
-    let mut watch = Watch::new().expect("a watch");
+    let mut watch = SitterWatch::new().expect("a watch");
     // In turns, so that whatever else the machine does falls on all alike.
     for _ in 0..RUNS {
         let began = Instant::now();
@@ -39,7 +39,7 @@ fn figures() {
             started.push(began.elapsed());
             watch.add(1, &sitting).expect("watchable");
             assert_eq!(watch.wait(Some(Duration::from_secs(10))).expect("waits"), [1]);
-            let Found::Ended(_) = scene.found() else { panic!("it ended") };
+            let SitterState::Ended(_) = scene.found() else { panic!("it ended") };
             times.push(began.elapsed());
         }
     }
@@ -63,7 +63,7 @@ fn figures() {
     {
         println!("idle sitter: {line}");
     }
-    sitter::stop(&sitting, Stop::Now).expect("ours");
+    sitter::stop(&sitting, StopMode::Now).expect("ours");
     scene.end_of(&sitting);
 
     let mib = 4096u64;
@@ -87,13 +87,13 @@ fn figures_of_the_sandbox() {
     // Each with so many layers over caches.
     let levels = [
         (None, 0),
-        (Some(Level::Write), 0),
-        (Some(Level::Isolated), 0),
-        (Some(Level::Isolated), 9), // as many as `init` names
-        (Some(Level::Strict), 0),
+        (Some(SandboxLevel::Write), 0),
+        (Some(SandboxLevel::Isolated), 0),
+        (Some(SandboxLevel::Isolated), 9), // as many as `init` names
+        (Some(SandboxLevel::Strict), 0),
     ];
     let mut times = levels.map(|_| Vec::new());
-    let mut watch = Watch::new().expect("a watch");
+    let mut watch = SitterWatch::new().expect("a watch");
     let secrets =
         [".ssh", ".gnupg", ".aws", ".config/gcloud", ".netrc", ".kube", ".docker", ".local/state/landfall"];
     for _ in 0..RUNS {
@@ -117,20 +117,20 @@ fn figures_of_the_sandbox() {
                 private: vec![],
                 exclusive: vec![],
                 layers: layers.clone(),
-                limits: Limits::default(),
+                limits: ProcessLimits::default(),
             });
             let began = Instant::now();
             let sitting = scene.start(&spec);
             watch.add(1, &sitting).expect("watchable");
             assert_eq!(watch.wait(Some(Duration::from_secs(10))).expect("waits"), [1]);
-            let Found::Ended(ended) = scene.found() else { panic!("it ended") };
-            assert_eq!(ended.exit, sitter::Exit::Code(0));
+            let SitterState::Ended(ended) = scene.found() else { panic!("it ended") };
+            assert_eq!(ended.exit, sitter::ChildExit::Code(0));
             times.push(began.elapsed());
         }
     }
     let base = median(&mut times[0]).as_secs_f64();
     for ((level, layers), times) in levels.into_iter().zip(&mut times) {
-        let (level, time) = (level.map_or("off", Level::name), median(times));
+        let (level, time) = (level.map_or("off", SandboxLevel::name), median(times));
         println!(
             "start to end at `{level}` with {layers} layers: p50 {time:?}, {:.2}x",
             time.as_secs_f64() / base
@@ -172,7 +172,7 @@ fn figures_of_the_pulse() {
     );
     println!("pulse of one run: p50 {:?}", median(&mut one));
     for (scene, sitting) in scenes.iter().zip(&sittings) {
-        sitter::stop(sitting, Stop::Now).expect("ours");
+        sitter::stop(sitting, StopMode::Now).expect("ours");
         scene.end_of(sitting);
     }
 }

@@ -105,8 +105,8 @@ fn engine(dir: &Path, command: &[&str]) {
     hang();
 }
 
-fn launch(dir: &Path, command: &[&str]) -> Result<sitter::Sitting, sitter::StartError> {
-    let spec = sitter::Spec {
+fn launch(dir: &Path, command: &[&str]) -> Result<sitter::SitterProcess, sitter::StartError> {
+    let spec = sitter::SitterSpec {
         argv: command.iter().map(Into::into).collect(),
         cwd: "/".into(),
         env: vec![],
@@ -128,7 +128,8 @@ fn judge(dir: &Path, stranger: i32) {
     let sitting = launch(dir, &[exe.to_str().expect("plain text"), "tell-pid"]).expect("starts");
     let until = std::time::Instant::now() + Duration::from_secs(60);
     let agent: i32 = loop {
-        let said = sitter::Follow::new(dir, sitter::Stream::Out, 0).read(1 << 20).expect("readable");
+        let said =
+            sitter::SpoolReader::new(dir, sitter::SitterStream::Out, 0).read(1 << 20).expect("readable");
         if let Some(pid) = String::from_utf8_lossy(&said).trim_end().strip_suffix('.') {
             break pid.parse().expect("a pid");
         }
@@ -157,12 +158,12 @@ fn hang() {
 
 /// A sandbox within ours: runs a word in it and prints what became of it.
 fn nested(folder: &Path, level: &str) {
-    use landfall_host::sandbox::{Level, Limits, Sandbox};
+    use landfall_host::sandbox::{ProcessLimits, Sandbox, SandboxLevel};
     let dir = folder.join(format!("run-{level}"));
     let work = folder.join("work");
     std::fs::create_dir_all(&work).expect("writable");
     let exe = std::env::current_exe().expect("we run");
-    let spec = sitter::Spec {
+    let spec = sitter::SitterSpec {
         argv: vec![exe.clone().into(), "say".into(), "it ran".into()],
         cwd: work.clone(),
         env: vec![],
@@ -172,23 +173,23 @@ fn nested(folder: &Path, level: &str) {
         out_cap: 1 << 20,
         marker: dir.to_str().expect("plain text").to_owned(),
         sandbox: Some(Sandbox {
-            level: if level == "strict" { Level::Strict } else { Level::Write },
+            level: if level == "strict" { SandboxLevel::Strict } else { SandboxLevel::Write },
             write: vec![work],
             hide: vec![],
             read: vec![],
             private: vec![],
             exclusive: vec![],
             layers: vec![],
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
         }),
         signal: None,
     };
     let sitting = sitter::start(&exe, &dir, &spec).expect("starts");
-    let mut watch = sitter::Watch::new().expect("a watch");
+    let mut watch = sitter::SitterWatch::new().expect("a watch");
     watch.add(1, &sitting).expect("ours");
     while watch.wait(Some(Duration::from_secs(60))).expect("waits").is_empty() {}
     println!("{:?}", sitter::find(&dir).expect("can look"));
-    let said = sitter::Follow::new(&dir, sitter::Stream::Out, 0).read(1 << 20).expect("readable");
+    let said = sitter::SpoolReader::new(&dir, sitter::SitterStream::Out, 0).read(1 << 20).expect("readable");
     std::io::stdout().write_all(&said).expect("stdout");
 }
 

@@ -1,6 +1,8 @@
 //! One sitter's folder, its marker, and the checks that nothing is left of it.
 
-use landfall_host::sitter::{self, Ended, Follow, Found, Sitting, Spec, Stream, Watch};
+use landfall_host::sitter::{
+    self, SitterEnd, SitterProcess, SitterSpec, SitterState, SitterStream, SitterWatch, SpoolReader,
+};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -64,8 +66,8 @@ impl Scene {
     }
 
     /// The probe in one of its modes, with nothing special about it.
-    pub fn spec(&self, args: &[&str]) -> Spec {
-        Spec {
+    pub fn spec(&self, args: &[&str]) -> SitterSpec {
+        SitterSpec {
             argv: std::iter::once(probe().into()).chain(args.iter().map(Into::into)).collect(),
             cwd: self.folder.path().to_owned(),
             env: vec![],
@@ -79,33 +81,33 @@ impl Scene {
         }
     }
 
-    pub fn start(&self, spec: &Spec) -> Sitting {
+    pub fn start(&self, spec: &SitterSpec) -> SitterProcess {
         sitter::start(&self.exe, &self.dir, spec).expect("starts")
     }
 
-    pub fn try_start(&self, spec: &Spec) -> Result<Sitting, sitter::StartError> {
+    pub fn try_start(&self, spec: &SitterSpec) -> Result<SitterProcess, sitter::StartError> {
         sitter::start(&self.exe, &self.dir, spec)
     }
 
     /// The same in another folder than the usual one.
-    pub fn try_start_in(&self, dir: &Path, spec: &Spec) -> Result<Sitting, sitter::StartError> {
+    pub fn try_start_in(&self, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess, sitter::StartError> {
         sitter::start(&self.exe, dir, spec)
     }
 
     /// Runs to the end.
-    pub fn run(&self, spec: &Spec) -> Ended {
+    pub fn run(&self, spec: &SitterSpec) -> SitterEnd {
         let sitting = self.start(spec);
         self.end_of(&sitting)
     }
 
-    pub fn end_of(&self, sitting: &Sitting) -> Ended {
+    pub fn end_of(&self, sitting: &SitterProcess) -> SitterEnd {
         self.end_of_in(&self.dir, sitting)
     }
 
     /// The same for a run that was started in another folder than the usual one.
-    pub fn end_of_in(&self, dir: &Path, sitting: &Sitting) -> Ended {
+    pub fn end_of_in(&self, dir: &Path, sitting: &SitterProcess) -> SitterEnd {
         let found = || sitter::find(dir).expect("can look");
-        let mut watch = Watch::new().expect("a watch");
+        let mut watch = SitterWatch::new().expect("a watch");
         watch.add(7, sitting).expect("watchable");
         let until = Instant::now() + PATIENCE;
         loop {
@@ -116,7 +118,7 @@ impl Scene {
             assert!(Instant::now() < until, "the sitter did not end: {:?}", found());
         }
         match found() {
-            Found::Ended(ended) => {
+            SitterState::Ended(ended) => {
                 self.assert_gone(sitting);
                 ended
             }
@@ -124,7 +126,7 @@ impl Scene {
         }
     }
 
-    pub fn found(&self) -> Found {
+    pub fn found(&self) -> SitterState {
         sitter::find(&self.dir).expect("can look")
     }
 
@@ -132,12 +134,12 @@ impl Scene {
         std::fs::read_to_string(self.dir.join("sitter.err")).unwrap_or_default()
     }
 
-    pub fn text(&self, stream: Stream) -> Vec<u8> {
-        Follow::new(&self.dir, stream, 0).read(usize::MAX).expect("readable")
+    pub fn text(&self, stream: SitterStream) -> Vec<u8> {
+        SpoolReader::new(&self.dir, stream, 0).read(usize::MAX).expect("readable")
     }
 
     pub fn out(&self) -> String {
-        String::from_utf8_lossy(&self.text(Stream::Out)).into_owned()
+        String::from_utf8_lossy(&self.text(SitterStream::Out)).into_owned()
     }
 
     /// Waits until the child has said `word`.
@@ -157,7 +159,7 @@ impl Scene {
             .collect()
     }
 
-    pub fn assert_gone(&self, sitting: &Sitting) {
+    pub fn assert_gone(&self, sitting: &SitterProcess) {
         // An adopted sitter is collected by the machine's first process, in its own time; ours by us, at once.
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", sitting.pid)).unwrap_or_default();
         let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
@@ -193,8 +195,8 @@ impl Drop for Scene {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // A failed test must not leave a fork bomb behind.
-            if let Ok(Found::Running(sitting)) = sitter::find(&self.dir) {
-                let _ = sitter::stop(&sitting, sitter::Stop::Now); // what it leaves is swept below
+            if let Ok(SitterState::Running(sitting)) = sitter::find(&self.dir) {
+                let _ = sitter::stop(&sitting, sitter::StopMode::Now); // what it leaves is swept below
                 std::thread::sleep(Duration::from_millis(300));
             }
             let _ = sitter::sweep(&self.marker); // the test has failed already

@@ -1,14 +1,17 @@
 //! What an agent says through its socket, and the signs of life it gives without a word.
 
 use crate::sitter_scene::{PATIENCE, Scene, Way, both_ways, within};
-use landfall_host::sitter::{self, Exit, Follow, Pulse, SignalSpec, Sitting, Spec, Stop, Stream};
+use landfall_host::sitter::{
+    self, ChildExit, ProcessActivity, SignalSpec, SitterProcess, SitterSpec, SitterStream, SpoolReader,
+    StopMode,
+};
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-fn spec(scene: &Scene, socket: &Path, args: &[&str]) -> Spec {
+fn spec(scene: &Scene, socket: &Path, args: &[&str]) -> SitterSpec {
     let mut spec = scene.spec(args);
     spec.env = vec![("LANDFALL_SIGNAL".into(), socket.into())];
     spec.signal = Some(SignalSpec { socket: socket.to_owned(), key: "secret-7".into() });
@@ -33,14 +36,15 @@ fn what_is_said_with_the_key_is_kept_and_the_rest_leaves_no_trace() {
                 r#"{"key":"secret-7","say":"ask","text":"line one\nline two","more":{"a":1}}"#,
             ],
         ));
-        assert_eq!(ended.exit, Exit::Code(0));
+        assert_eq!(ended.exit, ChildExit::Code(0));
         let out = scene.out();
         let answers: Vec<bool> = out.lines().map(|line| line.contains(r#""ok":true"#)).collect();
         assert_eq!(answers, [true, false, false, false, false, false, true], "{out}");
         assert!(out.lines().skip(1).take(5).all(|line| line.contains("\"hint\":")), "{out}");
         assert!(out.contains("say one of complete, blocked"), "{out}");
-        let kept =
-            String::from_utf8(Follow::new(&scene.dir, Stream::Signals, 0).read(1 << 20).expect("there"));
+        let kept = String::from_utf8(
+            SpoolReader::new(&scene.dir, SitterStream::Signals, 0).read(1 << 20).expect("there"),
+        );
         let kept = kept.expect("text");
         let lines: Vec<&str> = kept.lines().collect();
         assert_eq!(lines.len(), 2, "{kept}");
@@ -64,7 +68,7 @@ fn the_socket_is_its_owners_alone_and_its_path_may_be_long() {
     let sitting = scene.start(&spec(&scene, &socket, &["speak-and-hang", line]));
     scene.hear("true");
     assert_eq!(std::fs::metadata(&socket).expect("there").permissions().mode() & 0o777, 0o600);
-    sitter::stop(&sitting, Stop::Now).expect("ours");
+    sitter::stop(&sitting, StopMode::Now).expect("ours");
     scene.end_of(&sitting);
     assert!(!socket.exists());
     assert_eq!(std::fs::read_dir(&deep).expect("there").count(), 0, "nothing is left beside it");
@@ -76,7 +80,7 @@ fn whatever_is_said_too_much_is_refused_and_the_run_goes_on() {
     let socket = scene.folder.path().join("signal.sock");
     let line = r#"{"key":"secret-7","say":"discovery-local","text":"FILL"}"#;
     let ended = scene.run(&spec(&scene, &socket, &["speak-much", line]));
-    assert_eq!(ended.exit, Exit::Code(0));
+    assert_eq!(ended.exit, ChildExit::Code(0));
     let out = scene.out();
     assert!(out.lines().next().is_some_and(|line| line.contains("more than 65536 bytes")), "{out}");
     assert!(out.contains("68 taken, then") && out.contains("no more than 4194304 are kept"), "{out}");
@@ -94,7 +98,7 @@ fn who_never_stops_speaking_is_sent_away_and_others_are_heard() {
     scene.hear("true");
     assert!(began.elapsed() < std::time::Duration::from_secs(4), "{:?}", began.elapsed());
     scene.hear("sent away");
-    sitter::stop(&sitting, Stop::Now).expect("ours");
+    sitter::stop(&sitting, StopMode::Now).expect("ours");
     scene.end_of(&sitting);
 }
 
@@ -138,7 +142,7 @@ fn a_stranger_with_the_key_is_sent_away_and_takes_nobodys_place() {
         // Nor is an agent of the same kind heard, whose own sitter is another one.
         let other = Scene::new(Way::AsItCan);
         let ended = other.run(&spec(&other, &other.folder.path().join("s"), &["speak", line]));
-        assert_eq!((ended.exit, other.out().as_str()), (Exit::Code(0), "{\"ok\":true}\n"));
+        assert_eq!((ended.exit, other.out().as_str()), (ChildExit::Code(0), "{\"ok\":true}\n"));
         let other = Scene::new(Way::AsItCan);
         let mut astray = spec(&other, &other.folder.path().join("s"), &["speak", line]);
         astray.env = vec![("LANDFALL_SIGNAL".into(), socket.clone().into())];
@@ -150,7 +154,7 @@ fn a_stranger_with_the_key_is_sent_away_and_takes_nobodys_place() {
         let kept = std::fs::read_to_string(scene.dir.join("signals.jsonl")).expect("there");
         assert_eq!((kept.lines().count(), kept.contains(r#""say":"progress","seq":1"#)), (1, true), "{kept}");
         drop(strangers);
-        sitter::stop(&sitting, Stop::Now).expect("ours");
+        sitter::stop(&sitting, StopMode::Now).expect("ours");
         scene.end_of(&sitting);
     });
 }
@@ -163,7 +167,7 @@ fn who_has_lost_its_parent_and_its_session_is_still_of_the_run() {
         let sitting = scene.start(&spec(scene, &socket, &["speak-from-afar", line]));
         scene.hear("\n");
         assert_eq!(scene.out(), "{\"ok\":true}\n");
-        sitter::stop(&sitting, Stop::Now).expect("ours");
+        sitter::stop(&sitting, StopMode::Now).expect("ours");
         scene.end_of(&sitting);
     });
 }
@@ -173,7 +177,7 @@ fn a_socket_that_cannot_be_made_is_told() {
     let scene = Scene::new(Way::AsItCan);
     let socket = scene.folder.path().join("no-folder/signal.sock");
     match scene.run(&spec(&scene, &socket, &["say", "it ran"])).exit {
-        Exit::NotStarted { message, errno: libc::ENOENT, .. } => {
+        ChildExit::NotStarted { message, errno: libc::ENOENT, .. } => {
             assert!(message.contains("signal socket"), "{message}");
         }
         other => panic!("{other:?}"),
@@ -190,7 +194,7 @@ fn a_run_that_works_without_a_word_has_a_pulse_and_one_that_hangs_has_not() {
     let sittings = [busy.start(&busy.spec(&["busy"])), idle.start(&idle.spec(&["hang"]))];
     busy.hear("busy");
     within("the idle one runs", || !idle.marked().is_empty());
-    let pulses = || -> [Pulse; 2] { sitter::pulses(&sittings).try_into().expect("one each") };
+    let pulses = || -> [ProcessActivity; 2] { sitter::pulses(&sittings).try_into().expect("one each") };
     within("the idle one is at rest", || {
         let [_, first] = pulses();
         std::thread::sleep(std::time::Duration::from_millis(30));
@@ -205,9 +209,12 @@ fn a_run_that_works_without_a_word_has_a_pulse_and_one_that_hangs_has_not() {
     assert_eq!((before[0].processes, before[1].processes), (1, 0));
     for (scene, sitting) in [(&busy, &sittings[0]), (&idle, &sittings[1])] {
         assert_eq!(sitter::pulse(sitting).processes, before[usize::from(sitting == &sittings[1])].processes);
-        sitter::stop(sitting, Stop::Now).expect("ours");
+        sitter::stop(sitting, StopMode::Now).expect("ours");
         scene.end_of(sitting);
     }
-    let gone = Sitting { pid: i32::MAX, started: 1, boot: String::new(), sandbox: None };
-    assert_eq!(sitter::pulse(&gone), Pulse { connections: Some(Vec::new()), ..Pulse::default() });
+    let gone = SitterProcess { pid: i32::MAX, started: 1, boot: String::new(), sandbox: None };
+    assert_eq!(
+        sitter::pulse(&gone),
+        ProcessActivity { connections: Some(Vec::new()), ..ProcessActivity::default() }
+    );
 }

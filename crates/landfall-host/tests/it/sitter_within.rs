@@ -1,7 +1,7 @@
 //! Whether a process is an agent's, whoever started that agent.
 
 use crate::sitter_scene::{Scene, Way, both_ways, probe, within};
-use landfall_host::sitter::{self, Found, Stop};
+use landfall_host::sitter::{self, SitterState, StopMode};
 use std::process::{Child, Command, Stdio};
 
 fn is_confined(pid: i32) -> Option<bool> {
@@ -51,7 +51,7 @@ fn whatever_an_agent_starts_is_confined_and_others_are_not() {
         for pid in [ordinary.pid(), own(), 1] {
             assert_eq!(is_confined(pid), Some(false), "{pid}");
         }
-        sitter::stop(&sitting, Stop::Now).expect("ours");
+        sitter::stop(&sitting, StopMode::Now).expect("ours");
         scene.end_of(&sitting);
     });
 }
@@ -67,12 +67,12 @@ fn an_agent_is_confined_whose_engine_is_gone() {
     within("the agent runs", || !scene.marked().is_empty());
     engine.kill().expect("ours");
     engine.wait().expect("ours");
-    let Found::Running(sitting) = scene.found() else { panic!("{:?}", scene.found()) };
+    let SitterState::Running(sitting) = scene.found() else { panic!("{:?}", scene.found()) };
     let agent = scene.marked();
     assert_eq!(agent.len(), 1, "{agent:?}");
     assert_eq!(is_confined(agent[0]), Some(true));
-    sitter::stop(&sitting, Stop::Now).expect("ours");
-    within("it is gone", || matches!(scene.found(), Found::Ended(_)));
+    sitter::stop(&sitting, StopMode::Now).expect("ours");
+    within("it is gone", || matches!(scene.found(), SitterState::Ended(_)));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn an_engine_inside_an_agent_tells_its_own_agents_from_its_own_people() {
             assert_eq!(is_confined(pid), Some(true), "to us they are all an agent's");
         }
         for (scene, sitting) in [(&other, &stranger), (scene, &sitting)] {
-            sitter::stop(sitting, Stop::Now).expect("ours");
+            sitter::stop(sitting, StopMode::Now).expect("ours");
             scene.end_of(sitting);
         }
     });
