@@ -24,7 +24,9 @@ use landfall_model::acceptance::{
     CriterionPlan, CustomVerifyCommand, HANDLER_FOLDERS, ObservationKind, VerifyHint, VerifyKind,
     VerifyResult, WebAddress, plan,
 };
-use landfall_trackers::tracker::{Answer, Comment, CommitSha, IssueNumber, PrNumber, Thread, Tracker};
+use landfall_trackers::tracker::{
+    Comment, CommentThread, CommitSha, IssueNumber, PrNumber, Tracker, TrackerResult,
+};
 
 pub use asking::Asking;
 pub use rubric::{Judge, Question};
@@ -316,11 +318,11 @@ pub fn happened(
     tracker: &dyn Tracker,
     number: IssueNumber,
     criteria: &Criteria,
-) -> Answer<Vec<ObservationKind>> {
+) -> TrackerResult<Vec<ObservationKind>> {
     if !criteria.items.iter().any(|it| matches!(it.kind, VerifyKind::Observation(_))) {
         return Ok(Vec::new());
     }
-    let comments = tracker.comments(Thread::Issue(number))?;
+    let comments = tracker.comments(CommentThread::Issue(number))?;
     let event = |it: &Comment| {
         let marker = it.marker()?;
         ObservationKind::from_word(marker.key().strip_prefix(OBSERVED_MARKER)?.split('/').next()?)

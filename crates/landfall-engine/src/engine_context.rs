@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use landfall_model::gate::GateReport;
 use landfall_model::{Commit, Event, ExhaustedBudget, Spending, TaskId, Timestamp};
-use landfall_trackers::tracker::{Answer, Tracker};
+use landfall_trackers::tracker::{Tracker, TrackerResult};
 
 use crate::base_tracker::{BaseTracker, LandingLock};
 use crate::core::Outside;
@@ -27,7 +27,7 @@ pub struct EngineContext {
     /// Held by a landing.
     pub(crate) landing: LandingLock,
     /// The tracker of the project, once it was needed.
-    pub(crate) tracker: OnceLock<Answer<Arc<dyn Tracker>>>,
+    pub(crate) tracker: OnceLock<TrackerResult<Arc<dyn Tracker>>>,
     /// Workspaces that are being given up.
     pub(crate) tidying: AtomicUsize,
 }

@@ -20,8 +20,8 @@ use landfall_model::issue::{
 };
 use landfall_model::{Attempt, ExchangeResult, News, Task, TaskId};
 use landfall_trackers::tracker::{
-    Answer, BranchName, CloseWhy, IssueNumber, IssueState, Label, LabelSpec, NameError, PHASE_FAMILY,
-    PrNumber, Slug, Tracker, TrackerError,
+    CloseReason, IssueNumber, Label, LabelSpec, NameError, PHASE_FAMILY, PrNumber, Slug, Tracker,
+    TrackerBranchName, TrackerError, TrackerIssueState, TrackerResult,
 };
 use thiserror::Error;
 
@@ -37,7 +37,7 @@ use crate::recovering;
 use crate::tracker::{self, Around};
 
 /// The tracker of the project, opened when it is first needed.
-pub(crate) fn project_tracker(site: &EngineContext) -> Answer<Arc<dyn Tracker>> {
+pub(crate) fn project_tracker(site: &EngineContext) -> TrackerResult<Arc<dyn Tracker>> {
     let open = || {
         let around = Around {
             root: site.repo.root(),
@@ -188,7 +188,7 @@ pub(crate) struct Desked {
 
 impl Desked {
     /// The branch its work is offered on.
-    pub fn branch(&self) -> BranchName {
+    pub fn branch(&self) -> TrackerBranchName {
         branch_of(self.number, self.side.as_deref())
     }
 
@@ -274,7 +274,7 @@ fn closed_meanwhile(
     task: &Task,
     act: Option<TrackerOperation>,
     at: &Desked,
-) -> Answer<Option<IssueResolution>> {
+) -> TrackerResult<Option<IssueResolution>> {
     let was_open = task.issue.as_ref().and_then(|issue| issue.seen.as_ref()).is_some_and(|seen| seen.open);
     let Some(act) = act.filter(|_| was_open) else { return Ok(None) };
     // Where no way of closing it would stop anything, nobody needs to look.
@@ -286,9 +286,9 @@ fn closed_meanwhile(
         return Ok(None);
     }
     let closed = match at.tracker.issue(at.number)?.state {
-        IssueState::Open => return Ok(None),
-        IssueState::Closed { why: CloseWhy::Done, .. } => IssueResolution::Done,
-        IssueState::Closed { why: CloseWhy::NotPlanned, .. } => IssueResolution::NotPlanned,
+        TrackerIssueState::Open => return Ok(None),
+        TrackerIssueState::Closed { why: CloseReason::Done, .. } => IssueResolution::Done,
+        TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } => IssueResolution::NotPlanned,
     };
     Ok(Some(closed).filter(|closed| stops_at(act, *closed, made)))
 }
@@ -310,9 +310,9 @@ pub(crate) fn desk(site: &EngineContext, task: &Task) -> Result<Desked, Trouble>
 
 /// The branch the work of an issue is offered on; with the base's name where that is not the project's own.
 #[must_use]
-pub fn branch_of(number: IssueNumber, side: Option<&str>) -> BranchName {
+pub fn branch_of(number: IssueNumber, side: Option<&str>) -> TrackerBranchName {
     let side = side.map(|side| format!("-on-{side}")).unwrap_or_default();
-    BranchName::new(&format!("landfall/issue-{}{side}", number.get())).expect("made of our own words")
+    TrackerBranchName::new(&format!("landfall/issue-{}{side}", number.get())).expect("made of our own words")
 }
 
 /// The engine is stopping, and something that a tracker is to be told was left to the next run.
@@ -353,7 +353,7 @@ pub(crate) fn spec_of(site: &HostContext, task: &Task) -> Option<String> {
 }
 
 /// Says in the tracker where an issue stands. Labels that a repository does not have yet are made first.
-pub(crate) fn stand(at: &Desked, phase: IssuePhase) -> Answer<()> {
+pub(crate) fn stand(at: &Desked, phase: IssuePhase) -> TrackerResult<()> {
     let label = Label::new(&format!("{PHASE_FAMILY}{}", phase.word()))?;
     let about = "Where the issue stands.".to_owned();
     at.tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: PHASE_COLOUR, about }])?;

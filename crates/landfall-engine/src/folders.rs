@@ -17,19 +17,21 @@ use landfall_model::annotate::{self, AnnotationImpact, AnnotationResumePoint};
 use landfall_model::plan::PlanOutline;
 use landfall_model::staged::PLAN;
 use landfall_model::{AnnotatedDocument, AttemptPhase, Digest, News, Task, TaskState, Timestamp};
-use landfall_trackers::modules::annotation::{self, Remark};
-use landfall_trackers::modules::entry::{EntryName, Shelf};
-use landfall_trackers::modules::folder::{self, Place, Sort, TARGET, find_at};
+use landfall_trackers::modules::annotation::{self, AnnotationRequest};
+use landfall_trackers::modules::entry::{EntryFolder, EntryName};
+use landfall_trackers::modules::folder::{self, ModuleKind, ModuleLocation, TARGET, find_at};
 use landfall_trackers::modules::lock::Lock;
-use landfall_trackers::modules::mend::{self, Origin};
-use landfall_trackers::modules::project::Entry;
+use landfall_trackers::modules::mend::{self, RepairOrigin};
+use landfall_trackers::modules::project::DatedEntry;
 use landfall_trackers::modules::refinement::Refinements;
 use landfall_trackers::modules::signal::SIGNAL_FILE;
 use landfall_trackers::modules::text::{day, plain_line};
 use landfall_trackers::modules::write::{
-    Expect, FILE_BYTES_MAX, Write, digest, read_below, remove_file_below,
+    ExpectedFile, FILE_BYTES_MAX, ModuleWrite, digest, read_below, remove_file_below,
 };
-use landfall_trackers::modules::{Change, Seen, Status, Written, news, project, read, wanted};
+use landfall_trackers::modules::{
+    ModuleChange, ModuleFolderSnapshot, ModuleStatus, WriteLog, news, project, read, wanted,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::ask::{Answer, Ask, AskError, Reply};
@@ -186,7 +188,7 @@ fn by_mail(site: &EngineContext, line: &Line, ask: Ask) -> Answer {
 /// What we know of a folder: what we wrote there, and what was told of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Record {
-    written: Written,
+    written: WriteLog,
     /// Sentences that were told: what stays as it is, is told once.
     #[serde(default)]
     told: BTreeSet<String>,
@@ -238,7 +240,7 @@ fn look_from(desk: &Desk<'_>, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Ans
     let known: Option<Record> =
         std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let first = known.is_none();
-    let record = known.unwrap_or_else(|| Record { written: Written::accepted(&seen), ..Record::default() });
+    let record = known.unwrap_or_else(|| Record { written: WriteLog::accepted(&seen), ..Record::default() });
     let before = (!first).then(|| record.clone());
     let mut visit = Visit {
         desk,
@@ -260,8 +262,8 @@ fn look_from(desk: &Desk<'_>, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Ans
 /// One look at one folder.
 struct Visit<'a> {
     desk: &'a Desk<'a>,
-    place: Place,
-    seen: Seen,
+    place: ModuleLocation,
+    seen: ModuleFolderSnapshot,
     task: Arc<Task>,
     record: Record,
     /// What somebody changed and nobody has taken over: it is not written to.
@@ -311,12 +313,12 @@ impl Visit<'_> {
             return;
         }
         let expect = match read_below(root, &path) {
-            Ok(Some(bytes)) => Expect::Digest(digest(&bytes)),
-            Ok(None) => Expect::Absent,
+            Ok(Some(bytes)) => ExpectedFile::Digest(digest(&bytes)),
+            Ok(None) => ExpectedFile::Absent,
             Err(_) => return, // a link, or a folder: not ours to write to
         };
         let bytes = signal.text().into_bytes();
-        let write = Write::Put { path: SIGNAL_FILE.to_owned(), bytes, expect };
+        let write = ModuleWrite::Put { path: SIGNAL_FILE.to_owned(), bytes, expect };
         if self.place.apply(&[write]).is_ok_and(|applied| applied.refused.is_empty()) {
             self.record.signal = mark;
         }
@@ -362,7 +364,7 @@ impl Visit<'_> {
     }
 
     /// Whether these annotations changed the plan.
-    fn annotate_plan(&mut self, of_plan: &[&annotation::Annotation]) -> bool {
+    fn annotate_plan(&mut self, of_plan: &[&annotation::ModuleAnnotation]) -> bool {
         let Some(of) = self.task.staged.papers.get(PLAN).cloned() else { return false };
         let Ok(text) = crate::papers::read(self.desk.papers, &of) else { return false };
         let notes: Result<Vec<_>, _> = of_plan.iter().map(|of| placed_annotation(of)).collect();
@@ -420,60 +422,64 @@ impl Visit<'_> {
         self.seen = seen;
         let Some(mended) = mended else { return true };
         let done = match &mended.origin {
-            Origin::Fields(fields) => format!("mended {}", fields.join(", ")),
-            Origin::Head => "restored from the last commit".to_owned(),
-            Origin::Rebuilt(_) => "built anew".to_owned(),
+            RepairOrigin::Fields(fields) => format!("mended {}", fields.join(", ")),
+            RepairOrigin::Head => "restored from the last commit".to_owned(),
+            RepairOrigin::Rebuilt(_) => "built anew".to_owned(),
         };
         self.warn(format!("{wrong}; the file was {done}, and the broken one is kept as `{}`", mended.copy));
         // What was mended is ours; what the journal says of it is shown next.
         let index = self.seen.form.file();
-        let ours = Written::accepted(&self.seen);
+        let ours = WriteLog::accepted(&self.seen);
         self.record.written.metadata = ours.metadata;
         let digests = ours.files.get(index).cloned().unwrap_or_default();
         self.record.written.files.insert(index.to_owned(), digests);
         true
     }
 
-    fn hear(&mut self, change: &Change) {
+    fn hear(&mut self, change: &ModuleChange) {
         match change {
-            Change::Field { name: "status", to, .. } => self.status(to),
-            Change::Field { name: "title" | "tags", .. } => self.words(None),
-            Change::Field { name: name @ ("phase" | "completed_steps" | "stage"), from, to } => {
+            ModuleChange::Field { name: "status", to, .. } => self.status(to),
+            ModuleChange::Field { name: "title" | "tags", .. } => self.words(None),
+            ModuleChange::Field { name: name @ ("phase" | "completed_steps" | "stage"), from, to } => {
                 self.warn(format!(
                     "`{name}` was changed by hand from `{}` to `{}`; the journal counts, and the folder shows that again",
                     plain_line(from),
                     plain_line(to)
                 ));
             }
-            Change::Field { name: "depends_on", .. } => {
+            ModuleChange::Field { name: "depends_on", .. } => {
                 self.warn(
                     "`depends_on` was changed by hand; `landfall edit` changes what a task needs".to_owned(),
                 );
             }
-            Change::Field { .. } => {} // the journal knows nothing of it: it stays as it is
-            Change::Broken(_) => {}    // mended before
-            Change::NoMetadata => {
+            ModuleChange::Field { .. } => {} // the journal knows nothing of it: it stays as it is
+            ModuleChange::Broken(_) => {}    // mended before
+            ModuleChange::NoMetadata => {
                 let file = self.seen.form.file();
                 self.warn(format!("`{file}` was taken away; the folder shows the task in a new one"));
             }
-            Change::Added(path) | Change::Edited(path) if path == TARGET => self.words(Some(TARGET)),
-            Change::Added(path) | Change::Edited(path) if path == folder::PLAN => self.plan(),
-            Change::Added(path) | Change::Edited(path) if path == picture::REFINEMENTS => self.refine(),
-            Change::Added(path) | Change::Edited(path) if path == annotation::FILE => {} // taken over afterwards
-            Change::Added(path) | Change::Edited(path) => {
+            ModuleChange::Added(path) | ModuleChange::Edited(path) if path == TARGET => {
+                self.words(Some(TARGET))
+            }
+            ModuleChange::Added(path) | ModuleChange::Edited(path) if path == folder::PLAN => self.plan(),
+            ModuleChange::Added(path) | ModuleChange::Edited(path) if path == picture::REFINEMENTS => {
+                self.refine()
+            }
+            ModuleChange::Added(path) | ModuleChange::Edited(path) if path == annotation::FILE => {} // taken over afterwards
+            ModuleChange::Added(path) | ModuleChange::Edited(path) => {
                 self.by_hand.insert(path.clone()); // one copy of it
             }
-            Change::Removed(_) => {} // what should be there is written again
+            ModuleChange::Removed(_) => {} // what should be there is written again
         }
     }
 
     fn status(&mut self, to: &str) {
-        let wanted: Option<Status> = to.parse().ok();
+        let wanted: Option<ModuleStatus> = to.parse().ok();
         let here = picture::module(&self.task, &self.seen, self.desk.now).status;
         if wanted == Some(here) && picture::has_begun(&self.task) {
             return;
         }
-        if wanted == Some(Status::Cancelled) {
+        if wanted == Some(ModuleStatus::Cancelled) {
             let reason = format!("`{}` was set to cancelled by hand", self.place.shown());
             match self.news(News::Cancel { reason }) {
                 Ok(()) | Err(AskError::Gone) => {}
@@ -583,7 +589,7 @@ impl Visit<'_> {
 
     /// Everything that was looked at is known from now on, but for what waits to be taken over.
     fn accept(&mut self) {
-        let mut written = Written::accepted(&self.seen);
+        let mut written = WriteLog::accepted(&self.seen);
         for path in &self.left {
             match self.record.written.files.get(path) {
                 Some(digests) => {
@@ -620,9 +626,9 @@ impl Visit<'_> {
         let kept = kept.filter_map(|path| {
             let text = self.seen.text(path).filter(|text| !text.trim().is_empty())?;
             let about = format!("{}-by-hand", path.trim_end_matches(".md").replace(['.', '/'], "-"));
-            Some(Entry { shelf: Shelf::Notes, name: EntryName::new(&day(now), &about), text })
+            Some(DatedEntry { shelf: EntryFolder::Notes, name: EntryName::new(&day(now), &about), text })
         });
-        let kept: Vec<Entry> = kept.collect();
+        let kept: Vec<DatedEntry> = kept.collect();
         let writes = if kept.is_empty() {
             writes
         } else {
@@ -649,12 +655,16 @@ impl Visit<'_> {
 }
 
 /// An annotation as the model applies it.
-fn placed_annotation(of: &annotation::Annotation) -> Result<annotate::Annotation, annotate::AnnotationError> {
+fn placed_annotation(
+    of: &annotation::ModuleAnnotation,
+) -> Result<annotate::Annotation, annotate::AnnotationError> {
     match &of.remark {
-        Remark::Insert(text) => annotate::Annotation::insert(&of.before, text, &of.after),
-        Remark::Delete(selected) => annotate::Annotation::delete(&of.before, selected, &of.after),
-        Remark::Replace { old, new } => annotate::Annotation::replace(&of.before, old, new, &of.after),
-        Remark::Comment { on, text } => {
+        AnnotationRequest::Insert(text) => annotate::Annotation::insert(&of.before, text, &of.after),
+        AnnotationRequest::Delete(selected) => annotate::Annotation::delete(&of.before, selected, &of.after),
+        AnnotationRequest::Replace { old, new } => {
+            annotate::Annotation::replace(&of.before, old, new, &of.after)
+        }
+        AnnotationRequest::Comment { on, text } => {
             annotate::Annotation::comment(annotate::CommentKind::Note, &of.before, on, text, &of.after)
         }
     }
@@ -662,8 +672,8 @@ fn placed_annotation(of: &annotation::Annotation) -> Result<annotate::Annotation
 
 /// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the way:
 /// then there is none.
-fn committed(root: &Path, place: &Place, path: &str) -> Option<Vec<u8>> {
-    let worktree = place.path.parent().filter(|_| place.sort == Sort::Notebook);
+fn committed(root: &Path, place: &ModuleLocation, path: &str) -> Option<Vec<u8>> {
+    let worktree = place.path.parent().filter(|_| place.sort == ModuleKind::Notebook);
     let at = worktree.map_or_else(|| root.to_owned(), |worktree| root.join(worktree));
     let path = match worktree {
         Some(worktree) => Path::new(path).strip_prefix(worktree).ok()?.to_str()?,

@@ -8,7 +8,8 @@ use landfall_host::git::{GitError, Oid, Store};
 use landfall_model::issue::{IssueDocument, IssueRef, ProposalTier, normalised};
 use landfall_model::{Task, TaskId, TaskState};
 use landfall_trackers::tracker::{
-    Answer, IssueFilter, IssueNumber, Label, LabelSpec, Marker, NewIssue, Once, Title, Tracker,
+    CreateOutcome, IssueFilter, IssueNumber, Label, LabelSpec, Marker, NewIssue, Title, Tracker,
+    TrackerResult,
 };
 
 use crate::digests::digest;
@@ -153,7 +154,7 @@ pub fn of_paper(paper: &IssueDocument, origin: &dyn Fn(String) -> Origin) -> Vec
 ///
 /// # Errors
 /// Why the tracker does not tell.
-pub fn open_issues(tracker: &dyn Tracker) -> Answer<BTreeMap<String, u64>> {
+pub fn open_issues(tracker: &dyn Tracker) -> TrackerResult<BTreeMap<String, u64>> {
     let filter = IssueFilter { only_open: true, labels: BTreeSet::new(), most: OPEN_MAX };
     let mut known = BTreeMap::new();
     for issue in tracker.issues(&filter)? {
@@ -177,7 +178,7 @@ pub fn file(
     tracker: &dyn Tracker,
     known: &BTreeMap<String, u64>,
     proposal: &Proposal,
-) -> Answer<(u64, bool)> {
+) -> TrackerResult<(u64, bool)> {
     if let Some(number) = known.get(&proposal.id) {
         return Ok((*number, false));
     }
@@ -199,8 +200,8 @@ pub fn file(
         labels: BTreeSet::from([label]),
     };
     Ok(match tracker.create_issue(&new)? {
-        Once::Made(issue) => (issue.number.get(), true),
-        Once::Found(issue) => (issue.number.get(), false),
+        CreateOutcome::Made(issue) => (issue.number.get(), true),
+        CreateOutcome::Found(issue) => (issue.number.get(), false),
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use landfall_agents::files::{self, LoopFileKind, LoopFileParser};
 use landfall_host::git::{ExchangeFolder, Workspace};
 use landfall_model::{AttemptPhase, Digest, Signal, StopReason, Task, TaskState, Timestamp};
-use landfall_trackers::modules::folder::{Place, Sort, read as read_module};
+use landfall_trackers::modules::folder::{ModuleKind, ModuleLocation, read as read_module};
 use landfall_trackers::modules::signal::StopOrder;
 
 use crate::run_folder::write_private;
@@ -92,11 +92,11 @@ pub(crate) fn guidance_for_step(
 
 fn guidance(task: &Task, workspace: &Path) -> Option<(String, String)> {
     let path = path_of(task);
-    let place = Place {
+    let place = ModuleLocation {
         root: workspace.to_owned(),
         path: path.into(),
         name: path.rsplit('/').next().unwrap_or(path).to_owned(),
-        sort: Sort::AiTasks,
+        sort: ModuleKind::AiTasks,
     };
     let entry = read_module(&place).ok()?.guidance()?;
     Some((

@@ -13,8 +13,8 @@ use landfall_host::git::{
 use landfall_model::TaskId;
 use landfall_model::recovery::{IssueArtifacts, RecoveryOp, restored};
 use landfall_trackers::tracker::{
-    BranchName, CommitSha, IssueNumber, IssueState, Label, Marker, NewPullRequest, PHASE_FAMILY, PrNumber,
-    PullRequest, Thread, Title, Tracker, TrackerError, unmarked,
+    CommentThread, CommitSha, IssueNumber, Label, Marker, NewPullRequest, PHASE_FAMILY, PrNumber,
+    PullRequest, Title, Tracker, TrackerBranchName, TrackerError, TrackerIssueState, unmarked,
 };
 use thiserror::Error;
 
@@ -48,9 +48,9 @@ pub struct Ground<'a> {
     /// The tip of its work as the caller knows it.
     pub head: &'a Oid,
     /// Its branch, which begins with `landfall/`.
-    pub branch: &'a BranchName,
+    pub branch: &'a TrackerBranchName,
     /// The branch its work is for.
-    pub base: &'a BranchName,
+    pub base: &'a TrackerBranchName,
     /// The title of its pull request, and of commits.
     pub title: &'a str,
     /// The text of its pull request.
@@ -123,7 +123,7 @@ impl Ground<'_> {
             return Err(format!("`{}` is the base, not the branch of a task", self.branch));
         }
         let issue = self.tracker.issue(self.issue).map_err(told)?;
-        if let IssueState::Closed { .. } = issue.state {
+        if let TrackerIssueState::Closed { .. } = issue.state {
             return Err(format!("issue {} was closed", self.issue));
         }
         let seen = self.workspace.and_then(|workspace| self.store.workspace_head(workspace));
@@ -340,7 +340,7 @@ impl Hands<'_> {
         let marker = self.marker(&digest.as_str()[..12])?;
         // The words are an agent's: marks in them would speak for us.
         let text = unmarked(text);
-        self.ground.tracker.comment(Thread::Issue(self.ground.issue), &marker, &text).map_err(told)?;
+        self.ground.tracker.comment(CommentThread::Issue(self.ground.issue), &marker, &text).map_err(told)?;
         Ok(format!("said so under {}", self.ground.issue))
     }
 
@@ -366,7 +366,7 @@ impl Hands<'_> {
     fn mark_review(&mut self) -> Result<String, String> {
         let pr = self.must_be_open()?;
         let Ground { tracker, .. } = *self.ground;
-        let thread = Thread::PullRequest(pr.number);
+        let thread = CommentThread::PullRequest(pr.number);
         let is_review = |text: &str| {
             let text = text.to_lowercase();
             REVIEW_HEADINGS.iter().any(|heading| text.contains(heading))

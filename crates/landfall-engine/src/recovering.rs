@@ -16,7 +16,7 @@ use landfall_model::{
     AgentExit, AgentRunEvidence, Attempt, BudgetScope, EndedRun, News, RecoveryResult, Spending, StepKind,
     Task,
 };
-use landfall_trackers::tracker::BranchName;
+use landfall_trackers::tracker::TrackerBranchName;
 use serde_json::json;
 
 use crate::agent_run::{head_of, reads};
@@ -242,7 +242,7 @@ fn perform(
     let at = exchange::desk(site, task).map_err(|trouble| trouble.to_string())?;
     let workspace = site.pool.existing(&task.id.to_string());
     let head = tip(site, task, workspace.as_ref())?;
-    let base = BranchName::new(site.branch.as_str()).map_err(|error| error.to_string())?;
+    let base = TrackerBranchName::new(site.branch.as_str()).map_err(|error| error.to_string())?;
     let remote = match &site.settings.land.publish {
         Publish::Push { remote, .. } if at.tracker.keeps_branches() => Some(remote.as_str()),
         _ => None,

@@ -13,7 +13,7 @@ use landfall_model::{
     Attempt, Digest, EndCode, EndKind, Ending, Fact, News, Task, TaskState, TaskStatus, Timestamp,
 };
 use landfall_store::{Seq, StoreReader};
-use landfall_trackers::tracker::{Answer, TrackerError};
+use landfall_trackers::tracker::{TrackerError, TrackerResult};
 use serde_json::{Value, json};
 
 use crate::digests::digest;
@@ -75,7 +75,7 @@ fn file_proposals(site: &EngineContext, task: &Task, paper: &IssueDocument) -> R
     if wanted.peek().is_none() {
         return Ok(());
     }
-    let mut file_all = || -> Answer<()> {
+    let mut file_all = || -> TrackerResult<()> {
         let tracker = exchange::project_tracker(site)?;
         let known = improve::open_issues(&*tracker)?;
         wanted.try_for_each(|proposal| improve::file(&*tracker, &known, proposal).map(drop))

@@ -13,9 +13,11 @@ use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{self, Git, Repo};
 use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::Timestamp;
-use landfall_trackers::github::{Base, Patience, TokenSources};
-use landfall_trackers::registry::{self, Entry, Setup};
-use landfall_trackers::tracker::{Answer, Clock, RepoName, Tracker, TrackerError, WaitEnd, shown};
+use landfall_trackers::github::{GithubEndpoints, GithubRetryPolicy, TokenSources};
+use landfall_trackers::registry::{self, TrackerEntry, TrackerSetup};
+use landfall_trackers::tracker::{
+    RepoName, Tracker, TrackerClock, TrackerError, TrackerResult, WaitEnd, shown,
+};
 
 use clean::Clean;
 
@@ -58,7 +60,7 @@ pub struct WallClock {
     interrupt: Arc<Interrupt>,
 }
 
-impl Clock for WallClock {
+impl TrackerClock for WallClock {
     fn now(&self) -> Timestamp {
         Timestamp(SystemClock.now_ms())
     }
@@ -76,7 +78,7 @@ impl Clock for WallClock {
 ///
 /// # Errors
 /// Why there is none.
-pub fn open(settings: &Settings, around: &Around<'_>) -> Answer<Box<dyn Tracker>> {
+pub fn open(settings: &Settings, around: &Around<'_>) -> TrackerResult<Box<dyn Tracker>> {
     open_until(settings, around, Arc::default())
 }
 
@@ -85,7 +87,7 @@ pub(crate) fn open_until(
     settings: &Settings,
     around: &Around<'_>,
     interrupt: Arc<Interrupt>,
-) -> Answer<Box<dyn Tracker>> {
+) -> TrackerResult<Box<dyn Tracker>> {
     let mut found = find(&settings.tracker, around)?;
     found.setup.clock = Arc::new(WallClock { interrupt });
     let entry = found.entry;
@@ -97,7 +99,7 @@ pub(crate) fn open_until(
 ///
 /// # Errors
 /// Why it cannot be opened.
-pub fn look(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Option<Standing>> {
+pub fn look(settings: &TrackerSettings, around: &Around<'_>) -> TrackerResult<Option<Standing>> {
     if settings.kind.is_none() {
         return Ok(None);
     }
@@ -120,13 +122,13 @@ pub fn secrets_in_files(settings: &TrackerSettings, around: &Around<'_>) -> Vec<
 
 /// A tracker that could be opened.
 struct Found {
-    entry: &'static Entry,
-    setup: Setup,
+    entry: &'static TrackerEntry,
+    setup: TrackerSetup,
     /// The host it is on, if it is on one.
     host: Option<String>,
 }
 
-fn find(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Found> {
+fn find(settings: &TrackerSettings, around: &Around<'_>) -> TrackerResult<Found> {
     let Some(name) = settings.kind else {
         return Err(refused("no tracker is wanted: `tracker.kind` in landfall.toml is `none`"));
     };
@@ -143,14 +145,14 @@ fn find(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Found> {
         None => TokenSources::default(),
     };
     let folder = settings.folder.as_deref().map(|folder| expanded(around, folder)).transpose()?;
-    let setup = Setup {
+    let setup = TrackerSetup {
         folder: folder.unwrap_or_else(|| around.folder.issues()),
         author: around.author.to_owned(),
         repository,
         proxy: base.as_ref().and_then(|base| proxy_address(&|name| variable(around, name), base.rest())),
         token,
         size_field: settings.size_field.clone(),
-        patience: Patience { write_gap_ms: settings.write_pause_ms, ..Patience::default() },
+        patience: GithubRetryPolicy { write_gap_ms: settings.write_pause_ms, ..GithubRetryPolicy::default() },
         clock: Arc::new(WallClock::default()),
         base: base.clone(),
     };
@@ -158,9 +160,9 @@ fn find(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Found> {
 }
 
 /// The repository and its server: as settings say, else as `origin` does.
-fn forge(settings: &TrackerSettings, around: &Around<'_>) -> Answer<(RepoName, Base)> {
+fn forge(settings: &TrackerSettings, around: &Around<'_>) -> TrackerResult<(RepoName, GithubEndpoints)> {
     if let Some(repository) = &settings.repository {
-        return Ok((repository.clone(), settings.base.clone().unwrap_or_else(Base::public)));
+        return Ok((repository.clone(), settings.base.clone().unwrap_or_else(GithubEndpoints::public)));
     }
     let set = "set `tracker.repository = \"owner/name\"` in landfall.toml";
     let failed = |why: String| refused(format!("{why}; {set}"));
@@ -179,7 +181,7 @@ fn forge(settings: &TrackerSettings, around: &Around<'_>) -> Answer<(RepoName, B
             base.host()
         ))),
         Some(base) => Ok((repository, base.clone())),
-        None => Ok((repository, Base::new(&host).map_err(|error| failed(error.to_string()))?)),
+        None => Ok((repository, GithubEndpoints::new(&host).map_err(|error| failed(error.to_string()))?)),
     }
 }
 
@@ -202,7 +204,7 @@ enum TokenHost {
     OriginOnly,
 }
 
-fn token_host(has_url: bool, base: &Base, named: Option<&str>) -> TokenHost {
+fn token_host(has_url: bool, base: &GithubEndpoints, named: Option<&str>) -> TokenHost {
     let is_named = named.is_some_and(|named| named.eq_ignore_ascii_case(base.host()));
     match (base.is_public(), has_url, is_named) {
         (true, _, _) => TokenHost::Public,
@@ -214,7 +216,11 @@ fn token_host(has_url: bool, base: &Base, named: Option<&str>) -> TokenHost {
 
 /// Where a token may come from: a file that settings name, the environment, the forge's own tool. A token goes only to the host
 /// it belongs to. `gh` knows by itself which of its tokens is for which host.
-fn tokens(settings: &TrackerSettings, around: &Around<'_>, base: &Base) -> Answer<TokenSources> {
+fn tokens(
+    settings: &TrackerSettings,
+    around: &Around<'_>,
+    base: &GithubEndpoints,
+) -> TrackerResult<TokenSources> {
     let mut sources = TokenSources::default();
     let belongs = match token_host(settings.base.is_some(), base, variable(around, "GH_HOST").as_deref()) {
         TokenHost::Public | TokenHost::TrustedUrl | TokenHost::Named => true,
@@ -256,7 +262,7 @@ fn at_home(around: &Around<'_>, path: &Path) -> Option<PathBuf> {
 
 /// A path that may begin with `~`, seen from the root of the project. A link of the repository must not lead out of it: the
 /// person has trusted the path in the settings, not where somebody else makes it lead.
-fn expanded(around: &Around<'_>, path: &Path) -> Answer<PathBuf> {
+fn expanded(around: &Around<'_>, path: &Path) -> TrackerResult<PathBuf> {
     let own = match at_home(around, path) {
         Some(outside) => return Ok(outside),
         None => around.root.join(path),
@@ -384,7 +390,7 @@ mod tests {
     #[test]
     fn a_token_goes_only_to_the_host_it_belongs_to() {
         let check = |has_url: bool, host: &str, named: Option<&str>, expected: TokenHost| {
-            let base = Base::new(host).expect("an address");
+            let base = GithubEndpoints::new(host).expect("an address");
             assert_eq!(token_host(has_url, &base, named), expected, "{host} {named:?}");
         };
         check(false, "github.com", None, TokenHost::Public);

@@ -21,16 +21,17 @@ use landfall_model::{TaskSize, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::tracker::{
-    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor,
-    FailedJob, Issue, IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge,
-    Merged, NewIssue, NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, RepoName,
-    Review, SIZE_FAMILY, Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
+    Blocker, ChildIssue, CloseReason, Comment, CommentThread, CommitSha, CompletedMerge, CreateOutcome,
+    Cursor, FailedJob, ForgeCheck, Issue, IssueFilter, IssueLocation, IssueNumber, IssueSize, IssueTextEdit,
+    Label, LabelSpec, Marker, NewIssue, NewPullRequest, NewReview, PrNumber, PrState, PullRequest,
+    PullRequestMerge, RepoName, ReviewAction, SIZE_FAMILY, SizeSource, Tracker, TrackerBranchName,
+    TrackerChange, TrackerClock, TrackerError, TrackerIssueState, TrackerResult, TrackerReview,
 };
-pub use address::Base;
-use address::Path;
-pub use client::Patience;
-use client::{Call, Client, Method, Repeat, read};
-pub use token::{AskForToken, Token, TokenSources};
+pub use address::GithubEndpoints;
+use address::GithubPath;
+pub use client::GithubRetryPolicy;
+use client::{GithubClient, GithubMethod, GithubRequest, RetryEffect, read};
+pub use token::{GithubToken, TokenProvider, TokenSources};
 use wire::{
     CheckRuns, CombinedStatus, CommentWire, EventWire, IssueWire, LabelWire, MergeWire, PullWire, Repository,
     ReviewWire, User, labels, malformed,
@@ -38,16 +39,16 @@ use wire::{
 
 /// One repository on one GitHub, as one account.
 pub struct Github {
-    client: Client,
+    client: GithubClient,
     repository: RepoName,
     size_field: Option<String>,
-    me: OnceLock<Me>,
+    me: OnceLock<GithubIdentity>,
 }
 
 /// What is needed to speak with it.
 pub struct GithubSetup {
     /// Which GitHub.
-    pub base: Base,
+    pub base: GithubEndpoints,
     /// Which repository.
     pub repository: RepoName,
     /// Who we are.
@@ -57,14 +58,14 @@ pub struct GithubSetup {
     /// What the size field of projects is called; none if nobody has one.
     pub size_field: Option<String>,
     /// How long to go on before whoever asked is told.
-    pub patience: Patience,
+    pub patience: GithubRetryPolicy,
     /// The time.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn TrackerClock>,
 }
 
 /// Who we are to GitHub.
 #[derive(Debug)]
-enum Me {
+enum GithubIdentity {
     /// An account.
     Account(String),
     /// An app, which has no account to ask for: what bots write counts as ours.
@@ -82,44 +83,45 @@ const UNSETTLED_MS: i64 = 2_000;
 
 impl Github {
     /// The tracker of a repository. Nothing is asked until something is wanted.
-    pub fn new(setup: GithubSetup) -> Answer<Self> {
+    pub fn new(setup: GithubSetup) -> TrackerResult<Self> {
         let proxy = setup.proxy.as_deref().map(ureq::Proxy::new).transpose();
         let proxy = proxy.map_err(|error| malformed("the address of the proxy", &error.to_string()))?;
         Ok(Self {
-            client: Client::new(setup.base, setup.token, proxy, setup.patience, setup.clock),
+            client: GithubClient::new(setup.base, setup.token, proxy, setup.patience, setup.clock),
             repository: setup.repository,
             size_field: setup.size_field,
             me: OnceLock::new(),
         })
     }
 
-    fn path<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Path {
-        let path = Path::of(["repos", self.repository.owner(), self.repository.name()]);
-        parts.into_iter().fold(path, Path::and)
+    fn path<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> GithubPath {
+        let path = GithubPath::of(["repos", self.repository.owner(), self.repository.name()]);
+        parts.into_iter().fold(path, GithubPath::and)
     }
 
-    fn at<'a>(&self, below: &str, number: u64, parts: impl IntoIterator<Item = &'a str>) -> Path {
-        parts.into_iter().fold(self.path([below, &number.to_string()]), Path::and)
+    fn at<'a>(&self, below: &str, number: u64, parts: impl IntoIterator<Item = &'a str>) -> GithubPath {
+        parts.into_iter().fold(self.path([below, &number.to_string()]), GithubPath::and)
     }
 
-    fn me(&self) -> Answer<&Me> {
+    fn me(&self) -> TrackerResult<&GithubIdentity> {
         if let Some(me) = self.me.get() {
             return Ok(me);
         }
-        let me = match self.client.ask::<User>(&Call::get("ask who we are", Path::of(["user"]))) {
-            Ok(user) => Me::Account(user.login),
-            // The token of an app has no account behind it.
-            Err(TrackerError::Forbidden { .. } | TrackerError::NotFound { .. }) => Me::App,
-            Err(error) => return Err(error),
-        };
+        let me =
+            match self.client.ask::<User>(&GithubRequest::get("ask who we are", GithubPath::of(["user"]))) {
+                Ok(user) => GithubIdentity::Account(user.login),
+                // The token of an app has no account behind it.
+                Err(TrackerError::Forbidden { .. } | TrackerError::NotFound { .. }) => GithubIdentity::App,
+                Err(error) => return Err(error),
+            };
         Ok(self.me.get_or_init(|| me))
     }
 
-    fn is_ours(&self, author: Option<&User>) -> Answer<bool> {
+    fn is_ours(&self, author: Option<&User>) -> TrackerResult<bool> {
         let Some(author) = author else { return Ok(false) };
         Ok(match self.me()? {
-            Me::Account(login) => login.eq_ignore_ascii_case(&author.login),
-            Me::App => author.kind == "Bot",
+            GithubIdentity::Account(login) => login.eq_ignore_ascii_case(&author.login),
+            GithubIdentity::App => author.kind == "Bot",
         })
     }
 
@@ -127,15 +129,19 @@ impl Github {
     fn once<T>(
         &self,
         what: &str,
-        find: impl Fn() -> Answer<Option<T>>,
-        make: impl Fn() -> Answer<T>,
-    ) -> Answer<Once<T>> {
+        find: impl Fn() -> TrackerResult<Option<T>>,
+        make: impl Fn() -> TrackerResult<T>,
+    ) -> TrackerResult<CreateOutcome<T>> {
         let mut tried = 0;
         let mut lost = None;
         loop {
             if let Some(found) = find()? {
                 // One that was looked for in vain before was made by us, just now.
-                return Ok(if lost.is_some() { Once::Made(found) } else { Once::Found(found) });
+                return Ok(if lost.is_some() {
+                    CreateOutcome::Made(found)
+                } else {
+                    CreateOutcome::Found(found)
+                });
             }
             tried += 1;
             if tried > self.client.patience.tries_max {
@@ -143,7 +149,7 @@ impl Github {
                 return Err(TrackerError::Unavailable { what: what.to_owned(), why, unsure: true });
             }
             match make() {
-                Ok(made) => return Ok(Once::Made(made)),
+                Ok(made) => return Ok(CreateOutcome::Made(made)),
                 Err(TrackerError::Unavailable { why, unsure: true, .. }) => {
                     lost = Some(why);
                     self.client.again(what, tried)?;
@@ -153,9 +159,10 @@ impl Github {
         }
     }
 
-    fn issue_wire(&self, number: IssueNumber) -> Answer<IssueWire> {
+    fn issue_wire(&self, number: IssueNumber) -> TrackerResult<IssueWire> {
         let what = format!("read issue {number}");
-        let wire: IssueWire = self.client.ask(&Call::get(&what, self.at("issues", number.get(), [])))?;
+        let wire: IssueWire =
+            self.client.ask(&GithubRequest::get(&what, self.at("issues", number.get(), [])))?;
         if wire.pull_request.is_some() {
             let hint = format!("{number} is a pull request: `landfall issue pr {}` shows it", number.get());
             return Err(TrackerError::NotFound { what, hint });
@@ -163,39 +170,47 @@ impl Github {
         Ok(wire)
     }
 
-    fn patch_issue(&self, what: &str, number: IssueNumber, body: Value) -> Answer<Issue> {
+    fn patch_issue(&self, what: &str, number: IssueNumber, body: Value) -> TrackerResult<Issue> {
         let path = self.at("issues", number.get(), []);
-        let call = Call::write(what, Method::Patch, path, body, Repeat::Same);
+        let call = GithubRequest::write(what, GithubMethod::Patch, path, body, RetryEffect::Same);
         self.client.ask_anew::<IssueWire>(&call)?.into_issue()
     }
 
-    fn labels_now(&self, number: IssueNumber) -> Answer<BTreeSet<Label>> {
-        let call =
-            Call::get(format!("read the labels of {number}"), self.at("issues", number.get(), ["labels"]));
+    fn labels_now(&self, number: IssueNumber) -> TrackerResult<BTreeSet<Label>> {
+        let call = GithubRequest::get(
+            format!("read the labels of {number}"),
+            self.at("issues", number.get(), ["labels"]),
+        );
         // An issue has at most 100, which is one page.
         Ok(labels(self.client.ask_anew::<Vec<LabelWire>>(&call.query("per_page", 100))?))
     }
 
-    fn add_labels<'a>(&self, number: IssueNumber, add: impl Iterator<Item = &'a Label>) -> Answer<()> {
+    fn add_labels<'a>(&self, number: IssueNumber, add: impl Iterator<Item = &'a Label>) -> TrackerResult<()> {
         let add: Vec<&str> = add.map(Label::as_str).collect();
         if add.is_empty() {
             return Ok(());
         }
         let path = self.at("issues", number.get(), ["labels"]);
         let what = format!("label {number} with {}", add.join(", "));
-        self.client.tell(&Call::write(what, Method::Post, path, json!({ "labels": add }), Repeat::Same))
+        self.client.tell(&GithubRequest::write(
+            what,
+            GithubMethod::Post,
+            path,
+            json!({ "labels": add }),
+            RetryEffect::Same,
+        ))
     }
 
-    fn remove_label(&self, number: IssueNumber, label: &Label) -> Answer<()> {
+    fn remove_label(&self, number: IssueNumber, label: &Label) -> TrackerResult<()> {
         let path = self.at("issues", number.get(), ["labels", label.as_str()]);
-        let call = Call::delete(format!("take the label {label} from {number}"), path);
+        let call = GithubRequest::delete(format!("take the label {label} from {number}"), path);
         match self.client.tell(&call) {
             Err(TrackerError::NotFound { .. }) => Ok(()), // somebody else took it, or we did and did not hear
             other => other,
         }
     }
 
-    fn as_comment(&self, wire: CommentWire) -> Answer<Comment> {
+    fn as_comment(&self, wire: CommentWire) -> TrackerResult<Comment> {
         Ok(Comment {
             id: wire.id,
             ours: self.is_ours(wire.user.as_ref())?,
@@ -205,8 +220,8 @@ impl Github {
         })
     }
 
-    fn comments_since(&self, thread: Thread, since: Option<Timestamp>) -> Answer<Vec<Comment>> {
-        let mut call = Call::get(
+    fn comments_since(&self, thread: CommentThread, since: Option<Timestamp>) -> TrackerResult<Vec<Comment>> {
+        let mut call = GithubRequest::get(
             format!("read the comments of {thread}"),
             self.at("issues", thread.number(), ["comments"]),
         );
@@ -225,13 +240,18 @@ impl Github {
     }
 
     /// The comment with this marker. If a request arrived twice there are two; the first stays.
-    fn marked(&self, thread: Thread, marker: &Marker, since: Option<Timestamp>) -> Answer<Option<Comment>> {
+    fn marked(
+        &self,
+        thread: CommentThread,
+        marker: &Marker,
+        since: Option<Timestamp>,
+    ) -> TrackerResult<Option<Comment>> {
         let comments = self.comments_since(thread, since)?.into_iter();
         let mut marked = comments.filter(|comment| comment.ours && marker.is_on(&comment.body));
         let first = marked.next();
         for again in marked {
             let path = self.path(["issues", "comments", &again.id.to_string()]);
-            let call = Call::delete(format!("take back a comment that {thread} has twice"), path);
+            let call = GithubRequest::delete(format!("take back a comment that {thread} has twice"), path);
             match self.client.tell(&call) {
                 Ok(()) | Err(TrackerError::NotFound { .. }) => {}
                 Err(error) => return Err(error),
@@ -241,12 +261,12 @@ impl Github {
     }
 
     /// The issue with this marker. If a request arrived twice there are two; the first stays open.
-    fn marked_issue(&self, marker: &Marker) -> Answer<Option<Issue>> {
-        let mut call = Call::get("look for an issue of ours", self.path(["issues"]))
+    fn marked_issue(&self, marker: &Marker) -> TrackerResult<Option<Issue>> {
+        let mut call = GithubRequest::get("look for an issue of ours", self.path(["issues"]))
             .query("state", "all")
             .query("sort", "created")
             .query("direction", "desc");
-        if let Me::Account(login) = self.me()? {
+        if let GithubIdentity::Account(login) = self.me()? {
             call = call.query("creator", login);
         }
         let pages =
@@ -263,19 +283,19 @@ impl Github {
         for again in marked {
             let again = again?;
             if again.state.is_open() {
-                self.close_issue(again.number, CloseWhy::NotPlanned)?;
+                self.close_issue(again.number, CloseReason::NotPlanned)?;
             }
         }
         Ok(first)
     }
 
-    fn pull_wire(&self, number: PrNumber) -> Answer<PullWire> {
+    fn pull_wire(&self, number: PrNumber) -> TrackerResult<PullWire> {
         let path = self.at("pulls", number.get(), []);
-        self.client.ask_anew(&Call::get(format!("read pull request {number}"), path))
+        self.client.ask_anew(&GithubRequest::get(format!("read pull request {number}"), path))
     }
 
-    fn as_review(&self, wire: ReviewWire) -> Answer<Review> {
-        Ok(Review {
+    fn as_review(&self, wire: ReviewWire) -> TrackerResult<TrackerReview> {
+        Ok(TrackerReview {
             id: wire.id,
             ours: self.is_ours(wire.user.as_ref())?,
             author: wire.user.map(|user| user.login),
@@ -286,31 +306,31 @@ impl Github {
     }
 
     /// Where an issue is, seen from here.
-    fn place(&self, wire: &IssueWire) -> Answer<Place> {
+    fn place(&self, wire: &IssueWire) -> TrackerResult<IssueLocation> {
         let here = self.repository.to_string();
         match wire.repository() {
             Some(repository) if !repository.eq_ignore_ascii_case(&here) => {
-                Ok(Place::Elsewhere(format!("{repository}#{}", wire.number)))
+                Ok(IssueLocation::Elsewhere(format!("{repository}#{}", wire.number)))
             }
             Some(_) | None => {
                 let number = IssueNumber::new(wire.number);
-                number.map(Place::Here).ok_or_else(|| malformed("issue", "its number is 0"))
+                number.map(IssueLocation::Here).ok_or_else(|| malformed("issue", "its number is 0"))
             }
         }
     }
 
     /// A list below an issue that older servers do not have: theirs is empty, if the issue itself is there.
-    fn related(&self, number: IssueNumber, what: &str, parts: &[&str]) -> Answer<Vec<IssueWire>> {
+    fn related(&self, number: IssueNumber, what: &str, parts: &[&str]) -> TrackerResult<Vec<IssueWire>> {
         let path = self.at("issues", number.get(), parts.iter().copied());
-        match self.client.list(Call::get(what, path)) {
+        match self.client.list(GithubRequest::get(what, path)) {
             Err(TrackerError::NotFound { .. }) => self.issue_wire(number).map(|_| Vec::new()),
             other => other,
         }
     }
 
-    fn relate(&self, what: &str, number: IssueNumber, parts: &[&str], body: Value) -> Answer<()> {
+    fn relate(&self, what: &str, number: IssueNumber, parts: &[&str], body: Value) -> TrackerResult<()> {
         let path = self.at("issues", number.get(), parts.iter().copied());
-        self.client.tell(&Call::write(what, Method::Post, path, body, Repeat::Twice))
+        self.client.tell(&GithubRequest::write(what, GithubMethod::Post, path, body, RetryEffect::Twice))
     }
 }
 
@@ -334,22 +354,22 @@ impl Tracker for Github {
         true
     }
 
-    fn default_branch(&self) -> Answer<Option<BranchName>> {
+    fn default_branch(&self) -> TrackerResult<Option<TrackerBranchName>> {
         // It may be renamed at any time, so it is asked for each time; what has not changed costs nothing.
-        let call = Call::get(format!("read about {}", self.repository), self.path([]));
+        let call = GithubRequest::get(format!("read about {}", self.repository), self.path([]));
         let repository: Repository = self.client.ask(&call)?;
         if !repository.full_name.eq_ignore_ascii_case(&self.repository.to_string()) {
             return Err(TrackerError::Moved { what: call.what, to: repository.full_name });
         }
-        Ok(Some(BranchName::new(&repository.default_branch)?))
+        Ok(Some(TrackerBranchName::new(&repository.default_branch)?))
     }
 
-    fn issue(&self, number: IssueNumber) -> Answer<Issue> {
+    fn issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
         self.issue_wire(number)?.into_issue()
     }
 
-    fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>> {
-        let mut call = Call::get("list issues", self.path(["issues"]))
+    fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
+        let mut call = GithubRequest::get("list issues", self.path(["issues"]))
             .query("state", if filter.only_open { "open" } else { "all" })
             .query("sort", "created")
             .query("direction", "desc");
@@ -365,11 +385,11 @@ impl Tracker for Github {
         issues.take(filter.most).map(IssueWire::into_issue).collect()
     }
 
-    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+    fn unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
         Ok(Vec::new()) // nobody writes its records but itself
     }
 
-    fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
+    fn create_issue(&self, new: &NewIssue) -> TrackerResult<CreateOutcome<Issue>> {
         let what = format!("create the issue \"{}\"", new.title);
         let labels: Vec<&str> = new.labels.iter().map(Label::as_str).collect();
         let body = json!({
@@ -377,19 +397,20 @@ impl Tracker for Github {
             "body": new.marker.sign(&fit(&new.body)),
             "labels": labels,
         });
-        let call = Call::write(&what, Method::Post, self.path(["issues"]), body, Repeat::Twice);
+        let call =
+            GithubRequest::write(&what, GithubMethod::Post, self.path(["issues"]), body, RetryEffect::Twice);
         let make = || self.client.ask_anew::<IssueWire>(&call)?.into_issue();
         let once = self.once(&what, || self.marked_issue(&new.marker), make)?;
-        if let Once::Made(made) = &once
+        if let CreateOutcome::Made(made) = &once
             && let Some(first) = self.marked_issue(&new.marker)?
             && first.number != made.number
         {
-            return Ok(Once::Made(first));
+            return Ok(CreateOutcome::Made(first));
         }
         Ok(once)
     }
 
-    fn edit_issue(&self, number: IssueNumber, edit: &IssueEdit) -> Answer<Issue> {
+    fn edit_issue(&self, number: IssueNumber, edit: &IssueTextEdit) -> TrackerResult<Issue> {
         let mut body = Map::new();
         if let Some(title) = &edit.title {
             body.insert("title".to_owned(), title.as_str().into());
@@ -404,20 +425,20 @@ impl Tracker for Github {
         self.patch_issue(&format!("edit issue {number}"), number, body.into())
     }
 
-    fn close_issue(&self, number: IssueNumber, why: CloseWhy) -> Answer<Issue> {
+    fn close_issue(&self, number: IssueNumber, why: CloseReason) -> TrackerResult<Issue> {
         let issue = self.issue(number)?;
-        if matches!(issue.state, IssueState::Closed { why: is, .. } if is == why) {
+        if matches!(issue.state, TrackerIssueState::Closed { why: is, .. } if is == why) {
             return Ok(issue);
         }
         let reason = match why {
-            CloseWhy::Done => "completed",
-            CloseWhy::NotPlanned => "not_planned",
+            CloseReason::Done => "completed",
+            CloseReason::NotPlanned => "not_planned",
         };
         let body = json!({ "state": "closed", "state_reason": reason });
         self.patch_issue(&format!("close issue {number}"), number, body)
     }
 
-    fn reopen_issue(&self, number: IssueNumber) -> Answer<Issue> {
+    fn reopen_issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
         let issue = self.issue(number)?;
         if issue.state.is_open() {
             return Ok(issue);
@@ -426,9 +447,11 @@ impl Tracker for Github {
         self.patch_issue(&format!("reopen issue {number}"), number, body)
     }
 
-    fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>> {
-        let call =
-            Call::get(format!("read the history of {number}"), self.at("issues", number.get(), ["events"]));
+    fn last_reopened(&self, number: IssueNumber) -> TrackerResult<Option<Timestamp>> {
+        let call = GithubRequest::get(
+            format!("read the history of {number}"),
+            self.at("issues", number.get(), ["events"]),
+        );
         let mut last = None;
         for event in self.client.list::<EventWire>(call)? {
             last = last.max(event.reopened()?);
@@ -436,27 +459,32 @@ impl Tracker for Github {
         Ok(last)
     }
 
-    fn comments(&self, thread: Thread) -> Answer<Vec<Comment>> {
+    fn comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
         self.comments_since(thread, None)
     }
 
-    fn comment(&self, thread: Thread, marker: &Marker, body: &str) -> Answer<Once<Comment>> {
+    fn comment(
+        &self,
+        thread: CommentThread,
+        marker: &Marker,
+        body: &str,
+    ) -> TrackerResult<CreateOutcome<Comment>> {
         let what = format!("comment on {thread}");
         let path = self.at("issues", thread.number(), ["comments"]);
         let body = json!({ "body": marker.sign(&fit(body)) });
-        let call = Call::write(&what, Method::Post, path, body, Repeat::Twice);
+        let call = GithubRequest::write(&what, GithubMethod::Post, path, body, RetryEffect::Twice);
         let make = || self.as_comment(self.client.ask_anew(&call)?);
         let once = self.once(&what, || self.marked(thread, marker, None), make)?;
-        if let Once::Made(made) = &once {
+        if let CreateOutcome::Made(made) = &once {
             // Something between us and GitHub may have sent it twice.
             let first = self.marked(thread, marker, Some(Timestamp(made.created.0 - UNSETTLED_MS)))?;
-            return Ok(first.map_or(once, Once::Made));
+            return Ok(first.map_or(once, CreateOutcome::Made));
         }
         Ok(once)
     }
 
-    fn ensure_labels(&self, wanted: &[LabelSpec]) -> Answer<()> {
-        let there = labels(self.client.list(Call::get("list labels", self.path(["labels"])))?);
+    fn ensure_labels(&self, wanted: &[LabelSpec]) -> TrackerResult<()> {
+        let there = labels(self.client.list(GithubRequest::get("list labels", self.path(["labels"])))?);
         for spec in wanted.iter().filter(|spec| !there.contains(&spec.label)) {
             let [red, green, blue] = spec.colour;
             let about: String = spec.about.chars().take(100).collect(); // GitHub takes no more
@@ -466,16 +494,16 @@ impl Tracker for Github {
                 "description": about,
             });
             let what = format!("create the label {}", spec.label);
-            match self.client.tell(&Call::write(
+            match self.client.tell(&GithubRequest::write(
                 &what,
-                Method::Post,
+                GithubMethod::Post,
                 self.path(["labels"]),
                 body,
-                Repeat::Same,
+                RetryEffect::Same,
             )) {
                 // Somebody made it meanwhile, or we did and did not hear.
                 Err(error @ TrackerError::Refused { .. }) => {
-                    let look = Call::get(&what, self.path(["labels", spec.label.as_str()]));
+                    let look = GithubRequest::get(&what, self.path(["labels", spec.label.as_str()]));
                     self.client.ask_anew::<LabelWire>(&look).map_err(|_| error)?;
                 }
                 other => other?,
@@ -489,7 +517,7 @@ impl Tracker for Github {
         number: IssueNumber,
         add: &BTreeSet<Label>,
         remove: &BTreeSet<Label>,
-    ) -> Answer<BTreeSet<Label>> {
+    ) -> TrackerResult<BTreeSet<Label>> {
         let there = self.labels_now(number)?;
         let (add, remove): (Vec<_>, Vec<_>) = (
             add.difference(&there).collect(),
@@ -505,7 +533,12 @@ impl Tracker for Github {
         self.labels_now(number)
     }
 
-    fn swap_label(&self, number: IssueNumber, family: &str, to: Option<&Label>) -> Answer<BTreeSet<Label>> {
+    fn swap_label(
+        &self,
+        number: IssueNumber,
+        family: &str,
+        to: Option<&Label>,
+    ) -> TrackerResult<BTreeSet<Label>> {
         for _ in 0..SWAPS_MAX {
             let there = self.labels_now(number)?;
             let others: Vec<&Label> =
@@ -531,31 +564,31 @@ impl Tracker for Github {
         Err(TrackerError::Conflict { what, why: "someone else changes it at the same time".to_owned() })
     }
 
-    fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>> {
+    fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
         let fields: BTreeSet<TaskSize> =
-            self.items(number)?.iter().filter_map(projects::Item::size).collect();
+            self.items(number)?.iter().filter_map(projects::ProjectItem::size).collect();
         // Projects that disagree say nothing.
         if let (1, Some(size)) = (fields.len(), fields.first()) {
-            return Ok(Some(SizeSeen { size: *size, stands: SizeStands::Field }));
+            return Ok(Some(IssueSize { size: *size, stands: SizeSource::Field }));
         }
         let size = self.issue(number)?.labelled_size();
-        Ok(size.map(|size| SizeSeen { size, stands: SizeStands::Label }))
+        Ok(size.map(|size| IssueSize { size, stands: SizeSource::Label }))
     }
 
-    fn set_size(&self, number: IssueNumber, size: TaskSize) -> Answer<SizeStands> {
+    fn set_size(&self, number: IssueNumber, size: TaskSize) -> TrackerResult<SizeSource> {
         if self.set_size_fields(number, size)? {
-            return Ok(SizeStands::Field);
+            return Ok(SizeSource::Field);
         }
         let label = Label::new(&format!("{SIZE_FAMILY}{size}")).expect("a size is a word");
         self.swap_label(number, SIZE_FAMILY, Some(&label))?;
-        Ok(SizeStands::Label)
+        Ok(SizeSource::Label)
     }
 
-    fn children(&self, number: IssueNumber) -> Answer<Vec<Child>> {
+    fn children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
         let what = format!("read what {number} is made of");
         let mut children = Vec::new();
         for wire in self.related(number, &what, &["sub_issues"])? {
-            if let Place::Elsewhere(place) = self.place(&wire)? {
+            if let IssueLocation::Elsewhere(place) = self.place(&wire)? {
                 let why = format!("{place}, a part of it, is in another repository");
                 return Err(TrackerError::Refused { what, why });
             }
@@ -563,12 +596,12 @@ impl Tracker for Github {
             // Most have none, and the answer says so.
             let blocked_by =
                 if issue.blockers == Some(0) { Vec::new() } else { self.blocked_by(issue.number)? };
-            children.push(Child { issue, blocked_by });
+            children.push(ChildIssue { issue, blocked_by });
         }
         Ok(children)
     }
 
-    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()> {
+    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> TrackerResult<()> {
         let what = format!("make {child} part of {parent}");
         let id = self.issue_wire(child)?.id;
         let find = || {
@@ -576,13 +609,13 @@ impl Tracker for Github {
             Ok(there.iter().any(|wire| wire.id == id).then_some(()))
         };
         let make = || self.relate(&what, parent, &["sub_issues"], json!({ "sub_issue_id": id }));
-        self.once(&what, find, make).map(Once::into_inner)
+        self.once(&what, find, make).map(CreateOutcome::into_inner)
     }
 
-    fn parent(&self, number: IssueNumber) -> Answer<Option<Place>> {
+    fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
         let what = format!("read what {number} is part of");
         let path = self.at("issues", number.get(), ["parent"]);
-        match self.client.ask::<IssueWire>(&Call::get(what, path)) {
+        match self.client.ask::<IssueWire>(&GithubRequest::get(what, path)) {
             Ok(wire) => self.place(&wire).map(Some),
             // It is part of none, or there is no such issue.
             Err(TrackerError::NotFound { .. }) => self.issue_wire(number).map(|_| None),
@@ -590,66 +623,66 @@ impl Tracker for Github {
         }
     }
 
-    fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {
+    fn blocked_by(&self, number: IssueNumber) -> TrackerResult<Vec<Blocker>> {
         let what = format!("read what {number} waits for");
         let mut blockers = Vec::new();
         for wire in self.related(number, &what, &["dependencies", "blocked_by"])? {
             let place = self.place(&wire)?;
-            blockers.push(Blocker { place, open: wire.state == wire::OpenClosed::Open });
+            blockers.push(Blocker { place, open: wire.state == wire::GithubOpenState::Open });
         }
         Ok(blockers)
     }
 
-    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
         let what = format!("make {number} wait for {blocker}");
         let id = self.issue_wire(blocker)?.id;
         let parts = ["dependencies", "blocked_by"];
         let find = || Ok(self.related(number, &what, &parts)?.iter().any(|wire| wire.id == id).then_some(()));
         let make = || self.relate(&what, number, &parts, json!({ "issue_id": id }));
-        self.once(&what, find, make).map(Once::into_inner)
+        self.once(&what, find, make).map(CreateOutcome::into_inner)
     }
 
-    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
         let what = format!("make {number} wait for {blocker} no longer");
         let there = self.related(number, &what, &["dependencies", "blocked_by"])?;
-        let find = |wanted: Place| {
+        let find = |wanted: IssueLocation| {
             let is = |wire: &&IssueWire| self.place(wire).is_ok_and(|place| place == wanted);
             there.iter().find(is).map(|wire| wire.id)
         };
-        let found = match find(Place::Here(blocker)) {
+        let found = match find(IssueLocation::Here(blocker)) {
             Some(id) => Some(id),
             None => match self.issue_wire(blocker) {
                 Ok(_) => None,
                 // It was known by this number when it began to hold the other up.
-                Err(TrackerError::Moved { to, .. }) => find(Place::Elsewhere(to)),
+                Err(TrackerError::Moved { to, .. }) => find(IssueLocation::Elsewhere(to)),
                 Err(error) => return Err(error),
             },
         };
         let Some(id) = found else { return Ok(()) };
         let path = self.at("issues", number.get(), ["dependencies", "blocked_by", &id.to_string()]);
-        match self.client.tell(&Call::delete(what, path)) {
+        match self.client.tell(&GithubRequest::delete(what, path)) {
             Err(TrackerError::NotFound { .. }) => Ok(()), // somebody else took it, or we did and did not hear
             other => other,
         }
     }
 
-    fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
+    fn pull_request(&self, number: PrNumber) -> TrackerResult<PullRequest> {
         self.pull_wire(number)?.into_pull_request()
     }
 
-    fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>> {
-        let call = Call::get(format!("look for the pull request of {head}"), self.path(["pulls"]))
+    fn pull_requests_of(&self, head: &TrackerBranchName) -> TrackerResult<Vec<PullRequest>> {
+        let call = GithubRequest::get(format!("look for the pull request of {head}"), self.path(["pulls"]))
             .query("head", format!("{}:{head}", self.repository.owner()))
             .query("state", "all")
             .query("sort", "created")
             .query("direction", "desc");
-        let found: Answer<Vec<PullRequest>> =
+        let found: TrackerResult<Vec<PullRequest>> =
             self.client.list::<PullWire>(call)?.into_iter().map(PullWire::into_pull_request).collect();
         // The filter is GitHub's; that it is this branch and of this repository is looked at here.
         Ok(found?.into_iter().filter(|it| it.head.as_ref() == Some(head) && it.head_is_here).collect())
     }
 
-    fn create_pull_request(&self, new: &NewPullRequest) -> Answer<Once<PullRequest>> {
+    fn create_pull_request(&self, new: &NewPullRequest) -> TrackerResult<CreateOutcome<PullRequest>> {
         let what = format!("create a pull request of {} to {}", new.head, new.base);
         let body = json!({
             "title": new.title.as_str(),
@@ -658,7 +691,8 @@ impl Tracker for Github {
             "body": fit(&new.body),
             "draft": new.draft,
         });
-        let call = Call::write(&what, Method::Post, self.path(["pulls"]), body, Repeat::Twice);
+        let call =
+            GithubRequest::write(&what, GithubMethod::Post, self.path(["pulls"]), body, RetryEffect::Twice);
         let find = || {
             let there = self.pull_requests_of(&new.head)?.into_iter();
             Ok(there.into_iter().find(|it| it.state.is_open() && it.base.as_ref() == Some(&new.base)))
@@ -666,16 +700,16 @@ impl Tracker for Github {
         let make = || self.client.ask_anew::<PullWire>(&call)?.into_pull_request();
         match self.once(&what, find, make) {
             // It was made between the look and the request.
-            Err(error @ TrackerError::Refused { .. }) => find()?.map(Once::Found).ok_or(error),
+            Err(error @ TrackerError::Refused { .. }) => find()?.map(CreateOutcome::Found).ok_or(error),
             other => other,
         }
     }
 
-    fn pushed(&self, _: PrNumber, _: &CommitSha) -> Answer<()> {
+    fn pushed(&self, _: PrNumber, _: &CommitSha) -> TrackerResult<()> {
         Ok(()) // it saw the push
     }
 
-    fn mark_ready(&self, number: PrNumber) -> Answer<()> {
+    fn mark_ready(&self, number: PrNumber) -> TrackerResult<()> {
         let what = format!("say that {number} is ready");
         let wire = self.pull_wire(number)?;
         if !wire.draft {
@@ -688,7 +722,7 @@ impl Tracker for Github {
         Ok(())
     }
 
-    fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged> {
+    fn merge(&self, number: PrNumber, merge: &PullRequestMerge) -> TrackerResult<CompletedMerge> {
         let what = format!("merge {number}");
         let path = self.at("pulls", number.get(), ["merge"]);
         let body = json!({
@@ -697,11 +731,11 @@ impl Tracker for Github {
             "commit_title": merge.subject.as_str(),
             "commit_message": fit(&merge.body),
         });
-        let merged = || -> Answer<Option<Merged>> {
+        let merged = || -> TrackerResult<Option<CompletedMerge>> {
             let there = self.pull_request(number)?;
             match there.state {
                 PrState::Merged { commit } if there.head_sha == merge.expected => {
-                    Ok(Some(Merged { commit, already: true }))
+                    Ok(Some(CompletedMerge { commit, already: true }))
                 }
                 PrState::Merged { .. } => {
                     let why = format!("it was merged with another head, {}", there.head_sha);
@@ -710,7 +744,7 @@ impl Tracker for Github {
                 PrState::Draft | PrState::Open | PrState::Closed => Ok(None),
             }
         };
-        let call = Call::write(&what, Method::Put, path, body, Repeat::Twice);
+        let call = GithubRequest::write(&what, GithubMethod::Put, path, body, RetryEffect::Twice);
         let make = || {
             let done: MergeWire = self.client.ask_anew(&call)?;
             if !done.merged {
@@ -719,32 +753,40 @@ impl Tracker for Github {
                     why: "it was not merged".to_owned(),
                 });
             }
-            Ok(Merged { commit: Some(CommitSha::new(&done.sha)?), already: false })
+            Ok(CompletedMerge { commit: Some(CommitSha::new(&done.sha)?), already: false })
         };
         Ok(match self.once(&what, merged, make)? {
-            Once::Made(done) => Merged { already: false, ..done },
-            Once::Found(done) => done,
+            CreateOutcome::Made(done) => CompletedMerge { already: false, ..done },
+            CreateOutcome::Found(done) => done,
         })
     }
 
-    fn close_pull_request(&self, number: PrNumber) -> Answer<()> {
-        if self.pull_wire(number)?.state == wire::OpenClosed::Closed {
+    fn close_pull_request(&self, number: PrNumber) -> TrackerResult<()> {
+        if self.pull_wire(number)?.state == wire::GithubOpenState::Closed {
             return Ok(());
         }
         let path = self.at("pulls", number.get(), []);
         let body = json!({ "state": "closed" });
-        self.client.tell(&Call::write(format!("close {number}"), Method::Patch, path, body, Repeat::Same))
+        self.client.tell(&GithubRequest::write(
+            format!("close {number}"),
+            GithubMethod::Patch,
+            path,
+            body,
+            RetryEffect::Same,
+        ))
     }
 
-    fn reviews(&self, number: PrNumber) -> Answer<Vec<Review>> {
-        let call =
-            Call::get(format!("read the reviews of {number}"), self.at("pulls", number.get(), ["reviews"]));
+    fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
+        let call = GithubRequest::get(
+            format!("read the reviews of {number}"),
+            self.at("pulls", number.get(), ["reviews"]),
+        );
         let mut seen = BTreeSet::new();
         let wires = self.client.list::<ReviewWire>(call)?.into_iter();
         wires.filter(|wire| seen.insert(wire.id)).map(|wire| self.as_review(wire)).collect()
     }
 
-    fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>> {
+    fn review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
         let what = format!("review {number}");
         let find = || {
             let reviews = self.reviews(number)?.into_iter();
@@ -753,9 +795,9 @@ impl Tracker for Github {
         // Nobody judges what is their own, by GitHub's rule; what is said stands in the text.
         let own = self.is_ours(self.pull_wire(number)?.user.as_ref())?;
         let event = match new.says {
-            Saying::Approve if !own => "APPROVE",
-            Saying::RequestChanges if !own => "REQUEST_CHANGES",
-            Saying::Approve | Saying::RequestChanges | Saying::Comment => "COMMENT",
+            ReviewAction::Approve if !own => "APPROVE",
+            ReviewAction::RequestChanges if !own => "REQUEST_CHANGES",
+            ReviewAction::Approve | ReviewAction::RequestChanges | ReviewAction::Comment => "COMMENT",
         };
         let body = json!({
             "commit_id": new.commit.as_str(),
@@ -763,38 +805,38 @@ impl Tracker for Github {
             "body": new.marker.sign(&fit(&new.body)),
         });
         let path = self.at("pulls", number.get(), ["reviews"]);
-        let call = Call::write(&what, Method::Post, path, body, Repeat::Twice);
+        let call = GithubRequest::write(&what, GithubMethod::Post, path, body, RetryEffect::Twice);
         self.once(&what, find, || self.as_review(self.client.ask_anew(&call)?))
     }
 
-    fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>> {
+    fn checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
         let what = format!("read the checks of {commit}");
-        let runs =
-            Call::get(&what, self.path(["commits", commit.as_str(), "check-runs"])).query("filter", "latest");
+        let runs = GithubRequest::get(&what, self.path(["commits", commit.as_str(), "check-runs"]))
+            .query("filter", "latest");
         let runs =
             self.client.pages(runs, |what, body| Ok(read::<CheckRuns>(what, body)?.check_runs), |_| false)?;
-        let statuses = Call::get(&what, self.path(["commits", commit.as_str(), "status"]));
+        let statuses = GithubRequest::get(&what, self.path(["commits", commit.as_str(), "status"]));
         let statuses = self.client.pages(
             statuses,
             |what, body| Ok(read::<CombinedStatus>(what, body)?.statuses),
             |_| false,
         )?;
-        let mut checks: Vec<Check> =
-            runs.items.into_iter().map(wire::CheckRun::into_check).collect::<Answer<_>>()?;
-        checks.extend(statuses.items.into_iter().map(Check::from));
+        let mut checks: Vec<ForgeCheck> =
+            runs.items.into_iter().map(wire::CheckRun::into_check).collect::<TrackerResult<_>>()?;
+        checks.extend(statuses.items.into_iter().map(ForgeCheck::from));
         Ok(checks)
     }
 
-    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+    fn failed_jobs(&self, commit: &CommitSha) -> TrackerResult<Vec<FailedJob>> {
         self.jobs_that_failed(commit)
     }
 
-    fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize> {
+    fn rerun_checks(&self, commit: &CommitSha) -> TrackerResult<usize> {
         self.run_again(commit)
     }
 
-    fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {
-        let call = Call::get("look for changes", self.path(["issues"]))
+    fn changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
+        let call = GithubRequest::get("look for changes", self.path(["issues"]))
             .query("state", "all")
             .query("sort", "updated")
             .query("direction", "asc")
@@ -805,10 +847,10 @@ impl Tracker for Github {
         for wire in pages.items.into_iter().filter(|wire| wire.updated_at.0 <= settled) {
             let zero = || malformed("issue", "its number is 0");
             let thread = match wire.pull_request {
-                Some(_) => Thread::PullRequest(PrNumber::new(wire.number).ok_or_else(zero)?),
-                None => Thread::Issue(IssueNumber::new(wire.number).ok_or_else(zero)?),
+                Some(_) => CommentThread::PullRequest(PrNumber::new(wire.number).ok_or_else(zero)?),
+                None => CommentThread::Issue(IssueNumber::new(wire.number).ok_or_else(zero)?),
             };
-            seen.push(Change { thread, at: wire.updated_at });
+            seen.push(TrackerChange { thread, at: wire.updated_at });
         }
         Ok(since.advance(seen))
     }

@@ -13,44 +13,45 @@ use std::sync::Arc;
 
 use landfall_model::{TaskSize, Timestamp};
 
-use crate::plain_file::{Links, read_plain, read_plain_text};
+use crate::plain_file::{LinkPolicy, read_plain, read_plain_text};
 use crate::tracker::{
-    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor,
-    FailedJob, Issue, IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge,
-    Merged, NewIssue, NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, Review,
-    ReviewVerdict, SIZE_FAMILY, Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
+    Blocker, ChildIssue, CloseReason, Comment, CommentThread, CommitSha, CompletedMerge, CreateOutcome,
+    Cursor, FailedJob, ForgeCheck, Issue, IssueFilter, IssueLocation, IssueNumber, IssueSize, IssueTextEdit,
+    Label, LabelSpec, Marker, NewIssue, NewPullRequest, NewReview, PrNumber, PrState, PullRequest,
+    PullRequestMerge, ReviewAction, ReviewVerdict, SIZE_FAMILY, SizeSource, Tracker, TrackerBranchName,
+    TrackerChange, TrackerClock, TrackerError, TrackerIssueState, TrackerResult, TrackerReview,
 };
-use file::{Head, Kind, Record, State, Verdict, put, unavailable};
+use file::{LocalFrontMatter, LocalRecord, RecordKind, RecordState, RecordVerdict, put, unavailable};
 
 /// Issues in a folder.
-pub struct Local {
+pub struct LocalTracker {
     folder: PathBuf,
     author: String,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn TrackerClock>,
 }
 
 /// Held by whoever writes.
-struct Writing {
+struct WriteLock {
     _lock: File,
 }
 
 /// What was found by its number, and what is wrong with what cannot be read.
-type Looked = (Vec<(u64, Record)>, Vec<(u64, TrackerError)>);
+type RecordScan = (Vec<(u64, LocalRecord)>, Vec<(u64, TrackerError)>);
 
-impl Local {
+impl LocalTracker {
     /// The tracker of a folder, which is made when something is written. `author` signs what is written.
     #[must_use]
-    pub fn new(folder: &Path, author: &str, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(folder: &Path, author: &str, clock: Arc<dyn TrackerClock>) -> Self {
         Self { folder: folder.to_owned(), author: author.to_owned(), clock }
     }
 
-    fn writing(&self) -> Answer<Writing> {
+    fn writing(&self) -> TrackerResult<WriteLock> {
         let path = self.folder.join(".lock");
         let open = || {
             fs::create_dir_all(&self.folder)?;
             let file = File::options().create(true).append(true).open(&path)?;
             file.lock()?;
-            Ok(Writing { _lock: file })
+            Ok(WriteLock { _lock: file })
         };
         open().map_err(|error| unavailable(&path, &error))
     }
@@ -63,20 +64,20 @@ impl Local {
         self.folder.join(number.to_string()).join(format!("{id}.md"))
     }
 
-    fn write(&self, _: &Writing, path: &Path, record: &Record) -> Answer<()> {
+    fn write(&self, _: &WriteLock, path: &Path, record: &LocalRecord) -> TrackerResult<()> {
         record.write(path, &self.folder.join(".new"))
     }
 
     /// Reads a record of one kind.
-    fn record(&self, number: u64, kind: Kind) -> Answer<Record> {
-        let called = if kind == Kind::PullRequest { "pull request" } else { "issue" };
+    fn record(&self, number: u64, kind: RecordKind) -> TrackerResult<LocalRecord> {
+        let called = if kind == RecordKind::PullRequest { "pull request" } else { "issue" };
         let missing = |hint: String| TrackerError::NotFound { what: format!("{called} #{number}"), hint };
-        match Record::read(&self.path(number))? {
+        match LocalRecord::read(&self.path(number))? {
             Some(record) if record.head.kind == kind => Ok(record),
-            Some(Record { head: Head { kind: Kind::PullRequest, .. }, .. }) => {
+            Some(LocalRecord { head: LocalFrontMatter { kind: RecordKind::PullRequest, .. }, .. }) => {
                 Err(missing(format!("#{number} is a pull request: `landfall issue pr {number}` shows it")))
             }
-            Some(Record { head: Head { kind: Kind::Issue, .. }, .. }) => {
+            Some(LocalRecord { head: LocalFrontMatter { kind: RecordKind::Issue, .. }, .. }) => {
                 Err(missing(format!("#{number} is an issue: `landfall issue show {number}` shows it")))
             }
             Some(_) | None => Err(missing(format!(
@@ -90,9 +91,9 @@ impl Local {
     fn change(
         &self,
         number: u64,
-        kind: Kind,
-        change: impl FnOnce(&mut Record) -> Answer<bool>,
-    ) -> Answer<Record> {
+        kind: RecordKind,
+        change: impl FnOnce(&mut LocalRecord) -> TrackerResult<bool>,
+    ) -> TrackerResult<LocalRecord> {
         let writing = self.writing()?;
         let mut record = self.record(number, kind)?;
         if change(&mut record)? {
@@ -103,12 +104,12 @@ impl Local {
     }
 
     /// Two changes are two moments, however coarse the clock is: a cursor tells them apart by that.
-    fn touch(&self, record: &mut Record) {
+    fn touch(&self, record: &mut LocalRecord) {
         record.head.updated = Some(self.clock.now().max(record.head.updated().plus_ms(1)));
     }
 
     /// The numbers of the files in a folder, ascending. A folder that is not there holds none.
-    fn numbers(folder: &Path) -> Answer<Vec<u64>> {
+    fn numbers(folder: &Path) -> TrackerResult<Vec<u64>> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -126,17 +127,17 @@ impl Local {
     }
 
     /// Everything that can be read, and what is wrong with the rest. One that went away since is one less.
-    fn look(&self, kind: Kind) -> Answer<Looked> {
+    fn look(&self, kind: RecordKind) -> TrackerResult<RecordScan> {
         let (mut found, unread) = self.look_at_all()?;
         found.retain(|(_, record)| record.head.kind == kind);
         Ok((found, unread))
     }
 
     /// The same, of every kind.
-    fn look_at_all(&self) -> Answer<Looked> {
+    fn look_at_all(&self) -> TrackerResult<RecordScan> {
         let (mut found, mut unread) = (Vec::new(), Vec::new());
         for number in Self::numbers(&self.folder)? {
-            match Record::read(&self.path(number)) {
+            match LocalRecord::read(&self.path(number)) {
                 Ok(record) => found.extend(record.map(|record| (number, record))),
                 Err(error @ TrackerError::Malformed { .. }) => unread.push((number, error)),
                 Err(error) => return Err(error),
@@ -147,10 +148,10 @@ impl Local {
 
     /// Everything that can be read, for whoever looks for `this` before it is made. What cannot be read and speaks of it is an
     /// error: it may be there already.
-    fn all_for(&self, kind: Kind, this: &str) -> Answer<Vec<(u64, Record)>> {
+    fn all_for(&self, kind: RecordKind, this: &str) -> TrackerResult<Vec<(u64, LocalRecord)>> {
         let (found, unread) = self.look(kind)?;
         let speaks = |number: u64| {
-            match read_plain(&self.path(number), Links::Refuse) {
+            match read_plain(&self.path(number), LinkPolicy::Refuse) {
                 Ok(text) => text.windows(this.len().max(1)).any(|part| part == this.as_bytes()),
                 Err(error) => error.kind() == std::io::ErrorKind::FileTooLarge, // a link or a pipe is none of ours
             }
@@ -162,9 +163,9 @@ impl Local {
     }
 
     /// A number nobody had before, also when the last one was deleted.
-    fn next(&self, _: &Writing) -> Answer<u64> {
+    fn next(&self, _: &WriteLock) -> TrackerResult<u64> {
         let path = self.folder.join(".next");
-        let text = read_plain_text(&path, Links::Refuse).ok();
+        let text = read_plain_text(&path, LinkPolicy::Refuse).ok();
         let kept = text.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(1);
         let last = Self::numbers(&self.folder)?.last().copied().unwrap_or(0);
         let next = kept.max(last.saturating_add(1));
@@ -173,46 +174,51 @@ impl Local {
         Ok(next)
     }
 
-    fn under(&self, number: u64, kind: Kind) -> Answer<Vec<(u64, Record)>> {
+    fn under(&self, number: u64, kind: RecordKind) -> TrackerResult<Vec<(u64, LocalRecord)>> {
         let mut found = Vec::new();
         for id in Self::numbers(&self.folder.join(number.to_string()))? {
-            let record = Record::read(&self.below(number, id))?;
+            let record = LocalRecord::read(&self.below(number, id))?;
             found.extend(record.filter(|record| record.head.kind == kind).map(|record| (id, record)));
         }
         Ok(found)
     }
 
     /// Writes something below an issue or pull request, unless it is there. It counts as a change of what it is below.
-    fn add_below(&self, thread: Thread, marker: &Marker, record: Record) -> Answer<Once<(u64, Record)>> {
+    fn add_below(
+        &self,
+        thread: CommentThread,
+        marker: &Marker,
+        record: LocalRecord,
+    ) -> TrackerResult<CreateOutcome<(u64, LocalRecord)>> {
         let (number, kind) = (thread.number(), kind_of(thread));
         let writing = self.writing()?;
         let mut above = self.record(number, kind)?;
         let there = self.under(number, record.head.kind)?;
         let found = there.into_iter().find(|(_, record)| record.head.ours && marker.is_on(&record.body));
         if let Some(found) = found {
-            return Ok(Once::Found(found));
+            return Ok(CreateOutcome::Found(found));
         }
         let last = Self::numbers(&self.folder.join(number.to_string()))?.last().copied();
         let id = last.unwrap_or(0).saturating_add(1);
         self.write(&writing, &self.below(number, id), &record)?;
         self.touch(&mut above);
         self.write(&writing, &self.path(number), &above)?;
-        Ok(Once::Made((id, record)))
+        Ok(CreateOutcome::Made((id, record)))
     }
 
-    fn as_issue(&self, number: u64, record: Record) -> Answer<Issue> {
+    fn as_issue(&self, number: u64, record: LocalRecord) -> TrackerResult<Issue> {
         let path = self.path(number);
         let number = IssueNumber::new(number).ok_or_else(|| TrackerError::Malformed {
             what: path.display().to_string(),
             why: "numbers begin at 1".to_owned(),
         })?;
-        let Record { head, body } = record;
-        let closed = |why| IssueState::Closed { why, at: head.closed };
+        let LocalRecord { head, body } = record;
+        let closed = |why| TrackerIssueState::Closed { why, at: head.closed };
         let state = match head.state {
-            Some(State::Open) | None => IssueState::Open,
-            Some(State::Done | State::Closed) => closed(CloseWhy::Done),
-            Some(State::NotPlanned) => closed(CloseWhy::NotPlanned),
-            Some(state @ (State::Draft | State::Merged)) => {
+            Some(RecordState::Open) | None => TrackerIssueState::Open,
+            Some(RecordState::Done | RecordState::Closed) => closed(CloseReason::Done),
+            Some(RecordState::NotPlanned) => closed(CloseReason::NotPlanned),
+            Some(state @ (RecordState::Draft | RecordState::Merged)) => {
                 let why = format!("an issue is never {state:?}").to_lowercase();
                 return Err(TrackerError::Malformed { what: path.display().to_string(), why });
             }
@@ -235,22 +241,23 @@ impl Local {
         })
     }
 
-    fn as_pull_request(&self, number: u64, record: Record) -> Answer<PullRequest> {
+    fn as_pull_request(&self, number: u64, record: LocalRecord) -> TrackerResult<PullRequest> {
         let path = self.path(number);
         let malformed = |why: String| TrackerError::Malformed { what: path.display().to_string(), why };
         let number = PrNumber::new(number).ok_or_else(|| malformed("numbers begin at 1".to_owned()))?;
-        let Record { head, body } = record;
+        let LocalRecord { head, body } = record;
         let commit = |text: &Option<String>| text.as_deref().map(CommitSha::new).transpose();
         let state = match head.state {
-            Some(State::Open) | None => PrState::Open,
-            Some(State::Draft) => PrState::Draft,
-            Some(State::Merged) => PrState::Merged {
+            Some(RecordState::Open) | None => PrState::Open,
+            Some(RecordState::Draft) => PrState::Draft,
+            Some(RecordState::Merged) => PrState::Merged {
                 commit: commit(&head.merged).map_err(|error| malformed(error.to_string()))?,
             },
-            Some(State::Closed | State::Done | State::NotPlanned) => PrState::Closed,
+            Some(RecordState::Closed | RecordState::Done | RecordState::NotPlanned) => PrState::Closed,
         };
         let head_sha = commit(&head.commit).map_err(|error| malformed(error.to_string()))?;
-        let branch = |text: &Option<String>| text.as_deref().and_then(|text| BranchName::new(text).ok());
+        let branch =
+            |text: &Option<String>| text.as_deref().and_then(|text| TrackerBranchName::new(text).ok());
         Ok(PullRequest {
             number,
             state,
@@ -267,26 +274,26 @@ impl Local {
         })
     }
 
-    fn blockers(&self, record: &Record) -> Answer<Vec<Blocker>> {
+    fn blockers(&self, record: &LocalRecord) -> TrackerResult<Vec<Blocker>> {
         let mut blockers = Vec::new();
         for number in record.head.blocked_by.iter().copied().filter_map(IssueNumber::new) {
             let open = self.issue(number)?.state.is_open();
-            blockers.push(Blocker { place: Place::Here(number), open });
+            blockers.push(Blocker { place: IssueLocation::Here(number), open });
         }
         Ok(blockers)
     }
 
     /// Sets the state of an issue, and answers with it.
-    fn set_state(&self, number: IssueNumber, to: State) -> Answer<Issue> {
+    fn set_state(&self, number: IssueNumber, to: RecordState) -> TrackerResult<Issue> {
         let now = self.clock.now();
-        let record = self.change(number.get(), Kind::Issue, |record| {
+        let record = self.change(number.get(), RecordKind::Issue, |record| {
             let head = &mut record.head;
-            let from = head.state.unwrap_or(State::Open);
+            let from = head.state.unwrap_or(RecordState::Open);
             if from == to {
                 return Ok(false);
             }
             head.state = Some(to);
-            if to == State::Open {
+            if to == RecordState::Open {
                 (head.closed, head.reopened) = (None, Some(now));
             } else {
                 head.closed = Some(now);
@@ -297,52 +304,52 @@ impl Local {
     }
 }
 
-fn kind_of(thread: Thread) -> Kind {
+fn kind_of(thread: CommentThread) -> RecordKind {
     match thread {
-        Thread::Issue(_) => Kind::Issue,
-        Thread::PullRequest(_) => Kind::PullRequest,
+        CommentThread::Issue(_) => RecordKind::Issue,
+        CommentThread::PullRequest(_) => RecordKind::PullRequest,
     }
 }
 
-fn labels(path: &Path, head: &Head) -> Answer<BTreeSet<Label>> {
+fn labels(path: &Path, head: &LocalFrontMatter) -> TrackerResult<BTreeSet<Label>> {
     let labels: Result<_, _> = head.labels.iter().map(|label| Label::new(label)).collect();
     labels
         .map_err(|error| TrackerError::Malformed { what: path.display().to_string(), why: error.to_string() })
 }
 
-fn as_comment((id, record): (u64, Record)) -> Comment {
-    let Record { head, body } = record;
+fn as_comment((id, record): (u64, LocalRecord)) -> Comment {
+    let LocalRecord { head, body } = record;
     Comment { id, author: head.author, ours: head.ours, body, created: head.created }
 }
 
-fn as_review((id, record): (u64, Record)) -> Review {
-    let Record { head, body } = record;
+fn as_review((id, record): (u64, LocalRecord)) -> TrackerReview {
+    let LocalRecord { head, body } = record;
     let verdict = match head.verdict {
-        Some(Verdict::Approved) => ReviewVerdict::Approved,
-        Some(Verdict::ChangesRequested) => ReviewVerdict::ChangesRequested,
-        Some(Verdict::Commented) | None => ReviewVerdict::Commented,
+        Some(RecordVerdict::Approved) => ReviewVerdict::Approved,
+        Some(RecordVerdict::ChangesRequested) => ReviewVerdict::ChangesRequested,
+        Some(RecordVerdict::Commented) | None => ReviewVerdict::Commented,
     };
     let commit = head.commit.as_deref().and_then(|text| CommitSha::new(text).ok());
-    Review { id, author: head.author, ours: head.ours, verdict, body, commit }
+    TrackerReview { id, author: head.author, ours: head.ours, verdict, body, commit }
 }
 
-impl Tracker for Local {
+impl Tracker for LocalTracker {
     fn keeps_branches(&self) -> bool {
         false
     }
 
-    fn default_branch(&self) -> Answer<Option<BranchName>> {
+    fn default_branch(&self) -> TrackerResult<Option<TrackerBranchName>> {
         Ok(None)
     }
 
-    fn issue(&self, number: IssueNumber) -> Answer<Issue> {
-        let record = self.record(number.get(), Kind::Issue)?;
+    fn issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
+        let record = self.record(number.get(), RecordKind::Issue)?;
         self.as_issue(number.get(), record)
     }
 
-    fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>> {
+    fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
         let mut issues = Vec::new();
-        for (number, record) in self.look(Kind::Issue)?.0.into_iter().rev() {
+        for (number, record) in self.look(RecordKind::Issue)?.0.into_iter().rev() {
             let Ok(issue) = self.as_issue(number, record) else { continue }; // told by `unreadable`
             let wanted =
                 filter.labels.is_subset(&issue.labels) && (issue.state.is_open() || !filter.only_open);
@@ -353,13 +360,13 @@ impl Tracker for Local {
         Ok(issues)
     }
 
-    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+    fn unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
         let (found, mut unread) = self.look_at_all()?;
         for (number, record) in found {
             let error = match record.head.kind {
-                Kind::PullRequest => self.as_pull_request(number, record).err(),
-                Kind::Issue => self.as_issue(number, record).err(),
-                Kind::Comment | Kind::Review => None, // they have folders of their own
+                RecordKind::PullRequest => self.as_pull_request(number, record).err(),
+                RecordKind::Issue => self.as_issue(number, record).err(),
+                RecordKind::Comment | RecordKind::Review => None, // they have folders of their own
             };
             unread.extend(error.map(|error| (number, error)));
         }
@@ -367,25 +374,25 @@ impl Tracker for Local {
         Ok(unread.into_iter().map(|(_, error)| error).collect())
     }
 
-    fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
+    fn create_issue(&self, new: &NewIssue) -> TrackerResult<CreateOutcome<Issue>> {
         let writing = self.writing()?;
-        let mut there = self.all_for(Kind::Issue, new.marker.key())?.into_iter();
+        let mut there = self.all_for(RecordKind::Issue, new.marker.key())?.into_iter();
         let found = there.find(|(_, record)| record.head.ours && new.marker.is_on(&record.body));
         if let Some((number, record)) = found {
-            return self.as_issue(number, record).map(Once::Found);
+            return self.as_issue(number, record).map(CreateOutcome::Found);
         }
         let number = self.next(&writing)?;
-        let mut head = Head::new(Kind::Issue, &self.author, self.clock.now());
+        let mut head = LocalFrontMatter::new(RecordKind::Issue, &self.author, self.clock.now());
         head.title = new.title.to_string();
-        head.state = Some(State::Open);
+        head.state = Some(RecordState::Open);
         head.labels = new.labels.iter().map(ToString::to_string).collect();
-        let record = Record { head, body: new.marker.sign(&new.body) };
+        let record = LocalRecord { head, body: new.marker.sign(&new.body) };
         self.write(&writing, &self.path(number), &record)?;
-        self.as_issue(number, record).map(Once::Made)
+        self.as_issue(number, record).map(CreateOutcome::Made)
     }
 
-    fn edit_issue(&self, number: IssueNumber, edit: &IssueEdit) -> Answer<Issue> {
-        let record = self.change(number.get(), Kind::Issue, |record| {
+    fn edit_issue(&self, number: IssueNumber, edit: &IssueTextEdit) -> TrackerResult<Issue> {
+        let record = self.change(number.get(), RecordKind::Issue, |record| {
             let before = (record.head.title.clone(), record.body.clone());
             if let Some(title) = &edit.title {
                 record.head.title = title.to_string();
@@ -398,39 +405,44 @@ impl Tracker for Local {
         self.as_issue(number.get(), record)
     }
 
-    fn close_issue(&self, number: IssueNumber, why: CloseWhy) -> Answer<Issue> {
+    fn close_issue(&self, number: IssueNumber, why: CloseReason) -> TrackerResult<Issue> {
         self.set_state(
             number,
             match why {
-                CloseWhy::Done => State::Done,
-                CloseWhy::NotPlanned => State::NotPlanned,
+                CloseReason::Done => RecordState::Done,
+                CloseReason::NotPlanned => RecordState::NotPlanned,
             },
         )
     }
 
-    fn reopen_issue(&self, number: IssueNumber) -> Answer<Issue> {
-        self.set_state(number, State::Open)
+    fn reopen_issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
+        self.set_state(number, RecordState::Open)
     }
 
-    fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>> {
-        Ok(self.record(number.get(), Kind::Issue)?.head.reopened)
+    fn last_reopened(&self, number: IssueNumber) -> TrackerResult<Option<Timestamp>> {
+        Ok(self.record(number.get(), RecordKind::Issue)?.head.reopened)
     }
 
-    fn comments(&self, thread: Thread) -> Answer<Vec<Comment>> {
+    fn comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
         self.record(thread.number(), kind_of(thread))?;
-        Ok(self.under(thread.number(), Kind::Comment)?.into_iter().map(as_comment).collect())
+        Ok(self.under(thread.number(), RecordKind::Comment)?.into_iter().map(as_comment).collect())
     }
 
-    fn comment(&self, thread: Thread, marker: &Marker, body: &str) -> Answer<Once<Comment>> {
-        let head = Head::new(Kind::Comment, &self.author, self.clock.now());
-        let once = self.add_below(thread, marker, Record { head, body: marker.sign(body) })?;
+    fn comment(
+        &self,
+        thread: CommentThread,
+        marker: &Marker,
+        body: &str,
+    ) -> TrackerResult<CreateOutcome<Comment>> {
+        let head = LocalFrontMatter::new(RecordKind::Comment, &self.author, self.clock.now());
+        let once = self.add_below(thread, marker, LocalRecord { head, body: marker.sign(body) })?;
         Ok(match once {
-            Once::Made(it) => Once::Made(as_comment(it)),
-            Once::Found(it) => Once::Found(as_comment(it)),
+            CreateOutcome::Made(it) => CreateOutcome::Made(as_comment(it)),
+            CreateOutcome::Found(it) => CreateOutcome::Found(as_comment(it)),
         })
     }
 
-    fn ensure_labels(&self, _: &[LabelSpec]) -> Answer<()> {
+    fn ensure_labels(&self, _: &[LabelSpec]) -> TrackerResult<()> {
         Ok(()) // a label is there when an issue has it
     }
 
@@ -439,9 +451,9 @@ impl Tracker for Local {
         number: IssueNumber,
         add: &BTreeSet<Label>,
         remove: &BTreeSet<Label>,
-    ) -> Answer<BTreeSet<Label>> {
+    ) -> TrackerResult<BTreeSet<Label>> {
         let path = self.path(number.get());
-        let record = self.change(number.get(), Kind::Issue, |record| {
+        let record = self.change(number.get(), RecordKind::Issue, |record| {
             let before = labels(&path, &record.head)?;
             let mut after: BTreeSet<Label> = before.difference(remove).cloned().collect();
             after.extend(add.iter().cloned());
@@ -451,9 +463,14 @@ impl Tracker for Local {
         labels(&path, &record.head)
     }
 
-    fn swap_label(&self, number: IssueNumber, family: &str, to: Option<&Label>) -> Answer<BTreeSet<Label>> {
+    fn swap_label(
+        &self,
+        number: IssueNumber,
+        family: &str,
+        to: Option<&Label>,
+    ) -> TrackerResult<BTreeSet<Label>> {
         let path = self.path(number.get());
-        let record = self.change(number.get(), Kind::Issue, |record| {
+        let record = self.change(number.get(), RecordKind::Issue, |record| {
             let before = labels(&path, &record.head)?;
             let mut after = before.clone();
             after.retain(|label| label.within(family).is_none() || Some(label) == to);
@@ -464,35 +481,35 @@ impl Tracker for Local {
         labels(&path, &record.head)
     }
 
-    fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>> {
+    fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
         let size = self.issue(number)?.labelled_size();
-        Ok(size.map(|size| SizeSeen { size, stands: SizeStands::Label }))
+        Ok(size.map(|size| IssueSize { size, stands: SizeSource::Label }))
     }
 
-    fn set_size(&self, number: IssueNumber, size: TaskSize) -> Answer<SizeStands> {
+    fn set_size(&self, number: IssueNumber, size: TaskSize) -> TrackerResult<SizeSource> {
         let label = Label::new(&format!("{SIZE_FAMILY}{size}")).expect("a size is a word");
         self.swap_label(number, SIZE_FAMILY, Some(&label))?;
-        Ok(SizeStands::Label)
+        Ok(SizeSource::Label)
     }
 
-    fn children(&self, number: IssueNumber) -> Answer<Vec<Child>> {
-        let parent = self.record(number.get(), Kind::Issue)?;
+    fn children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
+        let parent = self.record(number.get(), RecordKind::Issue)?;
         let mut children = Vec::new();
         for child in parent.head.children {
-            let record = self.record(child, Kind::Issue)?;
+            let record = self.record(child, RecordKind::Issue)?;
             let blocked_by = self.blockers(&record)?;
-            children.push(Child { issue: self.as_issue(child, record)?, blocked_by });
+            children.push(ChildIssue { issue: self.as_issue(child, record)?, blocked_by });
         }
         Ok(children)
     }
 
-    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()> {
+    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> TrackerResult<()> {
         let what = || format!("make {child} part of {parent}");
-        self.record(child.get(), Kind::Issue)?;
+        self.record(child.get(), RecordKind::Issue)?;
         if parent == child {
             return Err(TrackerError::Refused { what: what(), why: "nothing is part of itself".to_owned() });
         }
-        let (issues, unread) = self.look(Kind::Issue)?;
+        let (issues, unread) = self.look(RecordKind::Issue)?;
         if let Some((_, error)) = unread.into_iter().next() {
             return Err(error); // it may be a part of that one
         }
@@ -502,7 +519,7 @@ impl Tracker for Local {
                 return Err(TrackerError::Conflict { what: what(), why });
             }
         }
-        self.change(parent.get(), Kind::Issue, |record| {
+        self.change(parent.get(), RecordKind::Issue, |record| {
             let new = !record.head.children.contains(&child.get());
             if new {
                 record.head.children.push(child.get());
@@ -512,66 +529,70 @@ impl Tracker for Local {
         Ok(())
     }
 
-    fn parent(&self, number: IssueNumber) -> Answer<Option<Place>> {
-        self.record(number.get(), Kind::Issue)?;
+    fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
+        self.record(number.get(), RecordKind::Issue)?;
         // One that cannot be read is told elsewhere, and may be the one: nothing is claimed then.
-        let (issues, _) = self.look(Kind::Issue)?;
+        let (issues, _) = self.look(RecordKind::Issue)?;
         let whole = issues.into_iter().find(|(_, record)| record.head.children.contains(&number.get()));
-        Ok(whole.and_then(|(other, _)| IssueNumber::new(other)).map(Place::Here))
+        Ok(whole.and_then(|(other, _)| IssueNumber::new(other)).map(IssueLocation::Here))
     }
 
-    fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {
-        self.blockers(&self.record(number.get(), Kind::Issue)?)
+    fn blocked_by(&self, number: IssueNumber) -> TrackerResult<Vec<Blocker>> {
+        self.blockers(&self.record(number.get(), RecordKind::Issue)?)
     }
 
-    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
-        self.record(blocker.get(), Kind::Issue)?;
+    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
+        self.record(blocker.get(), RecordKind::Issue)?;
         if number == blocker {
             let what = format!("make {number} wait for {blocker}");
             return Err(TrackerError::Refused { what, why: "nothing waits for itself".to_owned() });
         }
-        self.change(number.get(), Kind::Issue, |record| Ok(record.head.blocked_by.insert(blocker.get())))?;
+        self.change(number.get(), RecordKind::Issue, |record| {
+            Ok(record.head.blocked_by.insert(blocker.get()))
+        })?;
         Ok(())
     }
 
-    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
-        self.change(number.get(), Kind::Issue, |record| Ok(record.head.blocked_by.remove(&blocker.get())))?;
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
+        self.change(number.get(), RecordKind::Issue, |record| {
+            Ok(record.head.blocked_by.remove(&blocker.get()))
+        })?;
         Ok(())
     }
 
-    fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
-        let record = self.record(number.get(), Kind::PullRequest)?;
+    fn pull_request(&self, number: PrNumber) -> TrackerResult<PullRequest> {
+        let record = self.record(number.get(), RecordKind::PullRequest)?;
         self.as_pull_request(number.get(), record)
     }
 
-    fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>> {
-        let all = self.all_for(Kind::PullRequest, head.as_str())?.into_iter().rev();
+    fn pull_requests_of(&self, head: &TrackerBranchName) -> TrackerResult<Vec<PullRequest>> {
+        let all = self.all_for(RecordKind::PullRequest, head.as_str())?.into_iter().rev();
         all.filter(|(_, record)| record.head.branch.as_deref() == Some(head.as_str()))
             .map(|(number, record)| self.as_pull_request(number, record))
             .collect()
     }
 
-    fn create_pull_request(&self, new: &NewPullRequest) -> Answer<Once<PullRequest>> {
+    fn create_pull_request(&self, new: &NewPullRequest) -> TrackerResult<CreateOutcome<PullRequest>> {
         let writing = self.writing()?;
         for there in self.pull_requests_of(&new.head)? {
             if there.state.is_open() && there.base.as_ref() == Some(&new.base) {
-                return Ok(Once::Found(there));
+                return Ok(CreateOutcome::Found(there));
             }
         }
         let number = self.next(&writing)?;
-        let mut head = Head::new(Kind::PullRequest, &self.author, self.clock.now());
+        let mut head = LocalFrontMatter::new(RecordKind::PullRequest, &self.author, self.clock.now());
         head.title = new.title.to_string();
-        head.state = Some(if new.draft { State::Draft } else { State::Open });
+        head.state = Some(if new.draft { RecordState::Draft } else { RecordState::Open });
         head.branch = Some(new.head.to_string());
         head.base = Some(new.base.to_string());
         head.commit = Some(new.head_sha.to_string());
-        let record = Record { head, body: new.body.clone() };
+        let record = LocalRecord { head, body: new.body.clone() };
         self.write(&writing, &self.path(number), &record)?;
-        self.as_pull_request(number, record).map(Once::Made)
+        self.as_pull_request(number, record).map(CreateOutcome::Made)
     }
 
-    fn pushed(&self, number: PrNumber, head: &CommitSha) -> Answer<()> {
-        self.change(number.get(), Kind::PullRequest, |record| {
+    fn pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()> {
+        self.change(number.get(), RecordKind::PullRequest, |record| {
             let head = Some(head.to_string());
             let new = record.head.commit != head;
             record.head.commit = head;
@@ -580,35 +601,35 @@ impl Tracker for Local {
         Ok(())
     }
 
-    fn mark_ready(&self, number: PrNumber) -> Answer<()> {
-        self.change(number.get(), Kind::PullRequest, |record| {
-            let draft = record.head.state == Some(State::Draft);
+    fn mark_ready(&self, number: PrNumber) -> TrackerResult<()> {
+        self.change(number.get(), RecordKind::PullRequest, |record| {
+            let draft = record.head.state == Some(RecordState::Draft);
             if draft {
-                record.head.state = Some(State::Open);
+                record.head.state = Some(RecordState::Open);
             }
             Ok(draft)
         })?;
         Ok(())
     }
 
-    fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged> {
+    fn merge(&self, number: PrNumber, merge: &PullRequestMerge) -> TrackerResult<CompletedMerge> {
         let what = || format!("merge {number}");
         let conflict = |why: String| TrackerError::Conflict { what: what(), why };
         let mut already = false;
-        let record = self.change(number.get(), Kind::PullRequest, |record| {
+        let record = self.change(number.get(), RecordKind::PullRequest, |record| {
             let head = &mut record.head;
             if head.commit.as_deref() != Some(merge.expected.as_str()) {
                 let is = head.commit.as_deref().unwrap_or("nothing");
                 return Err(conflict(format!("its head is {is}, not {}", merge.expected)));
             }
-            match head.state.unwrap_or(State::Open) {
-                State::Merged => {
+            match head.state.unwrap_or(RecordState::Open) {
+                RecordState::Merged => {
                     already = true;
                     return Ok(false);
                 }
-                State::Open => {}
-                State::Draft => return Err(conflict("it is a draft".to_owned())),
-                State::Closed | State::Done | State::NotPlanned => {
+                RecordState::Open => {}
+                RecordState::Draft => return Err(conflict("it is a draft".to_owned())),
+                RecordState::Closed | RecordState::Done | RecordState::NotPlanned => {
                     return Err(conflict("it is closed".to_owned()));
                 }
             }
@@ -616,72 +637,74 @@ impl Tracker for Local {
                 let why = "these issues keep no branches: land the work, then name the commit".to_owned();
                 return Err(TrackerError::Refused { what: what(), why });
             };
-            head.state = Some(State::Merged);
+            head.state = Some(RecordState::Merged);
             head.merged = Some(landed.to_string());
             Ok(true)
         })?;
         match self.as_pull_request(number.get(), record)?.state {
-            PrState::Merged { commit } => Ok(Merged { commit, already }),
+            PrState::Merged { commit } => Ok(CompletedMerge { commit, already }),
             PrState::Draft | PrState::Open | PrState::Closed => {
                 unreachable!("it was merged just now or before")
             }
         }
     }
 
-    fn close_pull_request(&self, number: PrNumber) -> Answer<()> {
-        self.change(number.get(), Kind::PullRequest, |record| {
-            match record.head.state.unwrap_or(State::Open) {
-                State::Open | State::Draft => {
-                    record.head.state = Some(State::Closed);
+    fn close_pull_request(&self, number: PrNumber) -> TrackerResult<()> {
+        self.change(number.get(), RecordKind::PullRequest, |record| {
+            match record.head.state.unwrap_or(RecordState::Open) {
+                RecordState::Open | RecordState::Draft => {
+                    record.head.state = Some(RecordState::Closed);
                     Ok(true)
                 }
-                State::Merged | State::Closed | State::Done | State::NotPlanned => Ok(false),
+                RecordState::Merged | RecordState::Closed | RecordState::Done | RecordState::NotPlanned => {
+                    Ok(false)
+                }
             }
         })?;
         Ok(())
     }
 
-    fn reviews(&self, number: PrNumber) -> Answer<Vec<Review>> {
-        self.record(number.get(), Kind::PullRequest)?;
-        Ok(self.under(number.get(), Kind::Review)?.into_iter().map(as_review).collect())
+    fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
+        self.record(number.get(), RecordKind::PullRequest)?;
+        Ok(self.under(number.get(), RecordKind::Review)?.into_iter().map(as_review).collect())
     }
 
-    fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>> {
-        let mut head = Head::new(Kind::Review, &self.author, self.clock.now());
+    fn review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
+        let mut head = LocalFrontMatter::new(RecordKind::Review, &self.author, self.clock.now());
         head.commit = Some(new.commit.to_string());
         head.verdict = Some(match new.says {
-            Saying::Approve => Verdict::Approved,
-            Saying::RequestChanges => Verdict::ChangesRequested,
-            Saying::Comment => Verdict::Commented,
+            ReviewAction::Approve => RecordVerdict::Approved,
+            ReviewAction::RequestChanges => RecordVerdict::ChangesRequested,
+            ReviewAction::Comment => RecordVerdict::Commented,
         });
-        let record = Record { head, body: new.marker.sign(&new.body) };
+        let record = LocalRecord { head, body: new.marker.sign(&new.body) };
         Ok(match self.add_below(number.into(), &new.marker, record)? {
-            Once::Made(it) => Once::Made(as_review(it)),
-            Once::Found(it) => Once::Found(as_review(it)),
+            CreateOutcome::Made(it) => CreateOutcome::Made(as_review(it)),
+            CreateOutcome::Found(it) => CreateOutcome::Found(as_review(it)),
         })
     }
 
-    fn checks(&self, _: &CommitSha) -> Answer<Vec<Check>> {
+    fn checks(&self, _: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
         Ok(Vec::new()) // nobody runs any; the gate is Landfall's own
     }
 
-    fn failed_jobs(&self, _commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+    fn failed_jobs(&self, _commit: &CommitSha) -> TrackerResult<Vec<FailedJob>> {
         Ok(Vec::new()) // nothing runs here
     }
 
-    fn rerun_checks(&self, _commit: &CommitSha) -> Answer<usize> {
+    fn rerun_checks(&self, _commit: &CommitSha) -> TrackerResult<usize> {
         Ok(0)
     }
 
-    fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {
+    fn changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
         let mut seen = Vec::new();
-        for (number, record) in self.look(Kind::Issue)?.0 {
-            let thread = IssueNumber::new(number).map(Thread::Issue);
-            seen.extend(thread.map(|thread| Change { thread, at: record.head.updated() }));
+        for (number, record) in self.look(RecordKind::Issue)?.0 {
+            let thread = IssueNumber::new(number).map(CommentThread::Issue);
+            seen.extend(thread.map(|thread| TrackerChange { thread, at: record.head.updated() }));
         }
-        for (number, record) in self.look(Kind::PullRequest)?.0 {
-            let thread = PrNumber::new(number).map(Thread::PullRequest);
-            seen.extend(thread.map(|thread| Change { thread, at: record.head.updated() }));
+        for (number, record) in self.look(RecordKind::PullRequest)?.0 {
+            let thread = PrNumber::new(number).map(CommentThread::PullRequest);
+            seen.extend(thread.map(|thread| TrackerChange { thread, at: record.head.updated() }));
         }
         Ok(since.advance(seen))
     }

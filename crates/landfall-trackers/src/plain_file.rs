@@ -11,7 +11,7 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// Whether a link at the end of the path is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Links {
+pub(crate) enum LinkPolicy {
     /// The user chose the path, and secrets are often linked from elsewhere.
     Follow,
     /// The file is ours: a link in its place is not.
@@ -19,7 +19,7 @@ pub(crate) enum Links {
 }
 
 /// The bytes of a regular file of at most 1 MiB.
-pub(crate) fn read_plain(path: &Path, links: Links) -> io::Result<Vec<u8>> {
+pub(crate) fn read_plain(path: &Path, links: LinkPolicy) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_plain(path, links)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > BYTES_MAX {
@@ -29,15 +29,15 @@ pub(crate) fn read_plain(path: &Path, links: Links) -> io::Result<Vec<u8>> {
 }
 
 /// The text of such a file.
-pub(crate) fn read_plain_text(path: &Path, links: Links) -> io::Result<String> {
+pub(crate) fn read_plain_text(path: &Path, links: LinkPolicy) -> io::Result<String> {
     let not_utf8 = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
     String::from_utf8(read_plain(path, links)?).map_err(not_utf8)
 }
 
-fn open_plain(path: &Path, links: Links) -> io::Result<File> {
+fn open_plain(path: &Path, links: LinkPolicy) -> io::Result<File> {
     let no_link = match links {
-        Links::Follow => 0,
-        Links::Refuse => libc::O_NOFOLLOW,
+        LinkPolicy::Follow => 0,
+        LinkPolicy::Refuse => libc::O_NOFOLLOW,
     };
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY | no_link;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -66,16 +66,16 @@ mod tests {
         .expect("a pipe can be made");
         std::fs::write(&file, "text").expect("a file");
         std::os::unix::fs::symlink(&file, &link).expect("a link");
-        for links in [Links::Follow, Links::Refuse] {
+        for links in [LinkPolicy::Follow, LinkPolicy::Refuse] {
             let refused = read_plain(&pipe, links).expect_err("nobody writes to it");
             assert_eq!(refused.to_string(), "it is not a regular file");
             assert!(read_plain(Path::new("/dev/zero"), links).is_err(), "it has no end");
             assert!(read_plain(folder.path(), links).is_err(), "a folder");
             assert_eq!(read_plain_text(&file, links).expect("readable"), "text");
         }
-        assert_eq!(read_plain_text(&link, Links::Follow).expect("readable"), "text");
-        assert!(read_plain(&link, Links::Refuse).is_err());
+        assert_eq!(read_plain_text(&link, LinkPolicy::Follow).expect("readable"), "text");
+        assert!(read_plain(&link, LinkPolicy::Refuse).is_err());
         std::fs::write(&file, vec![b'x'; (1 << 20) + 1]).expect("a file");
-        assert!(read_plain(&file, Links::Follow).is_err(), "too large");
+        assert!(read_plain(&file, LinkPolicy::Follow).is_err(), "too large");
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::github::{Base, Github, GithubSetup, Patience, TokenSources};
-use crate::local::Local;
-use crate::tracker::{Answer, Clock, RepoName, Tracker, TrackerError};
+use crate::github::{Github, GithubEndpoints, GithubRetryPolicy, GithubSetup, TokenSources};
+use crate::local::LocalTracker;
+use crate::tracker::{RepoName, Tracker, TrackerClock, TrackerError, TrackerResult};
 
 /// What trackers are made of. Each takes what it needs.
-pub struct Setup {
+pub struct TrackerSetup {
     /// Where a tracker of files keeps them.
     pub folder: PathBuf,
     /// Who signs what is written to files.
@@ -18,7 +18,7 @@ pub struct Setup {
     /// The repository on a forge.
     pub repository: Option<RepoName>,
     /// Which forge; the public one if none is named.
-    pub base: Option<Base>,
+    pub base: Option<GithubEndpoints>,
     /// Who we are to it.
     pub token: TokenSources,
     /// The proxy on the way, if there is one.
@@ -26,31 +26,31 @@ pub struct Setup {
     /// What the size field of projects is called.
     pub size_field: Option<String>,
     /// How long to go on before whoever asked is told.
-    pub patience: Patience,
+    pub patience: GithubRetryPolicy,
     /// The time.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn TrackerClock>,
 }
 
 /// A tracker in the registry.
-pub struct Entry {
+pub struct TrackerEntry {
     /// What settings call it.
     pub name: &'static str,
     /// What it is, in a sentence.
     pub about: &'static str,
     /// Whether it is somewhere else: then it needs a repository there and a token.
     pub away: bool,
-    make: fn(Setup) -> Answer<Box<dyn Tracker>>,
+    make: fn(TrackerSetup) -> TrackerResult<Box<dyn Tracker>>,
 }
 
 /// All of them, in alphabetical order.
-pub const TRACKERS: &[Entry] = &[
-    Entry {
+pub const TRACKERS: &[TrackerEntry] = &[
+    TrackerEntry {
         name: "github",
         about: "Issues and pull requests of a GitHub repository.",
         away: true,
         make: github,
     },
-    Entry {
+    TrackerEntry {
         name: DEFAULT,
         about: "Issues as files in a folder: no account, no network.",
         away: false,
@@ -61,20 +61,20 @@ pub const TRACKERS: &[Entry] = &[
 /// The one that needs nothing to be set.
 pub const DEFAULT: &str = "local";
 
-impl Entry {
+impl TrackerEntry {
     /// A tracker of this kind.
-    pub fn tracker(&self, setup: Setup) -> Answer<Box<dyn Tracker>> {
+    pub fn tracker(&self, setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
         (self.make)(setup)
     }
 }
 
-fn github(setup: Setup) -> Answer<Box<dyn Tracker>> {
+fn github(setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
     let Some(repository) = setup.repository else {
         let why = "no repository is named; set one such as `owner/name`".to_owned();
         return Err(TrackerError::Refused { what: "open the tracker `github`".to_owned(), why });
     };
     Ok(Box::new(Github::new(GithubSetup {
-        base: setup.base.unwrap_or_else(Base::public),
+        base: setup.base.unwrap_or_else(GithubEndpoints::public),
         repository,
         token: setup.token,
         proxy: setup.proxy,
@@ -84,8 +84,8 @@ fn github(setup: Setup) -> Answer<Box<dyn Tracker>> {
     })?))
 }
 
-fn local(setup: Setup) -> Answer<Box<dyn Tracker>> {
-    Ok(Box::new(Local::new(&setup.folder, &setup.author, setup.clock)))
+fn local(setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
+    Ok(Box::new(LocalTracker::new(&setup.folder, &setup.author, setup.clock)))
 }
 
 /// A name that is not in the registry.
@@ -99,7 +99,7 @@ pub struct UnknownTracker {
 }
 
 /// The tracker of this name.
-pub fn find(name: &str) -> Result<&'static Entry, UnknownTracker> {
+pub fn find(name: &str) -> Result<&'static TrackerEntry, UnknownTracker> {
     TRACKERS.iter().find(|entry| entry.name == name).ok_or_else(|| UnknownTracker {
         given: crate::tracker::shown(name, 40),
         known: TRACKERS.iter().map(|entry| entry.name).collect(),

@@ -14,21 +14,22 @@ use landfall_model::{TaskSize, Timestamp};
 
 pub use error::TrackerError;
 pub use names::{
-    BranchName, CommitSha, IssueNumber, Label, Marker, NameError, PrNumber, RepoName, Slug, Title, shown,
-    unmarked,
+    CommitSha, IssueNumber, Label, Marker, NameError, PrNumber, RepoName, Slug, Title, TrackerBranchName,
+    shown, unmarked,
 };
 pub use values::{
-    Blocker, Change, Check, CheckState, ChecksSum, Child, CloseWhy, Comment, Conclusion, Cursor, FailedJob,
-    Issue, IssueEdit, IssueFilter, IssueState, JobStep, LabelSpec, Merge, Merged, NewIssue, NewPullRequest,
-    NewReview, Once, PHASE_FAMILY, Place, PrState, PullRequest, Review, ReviewVerdict, SIZE_FAMILY, Saying,
-    SizeSeen, SizeStands, Thread, sum,
+    Blocker, ChecksSum, ChildIssue, CloseReason, Comment, CommentThread, CompletedMerge, Conclusion,
+    CreateOutcome, Cursor, FailedJob, ForgeCheck, ForgeCheckState, Issue, IssueFilter, IssueLocation,
+    IssueSize, IssueTextEdit, JobStep, LabelSpec, NewIssue, NewPullRequest, NewReview, PHASE_FAMILY, PrState,
+    PullRequest, PullRequestMerge, ReviewAction, ReviewVerdict, SIZE_FAMILY, SizeSource, TrackerChange,
+    TrackerIssueState, TrackerReview, sum,
 };
 
 /// What a tracker answers.
-pub type Answer<T> = Result<T, TrackerError>;
+pub type TrackerResult<T> = Result<T, TrackerError>;
 
 /// The time, handed in so that tests can hold it.
-pub trait Clock: Send + Sync {
+pub trait TrackerClock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
     /// Returns after so many milliseconds, or at once if whoever asks is to stop.
@@ -52,89 +53,99 @@ pub trait Tracker: Send + Sync {
     /// what was landed.
     fn keeps_branches(&self) -> bool;
     /// The branch work is merged into unless someone says otherwise, as it is called now. None if it keeps none.
-    fn default_branch(&self) -> Answer<Option<BranchName>>;
+    fn default_branch(&self) -> TrackerResult<Option<TrackerBranchName>>;
 
     /// An issue. A pull request is none.
-    fn issue(&self, number: IssueNumber) -> Answer<Issue>;
+    fn issue(&self, number: IssueNumber) -> TrackerResult<Issue>;
     /// Issues, newest first. Pull requests are none.
-    fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>>;
+    fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>>;
     /// What is among its issues and pull requests and cannot be read: a list leaves it out. A tracker whose records only it
     /// writes has none.
-    fn unreadable(&self) -> Answer<Vec<TrackerError>>;
+    fn unreadable(&self) -> TrackerResult<Vec<TrackerError>>;
     /// Makes an issue, once.
-    fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>>;
+    fn create_issue(&self, new: &NewIssue) -> TrackerResult<CreateOutcome<Issue>>;
     /// Changes its words.
-    fn edit_issue(&self, number: IssueNumber, edit: &IssueEdit) -> Answer<Issue>;
+    fn edit_issue(&self, number: IssueNumber, edit: &IssueTextEdit) -> TrackerResult<Issue>;
     /// Closes it. One that is closed for the same reason stays as it is.
-    fn close_issue(&self, number: IssueNumber, why: CloseWhy) -> Answer<Issue>;
+    fn close_issue(&self, number: IssueNumber, why: CloseReason) -> TrackerResult<Issue>;
     /// Opens it again. One that is open stays as it is.
-    fn reopen_issue(&self, number: IssueNumber) -> Answer<Issue>;
+    fn reopen_issue(&self, number: IssueNumber) -> TrackerResult<Issue>;
     /// When it was last opened again, if ever.
-    fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>>;
+    fn last_reopened(&self, number: IssueNumber) -> TrackerResult<Option<Timestamp>>;
 
     /// All comments, oldest first.
-    fn comments(&self, thread: Thread) -> Answer<Vec<Comment>>;
+    fn comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>>;
     /// Says something, once.
-    fn comment(&self, thread: Thread, marker: &Marker, body: &str) -> Answer<Once<Comment>>;
+    fn comment(
+        &self,
+        thread: CommentThread,
+        marker: &Marker,
+        body: &str,
+    ) -> TrackerResult<CreateOutcome<Comment>>;
 
     /// Sees that a repository has these labels. Those it has stay as they are.
-    fn ensure_labels(&self, labels: &[LabelSpec]) -> Answer<()>;
+    fn ensure_labels(&self, labels: &[LabelSpec]) -> TrackerResult<()>;
     /// Adds and takes away labels, and answers with those that are there then.
     fn change_labels(
         &self,
         number: IssueNumber,
         add: &BTreeSet<Label>,
         remove: &BTreeSet<Label>,
-    ) -> Answer<BTreeSet<Label>>;
+    ) -> TrackerResult<BTreeSet<Label>>;
     /// Of all labels that begin with `family`, leaves this one alone, or none. Looks again afterwards: others change
     /// labels at the same time.
-    fn swap_label(&self, number: IssueNumber, family: &str, to: Option<&Label>) -> Answer<BTreeSet<Label>>;
+    fn swap_label(
+        &self,
+        number: IssueNumber,
+        family: &str,
+        to: Option<&Label>,
+    ) -> TrackerResult<BTreeSet<Label>>;
     /// How big it is: the field of a project first, then the label.
-    fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>>;
+    fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>>;
     /// Says how big it is, where sizes are kept.
-    fn set_size(&self, number: IssueNumber, size: TaskSize) -> Answer<SizeStands>;
+    fn set_size(&self, number: IssueNumber, size: TaskSize) -> TrackerResult<SizeSource>;
 
     /// The issues it is made of, in their order, with what each waits for. Refused if one of them is elsewhere: whoever
     /// asks would take the rest for the whole.
-    fn children(&self, number: IssueNumber) -> Answer<Vec<Child>>;
+    fn children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>>;
     /// Makes one issue part of another. One that is part of it already stays where it is.
-    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()>;
+    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> TrackerResult<()>;
     /// The issue it is a part of, if it is one.
-    fn parent(&self, number: IssueNumber) -> Answer<Option<Place>>;
+    fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>>;
     /// The issues it waits for or waited for.
-    fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>>;
+    fn blocked_by(&self, number: IssueNumber) -> TrackerResult<Vec<Blocker>>;
     /// Makes one issue wait for another. One that does already goes on doing so.
-    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()>;
+    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()>;
     /// Makes one issue wait for another no longer. One that does not wait for it stays as it is.
-    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()>;
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()>;
 
     /// A pull request.
-    fn pull_request(&self, number: PrNumber) -> Answer<PullRequest>;
+    fn pull_request(&self, number: PrNumber) -> TrackerResult<PullRequest>;
     /// The pull requests of exactly this branch of this repository, newest first.
-    fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>>;
+    fn pull_requests_of(&self, head: &TrackerBranchName) -> TrackerResult<Vec<PullRequest>>;
     /// Makes a pull request, unless one is open for the same branches.
-    fn create_pull_request(&self, new: &NewPullRequest) -> Answer<Once<PullRequest>>;
+    fn create_pull_request(&self, new: &NewPullRequest) -> TrackerResult<CreateOutcome<PullRequest>>;
     /// Tells that the branch was pushed. A tracker that keeps branches knows.
-    fn pushed(&self, number: PrNumber, head: &CommitSha) -> Answer<()>;
+    fn pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()>;
     /// Says that a draft is ready. One that is ready stays so.
-    fn mark_ready(&self, number: PrNumber) -> Answer<()>;
+    fn mark_ready(&self, number: PrNumber) -> TrackerResult<()>;
     /// Merges, with every commit of it, if the head is what we believe it is. One that is merged already stays so.
-    fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged>;
+    fn merge(&self, number: PrNumber, merge: &PullRequestMerge) -> TrackerResult<CompletedMerge>;
     /// Closes it without merging. One that is closed stays so.
-    fn close_pull_request(&self, number: PrNumber) -> Answer<()>;
+    fn close_pull_request(&self, number: PrNumber) -> TrackerResult<()>;
     /// All reviews, oldest first.
-    fn reviews(&self, number: PrNumber) -> Answer<Vec<Review>>;
+    fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>>;
     /// Reviews, once.
-    fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>>;
+    fn review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>>;
     /// The jobs that look at a commit, each in its newest run.
-    fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>>;
+    fn checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>>;
     /// How the jobs that failed on a commit came to fail, as far as that can be told. A tracker that runs nothing knows
     /// nothing.
-    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>>;
+    fn failed_jobs(&self, commit: &CommitSha) -> TrackerResult<Vec<FailedJob>>;
     /// Has the jobs run again that failed or were broken off, and says of how many runs. None of a tracker that runs
     /// nothing. Runs that are under way are left alone, so asking again starts nothing twice.
-    fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize>;
+    fn rerun_checks(&self, commit: &CommitSha) -> TrackerResult<usize>;
 
     /// What changed since then, oldest first.
-    fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)>;
+    fn changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)>;
 }

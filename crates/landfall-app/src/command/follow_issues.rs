@@ -21,8 +21,8 @@ use landfall_engine::{StateFolder, accept};
 use landfall_text::pluralize;
 use landfall_text::quote_shell_word;
 use landfall_trackers::tracker::{
-    Answer, Blocker, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, Place as IssuePlace,
-    Tracker, TrackerError,
+    Blocker, CloseReason, Issue, IssueFilter, IssueLocation as IssuePlace, IssueNumber, Label, Tracker,
+    TrackerError, TrackerIssueState, TrackerResult,
 };
 
 use crate::command::{reconcile, verify};
@@ -72,7 +72,7 @@ impl Wanted {
 
     /// Whether somebody decided that nobody does it.
     fn is_unplanned(&self) -> bool {
-        matches!(self.issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. })
+        matches!(self.issue.state, TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. })
     }
 
     /// Whether an agent finds out first what it is.
@@ -470,7 +470,7 @@ fn listed(tracker: &dyn Tracker, tasks: &Tasks, numbers: &[u64]) -> Result<Vec<W
     numbers.iter().map(one).collect()
 }
 
-fn wanted(tracker: &dyn Tracker, tasks: &Tasks, issue: Issue) -> Answer<Wanted> {
+fn wanted(tracker: &dyn Tracker, tasks: &Tasks, issue: Issue) -> TrackerResult<Wanted> {
     let size = tracker.size(issue.number)?.map(|seen| seen.size);
     let blockers = blockers_of(tracker, &issue)?;
     let task = tasks.find(issue.number);
@@ -478,7 +478,7 @@ fn wanted(tracker: &dyn Tracker, tasks: &Tasks, issue: Issue) -> Answer<Wanted> 
 }
 
 /// The newest small ones that somebody has looked at and that are still to be done.
-fn newest(tracker: &dyn Tracker, tasks: &Tasks, many: u32) -> Answer<Vec<Wanted>> {
+fn newest(tracker: &dyn Tracker, tasks: &Tasks, many: u32) -> TrackerResult<Vec<Wanted>> {
     let labels = BTreeSet::from([Label::new("triaged")?]);
     let all = tracker.issues(&IssueFilter { only_open: true, labels, most: LOOKED_THROUGH })?;
     let small = |size: Option<TaskSize>| matches!(size, None | Some(TaskSize::XS | TaskSize::S));
@@ -535,10 +535,14 @@ pub(crate) fn unfollowed(place: &Place, number: u64) -> Problem {
             let followed = |(other, _): &(Place, Said)| matches!(task_of_issue(other, number), Ok(Some(_)));
             let hint = match other_bases(place).iter().find(|it| followed(it)) {
                 Some((_, Said { base, word })) => format!("one does on {base}: `{word} why '#{number}'`"),
-                None if matches!(issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. }) => {
+                None if matches!(
+                    issue.state,
+                    TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. }
+                ) =>
+                {
                     format!("it is closed as not planned; `landfall issue reopen {number}` opens it again")
                 }
-                None if matches!(issue.state, IssueState::Closed { .. }) => {
+                None if matches!(issue.state, TrackerIssueState::Closed { .. }) => {
                     format!("it was closed without Landfall; `landfall issue reopen {number}` opens it again")
                 }
                 None => format!("`landfall auto {number}` starts one"),

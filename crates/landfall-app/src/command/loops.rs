@@ -10,8 +10,8 @@ use landfall_engine::model::stride::current_agent_step;
 use landfall_engine::model::{AttemptPhase, EndCode, EndKind, Task, TaskId, TaskState};
 use landfall_engine::store::StoreReader;
 use landfall_trackers::modules::folder::{FolderError, find_at};
-use landfall_trackers::modules::spec::{NoTask, unmet};
-use landfall_trackers::modules::{self, Metadata, Seen, Status, Wanted};
+use landfall_trackers::modules::spec::{ModuleTaskError, unmet};
+use landfall_trackers::modules::{self, Metadata, ModuleFolderSnapshot, ModuleSpec, ModuleStatus};
 
 use crate::project::command_handler::CommandHandler;
 use crate::project::conversions::Among;
@@ -99,7 +99,12 @@ impl CommandHandler<'_> {
     }
 
     /// Whether a module can be worked on, before there is a task that says so itself.
-    fn check_module(&self, seen: &Seen, wanted: &Wanted, task: Option<&Task>) -> Result<(), Problem> {
+    fn check_module(
+        &self,
+        seen: &ModuleFolderSnapshot,
+        wanted: &ModuleSpec,
+        task: Option<&Task>,
+    ) -> Result<(), Problem> {
         let module = seen.place.shown();
         let not_now = |what: String| Problem::new(ProblemCode::NotNow, what);
         if wanted.spec.draft {
@@ -108,7 +113,7 @@ impl CommandHandler<'_> {
         }
         // Until its task has begun, the folder says how it stands; after that it shows the task.
         let is_begun = task.is_some_and(|task| task.attempt.0 > 0 || task.is_over());
-        if !is_begun && wanted.status == Status::Blocked {
+        if !is_begun && wanted.status == ModuleStatus::Blocked {
             let reason = seen.metadata.as_ref().and_then(|it| it.as_ref().ok()).and_then(Metadata::reason);
             let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             return Err(not_now(format!("`{module}` is blocked{because}")).hint(
@@ -125,7 +130,11 @@ impl CommandHandler<'_> {
             let message = format!("`{module}` cannot be started: {}", why.trim_end_matches('.'));
             return Err(not_now(message).hint(hint));
         }
-        if task.is_none() && matches!(wanted.status, Status::Complete | Status::Satisfied | Status::Cancelled)
+        if task.is_none()
+            && matches!(
+                wanted.status,
+                ModuleStatus::Complete | ModuleStatus::Satisfied | ModuleStatus::Cancelled
+            )
         {
             return Err(not_now(format!("`{module}` is {}; there is nothing left to do", wanted.status))
                 .hint("set its status back if more is wanted"));
@@ -254,7 +263,7 @@ fn check_session(session: &str) -> Result<(), Problem> {
 }
 
 /// The module at a path that a client named.
-fn module_at(place: &Place, dir: &str) -> Result<modules::Place, Problem> {
+fn module_at(place: &Place, dir: &str) -> Result<modules::ModuleLocation, Problem> {
     let name = module_name(place, dir)?;
     let found = find_at(&place.root, &place.root.join(&name)).map_err(|error| folder(dir, &error))?;
     let here = found.modules.into_iter().find(|it| it.path == Path::new(&name));
@@ -312,7 +321,7 @@ fn unreadable(module: &str, error: &FolderError) -> Problem {
     bad(format!("`{module}` cannot be read: {error}"))
 }
 
-fn no_task(module: &str, error: &NoTask) -> Problem {
+fn no_task(module: &str, error: &ModuleTaskError) -> Problem {
     bad(format!("`{module}` is no task: {error}")).hint("mend its metadata; nothing was changed")
 }
 

@@ -9,14 +9,16 @@ use landfall_api::{ModuleMade, ModuleMended, ModulesMended, NewTask, Problem, Pr
 use landfall_engine::host::git::{BranchName, CheckoutHead, Git, Repo};
 use landfall_engine::model::plan::PlanOutline;
 use landfall_engine::{Position, papers};
-use landfall_trackers::modules::folder::{FolderError, PLAN, Sort, find, find_at};
-use landfall_trackers::modules::hooks::Hooks;
-use landfall_trackers::modules::init::{self, Ask, InitError};
-use landfall_trackers::modules::lock::{Lock, LockError};
-use landfall_trackers::modules::mend::{self, Origin};
-use landfall_trackers::modules::spec::NoTask;
+use landfall_trackers::modules::folder::{FolderError, ModuleKind, PLAN, find, find_at};
+use landfall_trackers::modules::hooks::ModuleHooks;
+use landfall_trackers::modules::init::{self, InitError, ModuleInitRequest};
+use landfall_trackers::modules::lock::{Lock, ModuleLockError};
+use landfall_trackers::modules::mend::{self, RepairOrigin};
+use landfall_trackers::modules::spec::ModuleTaskError;
 use landfall_trackers::modules::write::{FILE_BYTES_MAX, FileError, read_below};
-use landfall_trackers::modules::{Place as Module, Seen, Status, Wanted, apply, read, wanted};
+use landfall_trackers::modules::{
+    ModuleFolderSnapshot, ModuleLocation as Module, ModuleSpec, ModuleStatus, apply, read, wanted,
+};
 
 use crate::project::place::Place;
 use crate::project::{clock, problems};
@@ -40,12 +42,12 @@ pub struct ModuleAsked {
 
 /// Makes a module.
 pub(crate) fn init(place: &Place, asked: &ModuleAsked) -> Result<ModuleMade, Problem> {
-    let ask = Ask {
+    let ask = ModuleInitRequest {
         name: asked.name.clone(),
         title: asked.title.clone(),
         tags: asked.tags.clone(),
         worktree: asked.worktree,
-        sort: if asked.old { Sort::Task } else { Sort::AiTasks },
+        sort: if asked.old { ModuleKind::Task } else { ModuleKind::AiTasks },
     };
     let refused = |error: InitError| {
         let problem = Problem::new(ProblemCode::BadInput, chain(&error));
@@ -117,9 +119,9 @@ pub(crate) fn mend(place: &Place, path: Option<&Path>) -> Result<ModulesMended, 
             module: module.shown(),
             wrong,
             done: match &mended.origin {
-                Origin::Fields(fields) => format!("mended {}", fields.join(", ")),
-                Origin::Head => "restored from the last commit".to_owned(),
-                Origin::Rebuilt(_) => "built anew as a draft".to_owned(),
+                RepairOrigin::Fields(fields) => format!("mended {}", fields.join(", ")),
+                RepairOrigin::Head => "restored from the last commit".to_owned(),
+                RepairOrigin::Rebuilt(_) => "built anew as a draft".to_owned(),
             },
             copy: below(&mended.copy),
             note: below(&mended.note),
@@ -131,7 +133,7 @@ pub(crate) fn mend(place: &Place, path: Option<&Path>) -> Result<ModulesMended, 
 /// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the
 /// way: then there is none.
 fn committed(place: &Place, module: &Module, path: &str) -> Option<Vec<u8>> {
-    let worktree = module.path.parent().filter(|_| module.sort == Sort::Notebook);
+    let worktree = module.path.parent().filter(|_| module.sort == ModuleKind::Notebook);
     let root = worktree.map_or_else(|| place.root.clone(), |worktree| place.root.join(worktree));
     let path = match worktree {
         Some(worktree) => Path::new(path).strip_prefix(worktree).ok()?.to_str()?,
@@ -171,7 +173,7 @@ pub(crate) fn list(place: &Place, path: &str) -> Result<List, Problem> {
         }
     }
     let mut open: VecDeque<Module> = asked.modules.into();
-    let mut known: BTreeMap<String, Option<Status>> = BTreeMap::new();
+    let mut known: BTreeMap<String, Option<ModuleStatus>> = BTreeMap::new();
     while let Some(module) = open.pop_front() {
         let id = module.shown();
         if known.contains_key(&id) {
@@ -206,7 +208,10 @@ pub(crate) fn list(place: &Place, path: &str) -> Result<List, Problem> {
                 list.left_out.add("need that is met already");
                 continue;
             }
-            if need.least.is_some_and(|least| !matches!(least, Status::Complete | Status::Satisfied)) {
+            if need
+                .least
+                .is_some_and(|least| !matches!(least, ModuleStatus::Complete | ModuleStatus::Satisfied))
+            {
                 list.left_out.add("minimum status of a need: the task waits until it is done");
             }
             needs.push(Link { to: other.shown(), place: At::Path(id.clone()) });
@@ -226,7 +231,7 @@ fn hook_files(modules: &[Module]) -> BTreeSet<String> {
 /// Commands of a module's folder are not run: whoever wrote the repository would run them on this machine.
 fn refuse_hooks(place: &Place, file: &str) -> Option<String> {
     let bytes = read_below(&place.root, file).ok()??;
-    let hooks = Hooks::read(file, &String::from_utf8_lossy(&bytes));
+    let hooks = ModuleHooks::read(file, &String::from_utf8_lossy(&bytes));
     let statuses: Vec<&str> = hooks.commands.keys().map(String::as_str).collect();
     (!statuses.is_empty()).then(|| {
         format!(
@@ -238,7 +243,7 @@ fn refuse_hooks(place: &Place, file: &str) -> Option<String> {
 
 const HOOKS_FILE: &str = ".hooks.md";
 
-fn item(id: &str, task: &Wanted, needs: Vec<Link>) -> Item {
+fn item(id: &str, task: &ModuleSpec, needs: Vec<Link>) -> Item {
     let spec = &task.spec;
     let new = NewTask {
         title: spec.title.clone(),
@@ -247,22 +252,22 @@ fn item(id: &str, task: &Wanted, needs: Vec<Link>) -> Item {
         tags: spec.tags.iter().map(ToString::to_string).collect(),
         flow: spec.flow.clone(),
         // What is blocked waits for a person, here as there.
-        draft: spec.draft || task.status == Status::Blocked,
+        draft: spec.draft || task.status == ModuleStatus::Blocked,
         ..NewTask::default()
     };
     Item { id: id.to_owned(), place: At::Path(id.to_owned()), task: new, needs, parent: None }
 }
 
-fn look(module: &Module) -> Result<Wanted, Problem> {
-    let seen: Seen = read(module).map_err(|error| folder(&error))?;
+fn look(module: &Module) -> Result<ModuleSpec, Problem> {
+    let seen: ModuleFolderSnapshot = read(module).map_err(|error| folder(&error))?;
     wanted(&seen).map_err(|error| {
         let problem = Problem::new(ProblemCode::BadInput, error.to_string());
         match error {
-            NoTask::Unread(_) => problem.hint(format!(
+            ModuleTaskError::Unread(_) => problem.hint(format!(
                 "mend it by hand, or `landfall project module mend {}`; nothing was added",
                 module.shown()
             )),
-            NoTask::Spec(_) => problem.hint("nothing was added"),
+            ModuleTaskError::Spec(_) => problem.hint("nothing was added"),
         }
     })
 }
@@ -272,10 +277,12 @@ fn look(module: &Module) -> Result<Wanted, Problem> {
 pub(crate) fn position(place: &Place, source: &str) -> Result<Option<Position>, Problem> {
     let Some(path) = source.strip_prefix("module:") else { return Ok(None) };
     let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(None) };
-    let Some(module) = found.modules.iter().find(|it| it.sort != Sort::Notebook) else { return Ok(None) };
+    let Some(module) = found.modules.iter().find(|it| it.sort != ModuleKind::Notebook) else {
+        return Ok(None);
+    };
     let Ok(seen) = read(module) else { return Ok(None) };
     let (Ok(task), Some(Ok(metadata))) = (wanted(&seen), &seen.metadata) else { return Ok(None) };
-    if matches!(task.status, Status::Draft | Status::Blocked) || task.status.is_over() {
+    if matches!(task.status, ModuleStatus::Draft | ModuleStatus::Blocked) || task.status.is_over() {
         return Ok(None);
     }
     let plan = match seen.text(PLAN).filter(|_| seen.has_plan()) {
@@ -303,7 +310,7 @@ pub(crate) fn may_cancel(place: &Place, source: &str, session: Option<&str>) -> 
     }
     match session.filter(|session| *session == holder.session) {
         Some(session) => Lock::take_over(&module.dir(), session, now()).map(drop),
-        None => Err(LockError::Held(holder)),
+        None => Err(ModuleLockError::Held(holder)),
     }
     .map_err(|error| locked(module, &error))
 }
@@ -347,7 +354,7 @@ fn file(error: &FileError) -> Problem {
     }
 }
 
-fn locked(module: &Module, error: &LockError) -> Problem {
+fn locked(module: &Module, error: &ModuleLockError) -> Problem {
     let problem = Problem::new(ProblemCode::NotNow, format!("{}: {}", module.shown(), chain(error)));
     problem.hint("wait until whoever works there is done")
 }

@@ -18,7 +18,7 @@ use landfall_engine::model::{AgentUsage, Spending};
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::tracker::{self, Around};
 use landfall_trackers::tracker::{
-    CloseWhy, Issue, IssueNumber, IssueState, PHASE_FAMILY, PrNumber, PrState, PullRequest, Tracker,
+    CloseReason, Issue, IssueNumber, PHASE_FAMILY, PrNumber, PrState, PullRequest, Tracker, TrackerIssueState,
 };
 
 use crate::command::{follow_issues, reconcile};
@@ -370,8 +370,10 @@ fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[Checked]) -> 
 /// What nobody will do is not verified: a person has decided that.
 fn refuse_unplanned(issue: &Issue, dry_run: bool) -> Result<(), Problem> {
     match issue.state {
-        IssueState::Closed { why: CloseWhy::NotPlanned, .. } if !dry_run => Err(unplanned(issue.number)),
-        IssueState::Closed { .. } | IssueState::Open => Ok(()),
+        TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } if !dry_run => {
+            Err(unplanned(issue.number))
+        }
+        TrackerIssueState::Closed { .. } | TrackerIssueState::Open => Ok(()),
     }
 }
 

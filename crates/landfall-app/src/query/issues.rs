@@ -19,9 +19,10 @@ use landfall_text::pluralize;
 use landfall_trackers::github::webhook::{Deliveries, Delivery, DeliveryError};
 use landfall_trackers::tracker::PHASE_FAMILY;
 use landfall_trackers::tracker::{
-    Answer, Check, CheckState, CloseWhy, Comment, Conclusion, Issue, IssueEdit, IssueFilter, IssueNumber,
-    IssueState, Label, Marker, NameError, NewIssue, Place as IssuePlace, PrNumber, PrState, PullRequest,
-    Review, ReviewVerdict, SIZE_FAMILY, Thread, Title, Tracker, TrackerError, shown,
+    CloseReason, Comment, CommentThread, Conclusion, ForgeCheck, ForgeCheckState, Issue, IssueFilter,
+    IssueLocation as IssuePlace, IssueNumber, IssueTextEdit, Label, Marker, NameError, NewIssue, PrNumber,
+    PrState, PullRequest, ReviewVerdict, SIZE_FAMILY, Title, Tracker, TrackerError, TrackerIssueState,
+    TrackerResult, TrackerReview, shown,
 };
 
 use crate::project::open_tracker::Opened;
@@ -73,7 +74,7 @@ pub(crate) fn make(place: &Place, asked: &api::IssueNew) -> Result<api::IssueMad
     });
     let issue = made.map_err(|error| tracker_problem(&error))?.into_inner();
     let number = issue.number;
-    let rest = || -> Answer<()> {
+    let rest = || -> TrackerResult<()> {
         if let Some(size) = asked.size {
             tracker.set_size(number, conversions::model_size(size))?;
         }
@@ -111,7 +112,7 @@ pub(crate) fn list(place: &Place, asked: &api::IssuesAsked) -> Result<api::Issue
     };
     let standing = look(place)?.ok_or_else(nowhere)?;
     let tracker = open(place)?;
-    let found = || -> Answer<_> { Ok((tracker.issues(&filter)?, tracker.unreadable()?)) };
+    let found = || -> TrackerResult<_> { Ok((tracker.issues(&filter)?, tracker.unreadable()?)) };
     let (issues, unreadable) = found().map_err(|error| tracker_problem(&error))?;
     Ok(api::IssueList {
         unreadable: unreadable.iter().map(unread).collect(),
@@ -138,7 +139,7 @@ pub(crate) fn pull_request(place: &Place, asked: u64) -> Result<api::PullRequest
     let found = match tracker.pull_request(pr) {
         // They are counted together: whoever names an issue means the pull request of its branch.
         Err(TrackerError::NotFound { .. }) => {
-            let of_issue = || -> Answer<Option<PullRequest>> {
+            let of_issue = || -> TrackerResult<Option<PullRequest>> {
                 tracker.issue(number)?;
                 Ok(tracker.pull_requests_of(&branch_of(number, place.folder.side()))?.into_iter().next())
             };
@@ -156,8 +157,8 @@ pub(crate) fn pull_request(place: &Place, asked: u64) -> Result<api::PullRequest
     found.and_then(|pull| pull_detail(&*tracker, pull)).map_err(|error| tracker_problem(&error))
 }
 
-fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> Answer<api::PullRequestDetail> {
-    let review = |it: Review| api::PullRequestReview {
+fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> TrackerResult<api::PullRequestDetail> {
+    let review = |it: TrackerReview| api::PullRequestReview {
         verdict: match it.verdict {
             ReviewVerdict::Approved => "approved",
             ReviewVerdict::ChangesRequested => "changes-requested",
@@ -170,7 +171,8 @@ fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> Answer<api::PullRequ
         author: it.author,
         commit: it.commit.map(|commit| commit.to_string()),
     };
-    let check = |it: Check| api::PullRequestCheck { state: check_word(it.state).to_owned(), name: it.name };
+    let check =
+        |it: ForgeCheck| api::PullRequestCheck { state: check_word(it.state).to_owned(), name: it.name };
     let (state, merged) = match &pull.state {
         PrState::Draft => ("draft", None),
         PrState::Open => ("open", None),
@@ -183,7 +185,11 @@ fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> Answer<api::PullRequ
         merged,
         reviews: tracker.reviews(pull.number)?.into_iter().map(review).collect(),
         checks: tracker.checks(&pull.head_sha)?.into_iter().map(check).collect(),
-        comments: tracker.comments(Thread::PullRequest(pull.number))?.into_iter().map(comment).collect(),
+        comments: tracker
+            .comments(CommentThread::PullRequest(pull.number))?
+            .into_iter()
+            .map(comment)
+            .collect(),
         branch: pull.head.map(|branch| branch.to_string()),
         base: pull.base.map(|branch| branch.to_string()),
         head: pull.head_sha.to_string(),
@@ -195,19 +201,19 @@ fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> Answer<api::PullRequ
     })
 }
 
-fn check_word(state: CheckState) -> &'static str {
+fn check_word(state: ForgeCheckState) -> &'static str {
     match state {
-        CheckState::Waiting => "waiting",
-        CheckState::Running => "running",
-        CheckState::Done(Conclusion::Success) => "success",
-        CheckState::Done(Conclusion::Failure) => "failure",
-        CheckState::Done(Conclusion::Neutral) => "neutral",
-        CheckState::Done(Conclusion::Cancelled) => "cancelled",
-        CheckState::Done(Conclusion::Skipped) => "skipped",
-        CheckState::Done(Conclusion::TimedOut) => "timed-out",
-        CheckState::Done(Conclusion::ActionRequired) => "action-required",
-        CheckState::Done(Conclusion::Stale) => "stale",
-        CheckState::Done(Conclusion::StartupFailure) => "startup-failure",
+        ForgeCheckState::Waiting => "waiting",
+        ForgeCheckState::Running => "running",
+        ForgeCheckState::Done(Conclusion::Success) => "success",
+        ForgeCheckState::Done(Conclusion::Failure) => "failure",
+        ForgeCheckState::Done(Conclusion::Neutral) => "neutral",
+        ForgeCheckState::Done(Conclusion::Cancelled) => "cancelled",
+        ForgeCheckState::Done(Conclusion::Skipped) => "skipped",
+        ForgeCheckState::Done(Conclusion::TimedOut) => "timed-out",
+        ForgeCheckState::Done(Conclusion::ActionRequired) => "action-required",
+        ForgeCheckState::Done(Conclusion::Stale) => "stale",
+        ForgeCheckState::Done(Conclusion::StartupFailure) => "startup-failure",
     }
 }
 
@@ -246,20 +252,20 @@ pub(crate) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<
         let issue = line_now(&*tracker, number).map_err(|error| tracker_problem(&error))?;
         return Ok(api::IssueChanged { issue, text });
     }
-    let done = || -> Answer<String> {
+    let done = || -> TrackerResult<String> {
         Ok(match change {
             IssueChange::Tick { .. } => unreachable!("it was done above"),
             IssueChange::Edit(edited) => edit(&*tracker, number, edited, (&add, &remove))?,
             IssueChange::Comment(text) => {
-                tracker.comment(Thread::Issue(number), &marker(&[text]), text)?;
+                tracker.comment(CommentThread::Issue(number), &marker(&[text]), text)?;
                 format!("{number} has one comment more")
             }
             IssueChange::Close => {
-                tracker.close_issue(number, CloseWhy::Done)?;
+                tracker.close_issue(number, CloseReason::Done)?;
                 format!("{number} is closed as done")
             }
             IssueChange::Drop => {
-                tracker.close_issue(number, CloseWhy::NotPlanned)?;
+                tracker.close_issue(number, CloseReason::NotPlanned)?;
                 format!("{number} is closed as not planned")
             }
             IssueChange::Reopen => {
@@ -279,7 +285,7 @@ fn edit(
     number: IssueNumber,
     edited: &api::IssueEdit,
     (add, remove): (&BTreeSet<Label>, &BTreeSet<Label>),
-) -> Answer<String> {
+) -> TrackerResult<String> {
     let of = |others: &[api::IssueNumber]| {
         others.iter().filter_map(|it| IssueNumber::new(it.0)).collect::<Vec<_>>()
     };
@@ -298,7 +304,7 @@ fn edit(
             Some((marker, _)) => marker.sign(body),
             None => body.clone(),
         });
-        tracker.edit_issue(number, &IssueEdit { title: edited.title.as_deref().map(Title::of), body })?;
+        tracker.edit_issue(number, &IssueTextEdit { title: edited.title.as_deref().map(Title::of), body })?;
         news.extend(edited.title.as_ref().map(|_| "a new title".to_owned()));
         news.extend(edited.body.as_ref().map(|_| "a new text".to_owned()));
     }
@@ -336,7 +342,7 @@ fn edit(
 
 /// Whether an issue can be made to wait for these no longer, told before anything is changed. What it does not wait for is taken
 /// away already, if there is such an issue, or was before it moved.
-fn can_unblock(tracker: &dyn Tracker, number: IssueNumber, others: &[IssueNumber]) -> Answer<()> {
+fn can_unblock(tracker: &dyn Tracker, number: IssueNumber, others: &[IssueNumber]) -> TrackerResult<()> {
     let waits = match tracker.blocked_by(number) {
         Ok(waits) => waits,
         // One of them is gone: that it is named is all that is left of it, and that can be taken away.
@@ -373,7 +379,7 @@ fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> 
     let which = BTreeSet::from([found.line]);
     let body = if open { untick(&issue.body, &which) } else { tick_lines(&issue.body, &which) };
     if body != issue.body {
-        tracker.edit_issue(number, &IssueEdit { title: None, body: Some(body) }).map_err(failed)?;
+        tracker.edit_issue(number, &IssueTextEdit { title: None, body: Some(body) }).map_err(failed)?;
     }
     let left =
         criteria.items.iter().filter(|it| if it.line == found.line { open } else { !it.ticked }).count();
@@ -418,7 +424,10 @@ pub(crate) fn open(place: &Place) -> Result<Arc<dyn Tracker>, Problem> {
     Ok(tracker)
 }
 
-fn with<T>(place: &Place, ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>) -> Result<T, Problem> {
+fn with<T>(
+    place: &Place,
+    ask: impl FnOnce(&Settings, &Around<'_>) -> TrackerResult<T>,
+) -> Result<T, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
     with_settings(place, &settings, ask)
 }
@@ -426,7 +435,7 @@ fn with<T>(place: &Place, ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>)
 fn with_settings<T>(
     place: &Place,
     settings: &Settings,
-    ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>,
+    ask: impl FnOnce(&Settings, &Around<'_>) -> TrackerResult<T>,
 ) -> Result<T, Problem> {
     let environment = place.environment();
     let named = |name: &str| {
@@ -476,7 +485,7 @@ fn nowhere() -> Problem {
     .hint("take it out; issues are files then")
 }
 
-fn detail(tracker: &dyn Tracker, number: IssueNumber) -> Answer<api::IssueDetail> {
+fn detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueDetail> {
     let issue = tracker.issue(number)?;
     let size = tracker.size(number)?.map(|seen| seen.size);
     let mut notes = Vec::new();
@@ -500,7 +509,8 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> Answer<api::IssueDetail
         Err(error) => return Err(error),
     };
     let blockers = blockers_of(tracker, &issue)?;
-    let comments = if issue.comments == 0 { Vec::new() } else { tracker.comments(Thread::Issue(number))? };
+    let comments =
+        if issue.comments == 0 { Vec::new() } else { tracker.comments(CommentThread::Issue(number))? };
     Ok(api::IssueDetail {
         body: unsigned(&issue.body),
         created_ms: issue.created.0,
@@ -521,7 +531,7 @@ fn unsigned(body: &str) -> String {
     Marker::of(body).map_or(body, |(_, above)| above).to_owned()
 }
 
-fn line_now(tracker: &dyn Tracker, number: IssueNumber) -> Answer<api::IssueLine> {
+fn line_now(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueLine> {
     let issue = tracker.issue(number)?;
     let size = tracker.size(number)?.map(|seen| conversions::size(seen.size));
     Ok(line(&issue, size))
@@ -532,9 +542,9 @@ fn line(issue: &Issue, size: Option<api::Size>) -> api::IssueLine {
         number: issue.number.get(),
         title: issue.title.clone(),
         state: match issue.state {
-            IssueState::Open => api::IssueState::Open,
-            IssueState::Closed { why: CloseWhy::Done, .. } => api::IssueState::Done,
-            IssueState::Closed { why: CloseWhy::NotPlanned, .. } => api::IssueState::NotPlanned,
+            TrackerIssueState::Open => api::IssueState::Open,
+            TrackerIssueState::Closed { why: CloseReason::Done, .. } => api::IssueState::Done,
+            TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } => api::IssueState::NotPlanned,
         },
         labels: words(&issue.labels),
         size: size.or_else(|| issue.labelled_size().map(conversions::size)),

@@ -13,7 +13,8 @@ use landfall_engine::model::issue::{
 use landfall_engine::model::{Task, TaskStatus};
 use landfall_engine::store::{StoreReader, TaskRow};
 use landfall_trackers::tracker::{
-    Answer, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, PHASE_FAMILY, Tracker, TrackerError,
+    CloseReason, Issue, IssueFilter, IssueNumber, Label, PHASE_FAMILY, Tracker, TrackerError,
+    TrackerIssueState, TrackerResult,
 };
 
 use crate::project::issue_answers::{AllShown, Said, Shown};
@@ -105,7 +106,7 @@ fn each(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> AllShown {
 fn landed(tracker: &dyn Tracker, issue: Issue) -> LandedIssue {
     LandedIssue {
         open: issue.state.is_open(),
-        unplanned: matches!(issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. }),
+        unplanned: matches!(issue.state, TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. }),
         phase: issues::live(&issue).phase,
         body: issue.body,
         forge: tracker.keeps_branches(),
@@ -172,7 +173,7 @@ fn of_forge(
 }
 
 /// The issues of a forge that are at their verification, by one request.
-fn listed(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> Answer<AllShown> {
+fn listed(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> TrackerResult<AllShown> {
     let labels = BTreeSet::from([Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?]);
     let found = tracker.issues(&IssueFilter { only_open: false, labels, most: LISTED_MAX })?;
     let whole = found.len() < LISTED_MAX;

@@ -3,8 +3,8 @@
 
 use landfall_model::acceptance::GithubQuery;
 use landfall_trackers::tracker::{
-    Check, CheckState, ChecksSum, CommitSha, Conclusion, Issue, IssueNumber, IssueState, PrNumber, PrState,
-    PullRequest, ReviewVerdict, Tracker, TrackerError, sum,
+    ChecksSum, CommitSha, Conclusion, ForgeCheck, ForgeCheckState, Issue, IssueNumber, PrNumber, PrState,
+    PullRequest, ReviewVerdict, Tracker, TrackerError, TrackerIssueState, sum,
 };
 use serde_json::{Map, Value, json};
 
@@ -178,8 +178,8 @@ fn head(ground: &Ground<'_>) -> Option<CommitSha> {
 fn issue_view(issue: &Issue) -> Map<String, Value> {
     let labels: Vec<Value> = issue.labels.iter().map(|label| json!({"name": label.as_str()})).collect();
     let state = match issue.state {
-        IssueState::Open => "OPEN",
-        IssueState::Closed { .. } => "CLOSED",
+        TrackerIssueState::Open => "OPEN",
+        TrackerIssueState::Closed { .. } => "CLOSED",
     };
     object(json!({
         "number": issue.number.get(),
@@ -262,19 +262,19 @@ fn contains(text: &str, value: &str) -> Saw {
     judged(text.contains(value), format!("the answer {how} `{}`", short(value)))
 }
 
-fn word(state: CheckState) -> (&'static str, &'static str) {
+fn word(state: ForgeCheckState) -> (&'static str, &'static str) {
     match state {
-        CheckState::Waiting => ("QUEUED", "pending"),
-        CheckState::Running => ("IN_PROGRESS", "pending"),
-        CheckState::Done(Conclusion::Success) => ("SUCCESS", "pass"),
-        CheckState::Done(Conclusion::Failure) => ("FAILURE", "fail"),
-        CheckState::Done(Conclusion::Neutral) => ("NEUTRAL", "skipping"),
-        CheckState::Done(Conclusion::Skipped) => ("SKIPPED", "skipping"),
-        CheckState::Done(Conclusion::Cancelled) => ("CANCELLED", "cancel"),
-        CheckState::Done(Conclusion::TimedOut) => ("TIMED_OUT", "fail"),
-        CheckState::Done(Conclusion::ActionRequired) => ("ACTION_REQUIRED", "fail"),
-        CheckState::Done(Conclusion::Stale) => ("STALE", "fail"),
-        CheckState::Done(Conclusion::StartupFailure) => ("STARTUP_FAILURE", "fail"),
+        ForgeCheckState::Waiting => ("QUEUED", "pending"),
+        ForgeCheckState::Running => ("IN_PROGRESS", "pending"),
+        ForgeCheckState::Done(Conclusion::Success) => ("SUCCESS", "pass"),
+        ForgeCheckState::Done(Conclusion::Failure) => ("FAILURE", "fail"),
+        ForgeCheckState::Done(Conclusion::Neutral) => ("NEUTRAL", "skipping"),
+        ForgeCheckState::Done(Conclusion::Skipped) => ("SKIPPED", "skipping"),
+        ForgeCheckState::Done(Conclusion::Cancelled) => ("CANCELLED", "cancel"),
+        ForgeCheckState::Done(Conclusion::TimedOut) => ("TIMED_OUT", "fail"),
+        ForgeCheckState::Done(Conclusion::ActionRequired) => ("ACTION_REQUIRED", "fail"),
+        ForgeCheckState::Done(Conclusion::Stale) => ("STALE", "fail"),
+        ForgeCheckState::Done(Conclusion::StartupFailure) => ("STARTUP_FAILURE", "fail"),
     }
 }
 
@@ -282,7 +282,7 @@ fn word(state: CheckState) -> (&'static str, &'static str) {
 const PASSED: [&str; 4] = ["pass", "passed", "success", "SUCCESS"];
 
 /// Whether checks are as they should be. A word such as `pass` is about all of them; anything else is the name or the key of a job.
-fn checks_hold(tree: &Tree, checks: &[Check], shown: &Shown, value: &str) -> Saw {
+fn checks_hold(tree: &Tree, checks: &[ForgeCheck], shown: &Shown, value: &str) -> Saw {
     if PASSED.contains(&value) || checks.is_empty() {
         return summed(checks, "the checks");
     }
@@ -290,10 +290,10 @@ fn checks_hold(tree: &Tree, checks: &[Check], shown: &Shown, value: &str) -> Saw
         return listed(checks, checks.iter().map(row).collect(), shown, value);
     }
     let jobs = jobs(tree);
-    let is_meant = |check: &&Check| {
+    let is_meant = |check: &&ForgeCheck| {
         check.name.contains(value) || jobs.iter().any(|job| job.key == value && job.is_called(&check.name))
     };
-    let of: Vec<Check> = checks.iter().filter(is_meant).cloned().collect();
+    let of: Vec<ForgeCheck> = checks.iter().filter(is_meant).cloned().collect();
     match (of.is_empty(), sum(checks)) {
         (false, _) => summed(&of, &format!("`{}`", short(value))),
         (true, ChecksSum::Pending) => pending(format!("no check is called `{}` yet", short(value))),
@@ -302,26 +302,27 @@ fn checks_hold(tree: &Tree, checks: &[Check], shown: &Shown, value: &str) -> Saw
 }
 
 /// Whether the runs of a commit are as they should be. Its checks come to one run: one job that passed is not the whole.
-fn runs_hold(checks: &[Check], shown: &Shown, value: &str) -> Saw {
+fn runs_hold(checks: &[ForgeCheck], shown: &Shown, value: &str) -> Saw {
     if PASSED.contains(&value) || checks.is_empty() || shown.fields.is_none() {
         return summed(checks, "the runs");
     }
     let state = match sum(checks) {
-        ChecksSum::None | ChecksSum::Pending => CheckState::Running,
-        ChecksSum::Passed => CheckState::Done(Conclusion::Success),
-        ChecksSum::Failed => CheckState::Done(Conclusion::Failure),
-        ChecksSum::Broken => CheckState::Done(Conclusion::Cancelled),
+        ChecksSum::None | ChecksSum::Pending => ForgeCheckState::Running,
+        ChecksSum::Passed => ForgeCheckState::Done(Conclusion::Success),
+        ChecksSum::Failed => ForgeCheckState::Done(Conclusion::Failure),
+        ChecksSum::Broken => ForgeCheckState::Done(Conclusion::Cancelled),
     };
-    let whole = Check { id: None, name: "all jobs".to_owned(), by: None, state, started: None, url: None };
+    let whole =
+        ForgeCheck { id: None, name: "all jobs".to_owned(), by: None, state, started: None, url: None };
     listed(checks, vec![row(&whole)], shown, value)
 }
 
-fn row(check: &Check) -> Map<String, Value> {
+fn row(check: &ForgeCheck) -> Map<String, Value> {
     let (state, bucket) = word(check.state);
     let (status, conclusion) = match check.state {
-        CheckState::Waiting => ("queued", String::new()),
-        CheckState::Running => ("in_progress", String::new()),
-        CheckState::Done(_) => ("completed", state.to_lowercase()),
+        ForgeCheckState::Waiting => ("queued", String::new()),
+        ForgeCheckState::Running => ("in_progress", String::new()),
+        ForgeCheckState::Done(_) => ("completed", state.to_lowercase()),
     };
     object(json!({
         "name": check.name, "state": state, "bucket": bucket, "status": status, "conclusion": conclusion,
@@ -329,7 +330,7 @@ fn row(check: &Check) -> Map<String, Value> {
     }))
 }
 
-fn listed(checks: &[Check], rows: Vec<Map<String, Value>>, shown: &Shown, value: &str) -> Saw {
+fn listed(checks: &[ForgeCheck], rows: Vec<Map<String, Value>>, shown: &Shown, value: &str) -> Saw {
     let fields = shown.fields.as_deref().unwrap_or_default();
     let rows: Result<Vec<Value>, Saw> = rows.iter().map(|row| pick(row, fields).map(Value::Object)).collect();
     match rows.and_then(|rows| written(Value::Array(rows), shown.path.as_deref())) {
@@ -345,13 +346,13 @@ fn broken(what: &str) -> Saw {
     uncertain(format!("{what} were cut off or could not begin: that says nothing about the work"))
 }
 
-fn summed(checks: &[Check], what: &str) -> Saw {
+fn summed(checks: &[ForgeCheck], what: &str) -> Saw {
     match sum(checks) {
         ChecksSum::None => uncertain(format!("{what}: no check has said anything")),
         ChecksSum::Pending => pending(format!("{what}: still running")),
         ChecksSum::Passed => pass(format!("{what}: passed")),
         ChecksSum::Failed => {
-            let failed = checks.iter().filter(|it| it.state == CheckState::Done(Conclusion::Failure));
+            let failed = checks.iter().filter(|it| it.state == ForgeCheckState::Done(Conclusion::Failure));
             let names: Vec<String> = failed.take(3).map(|it| format!("`{}`", short(&it.name))).collect();
             fail(format!("{what}: {} failed", names.join(", ")))
         }
@@ -401,7 +402,7 @@ pub(super) fn command(ground: &Ground<'_>, line: &str) -> Saw {
         Ok(checks) => checks,
         Err(error) => return troubled(&error),
     };
-    let of: Vec<Check> =
+    let of: Vec<ForgeCheck> =
         checks.into_iter().filter(|check| jobs.iter().any(|job| job.is_called(&check.name))).collect();
     if of.is_empty() { nothing() } else { summed(&of, "the check that runs it") }
 }

@@ -9,8 +9,8 @@ use landfall_model::acceptance::{
 };
 use landfall_model::issue::{self, IssuePhase, with_left};
 use landfall_trackers::tracker::{
-    Answer, CloseWhy, Comment, Issue, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once,
-    PHASE_FAMILY, PrNumber, Thread, Tracker, TrackerError,
+    CloseReason, Comment, CommentThread, CreateOutcome, Issue, IssueNumber, IssueTextEdit, Label, LabelSpec,
+    Marker, PHASE_FAMILY, PrNumber, Tracker, TrackerError, TrackerIssueState, TrackerResult,
 };
 
 use super::Checked;
@@ -75,12 +75,12 @@ impl Settling<'_> {
         hasher.finalize().to_hex().as_str()[..16].to_owned()
     }
 
-    fn thread(&self) -> Thread {
-        self.open_pr.map_or(Thread::Issue(self.issue), Thread::PullRequest)
+    fn thread(&self) -> CommentThread {
+        self.open_pr.map_or(CommentThread::Issue(self.issue), CommentThread::PullRequest)
     }
 
     /// What it comes to and what came of each criterion, without changing anything.
-    pub fn outcome(&self) -> Answer<(VerifyOutcome, Vec<Checked>)> {
+    pub fn outcome(&self) -> TrackerResult<(VerifyOutcome, Vec<Checked>)> {
         self.counted().map(|(outcome, _, checked)| (outcome, checked))
     }
 
@@ -101,7 +101,7 @@ impl Settling<'_> {
     }
 
     /// Whether it is done and stays so, whatever could not be said about it now.
-    pub fn stays(&self, outcome: VerifyOutcome) -> Answer<bool> {
+    pub fn stays(&self, outcome: VerifyOutcome) -> TrackerResult<bool> {
         Ok(self.open_pr.is_none() && !moves(outcome, is_done(&self.tracker.issue(self.issue)?)))
     }
 
@@ -109,7 +109,7 @@ impl Settling<'_> {
         verdict_side(comment).is_some_and(|side| side.as_deref() == self.side)
     }
 
-    fn counted(&self) -> Answer<(VerifyOutcome, FailureCount, Vec<Checked>)> {
+    fn counted(&self) -> TrackerResult<(VerifyOutcome, FailureCount, Vec<Checked>)> {
         let comments = self.tracker.comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
@@ -119,7 +119,7 @@ impl Settling<'_> {
         let results: Vec<VerifyResult> = checked.iter().map(|it| it.result).collect();
         let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
         // A forge closes issues by itself when work is merged; where none does, it was a person.
-        let by_hand = || -> Answer<bool> {
+        let by_hand = || -> TrackerResult<bool> {
             Ok(!self.tracker.keeps_branches() && !self.tracker.issue(self.issue)?.state.is_open())
         };
         let own = if self.open_pr.is_none() && by_hand()? { closed_by_hand(own) } else { own };
@@ -137,16 +137,20 @@ fn verdict_side(comment: &Comment) -> Option<Option<String>> {
 }
 
 /// Whether somebody verified it before on this base and told it.
-pub fn was_verified(tracker: &dyn Tracker, issue: IssueNumber, side: Option<&str>) -> Answer<bool> {
+pub fn was_verified(tracker: &dyn Tracker, issue: IssueNumber, side: Option<&str>) -> TrackerResult<bool> {
     Ok(tracker
-        .comments(Thread::Issue(issue))?
+        .comments(CommentThread::Issue(issue))?
         .iter()
         .any(|it| verdict_side(it).is_some_and(|it| it.as_deref() == side)))
 }
 
 /// Whether it was verified on other bases alone: then it is not this one's to look at.
-pub fn is_of_another_base(tracker: &dyn Tracker, number: IssueNumber, side: Option<&str>) -> Answer<bool> {
-    let comments = tracker.comments(Thread::Issue(number))?;
+pub fn is_of_another_base(
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+    side: Option<&str>,
+) -> TrackerResult<bool> {
+    let comments = tracker.comments(CommentThread::Issue(number))?;
     let sides: Vec<Option<String>> = comments.iter().filter_map(verdict_side).collect();
     Ok(issue::is_of_another_base(&sides, side))
 }
@@ -157,7 +161,7 @@ pub fn tick_boxes(
     issue: IssueNumber,
     holding: &[&Criterion],
     customs: &BTreeSet<String>,
-) -> Answer<usize> {
+) -> TrackerResult<usize> {
     let open: Vec<&Criterion> = holding.iter().copied().filter(|it| !it.ticked).collect();
     if open.is_empty() {
         return Ok(0);
@@ -168,12 +172,12 @@ pub fn tick_boxes(
         return Ok(0);
     }
     let count = body.bytes().zip(ticked.bytes()).filter(|(before, after)| before != after).count();
-    tracker.edit_issue(issue, &IssueEdit { title: None, body: Some(ticked) })?;
+    tracker.edit_issue(issue, &IssueTextEdit { title: None, body: Some(ticked) })?;
     Ok(count)
 }
 
 /// Ticks, tells, and moves the issue as the outcome says.
-pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
+pub fn settle(settling: &Settling<'_>) -> TrackerResult<Settled> {
     let Settling { tracker, issue, criteria, checked, .. } = *settling;
     let both = || criteria.items.iter().zip(checked);
     let holding: Vec<&Criterion> =
@@ -212,7 +216,7 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
     }
     let said =
         tracker.comment(settling.thread(), &Marker::new(&key)?, &comment(&findings, outcome, sighting))?;
-    let told = matches!(said, Once::Made(_));
+    let told = matches!(said, CreateOutcome::Made(_));
     Ok(Settled { outcome, ticked, told, known, stays: false, checked: trusted })
 }
 
@@ -222,7 +226,7 @@ fn is_done(issue: &Issue) -> bool {
     !issue.state.is_open() && issue.labels.iter().any(done)
 }
 
-fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: AcceptanceActions) -> Answer<()> {
+fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: AcceptanceActions) -> TrackerResult<()> {
     let label = match deeds.phase {
         None => None,
         Some(phase) => Some(Label::new(&format!("{PHASE_FAMILY}{phase}")).map_err(TrackerError::from)?),
@@ -235,8 +239,8 @@ fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: AcceptanceAction
         tracker.reopen_issue(issue)?;
     }
     tracker.swap_label(issue, PHASE_FAMILY, label.as_ref())?;
-    if deeds.close && tracker.issue(issue)?.state == IssueState::Open {
-        tracker.close_issue(issue, CloseWhy::Done)?;
+    if deeds.close && tracker.issue(issue)?.state == TrackerIssueState::Open {
+        tracker.close_issue(issue, CloseReason::Done)?;
     }
     Ok(())
 }

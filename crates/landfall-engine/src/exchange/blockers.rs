@@ -1,7 +1,9 @@
 //! What an issue waits for: the relation of its tracker and the words of its text, and whether each of them still holds it up.
 
 use landfall_model::issue::{IssuePhase, blockers_in};
-use landfall_trackers::tracker::{Answer, Blocker, Issue, IssueNumber, Place, Tracker, TrackerError};
+use landfall_trackers::tracker::{
+    Blocker, Issue, IssueLocation, IssueNumber, Tracker, TrackerError, TrackerResult,
+};
 
 use super::seeing::phase_of;
 
@@ -10,7 +12,7 @@ use super::seeing::phase_of;
 ///
 /// # Errors
 /// When the tracker cannot be asked.
-pub fn blockers_of(tracker: &dyn Tracker, issue: &Issue) -> Answer<Vec<Blocker>> {
+pub fn blockers_of(tracker: &dyn Tracker, issue: &Issue) -> TrackerResult<Vec<Blocker>> {
     let related = match issue.blockers {
         Some(0) => Vec::new(), // most have none, and the answer says so
         Some(_) | None => tracker.blocked_by(issue.number)?,
@@ -19,12 +21,16 @@ pub fn blockers_of(tracker: &dyn Tracker, issue: &Issue) -> Answer<Vec<Blocker>>
 }
 
 /// The same, where the relation is known already.
-pub(super) fn with_text(tracker: &dyn Tracker, issue: &Issue, related: Vec<Blocker>) -> Answer<Vec<Blocker>> {
+pub(super) fn with_text(
+    tracker: &dyn Tracker,
+    issue: &Issue,
+    related: Vec<Blocker>,
+) -> TrackerResult<Vec<Blocker>> {
     let mut all = Vec::new();
     for blocker in related {
         let open = match &blocker.place {
-            Place::Here(number) if blocker.open => !is_done(&tracker.issue(*number)?),
-            Place::Here(_) | Place::Elsewhere(_) => blocker.open,
+            IssueLocation::Here(number) if blocker.open => !is_done(&tracker.issue(*number)?),
+            IssueLocation::Here(_) | IssueLocation::Elsewhere(_) => blocker.open,
         };
         all.push(Blocker { open, ..blocker });
     }
@@ -32,11 +38,11 @@ pub(super) fn with_text(tracker: &dyn Tracker, issue: &Issue, related: Vec<Block
     for number in
         blockers_in(&issue.body).into_iter().filter(|number| *number != own).filter_map(IssueNumber::new)
     {
-        if all.iter().any(|it| it.place == Place::Here(number)) {
+        if all.iter().any(|it| it.place == IssueLocation::Here(number)) {
             continue;
         }
         match tracker.issue(number) {
-            Ok(named) => all.push(Blocker { place: Place::Here(number), open: !is_done(&named) }),
+            Ok(named) => all.push(Blocker { place: IssueLocation::Here(number), open: !is_done(&named) }),
             Err(TrackerError::NotFound { .. } | TrackerError::Moved { .. }) => {} // a slip of the pen holds nobody up
             Err(error) => return Err(error),
         }

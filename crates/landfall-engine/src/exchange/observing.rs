@@ -11,7 +11,7 @@ use landfall_model::acceptance::{
 use landfall_model::flow::TrackerOperation;
 use landfall_model::issue::{IssuePhase, IssueRef};
 use landfall_model::{ExchangeResult, Task};
-use landfall_trackers::tracker::{Issue, IssueFilter, Label, Marker, PHASE_FAMILY, Thread};
+use landfall_trackers::tracker::{CommentThread, Issue, IssueFilter, Label, Marker, PHASE_FAMILY};
 
 use super::accepting::{self, Hearing};
 use super::{CutShort, Desked, Trouble, unless_stopped};
@@ -100,7 +100,7 @@ fn try_pass(
 fn tell_one(at: &Desked, criteria: &Criteria, event: ObservationKind) -> Result<(), Trouble> {
     let Some(text) = observed(criteria, event) else { return Ok(()) };
     let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.word(), at.number.get()))?;
-    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
+    at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(())
 }
 
@@ -132,7 +132,7 @@ fn look_in_passing(
     // It is said first: a box that is ticked is not looked at again, and nobody would learn why it is.
     let text = held_in_passing(&held, phase);
     let marker = Marker::new(&format!("passing/{}/{}", issue.number.get(), &digest(&text).as_str()[..16]))?;
-    at.tracker.comment(Thread::Issue(issue.number), &marker, &text)?;
+    at.tracker.comment(CommentThread::Issue(issue.number), &marker, &text)?;
     accept::tick_boxes(&*at.tracker, issue.number, &held, &heard.customs)?;
     Ok(())
 }

@@ -6,7 +6,8 @@ use landfall_host::git::{BranchName as GitBranch, HeldReason, Oid, PublishOutcom
 use landfall_model::issue::{IssuePhase, IssueRoute, PullRequestRef};
 use landfall_model::{Attempt, Commit, ExchangeResult, Task};
 use landfall_trackers::tracker::{
-    BranchName, CommitSha, Marker, Merge, NewPullRequest, PrState, PullRequest, Thread, Title, unmarked,
+    CommentThread, CommitSha, Marker, NewPullRequest, PrState, PullRequest, PullRequestMerge, Title,
+    TrackerBranchName, unmarked,
 };
 
 use super::{Desked, Trouble, stand};
@@ -45,7 +46,7 @@ pub(super) fn offer(
     let new = NewPullRequest {
         head: branch,
         head_sha: sha.clone(),
-        base: BranchName::new(site.branch.as_str())?,
+        base: TrackerBranchName::new(site.branch.as_str())?,
         title: Title::of(&headline(task)),
         body: body(task, at),
         draft: false,
@@ -87,7 +88,7 @@ fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -
     let marker = Marker::new(&format!("review-round/{}/{}", lower(task.id), rounds))?;
     let text =
         format!("Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.", unmarked(&lines));
-    at.tracker.comment(Thread::PullRequest(pr.number), &marker, &text)?;
+    at.tracker.comment(CommentThread::PullRequest(pr.number), &marker, &text)?;
     Ok(())
 }
 
@@ -95,7 +96,7 @@ fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -
 pub(crate) fn push(
     site: &EngineContext,
     remote: &str,
-    branch: &BranchName,
+    branch: &TrackerBranchName,
     head: &Oid,
     known: Option<Oid>,
 ) -> Result<(), Trouble> {
@@ -141,7 +142,7 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
             });
         }
         PrState::Draft | PrState::Open => {
-            let merge = Merge {
+            let merge = PullRequestMerge {
                 expected: seen.head_sha.clone(),
                 subject: Title::of(&headline(task)),
                 body: String::new(),
@@ -152,7 +153,7 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
         PrState::Closed => {
             let marker = Marker::new(&format!("landed/{}/{}", lower(task.id), landed.commit.short()))?;
             let text = format!("This was closed, and its work has landed as {}.", landed.commit.as_str());
-            at.tracker.comment(Thread::PullRequest(number), &marker, &text)?;
+            at.tracker.comment(CommentThread::PullRequest(number), &marker, &text)?;
         }
     }
     stand(at, IssuePhase::Verify)?;

@@ -9,9 +9,9 @@ use landfall_model::issue::{
 };
 use landfall_model::{Commit, ExchangeResult, Task, Timestamp};
 use landfall_trackers::tracker::{
-    Answer, Blocker, Check, CheckState, Child, CloseWhy, CommitSha, Conclusion, FailedJob, Issue,
-    IssueNumber, IssueState, JobStep, Marker, PHASE_FAMILY, Place, PrNumber, PrState, PullRequest, Thread,
-    Tracker, shown,
+    Blocker, ChildIssue, CloseReason, CommentThread, CommitSha, Conclusion, FailedJob, ForgeCheck,
+    ForgeCheckState, Issue, IssueLocation, IssueNumber, JobStep, Marker, PHASE_FAMILY, PrNumber, PrState,
+    PullRequest, Tracker, TrackerIssueState, TrackerResult, shown,
 };
 
 use super::blockers::{blockers_of, with_text};
@@ -93,8 +93,8 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<IssueSnapshot,
         open: issue.state.is_open(),
         // Whoever says that nobody will do it has decided; nothing is left to look at.
         phase: match issue.state {
-            IssueState::Closed { why: CloseWhy::NotPlanned, .. } => Some(IssuePhase::Done),
-            IssueState::Closed { .. } | IssueState::Open => phase_of(&issue),
+            TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } => Some(IssuePhase::Done),
+            TrackerIssueState::Closed { .. } | TrackerIssueState::Open => phase_of(&issue),
         },
         triaged: labels.iter().any(|label| label == "triaged"),
         size: tracker.size(*number)?.map(|seen| seen.size),
@@ -133,7 +133,7 @@ pub(super) fn phase_of(issue: &Issue) -> Option<IssuePhase> {
 
 /// The pull request of the issue's branch: the open one, or else the newest. What was merged or closed before the issue was
 /// opened again says nothing about it.
-fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> Answer<Option<PullRequestSnapshot>> {
+fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> TrackerResult<Option<PullRequestSnapshot>> {
     let all = at.tracker.pull_requests_of(&at.branch())?;
     let counts = |pr: &&PullRequest| pr.state.is_open() || reopened.is_none_or(|at| pr.created > at);
     let open = all.iter().find(|pr| pr.state.is_open() && pr.head_is_here);
@@ -141,7 +141,7 @@ fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> Answer<Option<PullR
     seen_pr(at, pr).map(Some)
 }
 
-fn seen_pr(at: &Desked, pr: &PullRequest) -> Answer<PullRequestSnapshot> {
+fn seen_pr(at: &Desked, pr: &PullRequest) -> TrackerResult<PullRequestSnapshot> {
     let state = match pr.state {
         PrState::Draft | PrState::Open => PullRequestState::Open,
         PrState::Closed => PullRequestState::Closed,
@@ -156,9 +156,9 @@ fn seen_pr(at: &Desked, pr: &PullRequest) -> Answer<PullRequestSnapshot> {
     })
 }
 
-fn reviewed(at: &Desked, pr: &PullRequest) -> Answer<bool> {
+fn reviewed(at: &Desked, pr: &PullRequest) -> TrackerResult<bool> {
     let marked = |marker: Option<String>| marker.is_some_and(|key| key.starts_with(REVIEW_MARKER));
-    let comments = at.tracker.comments(Thread::PullRequest(pr.number))?;
+    let comments = at.tracker.comments(CommentThread::PullRequest(pr.number))?;
     if comments.iter().any(|it| marked(it.marker().map(|marker| marker.key().to_owned()))) {
         return Ok(true);
     }
@@ -263,11 +263,11 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
     }
     let inside: Vec<u64> = children.iter().map(|child| child.issue.number.get()).collect();
     let here = |blocker: &Blocker| match &blocker.place {
-        Place::Here(number) => Some(number.get()).filter(|number| inside.contains(number)),
-        Place::Elsewhere(_) => None,
+        IssueLocation::Here(number) => Some(number.get()).filter(|number| inside.contains(number)),
+        IssueLocation::Elsewhere(_) => None,
     };
     let mut parts = Vec::new();
-    for Child { issue, blocked_by } in &children {
+    for ChildIssue { issue, blocked_by } in &children {
         let blocked_by = with_text(tracker, issue, blocked_by.clone())?;
         let labelled_done = phase_of(issue) == Some(IssuePhase::Done);
         parts.push(SubIssue {
@@ -309,26 +309,27 @@ pub(super) fn checks(site: &EngineContext, task: &Task, at: &Desked) -> Result<E
 }
 
 /// The checks of a commit. How they failed is asked for only where one did whose name is wanted.
-fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> Answer<Vec<CiCheck>> {
+fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> TrackerResult<Vec<CiCheck>> {
     let commit = CommitSha::new(commit)?;
     let checks = at.tracker.checks(&commit)?;
-    let failed = |check: &Check| check.state == CheckState::Done(Conclusion::Failure) && wanted(&check.name);
+    let failed =
+        |check: &ForgeCheck| check.state == ForgeCheckState::Done(Conclusion::Failure) && wanted(&check.name);
     let jobs = match checks.iter().any(failed) {
         true => at.tracker.failed_jobs(&commit)?,
         false => Vec::new(),
     };
-    let seen = |check: &Check| CiCheck {
+    let seen = |check: &ForgeCheck| CiCheck {
         name: check.name.clone(),
         shown: shown(&check.name, 80),
         stand: match check.state {
-            CheckState::Waiting => CiCheckState::Queued,
-            CheckState::Running => CiCheckState::Running,
-            CheckState::Done(Conclusion::Success) => CiCheckState::Passed,
-            CheckState::Done(Conclusion::Neutral | Conclusion::Skipped) => CiCheckState::Silent,
-            CheckState::Done(Conclusion::Failure) => {
+            ForgeCheckState::Waiting => CiCheckState::Queued,
+            ForgeCheckState::Running => CiCheckState::Running,
+            ForgeCheckState::Done(Conclusion::Success) => CiCheckState::Passed,
+            ForgeCheckState::Done(Conclusion::Neutral | Conclusion::Skipped) => CiCheckState::Silent,
+            ForgeCheckState::Done(Conclusion::Failure) => {
                 CiCheckState::Failed(jobs.iter().find(|job| Some(job.check) == check.id).map(seen_job))
             }
-            CheckState::Done(
+            ForgeCheckState::Done(
                 Conclusion::Cancelled
                 | Conclusion::TimedOut
                 | Conclusion::ActionRequired

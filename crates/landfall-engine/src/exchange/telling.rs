@@ -6,7 +6,8 @@ use std::sync::Arc;
 use landfall_model::issue::{IssuePhase, IssueRetrospective};
 use landfall_model::{ExchangeResult, Task, TaskSize};
 use landfall_trackers::tracker::{
-    CloseWhy, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, Saying, Thread, unmarked,
+    CloseReason, CommentThread, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, ReviewAction,
+    unmarked,
 };
 use serde::Deserialize;
 
@@ -107,7 +108,7 @@ pub(super) fn triaged(
     let marker = Marker::new(&format!("triage/{}", at.mark(task.id)))?;
     let why = unmarked(&cut(&said.why));
     let text = format!("Triage: size {size}, {}.{}", said.kind.word(), after(&why));
-    tracker.comment(Thread::Issue(*number), &marker, &text)?;
+    tracker.comment(CommentThread::Issue(*number), &marker, &text)?;
     Ok(ExchangeResult::Seen { seen: Box::new(seeing::look(site, task, at)?), head: None })
 }
 
@@ -151,7 +152,7 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<ExchangeResult, Troub
         };
         let review = NewReview {
             marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", at.mark(task.id), pr.head.short()))?,
-            says: Saying::Approve,
+            says: ReviewAction::Approve,
             body: format!("## Review summary\n\nRead by Landfall ({depth}). {found}"),
             commit: CommitSha::new(pr.head.as_str())?,
         };
@@ -164,7 +165,7 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<ExchangeResult, Troub
 /// Says that everything holds, and closes the issue.
 pub(super) fn closed(task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
     stand(at, IssuePhase::Done)?;
-    at.tracker.close_issue(at.number, CloseWhy::Done)?;
+    at.tracker.close_issue(at.number, CloseReason::Done)?;
     let marker = Marker::new(&format!("done/{}/{}", at.mark(task.id), task.landed_before.len()))?;
     let landed = task.landed.as_ref().map(|landed| format!(" It landed as {}.", landed.commit.as_str()));
     let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
@@ -173,7 +174,7 @@ pub(super) fn closed(task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble
         false => "",
     };
     let text = format!("Done.{}{unasked}", landed.unwrap_or_default());
-    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
+    at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(ExchangeResult::Told)
 }
 
@@ -182,6 +183,6 @@ pub(super) fn looked_back(task: &Task, at: &Desked, lookback: &IssueRetrospectiv
     let marker = Marker::new(&format!("retro/{}/{}", at.mark(task.id), task.landed_before.len()))?;
     // Agents wrote some of it: nothing in it may be taken for a mark of ours.
     let text = lookback.markdown().replace("<!--", "&lt;!--");
-    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
+    at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(())
 }

@@ -7,7 +7,9 @@ use landfall_model::issue::{
     AcceptanceOutcome, IssuePhase, IssueRef, Pipeline, SubIssueEnd, SubIssueOutcome, aggregate, stays_closed,
 };
 use landfall_model::{ExchangeResult, Task};
-use landfall_trackers::tracker::{CloseWhy, Issue, IssueNumber, IssueState, Marker, Thread, unmarked};
+use landfall_trackers::tracker::{
+    CloseReason, CommentThread, Issue, IssueNumber, Marker, TrackerIssueState, unmarked,
+};
 
 use super::accepting::{self, Bearing, Hearing};
 use super::telling::cut;
@@ -100,7 +102,7 @@ fn gathered(
         told.len()
     );
     let marker = Marker::new(&format!("parts/{}/{}", at.mark(task.id), &digest(&text).as_str()[..16]))?;
-    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
+    at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
     follow_parts(at)?;
     Ok(ExchangeResult::Gathered { ends: told, reopened })
 }
@@ -119,7 +121,7 @@ fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
 /// One that fails is opened again; where somebody closed it after exactly this was told, that is theirs to decide.
 fn hold(site: &Arc<EngineContext>, part: &Desked) -> Result<Option<AcceptanceOutcome>, Trouble> {
     let issue = part.tracker.issue(part.number)?;
-    if let IssueState::Closed { why: CloseWhy::NotPlanned, .. } = issue.state {
+    if let TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } = issue.state {
         return Ok(None); // somebody decided that it promises nothing any more
     }
     let landed = accepting::landing_of(site, part, &issue)?;

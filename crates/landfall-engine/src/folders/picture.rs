@@ -7,16 +7,19 @@ use landfall_model::score::{Dimension, GatePoint, points};
 use landfall_model::staged::{JudgeResult, PLAN, superseded};
 use landfall_model::stride::{ENDS, STEPS, agent_step};
 use landfall_model::{Digest, EndKind, Ending, StepKind, Task, TaskState, Timestamp};
-use landfall_trackers::modules::baseline::{Baseline, Row};
-use landfall_trackers::modules::entry::{EntryName, Shelf};
-use landfall_trackers::modules::folder::{self, Sort, TARGET};
-use landfall_trackers::modules::project::Entry;
+use landfall_trackers::modules::baseline::{Baseline, BaselineRow};
+use landfall_trackers::modules::entry::{EntryFolder, EntryName};
+use landfall_trackers::modules::folder::{self, ModuleKind, TARGET};
+use landfall_trackers::modules::project::DatedEntry;
 use landfall_trackers::modules::refinement::Refinements;
-use landfall_trackers::modules::signal::Signal;
-use landfall_trackers::modules::summary::{self, Header, Layers};
-use landfall_trackers::modules::target::Target;
+use landfall_trackers::modules::signal::LoopSignal;
+use landfall_trackers::modules::summary::{self, SummaryHeader, SummarySections};
+use landfall_trackers::modules::target::ModuleTarget;
 use landfall_trackers::modules::text::{day, moment, plain, plain_line};
-use landfall_trackers::modules::{Form, Module, Papers, Phase, Seen, Stage, StageDone, Status, target};
+use landfall_trackers::modules::{
+    CompletedStage, MetadataFormat, ModuleDocuments, ModuleFolderSnapshot, ModulePhase, ModuleRecord,
+    ModuleStatus, NotebookStages, target,
+};
 use serde_json::{Map, Value, json};
 
 use crate::papers::{judged_line, stage_report, told};
@@ -27,10 +30,10 @@ pub(super) fn has_begun(task: &Task) -> bool {
 }
 
 /// The metadata of a module as its task stands. What the journal does not know stays as it is.
-pub(super) fn module(task: &Task, seen: &Seen, now: Timestamp) -> Module {
+pub(super) fn module(task: &Task, seen: &ModuleFolderSnapshot, now: Timestamp) -> ModuleRecord {
     let there = match &seen.metadata {
         Some(Ok(metadata)) => metadata.module.clone(),
-        Some(Err(_)) | None => Module::new(&task.spec.title, &moment(task.created)),
+        Some(Err(_)) | None => ModuleRecord::new(&task.spec.title, &moment(task.created)),
     };
     let mut module = there.clone();
     if plain_line(&there.title) != task.spec.title && !task.spec.title.is_empty() {
@@ -47,51 +50,54 @@ pub(super) fn module(task: &Task, seen: &Seen, now: Timestamp) -> Module {
     if stages(task) {
         module.stage = Some(stage(task, there.stage.as_ref(), now));
     }
-    if seen.form == Form::StatusJson || there.extra.check_score.is_some() {
+    if seen.form == MetadataFormat::StatusJson || there.extra.check_score.is_some() {
         module.extra.check_score = task.staged.last_judged().and_then(score).or(there.extra.check_score);
     }
     module
 }
 
 /// The word of the folders for where a task is.
-fn status(task: &Task, sort: Sort) -> Status {
+fn status(task: &Task, sort: ModuleKind) -> ModuleStatus {
     let done = match sort {
-        Sort::Notebook => Status::Satisfied,
-        Sort::Task | Sort::AiTasks => Status::Complete,
+        ModuleKind::Notebook => ModuleStatus::Satisfied,
+        ModuleKind::Task | ModuleKind::AiTasks => ModuleStatus::Complete,
     };
     match &task.state {
         TaskState::Ended(Ending { kind: EndKind::Done, .. }) => done,
         _ => match task.phase_word().as_str() {
             "complete" => done, // landed, its report is being written
-            "target" => Status::Draft,
-            "accepted" => Status::Evolving,
+            "target" => ModuleStatus::Draft,
+            "accepted" => ModuleStatus::Evolving,
             // A flow of one's own has words of its own.
-            word => word.parse().unwrap_or(Status::Executing),
+            word => word.parse().unwrap_or(ModuleStatus::Executing),
         },
     }
 }
 
 /// What a module in `re-planning` needs next. Notebooks that use the field for words of their own keep doing so.
-fn phase(task: &Task, status: Status, there: &Phase) -> Phase {
-    if status == Status::RePlanning {
+fn phase(task: &Task, status: ModuleStatus, there: &ModulePhase) -> ModulePhase {
+    if status == ModuleStatus::RePlanning {
         let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.step(step));
         return match step.map(|step| &step.kind) {
-            Some(StepKind::Check { .. }) => Phase::NeedsCheck,
-            _ => Phase::NeedsPlan,
+            Some(StepKind::Check { .. }) => ModulePhase::NeedsCheck,
+            _ => ModulePhase::NeedsPlan,
         };
     }
     match there {
-        Phase::Other(word) if Phase::KNOWN.contains(&word.as_str()) => {
+        ModulePhase::Other(word) if ModulePhase::KNOWN.contains(&word.as_str()) => {
             let word = match status {
-                Status::Draft => "target",
-                Status::Planning | Status::RePlanning => "planning",
-                Status::Review | Status::Executing | Status::Blocked => "execution",
-                Status::Evolving | Status::Satisfied | Status::Complete | Status::Cancelled => "finalization",
+                ModuleStatus::Draft => "target",
+                ModuleStatus::Planning | ModuleStatus::RePlanning => "planning",
+                ModuleStatus::Review | ModuleStatus::Executing | ModuleStatus::Blocked => "execution",
+                ModuleStatus::Evolving
+                | ModuleStatus::Satisfied
+                | ModuleStatus::Complete
+                | ModuleStatus::Cancelled => "finalization",
             };
-            Phase::Other(word.to_owned())
+            ModulePhase::Other(word.to_owned())
         }
-        Phase::Other(word) => Phase::Other(word.clone()),
-        Phase::None | Phase::NeedsPlan | Phase::NeedsCheck => Phase::None,
+        ModulePhase::Other(word) => ModulePhase::Other(word.clone()),
+        ModulePhase::None | ModulePhase::NeedsPlan | ModulePhase::NeedsCheck => ModulePhase::None,
     }
 }
 
@@ -100,14 +106,14 @@ fn stages(task: &Task) -> bool {
     steps.map(|step| &step.kind).any(|kind| *kind == StepKind::Converge)
 }
 
-fn stage(task: &Task, there: Option<&Stage>, now: Timestamp) -> Stage {
+fn stage(task: &Task, there: Option<&NotebookStages>, now: Timestamp) -> NotebookStages {
     let staged = &task.staged;
     let history = staged.stages.iter().map(|it| {
         let commit = it.commit.as_str();
         let known = there.and_then(|there| {
             there.history.iter().find(|old| old.stage == it.number && old.commit == commit)
         });
-        known.cloned().unwrap_or_else(|| StageDone {
+        known.cloned().unwrap_or_else(|| CompletedStage {
             stage: it.number,
             name: it.focus.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", "),
             completed_at: moment(now),
@@ -115,7 +121,7 @@ fn stage(task: &Task, there: Option<&Stage>, now: Timestamp) -> Stage {
             convergence: share(it.convergence).parse().ok(),
         })
     });
-    Stage {
+    NotebookStages {
         current: staged.focus.as_ref().map_or(1, |focus| focus.number),
         total: there.and_then(|there| there.total),
         history: history.collect(),
@@ -135,7 +141,7 @@ fn score(judged: &JudgeResult) -> Option<Value> {
 
 /// The signal for whoever watches the folder: the step that ended last, and what follows. None before a step has ended. A step that a
 /// person ran by hand has no iteration.
-pub(super) fn signal(task: &Task) -> Option<Signal> {
+pub(super) fn signal(task: &Task) -> Option<LoopSignal> {
     if !has_begun(task) {
         return None;
     }
@@ -144,7 +150,7 @@ pub(super) fn signal(task: &Task) -> Option<Signal> {
             true => text.to_owned(),
             false => or.to_owned(),
         };
-        return Some(Signal {
+        return Some(LoopSignal {
             step: stride.step.clone(),
             result: stride.result.clone(),
             next: word(&stride.next, &[STEPS, ENDS].concat(), "(none)"),
@@ -175,7 +181,7 @@ pub(super) fn signal(task: &Task) -> Option<Signal> {
         | StepKind::Converge => return None,
     };
     let is_by_hand = task.hold.as_ref().is_some_and(|hold| hold.this_run);
-    Some(Signal {
+    Some(LoopSignal {
         step: ended.to_owned(),
         result: result.to_owned(),
         next: next.to_owned(),
@@ -189,12 +195,12 @@ pub(super) fn signal(task: &Task) -> Option<Signal> {
 /// The papers of a module as the journal has them. `read` gives the text of a paper by its hash.
 pub(super) fn papers(
     task: &Task,
-    module: &Module,
-    seen: &Seen,
+    module: &ModuleRecord,
+    seen: &ModuleFolderSnapshot,
     read: &dyn Fn(&Digest) -> Option<String>,
-) -> Papers {
+) -> ModuleDocuments {
     let staged = &task.staged;
-    let mut papers = Papers::default();
+    let mut papers = ModuleDocuments::default();
     papers.target = target_of(task, seen);
     if !has_begun(task) {
         return papers;
@@ -226,14 +232,14 @@ pub(super) fn papers(
         let judged = staged.judged.iter().rev().find(|it| it.stage == Some(stage.number));
         let at = judged.map_or(task.created, |it| it.at);
         let name = EntryName::new(&day(at), &format!("stage-{}-report", stage.number));
-        Entry { shelf: Shelf::Notes, name, text: stage_report(task, stage) }
+        DatedEntry { shelf: EntryFolder::Notes, name, text: stage_report(task, stage) }
     }));
     papers
 }
 
 /// The file that says what is wanted, where it is to say something else: the words of the task, and the objective that was worked
 /// out with a person.
-fn target_of(task: &Task, seen: &Seen) -> Option<String> {
+fn target_of(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String> {
     let there = seen.text(TARGET).unwrap_or_default();
     let items = objective_items(task);
     let body = task.spec.body.trim_end();
@@ -241,7 +247,7 @@ fn target_of(task: &Task, seen: &Seen) -> Option<String> {
     let words = if is_said { there.clone() } else { format!("{body}\n") };
     let wanted = match items.as_slice() {
         [] => words,
-        items => Target::read(&words).with_items(items).text().to_owned(),
+        items => ModuleTarget::read(&words).with_items(items).text().to_owned(),
     };
     let is_shown = wanted == there || plain(&wanted).trim() == plain(&there).trim();
     (!is_shown).then_some(wanted)
@@ -249,7 +255,7 @@ fn target_of(task: &Task, seen: &Seen) -> Option<String> {
 
 /// Whether the words of a person are lost when the file that says what is wanted is written: lines of the objective are counted
 /// anew, and everything else is theirs.
-pub(super) fn replaces_words(task: &Task, seen: &Seen) -> bool {
+pub(super) fn replaces_words(task: &Task, seen: &ModuleFolderSnapshot) -> bool {
     let Some(wanted) = target_of(task, seen) else { return false };
     let there = seen.target();
     let items = objective_items(task);
@@ -258,19 +264,25 @@ pub(super) fn replaces_words(task: &Task, seen: &Seen) -> bool {
 }
 
 /// The lines of the objective as a target file has them.
-fn objective_items(task: &Task) -> Vec<target::Item> {
+fn objective_items(task: &Task) -> Vec<target::ModuleTargetItem> {
     let Some(objective) = &task.staged.objective else { return Vec::new() };
-    let mark = if objective.is_confirmed() { target::Mark::Confirmed } else { target::Mark::None };
-    let all = objective.items.iter().map(|item| target::Item {
+    let mark = if objective.is_confirmed() {
+        target::AgreementState::Confirmed
+    } else {
+        target::AgreementState::None
+    };
+    let all = objective.items.iter().map(|item| target::ModuleTargetItem {
         text: plain_line(&item.text),
-        detail: target::Detail::Requirements(u32::try_from(item.requirements.len()).unwrap_or(u32::MAX)),
+        detail: target::RequirementDetail::Requirements(
+            u32::try_from(item.requirements.len()).unwrap_or(u32::MAX),
+        ),
         mark,
     });
     all.collect()
 }
 
 /// What a judge said, as an entry of its own.
-fn analysis(judged: &JudgeResult) -> Entry {
+fn analysis(judged: &JudgeResult) -> DatedEntry {
     let about = format!("{}-{}", judged.checkpoint.word(), judged.result.word()).replace('_', "-");
     let mut text =
         format!("# {}\n\n{}\n\n{}\n", judged.checkpoint.word(), moment(judged.at), judged_line(judged));
@@ -278,11 +290,11 @@ fn analysis(judged: &JudgeResult) -> Entry {
         text.push_str("\n## Findings\n\n");
         text.push_str(&judged.findings.iter().map(|line| format!("- {line}\n")).collect::<String>());
     }
-    Entry { shelf: Shelf::Analysis, name: EntryName::new(&day(judged.at), &about), text }
+    DatedEntry { shelf: EntryFolder::Analysis, name: EntryName::new(&day(judged.at), &about), text }
 }
 
 /// What a person wants otherwise: lines are only added.
-fn refinements(task: &Task, seen: &Seen) -> Option<String> {
+fn refinements(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String> {
     let mut all = Refinements::read(&seen.text(REFINEMENTS).unwrap_or_default());
     let open = task.staged.refinements.iter().filter(|it| !matches!(it.state, RefinementStatus::Withdrawn));
     for it in open {
@@ -301,13 +313,13 @@ pub(super) const REFINEMENTS: &str = ".pending-refinements.md";
 fn baseline(task: &Task) -> Option<String> {
     let objective = task.staged.objective.as_ref().filter(|objective| objective.is_confirmed())?;
     let rows = objective.items.iter().flat_map(|item| {
-        item.requirements.iter().map(|it| Row {
+        item.requirements.iter().map(|it| BaselineRow {
             r: it.number,
             text: it.text.clone(),
             weight: match it.weight {
-                Weight::Critical => target::Weight::Critical,
-                Weight::Important => target::Weight::Important,
-                Weight::Optional => target::Weight::Optional,
+                Weight::Critical => target::ModuleWeight::Critical,
+                Weight::Important => target::ModuleWeight::Important,
+                Weight::Optional => target::ModuleWeight::Optional,
             },
             source: item.text.clone(),
         })
@@ -318,13 +330,13 @@ fn baseline(task: &Task) -> Option<String> {
 
 const JUDGED_SHOWN: usize = 5; // the rest is in `.analysis/`
 
-fn summary_of(task: &Task, module: &Module) -> String {
+fn summary_of(task: &Task, module: &ModuleRecord) -> String {
     let staged = &task.staged;
     let steps = staged.papers.contains_key(PLAN).then_some(staged.plan.steps);
     let next = task.step().map_or("-", |step| step.as_str());
     let from = staged.judged.len().saturating_sub(JUDGED_SHOWN);
     let why = landfall_model::why(task, &[], None, &moment);
-    let layers = Layers {
+    let layers = SummarySections {
         plan: steps.map_or_else(String::new, |steps| {
             format!("The plan has {steps} steps; {} are done. It is in `.plan.md`.", staged.plan.done)
         }),
@@ -333,7 +345,7 @@ fn summary_of(task: &Task, module: &Module) -> String {
         issues: task.warnings.iter().map(landfall_model::Warning::sentence).collect(),
         lessons: staged.exclusions.iter().map(|it| format!("{} ({})", it.direction, it.reason)).collect(),
     };
-    summary::write(&module.title, &Header::of(module, next, steps), &layers)
+    summary::write(&module.title, &SummaryHeader::of(module, next, steps), &layers)
 }
 
 #[cfg(test)]
@@ -343,19 +355,25 @@ mod tests {
     use landfall_model::convergence;
     use landfall_model::objective::{Objective, ObjectiveItem, Requirement};
     use landfall_model::{Attempt, Commit, StepResult, TaskId, TaskSpec};
-    use landfall_trackers::modules::folder::{Place, SeenFile};
+    use landfall_trackers::modules::folder::{FileSnapshot, ModuleLocation};
 
     use super::*;
 
-    fn seen(target: &str) -> Seen {
-        let place = Place {
+    fn seen(target: &str) -> ModuleFolderSnapshot {
+        let place = ModuleLocation {
             root: "/project".into(),
             path: ".worktrees/task-n/.working".into(),
             name: "n".to_owned(),
-            sort: Sort::Notebook,
+            sort: ModuleKind::Notebook,
         };
-        let files = BTreeMap::from([(TARGET.to_owned(), SeenFile::new(target.as_bytes().to_vec()))]);
-        Seen { place, form: Form::StatusJson, metadata: None, files, warnings: Vec::new() }
+        let files = BTreeMap::from([(TARGET.to_owned(), FileSnapshot::new(target.as_bytes().to_vec()))]);
+        ModuleFolderSnapshot {
+            place,
+            form: MetadataFormat::StatusJson,
+            metadata: None,
+            files,
+            warnings: Vec::new(),
+        }
     }
 
     /// A task with the body and an objective of one item that a person confirmed.
@@ -411,7 +429,7 @@ mod tests {
             at: Timestamp(0),
         });
         let seen = seen("Reports.\n");
-        let papers = papers(&task, &Module::new("a task", ""), &seen, &|_| None);
+        let papers = papers(&task, &ModuleRecord::new("a task", ""), &seen, &|_| None);
         let report = papers.entries.iter().find(|it| it.name.about.contains("stage-1-report"));
         let text = &report.expect("there is a report of stage 1").text;
         for said in
@@ -419,7 +437,8 @@ mod tests {
         {
             assert!(text.contains(said), "{said} in:\n{text}");
         }
-        let analysis = papers.entries.iter().find(|it| it.shelf == Shelf::Analysis).expect("a judge spoke");
+        let analysis =
+            papers.entries.iter().find(|it| it.shelf == EntryFolder::Analysis).expect("a judge spoke");
         assert!(analysis.text.contains("## Findings\n\n- major (src/export.rs)"), "{}", analysis.text);
     }
 }

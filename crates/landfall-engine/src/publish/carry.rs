@@ -10,8 +10,8 @@ use landfall_host::crash;
 use landfall_host::git::{BranchName as GitBranch, CommitLogEntry, LogRange, Oid};
 use landfall_model::issue::{CiStatus, MergeWait, may_merge_yet};
 use landfall_trackers::tracker::{
-    Answer, BranchName, ChecksSum, CommitSha, Merge, NewPullRequest, PrState, Title, Tracker, TrackerError,
-    sum, unmarked,
+    ChecksSum, CommitSha, NewPullRequest, PrState, PullRequestMerge, Title, Tracker, TrackerBranchName,
+    TrackerError, TrackerResult, sum, unmarked,
 };
 
 use crate::engine_context::EngineContext;
@@ -41,7 +41,7 @@ pub(super) enum Carried {
 /// Has the forge bring `ours` onto the branch of the remote.
 pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Carried, Trouble> {
     let tracker = project_tracker(site)?;
-    let head = BranchName::new(&format!("{LAND}{}", ours.short()))?;
+    let head = TrackerBranchName::new(&format!("{LAND}{}", ours.short()))?;
     let sha = CommitSha::new(ours.as_str())?;
     let there = site.store.remote_seen(remote, &site.branch)?;
     let range = LogRange { from: there.clone(), to: ours.clone(), first_parent: false };
@@ -60,7 +60,7 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
     let new = NewPullRequest {
         head: head.clone(),
         head_sha: sha.clone(),
-        base: BranchName::new(site.branch.as_str())?,
+        base: TrackerBranchName::new(site.branch.as_str())?,
         title: title.clone(),
         body: body(&landings),
         draft: false,
@@ -75,7 +75,7 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
     };
     let began = site.clock.mono_ms();
     let mut asked_since_running = 0;
-    let merge = Merge { expected: sha.clone(), subject: title, body: String::new(), landed: None };
+    let merge = PullRequestMerge { expected: sha.clone(), subject: title, body: String::new(), landed: None };
     loop {
         // Landings that come meanwhile are for the next offer. What others brought is verified with this one first.
         let seen = land::look_now(site)?;
@@ -119,7 +119,7 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
     }
 }
 
-fn checks(tracker: &dyn Tracker, sha: &CommitSha) -> Answer<CiStatus> {
+fn checks(tracker: &dyn Tracker, sha: &CommitSha) -> TrackerResult<CiStatus> {
     let all = tracker.checks(sha)?;
     let names = || all.iter().map(|check| check.name.clone()).collect();
     Ok(match sum(&all) {

@@ -11,7 +11,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use landfall_model::POLL_MS;
-use landfall_trackers::github::Patience;
+use landfall_trackers::github::GithubRetryPolicy;
 
 use super::units::{Bytes, DAY, Dollars, GIB, KIB, MIB, MINUTE, Millis, SECOND, TIB, Whole};
 
@@ -137,7 +137,7 @@ impl Default for RawTracker {
             folder: None,
             size_field: "Size".to_owned(),
             poll: Millis(POLL_MS),
-            write_pause: Millis(Patience::default().write_gap_ms),
+            write_pause: Millis(GithubRetryPolicy::default().write_gap_ms),
             spec_path: "docs/spec".to_owned(),
             always_pr: false,
             file_proposals: false,

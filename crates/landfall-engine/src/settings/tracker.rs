@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use landfall_agents::nearest;
 use landfall_model::PathPattern;
 use landfall_model::acceptance::{AcceptanceMode, WebAddress};
-use landfall_trackers::github::Base;
+use landfall_trackers::github::GithubEndpoints;
 use landfall_trackers::registry::{self, TRACKERS};
 use landfall_trackers::tracker::RepoName;
 
@@ -20,7 +20,7 @@ pub struct TrackerSettings {
     /// The repository; without it, the one that `origin` leads to.
     pub repository: Option<RepoName>,
     /// The server; without it, the public one, or the one that `origin` leads to.
-    pub base: Option<Base>,
+    pub base: Option<GithubEndpoints>,
     /// The file that holds the token; a full path, or one that begins with `~`.
     pub token_file: Option<PathBuf>,
     /// The file that holds the secret of a webhook; likewise.
@@ -71,7 +71,7 @@ pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, Fault> {
             .map_err(|error| fault("repository", error.to_string()).hint("such as `owner/name`"))
     };
     let base = |text: &String| {
-        Base::new(text)
+        GithubEndpoints::new(text)
             .map_err(|error| fault("url", error.to_string()).hint("such as `https://git.example.com`"))
     };
     let url = |key: &str, text: Option<String>| match text {

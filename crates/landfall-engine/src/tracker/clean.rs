@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use landfall_model::{TaskSize, Timestamp};
 use landfall_trackers::tracker::{
-    Answer, Blocker, BranchName, Change, Check, Child, CloseWhy, Comment, CommitSha, Cursor, FailedJob,
-    Issue, IssueEdit, IssueFilter, IssueNumber, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
-    NewPullRequest, NewReview, Once, Place, PrNumber, PullRequest, Review, SizeSeen, SizeStands, Thread,
-    Title, Tracker, TrackerError,
+    Blocker, ChildIssue, CloseReason, Comment, CommentThread, CommitSha, CompletedMerge, CreateOutcome,
+    Cursor, FailedJob, ForgeCheck, Issue, IssueFilter, IssueLocation, IssueNumber, IssueSize, IssueTextEdit,
+    Label, LabelSpec, Marker, NewIssue, NewPullRequest, NewReview, PrNumber, PullRequest, PullRequestMerge,
+    SizeSource, Title, Tracker, TrackerBranchName, TrackerChange, TrackerError, TrackerResult, TrackerReview,
 };
 
 use crate::secrets::Veil;
@@ -29,7 +29,7 @@ impl Clean {
     }
 
     /// A name is what others find something by: it cannot be changed, so it is refused.
-    fn name(&self, what: &str, name: &str) -> Answer<()> {
+    fn name(&self, what: &str, name: &str) -> TrackerResult<()> {
         if !self.veil.covers_name(name) {
             return Ok(());
         }
@@ -37,24 +37,24 @@ impl Clean {
         Err(TrackerError::Refused { what: format!("name a {what}"), why })
     }
 
-    fn labels<'a>(&self, labels: impl IntoIterator<Item = &'a Label>) -> Answer<()> {
+    fn labels<'a>(&self, labels: impl IntoIterator<Item = &'a Label>) -> TrackerResult<()> {
         labels.into_iter().try_for_each(|label| self.name("label", label.as_str()))
     }
 }
 
 /// What writes words goes through the veil. All the rest is asked as it is.
 impl Tracker for Clean {
-    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+    fn unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
         self.inner.unreadable()
     }
 
-    fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
+    fn create_issue(&self, new: &NewIssue) -> TrackerResult<CreateOutcome<Issue>> {
         self.labels(&new.labels)?;
         let (title, body) = (self.title(&new.title), self.veil.over(&new.body));
         self.inner.create_issue(&NewIssue { title, body, ..new.clone() })
     }
 
-    fn edit_issue(&self, number: IssueNumber, edit: &IssueEdit) -> Answer<Issue> {
+    fn edit_issue(&self, number: IssueNumber, edit: &IssueTextEdit) -> TrackerResult<Issue> {
         let touched = |text: &str| self.veil.covers(text);
         let title = edit.title.as_ref().map(|title| self.title(title));
         let body = match &edit.body {
@@ -64,14 +64,19 @@ impl Tracker for Clean {
             }
             other => other.clone(),
         };
-        self.inner.edit_issue(number, &IssueEdit { title, body })
+        self.inner.edit_issue(number, &IssueTextEdit { title, body })
     }
 
-    fn comment(&self, thread: Thread, marker: &Marker, body: &str) -> Answer<Once<Comment>> {
+    fn comment(
+        &self,
+        thread: CommentThread,
+        marker: &Marker,
+        body: &str,
+    ) -> TrackerResult<CreateOutcome<Comment>> {
         self.inner.comment(thread, marker, &self.veil.over(body))
     }
 
-    fn ensure_labels(&self, labels: &[LabelSpec]) -> Answer<()> {
+    fn ensure_labels(&self, labels: &[LabelSpec]) -> TrackerResult<()> {
         self.labels(labels.iter().map(|spec| &spec.label))?;
         let veiled = |spec: &LabelSpec| LabelSpec { about: self.veil.over(&spec.about), ..spec.clone() };
         self.inner.ensure_labels(&labels.iter().map(veiled).collect::<Vec<_>>())
@@ -82,28 +87,33 @@ impl Tracker for Clean {
         number: IssueNumber,
         add: &BTreeSet<Label>,
         remove: &BTreeSet<Label>,
-    ) -> Answer<BTreeSet<Label>> {
+    ) -> TrackerResult<BTreeSet<Label>> {
         self.labels(add)?;
         self.inner.change_labels(number, add, remove)
     }
 
-    fn swap_label(&self, number: IssueNumber, family: &str, to: Option<&Label>) -> Answer<BTreeSet<Label>> {
+    fn swap_label(
+        &self,
+        number: IssueNumber,
+        family: &str,
+        to: Option<&Label>,
+    ) -> TrackerResult<BTreeSet<Label>> {
         self.labels(to)?;
         self.inner.swap_label(number, family, to)
     }
 
-    fn create_pull_request(&self, new: &NewPullRequest) -> Answer<Once<PullRequest>> {
+    fn create_pull_request(&self, new: &NewPullRequest) -> TrackerResult<CreateOutcome<PullRequest>> {
         self.name("branch", new.head.as_str())?;
         let (title, body) = (self.title(&new.title), self.veil.over(&new.body));
         self.inner.create_pull_request(&NewPullRequest { title, body, ..new.clone() })
     }
 
-    fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged> {
+    fn merge(&self, number: PrNumber, merge: &PullRequestMerge) -> TrackerResult<CompletedMerge> {
         let (subject, body) = (self.title(&merge.subject), self.veil.over(&merge.body));
-        self.inner.merge(number, &Merge { subject, body, ..merge.clone() })
+        self.inner.merge(number, &PullRequestMerge { subject, body, ..merge.clone() })
     }
 
-    fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>> {
+    fn review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
         self.inner.review(number, &NewReview { body: self.veil.over(&new.body), ..new.clone() })
     }
 
@@ -111,103 +121,103 @@ impl Tracker for Clean {
         self.inner.keeps_branches()
     }
 
-    fn default_branch(&self) -> Answer<Option<BranchName>> {
+    fn default_branch(&self) -> TrackerResult<Option<TrackerBranchName>> {
         self.inner.default_branch()
     }
 
-    fn issue(&self, number: IssueNumber) -> Answer<Issue> {
+    fn issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
         self.inner.issue(number)
     }
 
-    fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>> {
+    fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
         self.inner.issues(filter)
     }
 
-    fn close_issue(&self, number: IssueNumber, why: CloseWhy) -> Answer<Issue> {
+    fn close_issue(&self, number: IssueNumber, why: CloseReason) -> TrackerResult<Issue> {
         self.inner.close_issue(number, why)
     }
 
-    fn reopen_issue(&self, number: IssueNumber) -> Answer<Issue> {
+    fn reopen_issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
         self.inner.reopen_issue(number)
     }
 
-    fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>> {
+    fn last_reopened(&self, number: IssueNumber) -> TrackerResult<Option<Timestamp>> {
         self.inner.last_reopened(number)
     }
 
-    fn comments(&self, thread: Thread) -> Answer<Vec<Comment>> {
+    fn comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
         self.inner.comments(thread)
     }
 
-    fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>> {
+    fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
         self.inner.size(number)
     }
 
-    fn set_size(&self, number: IssueNumber, size: TaskSize) -> Answer<SizeStands> {
+    fn set_size(&self, number: IssueNumber, size: TaskSize) -> TrackerResult<SizeSource> {
         self.inner.set_size(number, size)
     }
 
-    fn children(&self, number: IssueNumber) -> Answer<Vec<Child>> {
+    fn children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
         self.inner.children(number)
     }
 
-    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()> {
+    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> TrackerResult<()> {
         self.inner.add_child(parent, child)
     }
 
-    fn parent(&self, number: IssueNumber) -> Answer<Option<Place>> {
+    fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
         self.inner.parent(number)
     }
 
-    fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {
+    fn blocked_by(&self, number: IssueNumber) -> TrackerResult<Vec<Blocker>> {
         self.inner.blocked_by(number)
     }
 
-    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
         self.inner.add_blocker(number, blocker)
     }
 
-    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
         self.inner.remove_blocker(number, blocker)
     }
 
-    fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
+    fn pull_request(&self, number: PrNumber) -> TrackerResult<PullRequest> {
         self.inner.pull_request(number)
     }
 
-    fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>> {
+    fn pull_requests_of(&self, head: &TrackerBranchName) -> TrackerResult<Vec<PullRequest>> {
         self.inner.pull_requests_of(head)
     }
 
-    fn pushed(&self, number: PrNumber, head: &CommitSha) -> Answer<()> {
+    fn pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()> {
         self.inner.pushed(number, head)
     }
 
-    fn mark_ready(&self, number: PrNumber) -> Answer<()> {
+    fn mark_ready(&self, number: PrNumber) -> TrackerResult<()> {
         self.inner.mark_ready(number)
     }
 
-    fn close_pull_request(&self, number: PrNumber) -> Answer<()> {
+    fn close_pull_request(&self, number: PrNumber) -> TrackerResult<()> {
         self.inner.close_pull_request(number)
     }
 
-    fn reviews(&self, number: PrNumber) -> Answer<Vec<Review>> {
+    fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
         self.inner.reviews(number)
     }
 
-    fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>> {
+    fn checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
         self.inner.checks(commit)
     }
 
-    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+    fn failed_jobs(&self, commit: &CommitSha) -> TrackerResult<Vec<FailedJob>> {
         self.inner.failed_jobs(commit)
     }
 
-    fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize> {
+    fn rerun_checks(&self, commit: &CommitSha) -> TrackerResult<usize> {
         self.inner.rerun_checks(commit)
     }
 
-    fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {
+    fn changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
         self.inner.changes(since)
     }
 }
@@ -217,7 +227,7 @@ mod tests {
     use std::ffi::OsString;
     use std::path::Path;
 
-    use landfall_trackers::tracker::Saying;
+    use landfall_trackers::tracker::ReviewAction;
 
     use super::*;
     use crate::folder::StateFolder;
@@ -242,7 +252,7 @@ mod tests {
     fn say_everywhere(tracker: &dyn Tracker, text: &str) {
         let marker = |key: &str| Marker::new(key).expect("a key");
         let sha = CommitSha::new(&"a".repeat(40)).expect("a commit");
-        let branch = |name: &str| BranchName::new(name).expect("a name");
+        let branch = |name: &str| TrackerBranchName::new(name).expect("a name");
         let title = || Title::of(text);
         let new = NewIssue {
             marker: marker("new"),
@@ -251,9 +261,9 @@ mod tests {
             labels: BTreeSet::new(),
         };
         let issue = tracker.create_issue(&new).expect("made").into_inner();
-        let edit = IssueEdit { title: Some(title()), body: Some(format!("edited: {text}")) };
+        let edit = IssueTextEdit { title: Some(title()), body: Some(format!("edited: {text}")) };
         tracker.edit_issue(issue.number, &edit).expect("edited");
-        tracker.comment(Thread::Issue(issue.number), &marker("said"), text).expect("said");
+        tracker.comment(CommentThread::Issue(issue.number), &marker("said"), text).expect("said");
         let label = Label::new("night").expect("a label");
         let spec = LabelSpec { label, colour: [0, 0, 0], about: text.to_owned() };
         tracker.ensure_labels(&[spec]).expect("there");
@@ -266,15 +276,15 @@ mod tests {
             draft: false,
         };
         let pr = tracker.create_pull_request(&pr).expect("made").into_inner();
-        tracker.comment(Thread::PullRequest(pr.number), &marker("pr"), text).expect("said");
+        tracker.comment(CommentThread::PullRequest(pr.number), &marker("pr"), text).expect("said");
         let review = NewReview {
             marker: marker("review"),
-            says: Saying::Comment,
+            says: ReviewAction::Comment,
             body: text.to_owned(),
             commit: sha.clone(),
         };
         tracker.review(pr.number, &review).expect("reviewed");
-        let merge = Merge {
+        let merge = PullRequestMerge {
             expected: sha.clone(),
             subject: title(),
             body: text.to_owned(),
@@ -343,7 +353,7 @@ mod tests {
         let body = tracker.issue(number).expect("there").body;
         assert!(body.contains(theirs.as_str()), "{body}");
         let body = format!("{} {ours}", body.replace("[ ]", "[x]"));
-        let edit = IssueEdit { title: None, body: Some(body) };
+        let edit = IssueTextEdit { title: None, body: Some(body) };
         let after = tracker.edit_issue(number, &edit).expect("edited").body;
         assert!(after.contains(&format!("[x] {theirs}")) && after.ends_with("***"), "{after}");
     }

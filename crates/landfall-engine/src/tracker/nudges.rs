@@ -6,8 +6,8 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use landfall_trackers::github::webhook::{Delivery, DeliveryError, Nudge, nudge, signed};
-use landfall_trackers::tracker::{IssueNumber, PrNumber, Thread};
+use landfall_trackers::github::webhook::{Delivery, DeliveryError, WebhookSubject, nudge, signed};
+use landfall_trackers::tracker::{CommentThread, IssueNumber, PrNumber};
 use thiserror::Error;
 
 use super::{Around, at_home, find};
@@ -20,7 +20,7 @@ pub enum Nudged {
     /// At everything.
     All,
     /// At an issue or a pull request.
-    Thread(Thread),
+    Thread(CommentThread),
 }
 
 /// Why a delivery was not taken.
@@ -63,9 +63,9 @@ pub fn hear(
     let found = find(settings, around).map_err(|error| NotHeard::Secret(error.to_string()))?;
     let repository = found.setup.repository.ok_or(NotHeard::NotSet)?.to_string();
     let nudged = match nudge(secret.as_bytes(), &repository, delivery)? {
-        Nudge::Nothing => return Ok(()),
-        Nudge::Thread(thread) => Nudged::Thread(thread),
-        Nudge::Checks(_) | Nudge::Branch(_) | Nudge::Repository => Nudged::All,
+        WebhookSubject::Nothing => return Ok(()),
+        WebhookSubject::Thread(thread) => Nudged::Thread(thread),
+        WebhookSubject::Checks(_) | WebhookSubject::Branch(_) | WebhookSubject::Repository => Nudged::All,
     };
     // Only one that was signed is remembered, or a stranger could say it first.
     if is_new(delivery.id) {
@@ -91,8 +91,8 @@ fn leave(folder: &StateFolder, nudged: Nudged) -> io::Result<()> {
     fs::create_dir_all(&nudges)?;
     let name = match nudged {
         Nudged::All => "all".to_owned(),
-        Nudged::Thread(Thread::Issue(number)) => format!("issue-{}", number.get()),
-        Nudged::Thread(Thread::PullRequest(number)) => format!("pr-{}", number.get()),
+        Nudged::Thread(CommentThread::Issue(number)) => format!("issue-{}", number.get()),
+        Nudged::Thread(CommentThread::PullRequest(number)) => format!("pr-{}", number.get()),
     };
     let many = fs::read_dir(&nudges)?.take(MARKS_MAX).count() >= MARKS_MAX;
     fs::write(nudges.join(if many { "all" } else { name.as_str() }), b"")
@@ -125,8 +125,8 @@ fn parse(name: &str) -> Option<Nudged> {
     }
     let (kind, number) = name.split_once('-')?;
     Some(Nudged::Thread(match kind {
-        "issue" => Thread::Issue(number.parse::<IssueNumber>().ok()?),
-        "pr" => Thread::PullRequest(number.parse::<PrNumber>().ok()?),
+        "issue" => CommentThread::Issue(number.parse::<IssueNumber>().ok()?),
+        "pr" => CommentThread::PullRequest(number.parse::<PrNumber>().ok()?),
         _ => return None,
     }))
 }
@@ -140,8 +140,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().join("state"));
         assert_eq!(take(&state).expect("no folder is no marks"), BTreeSet::new());
-        let issue = Nudged::Thread(Thread::Issue(IssueNumber::new(12).expect("not 0")));
-        let pull = Nudged::Thread(Thread::PullRequest(PrNumber::new(7).expect("not 0")));
+        let issue = Nudged::Thread(CommentThread::Issue(IssueNumber::new(12).expect("not 0")));
+        let pull = Nudged::Thread(CommentThread::PullRequest(PrNumber::new(7).expect("not 0")));
         for nudged in [issue, Nudged::All, pull, issue] {
             leave(&state, nudged).expect("left");
         }

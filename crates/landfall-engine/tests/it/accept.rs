@@ -23,11 +23,11 @@ use landfall_engine::model::acceptance::{
 };
 use landfall_engine::settings::Settings;
 use landfall_testkit::{FAKE_TOKEN, FakeCheck, FakeGithub, skip_test};
-use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
-use landfall_trackers::local::Local;
+use landfall_trackers::github::{Github, GithubEndpoints, GithubRetryPolicy, GithubSetup, TokenSources};
+use landfall_trackers::local::LocalTracker;
 use landfall_trackers::tracker::{
-    BranchName, Clock, CommitSha, IssueNumber, IssueState, Label, Marker, NewIssue, NewPullRequest, RepoName,
-    Title, Tracker, WaitEnd,
+    CommitSha, IssueNumber, Label, Marker, NewIssue, NewPullRequest, RepoName, Title, Tracker,
+    TrackerBranchName, TrackerClock, TrackerIssueState, WaitEnd,
 };
 
 use VerifyResult::{Fail, Pass, Pending, PostMerge, Skipped, Uncertain};
@@ -507,7 +507,7 @@ fn lighthouse_is_believed_where_it_is_installed() {
 
 struct TestClock(AtomicI64);
 
-impl Clock for TestClock {
+impl TrackerClock for TestClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.fetch_add(1, Ordering::SeqCst))
     }
@@ -524,10 +524,15 @@ fn clock() -> Arc<TestClock> {
 
 fn github(fake: &FakeGithub) -> Github {
     let token = TokenSources::default().asking("the test", Arc::new(|| Ok(FAKE_TOKEN.to_owned())));
-    let patience =
-        Patience { answer_ms: 1_500, limit_ms_max: 90_000, tries_max: 2, again_ms: 100, write_gap_ms: 0 };
+    let patience = GithubRetryPolicy {
+        answer_ms: 1_500,
+        limit_ms_max: 90_000,
+        tries_max: 2,
+        again_ms: 100,
+        write_gap_ms: 0,
+    };
     Github::new(GithubSetup {
-        base: Base::new(&fake.url()).expect("an address"),
+        base: GithubEndpoints::new(&fake.url()).expect("an address"),
         repository: RepoName::new("o/r").expect("a name"),
         token,
         proxy: None,
@@ -565,9 +570,9 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
     });
     let pull = tracker
         .create_pull_request(&NewPullRequest {
-            head: BranchName::new("work").expect("a name"),
+            head: TrackerBranchName::new("work").expect("a name"),
             head_sha: CommitSha::new(scene.commit.as_str()).expect("an id"),
-            base: BranchName::new("main").expect("a name"),
+            base: TrackerBranchName::new("main").expect("a name"),
             title: Title::of("Sell"),
             body: String::new(),
             draft: false,
@@ -788,7 +793,7 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
         labels: [Label::new("phase/verify").expect("a label")].into(),
     };
     let issue = tracker.create_issue(&new).expect("made").into_inner().number;
-    tracker.close_issue(issue, landfall_trackers::tracker::CloseWhy::Done).expect("closed");
+    tracker.close_issue(issue, landfall_trackers::tracker::CloseReason::Done).expect("closed");
     let labels = || {
         let seen = tracker.issue(issue).expect("there");
         seen.labels.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>()
@@ -800,7 +805,7 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
     assert_eq!(results, [Pass, Fail, Skipped]);
     assert_eq!(first.outcome, VerifyOutcome::Reopen { iteration: 1 });
     assert_eq!((first.ticked, first.told, first.known, comments()), (1, true, false, 1));
-    assert_eq!((state(), labels()), (IssueState::Open, vec![]));
+    assert_eq!((state(), labels()), (TrackerIssueState::Open, vec![]));
     let body = tracker.issue(issue).expect("there").body;
     assert!(
         body.contains("- [x] <!-- verify: file_exists \"README.md\" --> there is a README\n- [ ] <!--"),
@@ -839,14 +844,14 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
         assert_eq!((comments(), labels()), (4, vec!["phase/verify".to_owned()]));
     }
     let body = tracker.issue(issue).expect("there").body.replace("[ ] a person", "[x] a person");
-    let edit = landfall_trackers::tracker::IssueEdit { title: None, body: Some(body) };
+    let edit = landfall_trackers::tracker::IssueTextEdit { title: None, body: Some(body) };
     tracker.edit_issue(issue, &edit).expect("edited");
     for _ in 0..2 {
         let (_, settled) = verified(scene, tracker, issue);
         assert_eq!(settled.outcome, VerifyOutcome::Done);
         let trusted: Vec<bool> = settled.checked.iter().map(|it| it.evidence.starts_with(ON_TRUST)).collect();
         assert_eq!(trusted, [false, false, true], "what nobody can look at is said to be trusted");
-        assert!(matches!(state(), IssueState::Closed { .. }));
+        assert!(matches!(state(), TrackerIssueState::Closed { .. }));
         assert_eq!(labels(), ["phase/done"]);
     }
 }
@@ -854,14 +859,14 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
 #[test]
 fn an_issue_goes_round_until_it_holds_on_the_local_tracker() {
     let mut scene = Scene::new();
-    let local = Local::new(&scene.folder.path().join("issues"), "landfall", clock());
+    let local = LocalTracker::new(&scene.folder.path().join("issues"), "landfall", clock());
     cycle(&mut scene, &local);
 }
 
 #[test]
 fn what_was_found_on_another_base_says_nothing_of_this_one() {
     let scene = Scene::new();
-    let tracker = Local::new(&scene.folder.path().join("issues"), "landfall", clock());
+    let tracker = LocalTracker::new(&scene.folder.path().join("issues"), "landfall", clock());
     let new = NewIssue {
         marker: Marker::new("test/1").expect("a key"),
         title: Title::of("Shop"),

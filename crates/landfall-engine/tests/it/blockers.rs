@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use landfall_engine::exchange::{blockers_of, parts_at_rest};
 use landfall_model::Timestamp;
-use landfall_trackers::local::Local;
+use landfall_trackers::local::LocalTracker;
 use landfall_trackers::tracker::{
-    Clock, CloseWhy, IssueNumber, Label, Marker, NewIssue, PHASE_FAMILY, Title, Tracker, WaitEnd,
+    CloseReason, IssueNumber, Label, Marker, NewIssue, PHASE_FAMILY, Title, Tracker, TrackerClock, WaitEnd,
 };
 
 struct Noon;
 
-impl Clock for Noon {
+impl TrackerClock for Noon {
     fn now(&self) -> Timestamp {
         Timestamp(43_200_000)
     }
@@ -24,13 +24,13 @@ impl Clock for Noon {
 
 struct Board {
     _folder: tempfile::TempDir,
-    tracker: Local,
+    tracker: LocalTracker,
 }
 
 impl Board {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        let tracker = Local::new(&folder.path().join("issues"), "landfall", Arc::new(Noon));
+        let tracker = LocalTracker::new(&folder.path().join("issues"), "landfall", Arc::new(Noon));
         Self { _folder: folder, tracker }
     }
 
@@ -69,7 +69,7 @@ fn an_issue_waits_for_what_its_text_names_until_that_is_closed() {
     let last = board.issue("Last", "Blocked by #1, #2 and #77. Blocked by #3.\n\n    see #1");
     board.tracker.add_blocker(last, one).expect("related");
     board.check(last, &["#1 open", "#2 open"]); // once each; one that is not there and the issue itself count for nothing
-    board.tracker.close_issue(two, CloseWhy::Done).expect("closed");
+    board.tracker.close_issue(two, CloseReason::Done).expect("closed");
     board.check(last, &["#1 open", "#2 over"]);
 }
 
@@ -98,7 +98,7 @@ fn a_part_with_the_label_done_is_done_unless_it_was_opened_again() {
         parts.into_iter().map(|it| (it.number, it.done, it.needs)).collect::<Vec<_>>()
     };
     assert_eq!(parts(), [(2, true, vec![]), (3, false, vec![2])], "a text counts among parts as well");
-    board.tracker.close_issue(one, CloseWhy::Done).expect("closed");
+    board.tracker.close_issue(one, CloseReason::Done).expect("closed");
     board.tracker.reopen_issue(one).expect("opened");
     assert_eq!(parts()[0], (2, false, vec![]));
 }

@@ -9,17 +9,17 @@ use landfall_engine::recover_ops::{Did, Ground, OpsError, perform};
 use landfall_model::issue::{IssuePhase, Pipeline, PullRequestRef, is_of_round};
 use landfall_model::recovery::{IssueArtifacts, RecoveryAction, RecoveryOp};
 use landfall_model::{Commit, TaskId, Timestamp};
-use landfall_trackers::local::Local;
+use landfall_trackers::local::LocalTracker;
 use landfall_trackers::tracker::{
-    BranchName, Clock, CloseWhy, CommitSha, IssueNumber, Marker, Merge, NewIssue, PHASE_FAMILY, Thread,
-    Title, Tracker as _, WaitEnd,
+    CloseReason, CommentThread, CommitSha, IssueNumber, Marker, NewIssue, PHASE_FAMILY, PullRequestMerge,
+    Title, Tracker as _, TrackerBranchName, TrackerClock, WaitEnd,
 };
 
 use crate::workspace::Scene;
 
 struct Noon;
 
-impl Clock for Noon {
+impl TrackerClock for Noon {
     fn now(&self) -> Timestamp {
         Timestamp(1_700_000_000_000)
     }
@@ -44,7 +44,7 @@ fn git(root: &Path, args: &[&str]) -> String {
 /// A project with a remote, an issue, and a workspace in which an agent has committed.
 struct Case {
     scene: Scene,
-    tracker: Local,
+    tracker: LocalTracker,
     issue: IssueNumber,
     workspace: Workspace,
     hints: IssueArtifacts,
@@ -60,7 +60,7 @@ impl Case {
         let forge = at("forge.git").to_str().expect("text").to_owned();
         git(&at("shop"), &["remote", "add", "origin", &forge]);
         git(&at("shop"), &["push", "-q", "origin", "main"]);
-        let tracker = Local::new(&at("issues"), "landfall", Arc::new(Noon));
+        let tracker = LocalTracker::new(&at("issues"), "landfall", Arc::new(Noon));
         let new = NewIssue {
             marker: Marker::new("test/1").expect("a key"),
             title: Title::of("Greet by name"),
@@ -125,8 +125,8 @@ impl Case {
 
     fn perform(&self, head: &Oid, ops: &[RecoveryOp]) -> Result<Did, OpsError> {
         let site = self.scene.site();
-        let branch = BranchName::new("landfall/t7").expect("a name");
-        let base = BranchName::new("main").expect("a name");
+        let branch = TrackerBranchName::new("landfall/t7").expect("a name");
+        let base = TrackerBranchName::new("main").expect("a name");
         let by = Signature {
             name: "Ada".to_owned(),
             email: "ada@example.org".to_owned(),
@@ -190,7 +190,10 @@ fn committed_work_that_was_never_offered_is_put_on_the_base_pushed_and_offered_o
     let again = case.perform(&did.head, &ops).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((again.head, again.pr), (did.head.clone(), did.pr));
     assert_eq!(
-        case.tracker.pull_requests_of(&BranchName::new("landfall/t7").expect("a name")).expect("read").len(),
+        case.tracker
+            .pull_requests_of(&TrackerBranchName::new("landfall/t7").expect("a name"))
+            .expect("read")
+            .len(),
         1
     );
     // What the work was before is kept.
@@ -268,7 +271,7 @@ fn nothing_is_done_when_things_have_changed() {
     let error = case.perform(&head, &[RecoveryOp::PushBranch]).expect_err("the agent went on");
     assert!(matches!(&error, OpsError::Changed(why) if why.starts_with("the work has moved to ")), "{error}");
     let head = case.collected();
-    case.tracker.close_issue(case.issue, CloseWhy::NotPlanned).expect("closed");
+    case.tracker.close_issue(case.issue, CloseReason::NotPlanned).expect("closed");
     let error = case.perform(&head, &[RecoveryOp::PushBranch]).expect_err("nobody wants it any more");
     assert_eq!(error.to_string(), "nothing was done, because things have changed: issue #1 was closed");
     assert_eq!(case.forge(&["branch", "--list", "landfall/*"]), "");
@@ -308,7 +311,7 @@ fn the_tracker_is_told_what_is_so_and_nothing_twice() {
     }
     let issue = case.tracker.issue(case.issue).expect("it is there");
     assert_eq!(issue.labels.iter().filter_map(|it| it.within(PHASE_FAMILY)).collect::<Vec<_>>(), ["code"]);
-    let comments = case.tracker.comments(Thread::Issue(case.issue)).expect("read");
+    let comments = case.tracker.comments(CommentThread::Issue(case.issue)).expect("read");
     assert_eq!(comments.len(), 2);
     assert!(comments[0].body.contains("<!-- quoted landfall:review-summary -->"), "an agent makes no marks");
 
@@ -321,7 +324,7 @@ fn the_tracker_is_told_what_is_so_and_nothing_twice() {
         .expect("it was made");
     let error = case.perform(&head, &[RecoveryOp::MarkReview]).expect_err("there is no review");
     assert!(error.to_string().contains("has no review of ours"), "{error}");
-    let thread = Thread::PullRequest(pr);
+    let thread = CommentThread::PullRequest(pr);
     let marker = Marker::new("review/1").expect("a key");
     case.tracker.comment(thread, &marker, "## Review Summary\nfine").expect("said");
     for _ in 0..2 {
@@ -342,7 +345,7 @@ fn a_pull_request_of_an_earlier_round_that_was_merged_keeps_nothing_from_being_d
         .pr
         .expect("it was made");
     let sha = CommitSha::new(head.as_str()).expect("a commit");
-    let merge = Merge {
+    let merge = PullRequestMerge {
         expected: sha.clone(),
         subject: Title::of("Greet by name"),
         body: String::new(),

@@ -8,9 +8,11 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::Github;
-use super::client::{Call, Method, Repeat, read};
-use super::wire::{Annotation, ConclusionWire, Job, Jobs, Run, Runs};
-use crate::tracker::{Answer, CommitSha, FailedJob, JobStep, Tracker as _, TrackerError, shown};
+use super::client::{GithubMethod, GithubRequest, RetryEffect, read};
+use super::wire::{
+    ConclusionWire, GithubCheckAnnotation, GithubJob, GithubWorkflowRun, GithubWorkflowRuns, Jobs,
+};
+use crate::tracker::{CommitSha, FailedJob, JobStep, Tracker as _, TrackerError, TrackerResult, shown};
 
 /// Jobs whose remarks are read: a matrix that fails everywhere says the same thing everywhere.
 const REMARKS_OF_JOBS_MAX: usize = 20;
@@ -19,7 +21,7 @@ const REMARK_CHARS_MAX: usize = 500;
 
 impl Github {
     /// The jobs that failed on a commit, in the last attempt of each run, whether or not the run goes on.
-    pub(super) fn jobs_that_failed(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+    pub(super) fn jobs_that_failed(&self, commit: &CommitSha) -> TrackerResult<Vec<FailedJob>> {
         let mut failed = Vec::new();
         for run in self.runs(commit)?.into_iter().filter(|run| run.is_red() || !run.is_over()) {
             let jobs = self.jobs(&run)?.into_iter();
@@ -36,14 +38,14 @@ impl Github {
 
     /// Has what failed run again; of how many runs. It returns when the checks that were red are no longer the newest: whoever
     /// looks then does not see the old end once more.
-    pub(super) fn run_again(&self, commit: &CommitSha) -> Answer<usize> {
+    pub(super) fn run_again(&self, commit: &CommitSha) -> TrackerResult<usize> {
         let mut count = 0;
         let mut old = BTreeSet::new();
-        for run in self.runs(commit)?.into_iter().filter(Run::is_red) {
+        for run in self.runs(commit)?.into_iter().filter(GithubWorkflowRun::is_red) {
             let what = format!("run the failed jobs of run {} again", run.id);
             let jobs = self.jobs(&run)?;
             let path = self.path(["actions", "runs", &run.id.to_string(), "rerun-failed-jobs"]);
-            let call = Call::write(&what, Method::Post, path, json!({}), Repeat::Twice);
+            let call = GithubRequest::write(&what, GithubMethod::Post, path, json!({}), RetryEffect::Twice);
             let began = || {
                 let now = self.run(run.id)?;
                 Ok((!now.is_over() || now.run_attempt > run.run_attempt).then_some(()))
@@ -69,41 +71,46 @@ impl Github {
     }
 
     /// The runs of a commit.
-    fn runs(&self, commit: &CommitSha) -> Answer<Vec<Run>> {
+    fn runs(&self, commit: &CommitSha) -> TrackerResult<Vec<GithubWorkflowRun>> {
         let what = format!("read the runs of {commit}");
-        let call = Call::get(&what, self.path(["actions", "runs"])).query("head_sha", commit.as_str());
-        let pages =
-            self.client.pages(call, |what, body| Ok(read::<Runs>(what, body)?.workflow_runs), |_| false);
+        let call =
+            GithubRequest::get(&what, self.path(["actions", "runs"])).query("head_sha", commit.as_str());
+        let pages = self.client.pages(
+            call,
+            |what, body| Ok(read::<GithubWorkflowRuns>(what, body)?.workflow_runs),
+            |_| false,
+        );
         let runs = known(pages.map(|pages| pages.items))?;
         let mut seen = BTreeSet::new();
-        let here = |run: &Run| run.head_sha.eq_ignore_ascii_case(commit.as_str());
+        let here = |run: &GithubWorkflowRun| run.head_sha.eq_ignore_ascii_case(commit.as_str());
         Ok(runs.into_iter().filter(|run| here(run) && seen.insert(run.id)).collect())
     }
 
-    fn run(&self, id: u64) -> Answer<Run> {
+    fn run(&self, id: u64) -> TrackerResult<GithubWorkflowRun> {
         let path = self.path(["actions", "runs", &id.to_string()]);
-        self.client.ask_anew(&Call::get(format!("read run {id}"), path))
+        self.client.ask_anew(&GithubRequest::get(format!("read run {id}"), path))
     }
 
-    fn jobs(&self, run: &Run) -> Answer<Vec<Job>> {
+    fn jobs(&self, run: &GithubWorkflowRun) -> TrackerResult<Vec<GithubJob>> {
         let path = self.path(["actions", "runs", &run.id.to_string(), "jobs"]);
-        let call = Call::get(format!("read the jobs of run {}", run.id), path).query("filter", "latest");
+        let call =
+            GithubRequest::get(format!("read the jobs of run {}", run.id), path).query("filter", "latest");
         let pages = self.client.pages(call, |what, body| Ok(read::<Jobs>(what, body)?.jobs), |_| false);
         known(pages.map(|pages| pages.items))
     }
 
     /// What was remarked about the failure of a job.
-    fn remarks(&self, job: &Job) -> Answer<Vec<String>> {
+    fn remarks(&self, job: &GithubJob) -> TrackerResult<Vec<String>> {
         let path = self.path(["check-runs", &job.id.to_string(), "annotations"]);
-        let all: Vec<Annotation> =
-            known(self.client.list(Call::get(format!("read the remarks of job {}", job.id), path)))?;
+        let all: Vec<GithubCheckAnnotation> =
+            known(self.client.list(GithubRequest::get(format!("read the remarks of job {}", job.id), path)))?;
         let failures = all.into_iter().filter(|it| it.annotation_level.as_deref() == Some("failure"));
         let words = failures.filter_map(|it| it.message).map(|words| shown(&words, REMARK_CHARS_MAX));
         Ok(words.take(REMARKS_MAX).collect())
     }
 }
 
-impl Job {
+impl GithubJob {
     fn is_red(&self) -> bool {
         match self.conclusion {
             Some(ConclusionWire::Success | ConclusionWire::Neutral | ConclusionWire::Skipped) | None => false,
@@ -120,7 +127,7 @@ impl Job {
 }
 
 /// What may not be looked at, and what a server does not have, is not known.
-fn known<T>(answer: Answer<Vec<T>>) -> Answer<Vec<T>> {
+fn known<T>(answer: TrackerResult<Vec<T>>) -> TrackerResult<Vec<T>> {
     match answer {
         Err(TrackerError::Forbidden { .. } | TrackerError::NotFound { .. }) => Ok(Vec::new()),
         other => other,

@@ -6,12 +6,12 @@ use crate::tracker::{NameError, shown};
 
 /// The two addresses of one GitHub: that of REST and that of GraphQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Base {
+pub struct GithubEndpoints {
     rest: String,
     graphql: String,
 }
 
-impl Base {
+impl GithubEndpoints {
     /// github.com.
     #[must_use]
     pub fn public() -> Self {
@@ -94,9 +94,9 @@ impl Base {
 
 /// A path below the address, put together from parts. Each part is one part, whatever is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Path(String);
+pub(super) struct GithubPath(String);
 
-impl Path {
+impl GithubPath {
     /// The path of these parts.
     pub(super) fn of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
         parts.into_iter().fold(Self::default(), Self::and)
@@ -115,7 +115,7 @@ impl Path {
     }
 
     /// The whole address with a query.
-    pub(super) fn url(&self, base: &Base, query: &[(&str, String)]) -> String {
+    pub(super) fn url(&self, base: &GithubEndpoints, query: &[(&str, String)]) -> String {
         let mut url = format!("{}{}", base.rest, self.0);
         for (index, (name, value)) in query.iter().enumerate() {
             url.push(if index == 0 { '?' } else { '&' });
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_server_is_found_by_any_of_its_addresses() {
-        let rest = |text: &str| Base::new(text).map(|base| base.rest).map_err(|error| error.why);
+        let rest = |text: &str| GithubEndpoints::new(text).map(|base| base.rest).map_err(|error| error.why);
         let public = Ok("https://api.github.com".to_owned());
         assert_eq!(rest("github.com"), public);
         assert_eq!(rest("https://api.github.com/"), public);
@@ -173,7 +173,10 @@ mod tests {
         );
         assert_eq!(rest("https://acme.ghe.com"), Ok("https://api.acme.ghe.com".to_owned()));
         assert_eq!(rest("http://127.0.0.1:80"), Ok("http://127.0.0.1:80/api/v3".to_owned()));
-        assert_eq!(Base::new("git.example.com").expect("one").graphql, "https://git.example.com/api/graphql");
+        assert_eq!(
+            GithubEndpoints::new("git.example.com").expect("one").graphql,
+            "https://git.example.com/api/graphql"
+        );
         for wrong in [
             "http://git.example.com",
             "ftp://x",
@@ -189,18 +192,18 @@ mod tests {
 
     #[test]
     fn a_server_has_the_host_that_people_know() {
-        let host = |text: &str| Base::new(text).expect("an address").host().to_owned();
+        let host = |text: &str| GithubEndpoints::new(text).expect("an address").host().to_owned();
         assert_eq!(host("https://api.github.com"), "github.com");
         assert_eq!(host("acme.ghe.com"), "acme.ghe.com");
         assert_eq!(host("https://git.example.com:8443/api/v3"), "git.example.com:8443");
         assert_eq!(host("https://api.example.com"), "api.example.com");
-        assert!(Base::new("github.com").expect("one").is_public());
-        assert!(!Base::new("git.example.com").expect("one").is_public());
+        assert!(GithubEndpoints::new("github.com").expect("one").is_public());
+        assert!(!GithubEndpoints::new("git.example.com").expect("one").is_public());
     }
 
     #[test]
     fn a_token_goes_to_no_other_server() {
-        let base = Base::public();
+        let base = GithubEndpoints::public();
         assert!(base.holds("https://api.github.com/repositories/1/issues?page=2"));
         for wrong in [
             "https://api.github.com.evil.example/x",
@@ -216,9 +219,9 @@ mod tests {
 
     #[test]
     fn parts_stay_parts() {
-        let path = Path::of(["repos", "a/b", "..", "x?y#z", "ü %"]);
+        let path = GithubPath::of(["repos", "a/b", "..", "x?y#z", "ü %"]);
         assert_eq!(
-            path.url(&Base::public(), &[("q", "a&b=c".to_owned())]),
+            path.url(&GithubEndpoints::public(), &[("q", "a&b=c".to_owned())]),
             "https://api.github.com/repos/a%2Fb/%2E%2E/x%3Fy%23z/%C3%BC%20%25?q=a%26b%3Dc"
         );
     }

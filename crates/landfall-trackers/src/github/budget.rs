@@ -7,15 +7,15 @@ use landfall_model::Timestamp;
 
 /// What is left of GitHub's patience with us.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
-    state: Mutex<State>,
+pub(super) struct GithubRateLimit {
+    state: Mutex<RateLimitState>,
     /// Held by whoever changes something: one at a time, as GitHub asks for.
     turn: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    left: BTreeMap<Resource, Left>,
+struct RateLimitState {
+    left: BTreeMap<Resource, RemainingQuota>,
     /// Nobody asks for anything before this.
     slow_until: Timestamp,
     /// How often in a row we were told to slow down.
@@ -31,14 +31,14 @@ pub(super) enum Resource {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Left {
+struct RemainingQuota {
     requests: u64,
     reset: Timestamp,
 }
 
 /// Why a request has to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(super) enum RateLimitWait {
     /// The requests of this hour are used up.
     Empty(Timestamp),
     /// We were told to slow down.
@@ -50,23 +50,23 @@ const SLOW_MS: u64 = 60_000;
 /// An hour is the longest window there is.
 const SLOW_MS_MAX: u64 = 3_600_000;
 
-impl Budget {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl GithubRateLimit {
+    fn state(&self) -> MutexGuard<'_, RateLimitState> {
         // What a thread that panicked has left is as true as before.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a request out of the budget, or says why not yet.
-    pub(super) fn take(&self, resource: Resource, now: Timestamp) -> Result<(), Wait> {
+    pub(super) fn take(&self, resource: Resource, now: Timestamp) -> Result<(), RateLimitWait> {
         let mut state = self.state();
         if now < state.slow_until {
-            return Err(Wait::Slow(state.slow_until));
+            return Err(RateLimitWait::Slow(state.slow_until));
         }
         if let Some(left) = state.left.get_mut(&resource) {
             if now >= left.reset {
                 state.left.remove(&resource);
             } else if left.requests == 0 {
-                return Err(Wait::Empty(left.reset));
+                return Err(RateLimitWait::Empty(left.reset));
             } else {
                 left.requests -= 1; // until the answer says it better
             }
@@ -77,10 +77,10 @@ impl Budget {
     /// What an answer says is left. Answers overtake one another: within a window the least counts.
     pub(super) fn told(&self, resource: Resource, requests: u64, reset: Timestamp) {
         let mut state = self.state();
-        let left = state.left.entry(resource).or_insert(Left { requests, reset });
+        let left = state.left.entry(resource).or_insert(RemainingQuota { requests, reset });
         // The same window may differ by a second, as clocks are compared.
         if reset.0 > left.reset.0 + 2_000 {
-            *left = Left { requests, reset };
+            *left = RemainingQuota { requests, reset };
         } else {
             left.requests = left.requests.min(requests);
         }
@@ -121,22 +121,22 @@ mod tests {
 
     #[test]
     fn the_least_counts_until_the_window_is_over() {
-        let budget = Budget::default();
+        let budget = GithubRateLimit::default();
         assert_eq!(budget.take(Resource::Rest, Timestamp(0)), Ok(()));
         budget.told(Resource::Rest, 1, Timestamp(10_000));
         budget.told(Resource::Rest, 40, Timestamp(10_000)); // an answer that was overtaken
         assert_eq!(budget.take(Resource::Rest, Timestamp(1)), Ok(()));
-        assert_eq!(budget.take(Resource::Rest, Timestamp(2)), Err(Wait::Empty(Timestamp(10_000))));
+        assert_eq!(budget.take(Resource::Rest, Timestamp(2)), Err(RateLimitWait::Empty(Timestamp(10_000))));
         assert_eq!(budget.take(Resource::Graphql, Timestamp(2)), Ok(()));
         assert_eq!(budget.take(Resource::Rest, Timestamp(10_000)), Ok(()));
     }
 
     #[test]
     fn who_is_told_to_slow_down_waits_longer_each_time() {
-        let budget = Budget::default();
+        let budget = GithubRateLimit::default();
         assert_eq!(budget.slow(Timestamp(0), None), Timestamp(60_000));
         assert_eq!(budget.slow(Timestamp(60_000), None), Timestamp(180_000));
-        assert_eq!(budget.take(Resource::Rest, Timestamp(1)), Err(Wait::Slow(Timestamp(180_000))));
+        assert_eq!(budget.take(Resource::Rest, Timestamp(1)), Err(RateLimitWait::Slow(Timestamp(180_000))));
         budget.well();
         assert_eq!(budget.slow(Timestamp(180_000), Some(1_000)), Timestamp(181_000));
         assert_eq!(budget.slow(Timestamp(181_000), Some(u64::MAX)), Timestamp(181_000 + 3_600_000));
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn changes_keep_a_distance() {
-        let budget = Budget::default();
+        let budget = GithubRateLimit::default();
         assert_eq!(budget.turn(Timestamp(5), 1_000).1, 0);
         budget.wrote(Timestamp(5));
         assert_eq!(budget.turn(Timestamp(305), 1_000).1, 700);

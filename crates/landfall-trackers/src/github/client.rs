@@ -10,15 +10,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use ureq::http;
 
-use super::address::{Base, Path, next_page};
-use super::budget::{Budget, Resource, Wait};
-use super::etags::{Etags, Kept};
-use super::token::{Token, TokenSources};
-use crate::tracker::{Answer, Clock, TrackerError, WaitEnd, shown};
+use super::address::{GithubEndpoints, GithubPath, next_page};
+use super::budget::{GithubRateLimit, RateLimitWait, Resource};
+use super::etags::{EtagEntry, Etags};
+use super::token::{GithubToken, TokenSources};
+use crate::tracker::{TrackerClock, TrackerError, TrackerResult, WaitEnd, shown};
 
 /// How long to go on before whoever asked is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct GithubRetryPolicy {
     /// The longest one answer may take.
     pub answer_ms: u64,
     /// The longest wait for a limit to pass, inside a call. A longer one is an answer: it says until when.
@@ -31,38 +31,38 @@ pub struct Patience {
     pub write_gap_ms: u64,
 }
 
-impl Default for Patience {
+impl Default for GithubRetryPolicy {
     fn default() -> Self {
         Self { answer_ms: 30_000, limit_ms_max: 90_000, tries_max: 4, again_ms: 1_000, write_gap_ms: 1_000 }
     }
 }
 
 /// Speaks with one GitHub as one account. Threads share it.
-pub(super) struct Client {
-    pub base: Base,
-    pub clock: Arc<dyn Clock>,
-    pub patience: Patience,
+pub(super) struct GithubClient {
+    pub base: GithubEndpoints,
+    pub clock: Arc<dyn TrackerClock>,
+    pub patience: GithubRetryPolicy,
     agent: ureq::Agent,
     sources: TokenSources,
-    token: Mutex<Option<Token>>,
-    budget: Budget,
+    token: Mutex<Option<GithubToken>>,
+    budget: GithubRateLimit,
     etags: Mutex<Etags>,
 }
 
 /// A request.
-pub(super) struct Call {
+pub(super) struct GithubRequest {
     pub what: String,
-    pub method: Method,
-    pub path: Path,
+    pub method: GithubMethod,
+    pub path: GithubPath,
     pub query: Vec<(&'static str, String)>,
     pub body: Option<Value>,
-    pub repeat: Repeat,
+    pub repeat: RetryEffect,
     /// Whether it changes anything.
     pub changes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum GithubMethod {
     Get,
     Post,
     Patch,
@@ -70,7 +70,7 @@ pub(super) enum Method {
     Delete,
 }
 
-impl Method {
+impl GithubMethod {
     fn name(self) -> http::Method {
         match self {
             Self::Get => http::Method::GET,
@@ -84,37 +84,37 @@ impl Method {
 
 /// What a second request would do after a first whose answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Repeat {
+pub(super) enum RetryEffect {
     /// The same: nothing more.
     Same,
     /// It might make a second one; look first.
     Twice,
 }
 
-impl Call {
-    pub(super) fn get(what: impl Into<String>, path: Path) -> Self {
+impl GithubRequest {
+    pub(super) fn get(what: impl Into<String>, path: GithubPath) -> Self {
         Self {
             what: what.into(),
-            method: Method::Get,
+            method: GithubMethod::Get,
             path,
             query: Vec::new(),
             body: None,
-            repeat: Repeat::Same,
+            repeat: RetryEffect::Same,
             changes: false,
         }
     }
 
     /// One that takes something away: what is gone already is gone.
-    pub(super) fn delete(what: impl Into<String>, path: Path) -> Self {
-        Self { method: Method::Delete, changes: true, ..Self::get(what, path) }
+    pub(super) fn delete(what: impl Into<String>, path: GithubPath) -> Self {
+        Self { method: GithubMethod::Delete, changes: true, ..Self::get(what, path) }
     }
 
     pub(super) fn write(
         what: impl Into<String>,
-        method: Method,
-        path: Path,
+        method: GithubMethod,
+        path: GithubPath,
         body: Value,
-        repeat: Repeat,
+        repeat: RetryEffect,
     ) -> Self {
         Self { method, body: Some(body), repeat, changes: true, ..Self::get(what, path) }
     }
@@ -127,13 +127,13 @@ impl Call {
 
 /// Whether an answer we have may be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reuse {
+enum CacheUse {
     Yes,
     No,
 }
 
 /// An answer with a body.
-struct Reply {
+struct GithubReply {
     body: Arc<[u8]>,
     link: Option<String>,
     /// When it was given, by GitHub's clock.
@@ -141,7 +141,7 @@ struct Reply {
 }
 
 /// All pages of a list.
-pub(super) struct Pages<T> {
+pub(super) struct PagedList<T> {
     pub items: Vec<T>,
     /// When the first page was given, by GitHub's clock.
     pub date: Option<Timestamp>,
@@ -158,13 +158,13 @@ const PAGES_MAX: usize = 100;
 /// The largest page of issues is some MB.
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
-impl Client {
+impl GithubClient {
     pub(super) fn new(
-        base: Base,
+        base: GithubEndpoints,
         sources: TokenSources,
         proxy: Option<ureq::Proxy>,
-        patience: Patience,
-        clock: Arc<dyn Clock>,
+        patience: GithubRetryPolicy,
+        clock: Arc<dyn TrackerClock>,
     ) -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(Duration::from_millis(patience.answer_ms)))
@@ -181,44 +181,44 @@ impl Client {
             agent: config.into(),
             sources,
             token: Mutex::new(None),
-            budget: Budget::default(),
+            budget: GithubRateLimit::default(),
             etags: Mutex::new(Etags::default()),
         }
     }
 
     pub(super) fn is_public(&self) -> bool {
-        self.base == Base::public()
+        self.base == GithubEndpoints::public()
     }
 
     /// Asks, and reads the answer.
-    pub(super) fn ask<T: DeserializeOwned>(&self, call: &Call) -> Answer<T> {
-        let reply = self.reply(call, Reuse::Yes)?;
+    pub(super) fn ask<T: DeserializeOwned>(&self, call: &GithubRequest) -> TrackerResult<T> {
+        let reply = self.reply(call, CacheUse::Yes)?;
         read(&call.what, &reply.body)
     }
 
     /// Asks for how it is now, not for whether it has changed.
-    pub(super) fn ask_anew<T: DeserializeOwned>(&self, call: &Call) -> Answer<T> {
-        let reply = self.reply(call, Reuse::No)?;
+    pub(super) fn ask_anew<T: DeserializeOwned>(&self, call: &GithubRequest) -> TrackerResult<T> {
+        let reply = self.reply(call, CacheUse::No)?;
         read(&call.what, &reply.body)
     }
 
     /// Asks for something done; the answer's body says nothing.
-    pub(super) fn tell(&self, call: &Call) -> Answer<()> {
-        self.reply(call, Reuse::No).map(drop)
+    pub(super) fn tell(&self, call: &GithubRequest) -> TrackerResult<()> {
+        self.reply(call, CacheUse::No).map(drop)
     }
 
     /// All items of a list, page by page, or as many as `enough` wants.
     pub(super) fn pages<T: DeserializeOwned>(
         &self,
-        call: Call,
-        mut items_of: impl FnMut(&str, &[u8]) -> Answer<Vec<T>>,
+        call: GithubRequest,
+        mut items_of: impl FnMut(&str, &[u8]) -> TrackerResult<Vec<T>>,
         mut enough: impl FnMut(&[T]) -> bool,
-    ) -> Answer<Pages<T>> {
+    ) -> TrackerResult<PagedList<T>> {
         let call = call.query("per_page", PER_PAGE);
         let mut url = call.path.url(&self.base, &call.query);
-        let mut pages = Pages { items: Vec::new(), date: None };
+        let mut pages = PagedList { items: Vec::new(), date: None };
         for _ in 0..PAGES_MAX {
-            let reply = self.send(&call.what, &call, &url, Resource::Rest, Reuse::Yes)?;
+            let reply = self.send(&call.what, &call, &url, Resource::Rest, CacheUse::Yes)?;
             pages.items.extend(items_of(&call.what, &reply.body)?);
             pages.date = pages.date.or(reply.date);
             if enough(&pages.items) {
@@ -236,7 +236,7 @@ impl Client {
     }
 
     /// All items of a plain list.
-    pub(super) fn list<T: DeserializeOwned>(&self, call: Call) -> Answer<Vec<T>> {
+    pub(super) fn list<T: DeserializeOwned>(&self, call: GithubRequest) -> TrackerResult<Vec<T>> {
         Ok(self.pages(call, read::<Vec<T>>, |_| false)?.items)
     }
 
@@ -246,12 +246,13 @@ impl Client {
         what: &str,
         query: &str,
         variables: &Value,
-    ) -> Answer<Result<T, Vec<GraphqlError>>> {
+    ) -> TrackerResult<Result<T, Vec<GraphqlError>>> {
         let body = json!({ "query": query, "variables": variables });
         // What we ask of it may be asked twice.
-        let mut call = Call::write(what, Method::Post, Path::default(), body, Repeat::Same);
+        let mut call =
+            GithubRequest::write(what, GithubMethod::Post, GithubPath::default(), body, RetryEffect::Same);
         call.changes = query.starts_with("mutation");
-        let reply = self.send(what, &call, self.base.graphql(), Resource::Graphql, Reuse::No)?;
+        let reply = self.send(what, &call, self.base.graphql(), Resource::Graphql, CacheUse::No)?;
         let reply: GraphqlReply<T> = read(what, &reply.body)?;
         let limited = reply.errors.iter().any(|error| error.kind.as_deref() == Some("RATE_LIMITED"));
         if limited {
@@ -264,20 +265,27 @@ impl Client {
         }
     }
 
-    fn reply(&self, call: &Call, reuse: Reuse) -> Answer<Reply> {
+    fn reply(&self, call: &GithubRequest, reuse: CacheUse) -> TrackerResult<GithubReply> {
         let url = call.path.url(&self.base, &call.query);
         self.send(&call.what, call, &url, Resource::Rest, reuse)
     }
 
-    fn send(&self, what: &str, call: &Call, url: &str, resource: Resource, reuse: Reuse) -> Answer<Reply> {
+    fn send(
+        &self,
+        what: &str,
+        call: &GithubRequest,
+        url: &str,
+        resource: Resource,
+        reuse: CacheUse,
+    ) -> TrackerResult<GithubReply> {
         let mut tried = 0;
         let mut renewed = false;
         loop {
             tried += 1;
             let tries_left = tried < self.patience.tries_max;
             match self.once(what, call, url, resource, reuse)? {
-                Came::Reply(reply) => return Ok(reply),
-                Came::Limit(error) => {
+                RequestOutcome::Reply(reply) => return Ok(reply),
+                RequestOutcome::Limit(error) => {
                     // Whether it was waited for is decided here: nothing was done, so the same may be asked again.
                     let wait = error.passes().flatten().map_or(0, |until| until.0 - self.clock.now().0);
                     let wait = u64::try_from(wait).unwrap_or(0);
@@ -286,7 +294,7 @@ impl Client {
                     }
                     self.pause(what, wait.max(1))?;
                 }
-                Came::Unknown => {
+                RequestOutcome::Unknown => {
                     // A token may have been renewed since it was read.
                     if renewed || !self.renew(what)? {
                         let hint = TokenSources::hint(self.is_public());
@@ -294,9 +302,9 @@ impl Client {
                     }
                     renewed = true;
                 }
-                Came::Broken { why, happened } => {
+                RequestOutcome::Broken { why, happened } => {
                     let unsure = call.changes && happened;
-                    if !tries_left || (unsure && call.repeat == Repeat::Twice) {
+                    if !tries_left || (unsure && call.repeat == RetryEffect::Twice) {
                         return Err(TrackerError::Unavailable { what: what.to_owned(), why, unsure });
                     }
                     self.again(what, tried)?;
@@ -306,13 +314,13 @@ impl Client {
     }
 
     /// Waits before the next try.
-    pub(super) fn again(&self, what: &str, tried: u32) -> Answer<()> {
+    pub(super) fn again(&self, what: &str, tried: u32) -> TrackerResult<()> {
         let doubled = 1_u64 << tried.saturating_sub(1).min(6);
         self.pause(what, self.patience.again_ms.saturating_mul(doubled))
     }
 
     /// Waits between two requests, never within one: a stop cuts off nothing that is being written.
-    fn pause(&self, what: &str, ms: u64) -> Answer<()> {
+    fn pause(&self, what: &str, ms: u64) -> TrackerResult<()> {
         match self.clock.wait(ms) {
             WaitEnd::Elapsed => Ok(()),
             WaitEnd::Stopped => Err(TrackerError::Stopped { what: what.to_owned() }),
@@ -320,7 +328,14 @@ impl Client {
     }
 
     /// One request, one answer.
-    fn once(&self, what: &str, call: &Call, url: &str, resource: Resource, reuse: Reuse) -> Answer<Came> {
+    fn once(
+        &self,
+        what: &str,
+        call: &GithubRequest,
+        url: &str,
+        resource: Resource,
+        reuse: CacheUse,
+    ) -> TrackerResult<RequestOutcome> {
         let turn = call.changes.then(|| self.budget.turn(self.clock.now(), self.patience.write_gap_ms));
         if let Some((_, wait)) = &turn
             && *wait > 0
@@ -328,10 +343,10 @@ impl Client {
             self.pause(what, *wait)?;
         }
         if let Err(wait) = self.budget.take(resource, self.clock.now()) {
-            return Ok(Came::Limit(limit(what, wait)));
+            return Ok(RequestOutcome::Limit(limit(what, wait)));
         }
         let token = self.token(what)?;
-        let kept = (call.method == Method::Get && reuse == Reuse::Yes)
+        let kept = (call.method == GithubMethod::Get && reuse == CacheUse::Yes)
             .then(|| self.etags.lock().unwrap_or_else(PoisonError::into_inner).get(url))
             .flatten();
         let mut request = http::Request::builder()
@@ -357,35 +372,44 @@ impl Client {
         let mut answer = match answer {
             Ok(answer) => answer,
             Err(error) => {
-                return Ok(Came::Broken { why: error.to_string(), happened: may_have_happened(&error) });
+                return Ok(RequestOutcome::Broken {
+                    why: error.to_string(),
+                    happened: may_have_happened(&error),
+                });
             }
         };
         let status = answer.status().as_u16();
-        let headers = Headers::of(&answer, self.clock.now());
+        let headers = GithubHeaders::of(&answer, self.clock.now());
         if let (Some(left), Some(reset)) = (headers.left, headers.reset) {
             self.budget.told(resource, left, reset);
         }
         let body = match answer.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec() {
             Ok(body) => body,
             // The head of the answer was there, so it happened; what it is, we do not know.
-            Err(error) => return Ok(Came::Broken { why: error.to_string(), happened: true }),
+            Err(error) => return Ok(RequestOutcome::Broken { why: error.to_string(), happened: true }),
         };
         match (status, kept) {
             (304, Some(kept)) => {
                 self.budget.well();
-                Ok(Came::Reply(Reply { body: kept.body, link: kept.link, date: headers.date }))
+                Ok(RequestOutcome::Reply(GithubReply {
+                    body: kept.body,
+                    link: kept.link,
+                    date: headers.date,
+                }))
             }
             (200..=299, _) => {
                 self.budget.well();
                 let body: Arc<[u8]> = body.into();
-                if let (Method::Get, Some(etag)) = (call.method, headers.etag) {
-                    let kept = Kept { etag, body: Arc::clone(&body), link: headers.link.clone() };
+                if let (GithubMethod::Get, Some(etag)) = (call.method, headers.etag) {
+                    let kept = EtagEntry { etag, body: Arc::clone(&body), link: headers.link.clone() };
                     self.etags.lock().unwrap_or_else(PoisonError::into_inner).keep(url, kept);
                 }
-                Ok(Came::Reply(Reply { body, link: headers.link, date: headers.date }))
+                Ok(RequestOutcome::Reply(GithubReply { body, link: headers.link, date: headers.date }))
             }
-            (401, _) => Ok(Came::Unknown),
-            (500..=599, _) => Ok(Came::Broken { why: format!("GitHub answered {status}"), happened: true }),
+            (401, _) => Ok(RequestOutcome::Unknown),
+            (500..=599, _) => {
+                Ok(RequestOutcome::Broken { why: format!("GitHub answered {status}"), happened: true })
+            }
             (301 | 302 | 307 | 308, _) => {
                 let to = self.whereto(what, headers.location.as_deref());
                 Err(TrackerError::Moved { what: what.to_owned(), to })
@@ -394,24 +418,30 @@ impl Client {
         }
     }
 
-    fn refused(&self, what: &str, status: u16, headers: &Headers, body: &[u8]) -> Answer<Came> {
+    fn refused(
+        &self,
+        what: &str,
+        status: u16,
+        headers: &GithubHeaders,
+        body: &[u8],
+    ) -> TrackerResult<RequestOutcome> {
         let what = what.to_owned();
-        let said: Said = serde_json::from_slice(body).unwrap_or_default();
+        let said: GithubErrorBody = serde_json::from_slice(body).unwrap_or_default();
         let slow =
             said.documentation_url.contains("secondary") || said.message.contains("secondary rate limit");
         let why = said.why(status);
         Err(match status {
             403 | 429 if slow || headers.retry_after_ms.is_some() => {
                 let until = self.budget.slow(self.clock.now(), headers.retry_after_ms);
-                return Ok(Came::Limit(TrackerError::SecondaryLimit { what, until }));
+                return Ok(RequestOutcome::Limit(TrackerError::SecondaryLimit { what, until }));
             }
             403 | 429 if headers.left == Some(0) => {
                 let until = headers.reset.unwrap_or_else(|| self.budget.slow(self.clock.now(), None));
-                return Ok(Came::Limit(TrackerError::RateLimited { what, until }));
+                return Ok(RequestOutcome::Limit(TrackerError::RateLimited { what, until }));
             }
             429 => {
                 let until = self.budget.slow(self.clock.now(), None);
-                return Ok(Came::Limit(TrackerError::SecondaryLimit { what, until }));
+                return Ok(RequestOutcome::Limit(TrackerError::SecondaryLimit { what, until }));
             }
             403 | 451 => TrackerError::Forbidden { what, why },
             404 | 410 => TrackerError::NotFound { what, hint: UNSEEN.to_owned() },
@@ -423,7 +453,7 @@ impl Client {
     /// Where something has gone, as a person would name it.
     fn whereto(&self, what: &str, location: Option<&str>) -> String {
         #[derive(Deserialize)]
-        struct Thing {
+        struct RepositoryReference {
             full_name: Option<String>,
             repository_url: Option<String>,
             number: Option<u64>,
@@ -437,10 +467,13 @@ impl Client {
         if !self.base.holds(&location) {
             return shown(&location, 200);
         }
-        let call = Call::get(what, Path::default());
-        let there = match self.once(what, &call, &location, Resource::Rest, Reuse::No) {
-            Ok(Came::Reply(reply)) => serde_json::from_slice::<Thing>(&reply.body).ok(),
-            Ok(Came::Limit(_) | Came::Unknown | Came::Broken { .. }) | Err(_) => None,
+        let call = GithubRequest::get(what, GithubPath::default());
+        let there = match self.once(what, &call, &location, Resource::Rest, CacheUse::No) {
+            Ok(RequestOutcome::Reply(reply)) => {
+                serde_json::from_slice::<RepositoryReference>(&reply.body).ok()
+            }
+            Ok(RequestOutcome::Limit(_) | RequestOutcome::Unknown | RequestOutcome::Broken { .. })
+            | Err(_) => None,
         };
         let Some(there) = there else { return shown(&location, 200) };
         let repository = there.full_name.or_else(|| repository_of(&there.repository_url?));
@@ -451,7 +484,7 @@ impl Client {
         }
     }
 
-    fn token(&self, what: &str) -> Answer<Token> {
+    fn token(&self, what: &str) -> TrackerResult<GithubToken> {
         let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         if token.is_none() {
             *token = Some(self.read_token(what)?);
@@ -460,7 +493,7 @@ impl Client {
     }
 
     /// Reads the token again, and says whether it is another one.
-    fn renew(&self, what: &str) -> Answer<bool> {
+    fn renew(&self, what: &str) -> TrackerResult<bool> {
         let read = self.read_token(what)?;
         let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         let other = token.as_ref() != Some(&read);
@@ -471,7 +504,7 @@ impl Client {
         Ok(other)
     }
 
-    fn read_token(&self, what: &str) -> Answer<Token> {
+    fn read_token(&self, what: &str) -> TrackerResult<GithubToken> {
         self.sources.read().map_err(|why| {
             let hint = format!("{}; tried: {why}", TokenSources::hint(self.is_public()));
             TrackerError::Unauthorized { what: what.to_owned(), hint }
@@ -480,8 +513,8 @@ impl Client {
 }
 
 /// What came of one request.
-enum Came {
-    Reply(Reply),
+enum RequestOutcome {
+    Reply(GithubReply),
     /// Not now: nothing was done.
     Limit(TrackerError),
     /// The token is not known.
@@ -493,11 +526,11 @@ enum Came {
     },
 }
 
-fn limit(what: &str, wait: Wait) -> TrackerError {
+fn limit(what: &str, wait: RateLimitWait) -> TrackerError {
     let what = what.to_owned();
     match wait {
-        Wait::Empty(until) => TrackerError::RateLimited { what, until },
-        Wait::Slow(until) => TrackerError::SecondaryLimit { what, until },
+        RateLimitWait::Empty(until) => TrackerError::RateLimited { what, until },
+        RateLimitWait::Slow(until) => TrackerError::SecondaryLimit { what, until },
     }
 }
 
@@ -519,7 +552,7 @@ fn may_have_happened(error: &ureq::Error) -> bool {
     }
 }
 
-pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Answer<T> {
+pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> TrackerResult<T> {
     serde_json::from_slice(body)
         .map_err(|error| TrackerError::Malformed { what: what.to_owned(), why: error.to_string() })
 }
@@ -534,13 +567,13 @@ pub(super) fn repository_of(url: &str) -> Option<String> {
 /// GitHub's words about what it does not do.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct GithubErrorBody {
     message: String,
     documentation_url: String,
     errors: Value,
 }
 
-impl Said {
+impl GithubErrorBody {
     fn why(&self, status: u16) -> String {
         let mut why =
             if self.message.is_empty() { format!("GitHub answered {status}") } else { self.message.clone() };
@@ -558,7 +591,7 @@ impl Said {
 }
 
 /// The headers that matter.
-struct Headers {
+struct GithubHeaders {
     left: Option<u64>,
     reset: Option<Timestamp>,
     retry_after_ms: Option<u64>,
@@ -568,7 +601,7 @@ struct Headers {
     date: Option<Timestamp>,
 }
 
-impl Headers {
+impl GithubHeaders {
     fn of(answer: &http::Response<ureq::Body>, now: Timestamp) -> Self {
         let text =
             |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);

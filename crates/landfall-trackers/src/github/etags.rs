@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// An answer that may be used again.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct EtagEntry {
     pub etag: String,
     pub body: Arc<[u8]>,
     pub link: Option<String>,
@@ -15,7 +15,7 @@ pub(super) struct Kept {
 /// Bounded: the oldest go first.
 #[derive(Debug, Default)]
 pub(super) struct Etags {
-    kept: HashMap<String, Kept>,
+    kept: HashMap<String, EtagEntry>,
     order: VecDeque<String>,
     bytes: usize,
 }
@@ -25,11 +25,11 @@ const BYTES_MAX: usize = 32 << 20;
 const KEPT_MAX: usize = 2_000;
 
 impl Etags {
-    pub(super) fn get(&self, url: &str) -> Option<Kept> {
+    pub(super) fn get(&self, url: &str) -> Option<EtagEntry> {
         self.kept.get(url).cloned()
     }
 
-    pub(super) fn keep(&mut self, url: &str, kept: Kept) {
+    pub(super) fn keep(&mut self, url: &str, kept: EtagEntry) {
         self.forget(url);
         self.bytes += kept.body.len();
         self.order.push_back(url.to_owned());
@@ -57,8 +57,8 @@ impl Etags {
 mod tests {
     use super::*;
 
-    fn kept(bytes: usize) -> Kept {
-        Kept { etag: "\"1\"".to_owned(), body: vec![0; bytes].into(), link: None }
+    fn kept(bytes: usize) -> EtagEntry {
+        EtagEntry { etag: "\"1\"".to_owned(), body: vec![0; bytes].into(), link: None }
     }
 
     #[test]

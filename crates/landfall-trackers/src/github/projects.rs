@@ -7,7 +7,7 @@ use landfall_model::TaskSize;
 
 use super::Github;
 use super::client::{GraphqlError, UNSEEN};
-use crate::tracker::{Answer, IssueNumber, TrackerError, shown};
+use crate::tracker::{IssueNumber, TrackerError, TrackerResult, shown};
 
 /// The items an issue is, in the projects it is in, with their size field. An issue is in a few projects at most.
 const SIZES: &str = "query($owner:String!,$name:String!,$number:Int!,$field:String!){repository(owner:$owner,name:$name){\
@@ -22,7 +22,7 @@ const READY: &str =
     "mutation($id:ID!){markPullRequestReadyForReview(input:{pullRequestId:$id}){pullRequest{isDraft}}}";
 
 #[derive(Deserialize)]
-struct Sizes {
+struct GithubSizes {
     repository: Option<SizesRepository>,
 }
 
@@ -34,49 +34,49 @@ struct SizesRepository {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SizesIssue {
-    project_items: Items,
+    project_items: ProjectItems,
 }
 
 #[derive(Deserialize)]
-struct Items {
-    nodes: Vec<Option<Item>>,
+struct ProjectItems {
+    nodes: Vec<Option<ProjectItem>>,
 }
 
 /// An issue in a project.
 #[derive(Deserialize)]
-pub(super) struct Item {
+pub(super) struct ProjectItem {
     id: String,
-    size: Option<Value>,
-    project: Project,
+    size: Option<ProjectFieldValue>,
+    project: GithubProject,
 }
 
 #[derive(Deserialize)]
-struct Value {
+struct ProjectFieldValue {
     name: Option<String>,
     text: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Project {
+struct GithubProject {
     id: String,
     closed: bool,
-    field: Option<Field>,
+    field: Option<ProjectField>,
 }
 
 #[derive(Deserialize)]
-struct Field {
+struct ProjectField {
     id: Option<String>,
     #[serde(default)]
-    options: Vec<Choice>,
+    options: Vec<ProjectFieldOption>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct ProjectFieldOption {
     id: String,
     name: String,
 }
 
-impl Item {
+impl ProjectItem {
     /// The size in it, if it is one of ours.
     pub(super) fn size(&self) -> Option<TaskSize> {
         let value = self.size.as_ref()?;
@@ -92,12 +92,12 @@ impl Item {
 
 impl Github {
     /// The items of open projects. A token that may not look at projects, and a server that has none, have none.
-    pub(super) fn items(&self, number: IssueNumber) -> Answer<Vec<Item>> {
+    pub(super) fn items(&self, number: IssueNumber) -> TrackerResult<Vec<ProjectItem>> {
         let Some(field) = &self.size_field else { return Ok(Vec::new()) };
         let what = format!("read the size of {number} in its projects");
         let (owner, name) = (self.repository.owner(), self.repository.name());
         let variables = json!({ "owner": owner, "name": name, "number": number.get(), "field": field });
-        match self.client.graphql::<Sizes>(&what, SIZES, &variables)? {
+        match self.client.graphql::<GithubSizes>(&what, SIZES, &variables)? {
             Ok(sizes) => {
                 let issue = sizes.repository.and_then(|repository| repository.issue);
                 let nodes = issue.map(|issue| issue.project_items.nodes).unwrap_or_default();
@@ -109,7 +109,7 @@ impl Github {
     }
 
     /// Sets the size in every project that has the field; says whether any had.
-    pub(super) fn set_size_fields(&self, number: IssueNumber, size: TaskSize) -> Answer<bool> {
+    pub(super) fn set_size_fields(&self, number: IssueNumber, size: TaskSize) -> TrackerResult<bool> {
         let what = format!("set the size of {number} in its projects");
         let mut had = false;
         for item in self.items(number)? {
@@ -126,7 +126,7 @@ impl Github {
         Ok(had)
     }
 
-    pub(super) fn send_ready(&self, what: &str, node: &str) -> Answer<()> {
+    pub(super) fn send_ready(&self, what: &str, node: &str) -> TrackerResult<()> {
         let done = self.client.graphql::<serde_json::Value>(what, READY, &json!({ "id": node }))?;
         done.map(drop).map_err(|errors| refused(what, &errors))
     }

@@ -4,13 +4,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::plain_file::{Links, read_plain_text};
+use crate::plain_file::{LinkPolicy, read_plain_text};
 
 /// A token. It is printed as dots.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct GithubToken(String);
 
-impl Token {
+impl GithubToken {
     /// The token in a text, without the line end a file or a program puts behind it.
     pub fn new(text: &str) -> Result<Self, String> {
         let text = text.trim();
@@ -29,24 +29,24 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for GithubToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
 }
 
 /// Asks someone for a token, `gh auth token` for one. This crate starts no programs; whoever makes the tracker does.
-pub type AskForToken = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+pub type TokenProvider = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// Where tokens come from: the first that has one gives it.
 #[derive(Clone, Default)]
-pub struct TokenSources(Vec<(String, Source)>);
+pub struct TokenSources(Vec<(String, TokenSource)>);
 
 #[derive(Clone)]
-enum Source {
+enum TokenSource {
     Given(String),
     File(PathBuf),
-    Asked(AskForToken),
+    Asked(TokenProvider),
 }
 
 /// Variables that hold a token for github.com, in the order they are looked at.
@@ -60,7 +60,7 @@ impl TokenSources {
     pub fn environment(mut self, is_public: bool, variable: impl Fn(&str) -> Option<String>) -> Self {
         for name in if is_public { PUBLIC } else { ENTERPRISE } {
             let value = variable(name).filter(|value| !value.trim().is_empty());
-            self.0.extend(value.map(|value| (name.to_owned(), Source::Given(value))));
+            self.0.extend(value.map(|value| (name.to_owned(), TokenSource::Given(value))));
         }
         self
     }
@@ -68,31 +68,33 @@ impl TokenSources {
     /// And a file.
     #[must_use]
     pub fn file(mut self, path: PathBuf) -> Self {
-        self.0.push((path.display().to_string(), Source::File(path)));
+        self.0.push((path.display().to_string(), TokenSource::File(path)));
         self
     }
 
     /// And someone who can be asked; `name` says who, in what a person reads.
     #[must_use]
-    pub fn asking(mut self, name: &str, ask: AskForToken) -> Self {
-        self.0.push((name.to_owned(), Source::Asked(ask)));
+    pub fn asking(mut self, name: &str, ask: TokenProvider) -> Self {
+        self.0.push((name.to_owned(), TokenSource::Asked(ask)));
         self
     }
 
     /// The first token there is, or why there is none.
-    pub(super) fn read(&self) -> Result<Token, String> {
+    pub(super) fn read(&self) -> Result<GithubToken, String> {
         self.first().map(|(_, token)| token)
     }
 
-    fn first(&self) -> Result<(String, Token), String> {
+    fn first(&self) -> Result<(String, GithubToken), String> {
         let mut why = Vec::new();
         for (name, source) in &self.0 {
             let text = match source {
-                Source::Given(text) => Ok(text.clone()),
-                Source::File(path) => read_plain_text(path, Links::Follow).map_err(|error| error.to_string()),
-                Source::Asked(ask) => ask(),
+                TokenSource::Given(text) => Ok(text.clone()),
+                TokenSource::File(path) => {
+                    read_plain_text(path, LinkPolicy::Follow).map_err(|error| error.to_string())
+                }
+                TokenSource::Asked(ask) => ask(),
             };
-            match text.and_then(|text| Token::new(&text)) {
+            match text.and_then(|text| GithubToken::new(&text)) {
                 Ok(token) => return Ok((name.clone(), token)),
                 Err(error) => why.push(format!("{name}: {error}")),
             }
@@ -128,8 +130,8 @@ mod tests {
     fn the_first_source_that_has_a_token_gives_it() {
         let variable = |name: &str| (name == "GITHUB_TOKEN").then(|| "from-env\n".to_owned());
         let asked = TokenSources::default().asking("gh auth token", Arc::new(|| Ok("from-gh\n".to_owned())));
-        assert_eq!(asked.clone().read(), Token::new("from-gh"));
-        assert_eq!(TokenSources::default().environment(true, variable).read(), Token::new("from-env"));
+        assert_eq!(asked.clone().read(), GithubToken::new("from-gh"));
+        assert_eq!(TokenSources::default().environment(true, variable).read(), GithubToken::new("from-env"));
         // A token of github.com is not shown to another server.
         assert_eq!(
             TokenSources::default().environment(false, variable).read(),
@@ -143,12 +145,12 @@ mod tests {
             (folder.path().join("kept"), folder.path().join("link"), folder.path().join("pipe"));
         std::fs::write(&kept, "from-file\n").expect("a file");
         std::os::unix::fs::symlink(&kept, &link).expect("a link");
-        assert_eq!(TokenSources::default().file(link).read(), Token::new("from-file"));
+        assert_eq!(TokenSources::default().file(link).read(), GithubToken::new("from-file"));
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("a pipe");
         assert!(TokenSources::default().file(pipe).read().unwrap_err().contains("not a regular file"));
         let broken = TokenSources::default().asking("it", Arc::new(|| Ok("a\r\nX-Evil: 1".to_owned())));
         assert_eq!(broken.read(), Err("it: the token has characters that no token has".to_owned()));
-        assert_eq!(format!("{:?}", Token::new("secret")), "Ok(Token(…))");
+        assert_eq!(format!("{:?}", GithubToken::new("secret")), "Ok(Token(…))");
     }
 }

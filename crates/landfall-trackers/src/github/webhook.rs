@@ -7,7 +7,7 @@ use ring::hmac;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::tracker::{BranchName, CommitSha, IssueNumber, PrNumber, Thread, shown};
+use crate::tracker::{CommentThread, CommitSha, IssueNumber, PrNumber, TrackerBranchName, shown};
 
 /// The headers of a delivery that matter.
 #[derive(Debug, Clone, Copy)]
@@ -38,13 +38,13 @@ impl<'a> Delivery<'a> {
 
 /// Where to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Nudge {
+pub enum WebhookSubject {
     /// At an issue or a pull request.
-    Thread(Thread),
+    Thread(CommentThread),
     /// At the checks of a commit.
     Checks(CommitSha),
     /// At a branch: something was pushed.
-    Branch(BranchName),
+    Branch(TrackerBranchName),
     /// At everything: the repository was renamed, moved, or its default branch was.
     Repository,
     /// Nowhere: it is a greeting, or of a kind that means nothing to us.
@@ -69,13 +69,18 @@ pub enum DeliveryError {
 const BODY_BYTES_MAX: usize = 25 << 20;
 
 /// What a delivery says, if it is GitHub's, about this repository.
-pub fn nudge(secret: &[u8], repository: &str, delivery: Delivery<'_>) -> Result<Nudge, DeliveryError> {
+pub fn nudge(
+    secret: &[u8],
+    repository: &str,
+    delivery: Delivery<'_>,
+) -> Result<WebhookSubject, DeliveryError> {
     signed(secret, delivery.signature, delivery.body)?;
     let malformed = |why: String| DeliveryError::Malformed(shown(&why, 300));
     if delivery.body.len() > BODY_BYTES_MAX {
         return Err(malformed("it is too long".to_owned()));
     }
-    let body: Body = serde_json::from_slice(delivery.body).map_err(|error| malformed(error.to_string()))?;
+    let body: WebhookPayload =
+        serde_json::from_slice(delivery.body).map_err(|error| malformed(error.to_string()))?;
     if let Some(about) = &body.repository
         && !about.full_name.eq_ignore_ascii_case(repository)
         && delivery.event != "repository"
@@ -83,13 +88,14 @@ pub fn nudge(secret: &[u8], repository: &str, delivery: Delivery<'_>) -> Result<
         return Err(DeliveryError::Repository(shown(&about.full_name, 100)));
     }
     let missing = |what: &str| malformed(format!("`{what}` is missing in `{}`", shown(delivery.event, 40)));
-    let commit =
-        |text: &str| CommitSha::new(text).map(Nudge::Checks).map_err(|error| malformed(error.to_string()));
+    let commit = |text: &str| {
+        CommitSha::new(text).map(WebhookSubject::Checks).map_err(|error| malformed(error.to_string()))
+    };
     match delivery.event {
         "issues" | "issue_comment" | "sub_issues" | "issue_dependencies" => {
             let issue =
                 body.issue.or(body.parent_issue).or(body.blocked_issue).ok_or_else(|| missing("issue"))?;
-            Ok(Nudge::Thread(issue.thread().ok_or_else(|| malformed("a number is 0".to_owned()))?))
+            Ok(WebhookSubject::Thread(issue.thread().ok_or_else(|| malformed("a number is 0".to_owned()))?))
         }
         "pull_request"
         | "pull_request_review"
@@ -97,7 +103,7 @@ pub fn nudge(secret: &[u8], repository: &str, delivery: Delivery<'_>) -> Result<
         | "pull_request_review_thread" => {
             let number = body.pull_request.ok_or_else(|| missing("pull_request"))?.number;
             let number = PrNumber::new(number).ok_or_else(|| malformed("a number is 0".to_owned()))?;
-            Ok(Nudge::Thread(number.into()))
+            Ok(WebhookSubject::Thread(number.into()))
         }
         "check_run" => commit(&body.check_run.ok_or_else(|| missing("check_run"))?.head_sha),
         "check_suite" => commit(&body.check_suite.ok_or_else(|| missing("check_suite"))?.head_sha),
@@ -107,11 +113,11 @@ pub fn nudge(secret: &[u8], repository: &str, delivery: Delivery<'_>) -> Result<
         "push" => {
             let name = body.name.ok_or_else(|| missing("ref"))?;
             // Tags are pushed, too; and a branch we would not touch is none for us.
-            let branch = name.strip_prefix("refs/heads/").and_then(|name| BranchName::new(name).ok());
-            Ok(branch.map_or(Nudge::Nothing, Nudge::Branch))
+            let branch = name.strip_prefix("refs/heads/").and_then(|name| TrackerBranchName::new(name).ok());
+            Ok(branch.map_or(WebhookSubject::Nothing, WebhookSubject::Branch))
         }
-        "repository" => Ok(Nudge::Repository),
-        _ => Ok(Nudge::Nothing),
+        "repository" => Ok(WebhookSubject::Repository),
+        _ => Ok(WebhookSubject::Nothing),
     }
 }
 
@@ -134,43 +140,43 @@ fn from_hex(digits: &str) -> Option<Vec<u8>> {
 }
 
 #[derive(Deserialize)]
-struct Body {
-    repository: Option<About>,
-    issue: Option<Numbered>,
-    parent_issue: Option<Numbered>,
-    blocked_issue: Option<Numbered>,
-    pull_request: Option<Numbered>,
-    check_run: Option<Headed>,
-    check_suite: Option<Headed>,
-    workflow_run: Option<Headed>,
-    workflow_job: Option<Headed>,
+struct WebhookPayload {
+    repository: Option<WebhookRepository>,
+    issue: Option<WebhookIssue>,
+    parent_issue: Option<WebhookIssue>,
+    blocked_issue: Option<WebhookIssue>,
+    pull_request: Option<WebhookIssue>,
+    check_run: Option<WebhookCommit>,
+    check_suite: Option<WebhookCommit>,
+    workflow_run: Option<WebhookCommit>,
+    workflow_job: Option<WebhookCommit>,
     sha: Option<String>,
     #[serde(rename = "ref")]
     name: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct About {
+struct WebhookRepository {
     full_name: String,
 }
 
 #[derive(Deserialize)]
-struct Numbered {
+struct WebhookIssue {
     number: u64,
     pull_request: Option<serde::de::IgnoredAny>,
 }
 
-impl Numbered {
-    fn thread(&self) -> Option<Thread> {
+impl WebhookIssue {
+    fn thread(&self) -> Option<CommentThread> {
         match self.pull_request {
-            Some(_) => PrNumber::new(self.number).map(Thread::PullRequest),
-            None => IssueNumber::new(self.number).map(Thread::Issue),
+            Some(_) => PrNumber::new(self.number).map(CommentThread::PullRequest),
+            None => IssueNumber::new(self.number).map(CommentThread::Issue),
         }
     }
 }
 
 #[derive(Deserialize)]
-struct Headed {
+struct WebhookCommit {
     head_sha: String,
 }
 
@@ -218,7 +224,7 @@ mod tests {
         format!("sha256={digits}")
     }
 
-    fn hear(event: &str, body: &str) -> Result<Nudge, DeliveryError> {
+    fn hear(event: &str, body: &str) -> Result<WebhookSubject, DeliveryError> {
         let signature = sign(b"secret", body.as_bytes());
         nudge(b"secret", "o/r", Delivery { event, id: "1", signature: &signature, body: body.as_bytes() })
     }
@@ -238,8 +244,11 @@ mod tests {
     #[test]
     fn a_delivery_says_where_to_look() {
         let sha = "a".repeat(40);
-        let issue = |number| Nudge::Thread(Thread::Issue(IssueNumber::new(number).expect("not 0")));
-        let pull = |number| Nudge::Thread(Thread::PullRequest(PrNumber::new(number).expect("not 0")));
+        let issue =
+            |number| WebhookSubject::Thread(CommentThread::Issue(IssueNumber::new(number).expect("not 0")));
+        let pull = |number| {
+            WebhookSubject::Thread(CommentThread::PullRequest(PrNumber::new(number).expect("not 0")))
+        };
         let about = r#""repository":{"full_name":"O/R"}"#;
         let heard = [
             ("issues", format!(r#"{{"action":"labeled","issue":{{"number":7}},{about}}}"#), issue(7)),
@@ -249,22 +258,22 @@ mod tests {
             (
                 "check_run",
                 format!(r#"{{"check_run":{{"head_sha":"{sha}"}},{about}}}"#),
-                Nudge::Checks(CommitSha::new(&sha).expect("a commit")),
+                WebhookSubject::Checks(CommitSha::new(&sha).expect("a commit")),
             ),
             (
                 "push",
                 format!(r#"{{"ref":"refs/heads/a/b",{about}}}"#),
-                Nudge::Branch(BranchName::new("a/b").expect("one")),
+                WebhookSubject::Branch(TrackerBranchName::new("a/b").expect("one")),
             ),
-            ("push", format!(r#"{{"ref":"refs/tags/v1",{about}}}"#), Nudge::Nothing),
-            ("push", format!(r#"{{"ref":"refs/heads/--upload-pack=x",{about}}}"#), Nudge::Nothing),
+            ("push", format!(r#"{{"ref":"refs/tags/v1",{about}}}"#), WebhookSubject::Nothing),
+            ("push", format!(r#"{{"ref":"refs/heads/--upload-pack=x",{about}}}"#), WebhookSubject::Nothing),
             (
                 "repository",
                 r#"{"action":"renamed","repository":{"full_name":"o/new"}}"#.to_owned(),
-                Nudge::Repository,
+                WebhookSubject::Repository,
             ),
-            ("ping", r#"{"zen":"x"}"#.to_owned(), Nudge::Nothing),
-            ("star", format!("{{{about}}}"), Nudge::Nothing),
+            ("ping", r#"{"zen":"x"}"#.to_owned(), WebhookSubject::Nothing),
+            ("star", format!("{{{about}}}"), WebhookSubject::Nothing),
         ];
         for (event, body, nudge) in heard {
             assert_eq!(hear(event, &body), Ok(nudge), "{event} {body}");

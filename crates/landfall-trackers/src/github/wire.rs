@@ -7,8 +7,9 @@ use serde::{Deserialize, Deserializer};
 
 use super::client::repository_of;
 use crate::tracker::{
-    Answer, BranchName, Check, CheckState, CloseWhy, CommitSha, Conclusion, Issue, IssueNumber, IssueState,
-    JobStep, Label, PrNumber, PrState, PullRequest, ReviewVerdict, TrackerError, shown,
+    CloseReason, CommitSha, Conclusion, ForgeCheck, ForgeCheckState, Issue, IssueNumber, JobStep, Label,
+    PrNumber, PrState, PullRequest, ReviewVerdict, TrackerBranchName, TrackerError, TrackerIssueState,
+    TrackerResult, shown,
 };
 
 #[derive(Debug, Deserialize)]
@@ -31,7 +32,7 @@ pub(super) struct IssueWire {
     pub number: u64,
     pub title: String,
     pub body: Option<String>,
-    pub state: OpenClosed,
+    pub state: GithubOpenState,
     pub state_reason: Option<String>,
     #[serde(default)]
     pub labels: Vec<LabelWire>,
@@ -58,7 +59,7 @@ pub(super) struct IssueWire {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum OpenClosed {
+pub(super) enum GithubOpenState {
     Open,
     Closed,
 }
@@ -86,14 +87,16 @@ impl IssueWire {
         repository_of(&self.repository_url)
     }
 
-    pub(super) fn into_issue(self) -> Answer<Issue> {
+    pub(super) fn into_issue(self) -> TrackerResult<Issue> {
         let number = IssueNumber::new(self.number).ok_or_else(|| malformed("issue", "its number is 0"))?;
         let state = match (self.state, self.state_reason.as_deref()) {
-            (OpenClosed::Open, _) => IssueState::Open,
-            (OpenClosed::Closed, Some("not_planned" | "duplicate")) => {
-                IssueState::Closed { why: CloseWhy::NotPlanned, at: self.closed_at }
+            (GithubOpenState::Open, _) => TrackerIssueState::Open,
+            (GithubOpenState::Closed, Some("not_planned" | "duplicate")) => {
+                TrackerIssueState::Closed { why: CloseReason::NotPlanned, at: self.closed_at }
             }
-            (OpenClosed::Closed, _) => IssueState::Closed { why: CloseWhy::Done, at: self.closed_at },
+            (GithubOpenState::Closed, _) => {
+                TrackerIssueState::Closed { why: CloseReason::Done, at: self.closed_at }
+            }
         };
         Ok(Issue {
             number,
@@ -145,7 +148,7 @@ pub(super) struct EventWire {
 
 impl EventWire {
     /// When an issue was opened again, if this is that.
-    pub(super) fn reopened(&self) -> Answer<Option<Timestamp>> {
+    pub(super) fn reopened(&self) -> TrackerResult<Option<Timestamp>> {
         if self.event != "reopened" {
             return Ok(None);
         }
@@ -163,7 +166,7 @@ pub(super) struct PullWire {
     pub node_id: String,
     pub title: String,
     pub body: Option<String>,
-    pub state: OpenClosed,
+    pub state: GithubOpenState,
     #[serde(default)]
     pub draft: bool,
     #[serde(default, deserialize_with = "maybe_moment")]
@@ -172,8 +175,8 @@ pub(super) struct PullWire {
     #[serde(default)]
     pub mergeable: Option<bool>,
     pub user: Option<User>,
-    pub head: Side,
-    pub base: Side,
+    pub head: PullRequestSide,
+    pub base: PullRequestSide,
     #[serde(deserialize_with = "moment")]
     pub created_at: Timestamp,
     #[serde(default)]
@@ -181,7 +184,7 @@ pub(super) struct PullWire {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Side {
+pub(super) struct PullRequestSide {
     #[serde(rename = "ref")]
     pub name: String,
     pub sha: String,
@@ -195,7 +198,7 @@ pub(super) struct SideRepository {
 }
 
 impl PullWire {
-    pub(super) fn into_pull_request(self) -> Answer<PullRequest> {
+    pub(super) fn into_pull_request(self) -> TrackerResult<PullRequest> {
         let number =
             PrNumber::new(self.number).ok_or_else(|| malformed("pull request", "its number is 0"))?;
         let state = match (self.state, self.merged_at) {
@@ -203,20 +206,20 @@ impl PullWire {
             (_, Some(_)) => {
                 PrState::Merged { commit: self.merge_commit_sha.as_deref().map(CommitSha::new).transpose()? }
             }
-            (OpenClosed::Closed, None) => PrState::Closed,
-            (OpenClosed::Open, None) if self.draft => PrState::Draft,
-            (OpenClosed::Open, None) => PrState::Open,
+            (GithubOpenState::Closed, None) => PrState::Closed,
+            (GithubOpenState::Open, None) if self.draft => PrState::Draft,
+            (GithubOpenState::Open, None) => PrState::Open,
         };
-        let here = |side: &Side| side.repo.as_ref().map(|repo| repo.full_name.to_lowercase());
+        let here = |side: &PullRequestSide| side.repo.as_ref().map(|repo| repo.full_name.to_lowercase());
         Ok(PullRequest {
             number,
             title: self.title,
             body: self.body.unwrap_or_default(),
             state,
-            head: BranchName::new(&self.head.name).ok(),
+            head: TrackerBranchName::new(&self.head.name).ok(),
             head_is_here: here(&self.head).is_some() && here(&self.head) == here(&self.base),
             head_sha: CommitSha::new(&self.head.sha)?,
-            base: BranchName::new(&self.base.name).ok(),
+            base: TrackerBranchName::new(&self.base.name).ok(),
             author: self.user.map(|user| user.login),
             merges: self.mergeable,
             created: self.created_at,
@@ -273,14 +276,14 @@ pub(super) struct CheckRun {
     pub name: String,
     pub status: CheckStatus,
     pub conclusion: Option<ConclusionWire>,
-    pub app: Option<App>,
+    pub app: Option<GithubApp>,
     #[serde(default, deserialize_with = "maybe_moment")]
     pub started_at: Option<Timestamp>,
     pub html_url: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct App {
+pub(super) struct GithubApp {
     pub name: String,
 }
 
@@ -326,33 +329,33 @@ impl From<ConclusionWire> for Conclusion {
 }
 
 impl CheckRun {
-    pub(super) fn into_check(self) -> Answer<Check> {
+    pub(super) fn into_check(self) -> TrackerResult<ForgeCheck> {
         let state = match (self.status, self.conclusion) {
-            (CheckStatus::Completed, Some(conclusion)) => CheckState::Done(conclusion.into()),
+            (CheckStatus::Completed, Some(conclusion)) => ForgeCheckState::Done(conclusion.into()),
             (CheckStatus::Completed, None) => {
                 return Err(malformed("check", "it is over without a conclusion"));
             }
-            (CheckStatus::InProgress, _) => CheckState::Running,
+            (CheckStatus::InProgress, _) => ForgeCheckState::Running,
             (
                 CheckStatus::Queued | CheckStatus::Waiting | CheckStatus::Requested | CheckStatus::Pending,
                 _,
-            ) => CheckState::Waiting,
+            ) => ForgeCheckState::Waiting,
         };
         let by = self.app.map(|app| app.name);
         let (name, started, url) = (self.name, self.started_at, self.html_url);
-        Ok(Check { id: Some(self.id), name, by, state, started, url })
+        Ok(ForgeCheck { id: Some(self.id), name, by, state, started, url })
     }
 }
 
 /// Runs of workflows.
 #[derive(Debug, Deserialize)]
-pub(super) struct Runs {
-    pub workflow_runs: Vec<Run>,
+pub(super) struct GithubWorkflowRuns {
+    pub workflow_runs: Vec<GithubWorkflowRun>,
 }
 
 /// A run of a workflow. Its words are open lists at GitHub, so they are read as text.
 #[derive(Debug, Deserialize)]
-pub(super) struct Run {
+pub(super) struct GithubWorkflowRun {
     pub id: u64,
     pub head_sha: String,
     pub status: Option<String>,
@@ -361,7 +364,7 @@ pub(super) struct Run {
     pub run_attempt: Option<u64>,
 }
 
-impl Run {
+impl GithubWorkflowRun {
     /// Whether it is over, and some of it failed or was broken off.
     pub(super) fn is_red(&self) -> bool {
         let red = ["failure", "cancelled", "timed_out", "startup_failure", "stale"];
@@ -376,26 +379,26 @@ impl Run {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Jobs {
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<GithubJob>,
 }
 
 /// A job of a run. It is a check, and both have one number.
 #[derive(Debug, Deserialize)]
-pub(super) struct Job {
+pub(super) struct GithubJob {
     pub id: u64,
     pub conclusion: Option<ConclusionWire>,
     #[serde(default)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<GithubJobStep>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Step {
+pub(super) struct GithubJobStep {
     pub name: String,
     pub conclusion: Option<String>,
 }
 
-impl From<Step> for JobStep {
-    fn from(wire: Step) -> Self {
+impl From<GithubJobStep> for JobStep {
+    fn from(wire: GithubJobStep) -> Self {
         // The description has no list of these words; those that are no conclusion of a check are no end.
         let word = serde_json::Value::from(wire.conclusion);
         let ended = serde_json::from_value::<ConclusionWire>(word).ok().map(Conclusion::from);
@@ -404,7 +407,7 @@ impl From<Step> for JobStep {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Annotation {
+pub(super) struct GithubCheckAnnotation {
     pub annotation_level: Option<String>,
     pub message: Option<String>,
 }
@@ -433,12 +436,12 @@ pub(super) enum StatusState {
     Pending,
 }
 
-impl From<StatusWire> for Check {
+impl From<StatusWire> for ForgeCheck {
     fn from(wire: StatusWire) -> Self {
         let state = match wire.state {
-            StatusState::Success => CheckState::Done(Conclusion::Success),
-            StatusState::Failure | StatusState::Error => CheckState::Done(Conclusion::Failure),
-            StatusState::Pending => CheckState::Waiting,
+            StatusState::Success => ForgeCheckState::Done(Conclusion::Success),
+            StatusState::Failure | StatusState::Error => ForgeCheckState::Done(Conclusion::Failure),
+            StatusState::Pending => ForgeCheckState::Waiting,
         };
         let (name, started, url) = (wire.context, wire.created_at, wire.target_url);
         Self { id: None, name, by: None, state, started, url }

@@ -10,17 +10,17 @@ use std::path::Path;
 use landfall_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::tracker::{Answer, TrackerError};
+use crate::tracker::{TrackerError, TrackerResult};
 
 /// What stands between the lines of `+++`. Fields are added, never renamed; what is not known is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Head {
-    pub kind: Kind,
+pub(super) struct LocalFrontMatter {
+    pub kind: RecordKind,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<State>,
+    pub state: Option<RecordState>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,7 +45,7 @@ pub(super) struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<RecordVerdict>,
     #[serde(with = "moment")]
     pub created: Timestamp,
     #[serde(default, with = "moment::maybe", skip_serializing_if = "Option::is_none")]
@@ -59,8 +59,8 @@ pub(super) struct Head {
     pub others: toml::Table,
 }
 
-impl Head {
-    pub(super) fn new(kind: Kind, author: &str, now: Timestamp) -> Self {
+impl LocalFrontMatter {
+    pub(super) fn new(kind: RecordKind, author: &str, now: Timestamp) -> Self {
         Self {
             kind,
             title: String::new(),
@@ -91,7 +91,7 @@ impl Head {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
+pub(super) enum RecordKind {
     Issue,
     PullRequest,
     Comment,
@@ -100,7 +100,7 @@ pub(super) enum Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum State {
+pub(super) enum RecordState {
     Open,
     Draft,
     Done,
@@ -111,7 +111,7 @@ pub(super) enum State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Verdict {
+pub(super) enum RecordVerdict {
     Approved,
     ChangesRequested,
     Commented,
@@ -119,8 +119,8 @@ pub(super) enum Verdict {
 
 /// A record: head and text.
 #[derive(Debug, Clone)]
-pub(super) struct Record {
-    pub head: Head,
+pub(super) struct LocalRecord {
+    pub head: LocalFrontMatter,
     pub body: String,
 }
 
@@ -129,9 +129,9 @@ const FENCE: &str = "+++";
 /// The longest body of a task, and some head.
 const FILE_BYTES_MAX: u64 = 2 << 20;
 
-impl Record {
+impl LocalRecord {
     /// The record in a file; none if there is no file.
-    pub(super) fn read(path: &Path) -> Answer<Option<Self>> {
+    pub(super) fn read(path: &Path) -> TrackerResult<Option<Self>> {
         let what = || path.display().to_string();
         let malformed = |why: String| TrackerError::Malformed { what: what(), why };
         let text = match open(path) {
@@ -152,7 +152,8 @@ impl Record {
         let end = if rest.starts_with("+++\n") { Some(0) } else { rest.find("\n+++\n").map(|at| at + 1) };
         let end = end.or_else(|| rest.strip_suffix("\n+++").map(|head| head.len() + 1));
         let end = end.ok_or("the head is not ended by a line `+++`")?;
-        let head: Head = toml::from_str(&rest[..end]).map_err(|error| at_line(&rest[..end], &error))?;
+        let head: LocalFrontMatter =
+            toml::from_str(&rest[..end]).map_err(|error| at_line(&rest[..end], &error))?;
         let body = rest[end + FENCE.len()..].strip_prefix('\n').unwrap_or_default();
         let body = body.strip_prefix('\n').unwrap_or(body);
         Ok(Self { head, body: body.strip_suffix('\n').unwrap_or(body).to_owned() })
@@ -164,7 +165,7 @@ impl Record {
     }
 
     /// Writes it whole: whoever reads sees what was or what is. `temporary` is a name nobody else writes to.
-    pub(super) fn write(&self, path: &Path, temporary: &Path) -> Answer<()> {
+    pub(super) fn write(&self, path: &Path, temporary: &Path) -> TrackerResult<()> {
         let malformed = |why| TrackerError::Malformed { what: path.display().to_string(), why };
         let text = self.text().map_err(malformed)?;
         // What we could not read again is not written.

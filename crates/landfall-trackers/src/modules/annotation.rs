@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::document::without_place;
-use super::problem::{Bad, FormatError, short};
+use super::problem::{ModuleFormatError, ModuleLineProblem, short};
 
 /// The name of the file.
 pub const FILE: &str = ".tmp-annotations.json";
 
 /// What a person wants done with a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remark {
+pub enum AnnotationRequest {
     /// Put this in.
     Insert(String),
     /// Take this out.
@@ -31,7 +31,7 @@ pub enum Remark {
     },
 }
 
-impl Annotation {
+impl ModuleAnnotation {
     /// It in words, for whoever is to heed it.
     #[must_use]
     pub fn describe(&self) -> String {
@@ -43,17 +43,17 @@ impl Annotation {
         };
         let file = if self.file.is_empty() { String::new() } else { format!("{}: ", self.file) };
         match &self.remark {
-            Remark::Insert(text) => format!("{file}insert{near}: {text}"),
-            Remark::Delete(text) => format!("{file}delete{near}: {text}"),
-            Remark::Replace { old, new } => format!("{file}replace{near} `{old}` with: {new}"),
-            Remark::Comment { on, text } => format!("{file}comment{near} on `{on}`: {text}"),
+            AnnotationRequest::Insert(text) => format!("{file}insert{near}: {text}"),
+            AnnotationRequest::Delete(text) => format!("{file}delete{near}: {text}"),
+            AnnotationRequest::Replace { old, new } => format!("{file}replace{near} `{old}` with: {new}"),
+            AnnotationRequest::Comment { on, text } => format!("{file}comment{near} on `{on}`: {text}"),
         }
     }
 }
 
 /// A remark and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Annotation {
+pub struct ModuleAnnotation {
     /// The file; empty when the older form does not say.
     pub file: String,
     /// The text before the place (`Line3:...words`), or the selection.
@@ -61,7 +61,7 @@ pub struct Annotation {
     /// The text after it.
     pub after: String,
     /// What is wanted.
-    pub remark: Remark,
+    pub remark: AnnotationRequest,
     /// What else the line says, kept.
     pub extra: Map<String, Value>,
 }
@@ -107,13 +107,13 @@ impl RemarkKind {
 ///
 /// # Errors
 /// When it is no JSON, a kind is not known, or texts are missing.
-pub fn read_annotations(text: &str) -> Result<Vec<Annotation>, FormatError> {
+pub fn read_annotations(text: &str) -> Result<Vec<ModuleAnnotation>, ModuleFormatError> {
     understand(text).map_err(|bad| bad.in_file(FILE))
 }
 
-fn understand(text: &str) -> Result<Vec<Annotation>, Bad> {
+fn understand(text: &str) -> Result<Vec<ModuleAnnotation>, ModuleLineProblem> {
     let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
-        Bad::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
+        ModuleLineProblem::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
     })?;
     match &value {
         Value::Array(items) => items.iter().map(|item| object(1, item)).collect(),
@@ -126,8 +126,11 @@ fn understand(text: &str) -> Result<Vec<Annotation>, Bad> {
                     if matches!(key.as_str(), "file" | "timestamp" | "version") {
                         continue;
                     }
-                    return Err(Bad::new(1, format!("`{}` is no kind of annotation", short(key)))
-                        .known(RemarkKind::known()));
+                    return Err(ModuleLineProblem::new(
+                        1,
+                        format!("`{}` is no kind of annotation", short(key)),
+                    )
+                    .known(RemarkKind::known()));
                 };
                 for item in items {
                     found.push(match item {
@@ -138,15 +141,15 @@ fn understand(text: &str) -> Result<Vec<Annotation>, Bad> {
             }
             Ok(found)
         }
-        _ => Err(Bad::new(1, "this is no list of annotations").known(RemarkKind::known())),
+        _ => Err(ModuleLineProblem::new(1, "this is no list of annotations").known(RemarkKind::known())),
     }
 }
 
-fn tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<Annotation, Bad> {
+fn tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<ModuleAnnotation, ModuleLineProblem> {
     let texts: Option<Vec<&str>> = parts.iter().map(Value::as_str).collect();
     let wanted = if matches!(kind, RemarkKind::Insert | RemarkKind::Delete) { 3 } else { 4 };
     let texts = texts.filter(|texts| texts.len() == wanted).ok_or_else(|| {
-        Bad::new(
+        ModuleLineProblem::new(
             1,
             format!("an annotation of kind `{}` has {} parts, not {wanted} texts", kind.word(), parts.len()),
         )
@@ -154,12 +157,12 @@ fn tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<Annotation, Ba
     })?;
     let text = |place: usize| unfolded(texts[place]);
     let remark = match kind {
-        RemarkKind::Insert => Remark::Insert(text(1)),
-        RemarkKind::Delete => Remark::Delete(text(1)),
-        RemarkKind::Replace => Remark::Replace { old: text(1), new: text(2) },
-        RemarkKind::Comment => Remark::Comment { on: text(1), text: text(2) },
+        RemarkKind::Insert => AnnotationRequest::Insert(text(1)),
+        RemarkKind::Delete => AnnotationRequest::Delete(text(1)),
+        RemarkKind::Replace => AnnotationRequest::Replace { old: text(1), new: text(2) },
+        RemarkKind::Comment => AnnotationRequest::Comment { on: text(1), text: text(2) },
     };
-    Ok(Annotation {
+    Ok(ModuleAnnotation {
         file: file.to_owned(),
         before: text(0),
         after: text(wanted - 1),
@@ -173,9 +176,9 @@ fn unfolded(text: &str) -> String {
     text.replace('↵', "\n")
 }
 
-fn object(line: usize, value: &Value) -> Result<Annotation, Bad> {
+fn object(line: usize, value: &Value) -> Result<ModuleAnnotation, ModuleLineProblem> {
     let Value::Object(map) = value else {
-        return Err(Bad::new(line, "this is no annotation")
+        return Err(ModuleLineProblem::new(line, "this is no annotation")
             .known("{file, type, selected, cursor, content | replacement | comment}"));
     };
     let mut rest = map.clone();
@@ -187,7 +190,8 @@ fn object(line: usize, value: &Value) -> Result<Annotation, Bad> {
     };
     let word = take(&["type", "kind"]).unwrap_or_default();
     let kind = RemarkKind::from_words(&word).ok_or_else(|| {
-        Bad::new(line, format!("`{}` is no kind of annotation", short(&word))).known(RemarkKind::known())
+        ModuleLineProblem::new(line, format!("`{}` is no kind of annotation", short(&word)))
+            .known(RemarkKind::known())
     })?;
     let file = take(&["file"]).unwrap_or_default();
     let selected = take(&["selected", "selection"]).unwrap_or_default();
@@ -195,14 +199,21 @@ fn object(line: usize, value: &Value) -> Result<Annotation, Bad> {
     let after = take(&["after"]).unwrap_or_default();
     let mut owed = |names: &[&str]| {
         take(names).ok_or_else(|| {
-            Bad::new(line, format!("an annotation of kind `{}` needs `{}`", kind.word(), names[0]))
+            ModuleLineProblem::new(
+                line,
+                format!("an annotation of kind `{}` needs `{}`", kind.word(), names[0]),
+            )
         })
     };
     let remark = match kind {
-        RemarkKind::Insert => Remark::Insert(owed(&["content", "text"])?),
-        RemarkKind::Delete => Remark::Delete(selected),
-        RemarkKind::Replace => Remark::Replace { new: owed(&["replacement", "content"])?, old: selected },
-        RemarkKind::Comment => Remark::Comment { text: owed(&["comment", "content"])?, on: selected },
+        RemarkKind::Insert => AnnotationRequest::Insert(owed(&["content", "text"])?),
+        RemarkKind::Delete => AnnotationRequest::Delete(selected),
+        RemarkKind::Replace => {
+            AnnotationRequest::Replace { new: owed(&["replacement", "content"])?, old: selected }
+        }
+        RemarkKind::Comment => {
+            AnnotationRequest::Comment { text: owed(&["comment", "content"])?, on: selected }
+        }
     };
-    Ok(Annotation { file, before, after, remark, extra: rest })
+    Ok(ModuleAnnotation { file, before, after, remark, extra: rest })
 }

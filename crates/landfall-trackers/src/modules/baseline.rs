@@ -1,7 +1,7 @@
 //! `.convergence-baseline.md`: the requirements that stages are measured against.
 
-use super::problem::{Bad, FormatError};
-use super::target::Weight;
+use super::problem::{ModuleFormatError, ModuleLineProblem};
+use super::target::ModuleWeight;
 use super::text::{cell, cells, is_rule};
 
 /// The most requirements a baseline holds; more cannot be judged one by one.
@@ -9,13 +9,13 @@ pub const ROWS_MAX: usize = 30;
 
 /// A requirement to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct BaselineRow {
     /// Its number.
     pub r: u32,
     /// What must hold.
     pub text: String,
     /// How much it weighs.
-    pub weight: Weight,
+    pub weight: ModuleWeight,
     /// The objective it comes from.
     pub source: String,
 }
@@ -28,7 +28,7 @@ pub struct Baseline {
     /// When it last changed.
     pub updated: String,
     /// The requirements, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<BaselineRow>,
 }
 
 impl Baseline {
@@ -36,11 +36,11 @@ impl Baseline {
     ///
     /// # Errors
     /// A row that is not understood, a number that is there twice, more rows than are allowed, or none.
-    pub fn read(file: &str, text: &str) -> Result<Self, FormatError> {
+    pub fn read(file: &str, text: &str) -> Result<Self, ModuleFormatError> {
         Self::understand(text).map_err(|bad| bad.in_file(file))
     }
 
-    fn understand(text: &str) -> Result<Self, Bad> {
+    fn understand(text: &str) -> Result<Self, ModuleLineProblem> {
         let mut baseline = Self::default();
         for (line, content) in (1..).zip(text.lines()) {
             if let Some(value) = labelled(content, "generated from") {
@@ -52,21 +52,21 @@ impl Baseline {
                 if !is_head && !is_rule(&cells) {
                     let row = row(line, &cells)?;
                     if baseline.rows.iter().any(|it| it.r == row.r) {
-                        return Err(
-                            Bad::new(line, format!("R{} is there twice", row.r)).hint("number them through")
-                        );
+                        return Err(ModuleLineProblem::new(line, format!("R{} is there twice", row.r))
+                            .hint("number them through"));
                     }
                     baseline.rows.push(row);
                 }
             }
         }
         match baseline.rows.len() {
-            0 => Err(Bad::new(1, "the baseline has no requirements")
+            0 => Err(ModuleLineProblem::new(1, "the baseline has no requirements")
                 .hint("a row is `| R1 | what must hold | critical | where it comes from |`")),
-            many if many > ROWS_MAX => {
-                Err(Bad::new(1, format!("{many} requirements; at most {ROWS_MAX} can be measured"))
-                    .hint("bring small ones together"))
-            }
+            many if many > ROWS_MAX => Err(ModuleLineProblem::new(
+                1,
+                format!("{many} requirements; at most {ROWS_MAX} can be measured"),
+            )
+            .hint("bring small ones together")),
             _ => Ok(baseline),
         }
     }
@@ -91,18 +91,22 @@ impl Baseline {
     }
 }
 
-fn row(line: usize, cells: &[String]) -> Result<Row, Bad> {
+fn row(line: usize, cells: &[String]) -> Result<BaselineRow, ModuleLineProblem> {
     let [number, text, weight, source] = cells else {
-        return Err(Bad::new(line, format!("the row has {} cells, not 4", cells.len()))
+        return Err(ModuleLineProblem::new(line, format!("the row has {} cells, not 4", cells.len()))
             .known("#, Requirement, Weight, Source"));
     };
     let r = number.strip_prefix(['R', 'r']).unwrap_or(number).parse().map_err(|_| {
-        Bad::new(line, format!("`{}` is no number of a requirement", super::problem::short(number)))
-            .known("R1, R2, …")
+        ModuleLineProblem::new(
+            line,
+            format!("`{}` is no number of a requirement", super::problem::short(number)),
+        )
+        .known("R1, R2, …")
     })?;
-    let weight =
-        weight.parse().map_err(|error: super::target::UnknownWeight| Bad::new(line, error.to_string()))?;
-    Ok(Row { r, text: text.clone(), weight, source: source.clone() })
+    let weight = weight
+        .parse()
+        .map_err(|error: super::target::UnknownWeight| ModuleLineProblem::new(line, error.to_string()))?;
+    Ok(BaselineRow { r, text: text.clone(), weight, source: source.clone() })
 }
 
 /// The value of `*Label*: value`, however it is emphasised.

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::problem::Bad;
+use super::problem::ModuleLineProblem;
 
 pub(super) use json::without_place;
 
@@ -26,13 +26,13 @@ pub(super) enum Syntax {
 pub(super) struct Document {
     syntax: Syntax,
     text: String,
-    fields: Vec<Field>,
+    fields: Vec<DocumentField>,
     /// Where a further field goes.
     end: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
+pub(super) struct DocumentField {
     pub(super) key: String,
     pub(super) line: usize,
     /// What it says. Front matter of other tools may hold what we cannot read; it matters only for fields we use.
@@ -44,7 +44,7 @@ pub(super) struct Field {
 }
 
 impl Document {
-    pub(super) fn read(syntax: Syntax, text: &str) -> Result<Self, Bad> {
+    pub(super) fn read(syntax: Syntax, text: &str) -> Result<Self, ModuleLineProblem> {
         let (fields, end) = match syntax {
             Syntax::Json => json::fields(text)?,
             Syntax::FrontMatter => yaml::fields(text)?,
@@ -52,7 +52,7 @@ impl Document {
         for (place, field) in fields.iter().enumerate() {
             if fields[..place].iter().any(|it| it.key == field.key) {
                 let message = format!("`{}` is there twice", super::problem::short(&field.key));
-                return Err(Bad::new(field.line, message).hint("keep the one that is meant"));
+                return Err(ModuleLineProblem::new(field.line, message).hint("keep the one that is meant"));
             }
         }
         Ok(Self { syntax, text: text.to_owned(), fields, end })
@@ -62,7 +62,7 @@ impl Document {
         &self.text
     }
 
-    pub(super) fn fields(&self) -> &[Field] {
+    pub(super) fn fields(&self) -> &[DocumentField] {
         &self.fields
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where entries of one sort lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Shelf {
+pub enum EntryFolder {
     /// What checks found.
     Analysis,
     /// Criteria and results of tests.
@@ -15,7 +15,7 @@ pub enum Shelf {
     Notes,
 }
 
-impl Shelf {
+impl EntryFolder {
     /// Every one.
     pub const ALL: [Self; 4] = [Self::Analysis, Self::Test, Self::Bugfix, Self::Notes];
 
@@ -43,7 +43,7 @@ impl Shelf {
     }
 }
 
-impl fmt::Display for Shelf {
+impl fmt::Display for EntryFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.folder())
     }

@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use landfall_model::Digest;
 use thiserror::Error;
 
-use super::entry::{self, Shelf};
-use super::metadata::{Form, Metadata};
-use super::problem::{FormatError, Unread};
-use super::target::Target;
+use super::entry::{self, EntryFolder};
+use super::metadata::{Metadata, MetadataFormat};
+use super::problem::{ModuleFormatError, UnreadableMetadata};
+use super::target::ModuleTarget;
 use super::text::is_name;
 use super::type_profile::TYPE_PROFILE;
-use super::write::{Applied, FileError, Write, apply_in, below, digest, read_below};
+use super::write::{FileError, ModuleWrite, WriteReport, apply_in, below, digest, read_below};
 
 /// What sort of folder it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sort {
+pub enum ModuleKind {
     /// Below `TASK/`.
     Task,
     /// Below `AiTasks/`.
@@ -27,14 +27,14 @@ pub enum Sort {
     Notebook,
 }
 
-impl Sort {
+impl ModuleKind {
     /// The form a new module of this sort has.
     #[must_use]
-    pub fn form(self) -> Form {
+    pub fn form(self) -> MetadataFormat {
         match self {
-            Self::Task => Form::IndexMd,
-            Self::AiTasks => Form::IndexJson,
-            Self::Notebook => Form::StatusJson,
+            Self::Task => MetadataFormat::IndexMd,
+            Self::AiTasks => MetadataFormat::IndexJson,
+            Self::Notebook => MetadataFormat::StatusJson,
         }
     }
 
@@ -50,7 +50,7 @@ impl Sort {
 
 /// Where a module is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ModuleLocation {
     /// The project's root.
     pub root: PathBuf,
     /// The folder, below the root.
@@ -58,10 +58,10 @@ pub struct Place {
     /// What it is called.
     pub name: String,
     /// What sort it is.
-    pub sort: Sort,
+    pub sort: ModuleKind,
 }
 
-impl Place {
+impl ModuleLocation {
     /// The folder.
     #[must_use]
     pub fn dir(&self) -> PathBuf {
@@ -72,7 +72,7 @@ impl Place {
     ///
     /// # Errors
     /// As for [`apply`](super::write::apply).
-    pub fn apply(&self, writes: &[Write]) -> Result<Applied, FileError> {
+    pub fn apply(&self, writes: &[ModuleWrite]) -> Result<WriteReport, FileError> {
         apply_in(&self.root, &self.shown(), writes)
     }
 
@@ -85,7 +85,7 @@ impl Place {
 
 /// A folder that was not taken for a module, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passed {
+pub struct SkippedFolder {
     /// The folder, below the root.
     pub path: PathBuf,
     /// Why not.
@@ -94,11 +94,11 @@ pub struct Passed {
 
 /// What lies below a project.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Found {
+pub struct ModuleScan {
     /// The modules, by name.
-    pub modules: Vec<Place>,
+    pub modules: Vec<ModuleLocation>,
     /// What looks like one and is not.
-    pub passed: Vec<Passed>,
+    pub passed: Vec<SkippedFolder>,
 }
 
 /// Why folders could not be looked at.
@@ -130,7 +130,7 @@ pub enum FolderError {
 }
 
 /// Roots of modules, below a project.
-pub const ROOTS: [(&str, Sort); 2] = [("TASK", Sort::Task), ("AiTasks", Sort::AiTasks)];
+pub const ROOTS: [(&str, ModuleKind); 2] = [("TASK", ModuleKind::Task), ("AiTasks", ModuleKind::AiTasks)];
 const WORKTREES: &str = ".worktrees";
 const NOTEBOOK_PREFIX: &str = "task-";
 /// The folder of a notebook's own files.
@@ -140,15 +140,15 @@ pub const WORKING: &str = ".working";
 ///
 /// # Errors
 /// When a folder that is there cannot be read.
-pub fn find(project: &Path) -> Result<Found, FolderError> {
-    let mut found = Found::default();
+pub fn find(project: &Path) -> Result<ModuleScan, FolderError> {
+    let mut found = ModuleScan::default();
     for (root, sort) in ROOTS {
         look_below(project, Path::new(root), sort, &mut found)?;
     }
     for name in names(&project.join(WORKTREES))? {
         let Some(notebook) = name.strip_prefix(NOTEBOOK_PREFIX) else { continue };
         let path = Path::new(WORKTREES).join(&name).join(WORKING);
-        consider(project, path, notebook, Sort::Notebook, &mut found);
+        consider(project, path, notebook, ModuleKind::Notebook, &mut found);
     }
     Ok(found)
 }
@@ -157,7 +157,7 @@ pub fn find(project: &Path) -> Result<Found, FolderError> {
 ///
 /// # Errors
 /// When it is none of these, or not below the project.
-pub fn find_at(project: &Path, path: &Path) -> Result<Found, FolderError> {
+pub fn find_at(project: &Path, path: &Path) -> Result<ModuleScan, FolderError> {
     let outside = || FolderError::Outside(path.to_owned());
     let io = |source| FolderError::Io { path: path.to_owned(), source };
     let whole = if path.is_absolute() { path.to_owned() } else { project.join(path) };
@@ -172,7 +172,7 @@ pub fn find_at(project: &Path, path: &Path) -> Result<Found, FolderError> {
     }
     let parts: Vec<String> = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let mut found = Found::default();
+    let mut found = ModuleScan::default();
     let sort_of = |root: &str| ROOTS.iter().find(|(name, _)| *name == root).map(|(_, sort)| *sort);
     match parts.as_slice() {
         [] => return find(project),
@@ -185,13 +185,13 @@ pub fn find_at(project: &Path, path: &Path) -> Result<Found, FolderError> {
         }
         [WORKTREES] => {
             found = find(project)?;
-            found.modules.retain(|place| place.sort == Sort::Notebook);
+            found.modules.retain(|place| place.sort == ModuleKind::Notebook);
         }
         [WORKTREES, name] | [WORKTREES, name, WORKING] => {
             let notebook = name.strip_prefix(NOTEBOOK_PREFIX).ok_or_else(outside)?;
             check_name(notebook)?;
             let path = Path::new(WORKTREES).join(name).join(WORKING);
-            consider(project, path, notebook, Sort::Notebook, &mut found);
+            consider(project, path, notebook, ModuleKind::Notebook, &mut found);
         }
         _ => return Err(outside()),
     }
@@ -202,7 +202,12 @@ fn check_name(name: &str) -> Result<(), FolderError> {
     if is_name(name) { Ok(()) } else { Err(FolderError::Name(super::problem::short(name))) }
 }
 
-fn look_below(project: &Path, root: &Path, sort: Sort, found: &mut Found) -> Result<(), FolderError> {
+fn look_below(
+    project: &Path,
+    root: &Path,
+    sort: ModuleKind,
+    found: &mut ModuleScan,
+) -> Result<(), FolderError> {
     for name in names(&project.join(root))? {
         // `.experiences`, `.references` and the like are shared, not modules.
         if !name.starts_with('.') {
@@ -212,14 +217,14 @@ fn look_below(project: &Path, root: &Path, sort: Sort, found: &mut Found) -> Res
     Ok(())
 }
 
-fn consider(project: &Path, path: PathBuf, name: &str, sort: Sort, found: &mut Found) {
+fn consider(project: &Path, path: PathBuf, name: &str, sort: ModuleKind, found: &mut ModuleScan) {
     let mut whole = project.to_owned();
     for part in &path {
         whole.push(part);
         match fs::symlink_metadata(&whole) {
             Ok(metadata) if metadata.is_symlink() => {
                 let why = format!("`{}` is a link; links are not followed here", whole.display());
-                found.passed.push(Passed { path, why });
+                found.passed.push(SkippedFolder { path, why });
                 return;
             }
             Ok(metadata) if metadata.is_dir() => {}
@@ -231,14 +236,14 @@ fn consider(project: &Path, path: PathBuf, name: &str, sort: Sort, found: &mut F
             "`{}` cannot name a module; letters, digits, `_` and `-` can",
             super::problem::short(name)
         );
-        found.passed.push(Passed { path, why });
+        found.passed.push(SkippedFolder { path, why });
         return;
     }
     let there = |file: &str| whole.join(file).symlink_metadata().is_ok();
-    if Form::ALL.iter().any(|form| there(form.file())) || there(TARGET) {
-        found.modules.push(Place { root: project.to_owned(), path, name: name.to_owned(), sort });
+    if MetadataFormat::ALL.iter().any(|form| there(form.file())) || there(TARGET) {
+        found.modules.push(ModuleLocation { root: project.to_owned(), path, name: name.to_owned(), sort });
     } else {
-        found.passed.push(Passed { path, why: "there is no metadata and no target in it".to_owned() });
+        found.passed.push(SkippedFolder { path, why: "there is no metadata and no target in it".to_owned() });
     }
 }
 
@@ -282,14 +287,14 @@ pub const FILES: &[&str] = &[
 
 /// A file as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenFile {
+pub struct FileSnapshot {
     /// All of it.
     pub bytes: Vec<u8>,
     /// Its digest.
     pub digest: Digest,
 }
 
-impl SeenFile {
+impl FileSnapshot {
     /// Takes the bytes.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
@@ -306,24 +311,24 @@ impl SeenFile {
 
 /// A module folder as it was seen at one moment.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ModuleFolderSnapshot {
     /// Where.
-    pub place: Place,
+    pub place: ModuleLocation,
     /// Which file holds the metadata.
-    pub form: Form,
+    pub form: MetadataFormat,
     /// What the metadata says; none when there is no such file.
-    pub metadata: Option<Result<Metadata, Unread>>,
+    pub metadata: Option<Result<Metadata, UnreadableMetadata>>,
     /// All files, by their path below the folder, the metadata included.
-    pub files: BTreeMap<String, SeenFile>,
+    pub files: BTreeMap<String, FileSnapshot>,
     /// What a person should know.
     pub warnings: Vec<String>,
 }
 
-impl Seen {
+impl ModuleFolderSnapshot {
     /// What it wants.
     #[must_use]
-    pub fn target(&self) -> Target {
-        Target::read(&self.text(TARGET).unwrap_or_default())
+    pub fn target(&self) -> ModuleTarget {
+        ModuleTarget::read(&self.text(TARGET).unwrap_or_default())
     }
 
     /// The text of a file.
@@ -340,7 +345,7 @@ impl Seen {
 
     /// The latest entry of a shelf, with its path: the last by name.
     #[must_use]
-    pub fn latest(&self, shelf: Shelf) -> Option<String> {
+    pub fn latest(&self, shelf: EntryFolder) -> Option<String> {
         let prefix = format!("{}/", shelf.folder());
         let names = self.files.keys().filter_map(|path| path.strip_prefix(&prefix));
         let latest = entry::latest(names).map(|name| format!("{prefix}{name}"));
@@ -351,12 +356,15 @@ impl Seen {
     #[must_use]
     pub fn guidance(&self) -> Option<String> {
         let name = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();
-        [Shelf::Bugfix, Shelf::Analysis].into_iter().filter_map(|shelf| self.latest(shelf)).max_by_key(name)
+        [EntryFolder::Bugfix, EntryFolder::Analysis]
+            .into_iter()
+            .filter_map(|shelf| self.latest(shelf))
+            .max_by_key(name)
     }
 
     /// What is not understood in its metadata.
     #[must_use]
-    pub fn problems(&self) -> &[FormatError] {
+    pub fn problems(&self) -> &[ModuleFormatError] {
         match &self.metadata {
             Some(Err(unread)) => &unread.errors,
             Some(Ok(_)) | None => &[],
@@ -366,7 +374,7 @@ impl Seen {
 
 /// Whether it is what we keep of a broken file.
 pub(super) fn is_copy(name: &str) -> bool {
-    Form::ALL
+    MetadataFormat::ALL
         .iter()
         .any(|form| name.strip_prefix(form.file()).is_some_and(|rest| rest.starts_with(".corrupt-")))
 }
@@ -377,16 +385,16 @@ const FILES_MAX: usize = 2_000; // a year of daily entries on each shelf; beyond
 ///
 /// # Errors
 /// When it cannot be read. Files that make no sense are no error here: they are in [`Seen`].
-pub fn read(place: &Place) -> Result<Seen, FolderError> {
+pub fn read(place: &ModuleLocation) -> Result<ModuleFolderSnapshot, FolderError> {
     let dir = place.dir();
     // A link that took the folder's place since it was found is not followed: every read goes through the project's root.
     let at = |path: &str| format!("{}/{path}", place.path.display());
     let mut files = BTreeMap::new();
     let mut warnings = Vec::new();
-    let mut take = |path: String, files: &mut BTreeMap<String, SeenFile>| -> Result<(), FolderError> {
+    let mut take = |path: String, files: &mut BTreeMap<String, FileSnapshot>| -> Result<(), FolderError> {
         match read_below(&place.root, &at(&path)) {
             Ok(Some(bytes)) => {
-                files.insert(path, SeenFile::new(bytes));
+                files.insert(path, FileSnapshot::new(bytes));
             }
             Ok(None) => {}
             Err(error @ (FileError::Large { .. } | FileError::Link(_))) => warnings.push(error.to_string()),
@@ -396,19 +404,19 @@ pub fn read(place: &Place) -> Result<Seen, FolderError> {
     };
     let mut paths: Vec<String> = Vec::new();
     for name in names(&dir)? {
-        let archive = |shelf: Shelf| {
+        let archive = |shelf: EntryFolder| {
             name.strip_prefix(&format!("{}-stage-", shelf.folder())).is_some_and(|n| n.parse::<u32>().is_ok())
         };
-        let old = |shelf: Shelf| name == shelf.old_file();
+        let old = |shelf: EntryFolder| name == shelf.old_file();
         let archived_plan = name.starts_with(".plan-superseded") || name.starts_with(".plan-stage-");
-        if Shelf::ALL.into_iter().any(|shelf| name == shelf.folder() || archive(shelf)) {
+        if EntryFolder::ALL.into_iter().any(|shelf| name == shelf.folder() || archive(shelf)) {
             let inside = names(&dir.join(&name))?;
             paths
                 .extend(inside.into_iter().filter(|it| it.ends_with(".md")).map(|it| format!("{name}/{it}")));
         } else if FILES.contains(&name.as_str())
-            || Form::ALL.iter().any(|form| form.file() == name)
+            || MetadataFormat::ALL.iter().any(|form| form.file() == name)
             || is_copy(&name)
-            || Shelf::ALL.into_iter().any(old)
+            || EntryFolder::ALL.into_iter().any(old)
             || (archived_plan && name.ends_with(".md"))
         {
             paths.push(name);
@@ -421,7 +429,8 @@ pub fn read(place: &Place) -> Result<Seen, FolderError> {
     if many > FILES_MAX {
         warnings.push(format!("`{}` has {many} files; only {FILES_MAX} are read", place.shown()));
     }
-    let present: Vec<Form> = Form::ALL.into_iter().filter(|form| files.contains_key(form.file())).collect();
+    let present: Vec<MetadataFormat> =
+        MetadataFormat::ALL.into_iter().filter(|form| files.contains_key(form.file())).collect();
     let form = present.first().copied().unwrap_or(place.sort.form());
     for other in present.iter().skip(1) {
         warnings.push(format!("`{}` is not looked at: `{}` says the same", at(other.file()), form.file()));
@@ -433,10 +442,10 @@ pub fn read(place: &Place) -> Result<Seen, FolderError> {
             Err(error) => {
                 let line =
                     1 + file.bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-                let bad = super::problem::Bad::new(line, "this is no text in UTF-8");
-                Err(Unread { errors: vec![bad.in_file(&name)] })
+                let bad = super::problem::ModuleLineProblem::new(line, "this is no text in UTF-8");
+                Err(UnreadableMetadata { errors: vec![bad.in_file(&name)] })
             }
         }
     });
-    Ok(Seen { place: place.clone(), form, metadata, files, warnings })
+    Ok(ModuleFolderSnapshot { place: place.clone(), form, metadata, files, warnings })
 }

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::problem::{Bad, FormatError};
-use super::record::Status;
+use super::problem::{ModuleFormatError, ModuleLineProblem};
+use super::record::ModuleStatus;
 use super::text::heading;
 
 /// The commands of a file, by the status they are run on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hooks {
+pub struct ModuleHooks {
     /// The command of each status.
     pub commands: BTreeMap<String, String>,
     /// Sections that are not understood.
-    pub warnings: Vec<FormatError>,
+    pub warnings: Vec<ModuleFormatError>,
 }
 
-impl Hooks {
+impl ModuleHooks {
     /// Reads the file; `file` is its name in messages.
     #[must_use]
     pub fn read(file: &str, text: &str) -> Self {
@@ -31,11 +31,13 @@ impl Hooks {
             if !fenced && let Some((_, title)) = heading(content) {
                 open = None;
                 let Some(word) = title.strip_prefix("on_") else { continue };
-                match word.parse::<Status>() {
+                match word.parse::<ModuleStatus>() {
                     Ok(status) => open = Some(status.word().to_owned()),
                     Err(_) => {
                         let message = format!("`{}` is not a status", super::problem::short(word));
-                        hooks.warnings.push(Bad::new(line, message).known(Status::known()).in_file(file));
+                        hooks.warnings.push(
+                            ModuleLineProblem::new(line, message).known(ModuleStatus::known()).in_file(file),
+                        );
                     }
                 }
                 continue;
@@ -56,7 +58,7 @@ impl Hooks {
 
     /// The command for a status.
     #[must_use]
-    pub fn on(&self, status: Status) -> Option<&str> {
+    pub fn on(&self, status: ModuleStatus) -> Option<&str> {
         self.commands.get(status.word()).map(String::as_str)
     }
 }

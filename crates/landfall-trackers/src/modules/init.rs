@@ -5,17 +5,17 @@ use std::path::Path;
 use landfall_model::Timestamp;
 use thiserror::Error;
 
-use super::folder::{ROOTS, SeenFile, Sort, TARGET};
-use super::listing::{Listed, Listing};
+use super::folder::{FileSnapshot, ModuleKind, ROOTS, TARGET};
+use super::listing::{Listing, ListingEntry};
 use super::metadata::Metadata;
-use super::problem::FormatError;
-use super::record::Module;
+use super::problem::ModuleFormatError;
+use super::record::ModuleRecord;
 use super::text::{is_name, moment, plain_line};
-use super::write::{Expect, FileError, Write, read_below};
+use super::write::{ExpectedFile, FileError, ModuleWrite, read_below};
 
 /// A module that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct ModuleInitRequest {
     /// Its folder.
     pub name: String,
     /// What people call it; its name otherwise.
@@ -25,10 +25,10 @@ pub struct Ask {
     /// Whether its work gets a worktree.
     pub worktree: bool,
     /// Below which root.
-    pub sort: Sort,
+    pub sort: ModuleKind,
 }
 
-impl Ask {
+impl ModuleInitRequest {
     /// The branch of its work.
     #[must_use]
     pub fn branch(&self) -> String {
@@ -44,13 +44,13 @@ impl Ask {
 
 /// What is there before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Around {
+pub struct ModuleInitContext {
     /// The listing at the root.
-    pub listing: Option<SeenFile>,
+    pub listing: Option<FileSnapshot>,
     /// The table of types.
     pub registry: bool,
     /// The project's `.gitignore`.
-    pub ignore: Option<SeenFile>,
+    pub ignore: Option<FileSnapshot>,
     /// Whether there is something where the folder should be.
     pub taken: bool,
     /// Whether its branch exists; git knows.
@@ -79,7 +79,7 @@ pub enum InitError {
     Notebook,
     /// The listing cannot be used.
     #[error(transparent)]
-    Listing(#[from] FormatError),
+    Listing(#[from] ModuleFormatError),
     /// Files cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
@@ -101,7 +101,7 @@ impl InitError {
     }
 }
 
-fn root_of(sort: Sort) -> Result<&'static str, InitError> {
+fn root_of(sort: ModuleKind) -> Result<&'static str, InitError> {
     ROOTS.iter().find(|(_, it)| *it == sort).map(|(root, _)| *root).ok_or(InitError::Notebook)
 }
 
@@ -109,13 +109,13 @@ fn root_of(sort: Sort) -> Result<&'static str, InitError> {
 ///
 /// # Errors
 /// When the files cannot be read, or the name is none.
-pub fn look(project: &Path, ask: &Ask) -> Result<Around, InitError> {
+pub fn look(project: &Path, ask: &ModuleInitRequest) -> Result<ModuleInitContext, InitError> {
     let root = root_of(ask.sort)?;
     if !is_name(&ask.name) {
         return Err(InitError::Name(super::problem::short(&ask.name)));
     }
-    let file = |path: &str| read_below(project, path).map(|bytes| bytes.map(SeenFile::new));
-    Ok(Around {
+    let file = |path: &str| read_below(project, path).map(|bytes| bytes.map(FileSnapshot::new));
+    Ok(ModuleInitContext {
         listing: file(&format!("{root}/{}", listing_file(ask.sort)))?,
         registry: file(&format!("{root}/{REGISTRY}"))?.is_some(),
         ignore: file(".gitignore")?,
@@ -127,7 +127,7 @@ pub fn look(project: &Path, ask: &Ask) -> Result<Around, InitError> {
 
 const REGISTRY: &str = ".type-registry.md";
 
-fn listing_file(sort: Sort) -> &'static str {
+fn listing_file(sort: ModuleKind) -> &'static str {
     sort.form().file()
 }
 
@@ -135,7 +135,11 @@ fn listing_file(sort: Sort) -> &'static str {
 ///
 /// # Errors
 /// When it cannot be made; nothing is written then.
-pub fn init(ask: &Ask, around: &Around, now: Timestamp) -> Result<Vec<Write>, InitError> {
+pub fn init(
+    ask: &ModuleInitRequest,
+    around: &ModuleInitContext,
+    now: Timestamp,
+) -> Result<Vec<ModuleWrite>, InitError> {
     let root = root_of(ask.sort)?;
     if !is_name(&ask.name) {
         return Err(InitError::Name(super::problem::short(&ask.name)));
@@ -152,7 +156,7 @@ pub fn init(ask: &Ask, around: &Around, now: Timestamp) -> Result<Vec<Write>, In
     }
     let title = ask.title.as_deref().map(plain_line).filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| ask.name.clone());
-    let mut module = Module::new(&title, &moment(now));
+    let mut module = ModuleRecord::new(&title, &moment(now));
     module.tags = ask.tags.iter().map(|tag| plain_line(tag)).filter(|tag| !tag.is_empty()).collect();
     module.branch = ask.branch();
     module.worktree = ask.worktree_path();
@@ -161,29 +165,39 @@ pub fn init(ask: &Ask, around: &Around, now: Timestamp) -> Result<Vec<Write>, In
     if let Some(write) = ignored(root, around.ignore.as_ref()) {
         writes.push(write);
     }
-    if !around.registry && ask.sort == Sort::AiTasks {
+    if !around.registry && ask.sort == ModuleKind::AiTasks {
         let heads = "# Types\n\n| Type | Description | Discovered | Source Task |\n|---|---|---|---|\n";
-        writes.push(Write::new(&format!("{root}/{REGISTRY}"), heads));
+        writes.push(ModuleWrite::new(&format!("{root}/{REGISTRY}"), heads));
     }
-    writes.push(Write::new(&format!("{folder}/{TARGET}"), &template(&title)));
-    writes.push(Write::new(&format!("{folder}/{}", form.file()), Metadata::new(form, &module).text()));
-    writes.push(listed(root, ask.sort, around, &Listed { module: ask.name.clone(), title })?);
+    writes.push(ModuleWrite::new(&format!("{folder}/{TARGET}"), &template(&title)));
+    writes.push(ModuleWrite::new(&format!("{folder}/{}", form.file()), Metadata::new(form, &module).text()));
+    writes.push(listed(root, ask.sort, around, &ListingEntry { module: ask.name.clone(), title })?);
     Ok(writes)
 }
 
-fn listed(root: &str, sort: Sort, around: &Around, new: &Listed) -> Result<Write, InitError> {
+fn listed(
+    root: &str,
+    sort: ModuleKind,
+    around: &ModuleInitContext,
+    new: &ListingEntry,
+) -> Result<ModuleWrite, InitError> {
     let path = format!("{root}/{}", listing_file(sort));
     let old = around.listing.as_ref().map(|file| file.text().into_owned());
     let listing = match sort {
-        Sort::Task => Listing::read_md(old.as_deref().unwrap_or("# Tasks\n")),
-        Sort::AiTasks | Sort::Notebook => Listing::read_json(&path, old.as_deref().unwrap_or_default())?,
+        ModuleKind::Task => Listing::read_md(old.as_deref().unwrap_or("# Tasks\n")),
+        ModuleKind::AiTasks | ModuleKind::Notebook => {
+            Listing::read_json(&path, old.as_deref().unwrap_or_default())?
+        }
     };
-    let expect = around.listing.as_ref().map_or(Expect::Absent, |file| Expect::Digest(file.digest.clone()));
-    Ok(Write::Put { path, bytes: listing.with(new).text().as_bytes().to_vec(), expect })
+    let expect = around
+        .listing
+        .as_ref()
+        .map_or(ExpectedFile::Absent, |file| ExpectedFile::Digest(file.digest.clone()));
+    Ok(ModuleWrite::Put { path, bytes: listing.with(new).text().as_bytes().to_vec(), expect })
 }
 
 /// What is never committed: what comes and goes while work is under way.
-fn ignored(root: &str, there: Option<&SeenFile>) -> Option<Write> {
+fn ignored(root: &str, there: Option<&FileSnapshot>) -> Option<ModuleWrite> {
     let old = there.map(|file| file.text().into_owned()).unwrap_or_default();
     let names = [
         ".auto-signal",
@@ -205,8 +219,8 @@ fn ignored(root: &str, there: Option<&SeenFile>) -> Option<Write> {
     }
     text.push_str("# Files of tasks that come and go\n");
     text.extend(missing.iter().map(|entry| format!("{entry}\n")));
-    let expect = there.map_or(Expect::Absent, |file| Expect::Digest(file.digest.clone()));
-    Some(Write::Put { path: ".gitignore".to_owned(), bytes: text.into_bytes(), expect })
+    let expect = there.map_or(ExpectedFile::Absent, |file| ExpectedFile::Digest(file.digest.clone()));
+    Some(ModuleWrite::Put { path: ".gitignore".to_owned(), bytes: text.into_bytes(), expect })
 }
 
 /// What a person fills in. Comments do not count as said.

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::document::without_place;
-use super::problem::{Bad, FormatError, short};
+use super::problem::{ModuleFormatError, ModuleLineProblem, short};
 use super::text::{cell, cells, heading, is_rule};
 
 /// A module in the listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListingEntry {
     /// Its folder.
     pub module: String,
     /// What people call it.
@@ -21,7 +21,7 @@ pub struct Listing {
     text: String,
     json: bool,
     /// The modules, in the order of the file.
-    pub modules: Vec<Listed>,
+    pub modules: Vec<ListingEntry>,
 }
 
 impl Listing {
@@ -29,13 +29,16 @@ impl Listing {
     ///
     /// # Errors
     /// When it is no JSON, or an item does not say its module.
-    pub fn read_json(file: &str, text: &str) -> Result<Self, FormatError> {
-        let fail = |bad: Bad| bad.in_file(file);
+    pub fn read_json(file: &str, text: &str) -> Result<Self, ModuleFormatError> {
+        let fail = |bad: ModuleLineProblem| bad.in_file(file);
         if text.trim().is_empty() {
             return Ok(Self { text: "[]\n".to_owned(), json: true, modules: Vec::new() });
         }
         let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
-            fail(Bad::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error))))
+            fail(ModuleLineProblem::new(
+                error.line().max(1),
+                format!("this is no JSON: {}", without_place(&error)),
+            ))
         })?;
         // Some write the list below a key.
         let items = match &value {
@@ -44,11 +47,16 @@ impl Listing {
                 Some(Value::Array(items)) => items,
                 Some(_) | None => {
                     return Err(fail(
-                        Bad::new(1, "there is no list of modules").known("a list of {module, title}"),
+                        ModuleLineProblem::new(1, "there is no list of modules")
+                            .known("a list of {module, title}"),
                     ));
                 }
             },
-            _ => return Err(fail(Bad::new(1, "this is no list").known("a list of {module, title}"))),
+            _ => {
+                return Err(fail(
+                    ModuleLineProblem::new(1, "this is no list").known("a list of {module, title}"),
+                ));
+            }
         };
         let mut modules = Vec::new();
         for (place, item) in items.iter().enumerate() {
@@ -56,11 +64,11 @@ impl Listing {
             let module =
                 item.as_str().or_else(|| word(&["module", "name", "notebook"])).ok_or_else(|| {
                     fail(
-                        Bad::new(1, format!("item {} does not say its `module`", place + 1))
+                        ModuleLineProblem::new(1, format!("item {} does not say its `module`", place + 1))
                             .known("{module, title}"),
                     )
                 })?;
-            modules.push(Listed {
+            modules.push(ListingEntry {
                 module: module.to_owned(),
                 title: word(&["title"]).unwrap_or_default().to_owned(),
             });
@@ -71,7 +79,7 @@ impl Listing {
     /// Reads `.index.md`: rows of a table, or list items `- [title](module/)`, or `- module: title`.
     #[must_use]
     pub fn read_md(text: &str) -> Self {
-        let mut modules: Vec<Listed> = Vec::new();
+        let mut modules: Vec<ListingEntry> = Vec::new();
         let mut after_rule = false;
         for line in text.lines() {
             let row = cells(line);
@@ -80,7 +88,7 @@ impl Listing {
                     after_rule = true;
                     continue;
                 }
-                Some(cells) if after_rule => cells.first().map(|module| Listed {
+                Some(cells) if after_rule => cells.first().map(|module| ListingEntry {
                     module: module.trim_matches('`').to_owned(),
                     title: cells.get(1).cloned().unwrap_or_default(),
                 }),
@@ -102,7 +110,7 @@ impl Listing {
 
     /// The same with one more module at its end; unchanged when it is there. What stands there already is not touched.
     #[must_use]
-    pub fn with(&self, listed: &Listed) -> Self {
+    pub fn with(&self, listed: &ListingEntry) -> Self {
         if self.modules.iter().any(|it| it.module == listed.module) {
             return self.clone();
         }
@@ -112,7 +120,7 @@ impl Listing {
         Self { text, json: self.json, modules }
     }
 
-    fn json_with(&self, listed: &Listed) -> String {
+    fn json_with(&self, listed: &ListingEntry) -> String {
         let new = json!({"module": listed.module, "title": listed.title}).to_string();
         let mut whole: Value =
             serde_json::from_str(self.text.trim_start_matches('\u{feff}')).unwrap_or(json!([]));
@@ -130,7 +138,7 @@ impl Listing {
         format!("{before}{comma}\n  {new}\n{}", &self.text[close..])
     }
 
-    fn md_with(&self, listed: &Listed) -> String {
+    fn md_with(&self, listed: &ListingEntry) -> String {
         let row = format!("| {} | {} |", listed.module, cell(&listed.title));
         let mut lines: Vec<String> = self.text.lines().map(str::to_owned).collect();
         let rule = lines.iter().position(|line| cells(line).is_some_and(|cells| is_rule(&cells)));
@@ -152,12 +160,15 @@ impl Listing {
     }
 }
 
-fn item(line: &str) -> Option<Listed> {
+fn item(line: &str) -> Option<ListingEntry> {
     let rest = line.trim_start().strip_prefix("- ").or_else(|| line.trim_start().strip_prefix("* "))?.trim();
     if let Some((title, link)) = rest.strip_prefix('[').and_then(|rest| rest.split_once("](")) {
         let module = link.split([')', '/']).find(|part| !part.is_empty() && *part != ".")?;
-        return Some(Listed { module: module.to_owned(), title: title.to_owned() });
+        return Some(ListingEntry { module: module.to_owned(), title: title.to_owned() });
     }
     let (module, title) = rest.split_once(':').unwrap_or((rest, ""));
-    Some(Listed { module: short(module.trim().trim_matches(['`', '*'])), title: title.trim().to_owned() })
+    Some(ListingEntry {
+        module: short(module.trim().trim_matches(['`', '*'])),
+        title: title.trim().to_owned(),
+    })
 }

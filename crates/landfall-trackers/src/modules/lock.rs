@@ -15,7 +15,7 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::plain_file::{Links, read_plain, read_plain_text};
+use crate::plain_file::{LinkPolicy, read_plain, read_plain_text};
 
 /// The name of the lock.
 pub const FILE: &str = ".lock";
@@ -25,7 +25,7 @@ const WRITING_MS: i64 = 10_000;
 
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct ModuleLockHolder {
     /// The session.
     #[serde(default)]
     pub session: String,
@@ -38,10 +38,10 @@ pub struct Holder {
 
 /// Why the lock was not given.
 #[derive(Debug, Error)]
-pub enum LockError {
+pub enum ModuleLockError {
     /// Somebody who lives holds it.
     #[error("the folder is locked by session `{}` (process {}, since {})", .0.session, .0.pid, .0.timestamp)]
-    Held(Holder),
+    Held(ModuleLockHolder),
     /// Somebody holds it and did not say who.
     #[error("the folder is locked by somebody who is just beginning")]
     Unknown,
@@ -68,7 +68,7 @@ impl Lock {
     ///
     /// # Errors
     /// When somebody who lives holds it, or the machine refuses.
-    pub fn take(folder: &Path, session: &str, now: Timestamp) -> Result<Self, LockError> {
+    pub fn take(folder: &Path, session: &str, now: Timestamp) -> Result<Self, ModuleLockError> {
         Self::acquire(folder, session, now, |_| false)
     }
 
@@ -76,7 +76,7 @@ impl Lock {
     ///
     /// # Errors
     /// When another session that lives holds it, or the machine refuses.
-    pub fn take_over(folder: &Path, session: &str, now: Timestamp) -> Result<Self, LockError> {
+    pub fn take_over(folder: &Path, session: &str, now: Timestamp) -> Result<Self, ModuleLockError> {
         Self::acquire(folder, session, now, |holder| !session.is_empty() && holder.session == session)
     }
 
@@ -84,13 +84,13 @@ impl Lock {
         folder: &Path,
         session: &str,
         now: Timestamp,
-        is_ours: impl Fn(&Holder) -> bool,
-    ) -> Result<Self, LockError> {
+        is_ours: impl Fn(&ModuleLockHolder) -> bool,
+    ) -> Result<Self, ModuleLockError> {
         let path = folder.join(FILE);
-        let io = |source| LockError::Io { path: path.clone(), source };
+        let io = |source| ModuleLockError::Io { path: path.clone(), source };
         let door = File::open(folder).map_err(io)?;
         enter(&door).map_err(io)?;
-        let holder = Holder {
+        let holder = ModuleLockHolder {
             session: session.to_owned(),
             pid: std::process::id(),
             timestamp: super::text::moment(now),
@@ -107,24 +107,24 @@ impl Lock {
                 Err(error) => return Err(io(error)),
             }
             match look(&path, now).map_err(io)? {
-                Found::Gone => {}
-                Found::Alive { holder, text } if is_ours(&holder) => {
+                LockState::Gone => {}
+                LockState::Alive { holder, text } if is_ours(&holder) => {
                     set_aside(&path, &text, holder.pid).map_err(io)?;
                 }
-                Found::Alive { holder, .. } => return Err(LockError::Held(holder)),
-                Found::Beginning => return Err(LockError::Unknown),
-                Found::Dead { text, pid } => set_aside(&path, &text, pid).map_err(io)?,
+                LockState::Alive { holder, .. } => return Err(ModuleLockError::Held(holder)),
+                LockState::Beginning => return Err(ModuleLockError::Unknown),
+                LockState::Dead { text, pid } => set_aside(&path, &text, pid).map_err(io)?,
             }
         }
-        Err(LockError::Unknown)
+        Err(ModuleLockError::Unknown)
     }
 
     /// Who holds the lock of a folder, if somebody who lives does.
     #[must_use]
-    pub fn holder(folder: &Path, now: Timestamp) -> Option<Holder> {
+    pub fn holder(folder: &Path, now: Timestamp) -> Option<ModuleLockHolder> {
         match look(&folder.join(FILE), now) {
-            Ok(Found::Alive { holder, .. }) => Some(holder),
-            Ok(Found::Gone | Found::Beginning | Found::Dead { .. }) | Err(_) => None,
+            Ok(LockState::Alive { holder, .. }) => Some(holder),
+            Ok(LockState::Gone | LockState::Beginning | LockState::Dead { .. }) | Err(_) => None,
         }
     }
 }
@@ -132,7 +132,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // Only our own: somebody may have thought us dead.
-        if read_plain_text(&self.path, Links::Refuse).is_ok_and(|text| text == self.text) {
+        if read_plain_text(&self.path, LinkPolicy::Refuse).is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path); // whoever comes next sees that we are dead
         }
     }
@@ -169,31 +169,31 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-enum Found {
+enum LockState {
     Gone,
-    Alive { holder: Holder, text: String },
+    Alive { holder: ModuleLockHolder, text: String },
     Beginning,
     Dead { text: String, pid: u32 },
 }
 
-fn look(path: &Path, now: Timestamp) -> io::Result<Found> {
-    let text = match read_plain_text(path, Links::Refuse) {
+fn look(path: &Path, now: Timestamp) -> io::Result<LockState> {
+    let text = match read_plain_text(path, LinkPolicy::Refuse) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Gone),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockState::Gone),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
         Err(error) => return Err(error),
     };
-    let Ok(holder) = serde_json::from_str::<Holder>(&text) else {
+    let Ok(holder) = serde_json::from_str::<ModuleLockHolder>(&text) else {
         let made = fs::symlink_metadata(path)?.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
         let made = i64::try_from(made.as_millis()).unwrap_or(i64::MAX);
         return Ok(match now.0.saturating_sub(made) > WRITING_MS {
-            true => Found::Dead { text, pid: 0 },
-            false => Found::Beginning,
+            true => LockState::Dead { text, pid: 0 },
+            false => LockState::Beginning,
         });
     };
     Ok(match is_alive(holder.pid) {
-        true => Found::Alive { holder, text },
-        false => Found::Dead { text, pid: holder.pid },
+        true => LockState::Alive { holder, text },
+        false => LockState::Dead { text, pid: holder.pid },
     })
 }
 
@@ -204,7 +204,7 @@ fn set_aside(path: &Path, text: &str, pid: u32) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         moved => moved?,
     }
-    if read_plain(&aside, Links::Refuse)? != text.as_bytes() {
+    if read_plain(&aside, LinkPolicy::Refuse)? != text.as_bytes() {
         let _ = fs::hard_link(&aside, path); // a third may hold it by now; then the one we moved has lost it either way
         fs::remove_file(&aside)?;
     }

@@ -8,17 +8,17 @@ use landfall_model::Timestamp;
 use serde_json::Value;
 
 use super::document::{Document, Syntax};
-use super::entry::{EntryName, Shelf};
-use super::folder::{Place, Seen};
-use super::metadata::{FIELDS, Form, Metadata, understand};
-use super::problem::FormatError;
-use super::record::{Module, Status};
+use super::entry::{EntryFolder, EntryName};
+use super::folder::{ModuleFolderSnapshot, ModuleLocation};
+use super::metadata::{FIELDS, Metadata, MetadataFormat, understand};
+use super::problem::ModuleFormatError;
+use super::record::{ModuleRecord, ModuleStatus};
 use super::text::{day, moment};
-use super::write::{Expect, FileError, Write};
+use super::write::{ExpectedFile, FileError, ModuleWrite};
 
 /// Where the mended file comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum RepairOrigin {
     /// Only these fields were unusable; the others are as they were. Named with where their values are from.
     Fields(Vec<String>),
     /// The last commit.
@@ -29,11 +29,11 @@ pub enum Origin {
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mended {
+pub struct MetadataRepair {
     /// The metadata as it is now.
     pub metadata: Metadata,
     /// Where it is from.
-    pub origin: Origin,
+    pub origin: RepairOrigin,
     /// Where the broken file is kept, below the folder.
     pub copy: String,
     /// The note about it, below the folder.
@@ -45,10 +45,10 @@ pub struct Mended {
 /// # Errors
 /// When files cannot be written. The broken file is still there then.
 pub fn mend(
-    seen: &Seen,
+    seen: &ModuleFolderSnapshot,
     head: impl FnOnce(&str) -> Option<Vec<u8>>,
     now: Timestamp,
-) -> Result<Option<Mended>, FileError> {
+) -> Result<Option<MetadataRepair>, FileError> {
     let (Some(Err(unread)), Some(broken)) = (&seen.metadata, seen.files.get(seen.form.file())) else {
         return Ok(None);
     };
@@ -65,23 +65,24 @@ pub fn mend(
     let text = note(file, &unread.errors, &origin, &copy, now);
     let note = keep(place, text.as_bytes(), |n| {
         let about = if n == 1 { "index-recovery".to_owned() } else { format!("index-recovery-{n}") };
-        format!("{}/{}", Shelf::Analysis, EntryName::new(&day(now), &about).file())
+        format!("{}/{}", EntryFolder::Analysis, EntryName::new(&day(now), &about).file())
     })?;
-    let write = Write::Put {
+    let write = ModuleWrite::Put {
         path: file.to_owned(),
         bytes: metadata.text().as_bytes().to_vec(),
-        expect: Expect::Digest(broken.digest.clone()),
+        expect: ExpectedFile::Digest(broken.digest.clone()),
     };
     let applied = place.apply(&[write])?;
     // Somebody was faster and wrote the file anew: theirs counts, and our copy harms nobody.
-    Ok(applied.refused.is_empty().then_some(Mended { metadata, origin, copy, note }))
+    Ok(applied.refused.is_empty().then_some(MetadataRepair { metadata, origin, copy, note }))
 }
 
 /// Writes bytes under the first name that is free, or that holds the same already.
-fn keep(place: &Place, bytes: &[u8], name: impl Fn(usize) -> String) -> Result<String, FileError> {
+fn keep(place: &ModuleLocation, bytes: &[u8], name: impl Fn(usize) -> String) -> Result<String, FileError> {
     for n in 1.. {
         let path = name(n);
-        let write = Write::Put { path: path.clone(), bytes: bytes.to_vec(), expect: Expect::Absent };
+        let write =
+            ModuleWrite::Put { path: path.clone(), bytes: bytes.to_vec(), expect: ExpectedFile::Absent };
         if place.apply(&[write])?.refused.is_empty() {
             return Ok(path);
         }
@@ -92,20 +93,20 @@ fn keep(place: &Place, bytes: &[u8], name: impl Fn(usize) -> String) -> Result<S
 /// The metadata that should be there instead of `broken`.
 #[must_use]
 pub fn mended(
-    form: Form,
+    form: MetadataFormat,
     broken: &str,
     committed: Option<&Metadata>,
     name: &str,
     now: Timestamp,
-) -> (Metadata, Origin) {
+) -> (Metadata, RepairOrigin) {
     if let Ok(document) = Document::read(form.syntax(), broken) {
         let mut taken = Vec::new();
         let document = without_bad_fields(document, committed, &mut taken);
         let metadata = Metadata::read(form, document.text()).expect("every bad field was replaced");
-        return (metadata, Origin::Fields(taken));
+        return (metadata, RepairOrigin::Fields(taken));
     }
     if let Some(committed) = committed {
-        return (committed.clone(), Origin::Head);
+        return (committed.clone(), RepairOrigin::Head);
     }
     let mut document = match form.syntax() {
         Syntax::Json => salvaged_json(broken),
@@ -117,8 +118,14 @@ pub fn mended(
     let title = if read.module.title.is_empty() { name.to_owned() } else { read.module.title.clone() };
     let created = if read.module.created.is_empty() { moment(now) } else { read.module.created.clone() };
     // What a torn file says about progress is not to be built on.
-    let draft = Module { title, created, updated: moment(now), status: Status::Draft, ..read.module.clone() };
-    (read.with(&draft), Origin::Rebuilt(kept))
+    let draft = ModuleRecord {
+        title,
+        created,
+        updated: moment(now),
+        status: ModuleStatus::Draft,
+        ..read.module.clone()
+    };
+    (read.with(&draft), RepairOrigin::Rebuilt(kept))
 }
 
 fn without_bad_fields(
@@ -143,7 +150,7 @@ fn without_bad_fields(
 
 fn unset(name: &str) -> Value {
     match name {
-        "status" => Value::from(Status::Draft.word()),
+        "status" => Value::from(ModuleStatus::Draft.word()),
         "depends_on" | "tags" | "delegation_failures" => Value::Array(Vec::new()),
         "stage" => Value::Null,
         _ => Value::from(""),
@@ -207,14 +214,22 @@ fn salvaged_front_matter(text: &str) -> Document {
         .expect("lines that can be read one by one can be read together")
 }
 
-fn note(file: &str, errors: &[FormatError], origin: &Origin, copy: &str, now: Timestamp) -> String {
+fn note(
+    file: &str,
+    errors: &[ModuleFormatError],
+    origin: &RepairOrigin,
+    copy: &str,
+    now: Timestamp,
+) -> String {
     let done = match origin {
-        Origin::Fields(fields) => format!("All fields stayed as they were but these: {}.", fields.join(", ")),
-        Origin::Head => "The file was restored from the last commit.".to_owned(),
-        Origin::Rebuilt(kept) if kept.is_empty() => {
+        RepairOrigin::Fields(fields) => {
+            format!("All fields stayed as they were but these: {}.", fields.join(", "))
+        }
+        RepairOrigin::Head => "The file was restored from the last commit.".to_owned(),
+        RepairOrigin::Rebuilt(kept) if kept.is_empty() => {
             "Nothing in it could be read; it was built anew as a draft.".to_owned()
         }
-        Origin::Rebuilt(kept) => {
+        RepairOrigin::Rebuilt(kept) => {
             format!("It was built anew as a draft, with what could be read: {}.", kept.join(", "))
         }
     };

@@ -5,14 +5,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::document::{Document, Field, Syntax};
-use super::problem::{Bad, FormatError, Unread, short};
-use super::record::{Extra, Module, Need, Phase, Stage, StageDone, Status};
+use super::document::{Document, DocumentField, Syntax};
+use super::problem::{ModuleFormatError, ModuleLineProblem, UnreadableMetadata, short};
+use super::record::{
+    CompletedStage, ModuleDependency, ModulePhase, ModuleRecord, ModuleStatus, NotebookStages,
+    VersionSpecificFields,
+};
 use super::text::plain_line;
 
 /// Which file holds the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum MetadataFormat {
     /// `.index.md`: front matter.
     IndexMd,
     /// `.index.json`.
@@ -21,7 +24,7 @@ pub enum Form {
     StatusJson,
 }
 
-impl Form {
+impl MetadataFormat {
     /// Every one, the newest first: where a folder has two, this is who is believed.
     pub const ALL: [Self; 3] = [Self::StatusJson, Self::IndexJson, Self::IndexMd];
 
@@ -70,11 +73,11 @@ pub(super) const FIELDS: &[&[&str]] = &[
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metadata {
     /// Which file it is.
-    pub form: Form,
+    pub form: MetadataFormat,
     /// What it says.
-    pub module: Module,
+    pub module: ModuleRecord,
     /// What a person should know about it; it can be used all the same.
-    pub warnings: Vec<FormatError>,
+    pub warnings: Vec<ModuleFormatError>,
     document: Document,
     /// Fields whose words make no sense and count as something else.
     odd: Vec<&'static str>,
@@ -85,7 +88,7 @@ impl Metadata {
     ///
     /// # Errors
     /// Everything in it that cannot be understood. Nothing is guessed: an unknown status is an error, not a draft.
-    pub fn read(form: Form, text: &str) -> Result<Self, Unread> {
+    pub fn read(form: MetadataFormat, text: &str) -> Result<Self, UnreadableMetadata> {
         Self::read_named(form, form.file(), text)
     }
 
@@ -93,9 +96,10 @@ impl Metadata {
     ///
     /// # Errors
     /// As for [`read`](Self::read).
-    pub fn read_named(form: Form, file: &str, text: &str) -> Result<Self, Unread> {
-        let unread =
-            |bad: Vec<Bad>| Unread { errors: bad.into_iter().map(|bad| bad.in_file(file)).collect() };
+    pub fn read_named(form: MetadataFormat, file: &str, text: &str) -> Result<Self, UnreadableMetadata> {
+        let unread = |bad: Vec<ModuleLineProblem>| UnreadableMetadata {
+            errors: bad.into_iter().map(|bad| bad.in_file(file)).collect(),
+        };
         let document = Document::read(form.syntax(), text).map_err(|bad| unread(vec![bad]))?;
         let reading = understand(&document);
         if !reading.bad.is_empty() {
@@ -107,10 +111,10 @@ impl Metadata {
 
     /// A new file for a module.
     #[must_use]
-    pub fn new(form: Form, module: &Module) -> Self {
+    pub fn new(form: MetadataFormat, module: &ModuleRecord) -> Self {
         let empty = match form {
-            Form::IndexMd => "---\n---\n",
-            Form::IndexJson | Form::StatusJson => "{\n}\n",
+            MetadataFormat::IndexMd => "---\n---\n",
+            MetadataFormat::IndexJson | MetadataFormat::StatusJson => "{\n}\n",
         };
         let mut document = Document::read(form.syntax(), empty).expect("an empty document can be read");
         for (place, (names, value)) in values(module).into_iter().enumerate() {
@@ -123,7 +127,7 @@ impl Metadata {
 
     /// The same file, saying what `module` says. What is said already keeps the form it is said in.
     #[must_use]
-    pub fn with(&self, module: &Module) -> Self {
+    pub fn with(&self, module: &ModuleRecord) -> Self {
         let mut document = self.document.clone();
         for ((names, new), (_, old)) in values(module).into_iter().zip(values(&self.module)) {
             if new != old {
@@ -144,11 +148,11 @@ impl Metadata {
 
     /// Whether saying what `module` says would write over words that were not understood. Then the file is kept beside.
     #[must_use]
-    pub fn would_lose(&self, module: &Module) -> bool {
+    pub fn would_lose(&self, module: &ModuleRecord) -> bool {
         self.changed(module).iter().any(|name| self.odd.contains(name))
     }
 
-    fn changed(&self, module: &Module) -> Vec<&'static str> {
+    fn changed(&self, module: &ModuleRecord) -> Vec<&'static str> {
         let pairs = values(module).into_iter().zip(values(&self.module));
         pairs.filter(|((_, new), (_, old))| new != old).map(|((names, _), _)| names[0]).collect()
     }
@@ -198,7 +202,7 @@ impl Metadata {
 }
 
 /// The field that is meant: by its own name, or by another it goes by.
-fn field<'a>(document: &'a Document, names: &[&str]) -> Option<&'a Field> {
+fn field<'a>(document: &'a Document, names: &[&str]) -> Option<&'a DocumentField> {
     names.iter().find_map(|name| document.fields().iter().find(|field| field.key == *name))
 }
 
@@ -210,8 +214,8 @@ fn is_unset(value: &Value) -> bool {
 }
 
 /// What a module says, as values, in the order in which a new file has them.
-fn values(module: &Module) -> Vec<(&'static [&'static str], Value)> {
-    let Module {
+fn values(module: &ModuleRecord) -> Vec<(&'static [&'static str], Value)> {
+    let ModuleRecord {
         title,
         kind,
         status,
@@ -227,7 +231,7 @@ fn values(module: &Module) -> Vec<(&'static [&'static str], Value)> {
         revision,
         extra,
     } = module;
-    let Extra {
+    let VersionSpecificFields {
         compaction_count,
         vfp_cycles_completed,
         phase_progress,
@@ -266,12 +270,12 @@ fn values(module: &Module) -> Vec<(&'static [&'static str], Value)> {
     FIELDS.iter().copied().zip(all).collect()
 }
 
-fn stage_value(stage: &Stage) -> Value {
+fn stage_value(stage: &NotebookStages) -> Value {
     let history: Vec<Value> = stage
         .history
         .iter()
         .map(|done| {
-            let StageDone { stage, name, completed_at, commit, convergence } = done;
+            let CompletedStage { stage, name, completed_at, commit, convergence } = done;
             json!({"stage": stage, "name": name, "completed_at": completed_at, "commit": commit,
                    "convergence": convergence})
         })
@@ -284,7 +288,7 @@ fn stage_value(stage: &Stage) -> Value {
 }
 
 /// The new value with what the old one says beyond it: unknown keys inside a stage outlive a new stage number.
-fn merged(old: Option<&Field>, new: Value) -> Value {
+fn merged(old: Option<&DocumentField>, new: Value) -> Value {
     match old.and_then(|field| field.value.as_ref().ok()) {
         Some(old) => merge(old, new),
         None => new,
@@ -325,31 +329,35 @@ fn same_item(old: &Value, new: &Value) -> bool {
 }
 
 /// What came of looking at every field.
-pub(super) struct Reading {
-    pub(super) module: Module,
+pub(super) struct ParsedMetadata {
+    pub(super) module: ModuleRecord,
     /// What is wrong, with the canonical name of the field.
-    pub(super) bad: Vec<(&'static str, Bad)>,
-    warnings: Vec<Bad>,
+    pub(super) bad: Vec<(&'static str, ModuleLineProblem)>,
+    warnings: Vec<ModuleLineProblem>,
     odd: Vec<&'static str>,
 }
 
-pub(super) fn understand(document: &Document) -> Reading {
-    let mut reading =
-        Reading { module: Module::new("", ""), bad: Vec::new(), warnings: Vec::new(), odd: Vec::new() };
+pub(super) fn understand(document: &Document) -> ParsedMetadata {
+    let mut reading = ParsedMetadata {
+        module: ModuleRecord::new("", ""),
+        bad: Vec::new(),
+        warnings: Vec::new(),
+        odd: Vec::new(),
+    };
     for names in FIELDS {
-        let present: Vec<&Field> = names
+        let present: Vec<&DocumentField> = names
             .iter()
             .filter_map(|name| document.fields().iter().find(|field| field.key == *name))
             .collect();
         let [field, others @ ..] = present.as_slice() else { continue };
         for other in others {
             let message = format!("`{}` is not looked at: `{}` says the same", other.key, field.key);
-            reading.warnings.push(Bad::new(other.line, message).hint("keep one of them"));
+            reading.warnings.push(ModuleLineProblem::new(other.line, message).hint("keep one of them"));
         }
         let told = reading.warnings.len();
         let read = match &field.value {
             Ok(value) => reading.set(names[0], field, value),
-            Err(message) => Err(Bad::new(field.line, format!("{}: {message}", field.key))),
+            Err(message) => Err(ModuleLineProblem::new(field.line, format!("{}: {message}", field.key))),
         };
         if let Err(bad) = read {
             reading.bad.push((names[0], bad));
@@ -359,15 +367,21 @@ pub(super) fn understand(document: &Document) -> Reading {
     }
     if field(document, FIELDS[2]).is_none() {
         let line = document.fields().first().map_or(1, |field| field.line);
-        reading
-            .warnings
-            .push(Bad::new(line, "there is no `status`; it counts as `draft`").known(Status::known()));
+        reading.warnings.push(
+            ModuleLineProblem::new(line, "there is no `status`; it counts as `draft`")
+                .known(ModuleStatus::known()),
+        );
     }
     reading
 }
 
-impl Reading {
-    fn set(&mut self, name: &'static str, field: &Field, value: &Value) -> Result<(), Bad> {
+impl ParsedMetadata {
+    fn set(
+        &mut self,
+        name: &'static str,
+        field: &DocumentField,
+        value: &Value,
+    ) -> Result<(), ModuleLineProblem> {
         match name {
             "title" => self.module.title = text(field, value)?,
             "type" => {
@@ -380,21 +394,23 @@ impl Reading {
             "status" => {
                 let word = text(field, value)?;
                 self.module.status = match word.trim() {
-                    "" => Status::Draft,
+                    "" => ModuleStatus::Draft,
                     word => word.parse().map_err(|_| {
-                        Bad::new(field.line, format!("`{}` is not a status", short(word)))
-                            .known(Status::known())
+                        ModuleLineProblem::new(field.line, format!("`{}` is not a status", short(word)))
+                            .known(ModuleStatus::known())
                             .hint("write one of these")
                     })?,
                 };
             }
             "phase" => {
-                self.module.phase = Phase::read(&text(field, value)?);
-                if let Phase::Other(word) = &self.module.phase
-                    && !Phase::KNOWN.contains(&word.as_str())
+                self.module.phase = ModulePhase::read(&text(field, value)?);
+                if let ModulePhase::Other(word) = &self.module.phase
+                    && !ModulePhase::KNOWN.contains(&word.as_str())
                 {
                     let message = format!("the phase `{}` means nothing here", short(word));
-                    self.warnings.push(Bad::new(field.line, message).known(Phase::KNOWN.join(", ")));
+                    self.warnings.push(
+                        ModuleLineProblem::new(field.line, message).known(ModulePhase::KNOWN.join(", ")),
+                    );
                 }
             }
             "completed_steps" => match count(value).and_then(|steps| u32::try_from(steps).ok()) {
@@ -404,7 +420,7 @@ impl Reading {
                         "completed_steps is `{}`, not a whole number from 0 on; it counts as 0",
                         short(&value.to_string())
                     );
-                    self.warnings.push(Bad::new(field.line, message));
+                    self.warnings.push(ModuleLineProblem::new(field.line, message));
                 }
             },
             "created" => self.module.created = self.moment(field, value)?,
@@ -423,7 +439,7 @@ impl Reading {
                 if !value.is_null() && self.module.extra.phase_progress.is_none() {
                     let message =
                         format!("phase_progress is `{}`, not from 0 to 1", short(&value.to_string()));
-                    self.warnings.push(Bad::new(field.line, message).hint("it is not used"));
+                    self.warnings.push(ModuleLineProblem::new(field.line, message).hint("it is not used"));
                 }
             }
             "check_score" => self.module.extra.check_score = (!value.is_null()).then(|| value.clone()),
@@ -433,22 +449,23 @@ impl Reading {
         Ok(())
     }
 
-    fn moment(&mut self, field: &Field, value: &Value) -> Result<String, Bad> {
+    fn moment(&mut self, field: &DocumentField, value: &Value) -> Result<String, ModuleLineProblem> {
         let text = text(field, value)?;
         if !text.is_empty() && !super::text::is_moment(&text) {
             let message = format!("{} is `{}`, not a date", field.key, short(&text));
-            self.warnings.push(Bad::new(field.line, message).hint("write it as 2026-01-31T10:00:00Z"));
+            self.warnings
+                .push(ModuleLineProblem::new(field.line, message).hint("write it as 2026-01-31T10:00:00Z"));
         }
         Ok(text)
     }
 
     /// A counter of another tool: nonsense in it is told and stops nobody.
-    fn counted(&mut self, field: &Field, value: &Value) -> Option<u64> {
+    fn counted(&mut self, field: &DocumentField, value: &Value) -> Option<u64> {
         let read = count(value);
         if read.is_none() && !value.is_null() {
             let message =
                 format!("{} is `{}`, not a whole number from 0 on", field.key, short(&value.to_string()));
-            self.warnings.push(Bad::new(field.line, message).hint("it is not used"));
+            self.warnings.push(ModuleLineProblem::new(field.line, message).hint("it is not used"));
         }
         read
     }
@@ -470,7 +487,7 @@ fn part(value: &Value) -> Option<f64> {
     number.filter(|number| (0.0..=1.0).contains(number))
 }
 
-fn wrong(field: &Field, value: &Value, wanted: &str) -> Bad {
+fn wrong(field: &DocumentField, value: &Value, wanted: &str) -> ModuleLineProblem {
     let is = match value {
         Value::Null => "nothing",
         Value::Bool(_) => "yes or no",
@@ -479,10 +496,10 @@ fn wrong(field: &Field, value: &Value, wanted: &str) -> Bad {
         Value::Array(_) => "a list",
         Value::Object(_) => "a table",
     };
-    Bad::new(field.line, format!("{} is {is}, not {wanted}", field.key))
+    ModuleLineProblem::new(field.line, format!("{} is {is}, not {wanted}", field.key))
 }
 
-fn text(field: &Field, value: &Value) -> Result<String, Bad> {
+fn text(field: &DocumentField, value: &Value) -> Result<String, ModuleLineProblem> {
     match value {
         Value::Null => Ok(String::new()),
         Value::String(text) => Ok(text.clone()),
@@ -493,7 +510,7 @@ fn text(field: &Field, value: &Value) -> Result<String, Bad> {
     }
 }
 
-fn words(field: &Field, value: &Value) -> Result<Vec<String>, Bad> {
+fn words(field: &DocumentField, value: &Value) -> Result<Vec<String>, ModuleLineProblem> {
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(items) => items.iter().map(|item| text(field, item)).collect(),
@@ -505,37 +522,45 @@ fn words(field: &Field, value: &Value) -> Result<Vec<String>, Bad> {
     }
 }
 
-fn needs(field: &Field, value: &Value) -> Result<Vec<Need>, Bad> {
+fn needs(field: &DocumentField, value: &Value) -> Result<Vec<ModuleDependency>, ModuleLineProblem> {
     let hint = "a need is a module's name, or `{module, min_status}`";
     let one = |item: &Value| match item {
-        Value::String(module) => Ok(Need { module: module.trim().to_owned(), least: None }),
+        Value::String(module) => Ok(ModuleDependency { module: module.trim().to_owned(), least: None }),
         Value::Object(map) => {
             let first = |names: &[&str]| names.iter().find_map(|name| map.get(*name)).and_then(Value::as_str);
-            let module = first(&["module", "notebook", "task", "name"])
-                .ok_or_else(|| Bad::new(field.line, "a need does not say its `module`").hint(hint))?;
+            let module = first(&["module", "notebook", "task", "name"]).ok_or_else(|| {
+                ModuleLineProblem::new(field.line, "a need does not say its `module`").hint(hint)
+            })?;
             let least = match first(&["min_status", "minStatus", "min-status", "status"]) {
                 None => None,
-                Some(word) => Some(word.parse::<Status>().map_err(|_| {
-                    Bad::new(field.line, format!("`{}` is not a status", short(word))).known(Status::known())
+                Some(word) => Some(word.parse::<ModuleStatus>().map_err(|_| {
+                    ModuleLineProblem::new(field.line, format!("`{}` is not a status", short(word)))
+                        .known(ModuleStatus::known())
                 })?),
             };
-            Ok(Need { module: module.trim().to_owned(), least })
+            Ok(ModuleDependency { module: module.trim().to_owned(), least })
         }
-        Value::Number(number) => Ok(Need { module: number.to_string(), least: None }),
+        Value::Number(number) => Ok(ModuleDependency { module: number.to_string(), least: None }),
         other => Err(wrong(field, other, "the name of a module").hint(hint)),
     };
     match value {
         Value::Array(items) => items.iter().map(one).collect(),
         Value::Object(_) => Ok(vec![one(value)?]),
-        _ => Ok(words(field, value)?.into_iter().map(|module| Need { module, least: None }).collect()),
+        _ => Ok(words(field, value)?
+            .into_iter()
+            .map(|module| ModuleDependency { module, least: None })
+            .collect()),
     }
 }
 
-fn stage(field: &Field, value: &Value) -> Result<Option<Stage>, Bad> {
+fn stage(field: &DocumentField, value: &Value) -> Result<Option<NotebookStages>, ModuleLineProblem> {
     let number = |value: Option<&Value>, what: &str| match value {
         None | Some(Value::Null) => Ok(None),
         Some(value) => count(value).and_then(|n| u32::try_from(n).ok()).map(Some).ok_or_else(|| {
-            Bad::new(field.line, format!("{what} is `{}`, not a whole number", short(&value.to_string())))
+            ModuleLineProblem::new(
+                field.line,
+                format!("{what} is `{}`, not a whole number", short(&value.to_string())),
+            )
         }),
     };
     let map = match value {
@@ -543,7 +568,7 @@ fn stage(field: &Field, value: &Value) -> Result<Option<Stage>, Bad> {
         // An old file may say just the number.
         Value::Number(_) => {
             let current = number(Some(value), "stage")?.unwrap_or(0);
-            return Ok(Some(Stage { current, ..Stage::default() }));
+            return Ok(Some(NotebookStages { current, ..NotebookStages::default() }));
         }
         Value::Object(map) => map,
         other => return Err(wrong(field, other, "a table with `current` and `history`")),
@@ -562,10 +587,10 @@ fn stage(field: &Field, value: &Value) -> Result<Option<Stage>, Bad> {
                     Some(value) => Some(part(value).ok_or_else(|| {
                         let message =
                             format!("convergence is `{}`, not from 0 to 1", short(&value.to_string()));
-                        Bad::new(field.line, message)
+                        ModuleLineProblem::new(field.line, message)
                     })?),
                 };
-                history.push(StageDone {
+                history.push(CompletedStage {
                     stage: number(item.get("stage"), "stage")?.unwrap_or(place as u32 + 1),
                     name: word(item.get("name"))?,
                     completed_at: word(item.get("completed_at").or_else(|| item.get("completedAt")))?,
@@ -576,7 +601,7 @@ fn stage(field: &Field, value: &Value) -> Result<Option<Stage>, Bad> {
         }
         Some(other) => return Err(wrong(field, other, "a list of stages")),
     }
-    Ok(Some(Stage {
+    Ok(Some(NotebookStages {
         current: number(map.get("current"), "stage.current")?.unwrap_or(0),
         total: number(map.get("total"), "stage.total")?,
         history,

@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_model::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::folder::{Seen, is_copy};
-use super::metadata::{Form, Metadata};
-use super::problem::Unread;
-use super::write::{Applied, Write};
+use super::folder::{ModuleFolderSnapshot, is_copy};
+use super::metadata::{Metadata, MetadataFormat};
+use super::problem::UnreadableMetadata;
+use super::write::{ModuleWrite, WriteReport};
 
 /// What we wrote into a folder. Kept by the engine, told before the first write and after the last: whoever is killed in
 /// between does not take our own writes for a person's.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Written {
+pub struct WriteLog {
     /// The version of this record.
     #[serde(default)]
     pub version: u32,
@@ -29,10 +29,10 @@ pub struct Written {
 
 const GONE: &str = "";
 
-impl Written {
+impl WriteLog {
     /// Everything as it is seen now: it was looked at, and what it says was taken over.
     #[must_use]
-    pub fn accepted(seen: &Seen) -> Self {
+    pub fn accepted(seen: &ModuleFolderSnapshot) -> Self {
         let own = |digest: &Digest| BTreeSet::from([digest.as_str().to_owned()]);
         Self {
             version: 1,
@@ -43,11 +43,11 @@ impl Written {
 
     /// What will be ours, too, once these writes come through.
     #[must_use]
-    pub fn planned(mut self, writes: &[Write]) -> Self {
+    pub fn planned(mut self, writes: &[ModuleWrite]) -> Self {
         self.version = 1;
         for write in writes {
             self.own(write.path(), write.digest().as_str());
-            if let Write::Move { from, .. } = write {
+            if let ModuleWrite::Move { from, .. } = write {
                 self.own(from, GONE);
             }
         }
@@ -56,10 +56,10 @@ impl Written {
 
     /// What is ours after they came through; `form` says which file is the metadata.
     #[must_use]
-    pub fn applied(mut self, form: Form, writes: &[Write], applied: &Applied) -> Self {
+    pub fn applied(mut self, form: MetadataFormat, writes: &[ModuleWrite], applied: &WriteReport) -> Self {
         for write in writes.iter().filter(|write| applied.written.contains_key(write.path())) {
             self.files.insert(write.path().to_owned(), BTreeSet::from([write.digest().as_str().to_owned()]));
-            if let Write::Move { from, .. } = write {
+            if let ModuleWrite::Move { from, .. } = write {
                 self.files.insert(from.clone(), BTreeSet::from([GONE.to_owned()]));
             }
             if write.path() == form.file() {
@@ -81,7 +81,7 @@ impl Written {
 
 /// Something somebody changed by hand.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum ModuleChange {
     /// A field of the metadata says something else.
     Field {
         /// Which.
@@ -92,7 +92,7 @@ pub enum Change {
         to: String,
     },
     /// The metadata cannot be used any more.
-    Broken(Unread),
+    Broken(UnreadableMetadata),
     /// The metadata is gone.
     NoMetadata,
     /// A paper is new.
@@ -105,14 +105,14 @@ pub enum Change {
 
 /// What was changed since `written`, fields first.
 #[must_use]
-pub fn news(written: &Written, now: &Seen) -> Vec<Change> {
+pub fn news(written: &WriteLog, now: &ModuleFolderSnapshot) -> Vec<ModuleChange> {
     let mut changes = Vec::new();
     let index = now.form.file();
     let state = |path: &str| now.files.get(path).map_or(GONE, |file| file.digest.as_str());
     if !written.is_ours(index, state(index)) {
         match &now.metadata {
-            None => changes.push(Change::NoMetadata),
-            Some(Err(unread)) => changes.push(Change::Broken(unread.clone())),
+            None => changes.push(ModuleChange::NoMetadata),
+            Some(Err(unread)) => changes.push(ModuleChange::Broken(unread.clone())),
             Some(Ok(metadata)) => {
                 let before = written.metadata.as_deref().and_then(|text| Metadata::read(now.form, text).ok());
                 let before = before.map_or_else(Vec::new, |before| before.said());
@@ -120,7 +120,7 @@ pub fn news(written: &Written, now: &Seen) -> Vec<Change> {
                     let from = before.iter().find(|(it, _)| *it == name).map(|(_, text)| text.clone());
                     let from = from.unwrap_or_default();
                     if from != to && !(from.is_empty() && matches!(to.as_str(), "null" | "[]" | "0")) {
-                        changes.push(Change::Field { name, from, to });
+                        changes.push(ModuleChange::Field { name, from, to });
                     }
                 }
             }
@@ -134,9 +134,9 @@ pub fn news(written: &Written, now: &Seen) -> Vec<Change> {
         }
         let had = written.files.get(path).is_some_and(|states| states.iter().any(|it| it != GONE));
         changes.push(match (had, state) {
-            (_, GONE) => Change::Removed(path.clone()),
-            (true, _) => Change::Edited(path.clone()),
-            (false, _) => Change::Added(path.clone()),
+            (_, GONE) => ModuleChange::Removed(path.clone()),
+            (true, _) => ModuleChange::Edited(path.clone()),
+            (false, _) => ModuleChange::Added(path.clone()),
         });
     }
     changes

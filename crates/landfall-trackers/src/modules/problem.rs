@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Something in a file that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FormatError {
+pub struct ModuleFormatError {
     /// The file, as it was named.
     pub file: String,
     /// The line, counted from 1.
@@ -19,7 +19,7 @@ pub struct FormatError {
     pub hint: Option<String>,
 }
 
-impl fmt::Display for FormatError {
+impl fmt::Display for ModuleFormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.message)?;
         match &self.known {
@@ -29,18 +29,18 @@ impl fmt::Display for FormatError {
     }
 }
 
-impl std::error::Error for FormatError {}
+impl std::error::Error for ModuleFormatError {}
 
 /// The same, before the name of the file is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bad {
+pub(super) struct ModuleLineProblem {
     pub(super) line: usize,
     pub(super) message: String,
     pub(super) known: Option<String>,
     pub(super) hint: Option<String>,
 }
 
-impl Bad {
+impl ModuleLineProblem {
     pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
         Self { line, message: message.into(), known: None, hint: None }
     }
@@ -55,21 +55,21 @@ impl Bad {
         self
     }
 
-    pub(super) fn in_file(self, file: &str) -> FormatError {
+    pub(super) fn in_file(self, file: &str) -> ModuleFormatError {
         let Self { line, message, known, hint } = self;
-        FormatError { file: file.to_owned(), line, message, known, hint }
+        ModuleFormatError { file: file.to_owned(), line, message, known, hint }
     }
 }
 
 /// A metadata file that cannot be used as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}", first(.errors))]
-pub struct Unread {
+pub struct UnreadableMetadata {
     /// All that is wrong with it, in the order of the file; never empty.
-    pub errors: Vec<FormatError>,
+    pub errors: Vec<ModuleFormatError>,
 }
 
-fn first(errors: &[FormatError]) -> String {
+fn first(errors: &[ModuleFormatError]) -> String {
     let more = match errors.len() {
         0 | 1 => String::new(),
         many => format!(" (and {} more)", many - 1),

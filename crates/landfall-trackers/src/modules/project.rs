@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::Timestamp;
 
-use super::entry::{EntryName, Shelf};
-use super::folder::{PLAN, Seen, TARGET};
+use super::entry::{EntryFolder, EntryName};
+use super::folder::{ModuleFolderSnapshot, PLAN, TARGET};
 use super::metadata::Metadata;
-use super::record::Module;
+use super::record::ModuleRecord;
 use super::text::{day, moment};
-use super::write::{Expect, Write};
+use super::write::{ExpectedFile, ModuleWrite};
 
 /// A dated entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct DatedEntry {
     /// Where it lies.
-    pub shelf: Shelf,
+    pub shelf: EntryFolder,
     /// What it is called.
     pub name: EntryName,
     /// All of it.
@@ -27,7 +27,7 @@ pub struct Entry {
 
 /// The papers of a task as the journal has them. What is `None` is not touched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Papers {
+pub struct ModuleDocuments {
     /// What is wanted.
     pub target: Option<String>,
     /// The plan that counts.
@@ -47,9 +47,9 @@ pub struct Papers {
     /// What later stages must not try again.
     pub exclusions: Option<String>,
     /// Entries that must be there. Entries are only ever added.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DatedEntry>,
     /// The summary of each shelf.
-    pub shelf_summaries: BTreeMap<Shelf, String>,
+    pub shelf_summaries: BTreeMap<EntryFolder, String>,
     /// Stages that are over: their plan, analysis and tests lie apart.
     pub closed_stages: BTreeSet<u32>,
 }
@@ -58,8 +58,14 @@ pub struct Papers {
 ///
 /// `updated` and `revision` move only when the module came forward; a summary or a refinement alone moves neither.
 #[must_use]
-pub fn project(module: &Module, papers: &Papers, seen: &Seen, now: Timestamp) -> Vec<Write> {
-    let mut page = Page { seen, writes: Vec::new(), taken: seen.files.keys().cloned().collect() };
+pub fn project(
+    module: &ModuleRecord,
+    papers: &ModuleDocuments,
+    seen: &ModuleFolderSnapshot,
+    now: Timestamp,
+) -> Vec<ModuleWrite> {
+    let mut page =
+        ProjectPageWriter { seen, writes: Vec::new(), taken: seen.files.keys().cloned().collect() };
     page.close_stages(&papers.closed_stages);
     for plan in &papers.superseded {
         page.keep_plan(plan.as_bytes());
@@ -90,30 +96,32 @@ pub fn project(module: &Module, papers: &Papers, seen: &Seen, now: Timestamp) ->
     page.writes
 }
 
-struct Page<'a> {
-    seen: &'a Seen,
-    writes: Vec<Write>,
+struct ProjectPageWriter<'a> {
+    seen: &'a ModuleFolderSnapshot,
+    writes: Vec<ModuleWrite>,
     /// Paths that hold something, or will.
     taken: BTreeSet<String>,
 }
 
-impl Page<'_> {
+impl ProjectPageWriter<'_> {
     fn put(&mut self, path: &str, text: Option<&str>) {
         let Some(text) = text else { return };
-        let moved = self.writes.iter().any(|write| matches!(write, Write::Move { from, .. } if from == path));
+        let moved =
+            self.writes.iter().any(|write| matches!(write, ModuleWrite::Move { from, .. } if from == path));
         let expect = match self.seen.files.get(path) {
             Some(file) if file.bytes == text.as_bytes() && !moved => return,
-            Some(file) if !moved => Expect::Digest(file.digest.clone()),
-            Some(_) | None => Expect::Absent,
+            Some(file) if !moved => ExpectedFile::Digest(file.digest.clone()),
+            Some(_) | None => ExpectedFile::Absent,
         };
         self.taken.insert(path.to_owned());
-        self.writes.push(Write::Put { path: path.to_owned(), bytes: text.as_bytes().to_vec(), expect });
+        self.writes.push(ModuleWrite::Put { path: path.to_owned(), bytes: text.as_bytes().to_vec(), expect });
     }
 
     /// A new plan does not wipe out the old one: two plans side by side mislead, none at all forgets.
     fn plan(&mut self, plan: Option<&str>) {
         let Some(plan) = plan else { return };
-        let moved = self.writes.iter().any(|write| matches!(write, Write::Move { from, .. } if from == PLAN));
+        let moved =
+            self.writes.iter().any(|write| matches!(write, ModuleWrite::Move { from, .. } if from == PLAN));
         if let Some(old) = self.seen.files.get(PLAN)
             && !moved
             && old.bytes != plan.as_bytes()
@@ -129,7 +137,7 @@ impl Page<'_> {
         let is_one = |path: &str| path.starts_with(".plan-superseded");
         let seen = self.seen.files.iter().any(|(path, file)| is_one(path) && file.bytes == plan);
         let written = self.writes.iter().any(
-            |write| matches!(write, Write::Put { path, bytes, .. } if is_one(path) && bytes.as_slice() == plan),
+            |write| matches!(write, ModuleWrite::Put { path, bytes, .. } if is_one(path) && bytes.as_slice() == plan),
         );
         if seen || written {
             return;
@@ -138,11 +146,11 @@ impl Page<'_> {
             1 => ".plan-superseded.md".to_owned(),
             n => format!(".plan-superseded-{n}.md"),
         });
-        self.writes.push(Write::Put { path, bytes: plan.to_vec(), expect: Expect::Absent });
+        self.writes.push(ModuleWrite::Put { path, bytes: plan.to_vec(), expect: ExpectedFile::Absent });
     }
 
     /// An entry is there once, under its own name or, when another has that, with a number.
-    fn entry(&mut self, entry: &Entry) {
+    fn entry(&mut self, entry: &DatedEntry) {
         let path = |n: usize| match n {
             1 => format!("{}/{}", entry.shelf, entry.name.file()),
             n => format!("{}/{}-{}-{n}.md", entry.shelf, entry.name.day, entry.name.about),
@@ -154,7 +162,7 @@ impl Page<'_> {
         let there = (1..).map(path).take_while(|path| self.taken.contains(path)).any(|path| same(&path));
         if !there {
             let path = self.free(path);
-            self.writes.push(Write::new(&path, &entry.text));
+            self.writes.push(ModuleWrite::new(&path, &entry.text));
         }
     }
 
@@ -169,7 +177,7 @@ impl Page<'_> {
     fn close_stages(&mut self, closed: &BTreeSet<u32>) {
         let Some(stage) = closed.last() else { return };
         let plan = format!(".plan-stage-{stage}.md");
-        let shelves = [Shelf::Analysis, Shelf::Test];
+        let shelves = [EntryFolder::Analysis, EntryFolder::Test];
         let archived = |path: &String| {
             *path == plan
                 || shelves.iter().any(|shelf| path.starts_with(&format!("{}/", shelf.archive(*stage))))
@@ -194,14 +202,14 @@ impl Page<'_> {
             self.taken.remove(&from);
             self.taken.insert(to.clone());
             let expect = self.seen.files[&from].digest.clone();
-            self.writes.push(Write::Move { from, to, expect });
+            self.writes.push(ModuleWrite::Move { from, to, expect });
         }
     }
 
-    fn metadata(&mut self, module: &Module, now: Timestamp) {
+    fn metadata(&mut self, module: &ModuleRecord, now: Timestamp) {
         let form = self.seen.form;
         let stamped =
-            |revision: u64| Module { updated: moment(now), revision: revision + 1, ..module.clone() };
+            |revision: u64| ModuleRecord { updated: moment(now), revision: revision + 1, ..module.clone() };
         let new = match &self.seen.metadata {
             Some(Ok(there)) if module.differs_from(&there.module) => {
                 let new = stamped(there.module.revision);
@@ -226,6 +234,6 @@ impl Page<'_> {
             n => format!("{file}.corrupt-{}-{n}", day(now)),
         };
         let path = self.free(name);
-        self.writes.push(Write::Put { path, bytes: there.bytes.clone(), expect: Expect::Absent });
+        self.writes.push(ModuleWrite::Put { path, bytes: there.bytes.clone(), expect: ExpectedFile::Absent });
     }
 }

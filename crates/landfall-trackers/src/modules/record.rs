@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Where a module is. Eight words of the older folders, and two of notebooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
+pub enum ModuleStatus {
     /// Nothing but an objective, or not even that.
     Draft,
     /// A plan is being made.
@@ -30,7 +30,7 @@ pub enum Status {
     Satisfied,
 }
 
-impl Status {
+impl ModuleStatus {
     /// Every one there is.
     pub const ALL: [Self; 10] = [
         Self::Draft,
@@ -97,7 +97,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for ModuleStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
     }
@@ -108,7 +108,7 @@ impl fmt::Display for Status {
 #[error("`{0}` is not a status; known: {known}", known = Status::known())]
 pub struct UnknownStatus(pub String);
 
-impl FromStr for Status {
+impl FromStr for ModuleStatus {
     type Err = UnknownStatus;
 
     /// Reads the word, and what people and other tools write instead of it.
@@ -128,7 +128,7 @@ impl FromStr for Status {
 
 /// What a module in `re-planning` needs next; notebooks use the field for words of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Phase {
+pub enum ModulePhase {
     /// Nothing said.
     #[default]
     None,
@@ -140,7 +140,7 @@ pub enum Phase {
     Other(String),
 }
 
-impl Phase {
+impl ModulePhase {
     /// The words that mean something here.
     pub const KNOWN: [&'static str; 6] =
         ["needs-plan", "needs-check", "target", "planning", "execution", "finalization"];
@@ -170,24 +170,24 @@ impl Phase {
 
 /// A module that must have come some way before this one goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Need {
+pub struct ModuleDependency {
     /// Its name.
     pub module: String,
     /// How far; all the way, when nothing is said.
-    pub least: Option<Status>,
+    pub least: Option<ModuleStatus>,
 }
 
-impl Need {
+impl ModuleDependency {
     /// Whether a module in `status` is far enough.
     #[must_use]
-    pub fn is_met_by(&self, status: Status) -> bool {
-        status.satisfies(self.least.unwrap_or(Status::Complete))
+    pub fn is_met_by(&self, status: ModuleStatus) -> bool {
+        status.satisfies(self.least.unwrap_or(ModuleStatus::Complete))
     }
 }
 
 /// A stage that is done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StageDone {
+pub struct CompletedStage {
     /// Its number, from 1.
     pub stage: u32,
     /// What it was about.
@@ -202,18 +202,18 @@ pub struct StageDone {
 
 /// The stages of a notebook.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Stage {
+pub struct NotebookStages {
     /// The one under way.
     pub current: u32,
     /// How many there will be; only some old files say so.
     pub total: Option<u32>,
     /// Those that are done, oldest first.
-    pub history: Vec<StageDone>,
+    pub history: Vec<CompletedStage>,
 }
 
 /// Fields that only some versions wrote.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Extra {
+pub struct VersionSpecificFields {
     /// How often the agent's context was compacted in this iteration.
     pub compaction_count: Option<u64>,
     /// Verification cycles that are done.
@@ -230,15 +230,15 @@ pub struct Extra {
 
 /// What the metadata of a module says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Module {
+pub struct ModuleRecord {
     /// What people call it.
     pub title: String,
     /// The kind of work; `a|b` is both.
     pub kind: String,
     /// Where it is.
-    pub status: Status,
+    pub status: ModuleStatus,
     /// What it needs next.
-    pub phase: Phase,
+    pub phase: ModulePhase,
     /// Steps of the plan that are done.
     pub completed_steps: u32,
     /// When it was made, as it was written.
@@ -246,7 +246,7 @@ pub struct Module {
     /// When it last came forward, as it was written.
     pub updated: String,
     /// What must come before.
-    pub depends_on: Vec<Need>,
+    pub depends_on: Vec<ModuleDependency>,
     /// Words on it.
     pub tags: Vec<String>,
     /// The branch of its work.
@@ -254,22 +254,22 @@ pub struct Module {
     /// The worktree of its work; empty when there is none.
     pub worktree: String,
     /// Its stages, if it has any.
-    pub stage: Option<Stage>,
+    pub stage: Option<NotebookStages>,
     /// Counts every real change. Two changes in one second have different revisions.
     pub revision: u64,
     /// What only some versions wrote.
-    pub extra: Extra,
+    pub extra: VersionSpecificFields,
 }
 
-impl Module {
+impl ModuleRecord {
     /// A new module.
     #[must_use]
     pub fn new(title: &str, created: &str) -> Self {
         Self {
             title: title.to_owned(),
             kind: String::new(),
-            status: Status::Draft,
-            phase: Phase::None,
+            status: ModuleStatus::Draft,
+            phase: ModulePhase::None,
             completed_steps: 0,
             created: created.to_owned(),
             updated: created.to_owned(),
@@ -279,7 +279,7 @@ impl Module {
             worktree: String::new(),
             stage: None,
             revision: 0,
-            extra: Extra::default(),
+            extra: VersionSpecificFields::default(),
         }
     }
 

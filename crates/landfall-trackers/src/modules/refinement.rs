@@ -2,7 +2,7 @@
 
 /// Something a person said on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingRefinement {
     /// When, as it was written; empty when the line has no date.
     pub at: String,
     /// What.
@@ -14,7 +14,7 @@ pub struct Pending {
 pub struct Refinements {
     text: String,
     /// In the order of the file.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingRefinement>,
 }
 
 impl Refinements {
@@ -62,12 +62,12 @@ impl Refinements {
     }
 }
 
-fn entry(line: &str) -> Option<Pending> {
+fn entry(line: &str) -> Option<PendingRefinement> {
     let rest = line.trim_end().strip_prefix("- ")?.trim();
     let dated = rest
         .strip_prefix('[')
         .and_then(|rest| rest.split_once(']'))
         .filter(|(at, _)| at.starts_with(|c: char| c.is_ascii_digit()));
     let (at, text) = dated.unwrap_or(("", rest));
-    (!text.trim().is_empty()).then(|| Pending { at: at.to_owned(), text: text.trim().to_owned() })
+    (!text.trim().is_empty()).then(|| PendingRefinement { at: at.to_owned(), text: text.trim().to_owned() })
 }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::document::without_place;
-use super::problem::{Bad, FormatError, short};
+use super::problem::{ModuleFormatError, ModuleLineProblem, short};
 
 /// The name of the signal.
 pub const SIGNAL_FILE: &str = ".auto-signal";
 
 /// Where an agent's own loop is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Signal {
+pub struct LoopSignal {
     /// The step that ended.
     pub step: String,
     /// What came of it.
@@ -35,23 +35,23 @@ pub struct Signal {
     pub extra: Map<String, Value>,
 }
 
-impl Signal {
+impl LoopSignal {
     /// Reads a signal.
     ///
     /// # Errors
     /// When it is not whole, or a word in it is not known.
-    pub fn read(text: &str) -> Result<Self, FormatError> {
+    pub fn read(text: &str) -> Result<Self, ModuleFormatError> {
         Self::understand(text).map_err(|bad| bad.in_file(SIGNAL_FILE))
     }
 
-    fn understand(text: &str) -> Result<Self, Bad> {
+    fn understand(text: &str) -> Result<Self, ModuleLineProblem> {
         let mut value: Value = parse(text)?;
         // Some write null where others write nothing.
         if let Value::Object(map) = &mut value {
             map.retain(|_, value| !value.is_null());
         }
-        let signal: Self =
-            serde_json::from_value(value).map_err(|error| Bad::new(1, without_place(&error)))?;
+        let signal: Self = serde_json::from_value(value)
+            .map_err(|error| ModuleLineProblem::new(1, without_place(&error)))?;
         let steps: Vec<&str> = [STEPS, ENDS].concat();
         known("step", &signal.step, STEPS, |_| false)?;
         known("result", &signal.result, RESULTS, |word| {
@@ -63,7 +63,7 @@ impl Signal {
         })?;
         if !super::text::is_moment(&signal.timestamp) {
             let message = format!("timestamp is `{}`, not a moment", short(&signal.timestamp));
-            return Err(Bad::new(1, message).known("2026-01-31T10:00:00Z"));
+            return Err(ModuleLineProblem::new(1, message).known("2026-01-31T10:00:00Z"));
         }
         Ok(signal)
     }
@@ -98,9 +98,9 @@ impl StopOrder {
     }
 }
 
-fn parse(text: &str) -> Result<Value, Bad> {
+fn parse(text: &str) -> Result<Value, ModuleLineProblem> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
-        Bad::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
+        ModuleLineProblem::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
             .hint("it may be half written; look again")
     })
 }
@@ -109,9 +109,16 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn known(field: &str, word: &str, words: &[&str], also: impl Fn(&str) -> bool) -> Result<(), Bad> {
+fn known(
+    field: &str,
+    word: &str,
+    words: &[&str],
+    also: impl Fn(&str) -> bool,
+) -> Result<(), ModuleLineProblem> {
     match words.contains(&word) || also(word) {
         true => Ok(()),
-        false => Err(Bad::new(1, format!("{field} is `{}`", short(word))).known(words.join(", "))),
+        false => {
+            Err(ModuleLineProblem::new(1, format!("{field} is `{}`", short(word))).known(words.join(", ")))
+        }
     }
 }

@@ -4,20 +4,20 @@ use landfall_model::tune::{self, Adaptation};
 use landfall_model::{SpecError, Tag, TaskSpec};
 use thiserror::Error;
 
-use super::folder::Seen;
-use super::problem::Unread;
-use super::record::{Need, Phase, Status};
+use super::folder::ModuleFolderSnapshot;
+use super::problem::UnreadableMetadata;
+use super::record::{ModuleDependency, ModulePhase, ModuleStatus};
 use super::type_profile::{self, TYPE_PROFILE};
 
 /// What a module asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct ModuleSpec {
     /// Its words, without needs: those are known by module.
     pub spec: TaskSpec,
     /// What must come before, by module.
-    pub needs: Vec<Need>,
+    pub needs: Vec<ModuleDependency>,
     /// Where it is.
-    pub status: Status,
+    pub status: ModuleStatus,
     /// Where its flow takes it up: `executing`, `re-planning/needs-check`.
     pub entry: String,
     /// Steps of its plan that are done.
@@ -28,10 +28,10 @@ pub struct Wanted {
 
 /// Why a module is no task.
 #[derive(Debug, Error)]
-pub enum NoTask {
+pub enum ModuleTaskError {
     /// Its metadata cannot be used.
     #[error(transparent)]
-    Unread(#[from] Unread),
+    Unread(#[from] UnreadableMetadata),
     /// Its words are out of bounds.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -41,7 +41,7 @@ pub enum NoTask {
 ///
 /// # Errors
 /// When its metadata cannot be used, or its words are out of bounds.
-pub fn wanted(seen: &Seen) -> Result<Wanted, NoTask> {
+pub fn wanted(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, ModuleTaskError> {
     let mut warnings = seen.warnings.clone();
     let module = match &seen.metadata {
         Some(Ok(metadata)) => {
@@ -51,7 +51,7 @@ pub fn wanted(seen: &Seen) -> Result<Wanted, NoTask> {
         Some(Err(unread)) => return Err(unread.clone().into()),
         None => {
             warnings.push(format!("`{}` has no metadata; it counts as a draft", seen.place.shown()));
-            super::record::Module::new("", "")
+            super::record::ModuleRecord::new("", "")
         }
     };
     let target = seen.target();
@@ -95,7 +95,7 @@ pub fn wanted(seen: &Seen) -> Result<Wanted, NoTask> {
             .map(|(line, why)| format!("{}/{}:{line}: {why}", seen.place.shown(), super::folder::TARGET)),
     );
     spec.check()?;
-    Ok(Wanted {
+    Ok(ModuleSpec {
         spec,
         needs: module.depends_on.clone(),
         status: module.status,
@@ -107,16 +107,21 @@ pub fn wanted(seen: &Seen) -> Result<Wanted, NoTask> {
 
 /// The word under which a flow says where a task in this state begins.
 #[must_use]
-pub fn entry(status: Status, phase: &Phase) -> String {
+pub fn entry(status: ModuleStatus, phase: &ModulePhase) -> String {
     match (status, phase) {
-        (Status::RePlanning, Phase::NeedsPlan | Phase::NeedsCheck) => format!("{status}/{}", phase.word()),
+        (ModuleStatus::RePlanning, ModulePhase::NeedsPlan | ModulePhase::NeedsCheck) => {
+            format!("{status}/{}", phase.word())
+        }
         _ => status.word().to_owned(),
     }
 }
 
 /// The needs that are not met, each with how far it is; `status` says how far a module is, if there is one.
 #[must_use]
-pub fn unmet(needs: &[Need], status: impl Fn(&str) -> Option<Status>) -> Vec<(&Need, Option<Status>)> {
+pub fn unmet(
+    needs: &[ModuleDependency],
+    status: impl Fn(&str) -> Option<ModuleStatus>,
+) -> Vec<(&ModuleDependency, Option<ModuleStatus>)> {
     let far = needs.iter().map(|need| (need, status(&need.module)));
     far.filter(|(need, status)| !status.is_some_and(|status| need.is_met_by(status))).collect()
 }

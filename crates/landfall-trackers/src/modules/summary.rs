@@ -1,13 +1,13 @@
 //! `.summary.md`: where a module stands, for whoever comes back to it. Written over each time; a header for recovery first.
 
-use super::record::{Module, Phase};
+use super::record::{ModulePhase, ModuleRecord};
 
 /// The most lines a summary has; it is read again and again.
 pub const LINES_MAX: usize = 200;
 
 /// The first lines of a summary: enough to go on after everything else was forgotten.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Header {
+pub struct SummaryHeader {
     /// The status, as it was written.
     pub status: String,
     /// The phase.
@@ -20,10 +20,10 @@ pub struct Header {
     pub branch: String,
 }
 
-impl Header {
+impl SummaryHeader {
     /// The header for a module; `next` is the step that follows, `steps` how many the plan has.
     #[must_use]
-    pub fn of(module: &Module, next: &str, steps: Option<u32>) -> Self {
+    pub fn of(module: &ModuleRecord, next: &str, steps: Option<u32>) -> Self {
         let done = module.completed_steps;
         let progress = match (steps, &module.stage) {
             (Some(steps), Some(stage)) => format!("step {done} of {steps}, stage {}", stage.current),
@@ -31,7 +31,7 @@ impl Header {
             (None, Some(stage)) => format!("{done} steps done, stage {}", stage.current),
             (None, None) => format!("{done} steps done"),
         };
-        let phase = if module.phase == Phase::None { "-" } else { module.phase.word() };
+        let phase = if module.phase == ModulePhase::None { "-" } else { module.phase.word() };
         Self {
             status: module.status.word().to_owned(),
             phase: phase.to_owned(),
@@ -78,7 +78,7 @@ impl Header {
 
 /// What is told below the header; empty parts are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Layers {
+pub struct SummarySections {
     /// What the plan is, in short.
     pub plan: String,
     /// What is there now.
@@ -93,7 +93,7 @@ pub struct Layers {
 
 /// A summary.
 #[must_use]
-pub fn write(title: &str, header: &Header, layers: &Layers) -> String {
+pub fn write(title: &str, header: &SummaryHeader, layers: &SummarySections) -> String {
     let list = |items: &[String]| items.iter().map(|item| format!("- {}\n", item.trim())).collect::<String>();
     let mut out = format!("{}\n# {title}\n", header.text());
     for (name, body) in [

@@ -11,7 +11,7 @@ use super::text::{cell, cells, heading, is_rule};
 
 /// How much a requirement weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Weight {
+pub enum ModuleWeight {
     /// Without it the objective is missed.
     Critical,
     /// It should be there.
@@ -20,7 +20,7 @@ pub enum Weight {
     Optional,
 }
 
-impl Weight {
+impl ModuleWeight {
     /// Every one, heaviest first.
     pub const ALL: [Self; 3] = [Self::Critical, Self::Important, Self::Optional];
 
@@ -45,7 +45,7 @@ impl Weight {
     }
 }
 
-impl fmt::Display for Weight {
+impl fmt::Display for ModuleWeight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
     }
@@ -56,7 +56,7 @@ impl fmt::Display for Weight {
 #[error("`{0}` is not a weight; known: critical (3), important (2), optional (1)")]
 pub struct UnknownWeight(pub String);
 
-impl FromStr for Weight {
+impl FromStr for ModuleWeight {
     type Err = UnknownWeight;
 
     /// Reads the word, the number, or both: `critical`, `3`, `critical (3)`.
@@ -72,7 +72,7 @@ impl FromStr for Weight {
 
 /// How far an objective is agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mark {
+pub enum AgreementState {
     /// Just said.
     #[default]
     None,
@@ -82,7 +82,7 @@ pub enum Mark {
     Processed,
 }
 
-impl Mark {
+impl AgreementState {
     fn shown(self) -> &'static str {
         match self {
             Self::None => "",
@@ -94,7 +94,7 @@ impl Mark {
 
 /// How far an objective is split into requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
+pub enum RequirementDetail {
     /// Nothing said.
     #[default]
     None,
@@ -106,29 +106,33 @@ pub enum Detail {
 
 /// One line of the overall objective.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct ModuleTargetItem {
     /// What is wanted.
     pub text: String,
     /// How far it is split.
-    pub detail: Detail,
+    pub detail: RequirementDetail,
     /// How far it is agreed on.
-    pub mark: Mark,
+    pub mark: AgreementState,
 }
 
-impl Item {
+impl ModuleTargetItem {
     fn read(text: &str) -> Self {
-        let mut item = Self { text: text.trim().to_owned(), detail: Detail::None, mark: Mark::None };
+        let mut item = Self {
+            text: text.trim().to_owned(),
+            detail: RequirementDetail::None,
+            mark: AgreementState::None,
+        };
         loop {
             let text = item.text.trim_end().to_owned();
             let cut = |tail: &str| text.strip_suffix(tail).map(|rest| rest.trim_end().to_owned());
             if let Some(rest) = cut("[CONFIRMED]") {
-                (item.text, item.mark) = (rest, Mark::Confirmed);
+                (item.text, item.mark) = (rest, AgreementState::Confirmed);
             } else if let Some(rest) = cut("[PROCESSED]") {
-                (item.text, item.mark) = (rest, Mark::Processed);
+                (item.text, item.mark) = (rest, AgreementState::Processed);
             } else if let Some(rest) = cut("(pending detail)") {
-                (item.text, item.detail) = (rest, Detail::Pending);
+                (item.text, item.detail) = (rest, RequirementDetail::Pending);
             } else if let Some((rest, number)) = requirements_of(&text) {
-                (item.text, item.detail) = (rest, Detail::Requirements(number));
+                (item.text, item.detail) = (rest, RequirementDetail::Requirements(number));
             } else {
                 item.text = text;
                 return item;
@@ -138,9 +142,9 @@ impl Item {
 
     fn shown(&self) -> String {
         let detail = match self.detail {
-            Detail::None => String::new(),
-            Detail::Pending => " (pending detail)".to_owned(),
-            Detail::Requirements(many) => format!(" (R: {many})"),
+            RequirementDetail::None => String::new(),
+            RequirementDetail::Pending => " (pending detail)".to_owned(),
+            RequirementDetail::Requirements(many) => format!(" (R: {many})"),
         };
         format!("- {}{detail}{}", self.text, self.mark.shown())
     }
@@ -154,7 +158,7 @@ fn requirements_of(text: &str) -> Option<(String, u32)> {
 
 /// Something that can be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Requirement {
+pub struct ModuleRequirement {
     /// Its number through the whole file.
     pub r: u32,
     /// What must hold.
@@ -162,12 +166,12 @@ pub struct Requirement {
     /// How one sees that it does.
     pub criteria: String,
     /// How much it weighs.
-    pub weight: Weight,
+    pub weight: ModuleWeight,
     /// The objective it belongs to: the heading above its table.
     pub item: String,
 }
 
-impl Requirement {
+impl ModuleRequirement {
     fn row(&self) -> String {
         format!("| R{} | {} | {} | {} |", self.r, cell(&self.text), cell(&self.criteria), self.weight)
     }
@@ -199,14 +203,14 @@ pub struct TargetStage {
 
 /// What is wanted, with the text it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct ModuleTarget {
     text: String,
     /// The lines of the objective.
-    pub items: Vec<Item>,
+    pub items: Vec<ModuleTargetItem>,
     /// What was not recognised as a line of it: prose below its heading.
     pub objective: String,
     /// What can be checked.
-    pub requirements: Vec<Requirement>,
+    pub requirements: Vec<ModuleRequirement>,
     /// Requirements of a file without numbers: plain list items.
     pub plain_requirements: Vec<String>,
     /// What must not be broken on the way.
@@ -217,18 +221,18 @@ pub struct Target {
     pub refinements: Vec<String>,
     /// Rows that look like requirements and are not, with why: nothing is dropped in silence.
     pub warnings: Vec<(usize, String)>,
-    sections: Vec<Section>,
+    sections: Vec<TargetSection>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Section {
-    kind: Kind,
+struct TargetSection {
+    kind: TargetSectionKind,
     /// Its lines, the heading included.
     lines: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TargetSectionKind {
     Objective,
     Requirements,
     Constraints,
@@ -240,7 +244,7 @@ enum Kind {
 const TABLE_HEAD: &str = "| # | Requirement | Acceptance Criteria | Weight |";
 const TABLE_RULE: &str = "|---|---|---|---|";
 
-impl Target {
+impl ModuleTarget {
     /// Reads a file. There is no file that cannot be read.
     #[must_use]
     pub fn read(text: &str) -> Self {
@@ -260,21 +264,21 @@ impl Target {
         for section in target.sections.clone() {
             let body = &lines[(section.lines.start + 1).min(section.lines.end)..section.lines.end];
             match section.kind {
-                Kind::Objective => target.read_objective(body),
-                Kind::Requirements => target.read_requirements(section.lines.start + 1, body),
-                Kind::Constraints => target
+                TargetSectionKind::Objective => target.read_objective(body),
+                TargetSectionKind::Requirements => target.read_requirements(section.lines.start + 1, body),
+                TargetSectionKind::Constraints => target
                     .constraints
                     .extend(body.iter().filter_map(|line| top_bullet(line)).map(str::to_owned)),
-                Kind::Stage => {
+                TargetSectionKind::Stage => {
                     let (_, title) =
                         heading(lines[section.lines.start]).expect("a section begins with its heading");
                     let (number, name, mark) = stage_title(title).expect("its kind was read from it");
                     target.stages.push(TargetStage { number, name, mark, body: body.join("\n") });
                 }
-                Kind::Refinements => {
+                TargetSectionKind::Refinements => {
                     target.refinements.extend(body.iter().filter_map(|line| bullet(line)).map(str::to_owned))
                 }
-                Kind::Other => {}
+                TargetSectionKind::Other => {}
             }
         }
         target
@@ -282,7 +286,12 @@ impl Target {
 
     /// A new file.
     #[must_use]
-    pub fn new(title: &str, items: &[Item], requirements: &[Requirement], constraints: &[String]) -> Self {
+    pub fn new(
+        title: &str,
+        items: &[ModuleTargetItem],
+        requirements: &[ModuleRequirement],
+        constraints: &[String],
+    ) -> Self {
         let text = format!("# {title}\n\n## Overall Objective\n\n## Requirements\n\n## Constraints\n");
         Self::read(&text).with_items(items).with_requirements(requirements).with_constraints(constraints)
     }
@@ -320,7 +329,7 @@ impl Target {
         let mut prose = Vec::new();
         for line in body {
             match top_bullet(line) {
-                Some(text) => self.items.push(Item::read(text)),
+                Some(text) => self.items.push(ModuleTargetItem::read(text)),
                 None => prose.push(*line),
             }
         }
@@ -348,13 +357,18 @@ impl Target {
 
     /// The same with these objectives; other lines of that part stay.
     #[must_use]
-    pub fn with_items(&self, items: &[Item]) -> Self {
+    pub fn with_items(&self, items: &[ModuleTargetItem]) -> Self {
         if items == self.items {
             return self.clone();
         }
-        let changed = |target: &Self, items: &[Item]| {
-            let read = |line: &str| top_bullet(line).map(Item::read);
-            target.with_list((Kind::Objective, "## Overall Objective"), items, read, Item::shown)
+        let changed = |target: &Self, items: &[ModuleTargetItem]| {
+            let read = |line: &str| top_bullet(line).map(ModuleTargetItem::read);
+            target.with_list(
+                (TargetSectionKind::Objective, "## Overall Objective"),
+                items,
+                read,
+                ModuleTargetItem::shown,
+            )
         };
         let edited = changed(self, items);
         // When the order is another, nothing can stay where it is.
@@ -368,17 +382,19 @@ impl Target {
             return self.clone();
         }
         let read = |line: &str| top_bullet(line).map(str::to_owned);
-        self.with_list((Kind::Constraints, "## Constraints"), constraints, read, |text| format!("- {text}"))
+        self.with_list((TargetSectionKind::Constraints, "## Constraints"), constraints, read, |text| {
+            format!("- {text}")
+        })
     }
 
     /// The same with these requirements, matched by their number. Rows that stay as they were are not touched.
     #[must_use]
-    pub fn with_requirements(&self, requirements: &[Requirement]) -> Self {
+    pub fn with_requirements(&self, requirements: &[ModuleRequirement]) -> Self {
         if requirements == self.requirements {
             return self.clone();
         }
         let mut lines = self.owned_lines();
-        let range = match self.section(Kind::Requirements) {
+        let range = match self.section(TargetSectionKind::Requirements) {
             Some(range) => range,
             None => {
                 if lines.last().is_some_and(|line| !line.trim().is_empty()) {
@@ -419,7 +435,7 @@ impl Target {
     /// gives the item of a line that is.
     fn with_list<T: PartialEq>(
         &self,
-        (kind, title): (Kind, &str),
+        (kind, title): (TargetSectionKind, &str),
         new: &[T],
         read: impl Fn(&str) -> Option<T>,
         shown: impl Fn(&T) -> String,
@@ -476,7 +492,7 @@ impl Target {
         self.rebuilt(lines)
     }
 
-    fn section(&self, kind: Kind) -> Option<Range<usize>> {
+    fn section(&self, kind: TargetSectionKind) -> Option<Range<usize>> {
         self.sections.iter().find(|section| section.kind == kind).map(|section| section.lines.clone())
     }
 
@@ -491,7 +507,7 @@ impl Target {
 }
 
 /// Where new rows of an objective go: below its last row, or into a table of its own.
-fn insert_row(section: &mut Vec<String>, requirement: &Requirement) {
+fn insert_row(section: &mut Vec<String>, requirement: &ModuleRequirement) {
     let mut item = String::new();
     let (mut group_end, mut table_end) = (None, None);
     for (place, line) in section.iter().enumerate() {
@@ -528,7 +544,7 @@ fn insert_row(section: &mut Vec<String>, requirement: &Requirement) {
 }
 
 /// A row of a requirement table; none for other rows, an error for a row with a number that is not understood.
-fn row(cells: &[String], item: &str) -> Option<Result<Requirement, String>> {
+fn row(cells: &[String], item: &str) -> Option<Result<ModuleRequirement, String>> {
     let [number, rest @ ..] = cells else { return None };
     let r = number.trim_matches(['*', '`']).strip_prefix(['R', 'r'])?.trim_start_matches('#').parse().ok()?;
     let [text, criteria, weight] = rest else {
@@ -538,7 +554,7 @@ fn row(cells: &[String], item: &str) -> Option<Result<Requirement, String>> {
         )));
     };
     Some(match weight.parse() {
-        Ok(weight) => Ok(Requirement {
+        Ok(weight) => Ok(ModuleRequirement {
             r,
             text: text.clone(),
             criteria: criteria.clone(),
@@ -581,8 +597,8 @@ fn stage_title(title: &str) -> Option<(u32, String, StageMark)> {
 }
 
 /// The parts under headings of the first two levels. What stands in a block of code is no heading.
-fn sections(text: &str) -> Vec<Section> {
-    let mut sections: Vec<Section> = Vec::new();
+fn sections(text: &str) -> Vec<TargetSection> {
+    let mut sections: Vec<TargetSection> = Vec::new();
     let mut code: Option<&str> = None;
     let mut many = 0;
     for (place, line) in text.lines().enumerate() {
@@ -600,14 +616,14 @@ fn sections(text: &str) -> Vec<Section> {
             if let Some(last) = sections.last_mut() {
                 last.lines.end = place;
             }
-            let kind = if level == 1 { Kind::Other } else { kind(title) };
+            let kind = if level == 1 { TargetSectionKind::Other } else { kind(title) };
             // A second `## Requirements` is somebody's own structure.
             let kind = match kind {
-                Kind::Stage => kind,
-                kind if sections.iter().any(|section| section.kind == kind) => Kind::Other,
+                TargetSectionKind::Stage => kind,
+                kind if sections.iter().any(|section| section.kind == kind) => TargetSectionKind::Other,
                 kind => kind,
             };
-            sections.push(Section { kind, lines: place..place + 1 });
+            sections.push(TargetSection { kind, lines: place..place + 1 });
         }
     }
     if let Some(last) = sections.last_mut() {
@@ -616,16 +632,18 @@ fn sections(text: &str) -> Vec<Section> {
     sections
 }
 
-fn kind(title: &str) -> Kind {
+fn kind(title: &str) -> TargetSectionKind {
     if stage_title(title).is_some() {
-        return Kind::Stage;
+        return TargetSectionKind::Stage;
     }
     let title = title.split('[').next().unwrap_or_default().trim().trim_end_matches(':').to_ascii_lowercase();
     match title.as_str() {
-        "objective" | "objectives" | "overall objective" | "overall objectives" | "goal" => Kind::Objective,
-        "requirements" => Kind::Requirements,
-        "constraints" => Kind::Constraints,
-        "refinements" => Kind::Refinements,
-        _ => Kind::Other,
+        "objective" | "objectives" | "overall objective" | "overall objectives" | "goal" => {
+            TargetSectionKind::Objective
+        }
+        "requirements" => TargetSectionKind::Requirements,
+        "constraints" => TargetSectionKind::Constraints,
+        "refinements" => TargetSectionKind::Refinements,
+        _ => TargetSectionKind::Other,
     }
 }

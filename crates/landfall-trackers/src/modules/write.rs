@@ -20,7 +20,7 @@ pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What must be there for a write to be allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expect {
+pub enum ExpectedFile {
     /// Nothing.
     Absent,
     /// A file with this digest: the one the write was made for.
@@ -29,7 +29,7 @@ pub enum Expect {
 
 /// A change of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Write {
+pub enum ModuleWrite {
     /// A file that should be there.
     Put {
         /// Below the root, with `/`.
@@ -37,7 +37,7 @@ pub enum Write {
         /// All of it.
         bytes: Vec<u8>,
         /// What must be there now.
-        expect: Expect,
+        expect: ExpectedFile,
     },
     /// A file that should be elsewhere. Nothing is moved over another file.
     Move {
@@ -50,11 +50,11 @@ pub enum Write {
     },
 }
 
-impl Write {
+impl ModuleWrite {
     /// A new file.
     #[must_use]
     pub fn new(path: &str, text: &str) -> Self {
-        Self::Put { path: path.to_owned(), bytes: text.as_bytes().to_vec(), expect: Expect::Absent }
+        Self::Put { path: path.to_owned(), bytes: text.as_bytes().to_vec(), expect: ExpectedFile::Absent }
     }
 
     /// Where something will be.
@@ -87,7 +87,7 @@ impl Write {
 
 /// What came of the writes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Applied {
+pub struct WriteReport {
     /// What was written, or was there already, with its digest.
     pub written: BTreeMap<String, Digest>,
     /// What was left alone, because something else is there than was expected.
@@ -134,18 +134,18 @@ pub fn digest(bytes: &[u8]) -> Digest {
 ///
 /// # Errors
 /// When a path leads outside, or the machine refuses. What was written before stays.
-pub fn apply(root: &Path, writes: &[Write]) -> Result<Applied, FileError> {
-    let mut applied = Applied::default();
+pub fn apply(root: &Path, writes: &[ModuleWrite]) -> Result<WriteReport, FileError> {
+    let mut applied = WriteReport::default();
     for write in writes {
         let done = match write {
-            Write::Put { path, bytes, expect } => put(root, path, bytes, expect)?,
-            Write::Move { from, to, expect } => shift(root, from, to, expect)?,
+            ModuleWrite::Put { path, bytes, expect } => put(root, path, bytes, expect)?,
+            ModuleWrite::Move { from, to, expect } => shift(root, from, to, expect)?,
         };
         match done {
-            Done::Yes => {
+            WriteOutcome::Yes => {
                 applied.written.insert(write.path().to_owned(), write.digest());
             }
-            Done::Refused => applied.refused.push(write.path().to_owned()),
+            WriteOutcome::Refused => applied.refused.push(write.path().to_owned()),
         }
     }
     Ok(applied)
@@ -155,45 +155,45 @@ pub fn apply(root: &Path, writes: &[Write]) -> Result<Applied, FileError> {
 ///
 /// # Errors
 /// As for [`apply`].
-pub fn apply_in(root: &Path, folder: &str, writes: &[Write]) -> Result<Applied, FileError> {
+pub fn apply_in(root: &Path, folder: &str, writes: &[ModuleWrite]) -> Result<WriteReport, FileError> {
     let below = |path: &str| format!("{folder}/{path}");
-    let moved: Vec<Write> = writes
+    let moved: Vec<ModuleWrite> = writes
         .iter()
         .map(|write| match write {
-            Write::Put { path, bytes, expect } => {
-                Write::Put { path: below(path), bytes: bytes.clone(), expect: expect.clone() }
+            ModuleWrite::Put { path, bytes, expect } => {
+                ModuleWrite::Put { path: below(path), bytes: bytes.clone(), expect: expect.clone() }
             }
-            Write::Move { from, to, expect } => {
-                Write::Move { from: below(from), to: below(to), expect: expect.clone() }
+            ModuleWrite::Move { from, to, expect } => {
+                ModuleWrite::Move { from: below(from), to: below(to), expect: expect.clone() }
             }
         })
         .collect();
-    let Applied { written, refused } = apply(root, &moved)?;
+    let WriteReport { written, refused } = apply(root, &moved)?;
     let inside = |path: String| path.strip_prefix(&below("")).map_or(path.clone(), str::to_owned);
-    Ok(Applied {
+    Ok(WriteReport {
         written: written.into_iter().map(|(path, digest)| (inside(path), digest)).collect(),
         refused: refused.into_iter().map(inside).collect(),
     })
 }
 
-enum Done {
+enum WriteOutcome {
     Yes,
     Refused,
 }
 
-fn put(root: &Path, path: &str, bytes: &[u8], expect: &Expect) -> Result<Done, FileError> {
-    let (folder, name) = enter(root, path, Missing::Made)?.expect("missing folders were made");
+fn put(root: &Path, path: &str, bytes: &[u8], expect: &ExpectedFile) -> Result<WriteOutcome, FileError> {
+    let (folder, name) = enter(root, path, MissingFolderPolicy::Made)?.expect("missing folders were made");
     let io = |doing| move |errno: Errno| failed(doing, path, errno);
     let there = read_in(&folder, &name, path)?;
     let ok = match (&there, expect) {
         // A write that came through before we were killed is not written twice.
-        (Some(there), _) if there == bytes => return Ok(Done::Yes),
-        (None, Expect::Absent) => true,
-        (Some(there), Expect::Digest(expected)) => digest(there) == *expected,
-        (Some(_), Expect::Absent) | (None, Expect::Digest(_)) => false,
+        (Some(there), _) if there == bytes => return Ok(WriteOutcome::Yes),
+        (None, ExpectedFile::Absent) => true,
+        (Some(there), ExpectedFile::Digest(expected)) => digest(there) == *expected,
+        (Some(_), ExpectedFile::Absent) | (None, ExpectedFile::Digest(_)) => false,
     };
     if !ok {
-        return Ok(Done::Refused);
+        return Ok(WriteOutcome::Refused);
     }
     let (beside, mut file) = create_beside(&folder, &name).map_err(io("create"))?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
@@ -202,44 +202,46 @@ fn put(root: &Path, path: &str, bytes: &[u8], expect: &Expect) -> Result<Done, F
         return Err(FileError::Io { doing: "write", path: path.to_owned(), source });
     }
     let moved = match expect {
-        Expect::Digest(_) => rustix::fs::renameat(&folder, &beside, &folder, &name),
+        ExpectedFile::Digest(_) => rustix::fs::renameat(&folder, &beside, &folder, &name),
         // Somebody may have made it since we looked.
-        Expect::Absent => rename_onto_nothing((&folder, &beside), (&folder, &name)),
+        ExpectedFile::Absent => rename_onto_nothing((&folder, &beside), (&folder, &name)),
     };
     match moved {
         Ok(()) => {}
         Err(Errno::EXIST) => {
             rustix::fs::unlinkat(&folder, &beside, AtFlags::empty()).map_err(io("remove a copy of"))?;
-            return Ok(Done::Refused);
+            return Ok(WriteOutcome::Refused);
         }
         Err(errno) => return Err(failed("rename", path, errno)),
     }
     rustix::fs::fsync(&folder).map_err(io("flush the folder of"))?;
     sweep(&folder, &name);
-    Ok(Done::Yes)
+    Ok(WriteOutcome::Yes)
 }
 
 /// Moves a file. One that was moved before we were killed is not missed.
-fn shift(root: &Path, from: &str, to: &str, expect: &Digest) -> Result<Done, FileError> {
-    let (folder, name) = enter(root, to, Missing::Made)?.expect("missing folders were made");
+fn shift(root: &Path, from: &str, to: &str, expect: &Digest) -> Result<WriteOutcome, FileError> {
+    let (folder, name) = enter(root, to, MissingFolderPolicy::Made)?.expect("missing folders were made");
     // Moved before: what stands in its old place by now is something else.
     if let Some(there) = read_in(&folder, &name, to)? {
-        return Ok(if digest(&there) == *expect { Done::Yes } else { Done::Refused });
+        return Ok(if digest(&there) == *expect { WriteOutcome::Yes } else { WriteOutcome::Refused });
     }
-    let Some((from_folder, from_name)) = enter(root, from, Missing::Told)? else { return Ok(Done::Refused) };
+    let Some((from_folder, from_name)) = enter(root, from, MissingFolderPolicy::Told)? else {
+        return Ok(WriteOutcome::Refused);
+    };
     match read_in(&from_folder, &from_name, from)? {
         Some(here) if digest(&here) == *expect => {}
-        Some(_) | None => return Ok(Done::Refused),
+        Some(_) | None => return Ok(WriteOutcome::Refused),
     }
     match rename_onto_nothing((&from_folder, &from_name), (&folder, &name)) {
         Ok(()) => {}
-        Err(Errno::EXIST | Errno::NOENT) => return Ok(Done::Refused),
+        Err(Errno::EXIST | Errno::NOENT) => return Ok(WriteOutcome::Refused),
         Err(errno) => return Err(failed("move", from, errno)),
     }
     for flushed in [&folder, &from_folder] {
         rustix::fs::fsync(flushed).map_err(|errno| failed("flush the folder of", to, errno))?;
     }
-    Ok(Done::Yes)
+    Ok(WriteOutcome::Yes)
 }
 
 fn rename_onto_nothing(from: (&OwnedFd, &str), to: (&OwnedFd, &str)) -> Result<(), Errno> {
@@ -292,7 +294,7 @@ fn sweep(folder: &OwnedFd, name: &str) {
 /// # Errors
 /// When the path leads outside, the file is too large, or the machine refuses.
 pub fn read_below(root: &Path, path: &str) -> Result<Option<Vec<u8>>, FileError> {
-    match enter(root, path, Missing::Told)? {
+    match enter(root, path, MissingFolderPolicy::Told)? {
         Some((folder, name)) => read_in(&folder, &name, path),
         None => Ok(None),
     }
@@ -303,7 +305,7 @@ pub fn read_below(root: &Path, path: &str) -> Result<Option<Vec<u8>>, FileError>
 /// # Errors
 /// When the path leads outside, or the machine refuses.
 pub fn remove_file_below(root: &Path, path: &str) -> Result<(), FileError> {
-    let Some((folder, name)) = enter(root, path, Missing::Told)? else { return Ok(()) };
+    let Some((folder, name)) = enter(root, path, MissingFolderPolicy::Told)? else { return Ok(()) };
     match unlink(&folder, &name) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(FileError::Io { doing: "remove", path: path.to_owned(), source })
@@ -333,13 +335,17 @@ fn read_in(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<Vec<u8>>, 
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingFolderPolicy {
     Made,
     Told,
 }
 
 /// Opens the folder of a path, folder by folder.
-fn enter(root: &Path, path: &str, missing: Missing) -> Result<Option<(OwnedFd, String)>, FileError> {
+fn enter(
+    root: &Path,
+    path: &str,
+    missing: MissingFolderPolicy,
+) -> Result<Option<(OwnedFd, String)>, FileError> {
     let outside = || FileError::Outside(path.to_owned());
     let mut names: Vec<&str> = Vec::new();
     for part in Path::new(path).components() {
@@ -353,11 +359,11 @@ fn enter(root: &Path, path: &str, missing: Missing) -> Result<Option<(OwnedFd, S
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut folder = match rustix::fs::open(root, flags, Mode::empty()) {
         Ok(folder) => folder,
-        Err(Errno::NOENT) if missing == Missing::Told => return Ok(None),
+        Err(Errno::NOENT) if missing == MissingFolderPolicy::Told => return Ok(None),
         Err(errno) => return Err(failed("open", &root.display().to_string(), errno)),
     };
     for part in names {
-        if missing == Missing::Made {
+        if missing == MissingFolderPolicy::Made {
             match rustix::fs::mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
                 Ok(()) => {
                     rustix::fs::fsync(&folder).map_err(|errno| failed("flush the folder of", path, errno))?

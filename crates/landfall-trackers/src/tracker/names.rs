@@ -181,12 +181,12 @@ impl fmt::Display for Label {
 
 /// A branch, by a name that git takes, that is no option and that stays in a folder of refs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BranchName(String);
+pub struct TrackerBranchName(String);
 
 /// A file name of this length still fits with what git puts behind it.
 const BRANCH_BYTES_MAX: usize = 200;
 
-impl BranchName {
+impl TrackerBranchName {
     /// The branch, if git would take the name and so would a command line.
     pub fn new(text: &str) -> Result<Self, NameError> {
         let wrong = |why| Err(NameError::new(text, "a branch", why));
@@ -222,7 +222,7 @@ impl BranchName {
     }
 }
 
-impl fmt::Display for BranchName {
+impl fmt::Display for TrackerBranchName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

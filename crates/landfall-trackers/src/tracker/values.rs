@@ -5,7 +5,7 @@ use std::fmt;
 
 use landfall_model::{TaskSize, Timestamp};
 
-use super::{BranchName, CommitSha, IssueNumber, Label, Marker, PrNumber, Title};
+use super::{CommitSha, IssueNumber, Label, Marker, PrNumber, Title, TrackerBranchName};
 
 /// An issue, as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Issue {
     /// The body as it is there: text of others.
     pub body: String,
     /// Open or closed.
-    pub state: IssueState,
+    pub state: TrackerIssueState,
     /// Its labels.
     pub labels: BTreeSet<Label>,
     /// Whose it is.
@@ -56,19 +56,19 @@ pub const PHASE_FAMILY: &str = "phase/";
 
 /// Whether an issue is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IssueState {
+pub enum TrackerIssueState {
     /// It waits to be done.
     Open,
     /// It does not, since then and for this reason.
     Closed {
         /// Why.
-        why: CloseWhy,
+        why: CloseReason,
         /// When, if the tracker says.
         at: Option<Timestamp>,
     },
 }
 
-impl IssueState {
+impl TrackerIssueState {
     /// Whether it is open.
     #[must_use]
     pub fn is_open(self) -> bool {
@@ -78,7 +78,7 @@ impl IssueState {
 
 /// Why an issue is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CloseWhy {
+pub enum CloseReason {
     /// It is done.
     Done,
     /// Nobody will do it.
@@ -87,16 +87,16 @@ pub enum CloseWhy {
 
 /// How big an issue is, and where that stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SizeSeen {
+pub struct IssueSize {
     /// The size.
     pub size: TaskSize,
     /// Where it was found.
-    pub stands: SizeStands,
+    pub stands: SizeSource,
 }
 
 /// Where a size is written down. A field of a project is believed before a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SizeStands {
+pub enum SizeSource {
     /// In the size field of a project.
     Field,
     /// In a `size/*` label.
@@ -118,7 +118,7 @@ pub struct NewIssue {
 
 /// What to change about an issue's words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct IssueEdit {
+pub struct IssueTextEdit {
     /// A new title.
     pub title: Option<Title>,
     /// A new body.
@@ -138,14 +138,14 @@ pub struct IssueFilter {
 
 /// Who hears a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Thread {
+pub enum CommentThread {
     /// Under an issue.
     Issue(IssueNumber),
     /// Under a pull request.
     PullRequest(PrNumber),
 }
 
-impl Thread {
+impl CommentThread {
     /// Its number: issues and pull requests are counted together.
     #[must_use]
     pub fn number(self) -> u64 {
@@ -156,7 +156,7 @@ impl Thread {
     }
 }
 
-impl fmt::Display for Thread {
+impl fmt::Display for CommentThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Issue(number) => write!(f, "issue {number}"),
@@ -165,13 +165,13 @@ impl fmt::Display for Thread {
     }
 }
 
-impl From<IssueNumber> for Thread {
+impl From<IssueNumber> for CommentThread {
     fn from(number: IssueNumber) -> Self {
         Self::Issue(number)
     }
 }
 
-impl From<PrNumber> for Thread {
+impl From<PrNumber> for CommentThread {
     fn from(number: PrNumber) -> Self {
         Self::PullRequest(number)
     }
@@ -202,14 +202,14 @@ impl Comment {
 
 /// Something that is to be there once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Once<T> {
+pub enum CreateOutcome<T> {
     /// It was made now.
     Made(T),
     /// It was there already.
     Found(T),
 }
 
-impl<T> Once<T> {
+impl<T> CreateOutcome<T> {
     /// The thing, either way.
     pub fn into_inner(self) -> T {
         match self {
@@ -231,7 +231,7 @@ pub struct LabelSpec {
 
 /// An issue among the children of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Child {
+pub struct ChildIssue {
     /// The issue.
     pub issue: Issue,
     /// The issues it waits for, in the order of the tracker.
@@ -242,21 +242,21 @@ pub struct Child {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocker {
     /// Which.
-    pub place: Place,
+    pub place: IssueLocation,
     /// Whether it is open. A closed one holds nobody up.
     pub open: bool,
 }
 
 /// Where an issue is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum IssueLocation {
     /// In this tracker.
     Here(IssueNumber),
     /// In another repository, written `owner/name#12`.
     Elsewhere(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for IssueLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Here(number) => write!(f, "{number}"),
@@ -277,13 +277,13 @@ pub struct PullRequest {
     /// Open, merged or closed.
     pub state: PrState,
     /// The branch with the work; none if its name is one we would not touch.
-    pub head: Option<BranchName>,
+    pub head: Option<TrackerBranchName>,
     /// Whether the branch is in the same repository. One of a stranger's fork is not.
     pub head_is_here: bool,
     /// What the branch points at.
     pub head_sha: CommitSha,
     /// The branch it is to be merged into; none if its name is one we would not touch.
-    pub base: Option<BranchName>,
+    pub base: Option<TrackerBranchName>,
     /// Who made it; none if the account is gone.
     pub author: Option<String>,
     /// Whether it merges, if that is known yet.
@@ -322,11 +322,11 @@ impl PrState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPullRequest {
     /// The branch with the work. It is pushed already.
-    pub head: BranchName,
+    pub head: TrackerBranchName,
     /// What it points at. A tracker that keeps no branches writes it down.
     pub head_sha: CommitSha,
     /// The branch it is to be merged into.
-    pub base: BranchName,
+    pub base: TrackerBranchName,
     /// Its title.
     pub title: Title,
     /// Its body.
@@ -337,7 +337,7 @@ pub struct NewPullRequest {
 
 /// A merge that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merge {
+pub struct PullRequestMerge {
     /// What the head has to point at, or nothing is merged.
     pub expected: CommitSha,
     /// The first line of the message.
@@ -350,7 +350,7 @@ pub struct Merge {
 
 /// A merge that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct CompletedMerge {
     /// The commit that came of it, if the tracker says.
     pub commit: Option<CommitSha>,
     /// Whether it had happened before we asked.
@@ -359,7 +359,7 @@ pub struct Merged {
 
 /// A review of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Review {
+pub struct TrackerReview {
     /// Its number.
     pub id: u64,
     /// Who wrote it; none if the account is gone.
@@ -395,7 +395,7 @@ pub struct NewReview {
     /// What it is known again by.
     pub marker: Marker,
     /// What it says. GitHub lets nobody approve what is their own; it becomes a comment there.
-    pub says: Saying,
+    pub says: ReviewAction,
     /// The text.
     pub body: String,
     /// The commit it is about.
@@ -404,7 +404,7 @@ pub struct NewReview {
 
 /// What a review of ours can say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Saying {
+pub enum ReviewAction {
     /// It may be merged.
     Approve,
     /// It may not, as it is.
@@ -415,7 +415,7 @@ pub enum Saying {
 
 /// One job that looks at a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct ForgeCheck {
     /// What the tracker knows it by; another run of the same job has another one.
     pub id: Option<u64>,
     /// What it is called: text of others. Never read for words such as "fail".
@@ -423,7 +423,7 @@ pub struct Check {
     /// Who runs it, if the tracker says.
     pub by: Option<String>,
     /// How far it is.
-    pub state: CheckState,
+    pub state: ForgeCheckState,
     /// When it began.
     pub started: Option<Timestamp>,
     /// Where a person looks at it.
@@ -432,7 +432,7 @@ pub struct Check {
 
 /// How far a check is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckState {
+pub enum ForgeCheckState {
     /// It waits for its turn, or for someone.
     Waiting,
     /// It runs.
@@ -501,15 +501,15 @@ pub enum ChecksSum {
 
 /// Adds checks up, by what they concluded and by nothing else.
 #[must_use]
-pub fn sum(checks: &[Check]) -> ChecksSum {
+pub fn sum(checks: &[ForgeCheck]) -> ChecksSum {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for check in checks {
         let kind = match check.state {
-            CheckState::Waiting | CheckState::Running => "pending",
-            CheckState::Done(Conclusion::Success) => "passed",
-            CheckState::Done(Conclusion::Failure) => "failed",
-            CheckState::Done(Conclusion::Neutral | Conclusion::Skipped) => "silent",
-            CheckState::Done(
+            ForgeCheckState::Waiting | ForgeCheckState::Running => "pending",
+            ForgeCheckState::Done(Conclusion::Success) => "passed",
+            ForgeCheckState::Done(Conclusion::Failure) => "failed",
+            ForgeCheckState::Done(Conclusion::Neutral | Conclusion::Skipped) => "silent",
+            ForgeCheckState::Done(
                 Conclusion::Cancelled
                 | Conclusion::TimedOut
                 | Conclusion::ActionRequired
@@ -551,7 +551,7 @@ impl Cursor {
 
     /// What of these is new, oldest first, and the cursor after them.
     #[must_use]
-    pub fn advance(&self, mut seen: Vec<Change>) -> (Vec<Change>, Self) {
+    pub fn advance(&self, mut seen: Vec<TrackerChange>) -> (Vec<TrackerChange>, Self) {
         seen.sort_by_key(|change| (change.at, change.thread));
         seen.retain(|change| {
             change.at > self.at || (change.at == self.at && !self.heard.contains(&change.thread.number()))
@@ -586,9 +586,9 @@ impl std::str::FromStr for Cursor {
 
 /// Something changed about an issue or a pull request. What, is read from the tracker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct TrackerChange {
     /// Where.
-    pub thread: Thread,
+    pub thread: CommentThread,
     /// When.
     pub at: Timestamp,
 }
@@ -597,30 +597,31 @@ pub struct Change {
 mod tests {
     use super::*;
 
-    fn check(name: &str, state: CheckState) -> Check {
-        Check { id: None, name: name.to_owned(), by: None, state, started: None, url: None }
+    fn check(name: &str, state: ForgeCheckState) -> ForgeCheck {
+        ForgeCheck { id: None, name: name.to_owned(), by: None, state, started: None, url: None }
     }
 
     #[test]
     fn a_job_called_fail_that_passed_has_passed() {
-        let passed = CheckState::Done(Conclusion::Success);
+        let passed = ForgeCheckState::Done(Conclusion::Success);
         assert_eq!(sum(&[check("should-fail / failure modes", passed)]), ChecksSum::Passed);
         assert_eq!(sum(&[]), ChecksSum::None);
-        assert_eq!(sum(&[check("skipped", CheckState::Done(Conclusion::Skipped))]), ChecksSum::None);
-        assert_eq!(sum(&[check("a", passed), check("b", CheckState::Running)]), ChecksSum::Pending);
-        let cancelled = CheckState::Done(Conclusion::Cancelled);
+        assert_eq!(sum(&[check("skipped", ForgeCheckState::Done(Conclusion::Skipped))]), ChecksSum::None);
+        assert_eq!(sum(&[check("a", passed), check("b", ForgeCheckState::Running)]), ChecksSum::Pending);
+        let cancelled = ForgeCheckState::Done(Conclusion::Cancelled);
         assert_eq!(sum(&[check("a", passed), check("success", cancelled)]), ChecksSum::Broken);
-        let failed = CheckState::Done(Conclusion::Failure);
-        assert_eq!(sum(&[check("success", failed), check("b", CheckState::Running)]), ChecksSum::Failed);
+        let failed = ForgeCheckState::Done(Conclusion::Failure);
+        assert_eq!(sum(&[check("success", failed), check("b", ForgeCheckState::Running)]), ChecksSum::Failed);
     }
 
     #[test]
     fn a_cursor_forgets_nothing_and_repeats_nothing_within_a_moment() {
-        let change = |number, at| Change {
-            thread: Thread::Issue(IssueNumber::new(number).expect("not 0")),
+        let change = |number, at| TrackerChange {
+            thread: CommentThread::Issue(IssueNumber::new(number).expect("not 0")),
             at: Timestamp(at),
         };
-        let numbers = |changes: &[Change]| changes.iter().map(|it| it.thread.number()).collect::<Vec<_>>();
+        let numbers =
+            |changes: &[TrackerChange]| changes.iter().map(|it| it.thread.number()).collect::<Vec<_>>();
         let (new, cursor) = Cursor::default().advance(vec![change(2, 5), change(1, 5), change(3, 4)]);
         assert_eq!((numbers(&new), cursor.to_string()), (vec![3, 1, 2], "5 1 2".to_owned()));
         // The same moment again, with one more that was not there before.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use landfall_model::{TaskSize, Timestamp};
 use landfall_trackers::registry::TRACKERS;
 use landfall_trackers::tracker::{
-    Blocker, BranchName, ChecksSum, CloseWhy, CommitSha, Cursor, IssueEdit, IssueFilter, IssueState,
-    LabelSpec, Merge, Merged, NewPullRequest, NewReview, Once, PHASE_FAMILY, Place, PrNumber, PrState,
-    Saying, SizeStands, Thread, Title, Tracker, TrackerError, sum,
+    Blocker, ChecksSum, CloseReason, CommentThread, CommitSha, CompletedMerge, CreateOutcome, Cursor,
+    IssueFilter, IssueLocation, IssueTextEdit, LabelSpec, NewPullRequest, NewReview, PHASE_FAMILY, PrNumber,
+    PrState, PullRequestMerge, ReviewAction, SizeSource, Title, Tracker, TrackerBranchName, TrackerError,
+    TrackerIssueState, sum,
 };
 
 use crate::world::{fake, files, label, labels, make, marker, new_issue, number};
@@ -43,8 +44,8 @@ fn sha(digit: char) -> CommitSha {
     CommitSha::new(&digit.to_string().repeat(40)).expect("a commit")
 }
 
-fn branch(name: &str) -> BranchName {
-    BranchName::new(name).expect("a branch")
+fn branch(name: &str) -> TrackerBranchName {
+    TrackerBranchName::new(name).expect("a branch")
 }
 
 fn new_pull(head: &str, commit: CommitSha) -> NewPullRequest {
@@ -67,15 +68,17 @@ fn an_issue_is_made_once_and_read_back_as_it_was_written() {
     each(|Hands { tracker, .. }| {
         let mut new = new_issue("a/1", "Fix \"it\" & <b>", "line 1\r\nline 2\n\n+++\n---\n# not a head\n  ");
         new.labels = labels(["phase/issue", "type/bug"]);
-        let Once::Made(made) = tracker.create_issue(&new).expect("made") else { panic!("nothing was there") };
+        let CreateOutcome::Made(made) = tracker.create_issue(&new).expect("made") else {
+            panic!("nothing was there")
+        };
         let read = tracker.issue(made.number).expect("it is there");
         assert_eq!(read.title, "Fix \"it\" & <b>");
         assert!(read.body.starts_with("line 1\r\nline 2\n\n+++\n---\n# not a head"), "{:?}", read.body);
         assert_eq!(read.labels, new.labels);
-        assert_eq!((read.state, read.comments, read.children), (IssueState::Open, 0, 0));
+        assert_eq!((read.state, read.comments, read.children), (TrackerIssueState::Open, 0, 0));
         // Asked for again, in whatever words, it is the same one.
         let again = tracker.create_issue(&new_issue("a/1", "other words", "")).expect("found");
-        assert_eq!(again, Once::Found(read));
+        assert_eq!(again, CreateOutcome::Found(read));
         assert_eq!(tracker.issues(&all()).expect("a list").len(), 1);
     });
 }
@@ -88,7 +91,7 @@ fn what_is_not_there_is_not_found() {
         assert!(missing(tracker.comments(number(9).into()).expect_err("nothing is there")));
         assert!(missing(tracker.comment(number(9).into(), &marker("a"), "x").expect_err("nothing is there")));
         assert!(missing(tracker.children(number(9)).expect_err("nothing is there")));
-        assert!(missing(tracker.close_issue(number(9), CloseWhy::Done).expect_err("nothing is there")));
+        assert!(missing(tracker.close_issue(number(9), CloseReason::Done).expect_err("nothing is there")));
         assert!(missing(
             tracker.pull_request(PrNumber::new(9).expect("not 0")).expect_err("nothing is there")
         ));
@@ -105,7 +108,7 @@ fn issues_come_newest_first_by_state_and_labels() {
         for index in [0, 1, 3] {
             tracker.change_labels(made[index], &labels(["triaged"]), &[].into()).expect("labelled");
         }
-        tracker.close_issue(made[3], CloseWhy::Done).expect("closed");
+        tracker.close_issue(made[3], CloseReason::Done).expect("closed");
         let numbers = |filter: &IssueFilter| -> Vec<_> {
             tracker.issues(filter).expect("a list").into_iter().map(|issue| issue.number).collect()
         };
@@ -120,13 +123,13 @@ fn issues_come_newest_first_by_state_and_labels() {
 fn words_are_changed_and_the_rest_stays() {
     each(|Hands { tracker, .. }| {
         let issue = make(*tracker, "before");
-        let edit = IssueEdit { title: Some(Title::of("after")), body: None };
+        let edit = IssueTextEdit { title: Some(Title::of("after")), body: None };
         let edited = tracker.edit_issue(issue.number, &edit).expect("edited");
         assert_eq!((edited.title.as_str(), &edited.body), ("after", &issue.body));
-        let edit = IssueEdit { title: None, body: Some("- [x] done".to_owned()) };
+        let edit = IssueTextEdit { title: None, body: Some("- [x] done".to_owned()) };
         assert_eq!(tracker.edit_issue(issue.number, &edit).expect("edited").body, "- [x] done");
         assert_eq!(tracker.issue(issue.number).expect("there").title, "after");
-        let nothing = tracker.edit_issue(issue.number, &IssueEdit::default()).expect("nothing to do");
+        let nothing = tracker.edit_issue(issue.number, &IssueTextEdit::default()).expect("nothing to do");
         assert_eq!(nothing.body, "- [x] done");
     });
 }
@@ -136,19 +139,19 @@ fn an_issue_is_closed_and_opened_again_and_the_moment_is_known() {
     each(|Hands { tracker, .. }| {
         let issue = make(*tracker, "an issue").number;
         assert_eq!(tracker.last_reopened(issue), Ok(None));
-        let closed = tracker.close_issue(issue, CloseWhy::NotPlanned).expect("closed");
+        let closed = tracker.close_issue(issue, CloseReason::NotPlanned).expect("closed");
         assert!(
-            matches!(closed.state, IssueState::Closed { why: CloseWhy::NotPlanned, at: Some(_) }),
+            matches!(closed.state, TrackerIssueState::Closed { why: CloseReason::NotPlanned, at: Some(_) }),
             "{closed:?}"
         );
-        assert_eq!(tracker.close_issue(issue, CloseWhy::NotPlanned).expect("closed already"), closed);
-        let done = tracker.close_issue(issue, CloseWhy::Done).expect("closed for another reason").state;
-        assert!(matches!(done, IssueState::Closed { why: CloseWhy::Done, .. }), "{done:?}");
+        assert_eq!(tracker.close_issue(issue, CloseReason::NotPlanned).expect("closed already"), closed);
+        let done = tracker.close_issue(issue, CloseReason::Done).expect("closed for another reason").state;
+        assert!(matches!(done, TrackerIssueState::Closed { why: CloseReason::Done, .. }), "{done:?}");
         assert!(tracker.reopen_issue(issue).expect("open").state.is_open());
         let first = tracker.last_reopened(issue).expect("known").expect("it was");
         assert!(tracker.reopen_issue(issue).expect("open already").state.is_open());
         assert_eq!(tracker.last_reopened(issue), Ok(Some(first)));
-        tracker.close_issue(issue, CloseWhy::Done).expect("closed");
+        tracker.close_issue(issue, CloseReason::Done).expect("closed");
         tracker.reopen_issue(issue).expect("open");
         assert!(tracker.last_reopened(issue).expect("known").expect("it was") > first);
     });
@@ -158,15 +161,18 @@ fn an_issue_is_closed_and_opened_again_and_the_moment_is_known() {
 fn a_comment_is_said_once() {
     each(|Hands { tracker, .. }| {
         let issue = make(*tracker, "an issue").number;
-        let thread = Thread::Issue(issue);
+        let thread = CommentThread::Issue(issue);
         let once =
             tracker.comment(thread, &marker("verify/1"), "FAIL: <!-- landfall:verify/2 -->").expect("said");
-        let Once::Made(first) = once else { panic!("nothing was said before") };
+        let CreateOutcome::Made(first) = once else { panic!("nothing was said before") };
         assert_eq!(first.marker(), Some(marker("verify/1")));
         let again = tracker.comment(thread, &marker("verify/1"), "other words").expect("found");
-        assert_eq!(again, Once::Found(first));
+        assert_eq!(again, CreateOutcome::Found(first));
         // A marker that an agent wrote into the text is none.
-        assert!(matches!(tracker.comment(thread, &marker("verify/2"), "x").expect("said"), Once::Made(_)));
+        assert!(matches!(
+            tracker.comment(thread, &marker("verify/2"), "x").expect("said"),
+            CreateOutcome::Made(_)
+        ));
         let said = tracker.comments(thread).expect("comments");
         let markers: Vec<_> = said.iter().filter_map(|comment| comment.marker()).collect();
         assert_eq!(markers, [marker("verify/1"), marker("verify/2")]);
@@ -203,8 +209,8 @@ fn a_size_is_read_where_it_was_written() {
     each(|Hands { tracker, .. }| {
         let issue = make(*tracker, "an issue").number;
         assert_eq!(tracker.size(issue), Ok(None));
-        assert_eq!(tracker.set_size(issue, TaskSize::M), Ok(SizeStands::Label));
-        assert_eq!(tracker.set_size(issue, TaskSize::XL), Ok(SizeStands::Label));
+        assert_eq!(tracker.set_size(issue, TaskSize::M), Ok(SizeSource::Label));
+        assert_eq!(tracker.set_size(issue, TaskSize::XL), Ok(SizeSource::Label));
         assert_eq!(tracker.size(issue).expect("known").map(|seen| seen.size), Some(TaskSize::XL));
         // Two sizes are none.
         tracker.change_labels(issue, &labels(["size/S"]), &[].into()).expect("labelled");
@@ -224,20 +230,20 @@ fn an_issue_has_parts_that_wait_for_one_another() {
             tracker.add_blocker(two, one).expect("waits");
         }
         tracker.add_blocker(two, three).expect("waits");
-        tracker.close_issue(one, CloseWhy::Done).expect("closed");
+        tracker.close_issue(one, CloseReason::Done).expect("closed");
         let children = tracker.children(parent).expect("parts");
         let order: Vec<_> = children.iter().map(|child| child.issue.number).collect();
         assert_eq!(order, [two, one, three]);
         let waits = [
-            Blocker { place: Place::Here(one), open: false },
-            Blocker { place: Place::Here(three), open: true },
+            Blocker { place: IssueLocation::Here(one), open: false },
+            Blocker { place: IssueLocation::Here(three), open: true },
         ];
         assert_eq!(children[0].blocked_by, waits);
         assert_eq!(children[1].blocked_by, []);
         assert_eq!(tracker.blocked_by(two).expect("known"), waits);
         assert_eq!(tracker.issue(parent).expect("there").children, 3);
         assert_eq!(tracker.children(one).expect("none"), []);
-        assert_eq!(tracker.parent(one), Ok(Some(Place::Here(parent))));
+        assert_eq!(tracker.parent(one), Ok(Some(IssueLocation::Here(parent))));
         assert_eq!(tracker.parent(parent), Ok(None));
         assert!(matches!(tracker.parent(number(99)), Err(TrackerError::NotFound { .. })));
         // What is taken away twice is gone once, and what it does not wait for changes nothing.
@@ -260,7 +266,8 @@ fn a_branch_has_one_open_pull_request() {
     each(|Hands { tracker, push }| {
         push("work-1", sha('a').as_str());
         push("work-12", sha('b').as_str());
-        let Once::Made(pull) = tracker.create_pull_request(&new_pull("work-1", sha('a'))).expect("made")
+        let CreateOutcome::Made(pull) =
+            tracker.create_pull_request(&new_pull("work-1", sha('a'))).expect("made")
         else {
             panic!("nothing was there")
         };
@@ -297,7 +304,7 @@ fn a_pull_request_is_merged_once_and_only_with_the_head_we_know() {
         new.draft = true;
         let pull = tracker.create_pull_request(&new).expect("made").into_inner();
         assert_eq!(pull.state, PrState::Draft);
-        let merge = |expected| Merge {
+        let merge = |expected| PullRequestMerge {
             expected,
             subject: Title::of("feat: it (#1)"),
             body: "closes #1".to_owned(),
@@ -315,7 +322,7 @@ fn a_pull_request_is_merged_once_and_only_with_the_head_we_know() {
         let merged = tracker.merge(pull.number, &merge(sha('b'))).expect("merged");
         assert!(!merged.already && merged.commit.is_some(), "{merged:?}");
         let again = tracker.merge(pull.number, &merge(sha('b'))).expect("merged already");
-        assert_eq!(again, Merged { already: true, ..merged.clone() });
+        assert_eq!(again, CompletedMerge { already: true, ..merged.clone() });
         let state = tracker.pull_request(pull.number).expect("there").state;
         assert_eq!(state, PrState::Merged { commit: merged.commit });
         assert!(conflict(tracker.merge(pull.number, &merge(sha('a'))).expect_err("another head was merged")));
@@ -331,16 +338,18 @@ fn a_pull_request_is_reviewed_and_talked_about_once() {
             tracker.create_pull_request(&new_pull("work", sha('a'))).expect("made").into_inner().number;
         let new = NewReview {
             marker: marker("review/1"),
-            says: Saying::RequestChanges,
+            says: ReviewAction::RequestChanges,
             body: "MUST: mend it".to_owned(),
             commit: sha('a'),
         };
-        let Once::Made(review) = tracker.review(pull, &new).expect("reviewed") else { panic!("the first") };
+        let CreateOutcome::Made(review) = tracker.review(pull, &new).expect("reviewed") else {
+            panic!("the first")
+        };
         assert!(review.ours && review.body.starts_with("MUST: mend it"), "{review:?}");
         assert_eq!(review.commit, Some(sha('a')));
-        assert_eq!(tracker.review(pull, &new).expect("found"), Once::Found(review.clone()));
+        assert_eq!(tracker.review(pull, &new).expect("found"), CreateOutcome::Found(review.clone()));
         assert_eq!(tracker.reviews(pull), Ok(vec![review]));
-        let thread = Thread::PullRequest(pull);
+        let thread = CommentThread::PullRequest(pull);
         tracker.comment(thread, &marker("a"), "fixed").expect("said");
         tracker.comment(thread, &marker("a"), "fixed").expect("said before");
         assert_eq!(tracker.comments(thread).expect("comments").len(), 1);
@@ -353,7 +362,7 @@ fn changes_are_heard_of_once() {
     each(|Hands { tracker, push }| {
         let [one, two] = ["one", "two"].map(|title| make(*tracker, title).number);
         let (seen, cursor) = tracker.changes(&Cursor::from(Timestamp(0))).expect("changes");
-        let threads = |changes: &[landfall_trackers::tracker::Change]| -> Vec<Thread> {
+        let threads = |changes: &[landfall_trackers::tracker::TrackerChange]| -> Vec<CommentThread> {
             changes.iter().map(|change| change.thread).collect()
         };
         assert_eq!(threads(&seen), [one.into(), two.into()]);

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use landfall_trackers::github::Base;
+use landfall_trackers::github::GithubEndpoints;
 use landfall_trackers::tracker::{
-    BranchName, CommitSha, IssueNumber, Label, Marker, NewIssue, RepoName, Slug, Title, Tracker,
+    CommitSha, IssueNumber, Label, Marker, NewIssue, RepoName, Slug, Title, Tracker, TrackerBranchName,
 };
 
 use crate::world::{fake, files, marker};
@@ -240,7 +240,7 @@ fn is_plain(text: &str) -> bool {
 fn what_becomes_a_name_is_safe_as_one() {
     let mut branches = 0;
     for text in corpus() {
-        if let Ok(branch) = BranchName::new(&text) {
+        if let Ok(branch) = TrackerBranchName::new(&text) {
             branches += 1;
             assert!(!branch.as_str().starts_with('-') && is_plain(branch.as_str()), "{text:?}");
             // git has the last word on what a ref is, and a path made of it stays where it is put.
@@ -260,7 +260,7 @@ fn what_becomes_a_name_is_safe_as_one() {
         let legal =
             slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
         assert!(legal && !slug.is_empty() && slug.len() <= 40 && !slug.starts_with('-'), "{text:?}: {slug}");
-        assert!(BranchName::new(&format!("issue-1-{slug}")).is_ok(), "{text:?}: {slug}");
+        assert!(TrackerBranchName::new(&format!("issue-1-{slug}")).is_ok(), "{text:?}: {slug}");
         let title = Title::of(&text).to_string();
         assert!(
             is_plain(&title) && !title.trim().is_empty() && title.chars().count() <= 256,
@@ -279,7 +279,7 @@ fn what_becomes_a_name_is_safe_as_one() {
         if let Ok(marker) = Marker::new(&text) {
             assert_eq!(Marker::of(&marker.sign("x")).map(|(marker, _)| marker), Some(marker));
         }
-        if let Ok(base) = Base::new(&text) {
+        if let Ok(base) = GithubEndpoints::new(&text) {
             assert!(
                 base.rest().starts_with("https://") || base.rest().starts_with("http://127.0.0.1"),
                 "{text:?}"
@@ -317,7 +317,7 @@ fn through(tracker: &dyn Tracker, pieces: &[String]) {
             let left = tracker.change_labels(issue.number, &[].into(), &[label].into()).expect("taken away");
             assert_eq!(left, [].into(), "{text:?}");
         }
-        if let Ok(branch) = BranchName::new(text) {
+        if let Ok(branch) = TrackerBranchName::new(text) {
             assert_eq!(tracker.pull_requests_of(&branch), Ok(vec![]), "{text:?}");
         }
     }

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use landfall_model::{TaskSize, Timestamp};
 use landfall_testkit::{FakeCheck, FakeGithub, FakeJob, FakePull, FakeStatus, Trouble, World};
-use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
+use landfall_trackers::github::{Github, GithubEndpoints, GithubRetryPolicy, GithubSetup, TokenSources};
 use landfall_trackers::tracker::{
-    BranchName, CheckState, ChecksSum, Clock as _, CommitSha, Conclusion, Cursor, IssueFilter, Merge,
-    NewPullRequest, NewReview, Once, PHASE_FAMILY, Place, RepoName, Saying, SizeSeen, SizeStands, Thread,
-    Title, Tracker, TrackerError, WaitEnd, sum,
+    ChecksSum, CommentThread, CommitSha, Conclusion, CreateOutcome, Cursor, ForgeCheckState, IssueFilter,
+    IssueLocation, IssueSize, NewPullRequest, NewReview, PHASE_FAMILY, PullRequestMerge, RepoName,
+    ReviewAction, SizeSource, Title, Tracker, TrackerBranchName, TrackerClock as _, TrackerError, WaitEnd,
+    sum,
 };
 
 use crate::world::{Fake, PATIENCE, TestClock, fake, github, label, labels, make, marker, new_issue, number};
@@ -18,8 +19,8 @@ fn sha(digit: char) -> CommitSha {
     CommitSha::new(&digit.to_string().repeat(40)).expect("a commit")
 }
 
-fn branch(name: &str) -> BranchName {
-    BranchName::new(name).expect("a branch")
+fn branch(name: &str) -> TrackerBranchName {
+    TrackerBranchName::new(name).expect("a branch")
 }
 
 fn new_pull() -> NewPullRequest {
@@ -33,8 +34,8 @@ fn new_pull() -> NewPullRequest {
     }
 }
 
-fn merge(expected: CommitSha) -> Merge {
-    Merge { expected, subject: Title::of("feat: it"), body: String::new(), landed: None }
+fn merge(expected: CommitSha) -> PullRequestMerge {
+    PullRequestMerge { expected, subject: Title::of("feat: it"), body: String::new(), landed: None }
 }
 
 /// Every way to lose an answer after it was done.
@@ -67,16 +68,16 @@ fn what_is_made_is_there_once_whatever_becomes_of_the_answer() {
         let fault = |ending: &str, method| it.fake.fault(method, ending, 1, trouble.clone());
         fault("/issues", "POST");
         let new = new_issue("new/1", "made under stress", "");
-        assert!(matches!(it.github.create_issue(&new), Ok(Once::Made(_))), "{name}");
+        assert!(matches!(it.github.create_issue(&new), Ok(CreateOutcome::Made(_))), "{name}");
         fault("/comments", "POST");
         let said = it.github.comment(issue.into(), &marker("said/1"), "x");
-        assert!(matches!(said, Ok(Once::Made(_))), "{name}: {said:?}");
+        assert!(matches!(said, Ok(CreateOutcome::Made(_))), "{name}: {said:?}");
         fault("/pulls", "POST");
         let pull = it.github.create_pull_request(&new_pull()).expect(name).into_inner().number;
         fault("/reviews", "POST");
         let review = NewReview {
             marker: marker("r/1"),
-            says: Saying::Comment,
+            says: ReviewAction::Comment,
             body: "ok".to_owned(),
             commit: sha('a'),
         };
@@ -107,9 +108,9 @@ fn an_answer_that_never_comes_is_looked_for() {
     for (method, ending) in [("POST", "/comments"), ("PUT", "/merge"), ("POST", "/issues")] {
         it.fake.fault(method, ending, 1, Trouble::DoneAndSilent);
     }
-    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(Once::Made(_))));
+    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Made(_))));
     assert!(it.github.merge(pull, &merge(sha('a'))).expect("merged").commit.is_some());
-    assert!(matches!(it.github.create_issue(&new_issue("new/1", "t", "")), Ok(Once::Made(_))));
+    assert!(matches!(it.github.create_issue(&new_issue("new/1", "t", "")), Ok(CreateOutcome::Made(_))));
     assert_eq!(it.fake.world(|world| (world.issues[&1].comments.len(), world.issues.len())), (1, 2));
     for (method, ending) in [("POST", "/comments"), ("PUT", "/merge")] {
         assert_eq!(it.fake.count(method, ending), 1, "{ending}");
@@ -128,7 +129,7 @@ fn changes_that_may_be_repeated_are() {
         let now = it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/spec"))).expect(name);
         assert_eq!(now, labels(["phase/spec"]), "{name}");
         fault("PATCH", "/issues/1");
-        it.github.close_issue(issue, landfall_trackers::tracker::CloseWhy::Done).expect(name);
+        it.github.close_issue(issue, landfall_trackers::tracker::CloseReason::Done).expect(name);
         it.fake.world(|world| assert!(world.issues[&1].closed.is_some(), "{name}"));
     }
 }
@@ -182,7 +183,7 @@ fn a_server_that_stays_broken_is_an_answer_that_says_whether_it_may_have_happene
     let nobody = github(&gone, TestClock::new(), PATIENCE);
     drop(gone);
     let error = nobody
-        .close_issue(number(1), landfall_trackers::tracker::CloseWhy::Done)
+        .close_issue(number(1), landfall_trackers::tracker::CloseReason::Done)
         .expect_err("nobody is there");
     assert!(matches!(error, TrackerError::Unavailable { unsure: false, .. }), "{error:?}");
 }
@@ -223,7 +224,7 @@ fn limits_are_waited_for_when_short_and_told_when_long() {
 fn a_stop_ends_every_wait_and_loses_no_comment() {
     let fake = FakeGithub::start();
     let clock = TestClock::new();
-    let github = github(&fake, Arc::clone(&clock), Patience { write_gap_ms: 1_000, ..PATIENCE });
+    let github = github(&fake, Arc::clone(&clock), GithubRetryPolicy { write_gap_ms: 1_000, ..PATIENCE });
     let issue = make(&github, "an issue").number;
     let comment = || github.comment(issue.into(), &marker("a"), "x");
     let told = |error: TrackerError| {
@@ -246,7 +247,7 @@ fn a_stop_ends_every_wait_and_loses_no_comment() {
     // The comment is made, and the answer is lost: the next one who asks finds it.
     fake.fault("POST", "/comments", 1, Trouble::DoneBut(502));
     told(comment().expect_err("the answer was lost"));
-    assert!(matches!(comment(), Ok(Once::Found(_))), "it is there");
+    assert!(matches!(comment(), Ok(CreateOutcome::Found(_))), "it is there");
     assert_eq!(clock.waited() - waited, 64_000, "only the test has waited");
     assert_eq!(fake.count("POST", "/comments"), asked + 1);
     assert_eq!(github.comments(issue.into()).map(|all| all.len()), Ok(1));
@@ -277,8 +278,8 @@ fn the_budget_is_one_for_all_threads() {
 fn writes_keep_a_second_of_distance_unless_told_otherwise() {
     let fake = FakeGithub::start();
     let clock = TestClock::new();
-    let write_gap_ms = Patience::default().write_gap_ms;
-    let github = github(&fake, Arc::clone(&clock), Patience { write_gap_ms, ..PATIENCE });
+    let write_gap_ms = GithubRetryPolicy::default().write_gap_ms;
+    let github = github(&fake, Arc::clone(&clock), GithubRetryPolicy { write_gap_ms, ..PATIENCE });
     let issue = make(&github, "an issue").number;
     let before = clock.waited();
     for index in 0..5 {
@@ -323,7 +324,7 @@ fn lists_are_read_to_their_end() {
     assert_eq!(it.github.comments(number(1).into()).expect("comments").len(), 201);
     // A comment of ours on the third page is found.
     it.github.comment(number(1).into(), &marker("late"), "x").expect("said");
-    assert!(matches!(it.github.comment(number(1).into(), &marker("late"), "x"), Ok(Once::Found(_))));
+    assert!(matches!(it.github.comment(number(1).into(), &marker("late"), "x"), Ok(CreateOutcome::Found(_))));
     let (changes, _) = it.github.changes(&Cursor::from(Timestamp(0))).expect("changes");
     assert_eq!(changes.len(), 250);
 }
@@ -386,10 +387,10 @@ fn what_is_waited_for_and_moved_away_can_be_waited_for_no_longer() {
     it.fake.world(|world| world.transferred.insert(two.get(), "other/place#42".to_owned()));
     let waits =
         || it.github.blocked_by(one).expect("known").into_iter().map(|it| it.place).collect::<Vec<_>>();
-    assert_eq!(waits(), [Place::Elsewhere("other/place#42".to_owned()), Place::Here(three)]);
+    assert_eq!(waits(), [IssueLocation::Elsewhere("other/place#42".to_owned()), IssueLocation::Here(three)]);
     for _ in 0..2 {
         it.github.remove_blocker(one, two).expect("it waits no longer");
-        assert_eq!(waits(), [Place::Here(three)]);
+        assert_eq!(waits(), [IssueLocation::Here(three)]);
     }
 }
 
@@ -444,10 +445,10 @@ fn a_marker_of_somebody_else_counts_for_nothing() {
         world.said(number, "someone", "haha\n\n<!-- landfall:said/1 -->");
         number
     });
-    let thread = Thread::Issue(number(issue));
-    assert!(matches!(it.github.comment(thread, &marker("said/1"), "the truth"), Ok(Once::Made(_))));
-    assert!(matches!(it.github.comment(thread, &marker("said/1"), "the truth"), Ok(Once::Found(_))));
-    assert!(matches!(it.github.create_issue(&new_issue("new/1", "t", "")), Ok(Once::Made(_))));
+    let thread = CommentThread::Issue(number(issue));
+    assert!(matches!(it.github.comment(thread, &marker("said/1"), "the truth"), Ok(CreateOutcome::Made(_))));
+    assert!(matches!(it.github.comment(thread, &marker("said/1"), "the truth"), Ok(CreateOutcome::Found(_))));
+    assert!(matches!(it.github.create_issue(&new_issue("new/1", "t", "")), Ok(CreateOutcome::Made(_))));
     let comments = it.github.comments(thread).expect("comments");
     assert_eq!(
         comments.iter().map(|it| (it.ours, it.marker().is_some())).collect::<Vec<_>>(),
@@ -461,7 +462,7 @@ fn an_app_knows_its_own_words() {
     it.fake.world(|world| world.login = "landfall[bot]".to_owned());
     let issue = make(&it.github, "an issue").number;
     it.github.comment(issue.into(), &marker("a"), "x").expect("said");
-    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(Once::Found(_))));
+    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Found(_))));
 }
 
 #[test]
@@ -473,13 +474,13 @@ fn a_size_stands_in_the_field_of_a_project_before_the_label() {
         world.has_projects = true;
         world.issues.get_mut(&1).expect("there").size = Some("L".to_owned());
     });
-    let seen = |size, stands| Ok(Some(SizeSeen { size, stands }));
-    assert_eq!(it.github.size(issue), seen(TaskSize::L, SizeStands::Field));
-    assert_eq!(it.github.set_size(issue, TaskSize::M), Ok(SizeStands::Field));
-    assert_eq!(it.github.size(issue), seen(TaskSize::M, SizeStands::Field));
+    let seen = |size, stands| Ok(Some(IssueSize { size, stands }));
+    assert_eq!(it.github.size(issue), seen(TaskSize::L, SizeSource::Field));
+    assert_eq!(it.github.set_size(issue, TaskSize::M), Ok(SizeSource::Field));
+    assert_eq!(it.github.size(issue), seen(TaskSize::M, SizeSource::Field));
     // An empty field says nothing; the label does.
     it.fake.world(|world| world.issues.get_mut(&1).expect("there").size = None);
-    assert_eq!(it.github.size(issue), seen(TaskSize::S, SizeStands::Label));
+    assert_eq!(it.github.size(issue), seen(TaskSize::S, SizeSource::Label));
 }
 
 #[test]
@@ -509,7 +510,7 @@ fn checks_are_read_by_what_they_concluded() {
     many.push(run("the last", Some("failure")));
     assert_eq!(set(many, vec![]), ChecksSum::Failed);
     let checks = it.github.checks(&commit).expect("checks");
-    assert_eq!((checks.len(), checks[130].state), (131, CheckState::Done(Conclusion::Failure)));
+    assert_eq!((checks.len(), checks[130].state), (131, ForgeCheckState::Done(Conclusion::Failure)));
     // A word we do not know is no pass.
     it.fake.world(|world| world.checks.insert("a".repeat(40), vec![run("a", Some("splendid"))]));
     let error = it.github.checks(&commit).expect_err("an unknown word");
@@ -529,12 +530,12 @@ fn red(it: &Fake, again: &[&str]) -> CommitSha {
     commit
 }
 
-fn ends(it: &Fake, commit: &CommitSha) -> Vec<CheckState> {
+fn ends(it: &Fake, commit: &CommitSha) -> Vec<ForgeCheckState> {
     it.github.checks(commit).expect("checks").into_iter().map(|check| check.state).collect()
 }
 
-const PASSED: CheckState = CheckState::Done(Conclusion::Success);
-const FAILED: CheckState = CheckState::Done(Conclusion::Failure);
+const PASSED: ForgeCheckState = ForgeCheckState::Done(Conclusion::Success);
+const FAILED: ForgeCheckState = ForgeCheckState::Done(Conclusion::Failure);
 
 #[test]
 fn a_job_that_failed_tells_its_steps_and_what_was_remarked() {
@@ -638,7 +639,7 @@ fn what_cannot_be_read_is_said_and_nothing_is_assumed() {
     // Garbled after it was done: the next call finds it.
     it.fake.fault("POST", "/comments", 1, Trouble::Garbled("<html>".to_owned()));
     it.github.comment(issue.into(), &marker("a"), "x").expect_err("garbled");
-    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(Once::Found(_))));
+    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Found(_))));
 }
 
 #[test]
@@ -652,7 +653,7 @@ fn a_token_that_was_renewed_is_read_again() {
     fake.world(|world| world.token = "old".to_owned());
     let github = |token| {
         Github::new(GithubSetup {
-            base: Base::new(&fake.url()).expect("an address"),
+            base: GithubEndpoints::new(&fake.url()).expect("an address"),
             repository: RepoName::new("o/r").expect("a name"),
             token,
             proxy: None,
@@ -688,5 +689,5 @@ fn long_texts_are_cut_and_keep_their_marker() {
     let said =
         it.github.comment(issue.into(), &marker("long"), &"ü".repeat(100_000)).expect("said").into_inner();
     assert!(said.body.chars().count() < 65_536 && said.marker() == Some(marker("long")));
-    assert!(matches!(it.github.comment(issue.into(), &marker("long"), "x"), Ok(Once::Found(_))));
+    assert!(matches!(it.github.comment(issue.into(), &marker("long"), "x"), Ok(CreateOutcome::Found(_))));
 }

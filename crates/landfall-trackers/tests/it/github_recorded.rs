@@ -4,7 +4,8 @@ use std::path::Path;
 
 use landfall_testkit::Trouble;
 use landfall_trackers::tracker::{
-    CheckState, ChecksSum, CommitSha, Conclusion, IssueFilter, LabelSpec, Once, Tracker, TrackerError, sum,
+    ChecksSum, CommitSha, Conclusion, CreateOutcome, ForgeCheckState, IssueFilter, LabelSpec, Tracker,
+    TrackerError, sum,
 };
 use serde_json::Value;
 
@@ -101,7 +102,7 @@ fn labels_are_read_and_made() {
 fn an_issue_is_made_and_labelled() {
     let it = fake();
     play(&it, "POST", "/issues", "add-labels-to-issue", 0);
-    let Once::Made(issue) = it.github.create_issue(&new_issue("a", "t", "b")).expect("made") else {
+    let CreateOutcome::Made(issue) = it.github.create_issue(&new_issue("a", "t", "b")).expect("made") else {
         panic!("made")
     };
     assert_eq!((issue.number.get(), issue.title.as_str()), (1, "Issue without a label"));
@@ -117,5 +118,8 @@ fn a_commit_has_its_statuses() {
     let commit = CommitSha::new("0000000000000000000000000000000000000001").expect("a commit");
     let checks = it.github.checks(&commit).expect("checks");
     assert_eq!(sum(&checks), ChecksSum::Failed);
-    assert!(checks.iter().any(|check| check.state == CheckState::Done(Conclusion::Failure)), "{checks:?}");
+    assert!(
+        checks.iter().any(|check| check.state == ForgeCheckState::Done(Conclusion::Failure)),
+        "{checks:?}"
+    );
 }

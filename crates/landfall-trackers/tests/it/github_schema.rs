@@ -10,8 +10,9 @@ use landfall_model::{TaskSize, Timestamp};
 use landfall_testkit::{FakeCheck, FakeJob, Trouble, skip_test};
 use landfall_trackers::github::Github;
 use landfall_trackers::tracker::{
-    Answer, BranchName, CloseWhy, CommitSha, Cursor, IssueEdit, IssueFilter, LabelSpec, Merge,
-    NewPullRequest, NewReview, PHASE_FAMILY, PrNumber, Saying, Title, Tracker, TrackerError,
+    CloseReason, CommitSha, Cursor, IssueFilter, IssueTextEdit, LabelSpec, NewPullRequest, NewReview,
+    PHASE_FAMILY, PrNumber, PullRequestMerge, ReviewAction, Title, Tracker, TrackerBranchName, TrackerError,
+    TrackerResult,
 };
 
 use crate::schema::{Description, Sample};
@@ -70,8 +71,8 @@ fn sha(digit: char) -> CommitSha {
     CommitSha::new(&digit.to_string().repeat(40)).expect("a commit")
 }
 
-fn branch(name: &str) -> BranchName {
-    BranchName::new(name).expect("a branch")
+fn branch(name: &str) -> TrackerBranchName {
+    TrackerBranchName::new(name).expect("a branch")
 }
 
 fn pull() -> NewPullRequest {
@@ -85,12 +86,12 @@ fn pull() -> NewPullRequest {
     }
 }
 
-fn review(key: &str, says: Saying) -> NewReview {
+fn review(key: &str, says: ReviewAction) -> NewReview {
     NewReview { marker: marker(key), says, body: "text".to_owned(), commit: sha('a') }
 }
 
-fn merge() -> Merge {
-    Merge { expected: sha('a'), subject: Title::of("t"), body: "b".to_owned(), landed: None }
+fn merge() -> PullRequestMerge {
+    PullRequestMerge { expected: sha('a'), subject: Title::of("t"), body: "b".to_owned(), landed: None }
 }
 
 fn all() -> IssueFilter {
@@ -116,14 +117,14 @@ fn everything(it: &Fake) {
             world.opened(&format!("old {index}"), "", &["triaged"]);
         }
     });
-    let done: Answer<()> = (|| {
+    let done: TrackerResult<()> = (|| {
         github.default_branch()?;
         let [one, two] = ["one", "two"].map(|title| make(github, title).number);
         github.issue(one)?;
         github.issues(&all())?;
-        github.edit_issue(one, &IssueEdit { title: Some(Title::of("t")), body: Some("b".to_owned()) })?;
-        github.close_issue(one, CloseWhy::NotPlanned)?;
-        github.close_issue(one, CloseWhy::Done)?;
+        github.edit_issue(one, &IssueTextEdit { title: Some(Title::of("t")), body: Some("b".to_owned()) })?;
+        github.close_issue(one, CloseReason::NotPlanned)?;
+        github.close_issue(one, CloseReason::Done)?;
         github.reopen_issue(one)?;
         github.last_reopened(one)?;
         it.fake.fault("POST", "/comments", 1, Trouble::Twice);
@@ -143,7 +144,7 @@ fn everything(it: &Fake) {
         let it = github.create_pull_request(&pull())?.into_inner().number;
         github.pull_request(it)?;
         github.mark_ready(it)?;
-        github.review(it, &review("r", Saying::Approve))?;
+        github.review(it, &review("r", ReviewAction::Approve))?;
         github.reviews(it)?;
         github.comment(it.into(), &marker("a"), "text")?;
         github.checks(&sha('a'))?;
@@ -204,7 +205,7 @@ struct Reading {
     operation: &'static str,
     method: &'static str,
     path: &'static str,
-    call: fn(&Github) -> Answer<()>,
+    call: fn(&Github) -> TrackerResult<()>,
 }
 
 fn pr(number: u64) -> PrNumber {
@@ -226,7 +227,7 @@ fn readings() -> Vec<Reading> {
             it.create_issue(&new_issue("new", "t", "b")).map(drop)
         }),
         reading!("issues/update", "PATCH", "/repos/o/r/issues/1", |it| {
-            it.edit_issue(number(1), &IssueEdit { title: None, body: Some("x".to_owned()) }).map(drop)
+            it.edit_issue(number(1), &IssueTextEdit { title: None, body: Some("x".to_owned()) }).map(drop)
         }),
         reading!("issues/list-events", "GET", "/repos/o/r/issues/1/events", |it| it
             .last_reopened(number(1))
@@ -265,7 +266,7 @@ fn readings() -> Vec<Reading> {
         reading!("pulls/merge", "PUT", "/repos/o/r/pulls/2/merge", |it| it.merge(pr(2), &merge()).map(drop)),
         reading!("pulls/list-reviews", "GET", "/repos/o/r/pulls/2/reviews", |it| it.reviews(pr(2)).map(drop)),
         reading!("pulls/create-review", "POST", "/repos/o/r/pulls/2/reviews", |it| {
-            it.review(pr(2), &review("r", Saying::Comment)).map(drop)
+            it.review(pr(2), &review("r", ReviewAction::Comment)).map(drop)
         }),
         reading!("checks/list-for-ref", "GET", "/check-runs", |it| it.checks(&sha('a')).map(drop)),
         reading!("repos/get-combined-status-for-ref", "GET", "/status", |it| it.checks(&sha('a')).map(drop)),

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
-use landfall_trackers::local::Local;
+use landfall_trackers::local::LocalTracker;
 use landfall_trackers::tracker::{
-    CommitSha, IssueFilter, Merge, NewPullRequest, Once, Title, Tracker, TrackerError,
+    CommitSha, CreateOutcome, IssueFilter, NewPullRequest, PullRequestMerge, Title, Tracker, TrackerError,
 };
 
 use crate::world::{TestClock, files, labels, make, marker, new_issue, number};
@@ -106,7 +106,7 @@ fn what_is_no_file_is_not_followed_and_not_waited_for() {
         assert!(matches!(error, TrackerError::Malformed { .. }), "{index}: {error:?}");
     }
     // Nor is a link written through: what was behind it stays.
-    let error = files.local.close_issue(number(1), landfall_trackers::tracker::CloseWhy::Done);
+    let error = files.local.close_issue(number(1), landfall_trackers::tracker::CloseReason::Done);
     assert!(matches!(error, Err(TrackerError::Malformed { .. })));
     assert!(fs::read_to_string(&secret).expect("a file").contains("secret"));
 }
@@ -121,7 +121,7 @@ fn many_write_at_once_and_nothing_is_lost_or_doubled() {
             let folder = &folder;
             scope.spawn(move || {
                 // Each as another process would be: with a tracker of its own.
-                let local = Local::new(folder, "landfall", TestClock::new());
+                let local = LocalTracker::new(folder, "landfall", TestClock::new());
                 for index in 0..5 {
                     local
                         .change_labels(issue, &labels([&format!("l/{writer}-{index}")]), &[].into())
@@ -151,7 +151,7 @@ fn a_write_that_was_cut_short_is_not_seen() {
     let left = files.folder.path().join("issues/.new");
     fs::write(&left, "+++\nhalf").expect("written");
     assert_eq!(files.local.issues(&all()), Ok(vec![issue.clone()]));
-    files.local.close_issue(issue.number, landfall_trackers::tracker::CloseWhy::Done).expect("closed");
+    files.local.close_issue(issue.number, landfall_trackers::tracker::CloseReason::Done).expect("closed");
     assert!(!left.exists());
 }
 
@@ -159,7 +159,7 @@ fn a_write_that_was_cut_short_is_not_seen() {
 fn a_merge_is_written_down_only_with_the_commit_that_landed() {
     let files = files();
     let commit = CommitSha::new(&"a".repeat(40)).expect("a commit");
-    let branch = |name| landfall_trackers::tracker::BranchName::new(name).expect("a branch");
+    let branch = |name| landfall_trackers::tracker::TrackerBranchName::new(name).expect("a branch");
     let new = NewPullRequest {
         head: branch("work"),
         head_sha: commit.clone(),
@@ -169,7 +169,8 @@ fn a_merge_is_written_down_only_with_the_commit_that_landed() {
         draft: false,
     };
     let pull = files.local.create_pull_request(&new).expect("made").into_inner().number;
-    let merge = Merge { expected: commit, subject: Title::of("t"), body: String::new(), landed: None };
+    let merge =
+        PullRequestMerge { expected: commit, subject: Title::of("t"), body: String::new(), landed: None };
     assert!(matches!(files.local.merge(pull, &merge), Err(TrackerError::Refused { .. })));
     assert!(files.local.pull_request(pull).expect("there").state.is_open());
 }
@@ -179,15 +180,15 @@ fn a_folder_that_cannot_be_written_is_an_answer() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     fs::write(&file, "").expect("written");
-    let local = Local::new(&file.join("issues"), "landfall", TestClock::new());
+    let local = LocalTracker::new(&file.join("issues"), "landfall", TestClock::new());
     let error = local.create_issue(&new_issue("a", "t", "b")).expect_err("a file is in the way");
     assert!(matches!(error, TrackerError::Unavailable { unsure: false, .. }), "{error:?}");
     let error = local.create_issue(&new_issue("a", "t", &"x".repeat(3 << 20))).expect_err("still");
     assert!(matches!(error, TrackerError::Unavailable { .. }), "{error:?}");
-    let local = Arc::new(Local::new(&folder.path().join("issues"), "landfall", TestClock::new()));
+    let local = Arc::new(LocalTracker::new(&folder.path().join("issues"), "landfall", TestClock::new()));
     let error = local
         .create_issue(&new_issue("a", "t", &"x".repeat(3 << 20)))
         .expect_err("too long to be read again");
     assert!(matches!(error, TrackerError::Refused { .. }), "{error:?}");
-    assert!(matches!(local.create_issue(&new_issue("a", "t", "b")).expect("made"), Once::Made(_)));
+    assert!(matches!(local.create_issue(&new_issue("a", "t", "b")).expect("made"), CreateOutcome::Made(_)));
 }

@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use landfall_model::Timestamp;
-use landfall_trackers::modules::folder::Sort;
-use landfall_trackers::modules::{Form, Place};
+use landfall_trackers::modules::folder::ModuleKind;
+use landfall_trackers::modules::{MetadataFormat, ModuleLocation};
 
 /// 2026-03-10T12:00:00Z.
 pub(crate) const NOW: Timestamp = Timestamp(1_773_144_000_000);
@@ -37,17 +37,20 @@ pub(crate) fn fixture(path: &str) -> String {
     fs::read_to_string(&file).expect("the fixture is there")
 }
 
-pub(crate) const FORMS: [(&str, Form); 3] =
-    [("index-md", Form::IndexMd), ("index-json", Form::IndexJson), ("status-json", Form::StatusJson)];
+pub(crate) const FORMS: [(&str, MetadataFormat); 3] = [
+    ("index-md", MetadataFormat::IndexMd),
+    ("index-json", MetadataFormat::IndexJson),
+    ("status-json", MetadataFormat::StatusJson),
+];
 
 /// A project with one module whose metadata has these bytes.
-pub(crate) fn module(project: &Path, form: Form, metadata: &[u8]) -> Place {
+pub(crate) fn module(project: &Path, form: MetadataFormat, metadata: &[u8]) -> ModuleLocation {
     let (path, sort) = match form {
-        Form::IndexMd => ("TASK/m", Sort::Task),
-        Form::IndexJson => ("AiTasks/m", Sort::AiTasks),
-        Form::StatusJson => (".worktrees/task-m/.working", Sort::Notebook),
+        MetadataFormat::IndexMd => ("TASK/m", ModuleKind::Task),
+        MetadataFormat::IndexJson => ("AiTasks/m", ModuleKind::AiTasks),
+        MetadataFormat::StatusJson => (".worktrees/task-m/.working", ModuleKind::Notebook),
     };
     fs::create_dir_all(project.join(path)).expect("a scratch folder can be made");
     fs::write(project.join(path).join(form.file()), metadata).expect("a scratch file can be written");
-    Place { root: project.to_owned(), path: PathBuf::from(path), name: "m".to_owned(), sort }
+    ModuleLocation { root: project.to_owned(), path: PathBuf::from(path), name: "m".to_owned(), sort }
 }

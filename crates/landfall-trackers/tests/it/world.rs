@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use landfall_model::Timestamp;
 use landfall_testkit::{FAKE_TOKEN, FakeGithub};
-use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
-use landfall_trackers::local::Local;
+use landfall_trackers::github::{Github, GithubEndpoints, GithubRetryPolicy, GithubSetup, TokenSources};
+use landfall_trackers::local::LocalTracker;
 use landfall_trackers::tracker::{
-    Clock, Issue, IssueNumber, Label, Marker, NewIssue, Once, RepoName, Title, Tracker, WaitEnd,
+    CreateOutcome, Issue, IssueNumber, Label, Marker, NewIssue, RepoName, Title, Tracker, TrackerClock,
+    WaitEnd,
 };
 
 /// A clock that moves when someone waits, and a little with every look.
@@ -38,7 +39,7 @@ impl TestClock {
     }
 }
 
-impl Clock for TestClock {
+impl TrackerClock for TestClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.now.fetch_add(1, Ordering::SeqCst))
     }
@@ -61,8 +62,13 @@ pub struct Fake {
 }
 
 /// Short where the clock is real, as it is for an answer that does not come.
-pub const PATIENCE: Patience =
-    Patience { answer_ms: 1_500, limit_ms_max: 90_000, tries_max: 4, again_ms: 1_000, write_gap_ms: 0 };
+pub const PATIENCE: GithubRetryPolicy = GithubRetryPolicy {
+    answer_ms: 1_500,
+    limit_ms_max: 90_000,
+    tries_max: 4,
+    again_ms: 1_000,
+    write_gap_ms: 0,
+};
 
 pub fn fake() -> Fake {
     let fake = FakeGithub::start();
@@ -71,10 +77,10 @@ pub fn fake() -> Fake {
     Fake { fake, github, clock }
 }
 
-pub fn github(fake: &FakeGithub, clock: Arc<TestClock>, patience: Patience) -> Github {
+pub fn github(fake: &FakeGithub, clock: Arc<TestClock>, patience: GithubRetryPolicy) -> Github {
     let token = TokenSources::default().asking("the test", Arc::new(|| Ok(FAKE_TOKEN.to_owned())));
     let setup = GithubSetup {
-        base: Base::new(&fake.url()).expect("an address"),
+        base: GithubEndpoints::new(&fake.url()).expect("an address"),
         repository: RepoName::new("o/r").expect("a name"),
         token,
         proxy: None,
@@ -88,12 +94,12 @@ pub fn github(fake: &FakeGithub, clock: Arc<TestClock>, patience: Patience) -> G
 /// Issues in a folder that goes away with it.
 pub struct Files {
     pub folder: tempfile::TempDir,
-    pub local: Local,
+    pub local: LocalTracker,
 }
 
 pub fn files() -> Files {
     let folder = tempfile::tempdir().expect("a folder");
-    let local = Local::new(&folder.path().join("issues"), "landfall", TestClock::new());
+    let local = LocalTracker::new(&folder.path().join("issues"), "landfall", TestClock::new());
     Files { folder, local }
 }
 
@@ -121,7 +127,7 @@ pub fn new_issue(key: &str, title: &str, body: &str) -> NewIssue {
 pub fn make(tracker: &dyn Tracker, title: &str) -> Issue {
     let slug = landfall_trackers::tracker::Slug::of(title);
     match tracker.create_issue(&new_issue(&format!("test/{slug}"), title, "body")).expect("it can be made") {
-        Once::Made(issue) => issue,
-        Once::Found(issue) => panic!("{} was there already", issue.number),
+        CreateOutcome::Made(issue) => issue,
+        CreateOutcome::Found(issue) => panic!("{} was there already", issue.number),
     }
 }

@@ -14,10 +14,10 @@ const BODY: &str = "### Pre-merge (auto-verified)\n\n\
 - [ ] a person likes it\n";
 
 fn issue(scratch: &Scratch, body: &str) {
-    use landfall_trackers::local::Local;
-    use landfall_trackers::tracker::{Clock, Marker, NewIssue, Title, Tracker as _, WaitEnd};
+    use landfall_trackers::local::LocalTracker;
+    use landfall_trackers::tracker::{Marker, NewIssue, Title, Tracker as _, TrackerClock, WaitEnd};
     struct Then;
-    impl Clock for Then {
+    impl TrackerClock for Then {
         fn now(&self) -> landfall_engine::model::Timestamp {
             landfall_engine::model::Timestamp(1_800_000_000_000)
         }
@@ -25,7 +25,7 @@ fn issue(scratch: &Scratch, body: &str) {
             WaitEnd::Elapsed
         }
     }
-    let local = Local::new(&scratch.project().join("issues"), "landfall", std::sync::Arc::new(Then));
+    let local = LocalTracker::new(&scratch.project().join("issues"), "landfall", std::sync::Arc::new(Then));
     let new = NewIssue {
         marker: Marker::new("test/shop").expect("a key"),
         title: Title::of("Open the shop"),

@@ -2,23 +2,22 @@
 
 use serde_json::Value;
 
-use super::{Field, line_at};
-use crate::modules::problem::Bad;
+use super::{DocumentField, line_at};
+use crate::modules::problem::ModuleLineProblem;
 
 /// The fields of the object, and where a further one goes.
-pub(super) fn fields(text: &str) -> Result<(Vec<Field>, usize), Bad> {
+pub(super) fn fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLineProblem> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let whole: Value = serde_json::from_str(&text[start..]).map_err(|error| {
-        Bad::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
+        ModuleLineProblem::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
             .hint("mend it by hand, or let it be restored from the last commit")
     })?;
     if !whole.is_object() {
-        return Err(
-            Bad::new(line_at(text, start), "this is no object").hint("begin with `{` and end with `}`")
-        );
+        return Err(ModuleLineProblem::new(line_at(text, start), "this is no object")
+            .hint("begin with `{` and end with `}`"));
     }
     // The text is valid JSON from here on, so walking over it needs no further checks.
-    let mut walk = Walk { bytes: text.as_bytes(), at: start };
+    let mut walk = JsonWalker { bytes: text.as_bytes(), at: start };
     walk.blank();
     walk.at += 1;
     let (mut fields, mut end) = (Vec::new(), walk.at);
@@ -40,18 +39,24 @@ pub(super) fn fields(text: &str) -> Result<(Vec<Field>, usize), Bad> {
                 let span = first..walk.at;
                 end = walk.at;
                 let value = serde_json::from_str(&text[span.clone()]).map_err(|error| error.to_string());
-                fields.push(Field { key, line: line_at(text, from), value, span, comments: Vec::new() });
+                fields.push(DocumentField {
+                    key,
+                    line: line_at(text, from),
+                    value,
+                    span,
+                    comments: Vec::new(),
+                });
             }
         }
     }
 }
 
-struct Walk<'a> {
+struct JsonWalker<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Walk<'_> {
+impl JsonWalker<'_> {
     fn blank(&mut self) {
         while self.bytes[self.at].is_ascii_whitespace() {
             self.at += 1;

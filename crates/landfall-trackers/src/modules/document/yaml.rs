@@ -8,20 +8,20 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::{Field, line_at};
-use crate::modules::problem::{Bad, short};
+use super::{DocumentField, line_at};
+use crate::modules::problem::{ModuleLineProblem, short};
 
 const DEPTH_MAX: usize = 16; // what a person nests; beyond it something is wrong
 
 /// A line with its place.
 #[derive(Debug, Clone, Copy)]
-struct Line<'a> {
+struct YamlLine<'a> {
     /// Without its end.
     text: &'a str,
     start: usize,
 }
 
-impl Line<'_> {
+impl YamlLine<'_> {
     fn end(&self) -> usize {
         self.start + self.text.len()
     }
@@ -36,35 +36,34 @@ impl Line<'_> {
     }
 }
 
-fn lines(text: &str) -> Vec<Line<'_>> {
+fn lines(text: &str) -> Vec<YamlLine<'_>> {
     let mut next = 0;
     let mut lines = Vec::new();
     for line in text.split_inclusive('\n') {
-        lines.push(Line { text: line.trim_end_matches(['\n', '\r']), start: next });
+        lines.push(YamlLine { text: line.trim_end_matches(['\n', '\r']), start: next });
         next += line.len();
     }
     lines
 }
 
-pub(super) fn fields(text: &str) -> Result<(Vec<Field>, usize), Bad> {
+pub(super) fn fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLineProblem> {
     let mut lines = lines(text);
     if let Some(first) = lines.first_mut()
         && let Some(rest) = first.text.strip_prefix('\u{feff}')
     {
-        *first = Line { text: rest, start: '\u{feff}'.len_utf8() };
+        *first = YamlLine { text: rest, start: '\u{feff}'.len_utf8() };
     }
-    let fence = |line: &Line<'_>| line.text.trim_end() == "---";
+    let fence = |line: &YamlLine<'_>| line.text.trim_end() == "---";
     let Some(open) =
         lines.iter().position(|line| !line.text.trim().is_empty()).filter(|at| fence(&lines[*at]))
     else {
-        return Err(
-            Bad::new(1, "there is no front matter").hint("begin with a line `---`, then `key: value` lines")
-        );
+        return Err(ModuleLineProblem::new(1, "there is no front matter")
+            .hint("begin with a line `---`, then `key: value` lines"));
     };
     let Some(length) = lines[open + 1..].iter().position(|line| fence(line) || line.text.trim_end() == "...")
     else {
         let hint = "close it with a line `---`";
-        return Err(Bad::new(open + 1, "the front matter is not closed").hint(hint));
+        return Err(ModuleLineProblem::new(open + 1, "the front matter is not closed").hint(hint));
     };
     let inside = &lines[open + 1..open + 1 + length];
     let end = lines[open + 1 + length].start;
@@ -79,12 +78,15 @@ pub(super) fn fields(text: &str) -> Result<(Vec<Field>, usize), Bad> {
         let number = open + 2 + at;
         let key = (!line.is_inner()).then(|| key_of(line.text)).flatten();
         let Some((key, value_at)) = key else {
-            return Err(Bad::new(number, format!("`{}` is not `key: value`", short(line.text.trim())))
-                .hint("a field is a word, a colon, a space and its value"));
+            return Err(ModuleLineProblem::new(
+                number,
+                format!("`{}` is not `key: value`", short(line.text.trim())),
+            )
+            .hint("a field is a word, a colon, a space and its value"));
         };
         // The field goes on as long as lines are indented or list items; blank lines count only in between.
         let more = inside[at + 1..].iter().take_while(|line| line.is_inner() || line.is_blank());
-        let rest: Vec<Line<'_>> = more.copied().collect();
+        let rest: Vec<YamlLine<'_>> = more.copied().collect();
         let kept = rest
             .iter()
             .rposition(|line| line.is_inner() && !line.text.trim().is_empty())
@@ -119,7 +121,13 @@ fn key_of(text: &str) -> Option<(String, usize)> {
     (plain && (after.is_empty() || after.starts_with([' ', '\t']))).then_some((key, rest + 1))
 }
 
-fn field(text: &str, line: Line<'_>, key: String, value_at: usize, rest: &[Line<'_>]) -> Field {
+fn field(
+    text: &str,
+    line: YamlLine<'_>,
+    key: String,
+    value_at: usize,
+    rest: &[YamlLine<'_>],
+) -> DocumentField {
     let inline = &line.text[value_at..];
     let (value, _) = cut_comment(inline);
     let lead = value.len() - value.trim_start().len();
@@ -146,7 +154,7 @@ fn field(text: &str, line: Line<'_>, key: String, value_at: usize, rest: &[Line<
             .filter_map(|text| cut_comment(text).1.map(str::to_owned))
             .collect(),
     };
-    Field { key, line: line_at(text, line.start), value: read, span, comments }
+    DocumentField { key, line: line_at(text, line.start), value: read, span, comments }
 }
 
 fn is_block_text(value: &str) -> bool {
@@ -176,7 +184,7 @@ fn cut_comment(text: &str) -> (&str, Option<&str>) {
 }
 
 /// Plain text that goes on in further lines is one line.
-fn continued(first: &str, rest: &[Line<'_>]) -> Result<Value, String> {
+fn continued(first: &str, rest: &[YamlLine<'_>]) -> Result<Value, String> {
     let mut all = first.to_owned();
     for line in rest {
         let text = cut_comment(line.text).0.trim();
@@ -188,7 +196,7 @@ fn continued(first: &str, rest: &[Line<'_>]) -> Result<Value, String> {
     scalar_or_flow(&all)
 }
 
-fn folded(style: &str, rest: &[Line<'_>]) -> String {
+fn folded(style: &str, rest: &[YamlLine<'_>]) -> String {
     let indent = rest
         .iter()
         .filter(|line| !line.text.trim().is_empty())
@@ -210,17 +218,17 @@ fn depth(text: &str) -> usize {
 }
 
 /// A list or a map over several lines.
-fn block(lines: &[Line<'_>], nested: usize) -> Result<Value, String> {
+fn block(lines: &[YamlLine<'_>], nested: usize) -> Result<Value, String> {
     if nested > DEPTH_MAX {
         return Err("it is nested too deeply".to_owned());
     }
-    let lines: Vec<Line<'_>> = lines.iter().filter(|line| !line.is_blank()).copied().collect();
+    let lines: Vec<YamlLine<'_>> = lines.iter().filter(|line| !line.is_blank()).copied().collect();
     let Some(first) = lines.first() else { return Ok(Value::Null) };
     let indent = depth(first.text);
     let is_item = |text: &str| text.starts_with("- ") || text == "-";
     let list = is_item(first.text.trim_start());
     // Each item or key, with the lines that belong to it.
-    let mut groups: Vec<Vec<Line<'_>>> = Vec::new();
+    let mut groups: Vec<Vec<YamlLine<'_>>> = Vec::new();
     for line in lines {
         let content = line.text.trim_start();
         match depth(line.text) {
@@ -233,7 +241,7 @@ fn block(lines: &[Line<'_>], nested: usize) -> Result<Value, String> {
         }
     }
     if list {
-        let item = |group: &Vec<Line<'_>>| -> Result<Value, String> {
+        let item = |group: &Vec<YamlLine<'_>>| -> Result<Value, String> {
             let (head, rest) = (group[0], &group[1..]);
             let dash = depth(head.text) + 1;
             let content = head.text[dash..].trim_start();
@@ -245,7 +253,7 @@ fn block(lines: &[Line<'_>], nested: usize) -> Result<Value, String> {
             }
             if key_of(content).is_some() && !content.starts_with(['"', '\'', '[', '{']) {
                 // `- module: a` with more keys below: a map whose first key stands beside the dash.
-                let inner = Line { text: content, start: head.start };
+                let inner = YamlLine { text: content, start: head.start };
                 return map(&[&[inner], rest].concat(), nested + 1, true);
             }
             match rest {
@@ -259,7 +267,7 @@ fn block(lines: &[Line<'_>], nested: usize) -> Result<Value, String> {
 }
 
 /// A map; with `beside` its first line lost its indentation to a dash.
-fn map(lines: &[Line<'_>], nested: usize, beside: bool) -> Result<Value, String> {
+fn map(lines: &[YamlLine<'_>], nested: usize, beside: bool) -> Result<Value, String> {
     if nested > DEPTH_MAX {
         return Err("it is nested too deeply".to_owned());
     }
@@ -268,7 +276,7 @@ fn map(lines: &[Line<'_>], nested: usize, beside: bool) -> Result<Value, String>
         (true, _) => 0,
         (false, _) => lines.first().map_or(0, |line| depth(line.text)),
     };
-    let mut groups: Vec<Vec<Line<'_>>> = Vec::new();
+    let mut groups: Vec<Vec<YamlLine<'_>>> = Vec::new();
     for (place, line) in lines.iter().enumerate() {
         match (place, depth(line.text)) {
             (0, _) => groups.push(vec![*line]),
@@ -298,7 +306,7 @@ fn map(lines: &[Line<'_>], nested: usize, beside: bool) -> Result<Value, String>
 }
 
 fn scalar_or_flow(text: &str) -> Result<Value, String> {
-    let mut flow = Flow { rest: text };
+    let mut flow = YamlFlowParser { rest: text };
     match text.chars().next() {
         None => Ok(Value::Null),
         Some('[' | '{') => {
@@ -346,11 +354,11 @@ fn plain(text: &str) -> Value {
 }
 
 /// What stands in brackets.
-struct Flow<'a> {
+struct YamlFlowParser<'a> {
     rest: &'a str,
 }
 
-impl Flow<'_> {
+impl YamlFlowParser<'_> {
     fn value(&mut self, nested: usize) -> Result<Value, String> {
         if nested > DEPTH_MAX {
             return Err("it is nested too deeply".to_owned());

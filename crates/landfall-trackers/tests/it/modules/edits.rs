@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use landfall_trackers::modules::mend::{Origin, mend, mended};
-use landfall_trackers::modules::target::{Detail, Item, Mark, Target};
-use landfall_trackers::modules::{Form, Metadata, Status, read};
+use landfall_trackers::modules::mend::{RepairOrigin, mend, mended};
+use landfall_trackers::modules::target::{AgreementState, ModuleTarget, ModuleTargetItem, RequirementDetail};
+use landfall_trackers::modules::{Metadata, MetadataFormat, ModuleStatus, read};
 
 use super::{FORMS, NOW, fixture, fixtures, module};
 
@@ -134,11 +134,12 @@ fn no_edit_of_metadata_loses_a_word() {
 }
 
 /// Our own change of a file takes away only the values that it changes.
-fn check_kept(what: &str, form: Form, text: &str, metadata: &Metadata) {
+fn check_kept(what: &str, form: MetadataFormat, text: &str, metadata: &Metadata) {
     let mut module = metadata.module.clone();
     let gone = format!("{} {}", module.status, module.completed_steps);
     let before = format!("{} {}", module.updated, module.revision);
-    module.status = if module.status == Status::Blocked { Status::Review } else { Status::Blocked };
+    module.status =
+        if module.status == ModuleStatus::Blocked { ModuleStatus::Review } else { ModuleStatus::Blocked };
     module.completed_steps += 7;
     module.updated = "2026-03-10T12:00:00Z".to_owned();
     module.revision += 1;
@@ -184,7 +185,7 @@ fn a_file_that_cannot_be_read_lies_beside_byte_for_byte() {
 #[test]
 fn a_second_corruption_on_the_same_day_does_not_replace_the_first_copy() {
     let project = tempfile::tempdir().expect("a scratch folder");
-    let form = Form::IndexJson;
+    let form = MetadataFormat::IndexJson;
     for (text, copy) in
         [("{one", ".index.json.corrupt-2026-03-10"), ("{two", ".index.json.corrupt-2026-03-10-2")]
     {
@@ -201,46 +202,50 @@ fn a_second_corruption_on_the_same_day_does_not_replace_the_first_copy() {
 fn the_last_commit_is_asked_first_and_only_for_what_is_broken() {
     let project = tempfile::tempdir().expect("a scratch folder");
     let good = br#"{"title": "From the commit", "status": "review", "mine": 1}"#;
-    let place = module(project.path(), Form::IndexJson, b"{torn");
+    let place = module(project.path(), MetadataFormat::IndexJson, b"{torn");
     let asked = |path: &str| {
         assert_eq!(path, "AiTasks/m/.index.json");
         Some(good.to_vec())
     };
     let mended = mend(&read(&place).expect("seen"), asked, NOW).expect("written").expect("mended");
-    assert_eq!(mended.origin, Origin::Head);
+    assert_eq!(mended.origin, RepairOrigin::Head);
     assert_eq!(fs::read(place.dir().join(".index.json")).expect("it is there"), good);
 
     // Only the status is a slip: everything else a person changed since the commit stays.
-    let place =
-        module(project.path(), Form::IndexJson, br#"{"title": "Newer", "status": "reviw", "mine": 2}"#);
+    let place = module(
+        project.path(),
+        MetadataFormat::IndexJson,
+        br#"{"title": "Newer", "status": "reviw", "mine": 2}"#,
+    );
     let mended =
         mend(&read(&place).expect("seen"), |_| Some(good.to_vec()), NOW).expect("written").expect("mended");
-    assert_eq!(mended.origin, Origin::Fields(vec!["status (from the last commit)".to_owned()]));
+    assert_eq!(mended.origin, RepairOrigin::Fields(vec!["status (from the last commit)".to_owned()]));
     let text = fs::read_to_string(place.dir().join(".index.json")).expect("it is there");
     assert_eq!(text, r#"{"title": "Newer", "status": "review", "mine": 2}"#);
 
     // A commit that is broken itself is no help.
     let place = module(
         project.path(),
-        Form::IndexJson,
+        MetadataFormat::IndexJson,
         b"{\"title\": \"Torn\", \"status\": \"executing\", \"tags\": [\"a\"],",
     );
     let mended =
         mend(&read(&place).expect("seen"), |_| Some(b"{".to_vec()), NOW).expect("written").expect("mended");
-    let Origin::Rebuilt(kept) = &mended.origin else { panic!("{:?}", mended.origin) };
+    let RepairOrigin::Rebuilt(kept) = &mended.origin else { panic!("{:?}", mended.origin) };
     assert_eq!(kept, &["title", "status", "tags"]);
     assert_eq!(
         (mended.metadata.module.status, mended.metadata.module.title.as_str()),
-        (Status::Draft, "Torn")
+        (ModuleStatus::Draft, "Torn")
     );
     assert_eq!(mended.metadata.module.tags, ["a"]);
 }
 
 #[test]
 fn a_torn_front_matter_keeps_its_fields_and_the_words_around_them() {
-    let (mended, _) = mended(Form::IndexMd, &fixture("index-md/corrupt-conflict-markers.md"), None, "m", NOW);
+    let (mended, _) =
+        mended(MetadataFormat::IndexMd, &fixture("index-md/corrupt-conflict-markers.md"), None, "m", NOW);
     assert_eq!(mended.module.title, "Merged worse");
-    assert_eq!(mended.module.status, Status::Draft);
+    assert_eq!(mended.module.status, ModuleStatus::Draft);
     assert!(mended.below().contains(">>>>>>> task/x"), "{}", mended.text());
 }
 
@@ -249,9 +254,13 @@ fn no_edit_of_a_target_loses_a_word() {
     let base = format!("{}\n{}", fixture("target/notebook.md"), fixture("target/plain.md"));
     for seed in 0..SEEDS * 3 {
         let text = edited(&base, &mut Dice(seed));
-        let target = Target::read(&text);
+        let target = ModuleTarget::read(&text);
         let mut items = target.items.clone();
-        items.push(Item { text: "One more".to_owned(), detail: Detail::Pending, mark: Mark::None });
+        items.push(ModuleTargetItem {
+            text: "One more".to_owned(),
+            detail: RequirementDetail::Pending,
+            mark: AgreementState::None,
+        });
         let constraints: Vec<String> =
             target.constraints.iter().cloned().chain(["one more".to_owned()]).collect();
         let new = target.with_items(&items).with_constraints(&constraints);

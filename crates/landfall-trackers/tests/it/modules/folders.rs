@@ -4,12 +4,14 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use landfall_trackers::modules::entry::Shelf;
-use landfall_trackers::modules::folder::{FolderError, Sort, find_at};
-use landfall_trackers::modules::init::{Around, Ask, InitError, init, look};
+use landfall_trackers::modules::entry::EntryFolder;
+use landfall_trackers::modules::folder::{FolderError, ModuleKind, find_at};
+use landfall_trackers::modules::init::{InitError, ModuleInitContext, ModuleInitRequest, init, look};
 use landfall_trackers::modules::spec::{unmet, wanted};
 use landfall_trackers::modules::write::FileError;
-use landfall_trackers::modules::{Expect, Form, Place, Status, Write, apply, find, read};
+use landfall_trackers::modules::{
+    ExpectedFile, MetadataFormat, ModuleLocation, ModuleStatus, ModuleWrite, apply, find, read,
+};
 
 use super::{FORMS, NOW, fixture, fixtures, module};
 
@@ -19,8 +21,8 @@ fn put(project: &Path, path: &str, text: &str) {
     fs::write(file, text).expect("a scratch file can be written");
 }
 
-fn names(places: &[Place]) -> Vec<String> {
-    places.iter().map(Place::shown).collect()
+fn names(places: &[ModuleLocation]) -> Vec<String> {
+    places.iter().map(ModuleLocation::shown).collect()
 }
 
 #[test]
@@ -76,11 +78,11 @@ fn nothing_is_written_or_read_through_a_link_or_outside() {
     put(other.path(), "secret", "s");
     symlink(other.path().join("secret"), root.join("AiTasks/m/.plan.md")).expect("a link can be made");
     for path in ["AiTasks/m/.analysis/x.md", "../x", "/etc/landfall-x", "AiTasks/m/../../../x", ""] {
-        let error = apply(root, &[Write::new(path, "x")]).expect_err(path);
+        let error = apply(root, &[ModuleWrite::new(path, "x")]).expect_err(path);
         assert!(matches!(error, FileError::Link(_) | FileError::Outside(_)), "{path}: {error}");
     }
     assert_eq!(fs::read_dir(other.path()).expect("it is there").count(), 1, "nothing came there");
-    assert!(apply(root, &[Write::new("AiTasks/m/.plan.md", "x")]).is_err());
+    assert!(apply(root, &[ModuleWrite::new("AiTasks/m/.plan.md", "x")]).is_err());
     assert_eq!(fs::read_to_string(other.path().join("secret")).expect("it is there"), "s");
     let seen = read(&find(root).expect("found").modules[0]).expect("it can be read");
     assert_eq!(seen.text(".plan.md"), None);
@@ -91,28 +93,28 @@ fn nothing_is_written_or_read_through_a_link_or_outside() {
 fn a_write_happens_only_over_what_was_expected() {
     let project = tempfile::tempdir().expect("a scratch folder");
     let root = project.path();
-    let first = Write::new("a/b.md", "one");
+    let first = ModuleWrite::new("a/b.md", "one");
     assert!(apply(root, std::slice::from_ref(&first)).expect("written").refused.is_empty());
     assert!(
         apply(root, std::slice::from_ref(&first)).expect("there already").refused.is_empty(),
         "the same again is no trouble"
     );
-    let other = Write::new("a/b.md", "two");
+    let other = ModuleWrite::new("a/b.md", "two");
     assert_eq!(apply(root, &[other]).expect("looked at").refused, ["a/b.md"]);
-    let put_over = |text: &str, over: &Write| Write::Put {
+    let put_over = |text: &str, over: &ModuleWrite| ModuleWrite::Put {
         path: "a/b.md".to_owned(),
         bytes: text.as_bytes().to_vec(),
-        expect: Expect::Digest(over.digest()),
+        expect: ExpectedFile::Digest(over.digest()),
     };
     let second = put_over("two", &first);
     assert!(apply(root, std::slice::from_ref(&second)).expect("written").refused.is_empty());
     fs::write(root.join("a/b.md"), "a person's").expect("they may");
     assert_eq!(apply(root, &[put_over("three", &second)]).expect("looked at").refused, ["a/b.md"]);
     assert_eq!(fs::read_to_string(root.join("a/b.md")).expect("it is there"), "a person's");
-    let moved = |to: &str| Write::Move {
+    let moved = |to: &str| ModuleWrite::Move {
         from: "a/b.md".into(),
         to: to.into(),
-        expect: Write::new("", "a person's").digest(),
+        expect: ModuleWrite::new("", "a person's").digest(),
     };
     fs::write(root.join("a/c.md"), "taken").expect("they may");
     assert_eq!(apply(root, &[moved("a/c.md")]).expect("looked at").refused, ["a/c.md"]);
@@ -126,23 +128,26 @@ fn a_write_happens_only_over_what_was_expected() {
 #[test]
 fn a_file_that_is_too_large_is_told_and_not_touched() {
     let project = tempfile::tempdir().expect("a scratch folder");
-    let place = module(project.path(), Form::IndexJson, b"{}");
+    let place = module(project.path(), MetadataFormat::IndexJson, b"{}");
     let large = "x".repeat(1_100_000);
     fs::write(place.dir().join(".plan.md"), &large).expect("written");
     let seen = read(&place).expect("it can be read");
     assert!(seen.warnings.iter().any(|it| it.contains("at most")), "{:?}", seen.warnings);
-    assert!(apply(&place.dir(), &[Write::new(".plan.md", "small")]).is_err());
+    assert!(apply(&place.dir(), &[ModuleWrite::new(".plan.md", "small")]).is_err());
 }
 
 #[test]
 fn the_newest_of_bugfix_and_analysis_guides_a_fix() {
     let project = tempfile::tempdir().expect("a scratch folder");
-    let place = module(project.path(), Form::IndexJson, b"{}");
+    let place = module(project.path(), MetadataFormat::IndexJson, b"{}");
     put(project.path(), "AiTasks/m/.analysis/2026-03-01-post-exec-needs-fix.md", "a");
     put(project.path(), "AiTasks/m/.analysis/.summary.md", "s");
     put(project.path(), "AiTasks/m/.bugfix/2026-03-02-tests-red.md", "b");
     let seen = read(&place).expect("read");
-    assert_eq!(seen.latest(Shelf::Analysis).as_deref(), Some(".analysis/2026-03-01-post-exec-needs-fix.md"));
+    assert_eq!(
+        seen.latest(EntryFolder::Analysis).as_deref(),
+        Some(".analysis/2026-03-01-post-exec-needs-fix.md")
+    );
     assert_eq!(seen.guidance().as_deref(), Some(".bugfix/2026-03-02-tests-red.md"));
     put(project.path(), "AiTasks/m/.analysis/2026-03-03-mid-exec-blocked.md", "c");
     assert_eq!(
@@ -151,7 +156,7 @@ fn the_newest_of_bugfix_and_analysis_guides_a_fix() {
     );
     // The oldest folders have one file instead of many.
     let old = tempfile::tempdir().expect("a scratch folder");
-    let place = module(old.path(), Form::IndexMd, b"---\n---\n");
+    let place = module(old.path(), MetadataFormat::IndexMd, b"---\n---\n");
     put(old.path(), "TASK/m/.bugfix.md", "b");
     assert_eq!(read(&place).expect("read").guidance().as_deref(), Some(".bugfix.md"));
 }
@@ -159,17 +164,19 @@ fn the_newest_of_bugfix_and_analysis_guides_a_fix() {
 #[test]
 fn where_two_files_say_it_the_newer_form_counts() {
     let project = tempfile::tempdir().expect("a scratch folder");
-    let place = module(project.path(), Form::IndexJson, br#"{"title": "json", "status": "review"}"#);
+    let place =
+        module(project.path(), MetadataFormat::IndexJson, br#"{"title": "json", "status": "review"}"#);
     put(project.path(), "AiTasks/m/.index.md", "---\ntitle: md\nstatus: draft\n---\n");
     let seen = read(&place).expect("read");
-    assert_eq!(seen.form, Form::IndexJson);
+    assert_eq!(seen.form, MetadataFormat::IndexJson);
     assert!(seen.warnings.iter().any(|it| it.contains(".index.md")), "{:?}", seen.warnings);
 }
 
 #[test]
 fn a_module_becomes_the_words_of_a_task() {
     let project = tempfile::tempdir().expect("a scratch folder");
-    let place = module(project.path(), Form::IndexJson, fixture("index-json/valid-busy.json").as_bytes());
+    let place =
+        module(project.path(), MetadataFormat::IndexJson, fixture("index-json/valid-busy.json").as_bytes());
     put(project.path(), "AiTasks/m/.target.md", &fixture("target/plain.md"));
     let task = wanted(&read(&place).expect("read")).expect("it is a task");
     assert_eq!(task.spec.title, "Search — schneller");
@@ -178,13 +185,15 @@ fn a_module_becomes_the_words_of_a_task() {
     assert_eq!(task.spec.criteria, ["a session lasts a week", "logging out ends it everywhere"]);
     assert!(task.spec.body.contains("People log in once") && task.spec.tagged("backend") && !task.spec.draft);
     assert_eq!((task.entry.as_str(), task.completed_steps), ("executing", 4));
-    let far = |module: &str| if module == "store" { Some(Status::Executing) } else { Some(Status::Review) };
+    let far = |module: &str| {
+        if module == "store" { Some(ModuleStatus::Executing) } else { Some(ModuleStatus::Review) }
+    };
     let open = unmet(&task.needs, far);
     assert_eq!(open.iter().map(|(need, _)| need.module.as_str()).collect::<Vec<_>>(), ["login"]);
 
     let place = module(
         project.path(),
-        Form::StatusJson,
+        MetadataFormat::StatusJson,
         br#"{"status": "re-planning", "phase": "needs-check", "tags": ["two words"]}"#,
     );
     let task = wanted(&read(&place).expect("read")).expect("it is a task");
@@ -199,7 +208,7 @@ fn the_type_of_a_module_and_its_type_profile_become_tags_that_set_its_checks() {
     let project = tempfile::tempdir().expect("a scratch folder");
     let place = module(
         project.path(),
-        Form::IndexJson,
+        MetadataFormat::IndexJson,
         br#"{"status": "draft", "type": "software|ml", "tags": ["a"]}"#,
     );
     let profile =
@@ -237,13 +246,13 @@ fn every_fixture_in_a_folder_is_a_task_or_says_why_not() {
     }
 }
 
-fn ask(name: &str) -> Ask {
-    Ask {
+fn ask(name: &str) -> ModuleInitRequest {
+    ModuleInitRequest {
         name: name.to_owned(),
         title: Some("A <!-- x -->title".to_owned()),
         tags: vec!["a".to_owned()],
         worktree: true,
-        sort: Sort::AiTasks,
+        sort: ModuleKind::AiTasks,
     }
 }
 
@@ -252,8 +261,10 @@ fn a_new_module_has_its_files_and_the_root_gets_its_own_once() {
     let project = tempfile::tempdir().expect("a scratch folder");
     let root = project.path();
     put(root, ".gitignore", "target");
-    for (name, sort) in [("one", Sort::AiTasks), ("two", Sort::AiTasks), ("old", Sort::Task)] {
-        let ask = Ask { sort, ..ask(name) };
+    for (name, sort) in
+        [("one", ModuleKind::AiTasks), ("two", ModuleKind::AiTasks), ("old", ModuleKind::Task)]
+    {
+        let ask = ModuleInitRequest { sort, ..ask(name) };
         let writes = init(&ask, &look(root, &ask).expect("looked"), NOW).expect("it can be made");
         assert!(apply(root, &writes).expect("written").refused.is_empty());
     }
@@ -263,7 +274,7 @@ fn a_new_module_has_its_files_and_the_root_gets_its_own_once() {
     let module = &seen.metadata.as_ref().expect("there").as_ref().expect("valid").module;
     assert_eq!(
         (module.title.as_str(), module.status, module.branch.as_str()),
-        ("A title", Status::Draft, "task/one")
+        ("A title", ModuleStatus::Draft, "task/one")
     );
     assert_eq!(
         (module.worktree.as_str(), module.created.as_str()),
@@ -285,16 +296,22 @@ fn a_module_is_refused_before_anything_is_written() {
     let root = project.path();
     for name in ["", "../x", "a b", "a/b", "ü", ".x"] {
         assert!(matches!(look(root, &ask(name)), Err(InitError::Name(_))), "{name}");
-        assert!(matches!(init(&ask(name), &Around::default(), NOW), Err(InitError::Name(_))), "{name}");
+        assert!(
+            matches!(init(&ask(name), &ModuleInitContext::default(), NOW), Err(InitError::Name(_))),
+            "{name}"
+        );
     }
     put(root, "AiTasks/one/x", "x");
     let around = look(root, &ask("one")).expect("looked");
     assert!(matches!(init(&ask("one"), &around, NOW), Err(InitError::Taken(_))));
-    let around = Around { branch_exists: true, ..look(root, &ask("two")).expect("looked") };
+    let around = ModuleInitContext { branch_exists: true, ..look(root, &ask("two")).expect("looked") };
     assert!(
         matches!(init(&ask("two"), &around, NOW), Err(InitError::Branch(branch)) if branch == "task/two")
     );
-    let around = Around { dirty: vec!["src/lib.rs".to_owned()], ..look(root, &ask("two")).expect("looked") };
+    let around = ModuleInitContext {
+        dirty: vec!["src/lib.rs".to_owned()],
+        ..look(root, &ask("two")).expect("looked")
+    };
     assert!(matches!(init(&ask("two"), &around, NOW), Err(InitError::Dirty(_))));
     put(root, "AiTasks/.index.json", "[{");
     let around = look(root, &ask("two")).expect("looked");
@@ -305,7 +322,7 @@ fn a_module_is_refused_before_anything_is_written() {
 /// The words under which modules are taken up stand in the flows that take them up.
 #[test]
 fn every_status_that_goes_on_has_an_entry_in_its_flow() {
-    use landfall_trackers::modules::{Phase, spec::entry};
+    use landfall_trackers::modules::{ModulePhase, spec::entry};
     let words = |flow: &str| -> Vec<String> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../flows/{flow}.toml"));
         let text = fs::read_to_string(path).expect("the flow is there");
@@ -319,15 +336,18 @@ fn every_status_that_goes_on_has_an_entry_in_its_flow() {
             .map(|(word, _)| word.trim_matches('"').to_owned())
             .collect()
     };
-    for sort in [Sort::Task, Sort::AiTasks, Sort::Notebook] {
+    for sort in [ModuleKind::Task, ModuleKind::AiTasks, ModuleKind::Notebook] {
         let known = words(sort.flow());
-        let own = |status: &&Status| {
-            sort == Sort::Notebook || !matches!(status, Status::Evolving | Status::Satisfied)
+        let own = |status: &&ModuleStatus| {
+            sort == ModuleKind::Notebook
+                || !matches!(status, ModuleStatus::Evolving | ModuleStatus::Satisfied)
         };
-        for status in
-            Status::ALL.iter().filter(own).filter(|it| !matches!(it, Status::Blocked | Status::Cancelled))
+        for status in ModuleStatus::ALL
+            .iter()
+            .filter(own)
+            .filter(|it| !matches!(it, ModuleStatus::Blocked | ModuleStatus::Cancelled))
         {
-            for phase in [Phase::None, Phase::NeedsPlan, Phase::NeedsCheck] {
+            for phase in [ModulePhase::None, ModulePhase::NeedsPlan, ModulePhase::NeedsCheck] {
                 let word = entry(*status, &phase);
                 assert!(known.contains(&word), "{word} is no entry of {}: {known:?}", sort.flow());
             }

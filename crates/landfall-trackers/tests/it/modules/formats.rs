@@ -3,16 +3,18 @@
 use std::fmt::Write as _;
 
 use expect_test::expect_file;
-use landfall_trackers::modules::{Metadata, Module, Need, Phase, Stage, StageDone, Status};
+use landfall_trackers::modules::{
+    CompletedStage, Metadata, ModuleDependency, ModulePhase, ModuleRecord, ModuleStatus, NotebookStages,
+};
 
 use super::{FORMS, fixture, fixtures};
 
-fn shown(module: &Module) -> String {
-    let need = |need: &Need| match need.least {
+fn shown(module: &ModuleRecord) -> String {
+    let need = |need: &ModuleDependency| match need.least {
         Some(least) => format!("{}≥{least}", need.module),
         None => need.module.clone(),
     };
-    let Module {
+    let ModuleRecord {
         title,
         kind,
         status,
@@ -84,16 +86,19 @@ fn a_change_reads_back_and_keeps_everything_else() {
             let metadata = Metadata::read(form, &text).expect("they can be read");
             assert_eq!(metadata.with(&metadata.module).text(), text, "{name}: nothing changed");
             let mut other = metadata.module.clone();
-            other.status =
-                if other.status == Status::Executing { Status::Blocked } else { Status::Executing };
+            other.status = if other.status == ModuleStatus::Executing {
+                ModuleStatus::Blocked
+            } else {
+                ModuleStatus::Executing
+            };
             other.completed_steps = 41;
-            other.phase = Phase::Other("a \"word\": # odd".to_owned());
+            other.phase = ModulePhase::Other("a \"word\": # odd".to_owned());
             other.updated = "2026-03-10T12:00:00Z".to_owned();
             other.revision += 1;
-            other.stage = Some(Stage {
+            other.stage = Some(NotebookStages {
                 current: 2,
                 total: None,
-                history: vec![StageDone {
+                history: vec![CompletedStage {
                     stage: 1,
                     name: "first: \u{1F600}".to_owned(),
                     completed_at: "2026-03-09".to_owned(),
@@ -113,7 +118,7 @@ fn a_change_reads_back_and_keeps_everything_else() {
             );
             assert_eq!(
                 read.module,
-                Module { stage: read.module.stage.clone(), ..other.clone() },
+                ModuleRecord { stage: read.module.stage.clone(), ..other.clone() },
                 "{name}\n{}",
                 changed.text()
             );
@@ -128,7 +133,7 @@ fn only_the_fields_that_changed_are_touched() {
     let text = fixture("index-json/valid-busy.json");
     let metadata = Metadata::read(FORMS[1].1, &text).expect("it can be read");
     let mut module = metadata.module.clone();
-    module.status = Status::Blocked;
+    module.status = ModuleStatus::Blocked;
     module.completed_steps = 5;
     let expected = text
         .replace("\"executing\"", "\"blocked\"")
@@ -141,7 +146,7 @@ fn comments_of_a_person_outlive_the_values_beside_them() {
     let text = fixture("index-md/valid-lists-and-comments.md");
     let metadata = Metadata::read(FORMS[0].1, &text).expect("it can be read");
     let mut module = metadata.module.clone();
-    module.status = Status::Review;
+    module.status = ModuleStatus::Review;
     module.depends_on.clear();
     let new = metadata.with(&module);
     for words in [
@@ -161,7 +166,7 @@ fn unknown_keys_inside_a_stage_outlive_the_next_stage() {
     let mut module = metadata.module.clone();
     let stage = module.stage.as_mut().expect("it has stages");
     stage.current = 3;
-    stage.history.push(StageDone {
+    stage.history.push(CompletedStage {
         stage: 2,
         name: "More".to_owned(),
         completed_at: "2026-03-05".to_owned(),
@@ -180,12 +185,12 @@ fn unknown_keys_inside_a_stage_outlive_the_next_stage() {
 #[test]
 fn a_new_file_has_every_field_of_its_version_and_reads_back() {
     for (_, form) in FORMS {
-        let mut module = Module::new("A \"new\" one: # with odd words", "2026-03-10T12:00:00Z");
+        let mut module = ModuleRecord::new("A \"new\" one: # with odd words", "2026-03-10T12:00:00Z");
         module.tags =
             vec!["a".to_owned(), "true".to_owned(), "007".to_owned(), "x: y".to_owned(), "- z".to_owned()];
         module.depends_on = vec![
-            Need { module: "a".to_owned(), least: None },
-            Need { module: "b".to_owned(), least: Some(Status::Review) },
+            ModuleDependency { module: "a".to_owned(), least: None },
+            ModuleDependency { module: "b".to_owned(), least: Some(ModuleStatus::Review) },
         ];
         let new = Metadata::new(form, &module);
         let read = Metadata::read(form, new.text()).unwrap_or_else(|error| panic!("{error}\n{}", new.text()));
@@ -210,20 +215,20 @@ fn a_new_file_has_every_field_of_its_version_and_reads_back() {
 
 #[test]
 fn a_need_is_met_by_a_status_at_or_past_its_least() {
-    use Status::{
+    use ModuleStatus::{
         Blocked, Cancelled, Complete, Draft, Evolving, Executing, Planning, RePlanning, Review, Satisfied,
     };
     let order = [Draft, Planning, Review, Executing, Complete];
     for (place, least) in order.iter().enumerate() {
         for (at, status) in order.iter().enumerate() {
-            let need = Need { module: "m".to_owned(), least: Some(*least) };
+            let need = ModuleDependency { module: "m".to_owned(), least: Some(*least) };
             assert_eq!(need.is_met_by(*status), at >= place, "{status} for {least}");
         }
         for never in [Blocked, RePlanning, Cancelled] {
             assert!(!never.satisfies(*least), "{never} satisfies {least}");
         }
     }
-    let whole = Need { module: "m".to_owned(), least: None };
+    let whole = ModuleDependency { module: "m".to_owned(), least: None };
     assert!(whole.is_met_by(Complete) && whole.is_met_by(Satisfied));
     assert!(!whole.is_met_by(Evolving) && !whole.is_met_by(Executing));
 }
@@ -231,7 +236,7 @@ fn a_need_is_met_by_a_status_at_or_past_its_least() {
 #[test]
 fn kinds_of_a_hybrid_are_two_and_nonsense_is_software() {
     let kinds = |kind: &str| {
-        let module = Module { kind: kind.to_owned(), ..Module::new("t", "") };
+        let module = ModuleRecord { kind: kind.to_owned(), ..ModuleRecord::new("t", "") };
         module.kinds().join("+")
     };
     assert_eq!(kinds("a|b:c"), "a+b:c");

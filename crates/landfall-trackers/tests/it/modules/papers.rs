@@ -1,34 +1,40 @@
 //! Targets, baselines, refinements, summaries, hooks, signals, annotations, listings.
 
-use landfall_trackers::modules::annotation::{Remark, read_annotations};
+use landfall_trackers::modules::annotation::{AnnotationRequest, read_annotations};
 use landfall_trackers::modules::baseline::Baseline;
 use landfall_trackers::modules::entry::{EntryName, latest};
-use landfall_trackers::modules::hooks::Hooks;
-use landfall_trackers::modules::listing::{Listed, Listing};
-use landfall_trackers::modules::record::{Module, Stage, Status};
+use landfall_trackers::modules::hooks::ModuleHooks;
+use landfall_trackers::modules::listing::{Listing, ListingEntry};
+use landfall_trackers::modules::record::{ModuleRecord, ModuleStatus, NotebookStages};
 use landfall_trackers::modules::refinement::Refinements;
-use landfall_trackers::modules::signal::{Signal, StopOrder};
-use landfall_trackers::modules::summary::{Header, LINES_MAX, Layers, write};
-use landfall_trackers::modules::target::{Detail, Item, Mark, Requirement, StageMark, Target, Weight};
+use landfall_trackers::modules::signal::{LoopSignal, StopOrder};
+use landfall_trackers::modules::summary::{LINES_MAX, SummaryHeader, SummarySections, write};
+use landfall_trackers::modules::target::{
+    AgreementState, ModuleRequirement, ModuleTarget, ModuleTargetItem, ModuleWeight, RequirementDetail,
+    StageMark,
+};
 use landfall_trackers::modules::text::{plain, plain_line};
 
 use super::{fixture, fixtures};
 
 #[test]
 fn a_template_says_nothing_and_a_sentence_does() {
-    assert!(!Target::read(&fixture("target/template.md")).is_substantive());
-    assert!(!Target::read("").is_substantive());
+    assert!(!ModuleTarget::read(&fixture("target/template.md")).is_substantive());
+    assert!(!ModuleTarget::read("").is_substantive());
     assert!(
-        !Target::read("# T\n\n<!-- a long\ncomment -->\n\n- \n- TODO\n<what you want>\n").is_substantive()
+        !ModuleTarget::read("# T\n\n<!-- a long\ncomment -->\n\n- \n- TODO\n<what you want>\n")
+            .is_substantive()
     );
-    assert!(Target::read(&fixture("target/plain.md")).is_substantive());
-    assert!(Target::read("make it fast").is_substantive());
-    assert!(Target::read("## Requirements\n\n| # | R |\n|---|---|\n| R1 | it works |\n").is_substantive());
+    assert!(ModuleTarget::read(&fixture("target/plain.md")).is_substantive());
+    assert!(ModuleTarget::read("make it fast").is_substantive());
+    assert!(
+        ModuleTarget::read("## Requirements\n\n| # | R |\n|---|---|\n| R1 | it works |\n").is_substantive()
+    );
 }
 
 #[test]
 fn a_plain_target_is_read() {
-    let target = Target::read(&fixture("target/plain.md"));
+    let target = ModuleTarget::read(&fixture("target/plain.md"));
     assert_eq!(target.objective, "People log in once and stay logged in.");
     assert_eq!(target.plain_requirements, ["a session lasts a week", "logging out ends it everywhere"]);
     assert_eq!(target.constraints, ["no new dependency"]);
@@ -36,26 +42,26 @@ fn a_plain_target_is_read() {
 
 #[test]
 fn a_notebook_target_is_read_with_its_marks() {
-    let target = Target::read(&fixture("target/notebook.md"));
-    let items: Vec<(&str, Detail, Mark)> =
+    let target = ModuleTarget::read(&fixture("target/notebook.md"));
+    let items: Vec<(&str, RequirementDetail, AgreementState)> =
         target.items.iter().map(|it| (it.text.as_str(), it.detail, it.mark)).collect();
     assert_eq!(
         items,
         [
-            ("Read files", Detail::Requirements(2), Mark::Processed),
-            ("Write files", Detail::Requirements(1), Mark::Confirmed),
-            ("Watch files", Detail::Pending, Mark::None),
-            ("Delete files", Detail::None, Mark::None),
+            ("Read files", RequirementDetail::Requirements(2), AgreementState::Processed),
+            ("Write files", RequirementDetail::Requirements(1), AgreementState::Confirmed),
+            ("Watch files", RequirementDetail::Pending, AgreementState::None),
+            ("Delete files", RequirementDetail::None, AgreementState::None),
         ]
     );
-    let numbers: Vec<(u32, &str, Weight)> =
+    let numbers: Vec<(u32, &str, ModuleWeight)> =
         target.requirements.iter().map(|it| (it.r, it.item.as_str(), it.weight)).collect();
     assert_eq!(
         numbers,
         [
-            (1, "Read files", Weight::Critical),
-            (2, "Read files", Weight::Important),
-            (3, "Write files", Weight::Critical)
+            (1, "Read files", ModuleWeight::Critical),
+            (2, "Read files", ModuleWeight::Important),
+            (3, "Write files", ModuleWeight::Critical)
         ]
     );
     assert_eq!(target.requirements[0].criteria, "a test with ümlauts | pipes");
@@ -70,19 +76,19 @@ fn a_notebook_target_is_read_with_its_marks() {
 #[test]
 fn edits_of_a_target_touch_only_their_lines() {
     let text = fixture("target/notebook.md");
-    let target = Target::read(&text);
+    let target = ModuleTarget::read(&text);
     assert_eq!(target.with_items(&target.items).text(), text, "nothing changed");
 
     let mut items = target.items.clone();
-    items[2].detail = Detail::Requirements(1);
-    items[2].mark = Mark::Confirmed;
+    items[2].detail = RequirementDetail::Requirements(1);
+    items[2].mark = AgreementState::Confirmed;
     let mut requirements = target.requirements.clone();
-    requirements[1].weight = Weight::Optional;
-    requirements.push(Requirement {
+    requirements[1].weight = ModuleWeight::Optional;
+    requirements.push(ModuleRequirement {
         r: 6,
         text: "Tells | changes".to_owned(),
         criteria: "within a second".to_owned(),
-        weight: Weight::Important,
+        weight: ModuleWeight::Important,
         item: "Watch files".to_owned(),
     });
     let edited = target
@@ -102,25 +108,33 @@ fn edits_of_a_target_touch_only_their_lines() {
             edited.text()
         );
     }
-    assert_eq!(Target::read(edited.text()), edited);
+    assert_eq!(ModuleTarget::read(edited.text()), edited);
 }
 
 #[test]
 fn a_new_target_reads_back() {
     let items = [
-        Item { text: "Read".to_owned(), detail: Detail::Requirements(1), mark: Mark::None },
-        Item { text: "Write".to_owned(), detail: Detail::Pending, mark: Mark::None },
+        ModuleTargetItem {
+            text: "Read".to_owned(),
+            detail: RequirementDetail::Requirements(1),
+            mark: AgreementState::None,
+        },
+        ModuleTargetItem {
+            text: "Write".to_owned(),
+            detail: RequirementDetail::Pending,
+            mark: AgreementState::None,
+        },
     ];
-    let requirement = |r, item: &str| Requirement {
+    let requirement = |r, item: &str| ModuleRequirement {
         r,
         text: format!("requirement {r}"),
         criteria: "seen".to_owned(),
-        weight: Weight::Critical,
+        weight: ModuleWeight::Critical,
         item: item.to_owned(),
     };
     let requirements = [requirement(1, "Read"), requirement(2, "Read"), requirement(3, "Write")];
-    let target = Target::new("A title", &items, &requirements, &["small".to_owned()]);
-    let read = Target::read(target.text());
+    let target = ModuleTarget::new("A title", &items, &requirements, &["small".to_owned()]);
+    let read = ModuleTarget::read(target.text());
     assert_eq!(
         (&read.items[..], &read.requirements[..], &read.constraints[..]),
         (&items[..], &requirements[..], &["small".to_owned()][..]),
@@ -133,7 +147,7 @@ fn a_new_target_reads_back() {
 
 #[test]
 fn headings_in_code_are_no_headings() {
-    let target = Target::read("## Objective\n\n```\n## Requirements\n- no\n```\n- yes\n");
+    let target = ModuleTarget::read("## Objective\n\n```\n## Requirements\n- no\n```\n- yes\n");
     assert_eq!(target.plain_requirements, Vec::<String>::new());
     assert!(target.items.iter().any(|it| it.text == "yes"));
 }
@@ -188,36 +202,40 @@ fn refinements_are_added_and_withdrawn_without_touching_others() {
 
 #[test]
 fn a_summary_begins_with_what_recovery_needs_and_stays_short() {
-    let mut module = Module::new("Search", "2026-03-01");
-    module.status = Status::Executing;
+    let mut module = ModuleRecord::new("Search", "2026-03-01");
+    module.status = ModuleStatus::Executing;
     module.completed_steps = 3;
     module.branch = "task/search".to_owned();
-    module.stage = Some(Stage { current: 2, ..Stage::default() });
-    let header = Header::of(&module, "verify", Some(7));
-    let layers =
-        Layers { plan: "line\n".repeat(500), decisions: vec!["use a trie".to_owned()], ..Layers::default() };
+    module.stage = Some(NotebookStages { current: 2, ..NotebookStages::default() });
+    let header = SummaryHeader::of(&module, "verify", Some(7));
+    let layers = SummarySections {
+        plan: "line\n".repeat(500),
+        decisions: vec!["use a trie".to_owned()],
+        ..SummarySections::default()
+    };
     let text = write("Search", &header, &layers);
-    assert_eq!(Header::read(&text), Some(header.clone()));
+    assert_eq!(SummaryHeader::read(&text), Some(header.clone()));
     assert_eq!(header.progress, "step 3 of 7, stage 2");
     assert!(text.lines().count() <= LINES_MAX, "{}", text.lines().count());
-    let old =
-        Header::read("**Status**: review | **Phase**: needs-check | **Progress**: 2/5\n\n## Plan Overview\n");
+    let old = SummaryHeader::read(
+        "**Status**: review | **Phase**: needs-check | **Progress**: 2/5\n\n## Plan Overview\n",
+    );
     assert_eq!(
         old.map(|it| (it.status, it.phase, it.progress)),
         Some(("review".into(), "needs-check".into(), "2/5".into()))
     );
-    assert_eq!(Header::read("# Nothing here\n"), None);
+    assert_eq!(SummaryHeader::read("# Nothing here\n"), None);
 }
 
 #[test]
 fn hooks_are_read_by_status() {
-    let hooks = Hooks::read(
+    let hooks = ModuleHooks::read(
         ".hooks.md",
         "# Hooks\n\n## on_complete\n```sh\n# tell\nnotify \"$TITLE\"\n```\n\n## on_blocked\n`page me`\n\n## on_fire\nrun\n",
     );
-    assert_eq!(hooks.on(Status::Complete), Some("# tell\nnotify \"$TITLE\""));
-    assert_eq!(hooks.on(Status::Blocked), Some("page me"));
-    assert_eq!(hooks.on(Status::Draft), None);
+    assert_eq!(hooks.on(ModuleStatus::Complete), Some("# tell\nnotify \"$TITLE\""));
+    assert_eq!(hooks.on(ModuleStatus::Blocked), Some("page me"));
+    assert_eq!(hooks.on(ModuleStatus::Draft), None);
     assert_eq!(hooks.warnings.len(), 1);
     assert!(
         hooks.warnings[0].to_string().contains(".hooks.md:12: `fire` is not a status; known: draft"),
@@ -242,19 +260,22 @@ fn the_latest_entry_is_the_last_by_name() {
 fn signals_of_every_version_are_accepted_and_others_refused_with_what_is_known() {
     for (name, bytes) in fixtures("signal") {
         let text = String::from_utf8(bytes).expect("these are text");
-        match Signal::read(&text) {
+        match LoopSignal::read(&text) {
             Ok(signal) => {
                 assert!(name.contains("/valid"), "{name} should be refused");
-                assert_eq!(Signal::read(&signal.text()).expect("what we write can be read"), signal);
+                assert_eq!(LoopSignal::read(&signal.text()).expect("what we write can be read"), signal);
             }
             Err(error) => assert!(name.contains("/corrupt"), "{name}: {error}"),
         }
     }
-    let error = Signal::read(&fixture("signal/corrupt-step.json")).expect_err("`deploy` is none");
+    let error = LoopSignal::read(&fixture("signal/corrupt-step.json")).expect_err("`deploy` is none");
     assert!(error.to_string().contains("step is `deploy`; known: plan, check"), "{error}");
-    let half = Signal::read(&fixture("signal/corrupt-half.json")).expect_err("it is half");
+    let half = LoopSignal::read(&fixture("signal/corrupt-half.json")).expect_err("it is half");
     assert!(half.hint.as_deref().is_some_and(|hint| hint.contains("look again")));
-    assert_eq!(Signal::read(&fixture("signal/valid-step.json")).expect("valid").compaction_count(), Some(2));
+    assert_eq!(
+        LoopSignal::read(&fixture("signal/valid-step.json")).expect("valid").compaction_count(),
+        Some(2)
+    );
     let stop = StopOrder { reason: "user_stop".to_owned(), timestamp: "2026-03-10T12:00:00Z".to_owned() };
     assert_eq!(stop.text(), "{\"reason\":\"user_stop\",\"timestamp\":\"2026-03-10T12:00:00Z\"}\n");
 }
@@ -263,9 +284,9 @@ fn signals_of_every_version_are_accepted_and_others_refused_with_what_is_known()
 fn annotations_are_read_as_lists_of_texts_and_as_objects() {
     let old = read_annotations(&fixture("annotations/old.json")).expect("valid");
     assert_eq!(old.len(), 4);
-    assert_eq!(old[0].remark, Remark::Insert("and a test\nfor it".to_owned()));
-    assert!(matches!(old[1].remark, Remark::Delete(_)));
-    assert_eq!(old[2].remark, Remark::Replace { old: "old".to_owned(), new: "new".to_owned() });
+    assert_eq!(old[0].remark, AnnotationRequest::Insert("and a test\nfor it".to_owned()));
+    assert!(matches!(old[1].remark, AnnotationRequest::Delete(_)));
+    assert_eq!(old[2].remark, AnnotationRequest::Replace { old: "old".to_owned(), new: "new".to_owned() });
     assert_eq!((old[3].before.as_str(), old[3].after.as_str()), ("Line9:...a", "b..."));
     assert_eq!(
         read_annotations(r#"[{"file":"plan.md","type":"comment","selected":"fast","comment":"how fast?"}]"#)
@@ -290,7 +311,7 @@ fn annotations_are_read_as_lists_of_texts_and_as_objects() {
 
 #[test]
 fn listings_grow_at_their_end_and_keep_the_rest() {
-    let new = Listed { module: "b".to_owned(), title: "Second | one".to_owned() };
+    let new = ListingEntry { module: "b".to_owned(), title: "Second | one".to_owned() };
     let json = "[\n  {\"module\": \"a\", \"title\": \"First ] one\", \"mine\": 1}\n]\n";
     let grown = Listing::read_json("i", json).expect("valid").with(&new);
     assert!(grown.text().contains("\"mine\": 1}"), "{}", grown.text());

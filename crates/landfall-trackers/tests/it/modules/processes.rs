@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use landfall_trackers::modules::lock::{Holder, Lock, LockError};
+use landfall_trackers::modules::lock::{Lock, ModuleLockError, ModuleLockHolder};
 use landfall_trackers::modules::write::read_below;
-use landfall_trackers::modules::{Expect, Form, Metadata, Write, apply};
+use landfall_trackers::modules::{ExpectedFile, Metadata, MetadataFormat, ModuleWrite, apply};
 
 use super::NOW;
 
@@ -66,8 +66,8 @@ fn somebody_else() {
                     drop(lock);
                     if alone { "won" } else { "crowded" }
                 }
-                Err(LockError::Held(_) | LockError::Unknown) => "refused",
-                Err(LockError::Io { source, .. }) => panic!("{source}"),
+                Err(ModuleLockError::Held(_) | ModuleLockError::Unknown) => "refused",
+                Err(ModuleLockError::Io { source, .. }) => panic!("{source}"),
             };
             println!("outcome {outcome}");
         }
@@ -85,12 +85,12 @@ fn version(number: u64) -> String {
 
 fn write_for_ever(folder: &Path) {
     let mut number = 1;
-    let mut there = Write::new(".index.json", &version(0));
+    let mut there = ModuleWrite::new(".index.json", &version(0));
     loop {
-        let next = Write::Put {
+        let next = ModuleWrite::Put {
             path: ".index.json".to_owned(),
             bytes: version(number).into_bytes(),
-            expect: Expect::Digest(there.digest()),
+            expect: ExpectedFile::Digest(there.digest()),
         };
         let applied = apply(folder, std::slice::from_ref(&next)).expect("it can be written");
         assert!(applied.refused.is_empty());
@@ -104,7 +104,7 @@ fn a_writer_that_is_killed_leaves_the_old_file_or_the_new_one() {
     let mut leftovers = 0;
     for round in 0..25_u64 {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        apply(folder.path(), &[Write::new(".index.json", &version(0))]).expect("written");
+        apply(folder.path(), &[ModuleWrite::new(".index.json", &version(0))]).expect("written");
         let mut child = child("write", folder.path());
         wait_for(&mut child, "begun");
         std::thread::sleep(Duration::from_micros(2_000 + round * 900));
@@ -112,16 +112,16 @@ fn a_writer_that_is_killed_leaves_the_old_file_or_the_new_one() {
         child.wait().expect("it was ours");
         let bytes = read_below(folder.path(), ".index.json").expect("it can be read").expect("it is there");
         let text = String::from_utf8(bytes).expect("it is text");
-        let read =
-            Metadata::read(Form::IndexJson, &text).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        let read = Metadata::read(MetadataFormat::IndexJson, &text)
+            .unwrap_or_else(|error| panic!("round {round}: {error}"));
         assert_eq!(text, version(read.module.revision), "round {round}: one whole version");
         let beside = || fs::read_dir(folder.path()).expect("it is there").count() - 1;
         leftovers += beside();
         // Whoever writes next clears up after the dead.
-        let next = Write::Put {
+        let next = ModuleWrite::Put {
             path: ".index.json".to_owned(),
             bytes: b"{}".to_vec(),
-            expect: Expect::Digest(Write::new("", &text).digest()),
+            expect: ExpectedFile::Digest(ModuleWrite::new("", &text).digest()),
         };
         assert!(apply(folder.path(), &[next]).expect("written").refused.is_empty());
         assert_eq!(beside(), 0, "round {round}");
@@ -136,7 +136,7 @@ fn a_living_holder_is_respected_and_a_dead_one_is_not() {
     wait_for(&mut holder, "held");
     let pid = holder.id();
     match Lock::take(folder.path(), "ours", NOW) {
-        Err(LockError::Held(Holder { session, pid: held_by, timestamp })) => {
+        Err(ModuleLockError::Held(ModuleLockHolder { session, pid: held_by, timestamp })) => {
             assert_eq!(
                 (session.as_str(), held_by, timestamp.as_str()),
                 ("theirs", pid, "2026-03-10T12:00:00Z")
@@ -152,7 +152,7 @@ fn a_living_holder_is_respected_and_a_dead_one_is_not() {
     let names: Vec<_> =
         fs::read_dir(folder.path()).expect("there").map(|it| it.expect("read").file_name()).collect();
     assert_eq!(names, [".lock"], "nothing stale stays");
-    assert!(matches!(Lock::take(folder.path(), "again", NOW), Err(LockError::Held(_))));
+    assert!(matches!(Lock::take(folder.path(), "again", NOW), Err(ModuleLockError::Held(_))));
     drop(lock);
     assert!(!folder.path().join(".lock").exists());
 }
@@ -165,7 +165,7 @@ fn a_lock_without_words_is_respected_while_it_may_be_being_written() {
     let made = fs::metadata(&path).expect("there").modified().expect("known");
     let made = made.duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_millis();
     let at = |later: i64| landfall_model::Timestamp(i64::try_from(made).expect("fits") + later);
-    assert!(matches!(Lock::take(folder.path(), "ours", at(1_000)), Err(LockError::Unknown)));
+    assert!(matches!(Lock::take(folder.path(), "ours", at(1_000)), Err(ModuleLockError::Unknown)));
     assert!(Lock::take(folder.path(), "ours", at(60_000)).is_ok());
 }
 
@@ -202,8 +202,8 @@ fn of_many_that_come_at_once_to_a_dead_lock_no_two_are_inside() {
 fn a_session_takes_over_what_it_holds_itself_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let first = Lock::take(folder.path(), "one", NOW).expect("nobody holds it");
-    assert!(matches!(Lock::take_over(folder.path(), "other", NOW), Err(LockError::Held(_))));
-    assert!(matches!(Lock::take_over(folder.path(), "", NOW), Err(LockError::Held(_))));
+    assert!(matches!(Lock::take_over(folder.path(), "other", NOW), Err(ModuleLockError::Held(_))));
+    assert!(matches!(Lock::take_over(folder.path(), "", NOW), Err(ModuleLockError::Held(_))));
     let later = landfall_model::Timestamp(NOW.0 + 1_000);
     let second = Lock::take_over(folder.path(), "one", later).expect("it is its own");
     drop(first);

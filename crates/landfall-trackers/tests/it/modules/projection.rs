@@ -4,42 +4,43 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use landfall_trackers::modules::entry::{EntryName, Shelf};
-use landfall_trackers::modules::project::Entry;
+use landfall_trackers::modules::entry::{EntryFolder, EntryName};
+use landfall_trackers::modules::project::DatedEntry;
 use landfall_trackers::modules::{
-    Change, Form, Module, Papers, Phase, Place, Seen, Status, Write, Written, news, project, read,
+    MetadataFormat, ModuleChange, ModuleDocuments, ModuleFolderSnapshot, ModuleLocation, ModulePhase,
+    ModuleRecord, ModuleStatus, ModuleWrite, WriteLog, news, project, read,
 };
 
 use super::{FORMS, NOW, fixture, module};
 
 struct World {
     _project: tempfile::TempDir,
-    place: Place,
-    written: Written,
+    place: ModuleLocation,
+    written: WriteLog,
 }
 
 impl World {
-    fn new(form: Form, metadata: &str) -> Self {
+    fn new(form: MetadataFormat, metadata: &str) -> Self {
         let project = tempfile::tempdir().expect("a scratch folder");
         let place = module(project.path(), form, metadata.as_bytes());
-        let written = Written::accepted(&read(&place).expect("read"));
+        let written = WriteLog::accepted(&read(&place).expect("read"));
         Self { _project: project, place, written }
     }
 
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> ModuleFolderSnapshot {
         read(&self.place).expect("it can be read")
     }
 
-    fn module(&self) -> Module {
+    fn module(&self) -> ModuleRecord {
         self.seen().metadata.expect("there").expect("valid").module
     }
 
-    fn plan(&self, module: &Module, papers: &Papers) -> Vec<Write> {
+    fn plan(&self, module: &ModuleRecord, papers: &ModuleDocuments) -> Vec<ModuleWrite> {
         project(module, papers, &self.seen(), NOW)
     }
 
     /// Writes as the engine does, and says which paths.
-    fn show(&mut self, module: &Module, papers: &Papers) -> Vec<String> {
+    fn show(&mut self, module: &ModuleRecord, papers: &ModuleDocuments) -> Vec<String> {
         let writes = self.plan(module, papers);
         self.written = self.written.clone().planned(&writes);
         let applied = self.place.apply(&writes).expect("it can be written");
@@ -59,33 +60,37 @@ impl World {
     }
 }
 
-fn papers() -> Papers {
-    Papers { plan: Some("1. do it\n".to_owned()), summary: Some("fine\n".to_owned()), ..Papers::default() }
+fn papers() -> ModuleDocuments {
+    ModuleDocuments {
+        plan: Some("1. do it\n".to_owned()),
+        summary: Some("fine\n".to_owned()),
+        ..ModuleDocuments::default()
+    }
 }
 
 #[test]
 fn a_state_is_shown_in_every_form_and_metadata_comes_last() {
     for (folder, form) in FORMS {
         let name = match form {
-            Form::IndexMd => "valid-plain.md",
-            Form::IndexJson => "valid-busy.json",
-            Form::StatusJson => "valid-stages.json",
+            MetadataFormat::IndexMd => "valid-plain.md",
+            MetadataFormat::IndexJson => "valid-busy.json",
+            MetadataFormat::StatusJson => "valid-stages.json",
         };
         let mut world = World::new(form, &fixture(&format!("{folder}/{name}")));
         let mut module = world.module();
-        module.status = Status::RePlanning;
-        module.phase = Phase::NeedsCheck;
+        module.status = ModuleStatus::RePlanning;
+        module.phase = ModulePhase::NeedsCheck;
         module.completed_steps = 0;
         assert_eq!(world.show(&module, &papers()), [".plan.md", ".summary.md", form.file()]);
         let now = world.module();
-        assert_eq!((now.status, now.phase), (Status::RePlanning, Phase::NeedsCheck));
+        assert_eq!((now.status, now.phase), (ModuleStatus::RePlanning, ModulePhase::NeedsCheck));
         assert_eq!((now.updated.as_str(), now.revision), ("2026-03-10T12:00:00Z", 1));
     }
 }
 
 #[test]
 fn edge_21_updated_moves_only_when_the_module_came_forward() {
-    let mut world = World::new(Form::StatusJson, &fixture("status-json/valid-stages.json"));
+    let mut world = World::new(MetadataFormat::StatusJson, &fixture("status-json/valid-stages.json"));
     let module = world.module();
     let before = world.text(".status.json");
     let mut papers = papers();
@@ -96,18 +101,18 @@ fn edge_21_updated_moves_only_when_the_module_came_forward() {
 
 #[test]
 fn edge_22_two_changes_in_one_second_have_two_revisions() {
-    let mut world = World::new(Form::StatusJson, &fixture("status-json/valid-satisfied.json"));
+    let mut world = World::new(MetadataFormat::StatusJson, &fixture("status-json/valid-satisfied.json"));
     let mut module = world.module();
     for steps in [1, 2] {
         module.completed_steps = steps;
-        world.show(&module, &Papers::default());
+        world.show(&module, &ModuleDocuments::default());
     }
     assert_eq!((world.module().revision, world.module().updated.as_str()), (19, "2026-03-10T12:00:00Z"));
 }
 
 #[test]
 fn superseded_plans_are_archived_and_never_twice() {
-    let mut world = World::new(Form::IndexJson, &fixture("index-json/valid-new.json"));
+    let mut world = World::new(MetadataFormat::IndexJson, &fixture("index-json/valid-new.json"));
     let module = world.module();
     for (plan, paths) in [
         ("one", vec![".plan.md"]),
@@ -116,7 +121,7 @@ fn superseded_plans_are_archived_and_never_twice() {
         ("one", vec![".plan-superseded-3.md", ".plan.md"]),
         ("two", vec![".plan.md"]),
     ] {
-        let papers = Papers { plan: Some(plan.to_owned()), ..Papers::default() };
+        let papers = ModuleDocuments { plan: Some(plan.to_owned()), ..ModuleDocuments::default() };
         assert_eq!(world.show(&module, &papers), paths, "{plan}");
     }
     assert_eq!(world.text(".plan-superseded.md"), "one");
@@ -125,12 +130,12 @@ fn superseded_plans_are_archived_and_never_twice() {
 
 #[test]
 fn a_plan_that_nobody_saw_while_it_counted_is_kept_all_the_same() {
-    let mut world = World::new(Form::IndexJson, &fixture("index-json/valid-new.json"));
+    let mut world = World::new(MetadataFormat::IndexJson, &fixture("index-json/valid-new.json"));
     let module = world.module();
-    let plans = |superseded: &[&str], plan: &str| Papers {
+    let plans = |superseded: &[&str], plan: &str| ModuleDocuments {
         superseded: superseded.iter().map(|it| (*it).to_owned()).collect(),
         plan: Some(plan.to_owned()),
-        ..Papers::default()
+        ..ModuleDocuments::default()
     };
     world.show(&module, &plans(&[], "one"));
     let shown = world.show(&module, &plans(&["one", "two"], "three"));
@@ -143,21 +148,21 @@ fn a_plan_that_nobody_saw_while_it_counted_is_kept_all_the_same() {
 
 #[test]
 fn entries_are_only_added_and_their_summary_is_written_over() {
-    let mut world = World::new(Form::IndexJson, &fixture("index-json/valid-new.json"));
+    let mut world = World::new(MetadataFormat::IndexJson, &fixture("index-json/valid-new.json"));
     let module = world.module();
-    let entry = |text: &str| Entry {
-        shelf: Shelf::Analysis,
+    let entry = |text: &str| DatedEntry {
+        shelf: EntryFolder::Analysis,
         name: EntryName::new("2026-03-10", "post-plan-pass"),
         text: text.to_owned(),
     };
-    let mut papers = Papers { entries: vec![entry("a")], ..Papers::default() };
-    papers.shelf_summaries = BTreeMap::from([(Shelf::Analysis, "one".to_owned())]);
+    let mut papers = ModuleDocuments { entries: vec![entry("a")], ..ModuleDocuments::default() };
+    papers.shelf_summaries = BTreeMap::from([(EntryFolder::Analysis, "one".to_owned())]);
     assert_eq!(
         world.show(&module, &papers),
         [".analysis/2026-03-10-post-plan-pass.md", ".analysis/.summary.md"]
     );
     papers.entries.push(entry("b"));
-    papers.shelf_summaries = BTreeMap::from([(Shelf::Analysis, "two".to_owned())]);
+    papers.shelf_summaries = BTreeMap::from([(EntryFolder::Analysis, "two".to_owned())]);
     assert_eq!(
         world.show(&module, &papers),
         [".analysis/2026-03-10-post-plan-pass-2.md", ".analysis/.summary.md"]
@@ -167,21 +172,21 @@ fn entries_are_only_added_and_their_summary_is_written_over() {
 
 #[test]
 fn a_closed_stage_lies_apart_and_is_closed_once() {
-    let mut world = World::new(Form::StatusJson, &fixture("status-json/valid-stages.json"));
+    let mut world = World::new(MetadataFormat::StatusJson, &fixture("status-json/valid-stages.json"));
     let module = world.module();
-    let entry = |about: &str, text: &str| Entry {
-        shelf: Shelf::Analysis,
+    let entry = |about: &str, text: &str| DatedEntry {
+        shelf: EntryFolder::Analysis,
         name: EntryName::new("2026-03-10", about),
         text: text.to_owned(),
     };
     let mut papers = papers();
     papers.entries = vec![entry("post-exec-accept", "a")];
     world.show(&module, &papers);
-    let next = Papers {
+    let next = ModuleDocuments {
         plan: Some("the second stage".to_owned()),
         entries: vec![entry("post-plan-pass", "b")],
         closed_stages: BTreeSet::from([1]),
-        ..Papers::default()
+        ..ModuleDocuments::default()
     };
     world.show(&module, &next);
     assert_eq!(world.text(".plan-stage-1.md"), "1. do it\n");
@@ -193,7 +198,7 @@ fn a_closed_stage_lies_apart_and_is_closed_once() {
 
 #[test]
 fn c03_what_a_person_changed_is_news() {
-    let mut world = World::new(Form::IndexJson, &fixture("index-json/valid-busy.json"));
+    let mut world = World::new(MetadataFormat::IndexJson, &fixture("index-json/valid-busy.json"));
     let module = world.module();
     world.show(&module, &papers());
     let text = world.text(".index.json");
@@ -201,23 +206,24 @@ fn c03_what_a_person_changed_is_news() {
     world.by_hand(".plan.md", "1. do it\n2. and this\n");
     world.by_hand(".target.md", "more");
     fs::remove_file(world.place.dir().join(".summary.md")).expect("they may");
-    let field = |name, from: &str, to: &str| Change::Field { name, from: from.to_owned(), to: to.to_owned() };
+    let field =
+        |name, from: &str, to: &str| ModuleChange::Field { name, from: from.to_owned(), to: to.to_owned() };
     assert_eq!(
         news(&world.written, &world.seen()),
         [
             field("status", "executing", "blocked"),
             field("tags", r#"["search","backend"]"#, r#"["backend"]"#),
-            Change::Edited(".plan.md".to_owned()),
-            Change::Removed(".summary.md".to_owned()),
-            Change::Added(".target.md".to_owned()),
+            ModuleChange::Edited(".plan.md".to_owned()),
+            ModuleChange::Removed(".summary.md".to_owned()),
+            ModuleChange::Added(".target.md".to_owned()),
         ]
     );
-    assert_eq!(news(&Written::accepted(&world.seen()), &world.seen()), []);
+    assert_eq!(news(&WriteLog::accepted(&world.seen()), &world.seen()), []);
 }
 
 #[test]
 fn stamps_and_spacing_are_no_news() {
-    let world = World::new(Form::IndexJson, &fixture("index-json/valid-new.json"));
+    let world = World::new(MetadataFormat::IndexJson, &fixture("index-json/valid-new.json"));
     let text = world.text(".index.json");
     world.by_hand(
         ".index.json",
@@ -228,21 +234,21 @@ fn stamps_and_spacing_are_no_news() {
 
 #[test]
 fn broken_and_missing_metadata_are_news_and_nothing_is_written_over_it() {
-    let world = World::new(Form::IndexJson, &fixture("index-json/valid-new.json"));
-    let module = Module { status: Status::Complete, ..world.module() };
+    let world = World::new(MetadataFormat::IndexJson, &fixture("index-json/valid-new.json"));
+    let module = ModuleRecord { status: ModuleStatus::Complete, ..world.module() };
     world.by_hand(".index.json", "{torn");
-    assert!(matches!(news(&world.written, &world.seen()).as_slice(), [Change::Broken(_)]));
-    assert_eq!(world.plan(&module, &Papers::default()), []);
+    assert!(matches!(news(&world.written, &world.seen()).as_slice(), [ModuleChange::Broken(_)]));
+    assert_eq!(world.plan(&module, &ModuleDocuments::default()), []);
     fs::remove_file(world.place.dir().join(".index.json")).expect("they may");
-    assert_eq!(news(&world.written, &world.seen()), [Change::NoMetadata]);
-    assert_eq!(world.plan(&module, &Papers::default()).len(), 1);
+    assert_eq!(news(&world.written, &world.seen()), [ModuleChange::NoMetadata]);
+    assert_eq!(world.plan(&module, &ModuleDocuments::default()).len(), 1);
 }
 
 #[test]
 fn what_a_person_writes_between_the_look_and_the_write_is_not_lost() {
-    let world = World::new(Form::IndexJson, &fixture("index-json/valid-new.json"));
+    let world = World::new(MetadataFormat::IndexJson, &fixture("index-json/valid-new.json"));
     world.by_hand(".summary.md", "before");
-    let writes = world.plan(&Module { status: Status::Planning, ..world.module() }, &papers());
+    let writes = world.plan(&ModuleRecord { status: ModuleStatus::Planning, ..world.module() }, &papers());
     world.by_hand(".plan.md", "mine");
     world.by_hand(".summary.md", "mine, too");
     let applied = world.place.apply(&writes).expect("it can be written");
@@ -256,35 +262,38 @@ fn what_a_person_writes_between_the_look_and_the_write_is_not_lost() {
 #[test]
 fn words_that_were_not_understood_are_kept_before_they_are_written_over() {
     let text = "---\ntitle: T\nstatus: executing\ncompleted_steps: five, says Ann\n---\n";
-    let mut world = World::new(Form::IndexMd, text);
-    let module = Module { completed_steps: 2, ..world.module() };
-    assert_eq!(world.show(&module, &Papers::default()), [".index.md.corrupt-2026-03-10", ".index.md"]);
+    let mut world = World::new(MetadataFormat::IndexMd, text);
+    let module = ModuleRecord { completed_steps: 2, ..world.module() };
+    assert_eq!(
+        world.show(&module, &ModuleDocuments::default()),
+        [".index.md.corrupt-2026-03-10", ".index.md"]
+    );
     assert_eq!(world.text(".index.md.corrupt-2026-03-10"), text);
-    let module = Module { completed_steps: 3, ..world.module() };
-    assert_eq!(world.show(&module, &Papers::default()), [".index.md"], "once is enough");
+    let module = ModuleRecord { completed_steps: 3, ..world.module() };
+    assert_eq!(world.show(&module, &ModuleDocuments::default()), [".index.md"], "once is enough");
 }
 
 /// Killed after any number of writes: what came through is not taken for a person's, and the rest follows.
 #[test]
 fn a_projection_that_was_cut_short_goes_on() {
     let mut first = papers();
-    first.entries = vec![Entry {
-        shelf: Shelf::Test,
+    first.entries = vec![DatedEntry {
+        shelf: EntryFolder::Test,
         name: EntryName::new("2026-03-09", "results"),
         text: "t".to_owned(),
     }];
-    let second = Papers {
+    let second = ModuleDocuments {
         plan: Some("new".to_owned()),
         summary: Some("later".to_owned()),
         closed_stages: BTreeSet::from([1]),
-        ..Papers::default()
+        ..ModuleDocuments::default()
     };
     let many = 5; // two moves, the plan, the summary, the metadata
     for cut in 0..=many {
-        let mut world = World::new(Form::StatusJson, &fixture("status-json/valid-stages.json"));
+        let mut world = World::new(MetadataFormat::StatusJson, &fixture("status-json/valid-stages.json"));
         let module = world.module();
         world.show(&module, &first);
-        let later = Module { status: Status::Planning, ..module.clone() };
+        let later = ModuleRecord { status: ModuleStatus::Planning, ..module.clone() };
         let writes = world.plan(&later, &second);
         assert_eq!(writes.len(), many);
         let planned = world.written.clone().planned(&writes);
